@@ -1,0 +1,84 @@
+/**
+ * One peer's line, whatever carries it, and how a port is opened for such lines.
+ *
+ * @module
+ */
+
+/** One text message: a string, or UTF-8 bytes that are valid until the call with them returns. */
+export type Frame = string | Uint8Array;
+
+/** One peer's line. Nothing here waits or throws. */
+export interface Connection {
+  /** Unique among the lines of this engine's life. */
+  readonly id: string;
+  /** Bytes that send() took and that have not left this process. */
+  readonly queuedBytes: number;
+  /** Sends one text message, given in one part or two; copies before it returns. */
+  send(head: Frame, rest?: Frame): void;
+  /** Sends one binary message. */
+  sendBinary(bytes: Uint8Array): void;
+  /** Stops reading until resume(); `false` where the carrier cannot stop. */
+  pause(): boolean;
+  /** Reads again. */
+  resume(): void;
+  /** Ends the line; `closed` follows, whatever the peer does. */
+  close(code: number, reason: string): void;
+}
+
+/** What a line reports, in order; `closed` comes once and last. */
+export interface ConnectionEvents {
+  text(frame: Frame): void;
+  binary(bytes: Uint8Array): void;
+  /** `queuedBytes` has fallen below the low mark again. */
+  drained(): void;
+  closed(code: number, reason: string): void;
+}
+
+/** The request that wants to become a line. */
+export interface Upgrade {
+  /** Path without the query, such as `/` or `/otel`. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Headers;
+  /** Address of the peer, such as `127.0.0.1`. */
+  readonly address: string;
+}
+
+/** The HTTP answer to an upgrade that is not wanted. */
+export interface Refusal {
+  readonly status: number;
+  /** One sentence, sent as text. */
+  readonly message: string;
+}
+
+/** Takes a line that has opened. */
+export type Accept = (connection: Connection) => ConnectionEvents;
+
+/** Refuses an upgrade with an HTTP answer, or says who takes the line. */
+export type Gate = (upgrade: Upgrade) => Refusal | Accept;
+
+/** Where to listen, and the bounds of its lines. */
+export interface ListenOptions {
+  readonly hostname: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly maxMessageBytes: number;
+  /** A line whose unsent bytes pass this is cut: its peer has stopped reading. */
+  readonly maxQueuedBytes: number;
+}
+
+/** An open port. */
+export interface Listener {
+  readonly hostname: string;
+  /** The port in fact, also when 0 was asked for. */
+  readonly port: number;
+  /** Takes no new lines, closes those there are with 1001, and returns when they are gone. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a port.
+ *
+ * @throws {EngineError} `address_in_use` or `address_not_available`, with what to do.
+ */
+export type Listen = (options: ListenOptions, gate: Gate) => Listener;

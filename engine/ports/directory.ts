@@ -1,0 +1,92 @@
+/**
+ * A read-only view of the core's tables, made when somebody asks.
+ *
+ * @module
+ */
+import type { Json } from "../../sdk/typescript/protocol.ts";
+
+/** A function that some live worker offers; described by its newest registration. */
+export interface FunctionView {
+  readonly function_id: string;
+  readonly namespace: string;
+  /** Id of the connection of the newest registration. */
+  readonly worker_id: string;
+  readonly worker_name: string;
+  readonly description?: string;
+  readonly request_schema?: Json;
+  readonly response_schema?: Json;
+  readonly metadata?: Json;
+  /** `metadata.internal` is `true`. */
+  readonly internal: boolean;
+  /** Offered by the engine itself. */
+  readonly builtin: boolean;
+  /** Connections that offer it, the newest last. */
+  readonly worker_ids: readonly string[];
+}
+
+/** A kind of trigger that some live worker provides. */
+export interface TriggerTypeView {
+  readonly id: string;
+  readonly namespace: string;
+  readonly worker_id: string;
+  readonly worker_name: string;
+  readonly description: string;
+  readonly configuration_schema?: Json;
+  readonly request_schema?: Json;
+  readonly builtin: boolean;
+  /** Triggers of the type, parked ones too. */
+  readonly instance_count: number;
+}
+
+/** A trigger, live or parked. */
+export interface TriggerView {
+  readonly id: string;
+  readonly trigger_type: string;
+  readonly trigger_namespace: string;
+  readonly function_id: string;
+  readonly namespace: string;
+  readonly config: Json;
+  readonly metadata?: Json;
+  readonly state: "parked" | "offered" | "refused";
+  /** Connection that asked for it. */
+  readonly worker_id: string;
+  readonly worker_name: string;
+}
+
+/** A connection. */
+export interface WorkerView {
+  readonly id: string;
+  /** Announced; `null` before. */
+  readonly name: string | null;
+  readonly namespace: string | null;
+  readonly description: string | null;
+  readonly version: string | null;
+  readonly runtime: string | null;
+  readonly os: string | null;
+  readonly pid: number | null;
+  readonly isolation: string | null;
+  readonly launch_id: string | null;
+  readonly status: "connected" | "draining";
+  readonly announced: boolean;
+  readonly builtin: boolean;
+  readonly function_count: number;
+  readonly trigger_count: number;
+  /** Milliseconds since 1970. */
+  readonly connected_at_ms: number;
+  /** Calls it is running. */
+  readonly active_invocations: number;
+  readonly ip_address: string | null;
+}
+
+/** What is registered now. Lists are in no particular order. */
+export interface Directory {
+  functions(): FunctionView[];
+  function(namespace: string, function_id: string): FunctionView | undefined;
+  triggerTypes(): TriggerTypeView[];
+  triggerType(namespace: string, id: string): TriggerTypeView | undefined;
+  triggers(): TriggerView[];
+  trigger(id: string): TriggerView | undefined;
+  /** All lines, also those not announced. */
+  workers(): WorkerView[];
+  worker(id: string): WorkerView | undefined;
+}
