@@ -1,0 +1,101 @@
+/**
+ * A line that leads nowhere and remembers what was sent.
+ *
+ * @module
+ */
+import type { Connection, ConnectionEvents, Frame } from "../../engine/ports/connection.ts";
+import type { EngineMessage } from "../../sdk/typescript/protocol.ts";
+
+/** How a line was closed by its owner. */
+export interface Closing {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** A {@linkcode Connection} that records. `queuedBytes` is what the test says it is. */
+export class FakeConnection implements Connection {
+  readonly id: string;
+  queuedBytes = 0;
+  /** Whether pause() can stop the carrier. */
+  canPause = true;
+  /** Whether reading is stopped now. */
+  paused = false;
+  /** How the owner closed the line; `undefined` while it is open. */
+  closing: Closing | undefined;
+  /** Called with each text message, as one string. */
+  onText: ((text: string) => void) | undefined;
+  readonly #texts: string[] = [];
+  readonly #binaries: Uint8Array[] = [];
+
+  /** Makes one. */
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  send(head: Frame, rest?: Frame): void {
+    if (this.closing) return;
+    const text = asText(head) + (rest === undefined ? "" : asText(rest));
+    this.#texts.push(text);
+    this.onText?.(text);
+  }
+
+  sendBinary(bytes: Uint8Array): void {
+    if (!this.closing) this.#binaries.push(bytes.slice());
+  }
+
+  pause(): boolean {
+    if (this.canPause) this.paused = true;
+    return this.canPause;
+  }
+
+  resume(): void {
+    this.paused = false;
+  }
+
+  /** Records the first call; the test reports `closed` itself, with {@linkcode cut}. */
+  close(code: number, reason: string): void {
+    this.closing ??= { code, reason };
+  }
+
+  /** The text messages sent since the last call, as they were sent. */
+  takeTexts(): string[] {
+    return this.#texts.splice(0);
+  }
+
+  /** The text messages sent since the last call, parsed. */
+  take(): EngineMessage[] {
+    return this.takeTexts().map((text) => JSON.parse(text) as EngineMessage);
+  }
+
+  /** The binary messages sent since the last call. */
+  takeBinaries(): Uint8Array[] {
+    return this.#binaries.splice(0);
+  }
+}
+
+/** A line as a test drives it: what the engine sent, and what the peer says. */
+export interface FakeLine {
+  readonly connection: FakeConnection;
+  readonly events: ConnectionEvents;
+  /** The peer says something: a string as it is, anything else as JSON. */
+  say(message: unknown): void;
+  /** The line is lost. */
+  cut(code?: number, reason?: string): void;
+}
+
+/** Joins a recording connection and the events it reports to. */
+export function fakeLine(connection: FakeConnection, events: ConnectionEvents): FakeLine {
+  return {
+    connection,
+    events,
+    say: (message) => events.text(typeof message === "string" ? message : JSON.stringify(message)),
+    cut: (code = 1006, reason = "") => {
+      connection.close(code, reason);
+      events.closed(code, reason);
+    },
+  };
+}
+
+function asText(frame: Frame): string {
+  return typeof frame === "string" ? frame : new TextDecoder().decode(frame);
+}
