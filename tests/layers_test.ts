@@ -1,0 +1,126 @@
+/**
+ * Who may import whom: DESIGN's table as a program, one test per file.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { importsOf, readSources, type SourceFile } from "./fakes/source_tree.ts";
+
+/** A layer: which files are in it, which layers and packages they may import. */
+interface Layer {
+  readonly name: string;
+  readonly files: RegExp;
+  readonly layers: readonly string[];
+  /** Package specifier to the files that may import it; all files of the layer if left out. */
+  readonly packages?: Readonly<Record<string, RegExp>>;
+}
+
+/** The first that matches a path is its layer. */
+const LAYERS: readonly Layer[] = [
+  {
+    name: "contract",
+    files: /^sdk\/typescript\/(protocol|codec|errors|limits)\.ts$/,
+    layers: ["contract"],
+  },
+  { name: "ports", files: /^engine\/ports\//, layers: ["contract", "ports"] },
+  { name: "core", files: /^engine\/core\//, layers: ["contract", "ports", "core"] },
+  {
+    name: "sdk",
+    files: /^(sdk\/typescript\/|mod\.ts$)/,
+    layers: ["contract", "sdk"],
+    packages: {
+      ws: /ws_transport\.ts$/,
+      "node:async_hooks": /(handlers|call_scope)\.ts$/,
+    },
+  },
+  {
+    name: "adapters",
+    files:
+      /^engine\/((line|store|launch)\/|(config_file|config_watch|schema_check|system_clock|log_writer)\.ts$)/,
+    layers: ["contract", "ports", "core", "adapters", "sdk transport", "embedded"],
+    packages: {
+      yaml: /engine\/config_file\.ts$/,
+      ajv: /engine\/schema_check\.ts$/,
+      "node:crypto": /./,
+      "node:module": /engine\/schema_check\.ts$/,
+    },
+  },
+  {
+    name: "workers",
+    files: /^workers\//,
+    layers: ["contract", "ports", "sdk", "workers"],
+    packages: { zod: /./, hono: /^workers\/(http|console)\// },
+  },
+  {
+    name: "assembly",
+    files: /^engine\//,
+    layers: ["contract", "ports", "core", "sdk", "adapters", "workers", "assembly", "embedded"],
+    packages: { zod: /engine\/config\.ts$/ },
+  },
+  {
+    name: "customers",
+    files: /^(cli|templates)\//,
+    layers: ["customers", "sdk door", "engine door", "embedded"],
+    packages: {
+      commander: /^cli\//,
+      "@commander-js/extra-typings": /^cli\//,
+    },
+  },
+  { name: "build", files: /^sdk\/build_npm\.ts$/, layers: ["build"], packages: { node: /./ } },
+];
+
+/** Words that would give the core time, chance or waiting of its own. */
+const BANNED_IN_CORE =
+  /\b(async|await|Promise|Deno|setTimeout|setInterval|queueMicrotask|Date|console|crypto|fetch)\b/;
+
+for (const file of await readSources()) {
+  const layer = LAYERS.find(({ files }) => files.test(file.path));
+  if (file.path.startsWith("tests/") || file.path.endsWith("_test.ts")) continue;
+
+  Deno.test(`${file.path} imports only what its layer may`, () => {
+    assert.ok(layer, `${file.path} is in no layer of tests/layers_test.ts`);
+    for (const found of importsOf(file)) refuse(file, layer, found.specifier, found.embedded);
+  });
+
+  if (layer?.name === "core") {
+    Deno.test(`${file.path} has no time, chance or waiting of its own`, () => {
+      const line = withoutComments(file.text).split("\n").find((line) => BANNED_IN_CORE.test(line));
+
+      assert.equal(line, undefined);
+    });
+  }
+}
+
+function refuse(file: SourceFile, layer: Layer, specifier: string, embedded: boolean): void {
+  const target = targetOf(file.path, specifier, embedded);
+  if (target === undefined) {
+    const allowed = layer.packages?.[packageOf(specifier)];
+    assert.ok(allowed?.test(file.path), `${file.path} may not import ${specifier}`);
+    return;
+  }
+  const ok = target.some((name) => layer.layers.includes(name));
+  assert.ok(ok, `${file.path} (${layer.name}) may not import ${specifier} (${target.join(", ")})`);
+}
+
+/** The names under which a layer may list the imported file; `undefined` for a package. */
+function targetOf(from: string, specifier: string, embedded: boolean): string[] | undefined {
+  if (specifier === "engine-sdk") return ["sdk", "sdk door"];
+  if (!specifier.startsWith(".")) return undefined;
+  const path = new URL(specifier, `file:///${from}`).pathname.slice(1);
+  if (embedded || path === "deno.json") return ["embedded"];
+  if (path === "sdk/typescript/transport.ts") return ["sdk", "sdk transport"];
+  if (path === "mod.ts") return ["sdk", "sdk door"];
+  if (path === "engine/mod.ts") return ["assembly", "engine door"];
+  return [LAYERS.find(({ files }) => files.test(path))?.name ?? "no layer"];
+}
+
+function packageOf(specifier: string): string {
+  if (specifier.startsWith("node:")) return specifier;
+  const parts = specifier.split("/");
+  return specifier.startsWith("@") ? parts.slice(0, 2).join("/") : parts[0]!;
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\/\/.*$/gm, "")
+    .replaceAll(/`(?:[^`\\]|\\.)*`|"(?:[^"\\]|\\.)*"/g, '""');
+}

@@ -1,0 +1,135 @@
+/**
+ * House rules that a program can check, one test per file so that a failure names both.
+ *
+ * An exception is a line in this file with its reason, never a comment in the source.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { importsOf, readSources, type SourceFile } from "./fakes/source_tree.ts";
+
+const FILE_LINES_MAX = 350;
+const FUNCTION_LINES_MAX = 60;
+const LINE_CHARS_MAX = 100;
+
+/** Started by a task, a person or another program, so nobody imports them. */
+const ENTRY_POINTS = /^(mod\.ts|engine\/mod\.ts|cli\/(main|quickstart)\.ts|sdk\/build_npm\.ts)$/;
+
+/** Sources without a unit test of their own beside them, and what holds them instead. */
+const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
+  "engine/engine.ts": "tests/e2e_test.ts starts and stops it whole",
+  "engine/version.ts": "one constant",
+  "cli/main.ts": "tests/cli_test.ts runs it as a program",
+  "cli/quickstart.ts": "tests/quickstart_test.ts runs it as a program",
+  "sdk/build_npm.ts": "tests/npm_package_test.ts compares what it built",
+};
+
+/** Only types and constants, so there is nothing to run. */
+const NOTHING_TO_RUN =
+  /^(engine\/ports\/|(workers|engine|cli)\/(define|mod)\.ts$|mod\.ts$|.*\/(protocol|limits|transport|version)\.ts$|templates\/mod\.ts$|workers\/[a-z]+\/mod\.ts$)/;
+
+const FORBIDDEN_NAME = /(^|_)(utils?|helpers?|common|manager|base|misc)(_|\.ts$)/;
+
+const sources = await readSources();
+const imported = new Set(
+  sources.flatMap((file) =>
+    importsOf(file).map(({ specifier }) =>
+      new URL(specifier, `file:///${file.path}`).pathname.slice(1)
+    )
+  ),
+);
+
+for (const file of sources) {
+  const isTest = file.path.startsWith("tests/") || file.path.endsWith("_test.ts");
+
+  Deno.test(`${file.path} is tidy`, () => {
+    const problems = [
+      ...sizeProblems(file),
+      ...wordProblems(file),
+      ...isTest ? [] : [...functionProblems(file), ...placeProblems(file)],
+    ];
+
+    assert.deepEqual(problems, []);
+  });
+}
+
+Deno.test("every bound in limits.ts is used", async () => {
+  const path = "sdk/typescript/limits.ts";
+  const limits = sources.find((file) => file.path === path)!;
+  const names = [...limits.text.matchAll(/^export const (\w+)/gm)].map((match) => match[1]!);
+  const code = sources.filter((file) => file.path !== path && !file.path.endsWith("_test.ts"));
+
+  const unused = names.filter((name) =>
+    !code.some(({ text }) => new RegExp(`\\b${name}\\b`).test(text)) &&
+    !new RegExp(`^export const (?!${name}\\b).*\\b${name}\\b`, "m").test(limits.text)
+  );
+
+  assert.deepEqual(unused, []);
+  await Promise.resolve();
+});
+
+for (const door of ["mod.ts", "engine/mod.ts"]) {
+  Deno.test(`${door} offers the names in tests/vectors/public_names.json`, async () => {
+    const url = new URL("./vectors/public_names.json", import.meta.url);
+    const committed = JSON.parse(await Deno.readTextFile(url))[door];
+    const file = sources.find(({ path }) => path === door)!;
+
+    assert.deepEqual(exportedNames(file.text), committed);
+  });
+}
+
+function exportedNames(text: string): string[] {
+  const lists = [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gms)].map((match) => match[1]!);
+  return lists.flatMap((list) => list.split(","))
+    .map((name) => name.replace(/\btype\b/, "").trim().split(" as ").at(-1)!)
+    .filter((name) => name !== "").sort();
+}
+
+function sizeProblems({ text }: SourceFile): string[] {
+  const lines = text.split("\n");
+  const problems = lines.flatMap((line, i) =>
+    [...line].length > LINE_CHARS_MAX ? [`line ${i + 1}: longer than ${LINE_CHARS_MAX}`] : []
+  );
+  if (lines.length > FILE_LINES_MAX + 1) problems.push(`${lines.length - 1} lines`);
+  return problems;
+}
+
+function wordProblems({ path, text }: SourceFile): string[] {
+  if (path === "tests/tidy_test.ts") return [];
+  const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\/\/.*$/gm, "");
+  const problems: string[] = [];
+  if (!path.endsWith("_test.ts") && !/^(#!.*\n)?\/\*\*[\s\S]*?@module/.test(text)) {
+    problems.push("no module header");
+  }
+  if (FORBIDDEN_NAME.test(path.split("/").at(-1)!)) problems.push("a name that says nothing");
+  if (/:\s*any\b|<any>|\bas any\b/.test(code)) problems.push("any");
+  if (/^export default/m.test(code)) problems.push("default export");
+  if (/\.only\(|\bonly:\s*true/.test(code)) problems.push(".only");
+  if (/\b(TODO|FIXME|XXX)\b(?!\(#\d)/.test(text)) problems.push("a TODO without an issue");
+  if (/Deno\.test\(\s*"[^"]*\b(should|works)\b/.test(text)) problems.push("a test named should");
+  return problems;
+}
+
+/** Long functions, found by the indentation that the formatter gives them. */
+function functionProblems({ text }: SourceFile): string[] {
+  const lines = text.split("\n");
+  const header =
+    /^(\s*)(?:(?:export |async |static |get |set |function\b|constructor|#?\w+).*)?\) *(?::.*)?(?:=> )?\{$/;
+  return lines.flatMap((line, start) => {
+    const match = header.exec(line);
+    if (!match || /^\s*(if|for|while|switch|else|\})/.test(line)) return [];
+    const end = lines.indexOf(`${match[1]}}`, start);
+    const length = end - start + 1;
+    return length > FUNCTION_LINES_MAX ? [`line ${start + 1}: a function of ${length} lines`] : [];
+  });
+}
+
+function placeProblems({ path }: SourceFile): string[] {
+  const problems: string[] = [];
+  if (!ENTRY_POINTS.test(path) && !imported.has(path)) problems.push("imported by nobody");
+  const test = path.replace(/\.ts$/, "_test.ts");
+  const tested = sources.some((file) => file.path === test) || NOTHING_TO_RUN.test(path) ||
+    Object.hasOwn(TESTED_ELSEWHERE, path);
+  if (!tested) problems.push(`no ${test}`);
+  return problems;
+}
