@@ -64,6 +64,8 @@ export const HTTP_TIMEOUT_MS = 30_000;
 export const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
 /** HTTP trigger: requests at once. */
 export const HTTP_CONCURRENCY_MAX = 1_024;
+/** Longest path of an HTTP route, in characters. */
+export const ROUTE_CHARS_MAX = 1_024;
 
 /** Largest value in the store. */
 export const VALUE_BYTES_MAX = 64 * 1024 * 1024;
