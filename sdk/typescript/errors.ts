@@ -49,11 +49,21 @@ export const ERRORS = {
   UPDATE_ERROR: { status: 500, retryable: false },
   NOT_FOUND: { status: 500, retryable: false },
   INVALID_ARGUMENTS: { status: 500, retryable: false },
+  store_unavailable: { status: 500, retryable: false },
   invalid_json: { status: 400, retryable: false },
   body_too_large: { status: 413, retryable: false },
   unauthorized: { status: 401, retryable: false },
   CONDITION_NOT_MET: { status: 422, retryable: false },
   MIDDLEWARE_TIMEOUT: { status: 504, retryable: false },
+  config_invalid: { status: 500, retryable: false },
+  config_conflict: { status: 500, retryable: true },
+  manifest_invalid: { status: 500, retryable: false },
+  isolation_unavailable: { status: 500, retryable: false },
+  launch_failed: { status: 500, retryable: false },
+  install_failed: { status: 500, retryable: false },
+  address_in_use: { status: 500, retryable: false },
+  address_not_available: { status: 500, retryable: false },
+  invalid_schema: { status: 500, retryable: false },
 } as const satisfies Record<string, ErrorMeaning>;
 
 /** A key of {@linkcode ERRORS}. */

@@ -43,6 +43,16 @@ export const FUNCTIONS_PER_WORKER_MAX = 10_000;
 export const TRIGGERS_PER_WORKER_MAX = 10_000;
 /** Lines the engine serves at once. */
 export const CONNECTIONS_MAX = 20_000;
+/** What a line hands to the platform ahead of the wire; the rest waits where it can be dropped. */
+export const SEND_AHEAD_BYTES = 1024 * 1024;
+/** Below this many unsent bytes a line that was above {@linkcode SEND_AHEAD_BYTES} has drained. */
+export const DRAINED_BYTES = 256 * 1024;
+/** How often a line that is behind looks whether it may send on. */
+export const SEND_RETRY_MS = 2;
+/** How long the end of a line waits for the peer's part in it. */
+export const LINE_CLOSE_MS = 2_000;
+/** Bytes that may wait on a line inside the engine. */
+export const LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
 /** Longest id of a function, a trigger or a type, in characters. */
 export const ID_CHARS_MAX = 1_024;
 /** How long `engine::register_trigger` waits for a provider. */
@@ -58,6 +68,15 @@ export const SUMMARY_CHARS_MAX = 80;
 /** Quiet time before `engine::functions-available` fires. */
 export const FUNCTIONS_CHANGED_DEBOUNCE_MS = 100;
 
+/** Largest schema a worker may bring along, as JSON text. */
+export const SCHEMA_CHARS_MAX = 256 * 1024;
+/** Deepest nesting of a schema. */
+export const SCHEMA_DEPTH_MAX = 64;
+/** Misfits listed for one value. */
+export const MISFITS_MAX = 20;
+/** Characters of one value in the log. */
+export const LOG_VALUE_CHARS_MAX = 4_000;
+
 /** HTTP trigger: time for the whole answer. */
 export const HTTP_TIMEOUT_MS = 30_000;
 /** HTTP trigger: largest request body. */
@@ -71,6 +90,33 @@ export const ROUTE_CHARS_MAX = 1_024;
 export const VALUE_BYTES_MAX = 64 * 1024 * 1024;
 /** Bytes of values that the store keeps in memory. */
 export const STORE_CACHE_BYTES_MAX = 256 * 1024 * 1024;
+/** Longest key of the store: UTF-8 of its parts and 2 bytes for each; Deno KV ends at 2,048. */
+export const STORE_KEY_BYTES_MAX = 2_000;
+/** Changes in one commit, and so in one write; Deno KV takes 1,000. */
+export const STORE_COMMIT_CHANGES_MAX = 500;
+/** Bytes of keys and values in one commit; Deno KV takes 819,200. */
+export const STORE_COMMIT_BYTES_MAX = 700 * 1024;
+/** Largest record that Deno KV takes; a larger value is cut into parts. */
+export const STORE_RECORD_BYTES_MAX = 64 * 1024;
+/** One part of a large value. */
+export const STORE_PART_BYTES = 60 * 1024;
+
+/** Names on the way to a place inside a value, in one op of `state::update`. */
+export const UPDATE_PATH_DEPTH_MAX = 32;
+/** Longest such name, in UTF-8. */
+export const UPDATE_SEGMENT_BYTES_MAX = 256;
+/** Members of the value of one `merge`. */
+export const MERGE_KEYS_MAX = 1_024;
+/** Levels of the value of one `merge`. */
+export const MERGE_DEPTH_MAX = 16;
+/** Entries in one answer of `state::list_entries` when nobody says otherwise. */
+export const STATE_ENTRIES_LIMIT = 100;
+/** Entries in one answer of `state::list_entries` at most. */
+export const STATE_ENTRIES_LIMIT_MAX = 1_000;
+/** Bytes of values in one answer of a state function. */
+export const STATE_ANSWER_BYTES_MAX = 48 * 1024 * 1024;
+/** Longest life of an entry, in milliseconds: a hundred years. */
+export const STATE_TTL_MS_MAX = 3_155_760_000_000;
 
 /** First wait before a worker dials again. */
 export const RECONNECT_FIRST_MS = 1_000;
@@ -105,3 +151,17 @@ export const INSTALL_TIMEOUT_MS = 600_000;
 export const LOG_FILE_BYTES_MAX = 10 * 1024 * 1024;
 /** Last lines of output kept in memory and shown with a failure. */
 export const TAIL_LINES_MAX = 200;
+/** Longest line of a worker's output; a longer one is cut into several. */
+export const OUTPUT_LINE_CHARS_MAX = 16_384;
+/** Output of a worker that waits to be written to its log; beyond it lines are dropped. */
+export const OUTPUT_PENDING_CHARS_MAX = 4 * 1024 * 1024;
+/** Time from the death of the engine to the end of what it started, after SIGTERM. */
+export const ORPHAN_GRACE_MS = 10_000;
+/** Quiet time after an edit before a file is read. */
+export const EDIT_DEBOUNCE_MS = 150;
+/** A worker is ready when it has registered nothing for so long after its first function. */
+export const READY_QUIET_MS = 100;
+/** A worker without functions is ready so long after it announced itself. */
+export const READY_WITHOUT_FUNCTIONS_MS = 2_000;
+/** Values in one YAML file, those behind aliases counted each time. */
+export const YAML_VALUES_MAX = 100_000;
