@@ -1,0 +1,296 @@
+/**
+ * Text to typed messages and back.
+ *
+ * Checks a message's own fields, never what a payload holds. What each message looks like stands
+ * in one table, {@linkcode SHAPES}: its fields in the order in which they are written, so that
+ * `data` and `result` come last and a router need not read them. A field that may be absent may
+ * also be `null` on the wire, which means the same; unknown fields are dropped.
+ *
+ * @module
+ */
+import { EngineError, normaliseError } from "./errors.ts";
+import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
+import type { EngineMessage, Json, JsonObject, WorkerMessage } from "./protocol.ts";
+
+/** What a field may hold. */
+type Kind =
+  | "action"
+  | "error"
+  | "id"
+  | "json"
+  | "namespace"
+  | "object"
+  | "string"
+  | "strings"
+  | "timeout";
+
+/** Fields in writing order; a `?` behind the kind: may be absent. `json!`: `null` is a value. */
+type Shape = Readonly<Record<string, Kind | `${Kind}?` | "json!">>;
+
+const NAMED = { trigger_type: "id", function_id: "id" } as const;
+
+/** Every message. */
+const SHAPES = {
+  registerfunction: {
+    id: "id",
+    namespace: "namespace?",
+    description: "string?",
+    request_format: "json?",
+    response_format: "json?",
+    metadata: "json?",
+    invocation: "object?",
+  },
+  unregisterfunction: { id: "id", namespace: "namespace?" },
+  registertriggertype: {
+    id: "id",
+    description: "string",
+    namespace: "namespace?",
+    trigger_request_format: "json?",
+    call_request_format: "json?",
+  },
+  unregistertriggertype: { id: "id", namespace: "namespace?" },
+  registertrigger: {
+    id: "id",
+    ...NAMED,
+    namespace: "namespace?",
+    trigger_namespace: "namespace?",
+    metadata: "json?",
+    config: "json?",
+  },
+  triggerregistrationresult: { id: "id", ...NAMED, error: "error?" },
+  unregistertrigger: { id: "id", trigger_type: "id?" },
+  invokefunction: {
+    invocation_id: "id?",
+    function_id: "id",
+    namespace: "namespace?",
+    action: "action?",
+    timeout_ms: "timeout?",
+    metadata: "json?",
+    traceparent: "string?",
+    baggage: "string?",
+    caller: "string?",
+    data: "json?",
+  },
+  invocationresult: {
+    invocation_id: "id",
+    function_id: "id",
+    traceparent: "string?",
+    baggage: "string?",
+    error: "error?",
+    result: "json?",
+  },
+  invocationprogress: { invocation_id: "id", data: "json!" },
+  cancelinvocation: { invocation_id: "id", reason: "string?" },
+  reattach: { previous_worker_id: "string", reattach_token: "string" },
+  workerregistered: { worker_id: "string", reattach_token: "string", capabilities: "strings" },
+  registrationrejected: {
+    code: "string",
+    namespace: "string",
+    function_id: "string?",
+    worker_name: "string?",
+    owner_worker_id: "string?",
+    message: "string?",
+  },
+  error: { error: "error" },
+  ping: {},
+  pong: {},
+  registerservice: { id: "id" },
+} as const satisfies Record<(WorkerMessage | EngineMessage)["type"], Shape>;
+
+const FROM_ENGINE: ReadonlySet<string> = new Set<EngineMessage["type"]>([
+  "cancelinvocation",
+  "error",
+  "invocationprogress",
+  "invocationresult",
+  "invokefunction",
+  "ping",
+  "pong",
+  "registertrigger",
+  "registrationrejected",
+  "triggerregistrationresult",
+  "unregistertrigger",
+  "workerregistered",
+]);
+
+const FROM_WORKER: ReadonlySet<string> = new Set<WorkerMessage["type"]>([
+  "cancelinvocation",
+  "invocationprogress",
+  "invocationresult",
+  "invokefunction",
+  "ping",
+  "pong",
+  "reattach",
+  "registerfunction",
+  "registerservice",
+  "registertrigger",
+  "registertriggertype",
+  "triggerregistrationresult",
+  "unregisterfunction",
+  "unregistertrigger",
+  "unregistertriggertype",
+]);
+
+/**
+ * Reads what a worker sent.
+ *
+ * @throws {EngineError} `bad_message` naming the field that does not fit, such as
+ * `invokefunction.function_id: expected a string, received 5`; `INVALID_NAMESPACE`.
+ */
+export function decodeWorkerMessage(text: string): WorkerMessage {
+  return readWorkerMessage(parseMessage(text));
+}
+
+/**
+ * Reads what the engine sent.
+ *
+ * @throws {EngineError} As {@linkcode decodeWorkerMessage}.
+ */
+export function decodeEngineMessage(text: string): EngineMessage {
+  return read(parseMessage(text), FROM_ENGINE) as EngineMessage;
+}
+
+/**
+ * The first step of reading: any JSON object. For those who need what a message that does not fit
+ * says besides.
+ *
+ * @throws {EngineError} `bad_message` when the text is not JSON or no object.
+ */
+export function parseMessage(text: string): JsonObject {
+  let value: Json;
+  try {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    throw bad(`message: expected JSON: ${(thrown as Error).message}`);
+  }
+  if (!isObject(value)) throw misfit("message", "an object", value);
+  return value;
+}
+
+/**
+ * The second step of reading: the fields of a worker's message.
+ *
+ * @throws {EngineError} As {@linkcode decodeWorkerMessage}.
+ */
+export function readWorkerMessage(message: JsonObject): WorkerMessage {
+  return read(message, FROM_WORKER) as WorkerMessage;
+}
+
+/**
+ * Writes a message: `type`, the ids, and `data` or `result` last. What is `undefined` is left out.
+ *
+ * @throws {EngineError} `serialization_error` when a value cannot be written as JSON.
+ */
+export function encodeMessage(message: WorkerMessage | EngineMessage): string {
+  const fields = message as unknown as Record<string, unknown>;
+  const ordered: Record<string, unknown> = { type: message.type };
+  for (const name in SHAPES[message.type]) {
+    if (fields[name] !== undefined) ordered[name] = fields[name];
+  }
+  try {
+    return JSON.stringify(ordered);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
+    throw new EngineError("serialization_error", `${message.type}: not JSON: ${reason}`, { cause });
+  }
+}
+
+function read(message: JsonObject, known: ReadonlySet<string>): { type: string } {
+  const { type } = message;
+  if (typeof type !== "string") throw misfit("type", "a string", type);
+  if (!known.has(type)) throw misfit("type", "a known type of message", type);
+  const shape: Shape = SHAPES[type as keyof typeof SHAPES];
+  const result: Record<string, unknown> & { type: string } = { type };
+  for (const name in shape) {
+    const kind = shape[name]!;
+    const value = Object.hasOwn(message, name) ? message[name] : undefined;
+    if (kind === "json!") {
+      if (value === undefined) throw misfit(`${type}.${name}`, "any JSON", value);
+      result[name] = value;
+    } else if (value !== undefined && value !== null) {
+      const plain = (kind.endsWith("?") ? kind.slice(0, -1) : kind) as Kind;
+      result[name] = fit(plain, value, type, name);
+    } else if (!kind.endsWith("?")) {
+      throw misfit(`${type}.${name}`, EXPECTED[kind as Kind], value);
+    }
+  }
+  return result;
+}
+
+/** What each kind is called in the sentence about one that does not fit. */
+const EXPECTED: Readonly<Record<Kind, string>> = {
+  action: "an object",
+  error: "an error object",
+  id: "a string",
+  json: "any JSON",
+  namespace: "a namespace",
+  object: "an object",
+  string: "a string",
+  strings: "an array of strings",
+  timeout: `an integer from 1 to ${TIMEOUT_MS_MAX}`,
+};
+
+/** The value, if it fits. */
+function fit(kind: Kind, value: Json, type: string, name: string): unknown {
+  switch (kind) {
+    case "json":
+      return value;
+    case "error":
+      return normaliseError(value);
+    case "action":
+      return readAction(value, `${type}.${name}`);
+    case "namespace":
+      if (typeof value === "string" && value !== "") return value;
+      throw new EngineError(
+        "INVALID_NAMESPACE",
+        `${type}.${name}: expected a string that is not empty, received ${quoted(value)}`,
+      );
+    case "id":
+      if (typeof value === "string" && value.length <= ID_CHARS_MAX) return value;
+      if (typeof value !== "string") break;
+      throw misfit(`${type}.${name}`, `at most ${ID_CHARS_MAX} characters`, value.length);
+    case "string":
+      if (typeof value === "string") return value;
+      break;
+    case "object":
+      if (isObject(value)) return value;
+      break;
+    case "strings":
+      if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
+      break;
+    case "timeout":
+      if (Number.isInteger(value) && value as number >= 1 && value as number <= TIMEOUT_MS_MAX) {
+        return value;
+      }
+  }
+  throw misfit(`${type}.${name}`, EXPECTED[kind], value);
+}
+
+function readAction(value: Json, path: string): unknown {
+  if (!isObject(value)) throw misfit(path, EXPECTED.action, value);
+  const { type, queue } = value;
+  if (type === "void") return { type };
+  if (type !== "enqueue") throw misfit(`${path}.type`, `"void" or "enqueue"`, type);
+  if (typeof queue !== "string") throw misfit(`${path}.queue`, "a string", queue);
+  return { type, queue };
+}
+
+function isObject(value: Json): value is JsonObject {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+function misfit(path: string, expected: string, received: Json | undefined): EngineError {
+  return bad(`${path}: expected ${expected}, received ${quoted(received)}`);
+}
+
+function bad(message: string): EngineError {
+  return new EngineError("bad_message", message);
+}
+
+/** A value as a sentence shows it: what is long is cut, what is nested only named. */
+function quoted(value: Json | undefined): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (isObject(value)) return "an object";
+  const text = JSON.stringify(typeof value === "string" ? value.slice(0, 60) : value);
+  return typeof value === "string" && value.length > 60 ? `${text}…` : text;
+}

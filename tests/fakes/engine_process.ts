@@ -1,0 +1,151 @@
+/**
+ * A real engine in a process and a project directory of its own, for tests from end to end.
+ *
+ * @module
+ */
+import { registerWorker, type Worker } from "../../mod.ts";
+
+const MAIN = new URL("../../cli/main.ts", import.meta.url).pathname;
+const START_LIMIT_MS = 60_000;
+
+/** What a command printed and how it ended. */
+export interface CommandResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** An engine that runs as a program. */
+export class EngineProcess implements AsyncDisposable {
+  readonly directory: string;
+  readonly port: number;
+  #child: Deno.ChildProcess | undefined;
+  #output: Promise<void> = Promise.resolve();
+  /** All that the engine wrote to standard error, over all its starts. */
+  stderr = "";
+
+  private constructor(directory: string, port: number) {
+    this.directory = directory;
+    this.port = port;
+  }
+
+  /** Writes config.yaml with a free port and these workers, and starts an engine on it. */
+  static async start(workers = ""): Promise<EngineProcess> {
+    const directory = await Deno.makeTempDir({ prefix: "engine-e2e-" });
+    const engine = new EngineProcess(directory, freePort());
+    await Deno.writeTextFile(
+      `${directory}/config.yaml`,
+      `engine:\n  port: ${engine.port}\nworkers:\n  - name: engine-state\n${workers}`,
+    );
+    await engine.start();
+    return engine;
+  }
+
+  /** Where it listens for workers. */
+  get url(): string {
+    return `ws://127.0.0.1:${this.port}`;
+  }
+
+  /** Process id of the engine. */
+  get pid(): number {
+    return this.#child!.pid;
+  }
+
+  /** Starts the engine, again if need be, and returns when it answers. */
+  async start(): Promise<void> {
+    this.#child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--quiet", MAIN, "--config", `${this.directory}/config.yaml`],
+      cwd: this.directory,
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    this.#output = this.#read(this.#child.stderr);
+    await eventually(async () => {
+      const answer = await fetch(`http://127.0.0.1:${this.port}/`);
+      await answer.body?.cancel();
+      return true;
+    }, () => this.stderr);
+  }
+
+  /** Ends the engine with a signal and waits until it is gone. */
+  async kill(signal: Deno.Signal): Promise<Deno.CommandStatus> {
+    const child = this.#child!;
+    this.#child = undefined;
+    child.kill(signal);
+    const status = await child.status;
+    await this.#output;
+    return status;
+  }
+
+  /** Runs the `engine` command against this engine. */
+  async command(...args: string[]): Promise<CommandResult> {
+    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--quiet", MAIN, ...args],
+      cwd: this.directory,
+      env: { ENGINE_URL: this.url, NO_COLOR: "1" },
+      stdin: "null",
+    }).output();
+    const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+    return { code, stdout: text(stdout), stderr: text(stderr) };
+  }
+
+  /** Connects a worker of the test's own process. */
+  connect(name = "test"): Worker {
+    return registerWorker(this.url, { workerName: name, reconnect: { firstMs: 50, maxMs: 200 } });
+  }
+
+  /** Writes a file below the project. */
+  async write(path: string, text: string): Promise<void> {
+    const full = `${this.directory}/${path}`;
+    await Deno.mkdir(full.slice(0, full.lastIndexOf("/")), { recursive: true });
+    await Deno.writeTextFile(full, text);
+  }
+
+  /** Stops the engine and removes the project. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child) await this.kill("SIGTERM");
+    await Deno.remove(this.directory, { recursive: true });
+  }
+
+  async #read(stream: ReadableStream<Uint8Array>): Promise<void> {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) this.stderr += text;
+  }
+}
+
+/** Asks until something holds; a throw counts as not yet. Fails after a minute. */
+export async function eventually(
+  holds: () => Promise<boolean> | boolean,
+  explain: () => string = () => "",
+  limitMs = START_LIMIT_MS,
+): Promise<void> {
+  const end = performance.now() + limitMs;
+  let last: unknown;
+  while (performance.now() < end) {
+    try {
+      if (await holds()) return;
+      last = undefined;
+    } catch (thrown) {
+      last = thrown;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`Not within ${limitMs} ms: ${holds}\n${explain()}`, { cause: last });
+}
+
+/** Whether a process lives. */
+export function isAlive(pid: number): boolean {
+  try {
+    Deno.kill(pid, "SIGCONT");
+    return true;
+  } catch {
+    return false; // There is no such process.
+  }
+}
+
+function freePort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close();
+  return port;
+}
