@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { systemClock } from "./system_clock.ts";
+
+Deno.test("systemClock.now() never goes back", () => {
+  const readings = Array.from({ length: 1_000 }, () => systemClock.now());
+
+  assert.deepEqual(readings, readings.toSorted((a, b) => a - b));
+});
+
+Deno.test("systemClock.wall() is the calendar's time", () => {
+  const before = Date.now();
+
+  const wall = systemClock.wall();
+
+  assert.ok(wall >= before && wall <= Date.now());
+});
+
+Deno.test("systemClock.after() runs its task once, after the wait", async () => {
+  const start = systemClock.now();
+  let runs = 0;
+
+  await new Promise<void>((resolve) => systemClock.after(20, () => resolve(void runs++)));
+
+  assert.equal(runs, 1);
+  assert.ok(systemClock.now() - start >= 19);
+});
+
+Deno.test("systemClock.after() takes a wait in the past for none", async () => {
+  await new Promise<void>((resolve) => systemClock.after(-5, resolve));
+});
+
+Deno.test("systemClock.after() does not run what was cancelled", async () => {
+  let ran = false;
+  const cancel = systemClock.after(1, () => ran = true);
+
+  cancel();
+  cancel();
+  await new Promise<void>((resolve) => systemClock.after(10, resolve));
+
+  assert.equal(ran, false);
+});
+
+Deno.test("systemClock.after() holds a wait that is longer than a platform timer can be", async () => {
+  let ran = false;
+
+  const cancel = systemClock.after(2 ** 31 + 5, () => ran = true);
+  await new Promise<void>((resolve) => systemClock.after(10, resolve));
+  cancel();
+
+  assert.equal(ran, false);
+});
