@@ -51,6 +51,7 @@ export const ERRORS = {
   INVALID_ARGUMENTS: { status: 500, retryable: false },
   store_unavailable: { status: 500, retryable: false },
   invalid_json: { status: 400, retryable: false },
+  engine_unreachable: { status: 500, retryable: true },
   body_too_large: { status: 413, retryable: false },
   unauthorized: { status: 401, retryable: false },
   CONDITION_NOT_MET: { status: 422, retryable: false },

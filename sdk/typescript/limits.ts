@@ -83,6 +83,10 @@ export const HTTP_TIMEOUT_MS = 30_000;
 export const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
 /** HTTP trigger: requests at once. */
 export const HTTP_CONCURRENCY_MAX = 1_024;
+/** How often running HTTP requests are looked at for clients that left and deadlines that passed. */
+export const HTTP_WATCH_MS = 50;
+/** Remarks on what handlers return that are made once each; beyond, none is made. */
+export const HTTP_REMARKS_MAX = 1_000;
 /** Longest path of an HTTP route, in characters. */
 export const ROUTE_CHARS_MAX = 1_024;
 
@@ -128,6 +132,8 @@ export const RECONNECT_JITTER = 0.3;
 export const OPEN_TIMEOUT_MS = 10_000;
 /** Bytes of calls kept while the line is down. */
 export const OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
+/** Log lines a logger lets wait for a line. */
+export const OFFLINE_LOG_LINES_MAX = 1_000;
 
 /** How long the engine lets running calls finish before it stops. */
 export const DRAIN_MS = 5_000;
