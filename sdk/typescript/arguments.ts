@@ -1,0 +1,93 @@
+/**
+ * Checks of what user code hands to the SDK, each with a sentence that says what to write instead.
+ *
+ * All of them throw {@linkcode EngineError} `INVALID_ARGUMENTS`; what JSON cannot hold is
+ * `serialization_error`.
+ *
+ * @module
+ */
+import { EngineError } from "./errors.ts";
+import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
+
+/** The address of an engine as a WebSocket one. @throws {EngineError} `INVALID_ARGUMENTS` */
+export function readUrl(url: unknown): string {
+  if (typeof url !== "string" || !URL.canParse(url)) {
+    throw invalid(`Engine address ${show(url)} is not a URL; try ws://127.0.0.1:49134`);
+  }
+  const parsed = new URL(url);
+  if (parsed.protocol === "http:") parsed.protocol = "ws:";
+  if (parsed.protocol === "https:") parsed.protocol = "wss:";
+  if (parsed.protocol !== "ws:" && parsed.protocol !== "wss:") {
+    throw invalid(`Engine address ${show(url)} must start with ws:// or wss://`);
+  }
+  parsed.hash = ""; // A WebSocket address may not have one.
+  return parsed.href;
+}
+
+/** An id that is text, not empty and not too long. @throws {EngineError} `INVALID_ARGUMENTS` */
+export function checkId(what: string, id: unknown, example: string): asserts id is string {
+  if (typeof id !== "string" || id === "") {
+    throw invalid(`${what} must be text such as ${example}, got ${show(id)}`);
+  }
+  if (id.length > ID_CHARS_MAX) {
+    throw invalid(`${what} has ${id.length} characters; at most ${ID_CHARS_MAX} are allowed`);
+  }
+}
+
+/** A namespace is left out or text. @throws {EngineError} `INVALID_ARGUMENTS` */
+export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
+  if (namespace === undefined || (typeof namespace === "string" && namespace !== "")) return;
+  throw invalid(`A namespace must be text, got ${show(namespace)}; leave it out for default`);
+}
+
+/** Something to run. @throws {EngineError} `INVALID_ARGUMENTS` */
+export function checkCallable(what: string, callable: unknown): void {
+  if (typeof callable !== "function") {
+    throw invalid(`${what} must be a function, got ${show(callable)}`);
+  }
+}
+
+/** A time-out in whole milliseconds. @throws {EngineError} `INVALID_ARGUMENTS` */
+export function checkTimeout(what: string, timeout: unknown): asserts timeout is number {
+  const fits = Number.isInteger(timeout) && timeout as number > 0 &&
+    timeout as number <= TIMEOUT_MS_MAX;
+  if (fits) return;
+  const range = `whole milliseconds from 1 to ${TIMEOUT_MS_MAX}`;
+  throw invalid(`${what} must be ${range}, got ${show(timeout)}`);
+}
+
+/**
+ * The JSON text of a value; `undefined` for `undefined`.
+ *
+ * @throws {EngineError} `serialization_error` for what JSON cannot hold: a BigInt, a cycle, a
+ * function, a symbol.
+ */
+export function toJson(what: string, value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    const reason = (cause instanceof Error ? cause.message : String(cause)).split("\n")[0];
+    throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason}`, {
+      cause,
+    });
+  }
+  if (text !== undefined) return text;
+  const reason = `a ${typeof value} is no JSON value`;
+  throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason}`);
+}
+
+function invalid(message: string): EngineError {
+  return new EngineError("INVALID_ARGUMENTS", message);
+}
+
+/** A value as a person would recognise it, short. */
+function show(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
+  if (typeof value === "function") return "a function";
+  if (typeof value === "object" && value !== null) {
+    return Array.isArray(value) ? "a list" : "an object";
+  }
+  return String(value);
+}

@@ -1,0 +1,43 @@
+/**
+ * What a call made inside a handler takes over from the call that the handler answers.
+ *
+ * It travels with `AsyncLocalStorage` where the platform has it (Deno, Node 20.16 and up). A
+ * browser has none: there a handler passes `context.timeout_ms` on by itself.
+ *
+ * @module
+ */
+import { builtinModule } from "./platform.ts";
+
+/** What is handed down. */
+export interface CallScope {
+  /** When the caller stops waiting, on the worker's clock; `undefined` for never. */
+  readonly deadline: number | undefined;
+  readonly traceparent: string | undefined;
+  readonly baggage: string | undefined;
+}
+
+/** The parts of `AsyncLocalStorage` that are used. */
+interface Storage {
+  run<T>(scope: CallScope, task: () => T): T;
+  getStore(): CallScope | undefined;
+}
+
+/** The scopes of one worker: two workers in one process have clocks of their own. */
+export class CallScopes {
+  readonly #storage: Storage | undefined;
+
+  /** Finds out whether the platform can carry scopes; `hooks` replaces its module in tests. */
+  constructor(hooks = builtinModule<{ AsyncLocalStorage: new () => Storage }>("node:async_hooks")) {
+    this.#storage = hooks && new hooks.AsyncLocalStorage();
+  }
+
+  /** Runs `task`; calls made by it, also later and elsewhere in its asynchronous flow, see `scope`. */
+  run<T>(scope: CallScope, task: () => T): T {
+    return this.#storage ? this.#storage.run(scope, task) : task();
+  }
+
+  /** The scope of the handler that is running, if one is. */
+  current(): CallScope | undefined {
+    return this.#storage?.getStore();
+  }
+}

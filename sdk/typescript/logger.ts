@@ -1,0 +1,146 @@
+/**
+ * What a worker says: to its console, and to the engine's logs.
+ *
+ * Logging never throws and never waits. A line that cannot be sent is still on the console.
+ *
+ * @module
+ */
+import { attempt } from "./platform.ts";
+import { OFFLINE_LOG_LINES_MAX } from "./limits.ts";
+import { type CallRequest, type ConnectionState, TriggerAction } from "./options.ts";
+import type { Json, JsonObject } from "./protocol.ts";
+
+/** What a {@linkcode Logger} needs of a worker. */
+export interface LogTarget {
+  /** Shown with every line. */
+  readonly name: string;
+  /** Lines are sent when connected; a bounded number of them waits otherwise. */
+  readonly connectionState: ConnectionState;
+  /** Sends a line. */
+  trigger(request: CallRequest): Promise<unknown>;
+}
+
+/** From the most talkative to the one that wakes somebody up. */
+type Level = "trace" | "debug" | "info" | "warn" | "error";
+
+/** The worker that was registered last: whom a `new Logger()` speaks for. */
+let latest: LogTarget | undefined;
+
+/** From now on a `new Logger()` speaks for this worker. */
+export function logFor(worker: LogTarget): void {
+  latest = worker;
+}
+
+/**
+ * Writes to the console and to the engine's logs.
+ *
+ * @example
+ * ```ts
+ * import { Logger } from "engine-sdk";
+ *
+ * const logger = new Logger();
+ * logger.info("order accepted", { order: 7 });
+ * ```
+ */
+export class Logger {
+  readonly #worker: LogTarget | undefined;
+  readonly #service: string | undefined;
+  #waitingLines = 0;
+
+  /**
+   * Speaks for `worker`, else for the one registered last when a line is written. `service` is
+   * the name in the engine's logs; the worker's if left out.
+   */
+  constructor(worker?: LogTarget, service?: string) {
+    this.#worker = worker;
+    this.#service = service;
+  }
+
+  /** Says what only somebody who looks for a bug wants to read. */
+  trace(message: string, data?: Json): void {
+    this.#write("trace", message, data);
+  }
+
+  /** Says what helps to follow what happens. */
+  debug(message: string, data?: Json): void {
+    this.#write("debug", message, data);
+  }
+
+  /** Says what happened. */
+  info(message: string, data?: Json): void {
+    this.#write("info", message, data);
+  }
+
+  /** Says what somebody should look at. */
+  warn(message: string, data?: Json): void {
+    this.#write("warn", message, data);
+  }
+
+  /** Says what failed. */
+  error(message: string, data?: Json): void {
+    this.#write("error", message, data);
+  }
+
+  #write(level: Level, message: string, data: Json | undefined): void {
+    const worker = this.#worker ?? latest;
+    const service = this.#service ?? worker?.name;
+    const shown = data === undefined ? undefined : showData(data);
+    attempt(() => {
+      const name = service === undefined ? "" : ` [${service}]`;
+      const line = `${level.toUpperCase().padEnd(5)}${name} ${message}`;
+      printer(level)(shown === undefined ? line : `${line} ${shown}`);
+    });
+    if (worker && this.#maySend(worker)) this.#send(worker, level, message, data, shown, service);
+  }
+
+  /** While there is no line only the first lines wait for one: calls need the room more. */
+  #maySend(worker: LogTarget): boolean {
+    const state = worker.connectionState;
+    if (state === "failed" || state === "disconnected") return false;
+    if (state === "connected") this.#waitingLines = 0;
+    else if (this.#waitingLines++ >= OFFLINE_LOG_LINES_MAX) return false;
+    return true;
+  }
+
+  #send(
+    worker: LogTarget,
+    level: Level,
+    message: string,
+    data: Json | undefined,
+    shown: string | undefined,
+    service: string | undefined,
+  ): void {
+    const payload: JsonObject = { message: String(message) };
+    // What JSON cannot hold is sent the way the console shows it.
+    if (data !== undefined) payload.data = isJson(data) ? data : shown ?? null;
+    if (service !== undefined) payload.service_name = service;
+    const request = {
+      function_id: `engine::log::${level}`,
+      payload,
+      action: TriggerAction.Void(),
+    };
+    worker.trigger(request).catch(() => {}); // The line is on the console already.
+  }
+}
+
+/** Looked up for each line, so that whoever replaces a method of console is heard. */
+function printer(level: Level): (line: string) => void {
+  switch (level) {
+    case "error":
+      return (line) => console.error(line);
+    case "warn":
+      return (line) => console.warn(line);
+    case "info":
+      return (line) => console.info(line);
+    default:
+      return (line) => console.debug(line);
+  }
+}
+
+function isJson(data: Json): boolean {
+  return attempt(() => JSON.stringify(data)) !== undefined;
+}
+
+function showData(data: Json): string {
+  return attempt(() => JSON.stringify(data)) ?? attempt(() => String(data)) ?? "?";
+}

@@ -1,0 +1,55 @@
+/**
+ * What the SDK may find around it: Deno, Node or a browser, told apart at run time.
+ *
+ * Nothing here fails: what is missing or not permitted is `undefined`. All access to the
+ * `process` global and to `node:` modules goes through this file, so that a browser never
+ * sees an import it cannot resolve.
+ *
+ * @module
+ */
+
+/** The parts of `process` that are used; all of them may be missing. */
+interface ProcessLike {
+  readonly versions?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly pid?: number;
+  readonly platform?: string;
+  readonly arch?: string;
+  getBuiltinModule?(name: string): unknown;
+}
+
+/** Runs `read`; a refusal (such as Deno without a permission) counts as nothing there. */
+export function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined; // Not permitted is the same as not there: the worker runs without it.
+  }
+}
+
+/** The `process` global of Deno and Node; `undefined` in a browser. */
+export function processGlobal(): ProcessLike | undefined {
+  const found = (globalThis as { process?: ProcessLike }).process;
+  return typeof found?.versions?.node === "string" ? found : undefined;
+}
+
+/** An environment variable; `undefined` when empty, missing or not permitted. */
+export function environment(name: string): string | undefined {
+  return attempt(() => processGlobal()?.env?.[name]) || undefined;
+}
+
+/** A module of Node such as `node:os`; `undefined` where there is none (also Node before 20.16). */
+export function builtinModule<T>(name: string): T | undefined {
+  return attempt(() => processGlobal()?.getBuiltinModule?.(name)) as T | undefined;
+}
+
+/** A fresh UUID, also on pages whose address is not a secure one. */
+export function newId(): string {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]]
+    .map(([from, to]) => hex.slice(from, to)).join("-");
+}

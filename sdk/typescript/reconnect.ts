@@ -1,0 +1,179 @@
+/**
+ * A line that comes back: dials, waits and dials again until it is told to stop.
+ *
+ * It knows nothing of messages. On every new line it lets the worker say what it has to say first
+ * (`opened`), and what it receives it hands on together with the line it came on, so that an answer
+ * can only leave on the line that asked.
+ *
+ * @module
+ */
+import type { WorkerClock } from "./clock.ts";
+import { RECONNECT_FIRST_MS, RECONNECT_JITTER, RECONNECT_MAX_MS } from "./limits.ts";
+import type { ConnectionState, ReconnectOptions } from "./options.ts";
+import type { Dial, DialOptions, Transport, TransportEvents } from "./transport.ts";
+
+/** One line that has opened. Once it is over it takes messages and forgets them. */
+export interface Line {
+  /** Whether it is still there. */
+  readonly isOpen: boolean;
+  /** Sends one message. */
+  send(text: string): void;
+}
+
+/** What the line tells its worker. */
+export interface LineEvents {
+  /** A new line is there; what is sent inside goes out before everything else. */
+  opened(line: Line): void;
+  /** A message came. */
+  text(message: string, line: Line): void;
+  /** An open line is over. */
+  lost(): void;
+  /** An attempt failed or an open line was lost; `retryMs` is `undefined` when it was the last. */
+  failed(reason: string, retryMs: number | undefined): void;
+  /** The state is another one now. */
+  state(state: ConnectionState): void;
+}
+
+/** What a {@linkcode ReconnectingLine} needs. */
+export interface LineSetup {
+  readonly url: string;
+  readonly dial: Dial;
+  readonly dialOptions: DialOptions;
+  readonly clock: WorkerClock;
+  readonly reconnect: ReconnectOptions;
+  /** A number from 0 to 1, for the variation of waits. */
+  readonly random: () => number;
+}
+
+/** One attempt to open a line, and the line it became. */
+interface Attempt extends Line {
+  isOpen: boolean;
+  transport: Transport | undefined;
+  isOver: boolean;
+}
+
+/** One worker's line to the engine, over any number of connections. */
+export class ReconnectingLine {
+  readonly #setup: LineSetup;
+  readonly #events: LineEvents;
+  readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers<void>();
+  #state: ConnectionState = "connecting";
+  #attempt: Attempt | undefined;
+  #cancelRetry: (() => void) | undefined;
+  #failures = 0;
+
+  /** Stores; start() dials. */
+  constructor(setup: LineSetup, events: LineEvents) {
+    this.#setup = setup;
+    this.#events = events;
+  }
+
+  /** Where it stands. */
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  /** The line, if one is open. */
+  get line(): Line | undefined {
+    return this.#attempt?.isOpen ? this.#attempt : undefined;
+  }
+
+  /** Whether it will never be open again. */
+  get isFinal(): boolean {
+    return this.#state === "failed" || this.#state === "disconnected";
+  }
+
+  /** Dials for the first time. */
+  start(): void {
+    this.#dial();
+  }
+
+  /** Ends the line for good; resolves when nothing of it is left. */
+  stop(state: "failed" | "disconnected"): Promise<void> {
+    if (!this.isFinal) this.#moveTo(state);
+    this.#cancelRetry?.();
+    this.#cancelRetry = undefined;
+    if (this.#attempt) {
+      this.#attempt.isOpen = false;
+      this.#attempt.transport?.close(1000, "");
+    } else {
+      this.#ended.resolve();
+    }
+    return this.#ended.promise;
+  }
+
+  #dial(): void {
+    this.#cancelRetry = undefined;
+    const { url, dial, dialOptions } = this.#setup;
+    const attempt: Attempt = {
+      isOpen: false,
+      isOver: false,
+      transport: undefined,
+      send: (text) => {
+        if (attempt.isOpen) attempt.transport?.send(text);
+      },
+    };
+    this.#attempt = attempt;
+    let openedEarly = false;
+    const events: TransportEvents = {
+      // A line without a socket may open before dial() has returned it.
+      opened: () => attempt.transport ? this.#opened(attempt) : openedEarly = true,
+      text: (message) => this.#text(message, attempt),
+      binary: (bytes) => this.#text(new TextDecoder().decode(bytes), attempt),
+      closed: (code, reason) => this.#closed(attempt, reason || `code ${code}`),
+    };
+    attempt.transport = dial(url, events, dialOptions);
+    if (openedEarly) this.#opened(attempt);
+  }
+
+  #opened(attempt: Attempt): void {
+    if (attempt.isOver || attempt !== this.#attempt || this.isFinal) return;
+    attempt.isOpen = true;
+    this.#failures = 0;
+    this.#events.opened(attempt);
+    if (attempt.isOpen) this.#moveTo("connected");
+  }
+
+  #text(message: string, attempt: Attempt): void {
+    if (attempt.isOpen && message !== "") this.#events.text(message, attempt);
+  }
+
+  #closed(attempt: Attempt, reason: string): void {
+    if (attempt.isOver) return;
+    attempt.isOver = true;
+    const wasOpen = attempt.isOpen;
+    attempt.isOpen = false;
+    if (attempt === this.#attempt) this.#attempt = undefined;
+    if (this.isFinal) {
+      this.#ended.resolve();
+      return;
+    }
+    if (wasOpen) this.#events.lost();
+    if (!this.isFinal) this.#retry(reason, wasOpen);
+  }
+
+  #retry(reason: string, wasOpen: boolean): void {
+    const {
+      firstMs = RECONNECT_FIRST_MS,
+      maxMs = RECONNECT_MAX_MS,
+      maxAttempts = Infinity,
+    } = this.#setup.reconnect;
+    if (!wasOpen) this.#failures++;
+    if (this.#failures >= maxAttempts) {
+      this.#events.failed(reason, undefined);
+      void this.stop("failed");
+      return;
+    }
+    const steady = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
+    const wait = steady * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+    this.#moveTo("reconnecting");
+    this.#events.failed(reason, wait);
+    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(wait, () => this.#dial());
+  }
+
+  #moveTo(state: ConnectionState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#events.state(state);
+  }
+}

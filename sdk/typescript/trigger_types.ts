@@ -1,0 +1,138 @@
+/**
+ * Trigger types that this worker provides: tells their owner what to watch, and the engine whether
+ * it could.
+ *
+ * Every registerTrigger is paired with one unregisterTrigger. What concerns one trigger happens in
+ * order, also when its handlers take their time; different triggers do not wait for each other.
+ *
+ * @module
+ */
+import { encodeMessage } from "./codec.ts";
+import { EngineError, errorBody } from "./errors.ts";
+import type { TriggerHandlers, TriggerInstance } from "./options.ts";
+import {
+  DEFAULT_NAMESPACE,
+  type ErrorBody,
+  type RegisterTrigger,
+  type UnregisterTrigger,
+} from "./protocol.ts";
+import type { Line } from "./reconnect.ts";
+
+/** A trigger that a provider was asked to watch. */
+interface Watched {
+  readonly trigger_type: string;
+  readonly handlers: TriggerHandlers;
+  /** Whether the provider took it; it is asked to stop only then. */
+  taken: boolean;
+  /** What happened so far, one after the other. Never rejects. */
+  done: Promise<void>;
+}
+
+/** What the triggers of one worker's types need. */
+export interface TriggerTypesSetup {
+  /** The handlers of a type, if this worker provides it. */
+  find(namespace: string | undefined, id: string): TriggerHandlers | undefined;
+  /** Hears of failures that nobody else hears of. */
+  report(error: EngineError): void;
+}
+
+/** The triggers that one worker watches for others. */
+export class TriggerTypes {
+  readonly #setup: TriggerTypesSetup;
+  readonly #watched = new Map<string, Watched>();
+
+  /** Stores. */
+  constructor(setup: TriggerTypesSetup) {
+    this.#setup = setup;
+  }
+
+  /** Triggers that are watched now. */
+  get size(): number {
+    return this.#watched.size;
+  }
+
+  /** Hands a trigger to its provider and answers the engine; never rejects. */
+  async register(message: RegisterTrigger, line: Line): Promise<void> {
+    const { id, trigger_type } = message;
+    const handlers = this.#setup.find(message.trigger_namespace, trigger_type);
+    if (!handlers) {
+      line.send(answer(message, errorBody("trigger_type_not_found", "Trigger type not found")));
+      return;
+    }
+    const before = this.#end(id); // The same id again replaces what was there.
+    const watched: Watched = { trigger_type, handlers, taken: false, done: Promise.resolve() };
+    this.#watched.set(id, watched);
+    let error: ErrorBody | undefined;
+    watched.done = this.#attempt(async () => {
+      if (before) await before;
+      await handlers.registerTrigger(instanceOf(message));
+      watched.taken = true;
+    }, (thrown) => error = refusal(thrown));
+    await watched.done;
+    if (error && this.#watched.get(id) === watched) this.#watched.delete(id);
+    line.send(answer(message, error));
+  }
+
+  /** Asks the provider to stop watching a trigger; one that is not watched is ignored. */
+  unregister({ id }: UnregisterTrigger): void {
+    void this.#end(id);
+  }
+
+  /** Asks the providers to stop watching all triggers, or those of one type. */
+  unregisterAll(handlers?: TriggerHandlers): void {
+    for (const [id, watched] of [...this.#watched]) {
+      if (!handlers || watched.handlers === handlers) void this.#end(id);
+    }
+  }
+
+  /** Stops watching; resolves when the provider has done so. */
+  #end(id: string): Promise<void> | undefined {
+    const watched = this.#watched.get(id);
+    if (!watched) return undefined;
+    this.#watched.delete(id);
+    const { trigger_type, handlers } = watched;
+    const stop = async (): Promise<void> => {
+      if (watched.taken) await handlers.unregisterTrigger({ id, trigger_type });
+    };
+    const ended = watched.taken ? this.#stop(stop) : watched.done.then(() => this.#stop(stop));
+    return ended;
+  }
+
+  #stop(stop: () => Promise<void>): Promise<void> {
+    return this.#attempt(stop, (thrown) => {
+      const { code, message } = refusal(thrown);
+      this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
+    });
+  }
+
+  async #attempt(task: () => Promise<void>, failed: (thrown: unknown) => void): Promise<void> {
+    try {
+      await task();
+    } catch (thrown) {
+      failed(thrown);
+    }
+  }
+}
+
+function instanceOf(message: RegisterTrigger): TriggerInstance {
+  const { id, trigger_type, function_id, config, metadata, namespace } = message;
+  const target = namespace === DEFAULT_NAMESPACE ? undefined : namespace;
+  return { id, trigger_type, function_id, config: config ?? {}, metadata, namespace: target };
+}
+
+/** What the originator reads: the provider's own words. */
+function refusal(thrown: unknown): ErrorBody {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return errorBody("trigger_registration_failed", message);
+}
+
+function answer(message: RegisterTrigger, error: ErrorBody | undefined): string {
+  const { id, trigger_type, function_id } = message;
+  return encodeMessage({
+    type: "triggerregistrationresult",
+    id,
+    trigger_type,
+    function_id,
+    ...error && { error },
+  });
+}

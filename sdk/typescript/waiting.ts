@@ -1,0 +1,138 @@
+/**
+ * Calls on their way: what answers them, and what ends them when nothing does.
+ *
+ * All deadlines share one timer. It is set for the earliest of them and left alone when a call
+ * ends, so a call costs no timer of its own; a sweep that finds nothing due sets it anew.
+ *
+ * @module
+ */
+import type { WorkerClock } from "./clock.ts";
+import { errorBody, InvocationError } from "./errors.ts";
+import { TIMEOUT_GRACE_MS } from "./limits.ts";
+import type { ErrorBody, InvocationResult, Json } from "./protocol.ts";
+
+/** A call whose result somebody waits for. */
+export interface OpenCall {
+  readonly invocation_id: string;
+  readonly function_id: string;
+  /** Milliseconds it may take, counted from the call. */
+  readonly timeoutMs: number;
+  /** When that is over, on the worker's clock. */
+  readonly deadline: number;
+  /** Whether the frame has left; until then nobody but this process knows of the call. */
+  sent: boolean;
+  readonly resolve: (value: Json | undefined) => void;
+  readonly reject: (error: InvocationError) => void;
+  readonly onProgress: ((data: Json) => void) | undefined;
+  /** Undoes what listens to the caller's abort signal. */
+  release: (() => void) | undefined;
+}
+
+/** Sweeps are at least so far apart, however close the deadlines are. */
+const SWEEP_GAP_MS = 5;
+
+/** The calls of one worker that have no result yet. */
+export class Waiting {
+  /** Whether the engine ends calls at their deadline itself; then its word is waited for. */
+  engineEndsCalls = false;
+  readonly #calls = new Map<string, OpenCall>();
+  readonly #clock: WorkerClock;
+  readonly #expired: (call: OpenCall) => void;
+  #sweepAt = Infinity;
+  #cancelSweep: (() => void) | undefined;
+
+  /** `expired` hears of each call that ended because its time was over. */
+  constructor(clock: WorkerClock, expired: (call: OpenCall) => void) {
+    this.#clock = clock;
+    this.#expired = expired;
+  }
+
+  /** Calls that have no result yet. */
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** From now on the call waits. */
+  add(call: OpenCall): void {
+    this.#calls.set(call.invocation_id, call);
+    this.#sweepBy(call.deadline);
+  }
+
+  /** The call with this id, if it still waits. */
+  get(invocation_id: string): OpenCall | undefined {
+    return this.#calls.get(invocation_id);
+  }
+
+  /** Ends the call that a result names; a result nobody waits for is ignored. */
+  settle({ invocation_id, result, error }: InvocationResult): void {
+    if (error) {
+      this.fail(invocation_id, error);
+    } else {
+      this.#take(invocation_id)?.resolve(result);
+    }
+  }
+
+  /** Ends a call with a failure; `undefined` when it does not wait any more. */
+  fail(invocation_id: string, error: ErrorBody): OpenCall | undefined {
+    const call = this.#take(invocation_id);
+    call?.reject(new InvocationError(error, call.function_id, invocation_id));
+    return call;
+  }
+
+  /** Ends all calls, or only those whose frame has left. */
+  failAll(error: ErrorBody, which: "all" | "sent"): void {
+    for (const call of [...this.#calls.values()]) {
+      if (which === "all" || call.sent) this.fail(call.invocation_id, error);
+    }
+  }
+
+  /** Sets no timer any more; to be called once no call waits and none will. */
+  stop(): void {
+    this.#cancelSweep?.();
+    this.#cancelSweep = undefined;
+    this.#sweepAt = Infinity;
+  }
+
+  #take(invocation_id: string): OpenCall | undefined {
+    const call = this.#calls.get(invocation_id);
+    if (!call) return undefined;
+    this.#calls.delete(invocation_id);
+    call.release?.();
+    return call;
+  }
+
+  #sweepBy(time: number): void {
+    if (time >= this.#sweepAt) return;
+    this.#cancelSweep?.();
+    const ms = Math.max(SWEEP_GAP_MS, time - this.#clock.now());
+    this.#sweepAt = this.#clock.now() + ms;
+    this.#cancelSweep = this.#clock.after(ms, () => this.#sweep());
+  }
+
+  #sweep(): void {
+    this.#sweepAt = Infinity;
+    this.#cancelSweep = undefined;
+    const now = this.#clock.now();
+    let next = Infinity;
+    for (const call of [...this.#calls.values()]) {
+      const end = this.#endOf(call);
+      if (end <= now) this.#expire(call);
+      else next = Math.min(next, end);
+    }
+    if (next < Infinity) this.#sweepBy(next);
+  }
+
+  #endOf(call: OpenCall): number {
+    return call.sent && this.engineEndsCalls ? call.deadline + TIMEOUT_GRACE_MS : call.deadline;
+  }
+
+  #expire(call: OpenCall): void {
+    this.fail(call.invocation_id, timeoutError(call.timeoutMs));
+    this.#expired(call);
+  }
+}
+
+/** The failure of a call that took too long, as seen from its caller. */
+export function timeoutError(timeoutMs: number): ErrorBody {
+  return errorBody("TIMEOUT", `invocation timed out after ${timeoutMs}ms`);
+}

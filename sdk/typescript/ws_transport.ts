@@ -1,0 +1,146 @@
+/**
+ * Dial on the npm package `ws`, for Deno and Node.
+ *
+ * Deno's own client leaves Nagle's algorithm on, which holds every message of 1 to 64 KiB back for
+ * 40 ms; `ws` switches it off, and sends headers and pings as well. The package is loaded with the
+ * first line, so that a browser which loads this file never looks for it.
+ *
+ * @module
+ */
+import { OPEN_TIMEOUT_MS, PING_INTERVAL_MS, SILENCE_MS } from "./limits.ts";
+import type { Dial, DialOptions, Transport, TransportEvents } from "./transport.ts";
+
+/** The parts of a `ws` socket that are used; its own types would be a dependency of the SDK's. */
+interface Socket {
+  on(event: "open" | "ping" | "pong", listener: () => void): void;
+  on(event: "message", listener: (data: Uint8Array, isBinary: boolean) => void): void;
+  on(event: "close", listener: (code: number, reason: Uint8Array) => void): void;
+  on(event: "error", listener: (error: Error) => void): void;
+  send(data: string | Uint8Array): void;
+  ping(): void;
+  close(code?: number, reason?: string): void;
+  terminate(): void;
+}
+
+/** Makes a socket; starts to connect at once. */
+type SocketClass = new (url: string, options: Record<string, unknown>) => Socket;
+
+/** The times of a line; other than the default ones in tests only. */
+export interface WsTimes {
+  /** The upgrade has to be answered by then. */
+  readonly openMs: number;
+  /** How often a ping is sent. */
+  readonly pingMs: number;
+  /** After so long without anything from the peer the line is over. */
+  readonly silenceMs: number;
+  /** How long the peer may take to answer a close. */
+  readonly closeMs: number;
+}
+
+const TIMES: WsTimes = {
+  openMs: OPEN_TIMEOUT_MS,
+  pingMs: PING_INTERVAL_MS,
+  silenceMs: SILENCE_MS,
+  closeMs: 1_000,
+};
+
+/** Opens lines with `ws`. */
+export const wsDial: Dial = makeWsDial(TIMES);
+
+/** As {@linkcode wsDial}, with other times. */
+export function makeWsDial(times: WsTimes): Dial {
+  return (url, events, options) => new WsTransport(url, events, options, times);
+}
+
+/** One line. */
+class WsTransport implements Transport {
+  readonly #events: TransportEvents;
+  readonly #times: WsTimes;
+  #socket: Socket | undefined;
+  #isOver = false;
+  #isClosing = false;
+  #problem = "";
+  #silentMs = 0;
+  #openTimer: ReturnType<typeof setTimeout> | undefined;
+  #pingTimer: ReturnType<typeof setInterval> | undefined;
+  #closeTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(url: string, events: TransportEvents, options: DialOptions, times: WsTimes) {
+    this.#events = events;
+    this.#times = times;
+    this.#connect(url, options).catch((error) => this.#end(1006, describe(error)));
+  }
+
+  send(message: string | Uint8Array): void {
+    if (!this.#isOver && !this.#isClosing) this.#socket?.send(message);
+  }
+
+  close(code = 1000, reason = ""): void {
+    if (this.#isOver || this.#isClosing) return;
+    this.#isClosing = true;
+    if (!this.#socket) return; // Not made yet: #connect() sees the mark.
+    this.#closeTimer = setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
+    this.#socket.close(code, reason);
+  }
+
+  async #connect(url: string, { headers = {} }: DialOptions): Promise<void> {
+    const module = await import("ws");
+    if (this.#isClosing) return this.#end(1006, "closed before it was open");
+    const WebSocket = module.default as unknown as SocketClass;
+    // The engine bounds what it sends; a bound here could only be too small.
+    const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: 0 });
+    this.#socket = socket;
+    this.#openTimer = setTimeout(() => {
+      this.#problem = `no answer within ${this.#times.openMs} ms`;
+      socket.terminate();
+    }, this.#times.openMs);
+    socket.on("open", () => this.#opened());
+    socket.on("message", (data, isBinary) => this.#message(data, isBinary));
+    socket.on("ping", () => this.#silentMs = 0);
+    socket.on("pong", () => this.#silentMs = 0);
+    socket.on("error", (error) => this.#problem ||= describe(error));
+    socket.on("close", (code, reason) => {
+      this.#end(code, new TextDecoder().decode(reason) || this.#problem);
+    });
+  }
+
+  #opened(): void {
+    clearTimeout(this.#openTimer);
+    if (this.#isClosing) return;
+    this.#pingTimer = setInterval(() => this.#heartbeat(), this.#times.pingMs);
+    this.#events.opened();
+  }
+
+  #message(data: Uint8Array, isBinary: boolean): void {
+    this.#silentMs = 0;
+    if (isBinary) this.#events.binary(data);
+    else this.#events.text(data.toString()); // A Buffer: its toString() decodes UTF-8.
+  }
+
+  /** Counts in pings, so that a process that slept does not take itself for a dead peer. */
+  #heartbeat(): void {
+    if (this.#silentMs >= this.#times.silenceMs) {
+      this.#problem = `nothing heard for ${this.#times.silenceMs} ms`;
+      this.#socket?.terminate();
+      return;
+    }
+    this.#silentMs += this.#times.pingMs;
+    this.#socket?.ping();
+  }
+
+  #end(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#openTimer);
+    clearTimeout(this.#closeTimer);
+    clearInterval(this.#pingTimer);
+    this.#events.closed(code, reason);
+  }
+}
+
+/** What went wrong, in few words: `HTTP 401`, `connect ECONNREFUSED 127.0.0.1:49134`. */
+function describe(error: unknown): string {
+  const { message = String(error), errors } = error as { message?: string; errors?: Error[] };
+  const text = message || errors?.[0]?.message || "no connection";
+  return text.replace(/^Unexpected server response: (\d+)$/, "HTTP $1");
+}
