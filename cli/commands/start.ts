@@ -1,0 +1,116 @@
+/**
+ * `engine`: start an engine and stay until it is told to stop.
+ *
+ * Standard output says what it serves, one line per address. The first SIGINT or SIGTERM lets
+ * running calls finish, the second one does not.
+ *
+ * @module
+ */
+import type { Command } from "@commander-js/extra-typings";
+import type { Engine, StartOptions } from "../../engine/mod.ts";
+import { UsageError } from "../failure.ts";
+import { nearest } from "../similar.ts";
+import { readNumber, type Terminal } from "../terminal.ts";
+
+/** What is in `--log-level`. */
+const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+
+/** Starts an engine; lent by tests. */
+export type Start = (options: StartOptions) => Promise<Engine>;
+
+/** Makes `engine` without a command start the engine. */
+export function addStart(program: Command, terminal: Terminal, start: Start = startReal): void {
+  const root = program
+    .usage("[--config <file>] [--port <port>] | engine <command> ...")
+    .argument("[command...]")
+    .option("--config <file>", "what to run (default: config.yaml here, else embedded defaults)")
+    .option("--port <port>", "port for workers, instead of engine.port of the file")
+    .option("--log-level <level>", `least level that is logged: ${LOG_LEVELS.join(", ")}`);
+  root.hook("preSubcommand", (_root, command) => {
+    const given = Object.keys(root.opts())[0];
+    if (given === undefined) return;
+    throw new UsageError(
+      `--${dashed(given)} is for starting the engine, not for ${command.name()}`,
+    );
+  });
+  root.action(async (words, flags) => {
+    if (words[0] !== undefined) throw unknownCommand(words[0], program);
+    await runEngine(readOptions(flags, terminal.directory), terminal, start);
+  });
+}
+
+interface StartFlags {
+  readonly config?: string | undefined;
+  readonly port?: string | undefined;
+  readonly logLevel?: string | undefined;
+}
+
+function readOptions(flags: StartFlags, directory: string): StartOptions {
+  const level = LOG_LEVELS.find((level) => level === flags.logLevel);
+  if (flags.logLevel !== undefined && level === undefined) {
+    throw new UsageError(
+      `--log-level: expected ${LOG_LEVELS.join(", ")}, received ${JSON.stringify(flags.logLevel)}`,
+    );
+  }
+  return {
+    ...flags.config === undefined ? { directory } : { configPath: flags.config },
+    ...flags.port === undefined ? {} : { port: readNumber("--port", flags.port, 0, 65_535) },
+    ...level === undefined ? {} : { logLevel: level },
+  };
+}
+
+function unknownCommand(word: string, program: Command): UsageError {
+  if (word === "start") {
+    return new UsageError("unknown command 'start'; the engine starts with: engine --config FILE");
+  }
+  const meant = nearest(word, program.commands.map((command) => command.name()));
+  const hint = meant === undefined ? "what there is: engine --help" : `did you mean ${meant}?`;
+  return new UsageError(`unknown command '${word}'; ${hint}`);
+}
+
+function dashed(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+async function startReal(options: StartOptions): Promise<Engine> {
+  const { startEngine } = await import("../../engine/mod.ts");
+  return await startEngine(options);
+}
+
+async function runEngine(
+  options: StartOptions,
+  terminal: Terminal,
+  start: Start,
+): Promise<void> {
+  let engine: Engine | undefined;
+  let interrupts = 0;
+  const stop = () => {
+    interrupts++;
+    if (!engine) return;
+    if (interrupts === 1) terminal.err("Stopping; running calls may finish (again: stop at once)");
+    void engine.stop({ drain: interrupts === 1 });
+  };
+  const stopListening = terminal.onInterrupt(stop);
+  try {
+    engine = await start(options);
+    for (const line of describeEngine(engine)) terminal.out(line);
+    if (interrupts > 0) void engine.stop({ drain: interrupts === 1 });
+    await engine.finished;
+  } finally {
+    stopListening();
+  }
+  terminal.err("Stopped");
+}
+
+function describeEngine(engine: Engine): string[] {
+  const { version, pid, config_path, endpoints } = engine.info();
+  const source = config_path === null
+    ? "embedded defaults (no config.yaml here): state and HTTP are on"
+    : config_path;
+  const width = Math.max(...endpoints.map(({ name }) => name.length), 7);
+  return [
+    `engine ${version}, pid ${pid}`,
+    `${"config".padEnd(width)}  ${source}`,
+    ...endpoints.map(({ name, url }) => `${name.padEnd(width)}  ${url}`),
+  ];
+}

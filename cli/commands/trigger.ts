@@ -1,0 +1,115 @@
+/**
+ * `engine trigger`: call a function and print what it returns.
+ *
+ * Standard output gets exactly one JSON value, `null` when the function returned nothing.
+ *
+ * @module
+ */
+import type { Command } from "@commander-js/extra-typings";
+import type { Json } from "../../mod.ts";
+import { CommandError, UsageError } from "../failure.ts";
+import { describeFunction, type FunctionDetail } from "../function_help.ts";
+import { readPayload } from "../payload.ts";
+import { compactJson, renderJson } from "../render.ts";
+import { type EngineAddress, readNumber, type Terminal } from "../terminal.ts";
+
+/** Longest `--timeout-ms`: a week. */
+const TIMEOUT_MS_MAX = 604_800_000;
+
+const EXAMPLES = `
+Examples:
+  engine trigger math::add a=2 b=3
+  engine trigger --function-id=math::add --payload='{"a":2,"b":3}'
+  engine trigger orders::create customer.name=Ann 'items=["tea","milk"]'
+  engine trigger orders::import --payload=@orders.json --timeout-ms 120000
+  echo '{"a":2}' | engine trigger math::add --payload=-
+  engine trigger math::add --help        what the function takes and returns
+
+A field is key=value: the value is JSON if it parses as such, else text; dots in the key nest.
+With --payload as well, fields are set on top of it. Without both, the payload is {}.
+Prints one JSON value; null when the function returned nothing.`;
+
+interface TriggerFlags extends EngineAddress {
+  readonly functionId?: string | undefined;
+  readonly payload?: string | undefined;
+  readonly timeoutMs?: string | undefined;
+  readonly json?: boolean | undefined;
+  readonly raw?: boolean | undefined;
+  readonly help?: boolean | undefined;
+}
+
+/** Adds `engine trigger`. */
+export function addTrigger(program: Command, terminal: Terminal): void {
+  const command = program.command("trigger")
+    .description("Call a function and print its result")
+    .argument("[words...]", "id of the function, then fields of its payload as key=value")
+    .option("--function-id <id>", "id of the function, such as math::add")
+    .option("--payload <json>", "the whole payload: JSON, @file, or - for standard input")
+    .option("--timeout-ms <ms>", "how long to wait for the result (default: 30000)")
+    .option("--json", "print the result on one line, for programs")
+    .option("--raw", "like --json, but a text without its quotes")
+    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
+    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .helpOption(false)
+    .option("-h, --help", "this help; behind a function id, that function's parameters")
+    .addHelpText("after", EXAMPLES);
+  command.action(async (words, flags) => {
+    const fields = [...words];
+    const function_id = flags.functionId ?? fields.shift();
+    if (flags.help) {
+      if (function_id === undefined) return void command.outputHelp();
+      return await printHelpOf(function_id, flags, terminal);
+    }
+    await runTrigger(function_id, fields, flags, terminal);
+  });
+}
+
+async function runTrigger(
+  function_id: string | undefined,
+  fields: readonly string[],
+  flags: TriggerFlags,
+  terminal: Terminal,
+): Promise<void> {
+  if (function_id === undefined) {
+    throw new UsageError("Which function? Such as: engine trigger math::add a=2 b=3");
+  }
+  if (flags.functionId === undefined && function_id.includes("=")) {
+    throw new UsageError(
+      `The id of the function comes first: engine trigger FUNCTION ${function_id}`,
+    );
+  }
+  const timeout_ms = flags.timeoutMs === undefined
+    ? undefined
+    : readNumber("--timeout-ms", flags.timeoutMs, 1, TIMEOUT_MS_MAX);
+  const payload = await readPayload({
+    fields,
+    payload: flags.payload,
+    readFile: terminal.readFile,
+    readInput: terminal.readInput,
+  });
+
+  await using engine = await terminal.connect(flags);
+  const result = await engine.call(function_id, payload, timeout_ms) ?? null;
+  terminal.out(textOf(result, flags));
+}
+
+function textOf(result: Json, flags: TriggerFlags): string {
+  if (flags.raw && typeof result === "string") return result;
+  return flags.raw || flags.json ? compactJson(result) : renderJson(result);
+}
+
+async function printHelpOf(
+  function_id: string,
+  flags: TriggerFlags,
+  terminal: Terminal,
+): Promise<void> {
+  await using engine = await terminal.connect(flags);
+  const detail = await engine.call("engine::functions::info", { function_id }).catch((thrown) => {
+    if ((thrown as { code?: unknown }).code !== "NOT_FOUND") throw thrown;
+    throw new CommandError(
+      `Function ${function_id} not found, so its parameters are not known; ` +
+        "what there is: engine functions; how to call: engine trigger --help",
+    );
+  });
+  for (const line of describeFunction(detail as unknown as FunctionDetail)) terminal.out(line);
+}

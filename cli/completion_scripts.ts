@@ -1,0 +1,125 @@
+/**
+ * Completion scripts for shells, made from the commands there are.
+ *
+ * A script holds all words, so completing never starts a program. Where no word fits, the shell
+ * offers files.
+ *
+ * @module
+ */
+
+/** A word to offer, and what it does. */
+export interface Candidate {
+  /** Such as `trigger` or `--payload`. */
+  readonly word: string;
+  /** One line. */
+  readonly summary: string;
+}
+
+/** What may follow after a path of commands, such as `["worker", "add"]`; empty for the root. */
+export interface Place {
+  readonly path: readonly string[];
+  readonly candidates: readonly Candidate[];
+}
+
+/** Shells with a script. */
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+
+/** One of {@linkcode SHELLS}. */
+export type Shell = typeof SHELLS[number];
+
+/** The script of a shell for all places of the program. */
+export function completionScript(shell: Shell, places: readonly Place[]): string {
+  switch (shell) {
+    case "bash":
+      return bashScript(places);
+    case "zsh":
+      return zshScript(places);
+    case "fish":
+      return fishScript(places);
+  }
+}
+
+function bashScript(places: readonly Place[]): string {
+  const answers = places.map(({ path, candidates }) => {
+    const words = candidates.map(({ word }) => word).join(" ");
+    return `    ${quote(nameOf(path))}) words=${quote(words)} ;;`;
+  });
+  return `# Completion of engine for bash. Load it with: source <(engine completions bash)
+_engine() {
+  local word="\${COMP_WORDS[COMP_CWORD]}" place="" words="" i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$place/\${COMP_WORDS[i]}" in
+      ${alternatives(places)}) place="$place/\${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$place" in
+${answers.join("\n")}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+}
+complete -o default -o bashdefault -F _engine engine
+`;
+}
+
+function zshScript(places: readonly Place[]): string {
+  const answers = places.map(({ path, candidates }) => {
+    const words = candidates.map(({ word, summary }) =>
+      quote(`${word.replaceAll(":", "\\:")}:${summary}`)
+    );
+    return `    ${quote(nameOf(path))}) candidates=(${words.join(" ")}) ;;`;
+  });
+  return `#compdef engine
+# Completion of engine for zsh. Load it with: source <(engine completions zsh)
+_engine() {
+  local place="" i
+  local -a candidates
+  for ((i = 2; i < CURRENT; i++)); do
+    case "$place/\${words[i]}" in
+      ${alternatives(places)}) place="$place/\${words[i]}" ;;
+    esac
+  done
+  case "$place" in
+${answers.join("\n")}
+  esac
+  _describe engine candidates || _files
+}
+compdef _engine engine
+`;
+}
+
+function fishScript(places: readonly Place[]): string {
+  const offers = places.flatMap(({ path, candidates }) =>
+    candidates.map(({ word, summary }) => {
+      const place = `__engine_at ${quote(nameOf(path))}`;
+      const what = word.startsWith("--") ? `-l ${word.slice(2)}` : `-a ${quote(word)}`;
+      return `complete -c engine -n ${quote(place)} ${what} -d ${quote(summary)}`;
+    })
+  );
+  return `# Completion of engine for fish. Load it with: engine completions fish | source
+function __engine_at
+    set -l place ""
+    for word in (commandline -opc)[2..-1]
+        switch "$place/$word"
+            case ${alternatives(places).replaceAll("|", " ")}
+                set place "$place/$word"
+        end
+    end
+    test "$place" = "$argv[1]"
+end
+${offers.join("\n")}
+`;
+}
+
+/** The name of a place in the scripts: `/worker/add`; empty for the root. */
+function nameOf(path: readonly string[]): string {
+  return path.map((part) => `/${part}`).join("");
+}
+
+function alternatives(places: readonly Place[]): string {
+  return places.filter(({ path }) => path.length > 0).map(({ path }) => nameOf(path)).join("|");
+}
+
+/** In single quotes; inner ones would end the text, so a typographic one stands in. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "’")}'`;
+}

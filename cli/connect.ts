@@ -1,0 +1,100 @@
+/**
+ * Opens the CLI's line to a running engine, and says quickly and plainly when there is none.
+ *
+ * The CLI is a worker that offers nothing: it has the same door as everybody.
+ *
+ * @module
+ */
+import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
+import { CommandError } from "./failure.ts";
+import type { EngineAddress, EngineLine } from "./terminal.ts";
+
+/** An engine that has not answered by then is not there, as far as a person can tell. */
+const CONNECT_MS_MAX = 1_500;
+/** Where the engine is when nobody says otherwise; the SDK's default too. */
+const URL_DEFAULT = "ws://127.0.0.1:49134";
+
+/** For tests: another way to dial, and less patience. */
+export interface ConnectOptions extends EngineAddress {
+  /** Default: a WebSocket. */
+  readonly dial?: Dial;
+  /** Default: 1,500. */
+  readonly patienceMs?: number;
+}
+
+/**
+ * Connects, once.
+ *
+ * @throws {CommandError} Not reachable, not an engine, or a token is missing or wrong.
+ */
+export async function connectToEngine(options: ConnectOptions): Promise<EngineLine> {
+  const url = readUrl(options.url ?? URL_DEFAULT);
+  const { promise: opened, resolve, reject } = Promise.withResolvers<void>();
+  let reason = "";
+  const worker = registerWorker(url, {
+    workerName: "engine-cli",
+    reconnect: { maxAttempts: 1 },
+    onError: (error) => reason ||= error.message,
+    ...options.token === undefined ? {} : { token: options.token },
+    ...options.dial === undefined ? {} : { dial: options.dial },
+  });
+  const stopListening = worker.onConnectionState((state) => {
+    if (state === "connected") resolve();
+    if (state === "failed" || state === "reconnecting") reject(explain(url, reason));
+  });
+  const timer = setTimeout(() => reject(explain(url, "")), options.patienceMs ?? CONNECT_MS_MAX);
+  if (worker.connectionState === "connected") resolve();
+  try {
+    await opened;
+  } catch (thrown) {
+    await worker.shutdown();
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+    stopListening();
+  }
+  return lineOf(worker);
+}
+
+function readUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === "ws:" || url?.protocol === "wss:") return text;
+  throw new CommandError(
+    `The address of the engine must look like ${URL_DEFAULT}, received ${JSON.stringify(text)}`,
+  );
+}
+
+function explain(url: string, reason: string): CommandError {
+  const shown = withoutSecrets(url);
+  if (/\b401\b/.test(reason)) {
+    return new CommandError(
+      `The engine at ${shown} wants another token; give it with --token or ENGINE_TOKEN`,
+    );
+  }
+  const status = /\b(?:HTTP |response: )(\d{3})\b/.exec(reason)?.[1];
+  if (status !== undefined) {
+    return new CommandError(`What listens at ${shown} refused the line with HTTP ${status}`);
+  }
+  return new CommandError(
+    `The engine is not running at ${shown}; start it with: engine --config config.yaml`,
+  );
+}
+
+function withoutSecrets(text: string): string {
+  const url = new URL(text);
+  for (const key of url.searchParams.keys()) url.searchParams.set(key, "…");
+  const { protocol, host, pathname, search } = url;
+  return `${protocol}//${host}${pathname === "/" && search === "" ? "" : pathname + search}`;
+}
+
+function lineOf(worker: Worker): EngineLine {
+  return {
+    async call(function_id: string, payload: Json, timeout_ms?: number) {
+      const request = timeout_ms === undefined
+        ? { function_id, payload }
+        : { function_id, payload, timeout_ms };
+      return await worker.trigger<Json, Json | undefined>(request);
+    },
+    [Symbol.asyncDispose]: () => worker.shutdown(),
+  };
+}

@@ -1,0 +1,109 @@
+/**
+ * How a command fails, and what the person in front of it is told.
+ *
+ * Two kinds: what was typed makes no sense ({@linkcode UsageError}, exit code 2), or it could not
+ * be done (everything else, exit code 1). Failures of calls are recognised by their `code` alone,
+ * so this file needs nothing of the SDK but types.
+ *
+ * @module
+ */
+import type { Json, JsonObject } from "../mod.ts";
+import { renderJson } from "./render.ts";
+
+/** Exit code of a command that did what it was asked to do. */
+export const EXIT_DONE = 0;
+/** Exit code of a command that failed. */
+export const EXIT_FAILED = 1;
+/** Exit code when a command or a config.yaml was not understood. */
+export const EXIT_NOT_UNDERSTOOD = 2;
+
+/** The person typed something this program does not understand. */
+export class UsageError extends Error {
+  /** For people who read a stack. */
+  override readonly name = "UsageError";
+}
+
+/** A command could not do what it was asked to do, for a reason that has no code. */
+export class CommandError extends Error {
+  /** For people who read a stack. */
+  override readonly name = "CommandError";
+}
+
+/** A failure, ready to be printed. */
+export interface Failure {
+  /** For standard error; the first one says what happened, the others what to do about it. */
+  readonly lines: readonly string[];
+  /** What the process ends with. */
+  readonly exitCode: number;
+}
+
+/** Turns whatever a command threw into lines and an exit code. */
+export function describeFailure(thrown: unknown): Failure {
+  if (thrown instanceof UsageError) {
+    return { lines: [`error: ${thrown.message}`], exitCode: EXIT_NOT_UNDERSTOOD };
+  }
+  if (!(thrown instanceof Error)) {
+    return { lines: [`error: ${String(thrown)}`], exitCode: EXIT_FAILED };
+  }
+  const { code, details } = thrown as { code?: unknown; details?: JsonObject };
+  if (typeof code !== "string") {
+    return { lines: [`error: ${thrown.message}`], exitCode: EXIT_FAILED };
+  }
+  if (code === "config_invalid") return describeConfig(thrown.message, details);
+  // The message of a call that failed begins with its code already.
+  const said = thrown.message.startsWith(`${code}: `)
+    ? thrown.message
+    : `${code}: ${thrown.message}`;
+  return { lines: [`error: ${said}`, ...adviceOn(code, details)], exitCode: EXIT_FAILED };
+}
+
+function describeConfig(message: string, details: JsonObject | undefined): Failure {
+  const problems = textsOf(details?.["problems"]);
+  // With a single problem the message may be that problem already.
+  const shown = problems.filter((problem) => !message.includes(problem));
+  return {
+    lines: [`error: ${message}`, ...shown.map((problem) => `  ${problem}`)],
+    exitCode: EXIT_NOT_UNDERSTOOD,
+  };
+}
+
+/** What to do about a code; otherwise the details as they are. */
+function adviceOn(code: string, details: JsonObject | undefined): string[] {
+  switch (code) {
+    case "function_not_found":
+      return [similarTo(textsOf(details?.["similar"]))];
+    case "invalid_payload":
+      return [...misfits(details), "  What a function takes: engine trigger FUNCTION --help"];
+    case "timeout":
+    case "TIMEOUT":
+      return ["  Give it more time with --timeout-ms, or see what its worker says"];
+    case "invocation_stopped":
+      return ["  Its worker ended while it ran; see: engine worker list"];
+    case "overloaded":
+      return ["  Try again in a moment"];
+    case "isolation_unavailable":
+      return [];
+    default:
+      return details && Object.keys(details).length > 0
+        ? [`  ${renderJson(details).replaceAll("\n", "\n  ")}`]
+        : [];
+  }
+}
+
+function similarTo(similar: readonly string[]): string {
+  if (similar.length > 0) return `  Did you mean ${similar.join(" or ")}?`;
+  return "  A worker that has just been added may need a moment; what there is: engine functions";
+}
+
+function misfits(details: JsonObject | undefined): string[] {
+  const errors = details?.["errors"];
+  if (!Array.isArray(errors)) return [];
+  return errors.map((error) => {
+    const { path, message } = (error ?? {}) as { path?: Json; message?: Json };
+    return `  ${path || "payload"}: ${message ?? renderJson(error)}`;
+  });
+}
+
+function textsOf(value: Json | undefined): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}

@@ -1,0 +1,102 @@
+/**
+ * Values as text: JSON as people like it, tables, durations.
+ *
+ * Nothing here knows of a terminal: the same value is always the same text, so that what a script
+ * has learnt to read stays so.
+ *
+ * @module
+ */
+import type { Json } from "../mod.ts";
+
+/** JSON up to this width stays on one line. */
+const LINE_CHARS_MAX = 80;
+/** Characters that JSON leaves as they are and a terminal would obey: C1, marks of direction. */
+const UNSEEN = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+/** What a terminal would obey, in plain text; tabs and line breaks are kept. */
+// deno-lint-ignore no-control-regex
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** Whole sequences go, so that their letters do not stay behind. */
+// deno-lint-ignore no-control-regex
+const SEQUENCE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
+
+/**
+ * JSON for people: on one line while it is short, `{ "c": 5 }`, else indented by two.
+ *
+ * It stays valid JSON: control characters in texts are written as escapes.
+ */
+export function renderJson(value: Json): string {
+  return renderWithin(value, "", LINE_CHARS_MAX);
+}
+
+/** JSON for programs: one line without spaces, with the same escapes. */
+export function compactJson(value: Json): string {
+  return escapeUnseen(JSON.stringify(value));
+}
+
+function renderWithin(value: Json, indent: string, room: number): string {
+  const line = onOneLine(value);
+  if (line.length <= room || value === null || typeof value !== "object") return line;
+  const inner = `${indent}  `;
+  const parts = Array.isArray(value)
+    ? value.map((item) => inner + renderWithin(item, inner, LINE_CHARS_MAX - inner.length - 1))
+    : Object.entries(value).map(([key, item]) => {
+      const name = `${inner}${quoted(key)}: `;
+      return name + renderWithin(item, inner, LINE_CHARS_MAX - name.length - 1);
+    });
+  const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
+  return `${open}\n${parts.join(",\n")}\n${indent}${close}`;
+}
+
+function onOneLine(value: Json): string {
+  if (typeof value === "string") return quoted(value);
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(onOneLine).join(", ")}]`;
+  const parts = Object.entries(value).map(([key, item]) => `${quoted(key)}: ${onOneLine(item)}`);
+  return parts.length === 0 ? "{}" : `{ ${parts.join(", ")} }`;
+}
+
+function quoted(text: string): string {
+  return escapeUnseen(JSON.stringify(text));
+}
+
+function escapeUnseen(json: string): string {
+  return json.replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** Text without what a terminal would obey: escape sequences, control characters, directions. */
+export function printable(text: string): string {
+  return text.replace(SEQUENCE, "").replace(CONTROL, "");
+}
+
+/**
+ * Lines of a table: columns as wide as their widest cell, two spaces between them.
+ *
+ * The last column is not padded. Control characters are taken out, line breaks become spaces.
+ */
+export function renderTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): string[] {
+  const cells = [head, ...rows].map((row) =>
+    row.map((cell) => printable(cell).replaceAll(/[\t\n]/g, " "))
+  );
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  return cells.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ").trimEnd());
+}
+
+/** A duration for people: `85 ms`, `2.8 s`, `4 min 12 s`, `3 h 5 min`, `2 d 4 h`. */
+export function renderDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 1_440) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const hours = Math.round(minutes / 60);
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** A number and its noun: `1 function`, `3 functions`. */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

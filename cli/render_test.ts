@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import {
+  compactJson,
+  count,
+  printable,
+  renderDuration,
+  renderJson,
+  renderTable,
+} from "./render.ts";
+
+Deno.test("renderJson() keeps short values on one line", () => {
+  assert.equal(renderJson({ c: 5 }), '{ "c": 5 }');
+  assert.equal(renderJson({ a: [1, 2], b: { c: null } }), '{ "a": [1, 2], "b": { "c": null } }');
+  assert.equal(renderJson({}), "{}");
+  assert.equal(renderJson([]), "[]");
+  assert.equal(renderJson("text"), '"text"');
+  assert.equal(renderJson(null), "null");
+});
+
+Deno.test("renderJson() indents what is longer than a line, and only that", () => {
+  const long = "x".repeat(70);
+
+  const text = renderJson({ short: { a: 1 }, long, list: [long, 2] });
+
+  assert.equal(
+    text,
+    `{\n  "short": { "a": 1 },\n  "long": "${long}",\n  "list": [\n    "${long}",\n    2\n  ]\n}`,
+  );
+});
+
+Deno.test("renderJson() is JSON of the same value, whatever is in it", () => {
+  const value = { "\u0085": ["\u001b[31m", "\u202e", "\ud800", "é", { deep: [[[]]] }], n: -0.5 };
+
+  assert.deepEqual(JSON.parse(renderJson(value)), value);
+  assert.deepEqual(JSON.parse(compactJson(value)), value);
+});
+
+Deno.test("JSON for people and programs holds no character that a terminal obeys", () => {
+  const value = "\u001b[2J\u009b\u202e\u2028\u007f";
+
+  for (const text of [renderJson(value), compactJson(value)]) {
+    assert.match(text, /^[\x20-\x7e]*$/);
+  }
+});
+
+Deno.test("printable() takes out escape sequences and control characters, and nothing else", () => {
+  assert.equal(printable("\u001b[31mred\u001b[0m\ttab\nline\u0007\u202e é"), "red\ttab\nline é");
+  assert.equal(printable("\u001b]0;title\u0007after"), "after");
+  assert.equal(printable("a\rb\u009b5mc"), "ab5mc");
+});
+
+Deno.test("renderTable() pads columns but the last, and takes line breaks out", () => {
+  const lines = renderTable(["NAME", "STATE", "REMARK"], [["math", "ready", ""], [
+    "a\nb",
+    "x",
+    "y",
+  ]]);
+
+  assert.deepEqual(lines, ["NAME  STATE  REMARK", "math  ready", "a b   x      y"]);
+});
+
+Deno.test("renderDuration() uses the two units that matter", () => {
+  const shown = [0, 85.4, 999, 2_849, 59_960, 252_000, 3_600_000, 11_100_000, 187_200_000]
+    .map(renderDuration);
+
+  assert.deepEqual(shown, [
+    "0 ms",
+    "85 ms",
+    "999 ms",
+    "2.8 s",
+    "1 min 0 s",
+    "4 min 12 s",
+    "1 h 0 min",
+    "3 h 5 min",
+    "2 d 4 h",
+  ]);
+});
+
+Deno.test("count() knows one from many", () => {
+  assert.deepEqual([0, 1, 2].map((n) => count(n, "line")), ["0 lines", "1 line", "2 lines"]);
+});

@@ -1,0 +1,140 @@
+/**
+ * A terminal that remembers what was printed, before an engine made of plain functions.
+ *
+ * Time moves only when a command waits, so commands that poll end at once.
+ *
+ * @module
+ */
+import type { Command } from "@commander-js/extra-typings";
+import { createProgram, runProgram } from "../../cli/program.ts";
+import type { EngineAddress, Terminal } from "../../cli/terminal.ts";
+import { InvocationError, type Json, type JsonObject } from "../../mod.ts";
+
+/** Answers the calls of one function; may throw an {@linkcode InvocationError}. */
+export type Answer = (payload: JsonObject) => Json | undefined | Promise<Json | undefined>;
+
+/** What a test lends to commands. */
+export interface FakeOptions {
+  /** Function id to what it answers; others are not found. */
+  readonly functions?: Readonly<Record<string, Answer>>;
+  /** Path, as commands write it, to text. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly directory?: string;
+  /** Thrown by connect(). */
+  readonly unreachable?: Error;
+}
+
+/** A call as the engine got it. */
+export interface SeenCall {
+  readonly function_id: string;
+  readonly payload: Json;
+  readonly timeout_ms?: number;
+}
+
+/** See the top of this file. */
+export class FakeTerminal implements Terminal {
+  readonly outLines: string[] = [];
+  readonly errLines: string[] = [];
+  readonly calls: SeenCall[] = [];
+  readonly addresses: EngineAddress[] = [];
+  readonly directory: string;
+  readonly #options: FakeOptions;
+  readonly #listeners = new Set<() => void>();
+  /** Lines to the engine that are open. */
+  openLines = 0;
+  #nowMs = 1_000;
+
+  constructor(options: FakeOptions = {}) {
+    this.#options = options;
+    this.directory = options.directory ?? "/project";
+  }
+
+  /** Runs a command line as `engine` would and returns its exit code. */
+  async run(...args: string[]): Promise<number> {
+    return await runProgram(createProgram(this), this, args);
+  }
+
+  /** The same for a program that a test has put together. */
+  async runWith(program: Command, ...args: string[]): Promise<number> {
+    return await runProgram(program, this, args);
+  }
+
+  get outText(): string {
+    return this.outLines.join("\n");
+  }
+
+  get errText(): string {
+    return this.errLines.join("\n");
+  }
+
+  out(text: string): void {
+    this.outLines.push(...text.split("\n"));
+  }
+
+  err(text: string): void {
+    this.errLines.push(...text.split("\n"));
+  }
+
+  env(): undefined {}
+
+  readonly readFile = (path: string): Promise<string> => {
+    const text = this.#options.files?.[path];
+    if (text !== undefined) return Promise.resolve(text);
+    return Promise.reject(new Error(`No such file: ${path}`));
+  };
+
+  readonly readInput = (): Promise<string> => Promise.resolve(this.#options.input ?? "");
+
+  connect(address: EngineAddress) {
+    this.addresses.push(address);
+    if (this.#options.unreachable) return Promise.reject(this.#options.unreachable);
+    this.openLines++;
+    return Promise.resolve({
+      call: (function_id: string, payload: Json, timeout_ms?: number) =>
+        this.#answer(function_id, payload, timeout_ms),
+      [Symbol.asyncDispose]: () => {
+        this.openLines--;
+        return Promise.resolve();
+      },
+    });
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  wall(): number {
+    return 1_700_000_000_000 + this.#nowMs;
+  }
+
+  wait(ms: number): Promise<void> {
+    this.#nowMs += ms;
+    return Promise.resolve();
+  }
+
+  onInterrupt(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** As if Ctrl-C had been pressed. */
+  interrupt(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** Whoever still waits for Ctrl-C. */
+  get interruptListeners(): number {
+    return this.#listeners.size;
+  }
+
+  async #answer(function_id: string, payload: Json, timeout_ms?: number) {
+    this.calls.push({ function_id, payload, ...timeout_ms === undefined ? {} : { timeout_ms } });
+    const answer = this.#options.functions?.[function_id];
+    if (!answer) {
+      const body = { code: "function_not_found", message: `Function ${function_id} not found` };
+      throw new InvocationError(body, function_id);
+    }
+    return await answer(payload as JsonObject);
+  }
+}
