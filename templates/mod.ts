@@ -1,0 +1,87 @@
+/**
+ * Every file of every template, imported as text so that it travels with the code.
+ *
+ * Sources that tools would read as their own (`worker.ts`, `deno.json`, `.gitignore`) are kept
+ * under other names. `{{name}}` in a text is the name of the worker or project, `{{engine}}` the
+ * way from the file's directory to the project's `.engine`.
+ *
+ * @module
+ */
+import bareConfig from "./bare/config.yaml" with { type: "text" };
+import bareReadme from "./bare/README.md" with { type: "text" };
+import gitignore from "./quickstart/gitignore.txt" with { type: "text" };
+import quickstartConfig from "./quickstart/config.yaml" with { type: "text" };
+import quickstartReadme from "./quickstart/README.md" with { type: "text" };
+import callerImports from "./quickstart/workers/caller-worker/deno.json.txt" with { type: "text" };
+import callerManifest from "./quickstart/workers/caller-worker/engine.worker.yaml" with {
+  type: "text",
+};
+import callerSource from "./quickstart/workers/caller-worker/worker.ts.txt" with { type: "text" };
+import mathManifest from "./quickstart/workers/math-worker/engine.worker.yaml" with {
+  type: "text",
+};
+import mathSource from "./quickstart/workers/math-worker/math_worker.py" with { type: "text" };
+import requirements from "./quickstart/workers/math-worker/requirements.txt" with { type: "text" };
+import pythonManifest from "./python-worker/engine.worker.yaml" with { type: "text" };
+import pythonSource from "./python-worker/worker.py" with { type: "text" };
+import typescriptImports from "./typescript-worker/deno.json.txt" with { type: "text" };
+import typescriptManifest from "./typescript-worker/engine.worker.yaml" with { type: "text" };
+import typescriptSource from "./typescript-worker/worker.ts.txt" with { type: "text" };
+
+/** A directory to start from. */
+export interface Template {
+  /** What `--template` takes. */
+  readonly name: string;
+  /** One line for listings. */
+  readonly summary: string;
+  /** A project has a config.yaml and a place of its own; a worker lives in a project. */
+  readonly kind: "project" | "worker";
+  /** Path in the new directory to text, in the order in which they are shown. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** The templates there are. */
+export const templates: readonly Template[] = [
+  {
+    name: "quickstart",
+    summary: "A project with a Python and a TypeScript worker that call each other",
+    kind: "project",
+    files: {
+      "config.yaml": quickstartConfig,
+      "README.md": quickstartReadme,
+      ".gitignore": gitignore,
+      "workers/math-worker/engine.worker.yaml": mathManifest,
+      "workers/math-worker/requirements.txt": requirements,
+      "workers/math-worker/math_worker.py": mathSource,
+      "workers/caller-worker/engine.worker.yaml": callerManifest,
+      "workers/caller-worker/deno.json": callerImports,
+      "workers/caller-worker/worker.ts": callerSource,
+    },
+  },
+  {
+    name: "bare",
+    summary: "A project with state and HTTP, without workers of its own",
+    kind: "project",
+    files: { "config.yaml": bareConfig, "README.md": bareReadme, ".gitignore": gitignore },
+  },
+  {
+    name: "python-worker",
+    summary: "A worker in Python, to go into a project",
+    kind: "worker",
+    files: {
+      "engine.worker.yaml": pythonManifest,
+      "requirements.txt": requirements,
+      "worker.py": pythonSource,
+    },
+  },
+  {
+    name: "typescript-worker",
+    summary: "A worker in TypeScript, to go into a project",
+    kind: "worker",
+    files: {
+      "engine.worker.yaml": typescriptManifest,
+      "deno.json": typescriptImports,
+      "worker.ts": typescriptSource,
+    },
+  },
+];

@@ -1,0 +1,24 @@
+"""A worker with one function."""
+
+from engine_sdk import InitOptions, Logger, register_worker
+
+worker = register_worker(options=InitOptions(worker_name="{{name}}"))
+logger = Logger()
+
+
+def hello(payload):
+    """Greet somebody by name."""
+    name = payload.get("name", "world")
+    logger.info(f"greeting {name}")
+    return {"greeting": f"Hello, {name}!"}
+
+
+worker.register_function(
+    "{{name}}::hello",
+    hello,
+    description="Greets somebody",
+    request_format={
+        "type": "object",
+        "properties": {"name": {"type": "string", "description": "Whom to greet"}},
+    },
+)
