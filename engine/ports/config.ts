@@ -1,0 +1,73 @@
+/**
+ * What a checked configuration looks like, for those who act on it.
+ *
+ * @module
+ */
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Isolation } from "./launcher.ts";
+import type { LogLevel } from "./log.ts";
+
+/** A config.yaml after every check: types are true and nobody checks again. */
+export interface Config {
+  /** Absolute path of the file; `null` when the embedded defaults are in use. */
+  readonly path: string | null;
+  /** Absolute; relative paths in the file start here. */
+  readonly directory: string;
+  /** `<directory>/.engine`: store, logs, caches. */
+  readonly dataDirectory: string;
+  readonly engine: EngineSettings;
+  readonly log: LogSettings;
+  /** In the order of the file; names are unique. */
+  readonly workers: readonly WorkerEntry[];
+}
+
+/** The section `engine`; spelled as in the file. */
+export interface EngineSettings {
+  /** Address of the worker listener. */
+  readonly host: string;
+  /** Port of the worker listener; 0: any free one. */
+  readonly port: number;
+  /** What clients have to present; left out: nothing. */
+  readonly auth_token?: string;
+  /** Allows an address that is not loopback without a token. */
+  readonly insecure: boolean;
+  /** Web origins besides loopback ones that may open a line. */
+  readonly allowed_origins: readonly string[];
+  readonly max_message_bytes: number;
+  readonly invocation_timeout_ms: number;
+  readonly validate_payloads: boolean;
+  readonly max_inflight_calls_per_worker: number;
+  readonly max_inflight_bytes_per_worker: number;
+}
+
+/** The section `log`. */
+export interface LogSettings {
+  readonly level: LogLevel;
+  /** `auto`: text on a terminal, else JSON. */
+  readonly format: "auto" | "json" | "text";
+}
+
+/** One item of `workers`. */
+export type WorkerEntry = BuiltinEntry | DirectoryEntry;
+
+/** A worker that comes with the engine. */
+export interface BuiltinEntry {
+  readonly kind: "builtin";
+  readonly name: string;
+  /** As the worker's own `parse` returned it. */
+  readonly config: unknown;
+  /** As it stands in the file, variables filled in; what is compared to see a change. */
+  readonly raw: Json;
+}
+
+/** A worker that is a directory with an engine.worker.yaml. */
+export interface DirectoryEntry {
+  readonly kind: "directory";
+  readonly name: string;
+  /** Absolute. */
+  readonly path: string;
+  /** Left out: what the manifest says, else what the platform offers. */
+  readonly isolation?: Isolation;
+  /** Wins over the manifest's `env`. */
+  readonly env: Readonly<Record<string, string>>;
+}

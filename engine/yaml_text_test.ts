@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { pathOf, readYaml } from "./yaml_text.ts";
+
+const env: Record<string, string> = { PORT: "8080", TOKEN: "12345", TRICK: "a: b", EMPTY: "" };
+const variables = (name: string): string | undefined => env[name];
+
+Deno.test("readYaml() knows the line of every value", () => {
+  const text = "engine:\n  port: 1\nworkers:\n  - name: a\n    config:\n      x y: 2\n";
+
+  const yaml = readYaml("config.yaml", text);
+
+  assert.equal(yaml.lineOf("engine"), 1);
+  assert.equal(yaml.lineOf("engine.port"), 2);
+  assert.equal(yaml.lineOf("workers[0].name"), 4);
+  assert.equal(yaml.lineOf('workers[0].config["x y"]'), 6);
+});
+
+Deno.test("readYaml() gives the line around a value that is absent", () => {
+  const yaml = readYaml("config.yaml", "a: 1\nworkers:\n  - name: a\n");
+
+  assert.equal(yaml.lineOf("workers[0].path"), 3);
+  assert.equal(yaml.lineOf("workers[7]"), 2);
+  assert.equal(yaml.lineOf("else"), 1);
+});
+
+Deno.test("readYaml() reads a whole unquoted variable as YAML would", () => {
+  const text = "a: ${PORT}\nb: ${NONE:49134}\nc: ${NONE:true}\nd: ${EMPTY}\ne: ${NONE:}\n";
+
+  const { value, problems } = readYaml("config.yaml", text, variables);
+
+  assert.deepEqual(problems, []);
+  assert.deepEqual(value, { a: 8080, b: 49134, c: true, d: null, e: null });
+});
+
+Deno.test("readYaml() leaves a quoted variable and one among other text as text", () => {
+  const text = "a: '${PORT}'\nb: http://${NONE:localhost}:${PORT}/\n";
+
+  const { value } = readYaml("config.yaml", text, variables);
+
+  assert.deepEqual(value, { a: "8080", b: "http://localhost:8080/" });
+});
+
+Deno.test("readYaml() lets a variable bring no keys, lists or comments along", () => {
+  env.LIST = "[1, 2]";
+  env.NOTE = "5 # five";
+  env.LINES = "x\nb: 2";
+  const text = "a: ${TRICK}\nb: ${LIST}\nc: ${NOTE}\nd: ${LINES}\n";
+
+  const { value } = readYaml("config.yaml", text, variables);
+
+  assert.deepEqual(value, { a: "a: b", b: "[1, 2]", c: "5 # five", d: "x\nb: 2" });
+});
+
+Deno.test("readYaml() remembers the text of what a variable filled in", () => {
+  const yaml = readYaml("config.yaml", "a: ${TOKEN}\nb: 1.10\n", variables);
+
+  assert.equal(yaml.isFilledIn("a"), true);
+  assert.equal(yaml.textOf("a"), "12345");
+  assert.equal(yaml.isFilledIn("b"), false);
+  assert.equal(yaml.textOf("b"), "1.10");
+});
+
+Deno.test("readYaml() takes $${ for a literal ${ and no notice without variables", () => {
+  assert.deepEqual(readYaml("f", "a: $${PORT}\n", variables).value, { a: "${PORT}" });
+  assert.deepEqual(readYaml("f", "a: ${PORT}\n").value, { a: "${PORT}" });
+});
+
+Deno.test("readYaml() reports every variable that is missing or mistyped", () => {
+  const text = "a: ${NOPE}\nb:\n  - x ${ALSO_NOT}\nc: ${1X}\nd: ${OPEN\n";
+
+  const { problems } = readYaml("config.yaml", text, variables);
+
+  assert.deepEqual(problems, [
+    "a: expected the environment variable NOPE to be set, received nothing (line 1)",
+    "b[0]: expected the environment variable ALSO_NOT to be set, received nothing (line 3)",
+    'c: expected ${NAME} or ${NAME:default}, received "${1X}" (line 4)',
+    'd: expected ${NAME} or ${NAME:default}, received "${OPEN" (line 5)',
+  ]);
+});
+
+Deno.test("readYaml() names tabs, double keys and broken text with their lines", () => {
+  const problemsOf = (text: string) => readYaml("config.yaml", text).problems;
+
+  assert.deepEqual(problemsOf("engine:\n\tport: 1\n"), [
+    "config.yaml: expected spaces for indentation, received a tab (line 2)",
+  ]);
+  assert.deepEqual(problemsOf("engine:\n  port: 1\n  port: 2\n"), [
+    "engine.port: expected the key once, received it again, first in line 2 (line 3)",
+  ]);
+  assert.deepEqual(problemsOf("a: b: c\n"), [
+    "config.yaml: expected valid YAML, received something else: " +
+    "Nested mappings are not allowed in compact mappings (line 1)",
+  ]);
+  assert.match(problemsOf("a: !odd 1\n")[0]!, /Unresolved tag: !odd \(line 1\)$/);
+  assert.match(problemsOf("a: 1\n---\nb: 2\n")[0]!, /multiple documents.* \(line 2\)$/);
+});
+
+Deno.test("readYaml() reports what JSON cannot hold", () => {
+  const { problems } = readYaml("config.yaml", "a: .inf\n? [x]\n: 1\n");
+
+  assert.deepEqual(problems, [
+    "a: expected a number that JSON can hold, received .inf (line 1)",
+    "config.yaml: expected a text as key, received something else (line 2)",
+  ]);
+});
+
+Deno.test("readYaml() follows aliases, but not for ever", () => {
+  const bomb = ["a: &a [x,x,x,x,x,x,x,x,x,x]"];
+  for (const [to, from] of ["ba", "cb", "dc", "ed", "fe", "gf", "hg"]) {
+    bomb.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(",")}]`);
+  }
+
+  assert.deepEqual(readYaml("f", "a: &x { n: 1 }\nb: *x\n").value, { a: { n: 1 }, b: { n: 1 } });
+  assert.match(readYaml("f", "a: &x\n  b: *x\n").problems[0]!, /^a\.b\.b: expected an anchor/);
+  assert.match(readYaml("f", "a: *nope\n").problems[0]!, /received \*nope \(line 1\)$/);
+  assert.deepEqual(readYaml("f", bomb.join("\n")).problems, [
+    "f: expected at most 100000 values, received more (line 1)",
+  ]);
+});
+
+Deno.test("readYaml() keeps a key named __proto__ as a plain member", () => {
+  const { value } = readYaml("f", "__proto__: 1\n");
+
+  assert.deepEqual(Object.keys(value as object), ["__proto__"]);
+});
+
+Deno.test("pathOf() quotes keys that are not plain words", () => {
+  assert.equal(pathOf("", "engine"), "engine");
+  assert.equal(pathOf("workers", 2), "workers[2]");
+  assert.equal(pathOf("workers[2].env", "a b"), 'workers[2].env["a b"]');
+});
