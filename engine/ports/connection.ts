@@ -65,6 +65,8 @@ export interface ListenOptions {
   readonly maxMessageBytes: number;
   /** A line whose unsent bytes pass this is cut: its peer has stopped reading. */
   readonly maxQueuedBytes: number;
+  /** A line from which nothing comes for so long is dead. Default: `SILENCE_MS`. */
+  readonly silenceMs?: number;
   /** Hears which lines the listener itself ended, and why; for the log. */
   readonly onCut?: (address: string, reason: string) => void;
 }
