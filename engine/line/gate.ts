@@ -1,0 +1,110 @@
+/**
+ * Which upgrade leads where, and which is refused.
+ *
+ * It sees the head of a request and nothing else. A page in a browser can open a WebSocket to any
+ * port of this machine, so "local" is no proof of anything: an `Origin` has to be known.
+ *
+ * @module
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type {
+  Accept,
+  Connection,
+  ConnectionEvents,
+  Gate,
+  Refusal,
+  Upgrade,
+} from "../ports/connection.ts";
+
+/** What a gate lets in. */
+export interface GateOptions {
+  /** Asked for on `/` and `/otel`; left out or empty: nobody is asked. */
+  readonly authToken?: string;
+  /** Origins beside loopback that may connect, such as `https://console.example`. */
+  readonly allowedOrigins: readonly string[];
+  /** Takes a worker line. */
+  accept(upgrade: Upgrade): Accept;
+  /** Lines that may be open at once. */
+  readonly maxConnections: number;
+}
+
+/** A gate for a worker port: `/` leads to workers, `/otel` is taken and discarded. */
+export function makeGate(options: GateOptions): Gate {
+  const origins = new Set(options.allowedOrigins.map(originOf));
+  const tokenDigest = options.authToken ? digest(options.authToken) : undefined;
+  let open = 0;
+
+  /** Counts a line for as long as it is open. */
+  const counted = (accept: Accept): Accept => (connection) => {
+    open++;
+    const events = accept(connection);
+    return {
+      text: (frame) => events.text(frame),
+      binary: (bytes) => events.binary(bytes),
+      drained: () => events.drained(),
+      closed(code, reason) {
+        open--;
+        events.closed(code, reason);
+      },
+    };
+  };
+
+  return (upgrade) => {
+    const origin = upgrade.headers.get("origin");
+    if (origin !== null && !isLoopback(origin) && !origins.has(originOf(origin))) {
+      return refuse(403, `Origin ${printable(origin)} is not among engine.allowed_origins`);
+    }
+    if (upgrade.path.startsWith("/ws/channels/")) return refuse(404, "Channel not found");
+    if (upgrade.path !== "/" && upgrade.path !== "/otel") {
+      return refuse(404, "There is nothing at this path; workers connect to /");
+    }
+    if (tokenDigest && !timingSafeEqual(digest(tokenOf(upgrade)), tokenDigest)) {
+      return refuse(401, "The token is missing or wrong; send it as Authorization: Bearer <token>");
+    }
+    if (open >= options.maxConnections) {
+      return refuse(503, `The engine serves ${options.maxConnections} lines and takes no more`);
+    }
+    return counted(upgrade.path === "/otel" ? discard : options.accept(upgrade));
+  };
+}
+
+function refuse(status: number, message: string): Refusal {
+  return { status, message };
+}
+
+/** Digests are equally long, so that comparing them says nothing about the length either. */
+function digest(token: string): Uint8Array {
+  return createHash("sha256").update(token).digest();
+}
+
+/** The header wins over the query; empty when there is neither. */
+function tokenOf({ headers, query }: Upgrade): string {
+  const bearer = /^bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "");
+  return bearer?.[1] ?? query.get("token") ?? "";
+}
+
+/** As a browser writes it: lower case, no default port, no slash behind. */
+function originOf(text: string): string {
+  const origin = URL.canParse(text) ? new URL(text).origin : "null";
+  return origin === "null" ? text.toLowerCase() : origin; // Schemes of other kinds stay apart.
+}
+
+/** Pages that this machine serves to itself. `null`, as of a file, is none of them. */
+function isLoopback(origin: string): boolean {
+  if (!URL.canParse(origin)) return false;
+  const { hostname, protocol } = new URL(origin);
+  if (protocol !== "http:" && protocol !== "https:") return false;
+  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
+    /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+function printable(text: string): string {
+  return JSON.stringify(text.slice(0, 200));
+}
+
+const discard: Accept = (_connection: Connection): ConnectionEvents => ({
+  text() {},
+  binary() {},
+  drained() {},
+  closed() {},
+});

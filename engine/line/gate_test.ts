@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import type { Accept, Connection, Gate, Refusal, Upgrade } from "../ports/connection.ts";
+import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
+import { type GateOptions, makeGate } from "./gate.ts";
+
+Deno.test("a worker comes in at / without a token where none is set", () => {
+  const { gate, opened } = setup();
+
+  open(gate({ ...request("/") }));
+
+  assert.deepEqual(opened, ["/"]);
+});
+
+Deno.test("telemetry at /otel is taken and reaches nobody", () => {
+  const { gate, opened } = setup();
+
+  const events = open(gate(request("/otel")));
+  events.text("{}");
+  events.binary(Uint8Array.of(1));
+  events.drained();
+  events.closed(1000, "");
+
+  assert.deepEqual(opened, []);
+});
+
+Deno.test("any other path is refused with 404", () => {
+  const { gate } = setup({ authToken: "secret" });
+
+  assert.deepEqual(refusal(gate(request("/ws/channels/abc?key=k&dir=read"))), {
+    status: 404,
+    message: "Channel not found",
+  });
+  assert.equal(refusal(gate(request("/nowhere"))).status, 404);
+  assert.equal(refusal(gate(request("/otel/"))).status, 404);
+});
+
+Deno.test("a token is taken as a bearer or from the query", () => {
+  const { gate, opened } = setup({ authToken: "s3cret+/=" });
+
+  open(gate(request("/", { authorization: "Bearer s3cret+/=" })));
+  open(gate(request("/", { authorization: "bearer   s3cret+/= " })));
+  open(gate(request("/?token=s3cret%2B%2F%3D")));
+  open(gate(request("/otel?token=s3cret%2B%2F%3D")));
+
+  assert.equal(opened.length, 3);
+});
+
+for (
+  const [name, path, headers] of [
+    ["a missing token", "/", {}],
+    ["a wrong token", "/", { authorization: "Bearer secres" }],
+    ["the start of the token", "/", { authorization: "Bearer secre" }],
+    ["more than the token", "/", { authorization: "Bearer secrett" }],
+    ["another scheme", "/", { authorization: "Basic secret" }],
+    ["a scheme alone", "/", { authorization: "Bearer " }],
+    ["two tokens in one header", "/", { authorization: "Bearer secret, Bearer x" }],
+    ["a wrong header beside a right query", "/?token=secret", { authorization: "Bearer no" }],
+    ["an empty token in the query", "/?token=", {}],
+    ["a missing token on /otel", "/otel", {}],
+  ] as const
+) {
+  Deno.test(`${name} is refused with 401`, () => {
+    const { gate, opened } = setup({ authToken: "secret" });
+
+    const { status, message } = refusal(gate(request(path, headers)));
+
+    assert.equal(status, 401);
+    assert.doesNotMatch(message, /secret/);
+    assert.deepEqual(opened, []);
+  });
+}
+
+for (
+  const origin of [
+    "http://localhost",
+    "http://localhost:3113",
+    "https://app.localhost",
+    "http://127.0.0.1:5173",
+    "http://127.9.9.9",
+    "http://[::1]:80",
+    "https://console.example",
+    "HTTPS://Console.Example:443",
+  ]
+) {
+  Deno.test(`a page of ${origin} may connect`, () => {
+    const { gate, opened } = setup({ allowedOrigins: ["https://console.example/"] });
+
+    open(gate(request("/", { origin })));
+
+    assert.equal(opened.length, 1);
+  });
+}
+
+for (
+  const origin of [
+    "https://evil.example",
+    "http://console.example",
+    "https://console.example:8443",
+    "https://console.example.evil.example",
+    "http://localhost.evil.example",
+    "http://127.0.0.1.evil.example",
+    "http://evil.example/127.0.0.1",
+    "http://128.0.0.1",
+    "chrome-extension://abcdef",
+    "file://",
+    "null",
+    "",
+    "localhost",
+  ]
+) {
+  Deno.test(`a page of "${origin}" is refused with 403, whatever it knows`, () => {
+    const { gate } = setup({ allowedOrigins: ["https://console.example"], authToken: "secret" });
+
+    const { status } = refusal(gate(request("/?token=secret", { origin })));
+
+    assert.equal(status, 403);
+  });
+}
+
+Deno.test("a listed origin of an odd scheme lets nobody else in", () => {
+  const { gate } = setup({ allowedOrigins: ["app://console"] });
+
+  open(gate(request("/", { origin: "app://console" })));
+
+  assert.equal(refusal(gate(request("/", { origin: "app://other" }))).status, 403);
+  assert.equal(refusal(gate(request("/", { origin: "null" }))).status, 403);
+});
+
+Deno.test("lines beyond the bound are refused with 503 until one ends", () => {
+  const { gate } = setup({ maxConnections: 2 });
+  const first = open(gate(request("/")));
+  open(gate(request("/otel")));
+
+  assert.equal(refusal(gate(request("/"))).status, 503);
+  first.closed(1000, "");
+  open(gate(request("/")));
+
+  assert.equal(refusal(gate(request("/"))).status, 503);
+});
+
+Deno.test("a line that is let in reports to who took it, in full", () => {
+  const log: string[] = [];
+  const { gate } = setup({
+    accept: () => () => ({
+      text: (frame) => void log.push(`text ${frame}`),
+      binary: (bytes) => void log.push(`binary ${bytes}`),
+      drained: () => void log.push("drained"),
+      closed: (code, reason) => void log.push(`closed ${code} ${reason}`),
+    }),
+  });
+
+  const events = open(gate(request("/")));
+  events.text("a");
+  events.binary(Uint8Array.of(1));
+  events.drained();
+  events.closed(1001, "bye");
+
+  assert.deepEqual(log, ["text a", "binary 1", "drained", "closed 1001 bye"]);
+});
+
+function setup(options: Partial<GateOptions> = {}): { gate: Gate; opened: string[] } {
+  const opened: string[] = [];
+  const accept = (upgrade: Upgrade): Accept => () => {
+    opened.push(upgrade.path);
+    return { text() {}, binary() {}, drained() {}, closed() {} };
+  };
+  return { gate: makeGate({ allowedOrigins: [], maxConnections: 10, accept, ...options }), opened };
+}
+
+function request(target: string, headers: Record<string, string> = {}): Upgrade {
+  const url = new URL(target, "http://127.0.0.1");
+  const { pathname: path, searchParams: query } = url;
+  return { path, query, headers: new Headers(headers), address: "127.0.0.1" };
+}
+
+function open(verdict: Refusal | Accept) {
+  assert.ok(typeof verdict === "function", `refused: ${JSON.stringify(verdict)}`);
+  const connection: Connection = new FakeConnection("line");
+  return verdict(connection);
+}
+
+function refusal(verdict: Refusal | Accept): Refusal {
+  assert.ok(typeof verdict !== "function", "let in");
+  return verdict;
+}
