@@ -85,6 +85,8 @@ export const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
 export const HTTP_CONCURRENCY_MAX = 1_024;
 /** How often running HTTP requests are looked at for clients that left and deadlines that passed. */
 export const HTTP_WATCH_MS = 50;
+/** After the drain: time for the last answers to leave before lines are cut. */
+export const HTTP_FLUSH_MS = 500;
 /** Remarks on what handlers return that are made once each; beyond, none is made. */
 export const HTTP_REMARKS_MAX = 1_000;
 /** Longest path of an HTTP route, in characters. */

@@ -1,0 +1,284 @@
+/**
+ * The way of one request: route, middleware, condition, handler, reply.
+ *
+ * It neither opens ports nor knows which triggers there are; it asks the table of routes and calls
+ * functions. Nothing a handler or a client does makes it throw.
+ *
+ * @module
+ */
+import type { Log } from "../../engine/ports/log.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
+import { Cors } from "./cors.ts";
+import type { Remarks } from "./remarks.ts";
+import {
+  emptyReply,
+  errorReply,
+  jsonReply,
+  plainMessage,
+  type Remark,
+  type Reply,
+  replyFromError,
+  replyFromValue,
+  toResponse,
+} from "./reply.ts";
+import { cutUrl, makePayload, parseBody, readBody, readHeaders } from "./request.ts";
+import type { Match, RouteTable } from "./routes.ts";
+import type { RunningRequest, RunningRequests } from "./running.ts";
+import { askCondition, askMiddleware, type Step, StepError } from "./steps.ts";
+import { hasToken } from "./token.ts";
+
+/** What a route leads to. */
+export interface Target {
+  readonly function_id: string;
+  /** Of the function; `undefined` for the default one. */
+  readonly namespace: string | undefined;
+  readonly metadata: Json | undefined;
+  readonly config: HttpTriggerConfig;
+}
+
+/** A call of the engine's, as a worker makes it. */
+export interface FunctionCall {
+  readonly function_id: string;
+  readonly payload: Json;
+  readonly timeout_ms: number;
+  readonly signal: AbortSignal;
+  readonly namespace?: string;
+  readonly metadata?: Json;
+}
+
+/** What answering needs. */
+export interface AnswerSetup {
+  readonly config: HttpConfig;
+  readonly routes: RouteTable<Target>;
+  readonly running: RunningRequests;
+  readonly remarks: Remarks;
+  readonly log: Log;
+  /** Calls a function; `undefined` when it returned nothing. */
+  call(request: FunctionCall): Promise<Json | undefined>;
+}
+
+/** What is known of a request once it has a route. */
+interface Routed {
+  readonly running: RunningRequest;
+  readonly match: Match<Target>;
+  readonly headers: Record<string, string>;
+  readonly query: string;
+}
+
+/** Nobody reads it: the client has gone. */
+const CLIENT_GONE = emptyReply(499);
+
+/** Answers requests. */
+export class Answers {
+  readonly #setup: AnswerSetup;
+  readonly #cors: Cors;
+  readonly #middleware: readonly string[];
+  #isStopping = false;
+
+  /** Stores. */
+  constructor(setup: AnswerSetup) {
+    this.#setup = setup;
+    this.#cors = new Cors(setup.config.cors);
+    this.#middleware = [...setup.config.middleware]
+      .sort((a, b) => a.priority - b.priority)
+      .map(({ function_id }) => function_id);
+  }
+
+  /** From now on new requests are told to go elsewhere; running ones go on. */
+  drain(): void {
+    this.#isStopping = true;
+  }
+
+  /** Answers one request; never rejects. */
+  async answer(request: Request): Promise<Response> {
+    const { method } = request;
+    if (method === "OPTIONS") return toResponse(this.#cors.preflight(request.headers), [], false);
+    const headers = readHeaders(request.headers);
+    let reply: Reply;
+    try {
+      reply = await this.#enter(request, headers);
+    } catch (error) {
+      reply = this.#replyTo(error, undefined);
+    }
+    return toResponse(reply, this.#cors.headers(headers.origin), method === "HEAD");
+  }
+
+  async #enter(request: Request, headers: Record<string, string>): Promise<Reply> {
+    const { routes, running: all, config } = this.#setup;
+    const { path, query } = cutUrl(request.url);
+    if (!hasToken(config.auth_token, headers.authorization, query)) return unauthorized();
+    const match = this.#find(request.method, path);
+    if (!match) return noRoute(routes.methods(path));
+    if (this.#isStopping) return stopping();
+    const running = all.enter(request);
+    if (!running) return overloaded(config.concurrency_max);
+    try {
+      return await this.#run({ running, match, headers, query });
+    } catch (error) {
+      if (running.end === "client gone") return CLIENT_GONE;
+      if (running.end === "timeout") return emptyReply(504);
+      if (running.end === "stopped") return stopping();
+      return this.#replyTo(error, match);
+    } finally {
+      all.leave(running);
+    }
+  }
+
+  async #run({ running, match, headers, query }: Routed): Promise<Reply> {
+    const { request } = running;
+    const { config, function_id, namespace, metadata } = match.route.value;
+    const remark: Remark = (text, about) => this.#setup.remarks.make(text, function_id, about);
+
+    const introduce = (): JsonObject => introduction(request.method, match, query, headers);
+    const global = await this.#askAll(this.#middleware, running, undefined, introduce, remark);
+    if (global) return global;
+
+    const text = await this.#bodyOf(running, headers);
+    const body = parseBody(text, config.lenient_body);
+    const payload = makePayload(request.method, match, query, headers, body);
+    if (config.condition_function_id !== undefined) {
+      const call = this.#step(running, namespace);
+      const refused = await askCondition(call, config.condition_function_id, payload);
+      if (refused) return refused;
+    }
+    const own = config.middleware_function_ids;
+    const local = await this.#askAll(own, running, namespace, introduce, remark);
+    if (local) return local;
+
+    const result = await this.#call(running, function_id, payload, namespace, metadata);
+    if (result !== undefined && result !== null) return replyFromValue(result, remark);
+    remark("a handler returned nothing, so its request waits for the time-out", match.route.path);
+    return await running.race(new Promise<never>(() => {}));
+  }
+
+  /** HEAD is served by the GET route where there is none of its own. */
+  #find(method: string, path: string): Match<Target> | undefined {
+    const { routes } = this.#setup;
+    const match = routes.find(method, path);
+    return match ?? (method === "HEAD" ? routes.find("GET", path) : undefined);
+  }
+
+  /** The text of the body; a GET costs nothing. */
+  #bodyOf(running: RunningRequest, headers: Record<string, string>): Promise<string> | string {
+    const { request } = running;
+    if (request.method === "GET" || request.method === "HEAD") return "";
+    return running.race(readBody(request, headers, this.#setup.config.body_bytes_max));
+  }
+
+  async #askAll(
+    function_ids: readonly string[],
+    running: RunningRequest,
+    namespace: string | undefined,
+    introduce: () => JsonObject,
+    remark: Remark,
+  ): Promise<Reply | undefined> {
+    if (function_ids.length === 0) return undefined;
+    const call = this.#step(running, namespace);
+    for (const function_id of function_ids) {
+      const reply = await askMiddleware(call, function_id, introduce(), remark);
+      if (reply) return reply;
+    }
+    return undefined;
+  }
+
+  #step(running: RunningRequest, namespace: string | undefined): Step {
+    return (function_id, payload) => {
+      return this.#call(running, function_id, payload, namespace, undefined);
+    };
+  }
+
+  #call(
+    running: RunningRequest,
+    function_id: string,
+    payload: Json,
+    namespace: string | undefined,
+    metadata: Json | undefined,
+  ): Promise<Json | undefined> {
+    const timeout_ms = this.#setup.running.left(running);
+    const request: FunctionCall = { function_id, payload, timeout_ms, signal: running.signal };
+    if (namespace === undefined && metadata === undefined) return this.#setup.call(request);
+    return this.#setup.call({
+      ...request,
+      ...namespace !== undefined && { namespace },
+      ...metadata !== undefined && { metadata },
+    });
+  }
+
+  #replyTo(error: unknown, match: Match<Target> | undefined): Reply {
+    const known = error instanceof EngineError ? error : broken(error);
+    const error_id = crypto.randomUUID();
+    const reply = known instanceof StepError
+      ? errorReply(known.status, known.code, known.message, error_id)
+      : replyFromError(known, error_id);
+    const { stacktrace } = describeRemote(error);
+    const fields = {
+      error_id,
+      status: reply.status,
+      code: known.code,
+      problem: error instanceof EngineError ? plainMessage(error) : String(error),
+      route: match && `${match.route.method} ${match.route.path}`,
+      function_id: match?.route.value.function_id,
+      stacktrace,
+    };
+    // Below 500, and where nobody is to blame but the load, a line per request would be a flood.
+    if (reply.status === 500) this.#setup.log.warn("a request failed", fields);
+    else this.#setup.log.debug("a request was refused", fields);
+    return reply;
+  }
+}
+
+/** The request as middleware sees it: no body, which may not have arrived. */
+function introduction(
+  method: string,
+  match: Match<Target>,
+  query: string,
+  headers: Record<string, string>,
+): JsonObject {
+  const { path_params, query_params } = makePayload(method, match, query, headers, null);
+  return { path_params: path_params!, query_params: query_params!, headers, method };
+}
+
+/** Where a handler failed, if it said so; for the log only. */
+function describeRemote(error: unknown): { stacktrace?: string } {
+  const { stacktrace, stack } = error as { stacktrace?: string; stack?: string };
+  const text = stacktrace ?? (error instanceof EngineError ? undefined : stack);
+  return text === undefined ? {} : { stacktrace: text };
+}
+
+/** No failed call but a mistake of ours: what it says is for the log. */
+function broken(thrown: unknown): EngineError {
+  const message = "The request could not be answered; the log of the engine says why";
+  return new EngineError("invocation_error", message, { cause: thrown });
+}
+
+function noRoute(methods: readonly string[]): Reply {
+  if (methods.length === 0) {
+    return jsonReply(404, { error: { code: "NOT_FOUND", message: "Not Found" } });
+  }
+  const allowed = new Set(methods);
+  if (allowed.has("GET")) allowed.add("HEAD");
+  return emptyReply(405, [["allow", [...allowed].sort().join(", ")]]);
+}
+
+function unauthorized(): Reply {
+  const message = "Send the token of engine-http as Authorization: Bearer <token>";
+  const reply = errorReply(401, "unauthorized", message, crypto.randomUUID());
+  return { ...reply, headers: [...reply.headers, ["www-authenticate", "Bearer"]] };
+}
+
+function overloaded(max: number): Reply {
+  const message = `${max} requests are running already; try again`;
+  return busy(errorReply(429, "overloaded", message, crypto.randomUUID()));
+}
+
+function stopping(): Reply {
+  const message = "The engine is stopping; try again";
+  const reply = errorReply(503, "invocation_stopped", message, crypto.randomUUID());
+  return busy({ ...reply, headers: [...reply.headers, ["connection", "close"]] });
+}
+
+function busy(reply: Reply): Reply {
+  return { ...reply, headers: [...reply.headers, ["retry-after", "1"]] };
+}

@@ -1,0 +1,172 @@
+/**
+ * What `engine-http` and its triggers may be told, checked; every problem is named at once.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import {
+  HTTP_BODY_BYTES_MAX,
+  HTTP_CONCURRENCY_MAX,
+  HTTP_PORT,
+  HTTP_TIMEOUT_MS,
+  MESSAGE_BYTES_MAX,
+  TIMEOUT_MS_MAX,
+} from "../../sdk/typescript/limits.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+
+/** Methods that routes may have. */
+export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+const GlobalMiddleware = z.strictObject({
+  function_id: z.string().min(1),
+  /** The lower runs first; equal ones in the order of the list. */
+  priority: z.number().default(0),
+});
+
+const Shape = z.strictObject({
+  host: z.string().min(1).default("127.0.0.1"),
+  port: z.int().min(0).max(65_535).default(HTTP_PORT),
+  timeout_ms: z.int().min(1).max(TIMEOUT_MS_MAX).default(HTTP_TIMEOUT_MS),
+  body_bytes_max: z.int().min(0).max(MESSAGE_BYTES_MAX).default(HTTP_BODY_BYTES_MAX),
+  concurrency_max: z.int().min(1).default(HTTP_CONCURRENCY_MAX),
+  cors: z.strictObject({
+    origins: z.array(z.string().min(1)).default(["*"]),
+    methods: z.array(z.string().min(1).toUpperCase()).default([...ROUTE_METHODS, "OPTIONS"]),
+  }).prefault({}),
+  middleware: z.array(GlobalMiddleware).default([]),
+  auth_token: z.string().default(""),
+  insecure: z.boolean().default(false),
+}).refine(isProtected, {
+  path: ["host"],
+  message: "other machines can reach this address; set auth_token, or insecure: true if meant",
+  when: () => true, // Also beside other problems, so that all are told at once.
+});
+
+/** Configuration of `engine-http`, with all defaults in place. */
+export type HttpConfig = z.infer<typeof Shape>;
+
+/** Checks the `config` of the entry in config.yaml. @throws {ZodError} With every problem. */
+export function parseHttpConfig(raw: unknown): HttpConfig {
+  return Shape.parse(raw ?? {});
+}
+
+/** `null` means left out, as everywhere on the wire. */
+const absent = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
+
+const TriggerShape = z.object({
+  api_path: z.string().min(1),
+  http_method: absent(
+    z.string().transform((method) => method.trim().toUpperCase()).pipe(z.enum(ROUTE_METHODS)),
+  ),
+  condition_function_id: absent(z.string().min(1)),
+  middleware_function_ids: absent(z.array(z.string().min(1))),
+  lenient_body: absent(z.boolean()),
+});
+
+/** What a trigger of type `http` is told. */
+export interface HttpTriggerConfig {
+  /** As written; with or without a leading slash. */
+  readonly api_path: string;
+  /** One of {@linkcode ROUTE_METHODS}. */
+  readonly http_method: string;
+  readonly condition_function_id: string | undefined;
+  readonly middleware_function_ids: readonly string[];
+  /** A body that is not JSON becomes `null` instead of an answer 400. */
+  readonly lenient_body: boolean;
+}
+
+/**
+ * Checks the `config` of a trigger; keys it does not know are ignored.
+ *
+ * @throws {EngineError} `trigger_registration_failed`, naming every problem.
+ */
+export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
+  const read = TriggerShape.safeParse(raw);
+  if (!read.success) {
+    const problems = read.error.issues.map(describeIssue);
+    throw new EngineError("trigger_registration_failed", problems.join("; "), {
+      details: { problems },
+    });
+  }
+  const { api_path, http_method, condition_function_id } = read.data;
+  const { middleware_function_ids, lenient_body } = read.data;
+  return {
+    api_path,
+    http_method: http_method ?? "GET",
+    condition_function_id,
+    middleware_function_ids: middleware_function_ids ?? [],
+    lenient_body: lenient_body ?? false,
+  };
+}
+
+/** Keys of a trigger's config that mean nothing here, such as a misspelt one. */
+export function unknownKeys(raw: Json): string[] {
+  if (raw === null || typeof raw !== "object") return [];
+  return Object.keys(raw).filter((key) => !Object.hasOwn(TriggerShape.shape, key));
+}
+
+/** JSON Schema of a trigger's config, for listings. */
+export const TRIGGER_CONFIG_SCHEMA: Json = {
+  type: "object",
+  required: ["api_path"],
+  properties: {
+    api_path: {
+      type: "string",
+      description: "Path such as /orders/:id; a last segment * takes the rest",
+    },
+    http_method: { type: "string", enum: [...ROUTE_METHODS], default: "GET" },
+    condition_function_id: {
+      type: "string",
+      description: "Called first with the same payload; false answers 422",
+    },
+    middleware_function_ids: { type: "array", items: { type: "string" } },
+    lenient_body: {
+      type: "boolean",
+      default: false,
+      description: "A body that is not JSON is null instead of answer 400",
+    },
+  },
+};
+
+/** JSON Schema of what handlers get, for listings. */
+export const HTTP_CALL_SCHEMA: Json = {
+  type: "object",
+  properties: {
+    path: { type: "string", description: "The api_path of the trigger, as written" },
+    method: { type: "string" },
+    path_params: { type: "object", additionalProperties: { type: "string" } },
+    query_params: { type: "object", additionalProperties: { type: "string" } },
+    headers: { type: "object", additionalProperties: { type: "string" } },
+    body: { description: "The parsed JSON body, else null" },
+    trigger: {
+      type: "object",
+      properties: {
+        type: { const: "http" },
+        path: { type: "string" },
+        method: { type: "string" },
+      },
+    },
+  },
+};
+
+/** Whether only this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
+}
+
+/** Whether a listener is out of reach, or has been given a token, or a blessing. */
+function isProtected(
+  config: { host?: unknown; auth_token?: unknown; insecure?: unknown },
+): boolean {
+  const { host, auth_token, insecure } = config;
+  if (typeof host !== "string" || isLoopback(host)) return true;
+  return (typeof auth_token === "string" && auth_token !== "") || insecure === true;
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  const path = ["config", ...issue.path].map((part, i) => {
+    return typeof part === "number" ? `[${part}]` : `${i === 0 ? "" : "."}${String(part)}`;
+  }).join("");
+  return `${path}: ${issue.message.replace(/^Invalid (input|option): /, "")}`;
+}

@@ -1,0 +1,108 @@
+/**
+ * `engine-http`: HTTP requests run functions. Triggers of type `http` are the routes.
+ *
+ * This file joins the parts; {@linkcode Answers} says what becomes of a request. Channels do not
+ * exist yet: a handler answers by what it returns.
+ *
+ * @module
+ */
+import { Hono } from "hono";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+import type { BuiltinWorker, EngineHost } from "../define.ts";
+import { Answers, type Target } from "./answer.ts";
+import {
+  HTTP_CALL_SCHEMA,
+  type HttpConfig,
+  parseHttpConfig,
+  parseTriggerConfig,
+  TRIGGER_CONFIG_SCHEMA,
+  unknownKeys,
+} from "./config.ts";
+import { HttpListener } from "./listen.ts";
+import { Remarks } from "./remarks.ts";
+import { RouteTable } from "./routes.ts";
+import { RunningRequests } from "./running.ts";
+
+/** Serves functions as HTTP routes. */
+export const http: BuiltinWorker<HttpConfig> = {
+  name: "engine-http",
+  summary: "HTTP routes that run functions",
+  parse: parseHttpConfig,
+  start(worker, config, host) {
+    const { routes, answers, running } = assemble(worker, config, host);
+    const app = makeApp(answers);
+    const listener = new HttpListener(config, host.clock, {
+      fetch: app.fetch,
+      drain: () => answers.drain(),
+      stop: () => running.stop(),
+    });
+    provideRoutes(worker, routes, host);
+    host.serves({ name: "http", url: listener.url });
+    if (host.signal.aborted) listener.drain();
+    else host.signal.addEventListener("abort", () => listener.drain(), { once: true });
+    return Promise.resolve(listener);
+  },
+};
+
+/** The parts that need no port. */
+export interface HttpParts {
+  readonly routes: RouteTable<Target>;
+  readonly answers: Answers;
+  readonly running: RunningRequests;
+}
+
+/** Makes what answers requests, without a port. */
+export function assemble(
+  worker: Pick<Worker, "trigger">,
+  config: HttpConfig,
+  host: Pick<EngineHost, "clock" | "log">,
+): HttpParts {
+  const routes = new RouteTable<Target>();
+  const running = new RunningRequests(host.clock, config.timeout_ms, config.concurrency_max);
+  const answers = new Answers({
+    config,
+    routes,
+    running,
+    remarks: new Remarks(host.log),
+    log: host.log,
+    call: (request) => worker.trigger(request),
+  });
+  return { routes, answers, running };
+}
+
+/** The way in: everything goes to one handler, which knows the routes. */
+export function makeApp(answers: Answers): Hono {
+  const app = new Hono();
+  app.all("*", (context) => answers.answer(context.req.raw));
+  return app;
+}
+
+/** Provides the trigger type `http`. */
+export function provideRoutes(
+  worker: Pick<Worker, "registerTriggerType">,
+  routes: RouteTable<Target>,
+  host: Pick<EngineHost, "log">,
+): void {
+  worker.registerTriggerType({
+    id: "http",
+    description: "Runs a function for each HTTP request of a method and path",
+    trigger_request_format: TRIGGER_CONFIG_SCHEMA,
+    call_request_format: HTTP_CALL_SCHEMA,
+  }, {
+    registerTrigger({ id, function_id, namespace, metadata, config: raw }) {
+      const config = parseTriggerConfig(raw);
+      const { api_path: path, http_method: method } = config;
+      routes.add({ id, method, path, value: { function_id, namespace, metadata, config } });
+      const unknown = unknownKeys(raw);
+      if (unknown.length === 0) return;
+      host.log.warn("keys of a trigger's config mean nothing to engine-http", {
+        route: `${method} ${path}`,
+        function_id,
+        keys: unknown.join(", "),
+      });
+    },
+    unregisterTrigger({ id }) {
+      routes.remove(id);
+    },
+  });
+}
