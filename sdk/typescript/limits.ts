@@ -61,6 +61,14 @@ export const PROVIDER_ANSWER_MS = 10_000;
 export const SIMILAR_IDS_MAX = 3;
 /** Functions looked through for close ids. */
 export const SIMILAR_SCAN_MAX = 2_000;
+/** Such searches within {@linkcode SIMILAR_WINDOW_MS}; beyond, nothing is offered. */
+export const SIMILAR_SEARCHES_MAX = 20;
+/** See {@linkcode SIMILAR_SEARCHES_MAX}. */
+export const SIMILAR_WINDOW_MS = 1_000;
+/** Warnings that one line may give rise to within {@linkcode WARNINGS_WINDOW_MS}. */
+export const WARNINGS_MAX = 20;
+/** See {@linkcode WARNINGS_MAX}. */
+export const WARNINGS_WINDOW_MS = 10_000;
 /** Ids in one `engine::functions::info`. */
 export const INFO_IDS_MAX = 32;
 /** Characters of `config_summary`. */
