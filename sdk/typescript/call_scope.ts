@@ -22,12 +22,17 @@ interface Storage {
   getStore(): CallScope | undefined;
 }
 
+/** The parts of `node:async_hooks` that are used. */
+interface AsyncHooks {
+  readonly AsyncLocalStorage: new () => Storage;
+}
+
 /** The scopes of one worker: two workers in one process have clocks of their own. */
 export class CallScopes {
   readonly #storage: Storage | undefined;
 
   /** Finds out whether the platform can carry scopes; `hooks` replaces its module in tests. */
-  constructor(hooks = builtinModule<{ AsyncLocalStorage: new () => Storage }>("node:async_hooks")) {
+  constructor(hooks: AsyncHooks | undefined = builtinModule("node:async_hooks")) {
     this.#storage = hooks && new hooks.AsyncLocalStorage();
   }
 

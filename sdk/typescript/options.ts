@@ -21,40 +21,40 @@ export type ConnectionState =
 /** How a worker comes back after its line is lost. */
 export interface ReconnectOptions {
   /** First wait, in milliseconds; each further one is twice as long. @default {1000} */
-  readonly firstMs?: number;
+  readonly firstMs?: number | undefined;
   /** Longest wait, in milliseconds; all waits vary by 30 %. @default {30000} */
-  readonly maxMs?: number;
+  readonly maxMs?: number | undefined;
   /** Attempts in a row that may fail before the state is `failed`. @default {Infinity} */
-  readonly maxAttempts?: number;
+  readonly maxAttempts?: number | undefined;
 }
 
 /** How a worker is set up; everything may be left out. */
 export interface WorkerOptions {
   /** Name in listings and logs. @default ENGINE_WORKER_NAME, else `<hostname>:<pid>` */
-  readonly workerName?: string;
+  readonly workerName?: string | undefined;
   /** One line for people. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Proves to the engine that this worker may connect (`engine.auth_token` of its config). */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** Sent with every attempt to connect; a browser sends none. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Reported in listings; does not change where functions are registered. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Time-out of calls that name none, in milliseconds. @default {30000} */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** How to come back after the line is lost. */
-  readonly reconnect?: ReconnectOptions;
+  readonly reconnect?: ReconnectOptions | undefined;
   /**
    * Hears of what went wrong outside of any call: the engine cannot be reached
    * (`engine_unreachable`), a trigger was refused, a frame could not be read.
    *
    * @default prints it with console.error
    */
-  readonly onError?: (error: EngineError) => void;
+  readonly onError?: ((error: EngineError) => void) | undefined;
   /** Opens the line; for tests and for workers in the engine's own process. */
-  readonly dial?: Dial;
+  readonly dial?: Dial | undefined;
   /** Time, for tests. */
-  readonly clock?: WorkerClock;
+  readonly clock?: WorkerClock | undefined;
 }
 
 /** What a running handler knows of its call besides the payload. */
@@ -92,15 +92,15 @@ export type Handler<In = Json, Out = unknown> = (
 /** What may be said of a function. */
 export interface FunctionOptions {
   /** One line for people. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** JSON Schema of the payload; the engine refuses calls that do not fit. */
-  readonly request_format?: Json;
+  readonly request_format?: Json | undefined;
   /** JSON Schema of the result; shown in listings, not checked. */
-  readonly response_format?: Json;
+  readonly response_format?: Json | undefined;
   /** Anything; `{ internal: true }` hides the function from listings. */
-  readonly metadata?: Json;
+  readonly metadata?: Json | undefined;
   /** Namespace it belongs to. @default `default` */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 /** A trigger to register: when `type` happens, call `function_id`. */
@@ -110,13 +110,13 @@ export interface TriggerInput {
   /** The function to call; it need not exist yet. */
   readonly function_id: string;
   /** What the type wants to know, such as `{ api_path: "/orders" }`. */
-  readonly config?: Json;
+  readonly config?: Json | undefined;
   /** Handed to the function with every firing. */
-  readonly metadata?: Json;
+  readonly metadata?: Json | undefined;
   /** Namespace of the function. @default `default` */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Namespace of the trigger type. @default `default` */
-  readonly trigger_namespace?: string;
+  readonly trigger_namespace?: string | undefined;
 }
 
 /** A trigger type to register. */
@@ -126,11 +126,11 @@ export interface TriggerTypeInput {
   /** One line for people. */
   readonly description: string;
   /** JSON Schema of a trigger's `config`. */
-  readonly trigger_request_format?: Json;
+  readonly trigger_request_format?: Json | undefined;
   /** JSON Schema of the payload that functions get. */
-  readonly call_request_format?: Json;
+  readonly call_request_format?: Json | undefined;
   /** Namespace it belongs to. @default `default` */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 /** A trigger that somebody registered, as the provider of its type sees it. */
@@ -173,21 +173,21 @@ export interface CallRequest<In = Json> {
   /** Such as `math::add`. */
   readonly function_id: string;
   /** Anything JSON can hold. */
-  readonly payload?: In;
+  readonly payload?: In | undefined;
   /** Other than a plain call: see {@linkcode TriggerAction}. */
-  readonly action?: Action;
+  readonly action?: Action | undefined;
   /** Milliseconds to wait for the result, counted from now. @default {30000} */
-  readonly timeout_ms?: number;
+  readonly timeout_ms?: number | undefined;
   /** The same as `timeout_ms`. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Second argument of the handler. */
-  readonly metadata?: Json;
+  readonly metadata?: Json | undefined;
   /** Namespace it belongs to. @default `default` */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Cancels the call when aborted. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Gets what the handler sends with `context.progress()`, in order. */
-  readonly onProgress?: (data: Json) => void;
+  readonly onProgress?: ((data: Json) => void) | undefined;
 }
 
 /**

@@ -56,7 +56,8 @@ interface Attempt extends Line {
 export class ReconnectingLine {
   readonly #setup: LineSetup;
   readonly #events: LineEvents;
-  readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers<void>();
+  readonly #ended: Promise<void>;
+  #resolveEnded: () => void = () => {};
   #state: ConnectionState = "connecting";
   #attempt: Attempt | undefined;
   #cancelRetry: (() => void) | undefined;
@@ -66,6 +67,8 @@ export class ReconnectingLine {
   constructor(setup: LineSetup, events: LineEvents) {
     this.#setup = setup;
     this.#events = events;
+    // Promise.withResolvers() is not there in Node 20.
+    this.#ended = new Promise((resolve) => this.#resolveEnded = resolve);
   }
 
   /** Where it stands. */
@@ -97,9 +100,9 @@ export class ReconnectingLine {
       this.#attempt.isOpen = false;
       this.#attempt.transport?.close(1000, "");
     } else {
-      this.#ended.resolve();
+      this.#resolveEnded();
     }
-    return this.#ended.promise;
+    return this.#ended;
   }
 
   #dial(): void {
@@ -145,7 +148,7 @@ export class ReconnectingLine {
     attempt.isOpen = false;
     if (attempt === this.#attempt) this.#attempt = undefined;
     if (this.isFinal) {
-      this.#ended.resolve();
+      this.#resolveEnded();
       return;
     }
     if (wasOpen) this.#events.lost();

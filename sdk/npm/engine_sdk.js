@@ -1,0 +1,5914 @@
+// @ts-self-types="./engine_sdk.d.ts"
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:9785bc4004ac9ceb38b328a026db6e1aedaadeac117f27f4f01bce18954663b0
+// Contains the package ws, which is:
+// Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
+// Copyright (c) 2013 Arnout Kazemier and contributors
+// Copyright (c) 2016 Luigi Pinca and contributors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+// associated documentation files (the "Software"), to deal in the Software without restriction,
+// including without limitation the rights to use, copy, modify, merge, publish, distribute,
+// sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions: The above copyright notice and this
+// permission notice shall be included in all copies or substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+// NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+// NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+// DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT
+// OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+var __create = Object.create;
+var __defProp = Object.defineProperty;
+var __getOwnPropDesc = Object.getOwnPropertyDescriptor;
+var __getOwnPropNames = Object.getOwnPropertyNames;
+var __getProtoOf = Object.getPrototypeOf;
+var __hasOwnProp = Object.prototype.hasOwnProperty;
+var __require = (id) => {
+  const found = globalThis.process?.getBuiltinModule?.(id);
+  if (!found) throw new Error(`Cannot find module ${id}`);
+  return found;
+};
+
+var __esm = (fn, res) => function __init() {
+  return fn && (res = (0, fn[__getOwnPropNames(fn)[0]])(fn = 0)), res;
+};
+var __commonJS = (cb, mod) => function __require2() {
+  return mod || (0, cb[__getOwnPropNames(cb)[0]])((mod = { exports: {} }).exports, mod), mod.exports;
+};
+var __export = (target, all) => {
+  for (var name in all)
+    __defProp(target, name, { get: all[name], enumerable: true });
+};
+var __copyProps = (to, from, except, desc) => {
+  if (from && typeof from === "object" || typeof from === "function") {
+    for (let key of __getOwnPropNames(from))
+      if (!__hasOwnProp.call(to, key) && key !== except)
+        __defProp(to, key, { get: () => from[key], enumerable: !(desc = __getOwnPropDesc(from, key)) || desc.enumerable });
+  }
+  return to;
+};
+var __toESM = (mod, isNodeMode, target) => (target = mod != null ? __create(__getProtoOf(mod)) : {}, __copyProps(
+  // If the importer is in node compatibility mode or this is not an ESM
+  // file that has been converted to a CommonJS file using a Babel-
+  // compatible transform (i.e. "__esModule" has not been set), then set
+  // "default" to the CommonJS "module.exports" for node compatibility.
+  1 ? __defProp(target, "default", { value: mod, enumerable: true }) : target,
+  mod
+));
+
+// npm/ws/8.23.0/lib/constants.js
+var require_constants = __commonJS({
+  "npm/ws/8.23.0/lib/constants.js"(exports, module) {
+    "use strict";
+    var BINARY_TYPES = [
+      "nodebuffer",
+      "arraybuffer",
+      "fragments"
+    ];
+    var hasBlob = typeof Blob !== "undefined";
+    if (hasBlob) BINARY_TYPES.push("blob");
+    module.exports = {
+      BINARY_TYPES,
+      CLOSE_TIMEOUT: 3e4,
+      EMPTY_BUFFER: Buffer.alloc(0),
+      GUID: "258EAFA5-E914-47DA-95CA-C5AB0DC85B11",
+      hasBlob,
+      kForOnEventAttribute: Symbol("kIsForOnEventAttribute"),
+      kListener: Symbol("kListener"),
+      kStatusCode: Symbol("status-code"),
+      kWebSocket: Symbol("websocket"),
+      NOOP: () => {
+      }
+    };
+  }
+});
+
+// npm/ws/8.23.0/lib/buffer-util.js
+var require_buffer_util = __commonJS({
+  "npm/ws/8.23.0/lib/buffer-util.js"(exports, module) {
+    "use strict";
+    var { websocketMask, websocketUnmask } = __require("node:http");
+    var { EMPTY_BUFFER } = require_constants();
+    var FastBuffer = Buffer[Symbol.species];
+    function concat(list, totalLength) {
+      if (list.length === 0) return EMPTY_BUFFER;
+      if (list.length === 1) return list[0];
+      const target = Buffer.allocUnsafe(totalLength);
+      let offset = 0;
+      for (let i = 0; i < list.length; i++) {
+        const buf = list[i];
+        target.set(buf, offset);
+        offset += buf.length;
+      }
+      if (offset < totalLength) {
+        return new FastBuffer(target.buffer, target.byteOffset, offset);
+      }
+      return target;
+    }
+    function _mask(source, mask, output, offset, length) {
+      for (let i = 0; i < length; i++) {
+        output[offset + i] = source[i] ^ mask[i & 3];
+      }
+    }
+    function _unmask(buffer, mask) {
+      for (let i = 0; i < buffer.length; i++) {
+        buffer[i] ^= mask[i & 3];
+      }
+    }
+    function toArrayBuffer(buf) {
+      if (buf.length === buf.buffer.byteLength) {
+        return buf.buffer;
+      }
+      return buf.buffer.slice(buf.byteOffset, buf.byteOffset + buf.length);
+    }
+    function toBuffer(data) {
+      toBuffer.readOnly = true;
+      if (Buffer.isBuffer(data)) return data;
+      let buf;
+      if (data instanceof ArrayBuffer) {
+        buf = new FastBuffer(data);
+      } else if (ArrayBuffer.isView(data)) {
+        buf = new FastBuffer(data.buffer, data.byteOffset, data.byteLength);
+      } else {
+        buf = Buffer.from(data);
+        toBuffer.readOnly = false;
+      }
+      return buf;
+    }
+    module.exports = {
+      concat,
+      mask: _mask,
+      toArrayBuffer,
+      toBuffer,
+      unmask: _unmask
+    };
+    if (websocketMask) {
+      module.exports.mask = function(source, mask, output, offset, length) {
+        if (length < 24) _mask(source, mask, output, offset, length);
+        else websocketMask(source, mask, output, offset, length);
+      };
+      module.exports.unmask = function(buffer, mask) {
+        if (buffer.length < 24) _unmask(buffer, mask);
+        else websocketUnmask(buffer, mask);
+      };
+    } else if (!process.env.WS_NO_BUFFER_UTIL) {
+      try {
+        const bufferUtil = __require("bufferutil");
+        module.exports.mask = function(source, mask, output, offset, length) {
+          if (length < 48) _mask(source, mask, output, offset, length);
+          else bufferUtil.mask(source, mask, output, offset, length);
+        };
+        module.exports.unmask = function(buffer, mask) {
+          if (buffer.length < 32) _unmask(buffer, mask);
+          else bufferUtil.unmask(buffer, mask);
+        };
+      } catch (e) {
+      }
+    }
+  }
+});
+
+// npm/ws/8.23.0/lib/limiter.js
+var require_limiter = __commonJS({
+  "npm/ws/8.23.0/lib/limiter.js"(exports, module) {
+    "use strict";
+    var kDone = Symbol("kDone");
+    var kRun = Symbol("kRun");
+    var Limiter = class {
+      /**
+       * Creates a new `Limiter`.
+       *
+       * @param {Number} [concurrency=Infinity] The maximum number of jobs allowed
+       *     to run concurrently
+       */
+      constructor(concurrency) {
+        this[kDone] = () => {
+          this.pending--;
+          this[kRun]();
+        };
+        this.concurrency = concurrency || Infinity;
+        this.jobs = [];
+        this.pending = 0;
+      }
+      /**
+       * Adds a job to the queue.
+       *
+       * @param {Function} job The job to run
+       * @public
+       */
+      add(job) {
+        this.jobs.push(job);
+        this[kRun]();
+      }
+      /**
+       * Removes a job from the queue and runs it if possible.
+       *
+       * @private
+       */
+      [kRun]() {
+        if (this.pending === this.concurrency) return;
+        if (this.jobs.length) {
+          const job = this.jobs.shift();
+          this.pending++;
+          job(this[kDone]);
+        }
+      }
+    };
+    module.exports = Limiter;
+  }
+});
+
+// npm/ws/8.23.0/lib/permessage-deflate.js
+var require_permessage_deflate = __commonJS({
+  "npm/ws/8.23.0/lib/permessage-deflate.js"(exports, module) {
+    "use strict";
+    var zlib = __require("node:zlib");
+    var bufferUtil = require_buffer_util();
+    var Limiter = require_limiter();
+    var { kStatusCode } = require_constants();
+    var FastBuffer = Buffer[Symbol.species];
+    var TRAILER = Buffer.from([
+      0,
+      0,
+      255,
+      255
+    ]);
+    var kPerMessageDeflate = Symbol("permessage-deflate");
+    var kTotalLength = Symbol("total-length");
+    var kCallback = Symbol("callback");
+    var kBuffers = Symbol("buffers");
+    var kError = Symbol("error");
+    var zlibLimiter;
+    var PerMessageDeflate2 = class {
+      /**
+       * Creates a PerMessageDeflate instance.
+       *
+       * @param {Object} [options] Configuration options
+       * @param {(Boolean|Number)} [options.clientMaxWindowBits] Advertise support
+       *     for, or request, a custom client window size
+       * @param {Boolean} [options.clientNoContextTakeover=false] Advertise/
+       *     acknowledge disabling of client context takeover
+       * @param {Number} [options.concurrencyLimit=10] The number of concurrent
+       *     calls to zlib
+       * @param {Boolean} [options.isServer=false] Create the instance in either
+       *     server or client mode
+       * @param {Number} [options.maxPayload=0] The maximum allowed message length
+       * @param {(Boolean|Number)} [options.serverMaxWindowBits] Request/confirm the
+       *     use of a custom server window size
+       * @param {Boolean} [options.serverNoContextTakeover=false] Request/accept
+       *     disabling of server context takeover
+       * @param {Number} [options.threshold=1024] Size (in bytes) below which
+       *     messages should not be compressed if context takeover is disabled
+       * @param {Object} [options.zlibDeflateOptions] Options to pass to zlib on
+       *     deflate
+       * @param {Object} [options.zlibInflateOptions] Options to pass to zlib on
+       *     inflate
+       */
+      constructor(options) {
+        this._options = options || {};
+        this._threshold = this._options.threshold !== void 0 ? this._options.threshold : 1024;
+        this._maxPayload = this._options.maxPayload | 0;
+        this._isServer = !!this._options.isServer;
+        this._deflate = null;
+        this._inflate = null;
+        this.params = null;
+        if (!zlibLimiter) {
+          const concurrency = this._options.concurrencyLimit !== void 0 ? this._options.concurrencyLimit : 10;
+          zlibLimiter = new Limiter(concurrency);
+        }
+      }
+      /**
+       * @type {String}
+       */
+      static get extensionName() {
+        return "permessage-deflate";
+      }
+      /**
+       * Create an extension negotiation offer.
+       *
+       * @return {Object} Extension parameters
+       * @public
+       */
+      offer() {
+        const params = {};
+        if (this._options.serverNoContextTakeover) {
+          params.server_no_context_takeover = true;
+        }
+        if (this._options.clientNoContextTakeover) {
+          params.client_no_context_takeover = true;
+        }
+        if (this._options.serverMaxWindowBits) {
+          params.server_max_window_bits = this._options.serverMaxWindowBits;
+        }
+        if (this._options.clientMaxWindowBits) {
+          params.client_max_window_bits = this._options.clientMaxWindowBits;
+        } else if (this._options.clientMaxWindowBits == null) {
+          params.client_max_window_bits = true;
+        }
+        return params;
+      }
+      /**
+       * Accept an extension negotiation offer/response.
+       *
+       * @param {Array} configurations The extension negotiation offers/reponse
+       * @return {Object} Accepted configuration
+       * @public
+       */
+      accept(configurations) {
+        configurations = this.normalizeParams(configurations);
+        this.params = this._isServer ? this.acceptAsServer(configurations) : this.acceptAsClient(configurations);
+        return this.params;
+      }
+      /**
+       * Releases all resources used by the extension.
+       *
+       * @public
+       */
+      cleanup() {
+        if (this._inflate) {
+          this._inflate.close();
+          this._inflate = null;
+        }
+        if (this._deflate) {
+          const callback = this._deflate[kCallback];
+          this._deflate.close();
+          this._deflate = null;
+          if (callback) {
+            callback(new Error("The deflate stream was closed while data was being processed"));
+          }
+        }
+      }
+      /**
+       *  Accept an extension negotiation offer.
+       *
+       * @param {Array} offers The extension negotiation offers
+       * @return {Object} Accepted configuration
+       * @private
+       */
+      acceptAsServer(offers) {
+        const opts = this._options;
+        const accepted = offers.find((params) => {
+          if (opts.serverNoContextTakeover === false && params.server_no_context_takeover || params.server_max_window_bits && (opts.serverMaxWindowBits === false || typeof opts.serverMaxWindowBits === "number" && opts.serverMaxWindowBits > params.server_max_window_bits) || typeof opts.clientMaxWindowBits === "number" && (typeof params.client_max_window_bits === "number" ? opts.clientMaxWindowBits > params.client_max_window_bits : !params.client_max_window_bits)) {
+            return false;
+          }
+          return true;
+        });
+        if (!accepted) {
+          throw new Error("None of the extension offers can be accepted");
+        }
+        if (opts.serverNoContextTakeover) {
+          accepted.server_no_context_takeover = true;
+        }
+        if (opts.clientNoContextTakeover) {
+          accepted.client_no_context_takeover = true;
+        }
+        if (typeof opts.serverMaxWindowBits === "number") {
+          accepted.server_max_window_bits = opts.serverMaxWindowBits;
+        }
+        if (typeof opts.clientMaxWindowBits === "number") {
+          accepted.client_max_window_bits = opts.clientMaxWindowBits;
+        } else if (accepted.client_max_window_bits === true || opts.clientMaxWindowBits === false) {
+          delete accepted.client_max_window_bits;
+        }
+        return accepted;
+      }
+      /**
+       * Accept the extension negotiation response.
+       *
+       * @param {Array} response The extension negotiation response
+       * @return {Object} Accepted configuration
+       * @private
+       */
+      acceptAsClient(response) {
+        const params = response[0];
+        if (this._options.clientNoContextTakeover === false && params.client_no_context_takeover) {
+          throw new Error('Unexpected parameter "client_no_context_takeover"');
+        }
+        if (!params.client_max_window_bits) {
+          if (typeof this._options.clientMaxWindowBits === "number") {
+            params.client_max_window_bits = this._options.clientMaxWindowBits;
+          }
+        } else if (this._options.clientMaxWindowBits === false || typeof this._options.clientMaxWindowBits === "number" && params.client_max_window_bits > this._options.clientMaxWindowBits) {
+          throw new Error('Unexpected or invalid parameter "client_max_window_bits"');
+        }
+        return params;
+      }
+      /**
+       * Normalize parameters.
+       *
+       * @param {Array} configurations The extension negotiation offers/reponse
+       * @return {Array} The offers/response with normalized parameters
+       * @private
+       */
+      normalizeParams(configurations) {
+        configurations.forEach((params) => {
+          Object.keys(params).forEach((key) => {
+            let value = params[key];
+            if (value.length > 1) {
+              throw new Error(`Parameter "${key}" must have only a single value`);
+            }
+            value = value[0];
+            if (key === "client_max_window_bits") {
+              if (value !== true) {
+                const num = +value;
+                if (!Number.isInteger(num) || num < 8 || num > 15) {
+                  throw new TypeError(`Invalid value for parameter "${key}": ${value}`);
+                }
+                value = num;
+              } else if (!this._isServer) {
+                throw new TypeError(`Invalid value for parameter "${key}": ${value}`);
+              }
+            } else if (key === "server_max_window_bits") {
+              const num = +value;
+              if (!Number.isInteger(num) || num < 8 || num > 15) {
+                throw new TypeError(`Invalid value for parameter "${key}": ${value}`);
+              }
+              value = num;
+            } else if (key === "client_no_context_takeover" || key === "server_no_context_takeover") {
+              if (value !== true) {
+                throw new TypeError(`Invalid value for parameter "${key}": ${value}`);
+              }
+            } else {
+              throw new Error(`Unknown parameter "${key}"`);
+            }
+            params[key] = value;
+          });
+        });
+        return configurations;
+      }
+      /**
+       * Decompress data. Concurrency limited.
+       *
+       * @param {Buffer} data Compressed data
+       * @param {Boolean} fin Specifies whether or not this is the last fragment
+       * @param {Function} callback Callback
+       * @public
+       */
+      decompress(data, fin, callback) {
+        zlibLimiter.add((done) => {
+          this._decompress(data, fin, (err, result) => {
+            done();
+            callback(err, result);
+          });
+        });
+      }
+      /**
+       * Compress data. Concurrency limited.
+       *
+       * @param {(Buffer|String)} data Data to compress
+       * @param {Boolean} fin Specifies whether or not this is the last fragment
+       * @param {Function} callback Callback
+       * @public
+       */
+      compress(data, fin, callback) {
+        zlibLimiter.add((done) => {
+          this._compress(data, fin, (err, result) => {
+            done();
+            callback(err, result);
+          });
+        });
+      }
+      /**
+       * Decompress data.
+       *
+       * @param {Buffer} data Compressed data
+       * @param {Boolean} fin Specifies whether or not this is the last fragment
+       * @param {Function} callback Callback
+       * @private
+       */
+      _decompress(data, fin, callback) {
+        const endpoint = this._isServer ? "client" : "server";
+        if (!this._inflate) {
+          const key = `${endpoint}_max_window_bits`;
+          const windowBits = typeof this.params[key] !== "number" ? zlib.Z_DEFAULT_WINDOWBITS : this.params[key];
+          this._inflate = zlib.createInflateRaw({
+            ...this._options.zlibInflateOptions,
+            windowBits
+          });
+          this._inflate[kPerMessageDeflate] = this;
+          this._inflate[kTotalLength] = 0;
+          this._inflate[kBuffers] = [];
+          this._inflate.on("error", inflateOnError);
+          this._inflate.on("data", inflateOnData);
+        }
+        this._inflate[kCallback] = callback;
+        this._inflate.write(data);
+        if (fin) this._inflate.write(TRAILER);
+        this._inflate.flush(() => {
+          const err = this._inflate[kError];
+          if (err) {
+            this._inflate.close();
+            this._inflate = null;
+            callback(err);
+            return;
+          }
+          const data2 = bufferUtil.concat(this._inflate[kBuffers], this._inflate[kTotalLength]);
+          if (this._inflate._readableState.endEmitted) {
+            this._inflate.close();
+            this._inflate = null;
+          } else {
+            this._inflate[kTotalLength] = 0;
+            this._inflate[kBuffers] = [];
+            if (fin && this.params[`${endpoint}_no_context_takeover`]) {
+              this._inflate.reset();
+            }
+          }
+          callback(null, data2);
+        });
+      }
+      /**
+       * Compress data.
+       *
+       * @param {(Buffer|String)} data Data to compress
+       * @param {Boolean} fin Specifies whether or not this is the last fragment
+       * @param {Function} callback Callback
+       * @private
+       */
+      _compress(data, fin, callback) {
+        const endpoint = this._isServer ? "server" : "client";
+        if (!this._deflate) {
+          const key = `${endpoint}_max_window_bits`;
+          const windowBits = typeof this.params[key] !== "number" ? zlib.Z_DEFAULT_WINDOWBITS : this.params[key];
+          this._deflate = zlib.createDeflateRaw({
+            ...this._options.zlibDeflateOptions,
+            windowBits
+          });
+          this._deflate[kTotalLength] = 0;
+          this._deflate[kBuffers] = [];
+          this._deflate.on("data", deflateOnData);
+        }
+        this._deflate[kCallback] = callback;
+        this._deflate.write(data);
+        this._deflate.flush(zlib.Z_SYNC_FLUSH, () => {
+          if (!this._deflate) {
+            return;
+          }
+          let data2 = bufferUtil.concat(this._deflate[kBuffers], this._deflate[kTotalLength]);
+          if (fin) {
+            data2 = new FastBuffer(data2.buffer, data2.byteOffset, data2.length - 4);
+          }
+          this._deflate[kCallback] = null;
+          this._deflate[kTotalLength] = 0;
+          this._deflate[kBuffers] = [];
+          if (fin && this.params[`${endpoint}_no_context_takeover`]) {
+            this._deflate.reset();
+          }
+          callback(null, data2);
+        });
+      }
+    };
+    module.exports = PerMessageDeflate2;
+    function deflateOnData(chunk) {
+      this[kBuffers].push(chunk);
+      this[kTotalLength] += chunk.length;
+    }
+    function inflateOnData(chunk) {
+      this[kTotalLength] += chunk.length;
+      if (this[kPerMessageDeflate]._maxPayload < 1 || this[kTotalLength] <= this[kPerMessageDeflate]._maxPayload) {
+        this[kBuffers].push(chunk);
+        return;
+      }
+      this[kError] = new RangeError("Max payload size exceeded");
+      this[kError].code = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
+      this[kError][kStatusCode] = 1009;
+      this.removeListener("data", inflateOnData);
+      this.reset();
+    }
+    function inflateOnError(err) {
+      this[kPerMessageDeflate]._inflate = null;
+      if (this[kError]) {
+        this[kCallback](this[kError]);
+        return;
+      }
+      err[kStatusCode] = 1007;
+      this[kCallback](err);
+    }
+  }
+});
+
+// npm/ws/8.23.0/lib/validation.js
+var require_validation = __commonJS({
+  "npm/ws/8.23.0/lib/validation.js"(exports, module) {
+    "use strict";
+    var { isUtf8 } = __require("node:buffer");
+    var { hasBlob } = require_constants();
+    var tokenChars = [
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      1,
+      0,
+      1,
+      1,
+      1,
+      1,
+      1,
+      0,
+      0,
+      1,
+      1,
+      0,
+      1,
+      1,
+      0,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      0,
+      0,
+      0,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      0,
+      1,
+      0,
+      1,
+      0
+      // 112 - 127
+    ];
+    function isValidStatusCode(code) {
+      return code >= 1e3 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006 || code >= 3e3 && code <= 4999;
+    }
+    function _isValidUTF8(buf) {
+      const len = buf.length;
+      let i = 0;
+      while (i < len) {
+        if ((buf[i] & 128) === 0) {
+          i++;
+        } else if ((buf[i] & 224) === 192) {
+          if (i + 1 === len || (buf[i + 1] & 192) !== 128 || (buf[i] & 254) === 192) {
+            return false;
+          }
+          i += 2;
+        } else if ((buf[i] & 240) === 224) {
+          if (i + 2 >= len || (buf[i + 1] & 192) !== 128 || (buf[i + 2] & 192) !== 128 || buf[i] === 224 && (buf[i + 1] & 224) === 128 || // Overlong
+          buf[i] === 237 && (buf[i + 1] & 224) === 160) {
+            return false;
+          }
+          i += 3;
+        } else if ((buf[i] & 248) === 240) {
+          if (i + 3 >= len || (buf[i + 1] & 192) !== 128 || (buf[i + 2] & 192) !== 128 || (buf[i + 3] & 192) !== 128 || buf[i] === 240 && (buf[i + 1] & 240) === 128 || // Overlong
+          buf[i] === 244 && buf[i + 1] > 143 || buf[i] > 244) {
+            return false;
+          }
+          i += 4;
+        } else {
+          return false;
+        }
+      }
+      return true;
+    }
+    function isBlob(value) {
+      return hasBlob && typeof value === "object" && typeof value.arrayBuffer === "function" && typeof value.type === "string" && typeof value.stream === "function" && (value[Symbol.toStringTag] === "Blob" || value[Symbol.toStringTag] === "File");
+    }
+    module.exports = {
+      isBlob,
+      isValidStatusCode,
+      isValidUTF8: _isValidUTF8,
+      tokenChars
+    };
+    if (isUtf8) {
+      module.exports.isValidUTF8 = function(buf) {
+        return buf.length < 24 ? _isValidUTF8(buf) : isUtf8(buf);
+      };
+    } else if (!process.env.WS_NO_UTF_8_VALIDATE) {
+      try {
+        const isValidUTF8 = __require("utf-8-validate");
+        module.exports.isValidUTF8 = function(buf) {
+          return buf.length < 32 ? _isValidUTF8(buf) : isValidUTF8(buf);
+        };
+      } catch (e) {
+      }
+    }
+  }
+});
+
+// npm/ws/8.23.0/lib/receiver.js
+var require_receiver = __commonJS({
+  "npm/ws/8.23.0/lib/receiver.js"(exports, module) {
+    "use strict";
+    var { Writable } = __require("node:stream");
+    var PerMessageDeflate2 = require_permessage_deflate();
+    var { BINARY_TYPES, EMPTY_BUFFER, kStatusCode, kWebSocket } = require_constants();
+    var { concat, toArrayBuffer, unmask } = require_buffer_util();
+    var { isValidStatusCode, isValidUTF8 } = require_validation();
+    var FastBuffer = Buffer[Symbol.species];
+    var GET_INFO = 0;
+    var GET_PAYLOAD_LENGTH_16 = 1;
+    var GET_PAYLOAD_LENGTH_64 = 2;
+    var GET_MASK = 3;
+    var GET_DATA = 4;
+    var INFLATING = 5;
+    var DEFER_EVENT = 6;
+    var Receiver2 = class extends Writable {
+      /**
+       * Creates a Receiver instance.
+       *
+       * @param {Object} [options] Options object
+       * @param {Boolean} [options.allowSynchronousEvents=true] Specifies whether
+       *     any of the `'message'`, `'ping'`, and `'pong'` events can be emitted
+       *     multiple times in the same tick
+       * @param {String} [options.binaryType=nodebuffer] The type for binary data
+       * @param {Object} [options.extensions] An object containing the negotiated
+       *     extensions
+       * @param {Boolean} [options.isServer=false] Specifies whether to operate in
+       *     client or server mode
+       * @param {Number} [options.maxBufferedChunks=0] The maximum number of
+       *     buffered data chunks
+       * @param {Number} [options.maxFragments=0] The maximum number of message
+       *     fragments
+       * @param {Number} [options.maxPayload=0] The maximum allowed message length
+       * @param {Boolean} [options.skipUTF8Validation=false] Specifies whether or
+       *     not to skip UTF-8 validation for text and close messages
+       */
+      constructor(options = {}) {
+        super();
+        this._allowSynchronousEvents = options.allowSynchronousEvents !== void 0 ? options.allowSynchronousEvents : true;
+        this._binaryType = options.binaryType || BINARY_TYPES[0];
+        this._extensions = options.extensions || {};
+        this._isServer = !!options.isServer;
+        this._maxBufferedChunks = options.maxBufferedChunks | 0;
+        this._maxFragments = options.maxFragments | 0;
+        this._maxPayload = options.maxPayload | 0;
+        this._skipUTF8Validation = !!options.skipUTF8Validation;
+        this[kWebSocket] = void 0;
+        this._bufferedBytes = 0;
+        this._buffers = [];
+        this._compressed = false;
+        this._payloadLength = 0;
+        this._mask = void 0;
+        this._fragmented = 0;
+        this._masked = false;
+        this._fin = false;
+        this._opcode = 0;
+        this._totalPayloadLength = 0;
+        this._messageLength = 0;
+        this._numFragments = 0;
+        this._fragments = [];
+        this._errored = false;
+        this._loop = false;
+        this._state = GET_INFO;
+      }
+      /**
+       * Implements `Writable.prototype._write()`.
+       *
+       * @param {Buffer} chunk The chunk of data to write
+       * @param {String} encoding The character encoding of `chunk`
+       * @param {Function} cb Callback
+       * @private
+       */
+      _write(chunk, encoding, cb) {
+        if (this._opcode === 8 && this._state == GET_INFO) return cb();
+        if (this._maxBufferedChunks > 0 && this._buffers.length >= this._maxBufferedChunks) {
+          cb(this.createError(RangeError, "Too many buffered chunks", false, 1008, "WS_ERR_TOO_MANY_BUFFERED_PARTS"));
+          return;
+        }
+        this._bufferedBytes += chunk.length;
+        this._buffers.push(chunk);
+        this.startLoop(cb);
+      }
+      /**
+       * Consumes `n` bytes from the buffered data.
+       *
+       * @param {Number} n The number of bytes to consume
+       * @return {Buffer} The consumed bytes
+       * @private
+       */
+      consume(n) {
+        this._bufferedBytes -= n;
+        if (n === this._buffers[0].length) return this._buffers.shift();
+        if (n < this._buffers[0].length) {
+          const buf = this._buffers[0];
+          this._buffers[0] = new FastBuffer(buf.buffer, buf.byteOffset + n, buf.length - n);
+          return new FastBuffer(buf.buffer, buf.byteOffset, n);
+        }
+        const dst = Buffer.allocUnsafe(n);
+        do {
+          const buf = this._buffers[0];
+          const offset = dst.length - n;
+          if (n >= buf.length) {
+            dst.set(this._buffers.shift(), offset);
+          } else {
+            dst.set(new Uint8Array(buf.buffer, buf.byteOffset, n), offset);
+            this._buffers[0] = new FastBuffer(buf.buffer, buf.byteOffset + n, buf.length - n);
+          }
+          n -= buf.length;
+        } while (n > 0);
+        return dst;
+      }
+      /**
+       * Starts the parsing loop.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      startLoop(cb) {
+        this._loop = true;
+        do {
+          switch (this._state) {
+            case GET_INFO:
+              this.getInfo(cb);
+              break;
+            case GET_PAYLOAD_LENGTH_16:
+              this.getPayloadLength16(cb);
+              break;
+            case GET_PAYLOAD_LENGTH_64:
+              this.getPayloadLength64(cb);
+              break;
+            case GET_MASK:
+              this.getMask();
+              break;
+            case GET_DATA:
+              this.getData(cb);
+              break;
+            case INFLATING:
+            case DEFER_EVENT:
+              this._loop = false;
+              return;
+          }
+        } while (this._loop);
+        if (!this._errored) cb();
+      }
+      /**
+       * Reads the first two bytes of a frame.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      getInfo(cb) {
+        if (this._bufferedBytes < 2) {
+          this._loop = false;
+          return;
+        }
+        const buf = this.consume(2);
+        if ((buf[0] & 48) !== 0) {
+          const error = this.createError(RangeError, "RSV2 and RSV3 must be clear", true, 1002, "WS_ERR_UNEXPECTED_RSV_2_3");
+          cb(error);
+          return;
+        }
+        const compressed = (buf[0] & 64) === 64;
+        if (compressed && !this._extensions[PerMessageDeflate2.extensionName]) {
+          const error = this.createError(RangeError, "RSV1 must be clear", true, 1002, "WS_ERR_UNEXPECTED_RSV_1");
+          cb(error);
+          return;
+        }
+        this._fin = (buf[0] & 128) === 128;
+        this._opcode = buf[0] & 15;
+        this._payloadLength = buf[1] & 127;
+        if (this._opcode === 0) {
+          if (compressed) {
+            const error = this.createError(RangeError, "RSV1 must be clear", true, 1002, "WS_ERR_UNEXPECTED_RSV_1");
+            cb(error);
+            return;
+          }
+          if (!this._fragmented) {
+            const error = this.createError(RangeError, "invalid opcode 0", true, 1002, "WS_ERR_INVALID_OPCODE");
+            cb(error);
+            return;
+          }
+          this._opcode = this._fragmented;
+        } else if (this._opcode === 1 || this._opcode === 2) {
+          if (this._fragmented) {
+            const error = this.createError(RangeError, `invalid opcode ${this._opcode}`, true, 1002, "WS_ERR_INVALID_OPCODE");
+            cb(error);
+            return;
+          }
+          this._compressed = compressed;
+        } else if (this._opcode > 7 && this._opcode < 11) {
+          if (!this._fin) {
+            const error = this.createError(RangeError, "FIN must be set", true, 1002, "WS_ERR_EXPECTED_FIN");
+            cb(error);
+            return;
+          }
+          if (compressed) {
+            const error = this.createError(RangeError, "RSV1 must be clear", true, 1002, "WS_ERR_UNEXPECTED_RSV_1");
+            cb(error);
+            return;
+          }
+          if (this._payloadLength > 125 || this._opcode === 8 && this._payloadLength === 1) {
+            const error = this.createError(RangeError, `invalid payload length ${this._payloadLength}`, true, 1002, "WS_ERR_INVALID_CONTROL_PAYLOAD_LENGTH");
+            cb(error);
+            return;
+          }
+        } else {
+          const error = this.createError(RangeError, `invalid opcode ${this._opcode}`, true, 1002, "WS_ERR_INVALID_OPCODE");
+          cb(error);
+          return;
+        }
+        if (!this._fin && !this._fragmented) this._fragmented = this._opcode;
+        this._masked = (buf[1] & 128) === 128;
+        if (this._isServer) {
+          if (!this._masked) {
+            const error = this.createError(RangeError, "MASK must be set", true, 1002, "WS_ERR_EXPECTED_MASK");
+            cb(error);
+            return;
+          }
+        } else if (this._masked) {
+          const error = this.createError(RangeError, "MASK must be clear", true, 1002, "WS_ERR_UNEXPECTED_MASK");
+          cb(error);
+          return;
+        }
+        if (this._payloadLength === 126) this._state = GET_PAYLOAD_LENGTH_16;
+        else if (this._payloadLength === 127) this._state = GET_PAYLOAD_LENGTH_64;
+        else this.haveLength(cb);
+      }
+      /**
+       * Gets extended payload length (7+16).
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      getPayloadLength16(cb) {
+        if (this._bufferedBytes < 2) {
+          this._loop = false;
+          return;
+        }
+        this._payloadLength = this.consume(2).readUInt16BE(0);
+        this.haveLength(cb);
+      }
+      /**
+       * Gets extended payload length (7+64).
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      getPayloadLength64(cb) {
+        if (this._bufferedBytes < 8) {
+          this._loop = false;
+          return;
+        }
+        const buf = this.consume(8);
+        const num = buf.readUInt32BE(0);
+        if (num > Math.pow(2, 53 - 32) - 1) {
+          const error = this.createError(RangeError, "Unsupported WebSocket frame: payload length > 2^53 - 1", false, 1009, "WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH");
+          cb(error);
+          return;
+        }
+        this._payloadLength = num * Math.pow(2, 32) + buf.readUInt32BE(4);
+        this.haveLength(cb);
+      }
+      /**
+       * Payload length has been read.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      haveLength(cb) {
+        if (this._payloadLength && this._opcode < 8) {
+          this._totalPayloadLength += this._payloadLength;
+          if (this._totalPayloadLength > this._maxPayload && this._maxPayload > 0) {
+            const error = this.createError(RangeError, "Max payload size exceeded", false, 1009, "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH");
+            cb(error);
+            return;
+          }
+        }
+        if (this._masked) this._state = GET_MASK;
+        else this._state = GET_DATA;
+      }
+      /**
+       * Reads mask bytes.
+       *
+       * @private
+       */
+      getMask() {
+        if (this._bufferedBytes < 4) {
+          this._loop = false;
+          return;
+        }
+        this._mask = this.consume(4);
+        this._state = GET_DATA;
+      }
+      /**
+       * Reads data bytes.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      getData(cb) {
+        let data = EMPTY_BUFFER;
+        if (this._payloadLength) {
+          if (this._bufferedBytes < this._payloadLength) {
+            this._loop = false;
+            return;
+          }
+          data = this.consume(this._payloadLength);
+          if (this._masked && (this._mask[0] | this._mask[1] | this._mask[2] | this._mask[3]) !== 0) {
+            unmask(data, this._mask);
+          }
+        }
+        this._mask = void 0;
+        if (this._opcode > 7) {
+          this.controlMessage(data, cb);
+          return;
+        }
+        if (this._maxFragments > 0 && ++this._numFragments > this._maxFragments) {
+          const error = this.createError(RangeError, "Too many message fragments", false, 1008, "WS_ERR_TOO_MANY_BUFFERED_PARTS");
+          cb(error);
+          return;
+        }
+        if (this._compressed) {
+          this._state = INFLATING;
+          this.decompress(data, cb);
+          return;
+        }
+        if (data.length) {
+          this._messageLength = this._totalPayloadLength;
+          this._fragments.push(data);
+        }
+        this.dataMessage(cb);
+      }
+      /**
+       * Decompresses data.
+       *
+       * @param {Buffer} data Compressed data
+       * @param {Function} cb Callback
+       * @private
+       */
+      decompress(data, cb) {
+        const perMessageDeflate = this._extensions[PerMessageDeflate2.extensionName];
+        perMessageDeflate.decompress(data, this._fin, (err, buf) => {
+          if (err) return cb(err);
+          if (buf.length) {
+            this._messageLength += buf.length;
+            if (this._messageLength > this._maxPayload && this._maxPayload > 0) {
+              const error = this.createError(RangeError, "Max payload size exceeded", false, 1009, "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH");
+              cb(error);
+              return;
+            }
+            this._fragments.push(buf);
+          }
+          this.dataMessage(cb);
+          if (this._state === GET_INFO) this.startLoop(cb);
+        });
+      }
+      /**
+       * Handles a data message.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      dataMessage(cb) {
+        if (!this._fin) {
+          this._state = GET_INFO;
+          return;
+        }
+        const messageLength = this._messageLength;
+        const fragments = this._fragments;
+        this._totalPayloadLength = 0;
+        this._messageLength = 0;
+        this._fragmented = 0;
+        this._numFragments = 0;
+        this._fragments = [];
+        if (this._opcode === 2) {
+          let data;
+          if (this._binaryType === "nodebuffer") {
+            data = concat(fragments, messageLength);
+          } else if (this._binaryType === "arraybuffer") {
+            data = toArrayBuffer(concat(fragments, messageLength));
+          } else if (this._binaryType === "blob") {
+            data = new Blob(fragments);
+          } else {
+            data = fragments;
+          }
+          if (this._allowSynchronousEvents) {
+            this.emit("message", data, true);
+            this._state = GET_INFO;
+          } else {
+            this._state = DEFER_EVENT;
+            setImmediate(() => {
+              this.emit("message", data, true);
+              this._state = GET_INFO;
+              this.startLoop(cb);
+            });
+          }
+        } else {
+          const buf = concat(fragments, messageLength);
+          if (!this._skipUTF8Validation && !isValidUTF8(buf)) {
+            const error = this.createError(Error, "invalid UTF-8 sequence", true, 1007, "WS_ERR_INVALID_UTF8");
+            cb(error);
+            return;
+          }
+          if (this._state === INFLATING || this._allowSynchronousEvents) {
+            this.emit("message", buf, false);
+            this._state = GET_INFO;
+          } else {
+            this._state = DEFER_EVENT;
+            setImmediate(() => {
+              this.emit("message", buf, false);
+              this._state = GET_INFO;
+              this.startLoop(cb);
+            });
+          }
+        }
+      }
+      /**
+       * Handles a control message.
+       *
+       * @param {Buffer} data Data to handle
+       * @return {(Error|RangeError|undefined)} A possible error
+       * @private
+       */
+      controlMessage(data, cb) {
+        if (this._opcode === 8) {
+          if (data.length === 0) {
+            this._loop = false;
+            this.emit("conclude", 1005, EMPTY_BUFFER);
+            this.end();
+          } else {
+            const code = data.readUInt16BE(0);
+            if (!isValidStatusCode(code)) {
+              const error = this.createError(RangeError, `invalid status code ${code}`, true, 1002, "WS_ERR_INVALID_CLOSE_CODE");
+              cb(error);
+              return;
+            }
+            const buf = new FastBuffer(data.buffer, data.byteOffset + 2, data.length - 2);
+            if (!this._skipUTF8Validation && !isValidUTF8(buf)) {
+              const error = this.createError(Error, "invalid UTF-8 sequence", true, 1007, "WS_ERR_INVALID_UTF8");
+              cb(error);
+              return;
+            }
+            this._loop = false;
+            this.emit("conclude", code, buf);
+            this.end();
+          }
+          this._state = GET_INFO;
+          return;
+        }
+        if (this._allowSynchronousEvents) {
+          this.emit(this._opcode === 9 ? "ping" : "pong", data);
+          this._state = GET_INFO;
+        } else {
+          this._state = DEFER_EVENT;
+          setImmediate(() => {
+            this.emit(this._opcode === 9 ? "ping" : "pong", data);
+            this._state = GET_INFO;
+            this.startLoop(cb);
+          });
+        }
+      }
+      /**
+       * Builds an error object.
+       *
+       * @param {function(new:Error|RangeError)} ErrorCtor The error constructor
+       * @param {String} message The error message
+       * @param {Boolean} prefix Specifies whether or not to add a default prefix to
+       *     `message`
+       * @param {Number} statusCode The status code
+       * @param {String} errorCode The exposed error code
+       * @return {(Error|RangeError)} The error
+       * @private
+       */
+      createError(ErrorCtor, message, prefix, statusCode, errorCode) {
+        this._loop = false;
+        this._errored = true;
+        const err = new ErrorCtor(prefix ? `Invalid WebSocket frame: ${message}` : message);
+        Error.captureStackTrace(err, this.createError);
+        err.code = errorCode;
+        err[kStatusCode] = statusCode;
+        return err;
+      }
+    };
+    module.exports = Receiver2;
+  }
+});
+
+// npm/ws/8.23.0/lib/sender.js
+var require_sender = __commonJS({
+  "npm/ws/8.23.0/lib/sender.js"(exports, module) {
+    "use strict";
+    var { Duplex } = __require("node:stream");
+    var { randomFillSync } = __require("node:crypto");
+    var { types: { isUint8Array } } = __require("node:util");
+    var PerMessageDeflate2 = require_permessage_deflate();
+    var { EMPTY_BUFFER, kWebSocket, NOOP } = require_constants();
+    var { isBlob, isValidStatusCode } = require_validation();
+    var { mask: applyMask, toBuffer } = require_buffer_util();
+    var kByteLength = Symbol("kByteLength");
+    var maskBuffer = Buffer.alloc(4);
+    var RANDOM_POOL_SIZE = 8 * 1024;
+    var randomPool;
+    var randomPoolPointer = RANDOM_POOL_SIZE;
+    var DEFAULT = 0;
+    var DEFLATING = 1;
+    var GET_BLOB_DATA = 2;
+    var Sender2 = class _Sender {
+      /**
+       * Creates a Sender instance.
+       *
+       * @param {Duplex} socket The connection socket
+       * @param {Object} [extensions] An object containing the negotiated extensions
+       * @param {Function} [generateMask] The function used to generate the masking
+       *     key
+       */
+      constructor(socket, extensions, generateMask) {
+        this._extensions = extensions || {};
+        if (generateMask) {
+          this._generateMask = generateMask;
+          this._maskBuffer = Buffer.alloc(4);
+        }
+        this._socket = socket;
+        this._firstFragment = true;
+        this._compress = false;
+        this._bufferedBytes = 0;
+        this._queue = [];
+        this._state = DEFAULT;
+        this.onerror = NOOP;
+        this[kWebSocket] = void 0;
+      }
+      /**
+       * Frames a piece of data according to the HyBi WebSocket protocol.
+       *
+       * @param {(Buffer|String)} data The data to frame
+       * @param {Object} options Options object
+       * @param {Boolean} [options.fin=false] Specifies whether or not to set the
+       *     FIN bit
+       * @param {Function} [options.generateMask] The function used to generate the
+       *     masking key
+       * @param {Boolean} [options.mask=false] Specifies whether or not to mask
+       *     `data`
+       * @param {Buffer} [options.maskBuffer] The buffer used to store the masking
+       *     key
+       * @param {Number} options.opcode The opcode
+       * @param {Boolean} [options.readOnly=false] Specifies whether `data` can be
+       *     modified
+       * @param {Boolean} [options.rsv1=false] Specifies whether or not to set the
+       *     RSV1 bit
+       * @return {(Buffer|String)[]} The framed data
+       * @public
+       */
+      static frame(data, options) {
+        let mask;
+        let merge = false;
+        let offset = 2;
+        let skipMasking = false;
+        if (options.mask) {
+          mask = options.maskBuffer || maskBuffer;
+          if (options.generateMask) {
+            options.generateMask(mask);
+          } else {
+            if (randomPoolPointer === RANDOM_POOL_SIZE) {
+              if (randomPool === void 0) {
+                randomPool = Buffer.alloc(RANDOM_POOL_SIZE);
+              }
+              randomFillSync(randomPool, 0, RANDOM_POOL_SIZE);
+              randomPoolPointer = 0;
+            }
+            mask[0] = randomPool[randomPoolPointer++];
+            mask[1] = randomPool[randomPoolPointer++];
+            mask[2] = randomPool[randomPoolPointer++];
+            mask[3] = randomPool[randomPoolPointer++];
+          }
+          skipMasking = (mask[0] | mask[1] | mask[2] | mask[3]) === 0;
+          offset = 6;
+        }
+        let dataLength;
+        if (typeof data === "string") {
+          if ((!options.mask || skipMasking) && options[kByteLength] !== void 0) {
+            dataLength = options[kByteLength];
+          } else {
+            data = Buffer.from(data);
+            dataLength = data.length;
+          }
+        } else {
+          dataLength = data.length;
+          merge = options.mask && options.readOnly && !skipMasking;
+        }
+        let payloadLength = dataLength;
+        if (dataLength >= 65536) {
+          offset += 8;
+          payloadLength = 127;
+        } else if (dataLength > 125) {
+          offset += 2;
+          payloadLength = 126;
+        }
+        const target = Buffer.allocUnsafe(merge ? dataLength + offset : offset);
+        target[0] = options.fin ? options.opcode | 128 : options.opcode;
+        if (options.rsv1) target[0] |= 64;
+        target[1] = payloadLength;
+        if (payloadLength === 126) {
+          target.writeUInt16BE(dataLength, 2);
+        } else if (payloadLength === 127) {
+          target[2] = target[3] = 0;
+          target.writeUIntBE(dataLength, 4, 6);
+        }
+        if (!options.mask) {
+          return dataLength ? [
+            target,
+            data
+          ] : [
+            target
+          ];
+        }
+        target[1] |= 128;
+        target[offset - 4] = mask[0];
+        target[offset - 3] = mask[1];
+        target[offset - 2] = mask[2];
+        target[offset - 1] = mask[3];
+        if (!dataLength) return [
+          target
+        ];
+        if (skipMasking) return [
+          target,
+          data
+        ];
+        if (merge) {
+          applyMask(data, mask, target, offset, dataLength);
+          return [
+            target
+          ];
+        }
+        applyMask(data, mask, data, 0, dataLength);
+        return [
+          target,
+          data
+        ];
+      }
+      /**
+       * Sends a close message to the other peer.
+       *
+       * @param {Number} [code] The status code component of the body
+       * @param {(String|Buffer)} [data] The message component of the body
+       * @param {Boolean} [mask=false] Specifies whether or not to mask the message
+       * @param {Function} [cb] Callback
+       * @public
+       */
+      close(code, data, mask, cb) {
+        let buf;
+        if (code === void 0) {
+          buf = EMPTY_BUFFER;
+        } else if (typeof code !== "number" || !isValidStatusCode(code)) {
+          throw new TypeError("First argument must be a valid error code number");
+        } else if (data === void 0 || !data.length) {
+          buf = Buffer.allocUnsafe(2);
+          buf.writeUInt16BE(code, 0);
+        } else {
+          const length = Buffer.byteLength(data);
+          if (length > 123) {
+            throw new RangeError("The message must not be greater than 123 bytes");
+          }
+          buf = Buffer.allocUnsafe(2 + length);
+          buf.writeUInt16BE(code, 0);
+          if (typeof data === "string") {
+            buf.write(data, 2);
+          } else if (isUint8Array(data)) {
+            buf.set(data, 2);
+          } else {
+            throw new TypeError("Second argument must be a string or a Uint8Array");
+          }
+        }
+        const options = {
+          [kByteLength]: buf.length,
+          fin: true,
+          generateMask: this._generateMask,
+          mask,
+          maskBuffer: this._maskBuffer,
+          opcode: 8,
+          readOnly: false,
+          rsv1: false
+        };
+        if (this._state !== DEFAULT) {
+          this.enqueue([
+            this.dispatch,
+            buf,
+            false,
+            options,
+            cb
+          ]);
+        } else {
+          this.sendFrame(_Sender.frame(buf, options), cb);
+        }
+      }
+      /**
+       * Sends a ping message to the other peer.
+       *
+       * @param {*} data The message to send
+       * @param {Boolean} [mask=false] Specifies whether or not to mask `data`
+       * @param {Function} [cb] Callback
+       * @public
+       */
+      ping(data, mask, cb) {
+        let byteLength;
+        let readOnly;
+        if (typeof data === "string") {
+          byteLength = Buffer.byteLength(data);
+          readOnly = false;
+        } else if (isBlob(data)) {
+          byteLength = data.size;
+          readOnly = false;
+        } else {
+          data = toBuffer(data);
+          byteLength = data.length;
+          readOnly = toBuffer.readOnly;
+        }
+        if (byteLength > 125) {
+          throw new RangeError("The data size must not be greater than 125 bytes");
+        }
+        const options = {
+          [kByteLength]: byteLength,
+          fin: true,
+          generateMask: this._generateMask,
+          mask,
+          maskBuffer: this._maskBuffer,
+          opcode: 9,
+          readOnly,
+          rsv1: false
+        };
+        if (isBlob(data)) {
+          if (this._state !== DEFAULT) {
+            this.enqueue([
+              this.getBlobData,
+              data,
+              false,
+              options,
+              cb
+            ]);
+          } else {
+            this.getBlobData(data, false, options, cb);
+          }
+        } else if (this._state !== DEFAULT) {
+          this.enqueue([
+            this.dispatch,
+            data,
+            false,
+            options,
+            cb
+          ]);
+        } else {
+          this.sendFrame(_Sender.frame(data, options), cb);
+        }
+      }
+      /**
+       * Sends a pong message to the other peer.
+       *
+       * @param {*} data The message to send
+       * @param {Boolean} [mask=false] Specifies whether or not to mask `data`
+       * @param {Function} [cb] Callback
+       * @public
+       */
+      pong(data, mask, cb) {
+        let byteLength;
+        let readOnly;
+        if (typeof data === "string") {
+          byteLength = Buffer.byteLength(data);
+          readOnly = false;
+        } else if (isBlob(data)) {
+          byteLength = data.size;
+          readOnly = false;
+        } else {
+          data = toBuffer(data);
+          byteLength = data.length;
+          readOnly = toBuffer.readOnly;
+        }
+        if (byteLength > 125) {
+          throw new RangeError("The data size must not be greater than 125 bytes");
+        }
+        const options = {
+          [kByteLength]: byteLength,
+          fin: true,
+          generateMask: this._generateMask,
+          mask,
+          maskBuffer: this._maskBuffer,
+          opcode: 10,
+          readOnly,
+          rsv1: false
+        };
+        if (isBlob(data)) {
+          if (this._state !== DEFAULT) {
+            this.enqueue([
+              this.getBlobData,
+              data,
+              false,
+              options,
+              cb
+            ]);
+          } else {
+            this.getBlobData(data, false, options, cb);
+          }
+        } else if (this._state !== DEFAULT) {
+          this.enqueue([
+            this.dispatch,
+            data,
+            false,
+            options,
+            cb
+          ]);
+        } else {
+          this.sendFrame(_Sender.frame(data, options), cb);
+        }
+      }
+      /**
+       * Sends a data message to the other peer.
+       *
+       * @param {*} data The message to send
+       * @param {Object} options Options object
+       * @param {Boolean} [options.binary=false] Specifies whether `data` is binary
+       *     or text
+       * @param {Boolean} [options.compress=false] Specifies whether or not to
+       *     compress `data`
+       * @param {Boolean} [options.fin=false] Specifies whether the fragment is the
+       *     last one
+       * @param {Boolean} [options.mask=false] Specifies whether or not to mask
+       *     `data`
+       * @param {Function} [cb] Callback
+       * @public
+       */
+      send(data, options, cb) {
+        const perMessageDeflate = this._extensions[PerMessageDeflate2.extensionName];
+        let opcode = options.binary ? 2 : 1;
+        let rsv1 = options.compress;
+        let byteLength;
+        let readOnly;
+        if (typeof data === "string") {
+          byteLength = Buffer.byteLength(data);
+          readOnly = false;
+        } else if (isBlob(data)) {
+          byteLength = data.size;
+          readOnly = false;
+        } else {
+          data = toBuffer(data);
+          byteLength = data.length;
+          readOnly = toBuffer.readOnly;
+        }
+        if (this._firstFragment) {
+          this._firstFragment = false;
+          if (rsv1 && perMessageDeflate && perMessageDeflate.params[perMessageDeflate._isServer ? "server_no_context_takeover" : "client_no_context_takeover"]) {
+            rsv1 = byteLength >= perMessageDeflate._threshold;
+          }
+          this._compress = rsv1;
+        } else {
+          rsv1 = false;
+          opcode = 0;
+        }
+        if (options.fin) this._firstFragment = true;
+        const opts = {
+          [kByteLength]: byteLength,
+          fin: options.fin,
+          generateMask: this._generateMask,
+          mask: options.mask,
+          maskBuffer: this._maskBuffer,
+          opcode,
+          readOnly,
+          rsv1
+        };
+        if (isBlob(data)) {
+          if (this._state !== DEFAULT) {
+            this.enqueue([
+              this.getBlobData,
+              data,
+              this._compress,
+              opts,
+              cb
+            ]);
+          } else {
+            this.getBlobData(data, this._compress, opts, cb);
+          }
+        } else if (this._state !== DEFAULT) {
+          this.enqueue([
+            this.dispatch,
+            data,
+            this._compress,
+            opts,
+            cb
+          ]);
+        } else {
+          this.dispatch(data, this._compress, opts, cb);
+        }
+      }
+      /**
+       * Gets the contents of a blob as binary data.
+       *
+       * @param {Blob} blob The blob
+       * @param {Boolean} [compress=false] Specifies whether or not to compress
+       *     the data
+       * @param {Object} options Options object
+       * @param {Boolean} [options.fin=false] Specifies whether or not to set the
+       *     FIN bit
+       * @param {Function} [options.generateMask] The function used to generate the
+       *     masking key
+       * @param {Boolean} [options.mask=false] Specifies whether or not to mask
+       *     `data`
+       * @param {Buffer} [options.maskBuffer] The buffer used to store the masking
+       *     key
+       * @param {Number} options.opcode The opcode
+       * @param {Boolean} [options.readOnly=false] Specifies whether `data` can be
+       *     modified
+       * @param {Boolean} [options.rsv1=false] Specifies whether or not to set the
+       *     RSV1 bit
+       * @param {Function} [cb] Callback
+       * @private
+       */
+      getBlobData(blob, compress, options, cb) {
+        this._bufferedBytes += options[kByteLength];
+        this._state = GET_BLOB_DATA;
+        blob.arrayBuffer().then((arrayBuffer) => {
+          if (this._socket.destroyed) {
+            const err = new Error("The socket was closed while the blob was being read");
+            process.nextTick(callCallbacks, this, err, cb);
+            return;
+          }
+          this._bufferedBytes -= options[kByteLength];
+          const data = toBuffer(arrayBuffer);
+          if (!compress) {
+            this._state = DEFAULT;
+            this.sendFrame(_Sender.frame(data, options), cb);
+            this.dequeue();
+          } else {
+            this.dispatch(data, compress, options, cb);
+          }
+        }).catch((err) => {
+          process.nextTick(onError, this, err, cb);
+        });
+      }
+      /**
+       * Dispatches a message.
+       *
+       * @param {(Buffer|String)} data The message to send
+       * @param {Boolean} [compress=false] Specifies whether or not to compress
+       *     `data`
+       * @param {Object} options Options object
+       * @param {Boolean} [options.fin=false] Specifies whether or not to set the
+       *     FIN bit
+       * @param {Function} [options.generateMask] The function used to generate the
+       *     masking key
+       * @param {Boolean} [options.mask=false] Specifies whether or not to mask
+       *     `data`
+       * @param {Buffer} [options.maskBuffer] The buffer used to store the masking
+       *     key
+       * @param {Number} options.opcode The opcode
+       * @param {Boolean} [options.readOnly=false] Specifies whether `data` can be
+       *     modified
+       * @param {Boolean} [options.rsv1=false] Specifies whether or not to set the
+       *     RSV1 bit
+       * @param {Function} [cb] Callback
+       * @private
+       */
+      dispatch(data, compress, options, cb) {
+        if (!compress) {
+          this.sendFrame(_Sender.frame(data, options), cb);
+          return;
+        }
+        const perMessageDeflate = this._extensions[PerMessageDeflate2.extensionName];
+        this._bufferedBytes += options[kByteLength];
+        this._state = DEFLATING;
+        perMessageDeflate.compress(data, options.fin, (_, buf) => {
+          if (this._socket.destroyed) {
+            const err = new Error("The socket was closed while data was being compressed");
+            callCallbacks(this, err, cb);
+            return;
+          }
+          this._bufferedBytes -= options[kByteLength];
+          this._state = DEFAULT;
+          options.readOnly = false;
+          this.sendFrame(_Sender.frame(buf, options), cb);
+          this.dequeue();
+        });
+      }
+      /**
+       * Executes queued send operations.
+       *
+       * @private
+       */
+      dequeue() {
+        while (this._state === DEFAULT && this._queue.length) {
+          const params = this._queue.shift();
+          this._bufferedBytes -= params[3][kByteLength];
+          Reflect.apply(params[0], this, params.slice(1));
+        }
+      }
+      /**
+       * Enqueues a send operation.
+       *
+       * @param {Array} params Send operation parameters.
+       * @private
+       */
+      enqueue(params) {
+        this._bufferedBytes += params[3][kByteLength];
+        this._queue.push(params);
+      }
+      /**
+       * Sends a frame.
+       *
+       * @param {(Buffer | String)[]} list The frame to send
+       * @param {Function} [cb] Callback
+       * @private
+       */
+      sendFrame(list, cb) {
+        if (list.length === 2) {
+          this._socket.cork();
+          this._socket.write(list[0]);
+          this._socket.write(list[1], cb);
+          this._socket.uncork();
+        } else {
+          this._socket.write(list[0], cb);
+        }
+      }
+    };
+    module.exports = Sender2;
+    function callCallbacks(sender, err, cb) {
+      if (typeof cb === "function") cb(err);
+      for (let i = 0; i < sender._queue.length; i++) {
+        const params = sender._queue[i];
+        const callback = params[params.length - 1];
+        if (typeof callback === "function") callback(err);
+      }
+    }
+    function onError(sender, err, cb) {
+      callCallbacks(sender, err, cb);
+      sender.onerror(err);
+    }
+  }
+});
+
+// npm/ws/8.23.0/lib/event-target.js
+var require_event_target = __commonJS({
+  "npm/ws/8.23.0/lib/event-target.js"(exports, module) {
+    "use strict";
+    var { kForOnEventAttribute, kListener } = require_constants();
+    var kCode = Symbol("kCode");
+    var kData = Symbol("kData");
+    var kError = Symbol("kError");
+    var kMessage = Symbol("kMessage");
+    var kReason = Symbol("kReason");
+    var kTarget = Symbol("kTarget");
+    var kType = Symbol("kType");
+    var kWasClean = Symbol("kWasClean");
+    var Event = class {
+      /**
+       * Create a new `Event`.
+       *
+       * @param {String} type The name of the event
+       * @throws {TypeError} If the `type` argument is not specified
+       */
+      constructor(type) {
+        this[kTarget] = null;
+        this[kType] = type;
+      }
+      /**
+       * @type {*}
+       */
+      get target() {
+        return this[kTarget];
+      }
+      /**
+       * @type {String}
+       */
+      get type() {
+        return this[kType];
+      }
+    };
+    Object.defineProperty(Event.prototype, "target", {
+      enumerable: true
+    });
+    Object.defineProperty(Event.prototype, "type", {
+      enumerable: true
+    });
+    var CloseEvent = class extends Event {
+      /**
+       * Create a new `CloseEvent`.
+       *
+       * @param {String} type The name of the event
+       * @param {Object} [options] A dictionary object that allows for setting
+       *     attributes via object members of the same name
+       * @param {Number} [options.code=0] The status code explaining why the
+       *     connection was closed
+       * @param {String} [options.reason=''] A human-readable string explaining why
+       *     the connection was closed
+       * @param {Boolean} [options.wasClean=false] Indicates whether or not the
+       *     connection was cleanly closed
+       */
+      constructor(type, options = {}) {
+        super(type);
+        this[kCode] = options.code === void 0 ? 0 : options.code;
+        this[kReason] = options.reason === void 0 ? "" : options.reason;
+        this[kWasClean] = options.wasClean === void 0 ? false : options.wasClean;
+      }
+      /**
+       * @type {Number}
+       */
+      get code() {
+        return this[kCode];
+      }
+      /**
+       * @type {String}
+       */
+      get reason() {
+        return this[kReason];
+      }
+      /**
+       * @type {Boolean}
+       */
+      get wasClean() {
+        return this[kWasClean];
+      }
+    };
+    Object.defineProperty(CloseEvent.prototype, "code", {
+      enumerable: true
+    });
+    Object.defineProperty(CloseEvent.prototype, "reason", {
+      enumerable: true
+    });
+    Object.defineProperty(CloseEvent.prototype, "wasClean", {
+      enumerable: true
+    });
+    var ErrorEvent = class extends Event {
+      /**
+       * Create a new `ErrorEvent`.
+       *
+       * @param {String} type The name of the event
+       * @param {Object} [options] A dictionary object that allows for setting
+       *     attributes via object members of the same name
+       * @param {*} [options.error=null] The error that generated this event
+       * @param {String} [options.message=''] The error message
+       */
+      constructor(type, options = {}) {
+        super(type);
+        this[kError] = options.error === void 0 ? null : options.error;
+        this[kMessage] = options.message === void 0 ? "" : options.message;
+      }
+      /**
+       * @type {*}
+       */
+      get error() {
+        return this[kError];
+      }
+      /**
+       * @type {String}
+       */
+      get message() {
+        return this[kMessage];
+      }
+    };
+    Object.defineProperty(ErrorEvent.prototype, "error", {
+      enumerable: true
+    });
+    Object.defineProperty(ErrorEvent.prototype, "message", {
+      enumerable: true
+    });
+    var MessageEvent = class extends Event {
+      /**
+       * Create a new `MessageEvent`.
+       *
+       * @param {String} type The name of the event
+       * @param {Object} [options] A dictionary object that allows for setting
+       *     attributes via object members of the same name
+       * @param {*} [options.data=null] The message content
+       */
+      constructor(type, options = {}) {
+        super(type);
+        this[kData] = options.data === void 0 ? null : options.data;
+      }
+      /**
+       * @type {*}
+       */
+      get data() {
+        return this[kData];
+      }
+    };
+    Object.defineProperty(MessageEvent.prototype, "data", {
+      enumerable: true
+    });
+    var EventTarget = {
+      /**
+       * Register an event listener.
+       *
+       * @param {String} type A string representing the event type to listen for
+       * @param {(Function|Object)} handler The listener to add
+       * @param {Object} [options] An options object specifies characteristics about
+       *     the event listener
+       * @param {Boolean} [options.once=false] A `Boolean` indicating that the
+       *     listener should be invoked at most once after being added. If `true`,
+       *     the listener would be automatically removed when invoked.
+       * @public
+       */
+      addEventListener(type, handler, options = {}) {
+        for (const listener of this.listeners(type)) {
+          if (!options[kForOnEventAttribute] && listener[kListener] === handler && !listener[kForOnEventAttribute]) {
+            return;
+          }
+        }
+        let wrapper;
+        if (type === "message") {
+          wrapper = function onMessage(data, isBinary) {
+            const event = new MessageEvent("message", {
+              data: isBinary ? data : data.toString()
+            });
+            event[kTarget] = this;
+            callListener(handler, this, event);
+          };
+        } else if (type === "close") {
+          wrapper = function onClose(code, message) {
+            const event = new CloseEvent("close", {
+              code,
+              reason: message.toString(),
+              wasClean: this._closeFrameReceived && this._closeFrameSent
+            });
+            event[kTarget] = this;
+            callListener(handler, this, event);
+          };
+        } else if (type === "error") {
+          wrapper = function onError(error) {
+            const event = new ErrorEvent("error", {
+              error,
+              message: error.message
+            });
+            event[kTarget] = this;
+            callListener(handler, this, event);
+          };
+        } else if (type === "open") {
+          wrapper = function onOpen() {
+            const event = new Event("open");
+            event[kTarget] = this;
+            callListener(handler, this, event);
+          };
+        } else {
+          return;
+        }
+        wrapper[kForOnEventAttribute] = !!options[kForOnEventAttribute];
+        wrapper[kListener] = handler;
+        if (options.once) {
+          this.once(type, wrapper);
+        } else {
+          this.on(type, wrapper);
+        }
+      },
+      /**
+       * Remove an event listener.
+       *
+       * @param {String} type A string representing the event type to remove
+       * @param {(Function|Object)} handler The listener to remove
+       * @public
+       */
+      removeEventListener(type, handler) {
+        for (const listener of this.listeners(type)) {
+          if (listener[kListener] === handler && !listener[kForOnEventAttribute]) {
+            this.removeListener(type, listener);
+            break;
+          }
+        }
+      }
+    };
+    module.exports = {
+      CloseEvent,
+      ErrorEvent,
+      Event,
+      EventTarget,
+      MessageEvent
+    };
+    function callListener(listener, thisArg, event) {
+      if (typeof listener === "object" && listener.handleEvent) {
+        listener.handleEvent.call(listener, event);
+      } else {
+        listener.call(thisArg, event);
+      }
+    }
+  }
+});
+
+// npm/ws/8.23.0/lib/extension.js
+var require_extension = __commonJS({
+  "npm/ws/8.23.0/lib/extension.js"(exports, module) {
+    "use strict";
+    var { tokenChars } = require_validation();
+    function push(dest, name, elem) {
+      if (dest[name] === void 0) dest[name] = [
+        elem
+      ];
+      else dest[name].push(elem);
+    }
+    function parse(header) {
+      const offers = /* @__PURE__ */ Object.create(null);
+      let params = /* @__PURE__ */ Object.create(null);
+      let mustUnescape = false;
+      let isEscaping = false;
+      let inQuotes = false;
+      let extensionName;
+      let paramName;
+      let start = -1;
+      let code = -1;
+      let end = -1;
+      let i = 0;
+      for (; i < header.length; i++) {
+        code = header.charCodeAt(i);
+        if (extensionName === void 0) {
+          if (end === -1 && tokenChars[code] === 1) {
+            if (start === -1) start = i;
+          } else if (i !== 0 && (code === 32 || code === 9)) {
+            if (end === -1 && start !== -1) end = i;
+          } else if (code === 59 || code === 44) {
+            if (start === -1) {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+            if (end === -1) end = i;
+            const name = header.slice(start, end);
+            if (code === 44) {
+              push(offers, name, params);
+              params = /* @__PURE__ */ Object.create(null);
+            } else {
+              extensionName = name;
+            }
+            start = end = -1;
+          } else {
+            throw new SyntaxError(`Unexpected character at index ${i}`);
+          }
+        } else if (paramName === void 0) {
+          if (end === -1 && tokenChars[code] === 1) {
+            if (start === -1) start = i;
+          } else if (code === 32 || code === 9) {
+            if (end === -1 && start !== -1) end = i;
+          } else if (code === 59 || code === 44) {
+            if (start === -1) {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+            if (end === -1) end = i;
+            push(params, header.slice(start, end), true);
+            if (code === 44) {
+              push(offers, extensionName, params);
+              params = /* @__PURE__ */ Object.create(null);
+              extensionName = void 0;
+            }
+            start = end = -1;
+          } else if (code === 61 && start !== -1 && end === -1) {
+            paramName = header.slice(start, i);
+            start = end = -1;
+          } else {
+            throw new SyntaxError(`Unexpected character at index ${i}`);
+          }
+        } else {
+          if (isEscaping) {
+            if (tokenChars[code] !== 1) {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+            if (start === -1) start = i;
+            else if (!mustUnescape) mustUnescape = true;
+            isEscaping = false;
+          } else if (inQuotes) {
+            if (tokenChars[code] === 1) {
+              if (start === -1) start = i;
+            } else if (code === 34 && start !== -1) {
+              inQuotes = false;
+              end = i;
+            } else if (code === 92) {
+              isEscaping = true;
+            } else {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+          } else if (code === 34 && header.charCodeAt(i - 1) === 61) {
+            inQuotes = true;
+          } else if (end === -1 && tokenChars[code] === 1) {
+            if (start === -1) start = i;
+          } else if (start !== -1 && (code === 32 || code === 9)) {
+            if (end === -1) end = i;
+          } else if (code === 59 || code === 44) {
+            if (start === -1) {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+            if (end === -1) end = i;
+            let value = header.slice(start, end);
+            if (mustUnescape) {
+              value = value.replace(/\\/g, "");
+              mustUnescape = false;
+            }
+            push(params, paramName, value);
+            if (code === 44) {
+              push(offers, extensionName, params);
+              params = /* @__PURE__ */ Object.create(null);
+              extensionName = void 0;
+            }
+            paramName = void 0;
+            start = end = -1;
+          } else {
+            throw new SyntaxError(`Unexpected character at index ${i}`);
+          }
+        }
+      }
+      if (start === -1 || inQuotes || code === 32 || code === 9) {
+        throw new SyntaxError("Unexpected end of input");
+      }
+      if (end === -1) end = i;
+      const token = header.slice(start, end);
+      if (extensionName === void 0) {
+        push(offers, token, params);
+      } else {
+        if (paramName === void 0) {
+          push(params, token, true);
+        } else if (mustUnescape) {
+          push(params, paramName, token.replace(/\\/g, ""));
+        } else {
+          push(params, paramName, token);
+        }
+        push(offers, extensionName, params);
+      }
+      return offers;
+    }
+    function format(extensions) {
+      return Object.keys(extensions).map((extension2) => {
+        let configurations = extensions[extension2];
+        if (!Array.isArray(configurations)) configurations = [
+          configurations
+        ];
+        return configurations.map((params) => {
+          return [
+            extension2
+          ].concat(Object.keys(params).map((k) => {
+            let values = params[k];
+            if (!Array.isArray(values)) values = [
+              values
+            ];
+            return values.map((v) => v === true ? k : `${k}=${v}`).join("; ");
+          })).join("; ");
+        }).join(", ");
+      }).join(", ");
+    }
+    module.exports = {
+      format,
+      parse
+    };
+  }
+});
+
+// npm/ws/8.23.0/lib/websocket.js
+var require_websocket = __commonJS({
+  "npm/ws/8.23.0/lib/websocket.js"(exports, module) {
+    "use strict";
+    var EventEmitter = __require("node:events");
+    var https = __require("node:https");
+    var http = __require("node:http");
+    var net = __require("node:net");
+    var querystring = __require("node:querystring");
+    var tls = __require("node:tls");
+    var { randomBytes, createHash } = __require("node:crypto");
+    var { Duplex, Readable } = __require("node:stream");
+    var { URL: URL2 } = __require("node:url");
+    var PerMessageDeflate2 = require_permessage_deflate();
+    var Receiver2 = require_receiver();
+    var Sender2 = require_sender();
+    var { isBlob } = require_validation();
+    var { BINARY_TYPES, CLOSE_TIMEOUT, EMPTY_BUFFER, GUID, kForOnEventAttribute, kListener, kStatusCode, kWebSocket, NOOP } = require_constants();
+    var { EventTarget: { addEventListener, removeEventListener } } = require_event_target();
+    var { format, parse } = require_extension();
+    var { toBuffer } = require_buffer_util();
+    var kAborted = Symbol("kAborted");
+    var protocolVersions = [
+      8,
+      13
+    ];
+    var readyStates = [
+      "CONNECTING",
+      "OPEN",
+      "CLOSING",
+      "CLOSED"
+    ];
+    var subprotocolRegex = /^[!#$%&'*+\-.0-9A-Z^_`|a-z~]+$/;
+    var WebSocket3 = class _WebSocket extends EventEmitter {
+      /**
+       * Create a new `WebSocket`.
+       *
+       * @param {(String|URL)} address The URL to which to connect
+       * @param {(String|String[])} [protocols] The subprotocols
+       * @param {Object} [options] Connection options
+       */
+      constructor(address, protocols, options) {
+        super();
+        this._binaryType = BINARY_TYPES[0];
+        this._closeCode = 1006;
+        this._closeFrameReceived = false;
+        this._closeFrameSent = false;
+        this._closeMessage = EMPTY_BUFFER;
+        this._closeTimer = null;
+        this._errorEmitted = false;
+        this._extensions = {};
+        this._paused = false;
+        this._protocol = "";
+        this._readyState = _WebSocket.CONNECTING;
+        this._receiver = null;
+        this._sender = null;
+        this._socket = null;
+        if (address !== null) {
+          this._bufferedAmount = 0;
+          this._isServer = false;
+          this._redirects = 0;
+          if (protocols === void 0) {
+            if (!options || options.protocols === void 0) {
+              protocols = [];
+            } else if (Array.isArray(options.protocols)) {
+              protocols = options.protocols;
+            } else {
+              protocols = [
+                options.protocols
+              ];
+            }
+          } else if (!Array.isArray(protocols)) {
+            if (typeof protocols === "object" && protocols !== null) {
+              options = protocols;
+              if (options.protocols === void 0) {
+                protocols = [];
+              } else if (Array.isArray(options.protocols)) {
+                protocols = options.protocols;
+              } else {
+                protocols = [
+                  options.protocols
+                ];
+              }
+            } else {
+              protocols = [
+                protocols
+              ];
+            }
+          }
+          options = initAsClient(this, address, protocols, options);
+        } else {
+          this._isServer = true;
+        }
+        if (options.autoPong) {
+          this._autoPong = true;
+          this._autoPongComplete = () => autoPongComplete(this);
+          this._pendingAutoPongs = 0;
+          this._maxPendingAutoPongs = options.maxPendingAutoPongs | 0;
+        }
+        this._closeTimeout = options.closeTimeout;
+      }
+      /**
+       * For historical reasons, the custom "nodebuffer" type is used by the default
+       * instead of "blob".
+       *
+       * @type {String}
+       */
+      get binaryType() {
+        return this._binaryType;
+      }
+      set binaryType(type) {
+        if (!BINARY_TYPES.includes(type)) return;
+        this._binaryType = type;
+        if (this._receiver) this._receiver._binaryType = type;
+      }
+      /**
+       * @type {Number}
+       */
+      get bufferedAmount() {
+        if (!this._socket) return this._bufferedAmount;
+        return this._socket._writableState.length + this._sender._bufferedBytes;
+      }
+      /**
+       * @type {String}
+       */
+      get extensions() {
+        return Object.keys(this._extensions).join();
+      }
+      /**
+       * @type {Boolean}
+       */
+      get isPaused() {
+        return this._paused;
+      }
+      /**
+       * @type {Function}
+       */
+      /* istanbul ignore next */
+      get onclose() {
+        return null;
+      }
+      /**
+       * @type {Function}
+       */
+      /* istanbul ignore next */
+      get onerror() {
+        return null;
+      }
+      /**
+       * @type {Function}
+       */
+      /* istanbul ignore next */
+      get onopen() {
+        return null;
+      }
+      /**
+       * @type {Function}
+       */
+      /* istanbul ignore next */
+      get onmessage() {
+        return null;
+      }
+      /**
+       * @type {String}
+       */
+      get protocol() {
+        return this._protocol;
+      }
+      /**
+       * @type {Number}
+       */
+      get readyState() {
+        return this._readyState;
+      }
+      /**
+       * @type {String}
+       */
+      get url() {
+        return this._url;
+      }
+      /**
+       * Set up the socket and the internal resources.
+       *
+       * @param {Duplex} socket The network socket between the server and client
+       * @param {Buffer} head The first packet of the upgraded stream
+       * @param {Object} options Options object
+       * @param {Boolean} [options.allowSynchronousEvents=false] Specifies whether
+       *     any of the `'message'`, `'ping'`, and `'pong'` events can be emitted
+       *     multiple times in the same tick
+       * @param {Function} [options.generateMask] The function used to generate the
+       *     masking key
+       * @param {Number} [options.maxBufferedChunks=0] The maximum number of
+       *     buffered data chunks
+       * @param {Number} [options.maxFragments=0] The maximum number of message
+       *     fragments
+       * @param {Number} [options.maxPayload=0] The maximum allowed message size
+       * @param {Boolean} [options.skipUTF8Validation=false] Specifies whether or
+       *     not to skip UTF-8 validation for text and close messages
+       * @private
+       */
+      setSocket(socket, head, options) {
+        const receiver = new Receiver2({
+          allowSynchronousEvents: options.allowSynchronousEvents,
+          binaryType: this.binaryType,
+          extensions: this._extensions,
+          isServer: this._isServer,
+          maxBufferedChunks: options.maxBufferedChunks,
+          maxFragments: options.maxFragments,
+          maxPayload: options.maxPayload,
+          skipUTF8Validation: options.skipUTF8Validation
+        });
+        const sender = new Sender2(socket, this._extensions, options.generateMask);
+        this._receiver = receiver;
+        this._sender = sender;
+        this._socket = socket;
+        receiver[kWebSocket] = this;
+        sender[kWebSocket] = this;
+        socket[kWebSocket] = this;
+        receiver.on("conclude", receiverOnConclude);
+        receiver.on("drain", receiverOnDrain);
+        receiver.on("error", receiverOnError);
+        receiver.on("message", receiverOnMessage);
+        receiver.on("ping", receiverOnPing);
+        receiver.on("pong", receiverOnPong);
+        sender.onerror = senderOnError;
+        if (socket.setTimeout) socket.setTimeout(0);
+        if (socket.setNoDelay) socket.setNoDelay();
+        if (head.length > 0) socket.unshift(head);
+        socket.on("close", socketOnClose);
+        socket.on("data", socketOnData);
+        socket.on("end", socketOnEnd);
+        socket.on("error", socketOnError);
+        this._readyState = _WebSocket.OPEN;
+        this.emit("open");
+      }
+      /**
+       * Emit the `'close'` event.
+       *
+       * @private
+       */
+      emitClose() {
+        if (!this._socket) {
+          this._readyState = _WebSocket.CLOSED;
+          this.emit("close", this._closeCode, this._closeMessage);
+          return;
+        }
+        if (this._extensions[PerMessageDeflate2.extensionName]) {
+          this._extensions[PerMessageDeflate2.extensionName].cleanup();
+        }
+        this._receiver.removeAllListeners();
+        this._readyState = _WebSocket.CLOSED;
+        this.emit("close", this._closeCode, this._closeMessage);
+      }
+      /**
+       * Start a closing handshake.
+       *
+       *          +----------+   +-----------+   +----------+
+       *     - - -|ws.close()|-->|close frame|-->|ws.close()|- - -
+       *    |     +----------+   +-----------+   +----------+     |
+       *          +----------+   +-----------+         |
+       * CLOSING  |ws.close()|<--|close frame|<--+-----+       CLOSING
+       *          +----------+   +-----------+   |
+       *    |           |                        |   +---+        |
+       *                +------------------------+-->|fin| - - - -
+       *    |         +---+                      |   +---+
+       *     - - - - -|fin|<---------------------+
+       *              +---+
+       *
+       * @param {Number} [code] Status code explaining why the connection is closing
+       * @param {(String|Buffer)} [data] The reason why the connection is
+       *     closing
+       * @public
+       */
+      close(code, data) {
+        if (this.readyState === _WebSocket.CLOSED) return;
+        if (this.readyState === _WebSocket.CONNECTING) {
+          const msg = "WebSocket was closed before the connection was established";
+          abortHandshake(this, this._req, msg);
+          return;
+        }
+        if (this.readyState === _WebSocket.CLOSING) {
+          if (this._closeFrameSent && (this._closeFrameReceived || this._receiver._writableState.errorEmitted)) {
+            this._socket.end();
+          }
+          return;
+        }
+        this._sender.close(code, data, !this._isServer, (err) => {
+          if (err) return;
+          this._closeFrameSent = true;
+          if (this._closeFrameReceived || this._receiver._writableState.errorEmitted) {
+            this._socket.end();
+          }
+        });
+        this._readyState = _WebSocket.CLOSING;
+        setCloseTimer(this);
+      }
+      /**
+       * Pause the socket.
+       *
+       * @public
+       */
+      pause() {
+        if (this.readyState === _WebSocket.CONNECTING || this.readyState === _WebSocket.CLOSED) {
+          return;
+        }
+        this._paused = true;
+        this._socket.pause();
+      }
+      /**
+       * Send a ping.
+       *
+       * @param {*} [data] The data to send
+       * @param {Boolean} [mask] Indicates whether or not to mask `data`
+       * @param {Function} [cb] Callback which is executed when the ping is sent
+       * @public
+       */
+      ping(data, mask, cb) {
+        if (this.readyState === _WebSocket.CONNECTING) {
+          throw new Error("WebSocket is not open: readyState 0 (CONNECTING)");
+        }
+        if (typeof data === "function") {
+          cb = data;
+          data = mask = void 0;
+        } else if (typeof mask === "function") {
+          cb = mask;
+          mask = void 0;
+        }
+        if (typeof data === "number") data = data.toString();
+        if (this.readyState !== _WebSocket.OPEN) {
+          sendAfterClose(this, data, cb);
+          return;
+        }
+        if (mask === void 0) mask = !this._isServer;
+        this._sender.ping(data || EMPTY_BUFFER, mask, cb);
+      }
+      /**
+       * Send a pong.
+       *
+       * @param {*} [data] The data to send
+       * @param {Boolean} [mask] Indicates whether or not to mask `data`
+       * @param {Function} [cb] Callback which is executed when the pong is sent
+       * @public
+       */
+      pong(data, mask, cb) {
+        if (this.readyState === _WebSocket.CONNECTING) {
+          throw new Error("WebSocket is not open: readyState 0 (CONNECTING)");
+        }
+        if (typeof data === "function") {
+          cb = data;
+          data = mask = void 0;
+        } else if (typeof mask === "function") {
+          cb = mask;
+          mask = void 0;
+        }
+        if (typeof data === "number") data = data.toString();
+        if (this.readyState !== _WebSocket.OPEN) {
+          sendAfterClose(this, data, cb);
+          return;
+        }
+        if (mask === void 0) mask = !this._isServer;
+        this._sender.pong(data || EMPTY_BUFFER, mask, cb);
+      }
+      /**
+       * Resume the socket.
+       *
+       * @public
+       */
+      resume() {
+        if (this.readyState === _WebSocket.CONNECTING || this.readyState === _WebSocket.CLOSED) {
+          return;
+        }
+        this._paused = false;
+        if (!this._receiver._writableState.needDrain) this._socket.resume();
+      }
+      /**
+       * Send a data message.
+       *
+       * @param {*} data The message to send
+       * @param {Object} [options] Options object
+       * @param {Boolean} [options.binary] Specifies whether `data` is binary or
+       *     text
+       * @param {Boolean} [options.compress] Specifies whether or not to compress
+       *     `data`
+       * @param {Boolean} [options.fin=true] Specifies whether the fragment is the
+       *     last one
+       * @param {Boolean} [options.mask] Specifies whether or not to mask `data`
+       * @param {Function} [cb] Callback which is executed when data is written out
+       * @public
+       */
+      send(data, options, cb) {
+        if (this.readyState === _WebSocket.CONNECTING) {
+          throw new Error("WebSocket is not open: readyState 0 (CONNECTING)");
+        }
+        if (typeof options === "function") {
+          cb = options;
+          options = {};
+        }
+        if (typeof data === "number") data = data.toString();
+        if (this.readyState !== _WebSocket.OPEN) {
+          sendAfterClose(this, data, cb);
+          return;
+        }
+        const opts = {
+          binary: typeof data !== "string",
+          mask: !this._isServer,
+          compress: true,
+          fin: true,
+          ...options
+        };
+        if (!this._extensions[PerMessageDeflate2.extensionName]) {
+          opts.compress = false;
+        }
+        this._sender.send(data || EMPTY_BUFFER, opts, cb);
+      }
+      /**
+       * Forcibly close the connection.
+       *
+       * @public
+       */
+      terminate() {
+        if (this.readyState === _WebSocket.CLOSED) return;
+        if (this.readyState === _WebSocket.CONNECTING) {
+          const msg = "WebSocket was closed before the connection was established";
+          abortHandshake(this, this._req, msg);
+          return;
+        }
+        if (this._socket) {
+          this._readyState = _WebSocket.CLOSING;
+          this._socket.destroy();
+        }
+      }
+    };
+    Object.defineProperty(WebSocket3, "CONNECTING", {
+      enumerable: true,
+      value: readyStates.indexOf("CONNECTING")
+    });
+    Object.defineProperty(WebSocket3.prototype, "CONNECTING", {
+      enumerable: true,
+      value: readyStates.indexOf("CONNECTING")
+    });
+    Object.defineProperty(WebSocket3, "OPEN", {
+      enumerable: true,
+      value: readyStates.indexOf("OPEN")
+    });
+    Object.defineProperty(WebSocket3.prototype, "OPEN", {
+      enumerable: true,
+      value: readyStates.indexOf("OPEN")
+    });
+    Object.defineProperty(WebSocket3, "CLOSING", {
+      enumerable: true,
+      value: readyStates.indexOf("CLOSING")
+    });
+    Object.defineProperty(WebSocket3.prototype, "CLOSING", {
+      enumerable: true,
+      value: readyStates.indexOf("CLOSING")
+    });
+    Object.defineProperty(WebSocket3, "CLOSED", {
+      enumerable: true,
+      value: readyStates.indexOf("CLOSED")
+    });
+    Object.defineProperty(WebSocket3.prototype, "CLOSED", {
+      enumerable: true,
+      value: readyStates.indexOf("CLOSED")
+    });
+    [
+      "binaryType",
+      "bufferedAmount",
+      "extensions",
+      "isPaused",
+      "protocol",
+      "readyState",
+      "url"
+    ].forEach((property) => {
+      Object.defineProperty(WebSocket3.prototype, property, {
+        enumerable: true
+      });
+    });
+    [
+      "open",
+      "error",
+      "close",
+      "message"
+    ].forEach((method) => {
+      Object.defineProperty(WebSocket3.prototype, `on${method}`, {
+        enumerable: true,
+        get() {
+          for (const listener of this.listeners(method)) {
+            if (listener[kForOnEventAttribute]) return listener[kListener];
+          }
+          return null;
+        },
+        set(handler) {
+          for (const listener of this.listeners(method)) {
+            if (listener[kForOnEventAttribute]) {
+              this.removeListener(method, listener);
+              break;
+            }
+          }
+          if (typeof handler !== "function") return;
+          this.addEventListener(method, handler, {
+            [kForOnEventAttribute]: true
+          });
+        }
+      });
+    });
+    WebSocket3.prototype.addEventListener = addEventListener;
+    WebSocket3.prototype.removeEventListener = removeEventListener;
+    module.exports = WebSocket3;
+    function initAsClient(websocket, address, protocols, options) {
+      const opts = {
+        allowSynchronousEvents: true,
+        autoPong: true,
+        closeTimeout: CLOSE_TIMEOUT,
+        protocolVersion: protocolVersions[1],
+        maxBufferedChunks: 256 * 1024,
+        maxFragments: 16 * 1024,
+        maxPayload: 100 * 1024 * 1024,
+        maxPendingAutoPongs: 60,
+        skipUTF8Validation: false,
+        perMessageDeflate: true,
+        followRedirects: false,
+        maxRedirects: 10,
+        ...options,
+        socketPath: void 0,
+        hostname: void 0,
+        protocol: void 0,
+        protocols: void 0,
+        timeout: void 0,
+        method: "GET",
+        host: void 0,
+        path: void 0,
+        port: void 0
+      };
+      if (!protocolVersions.includes(opts.protocolVersion)) {
+        throw new RangeError(`Unsupported protocol version: ${opts.protocolVersion} (supported versions: ${protocolVersions.join(", ")})`);
+      }
+      let parsedUrl;
+      if (address instanceof URL2) {
+        parsedUrl = address;
+      } else {
+        try {
+          parsedUrl = new URL2(address);
+        } catch {
+          throw new SyntaxError(`Invalid URL: ${address}`);
+        }
+      }
+      if (parsedUrl.protocol === "http:" || parsedUrl.protocol === "https:") {
+        parsedUrl = new URL2(parsedUrl);
+        parsedUrl.protocol = parsedUrl.protocol === "http:" ? "ws:" : "wss:";
+      }
+      websocket._url = parsedUrl.href;
+      const isSecure = parsedUrl.protocol === "wss:";
+      const isIpcUrl = parsedUrl.protocol === "ws+unix:";
+      let invalidUrlMessage;
+      if (parsedUrl.protocol !== "ws:" && !isSecure && !isIpcUrl) {
+        invalidUrlMessage = `The URL's protocol must be one of "ws:", "wss:", "http:", "https:", or "ws+unix:"`;
+      } else if (isIpcUrl && !parsedUrl.pathname) {
+        invalidUrlMessage = "The URL's pathname is empty";
+      } else if (parsedUrl.hash) {
+        invalidUrlMessage = "The URL contains a fragment identifier";
+      }
+      if (invalidUrlMessage) {
+        const err = new SyntaxError(invalidUrlMessage);
+        if (websocket._redirects === 0) {
+          throw err;
+        } else {
+          emitErrorAndClose(websocket, err);
+          return;
+        }
+      }
+      const defaultPort = isSecure ? 443 : 80;
+      const key = randomBytes(16).toString("base64");
+      const request = isSecure ? https.request : http.request;
+      const protocolSet = /* @__PURE__ */ new Set();
+      let perMessageDeflate;
+      opts.createConnection = opts.createConnection || (isSecure ? tlsConnect : netConnect);
+      opts.defaultPort = opts.defaultPort || defaultPort;
+      opts.port = parsedUrl.port || defaultPort;
+      opts.host = parsedUrl.hostname.startsWith("[") ? parsedUrl.hostname.slice(1, -1) : parsedUrl.hostname;
+      opts.headers = {
+        ...opts.headers,
+        "Sec-WebSocket-Version": opts.protocolVersion,
+        "Sec-WebSocket-Key": key,
+        Connection: "Upgrade",
+        Upgrade: "websocket"
+      };
+      opts.path = parsedUrl.pathname + parsedUrl.search;
+      opts.timeout = opts.handshakeTimeout;
+      if (opts.perMessageDeflate) {
+        perMessageDeflate = new PerMessageDeflate2({
+          ...opts.perMessageDeflate,
+          isServer: false,
+          maxPayload: opts.maxPayload
+        });
+        opts.headers["Sec-WebSocket-Extensions"] = format({
+          [PerMessageDeflate2.extensionName]: perMessageDeflate.offer()
+        });
+      }
+      if (protocols.length) {
+        for (const protocol of protocols) {
+          if (typeof protocol !== "string" || !subprotocolRegex.test(protocol) || protocolSet.has(protocol)) {
+            throw new SyntaxError("An invalid or duplicated subprotocol was specified");
+          }
+          protocolSet.add(protocol);
+        }
+        opts.headers["Sec-WebSocket-Protocol"] = protocols.join(",");
+      }
+      if (opts.origin) {
+        if (opts.protocolVersion < 13) {
+          opts.headers["Sec-WebSocket-Origin"] = opts.origin;
+        } else {
+          opts.headers.Origin = opts.origin;
+        }
+      }
+      if (parsedUrl.username || parsedUrl.password) {
+        const username = querystring.unescape(parsedUrl.username);
+        const password = querystring.unescape(parsedUrl.password);
+        opts.auth = `${username}:${password}`;
+      }
+      if (isIpcUrl) {
+        const i = opts.path.indexOf(":");
+        if (i === -1) {
+          opts.socketPath = opts.path;
+          opts.path = "";
+        } else {
+          opts.socketPath = opts.path.slice(0, i);
+          opts.path = opts.path.slice(i + 1);
+        }
+      }
+      let req;
+      if (opts.followRedirects) {
+        if (websocket._redirects === 0) {
+          websocket._originalIpc = isIpcUrl;
+          websocket._originalSecure = isSecure;
+          websocket._originalHostOrSocketPath = isIpcUrl ? opts.socketPath : parsedUrl.host;
+          const headers = options && options.headers;
+          options = {
+            ...options,
+            headers: {}
+          };
+          if (headers) {
+            for (const [key2, value] of Object.entries(headers)) {
+              options.headers[key2.toLowerCase()] = value;
+            }
+          }
+        } else if (websocket.listenerCount("redirect") === 0) {
+          const isSameHost = isIpcUrl ? websocket._originalIpc ? opts.socketPath === websocket._originalHostOrSocketPath : false : websocket._originalIpc ? false : parsedUrl.host === websocket._originalHostOrSocketPath;
+          if (!isSameHost || websocket._originalSecure && !isSecure) {
+            delete opts.headers.authorization;
+            delete opts.headers.cookie;
+            if (!isSameHost) delete opts.headers.host;
+            opts.auth = void 0;
+          }
+        }
+        if (opts.auth && !options.headers.authorization) {
+          options.headers.authorization = "Basic " + Buffer.from(opts.auth).toString("base64");
+        }
+        req = websocket._req = request(opts);
+        if (websocket._redirects) {
+          websocket.emit("redirect", websocket.url, req);
+        }
+      } else {
+        req = websocket._req = request(opts);
+      }
+      if (opts.timeout) {
+        req.on("timeout", () => {
+          abortHandshake(websocket, req, "Opening handshake has timed out");
+        });
+      }
+      req.on("error", (err) => {
+        if (req === null || req[kAborted]) return;
+        req = websocket._req = null;
+        emitErrorAndClose(websocket, err);
+      });
+      req.on("response", (res) => {
+        const location = res.headers.location;
+        const statusCode = res.statusCode;
+        if (location && opts.followRedirects && statusCode >= 300 && statusCode < 400) {
+          if (++websocket._redirects > opts.maxRedirects) {
+            abortHandshake(websocket, req, "Maximum redirects exceeded");
+            return;
+          }
+          req.abort();
+          let addr;
+          try {
+            addr = new URL2(location, address);
+          } catch (e) {
+            const err = new SyntaxError(`Invalid URL: ${location}`);
+            emitErrorAndClose(websocket, err);
+            return;
+          }
+          initAsClient(websocket, addr, protocols, options);
+        } else if (!websocket.emit("unexpected-response", req, res)) {
+          abortHandshake(websocket, req, `Unexpected server response: ${res.statusCode}`);
+        }
+      });
+      req.on("upgrade", (res, socket, head) => {
+        websocket.emit("upgrade", res);
+        if (websocket.readyState !== WebSocket3.CONNECTING) return;
+        req = websocket._req = null;
+        const upgrade = res.headers.upgrade;
+        if (upgrade === void 0 || upgrade.toLowerCase() !== "websocket") {
+          abortHandshake(websocket, socket, "Invalid Upgrade header");
+          return;
+        }
+        const digest = createHash("sha1").update(key + GUID).digest("base64");
+        if (res.headers["sec-websocket-accept"] !== digest) {
+          abortHandshake(websocket, socket, "Invalid Sec-WebSocket-Accept header");
+          return;
+        }
+        const serverProt = res.headers["sec-websocket-protocol"];
+        let protError;
+        if (serverProt !== void 0) {
+          if (!protocolSet.size) {
+            protError = "Server sent a subprotocol but none was requested";
+          } else if (!protocolSet.has(serverProt)) {
+            protError = "Server sent an invalid subprotocol";
+          }
+        } else if (protocolSet.size) {
+          protError = "Server sent no subprotocol";
+        }
+        if (protError) {
+          abortHandshake(websocket, socket, protError);
+          return;
+        }
+        if (serverProt) websocket._protocol = serverProt;
+        const secWebSocketExtensions = res.headers["sec-websocket-extensions"];
+        if (secWebSocketExtensions !== void 0) {
+          if (!perMessageDeflate) {
+            const message = "Server sent a Sec-WebSocket-Extensions header but no extension was requested";
+            abortHandshake(websocket, socket, message);
+            return;
+          }
+          let extensions;
+          try {
+            extensions = parse(secWebSocketExtensions);
+          } catch (err) {
+            const message = "Invalid Sec-WebSocket-Extensions header";
+            abortHandshake(websocket, socket, message);
+            return;
+          }
+          const extensionNames = Object.keys(extensions);
+          if (extensionNames.length !== 1 || extensionNames[0] !== PerMessageDeflate2.extensionName) {
+            const message = "Server indicated an extension that was not requested";
+            abortHandshake(websocket, socket, message);
+            return;
+          }
+          try {
+            perMessageDeflate.accept(extensions[PerMessageDeflate2.extensionName]);
+          } catch (err) {
+            const message = "Invalid Sec-WebSocket-Extensions header";
+            abortHandshake(websocket, socket, message);
+            return;
+          }
+          websocket._extensions[PerMessageDeflate2.extensionName] = perMessageDeflate;
+        }
+        websocket.setSocket(socket, head, {
+          allowSynchronousEvents: opts.allowSynchronousEvents,
+          generateMask: opts.generateMask,
+          maxBufferedChunks: opts.maxBufferedChunks,
+          maxFragments: opts.maxFragments,
+          maxPayload: opts.maxPayload,
+          skipUTF8Validation: opts.skipUTF8Validation
+        });
+      });
+      if (opts.finishRequest) {
+        opts.finishRequest(req, websocket);
+      } else {
+        req.end();
+      }
+      return opts;
+    }
+    function emitErrorAndClose(websocket, err) {
+      websocket._readyState = WebSocket3.CLOSING;
+      websocket._errorEmitted = true;
+      websocket.emit("error", err);
+      websocket.emitClose();
+    }
+    function netConnect(options) {
+      options.path = options.socketPath;
+      return net.connect(options);
+    }
+    function tlsConnect(options) {
+      options.path = void 0;
+      if (!options.servername && options.servername !== "") {
+        options.servername = net.isIP(options.host) ? "" : options.host;
+      }
+      return tls.connect(options);
+    }
+    function abortHandshake(websocket, stream, message) {
+      websocket._readyState = WebSocket3.CLOSING;
+      const err = new Error(message);
+      Error.captureStackTrace(err, abortHandshake);
+      if (stream.setHeader) {
+        stream[kAborted] = true;
+        stream.abort();
+        if (stream.socket && !stream.socket.destroyed) {
+          stream.socket.destroy();
+        }
+        process.nextTick(emitErrorAndClose, websocket, err);
+      } else {
+        stream.destroy(err);
+        stream.once("error", websocket.emit.bind(websocket, "error"));
+        stream.once("close", websocket.emitClose.bind(websocket));
+      }
+    }
+    function sendAfterClose(websocket, data, cb) {
+      if (data) {
+        const length = isBlob(data) ? data.size : toBuffer(data).length;
+        if (websocket._socket) websocket._sender._bufferedBytes += length;
+        else websocket._bufferedAmount += length;
+      }
+      if (cb) {
+        const err = new Error(`WebSocket is not open: readyState ${websocket.readyState} (${readyStates[websocket.readyState]})`);
+        process.nextTick(cb, err);
+      }
+    }
+    function receiverOnConclude(code, reason) {
+      const websocket = this[kWebSocket];
+      websocket._closeFrameReceived = true;
+      websocket._closeCode = code;
+      if (reason.length === 0) {
+        websocket._closeMessage = EMPTY_BUFFER;
+      } else {
+        websocket._closeMessage = Buffer.allocUnsafeSlow(reason.length);
+        websocket._closeMessage.set(reason);
+      }
+      if (websocket._socket[kWebSocket] === void 0) return;
+      websocket._socket.removeListener("data", socketOnData);
+      process.nextTick(resume, websocket._socket);
+      if (code === 1005) websocket.close();
+      else websocket.close(code, reason);
+    }
+    function receiverOnDrain() {
+      const websocket = this[kWebSocket];
+      if (!websocket.isPaused) websocket._socket.resume();
+    }
+    function receiverOnError(err) {
+      const websocket = this[kWebSocket];
+      if (websocket._socket[kWebSocket] !== void 0) {
+        websocket._socket.removeListener("data", socketOnData);
+        process.nextTick(resume, websocket._socket);
+        websocket.close(err[kStatusCode]);
+      }
+      if (!websocket._errorEmitted) {
+        websocket._errorEmitted = true;
+        websocket.emit("error", err);
+      }
+    }
+    function receiverOnFinish() {
+      this[kWebSocket].emitClose();
+    }
+    function receiverOnMessage(data, isBinary) {
+      this[kWebSocket].emit("message", data, isBinary);
+    }
+    function receiverOnPing(data) {
+      const websocket = this[kWebSocket];
+      if (websocket._autoPong && websocket.readyState === WebSocket3.OPEN) {
+        if (websocket._maxPendingAutoPongs > 0 && websocket._pendingAutoPongs >= websocket._maxPendingAutoPongs) {
+          websocket.terminate();
+        } else {
+          websocket._pendingAutoPongs++;
+          websocket.pong(data, !this._isServer, websocket._autoPongComplete);
+        }
+      }
+      websocket.emit("ping", data);
+    }
+    function autoPongComplete(websocket) {
+      websocket._pendingAutoPongs--;
+    }
+    function receiverOnPong(data) {
+      this[kWebSocket].emit("pong", data);
+    }
+    function resume(stream) {
+      stream.resume();
+    }
+    function senderOnError(err) {
+      const websocket = this[kWebSocket];
+      if (websocket.readyState === WebSocket3.CLOSED) return;
+      if (websocket.readyState === WebSocket3.OPEN) {
+        websocket._readyState = WebSocket3.CLOSING;
+        setCloseTimer(websocket);
+      }
+      this._socket.end();
+      if (!websocket._errorEmitted) {
+        websocket._errorEmitted = true;
+        websocket.emit("error", err);
+      }
+    }
+    function setCloseTimer(websocket) {
+      websocket._closeTimer = setTimeout(websocket._socket.destroy.bind(websocket._socket), websocket._closeTimeout);
+    }
+    function socketOnClose() {
+      const websocket = this[kWebSocket];
+      this.removeListener("close", socketOnClose);
+      this.removeListener("data", socketOnData);
+      this.removeListener("end", socketOnEnd);
+      websocket._readyState = WebSocket3.CLOSING;
+      if (!this._readableState.endEmitted && !websocket._closeFrameReceived && !websocket._receiver._writableState.errorEmitted && this._readableState.length !== 0) {
+        const chunk = this.read(this._readableState.length);
+        websocket._receiver.write(chunk);
+      }
+      websocket._receiver.end();
+      this[kWebSocket] = void 0;
+      clearTimeout(websocket._closeTimer);
+      if (websocket._receiver._writableState.finished || websocket._receiver._writableState.errorEmitted) {
+        websocket.emitClose();
+      } else {
+        websocket._receiver.on("error", receiverOnFinish);
+        websocket._receiver.on("finish", receiverOnFinish);
+      }
+    }
+    function socketOnData(chunk) {
+      if (!this[kWebSocket]._receiver.write(chunk)) {
+        this.pause();
+      }
+    }
+    function socketOnEnd() {
+      const websocket = this[kWebSocket];
+      websocket._readyState = WebSocket3.CLOSING;
+      websocket._receiver.end();
+      this.end();
+    }
+    function socketOnError() {
+      const websocket = this[kWebSocket];
+      this.removeListener("error", socketOnError);
+      this.on("error", NOOP);
+      if (websocket) {
+        websocket._readyState = WebSocket3.CLOSING;
+        this.destroy();
+      }
+    }
+  }
+});
+
+// npm/ws/8.23.0/lib/stream.js
+var require_stream = __commonJS({
+  "npm/ws/8.23.0/lib/stream.js"(exports, module) {
+    "use strict";
+    var WebSocket3 = require_websocket();
+    var { Duplex } = __require("node:stream");
+    function emitClose(stream) {
+      stream.emit("close");
+    }
+    function duplexOnEnd() {
+      if (!this.destroyed && this._writableState.finished) {
+        this.destroy();
+      }
+    }
+    function duplexOnError(err) {
+      this.removeListener("error", duplexOnError);
+      this.destroy();
+      if (this.listenerCount("error") === 0) {
+        this.emit("error", err);
+      }
+    }
+    function createWebSocketStream2(ws, options) {
+      let terminateOnDestroy = true;
+      const duplex = new Duplex({
+        ...options,
+        autoDestroy: false,
+        emitClose: false,
+        objectMode: false,
+        writableObjectMode: false
+      });
+      ws.on("message", function message(msg, isBinary) {
+        const data = !isBinary && duplex._readableState.objectMode ? msg.toString() : msg;
+        if (!duplex.push(data)) ws.pause();
+      });
+      ws.once("error", function error(err) {
+        if (duplex.destroyed) return;
+        terminateOnDestroy = false;
+        duplex.destroy(err);
+      });
+      ws.once("close", function close() {
+        if (duplex.destroyed) return;
+        duplex.push(null);
+      });
+      duplex._destroy = function(err, callback) {
+        if (ws.readyState === ws.CLOSED) {
+          callback(err);
+          process.nextTick(emitClose, duplex);
+          return;
+        }
+        let called = false;
+        ws.once("error", function error(err2) {
+          called = true;
+          callback(err2);
+        });
+        ws.once("close", function close() {
+          if (!called) callback(err);
+          process.nextTick(emitClose, duplex);
+        });
+        if (terminateOnDestroy) ws.terminate();
+      };
+      duplex._final = function(callback) {
+        if (ws.readyState === ws.CONNECTING) {
+          ws.once("open", function open() {
+            duplex._final(callback);
+          });
+          return;
+        }
+        if (ws._socket === null) return;
+        if (ws._socket._writableState.finished) {
+          callback();
+          if (duplex._readableState.endEmitted) duplex.destroy();
+        } else {
+          ws._socket.once("finish", function finish() {
+            callback();
+          });
+          ws.close();
+        }
+      };
+      duplex._read = function() {
+        if (ws.isPaused) ws.resume();
+      };
+      duplex._write = function(chunk, encoding, callback) {
+        if (ws.readyState === ws.CONNECTING) {
+          ws.once("open", function open() {
+            duplex._write(chunk, encoding, callback);
+          });
+          return;
+        }
+        ws.send(chunk, callback);
+      };
+      duplex.on("end", duplexOnEnd);
+      duplex.on("error", duplexOnError);
+      return duplex;
+    }
+    module.exports = createWebSocketStream2;
+  }
+});
+
+// npm/ws/8.23.0/lib/subprotocol.js
+var require_subprotocol = __commonJS({
+  "npm/ws/8.23.0/lib/subprotocol.js"(exports, module) {
+    "use strict";
+    var { tokenChars } = require_validation();
+    function parse(header) {
+      const protocols = /* @__PURE__ */ new Set();
+      let start = -1;
+      let end = -1;
+      let i = 0;
+      for (i; i < header.length; i++) {
+        const code = header.charCodeAt(i);
+        if (end === -1 && tokenChars[code] === 1) {
+          if (start === -1) start = i;
+        } else if (i !== 0 && (code === 32 || code === 9)) {
+          if (end === -1 && start !== -1) end = i;
+        } else if (code === 44) {
+          if (start === -1) {
+            throw new SyntaxError(`Unexpected character at index ${i}`);
+          }
+          if (end === -1) end = i;
+          const protocol2 = header.slice(start, end);
+          if (protocols.has(protocol2)) {
+            throw new SyntaxError(`The "${protocol2}" subprotocol is duplicated`);
+          }
+          protocols.add(protocol2);
+          start = end = -1;
+        } else {
+          throw new SyntaxError(`Unexpected character at index ${i}`);
+        }
+      }
+      if (start === -1 || end !== -1) {
+        throw new SyntaxError("Unexpected end of input");
+      }
+      const protocol = header.slice(start, i);
+      if (protocols.has(protocol)) {
+        throw new SyntaxError(`The "${protocol}" subprotocol is duplicated`);
+      }
+      protocols.add(protocol);
+      return protocols;
+    }
+    module.exports = {
+      parse
+    };
+  }
+});
+
+// npm/ws/8.23.0/lib/websocket-server.js
+var require_websocket_server = __commonJS({
+  "npm/ws/8.23.0/lib/websocket-server.js"(exports, module) {
+    "use strict";
+    var EventEmitter = __require("node:events");
+    var http = __require("node:http");
+    var { Duplex } = __require("node:stream");
+    var { createHash } = __require("node:crypto");
+    var extension2 = require_extension();
+    var PerMessageDeflate2 = require_permessage_deflate();
+    var subprotocol2 = require_subprotocol();
+    var WebSocket3 = require_websocket();
+    var { CLOSE_TIMEOUT, GUID, kWebSocket } = require_constants();
+    var keyRegex = /^[+/0-9A-Za-z]{22}==$/;
+    var RUNNING = 0;
+    var CLOSING = 1;
+    var CLOSED = 2;
+    var WebSocketServer2 = class extends EventEmitter {
+      /**
+       * Create a `WebSocketServer` instance.
+       *
+       * @param {Object} options Configuration options
+       * @param {Boolean} [options.allowSynchronousEvents=true] Specifies whether
+       *     any of the `'message'`, `'ping'`, and `'pong'` events can be emitted
+       *     multiple times in the same tick
+       * @param {Boolean} [options.autoPong=true] Specifies whether or not to
+       *     automatically send a pong in response to a ping
+       * @param {Number} [options.backlog=511] The maximum length of the queue of
+       *     pending connections
+       * @param {Boolean} [options.clientTracking=true] Specifies whether or not to
+       *     track clients
+       * @param {Number} [options.closeTimeout=30000] Duration in milliseconds to
+       *     wait for the closing handshake to finish after `websocket.close()` is
+       *     called
+       * @param {Function} [options.handleProtocols] A hook to handle protocols
+       * @param {String} [options.host] The hostname where to bind the server
+       * @param {Number} [options.maxBufferedChunks=262144] The maximum number of
+       *     buffered data chunks
+       * @param {Number} [options.maxFragments=16384] The maximum number of message
+       *     fragments
+       * @param {Number} [options.maxPayload=104857600] The maximum allowed message
+       *     size
+       * @param {Number} [options.maxPendingAutoPongs=60] The maximum number of
+       *     pending automatic pongs
+       * @param {Boolean} [options.noServer=false] Enable no server mode
+       * @param {String} [options.path] Accept only connections matching this path
+       * @param {(Boolean|Object)} [options.perMessageDeflate=false] Enable/disable
+       *     permessage-deflate
+       * @param {Number} [options.port] The port where to bind the server
+       * @param {(http.Server|https.Server)} [options.server] A pre-created HTTP/S
+       *     server to use
+       * @param {Boolean} [options.skipUTF8Validation=false] Specifies whether or
+       *     not to skip UTF-8 validation for text and close messages
+       * @param {Function} [options.verifyClient] A hook to reject connections
+       * @param {Function} [options.WebSocket=WebSocket] Specifies the `WebSocket`
+       *     class to use. It must be the `WebSocket` class or class that extends it
+       * @param {Function} [callback] A listener for the `listening` event
+       */
+      constructor(options, callback) {
+        super();
+        options = {
+          allowSynchronousEvents: true,
+          autoPong: true,
+          maxBufferedChunks: 256 * 1024,
+          maxFragments: 16 * 1024,
+          maxPayload: 100 * 1024 * 1024,
+          maxPendingAutoPongs: 60,
+          skipUTF8Validation: false,
+          perMessageDeflate: false,
+          handleProtocols: null,
+          clientTracking: true,
+          closeTimeout: CLOSE_TIMEOUT,
+          verifyClient: null,
+          noServer: false,
+          backlog: null,
+          server: null,
+          host: null,
+          path: null,
+          port: null,
+          WebSocket: WebSocket3,
+          ...options
+        };
+        if (options.port == null && !options.server && !options.noServer || options.port != null && (options.server || options.noServer) || options.server && options.noServer) {
+          throw new TypeError('One and only one of the "port", "server", or "noServer" options must be specified');
+        }
+        if (options.port != null) {
+          this._server = http.createServer((req, res) => {
+            const body = http.STATUS_CODES[426];
+            res.writeHead(426, {
+              "Content-Length": body.length,
+              "Content-Type": "text/plain"
+            });
+            res.end(body);
+          });
+          this._server.listen(options.port, options.host, options.backlog, callback);
+        } else if (options.server) {
+          this._server = options.server;
+        }
+        if (this._server) {
+          const emitConnection = this.emit.bind(this, "connection");
+          this._removeListeners = addListeners(this._server, {
+            listening: this.emit.bind(this, "listening"),
+            error: this.emit.bind(this, "error"),
+            upgrade: (req, socket, head) => {
+              this.handleUpgrade(req, socket, head, emitConnection);
+            }
+          });
+        }
+        if (options.perMessageDeflate === true) options.perMessageDeflate = {};
+        if (options.clientTracking) {
+          this.clients = /* @__PURE__ */ new Set();
+          this._shouldEmitClose = false;
+        }
+        this.options = options;
+        this._state = RUNNING;
+      }
+      /**
+       * Returns the bound address, the address family name, and port of the server
+       * as reported by the operating system if listening on an IP socket.
+       * If the server is listening on a pipe or UNIX domain socket, the name is
+       * returned as a string.
+       *
+       * @return {(Object|String|null)} The address of the server
+       * @public
+       */
+      address() {
+        if (this.options.noServer) {
+          throw new Error('The server is operating in "noServer" mode');
+        }
+        if (!this._server) return null;
+        return this._server.address();
+      }
+      /**
+       * Stop the server from accepting new connections and emit the `'close'` event
+       * when all existing connections are closed.
+       *
+       * @param {Function} [cb] A one-time listener for the `'close'` event
+       * @public
+       */
+      close(cb) {
+        if (this._state === CLOSED) {
+          if (cb) {
+            this.once("close", () => {
+              cb(new Error("The server is not running"));
+            });
+          }
+          process.nextTick(emitClose, this);
+          return;
+        }
+        if (cb) this.once("close", cb);
+        if (this._state === CLOSING) return;
+        this._state = CLOSING;
+        if (this.options.noServer || this.options.server) {
+          if (this._server) {
+            this._removeListeners();
+            this._removeListeners = this._server = null;
+          }
+          if (this.clients) {
+            if (!this.clients.size) {
+              process.nextTick(emitClose, this);
+            } else {
+              this._shouldEmitClose = true;
+            }
+          } else {
+            process.nextTick(emitClose, this);
+          }
+        } else {
+          const server = this._server;
+          this._removeListeners();
+          this._removeListeners = this._server = null;
+          server.close(() => {
+            emitClose(this);
+          });
+        }
+      }
+      /**
+       * See if a given request should be handled by this server instance.
+       *
+       * @param {http.IncomingMessage} req Request object to inspect
+       * @return {Boolean} `true` if the request is valid, else `false`
+       * @public
+       */
+      shouldHandle(req) {
+        if (this.options.path) {
+          const index = req.url.indexOf("?");
+          const pathname = index !== -1 ? req.url.slice(0, index) : req.url;
+          if (pathname !== this.options.path) return false;
+        }
+        return true;
+      }
+      /**
+       * Handle a HTTP Upgrade request.
+       *
+       * @param {http.IncomingMessage} req The request object
+       * @param {Duplex} socket The network socket between the server and client
+       * @param {Buffer} head The first packet of the upgraded stream
+       * @param {Function} cb Callback
+       * @public
+       */
+      handleUpgrade(req, socket, head, cb) {
+        socket.on("error", socketOnError);
+        const key = req.headers["sec-websocket-key"];
+        const upgrade = req.headers.upgrade;
+        const version = +req.headers["sec-websocket-version"];
+        if (req.method !== "GET") {
+          const message = "Invalid HTTP method";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 405, message);
+          return;
+        }
+        if (upgrade === void 0 || upgrade.toLowerCase() !== "websocket") {
+          const message = "Invalid Upgrade header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message);
+          return;
+        }
+        if (key === void 0 || !keyRegex.test(key)) {
+          const message = "Missing or invalid Sec-WebSocket-Key header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message);
+          return;
+        }
+        if (version !== 13 && version !== 8) {
+          const message = "Missing or invalid Sec-WebSocket-Version header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message, {
+            "Sec-WebSocket-Version": "13, 8"
+          });
+          return;
+        }
+        if (!this.shouldHandle(req)) {
+          abortHandshake(socket, 400);
+          return;
+        }
+        const secWebSocketProtocol = req.headers["sec-websocket-protocol"];
+        let protocols = /* @__PURE__ */ new Set();
+        if (secWebSocketProtocol !== void 0) {
+          try {
+            protocols = subprotocol2.parse(secWebSocketProtocol);
+          } catch (err) {
+            const message = "Invalid Sec-WebSocket-Protocol header";
+            abortHandshakeOrEmitwsClientError(this, req, socket, 400, message);
+            return;
+          }
+        }
+        const secWebSocketExtensions = req.headers["sec-websocket-extensions"];
+        const extensions = {};
+        if (this.options.perMessageDeflate && secWebSocketExtensions !== void 0) {
+          const perMessageDeflate = new PerMessageDeflate2({
+            ...this.options.perMessageDeflate,
+            isServer: true,
+            maxPayload: this.options.maxPayload
+          });
+          try {
+            const offers = extension2.parse(secWebSocketExtensions);
+            if (offers[PerMessageDeflate2.extensionName]) {
+              perMessageDeflate.accept(offers[PerMessageDeflate2.extensionName]);
+              extensions[PerMessageDeflate2.extensionName] = perMessageDeflate;
+            }
+          } catch (err) {
+            const message = "Invalid or unacceptable Sec-WebSocket-Extensions header";
+            abortHandshakeOrEmitwsClientError(this, req, socket, 400, message);
+            return;
+          }
+        }
+        if (this.options.verifyClient) {
+          const info = {
+            origin: req.headers[`${version === 8 ? "sec-websocket-origin" : "origin"}`],
+            secure: !!(req.socket.authorized || req.socket.encrypted),
+            req
+          };
+          if (this.options.verifyClient.length === 2) {
+            this.options.verifyClient(info, (verified, code, message, headers) => {
+              if (!verified) {
+                return abortHandshake(socket, code || 401, message, headers);
+              }
+              this.completeUpgrade(extensions, key, protocols, req, socket, head, cb);
+            });
+            return;
+          }
+          if (!this.options.verifyClient(info)) return abortHandshake(socket, 401);
+        }
+        this.completeUpgrade(extensions, key, protocols, req, socket, head, cb);
+      }
+      /**
+       * Upgrade the connection to WebSocket.
+       *
+       * @param {Object} extensions The accepted extensions
+       * @param {String} key The value of the `Sec-WebSocket-Key` header
+       * @param {Set} protocols The subprotocols
+       * @param {http.IncomingMessage} req The request object
+       * @param {Duplex} socket The network socket between the server and client
+       * @param {Buffer} head The first packet of the upgraded stream
+       * @param {Function} cb Callback
+       * @throws {Error} If called more than once with the same socket
+       * @private
+       */
+      completeUpgrade(extensions, key, protocols, req, socket, head, cb) {
+        if (!socket.readable || !socket.writable) return socket.destroy();
+        if (socket[kWebSocket]) {
+          throw new Error("server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration");
+        }
+        if (this._state > RUNNING) return abortHandshake(socket, 503);
+        const digest = createHash("sha1").update(key + GUID).digest("base64");
+        const headers = [
+          "HTTP/1.1 101 Switching Protocols",
+          "Upgrade: websocket",
+          "Connection: Upgrade",
+          `Sec-WebSocket-Accept: ${digest}`
+        ];
+        const ws = new this.options.WebSocket(null, void 0, this.options);
+        if (protocols.size) {
+          const protocol = this.options.handleProtocols ? this.options.handleProtocols(protocols, req) : protocols.values().next().value;
+          if (protocol) {
+            headers.push(`Sec-WebSocket-Protocol: ${protocol}`);
+            ws._protocol = protocol;
+          }
+        }
+        if (extensions[PerMessageDeflate2.extensionName]) {
+          const params = extensions[PerMessageDeflate2.extensionName].params;
+          const value = extension2.format({
+            [PerMessageDeflate2.extensionName]: [
+              params
+            ]
+          });
+          headers.push(`Sec-WebSocket-Extensions: ${value}`);
+          ws._extensions = extensions;
+        }
+        this.emit("headers", headers, req);
+        socket.write(headers.concat("\r\n").join("\r\n"));
+        socket.removeListener("error", socketOnError);
+        ws.setSocket(socket, head, {
+          allowSynchronousEvents: this.options.allowSynchronousEvents,
+          maxBufferedChunks: this.options.maxBufferedChunks,
+          maxFragments: this.options.maxFragments,
+          maxPayload: this.options.maxPayload,
+          skipUTF8Validation: this.options.skipUTF8Validation
+        });
+        if (this.clients) {
+          this.clients.add(ws);
+          ws.on("close", () => {
+            this.clients.delete(ws);
+            if (this._shouldEmitClose && !this.clients.size) {
+              process.nextTick(emitClose, this);
+            }
+          });
+        }
+        cb(ws, req);
+      }
+    };
+    module.exports = WebSocketServer2;
+    function addListeners(server, map) {
+      for (const event of Object.keys(map)) server.on(event, map[event]);
+      return function removeListeners() {
+        for (const event of Object.keys(map)) {
+          server.removeListener(event, map[event]);
+        }
+      };
+    }
+    function emitClose(server) {
+      server._state = CLOSED;
+      server.emit("close");
+    }
+    function socketOnError() {
+      this.destroy();
+    }
+    function abortHandshake(socket, code, message, headers) {
+      message = message || http.STATUS_CODES[code];
+      headers = {
+        Connection: "close",
+        "Content-Type": "text/html",
+        "Content-Length": Buffer.byteLength(message),
+        ...headers
+      };
+      socket.once("finish", socket.destroy);
+      socket.end(`HTTP/1.1 ${code} ${http.STATUS_CODES[code]}\r
+` + Object.keys(headers).map((h) => `${h}: ${headers[h]}`).join("\r\n") + "\r\n\r\n" + message);
+    }
+    function abortHandshakeOrEmitwsClientError(server, req, socket, code, message, headers) {
+      if (server.listenerCount("wsClientError")) {
+        const err = new Error(message);
+        Error.captureStackTrace(err, abortHandshakeOrEmitwsClientError);
+        server.emit("wsClientError", err, socket, req);
+      } else {
+        abortHandshake(socket, code, message, headers);
+      }
+    }
+  }
+});
+
+// npm/ws/8.23.0/wrapper.mjs
+var wrapper_exports = {};
+__export(wrapper_exports, {
+  PerMessageDeflate: () => import_permessage_deflate.default,
+  Receiver: () => import_receiver.default,
+  Sender: () => import_sender.default,
+  WebSocket: () => import_websocket.default,
+  WebSocketServer: () => import_websocket_server.default,
+  createWebSocketStream: () => import_stream.default,
+  default: () => wrapper_default,
+  extension: () => import_extension.default,
+  subprotocol: () => import_subprotocol.default
+});
+var import_stream, import_extension, import_permessage_deflate, import_receiver, import_sender, import_subprotocol, import_websocket, import_websocket_server, wrapper_default;
+var init_wrapper = __esm({
+  "npm/ws/8.23.0/wrapper.mjs"() {
+    import_stream = __toESM(require_stream(), 1);
+    import_extension = __toESM(require_extension(), 1);
+    import_permessage_deflate = __toESM(require_permessage_deflate(), 1);
+    import_receiver = __toESM(require_receiver(), 1);
+    import_sender = __toESM(require_sender(), 1);
+    import_subprotocol = __toESM(require_subprotocol(), 1);
+    import_websocket = __toESM(require_websocket(), 1);
+    import_websocket_server = __toESM(require_websocket_server(), 1);
+    wrapper_default = import_websocket.default;
+  }
+});
+
+// sdk/typescript/platform.ts
+function attempt(read2) {
+  try {
+    return read2();
+  } catch {
+    return void 0;
+  }
+}
+function processGlobal() {
+  const found = globalThis.process;
+  return typeof found?.versions?.node === "string" ? found : void 0;
+}
+function environment(name) {
+  return attempt(() => processGlobal()?.env?.[name]) || void 0;
+}
+function builtinModule(name) {
+  return attempt(() => processGlobal()?.getBuiltinModule?.(name));
+}
+function newId() {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = bytes[6] & 15 | 64;
+  bytes[8] = bytes[8] & 63 | 128;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [
+    [
+      0,
+      8
+    ],
+    [
+      8,
+      12
+    ],
+    [
+      12,
+      16
+    ],
+    [
+      16,
+      20
+    ],
+    [
+      20,
+      32
+    ]
+  ].map(([from, to]) => hex.slice(from, to)).join("-");
+}
+
+// sdk/typescript/limits.ts
+var WORKER_PORT = 49134;
+var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
+var CALL_TIMEOUT_MS = 3e4;
+var TIMEOUT_GRACE_MS = 1e3;
+var TIMEOUT_MS_MAX = 6048e5;
+var MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+var INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
+var PING_INTERVAL_MS = 2e4;
+var SILENCE_MS = 6e4;
+var SEND_AHEAD_BYTES = 1024 * 1024;
+var DRAINED_BYTES = 256 * 1024;
+var LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
+var ID_CHARS_MAX = 1024;
+var SCHEMA_CHARS_MAX = 256 * 1024;
+var HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
+var VALUE_BYTES_MAX = 64 * 1024 * 1024;
+var STORE_CACHE_BYTES_MAX = 256 * 1024 * 1024;
+var STORE_COMMIT_BYTES_MAX = 700 * 1024;
+var STORE_RECORD_BYTES_MAX = 64 * 1024;
+var STORE_PART_BYTES = 60 * 1024;
+var STATE_ANSWER_BYTES_MAX = 48 * 1024 * 1024;
+var RECONNECT_FIRST_MS = 1e3;
+var RECONNECT_MAX_MS = 3e4;
+var RECONNECT_JITTER = 0.3;
+var OPEN_TIMEOUT_MS = 1e4;
+var OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
+var OFFLINE_LOG_LINES_MAX = 1e3;
+var LOG_FILE_BYTES_MAX = 10 * 1024 * 1024;
+var OUTPUT_PENDING_CHARS_MAX = 4 * 1024 * 1024;
+
+// sdk/typescript/options.ts
+var TriggerAction = {
+  /** Nobody waits: the call resolves at once, with nothing, whatever becomes of it. */
+  Void: () => ({
+    type: "void"
+  }),
+  /** A queue takes it: the call resolves with `{ messageReceiptId }`. */
+  Enqueue: ({ queue }) => ({
+    type: "enqueue",
+    queue
+  })
+};
+
+// sdk/typescript/logger.ts
+var latest;
+function logFor(worker) {
+  latest = worker;
+}
+var Logger = class {
+  #worker;
+  #service;
+  #waitingLines = 0;
+  /**
+   * Speaks for `worker`, else for the one registered last when a line is written. `service` is
+   * the name in the engine's logs; the worker's if left out.
+   */
+  constructor(worker, service) {
+    this.#worker = worker;
+    this.#service = service;
+  }
+  /** Says what only somebody who looks for a bug wants to read. */
+  trace(message, data) {
+    this.#write("trace", message, data);
+  }
+  /** Says what helps to follow what happens. */
+  debug(message, data) {
+    this.#write("debug", message, data);
+  }
+  /** Says what happened. */
+  info(message, data) {
+    this.#write("info", message, data);
+  }
+  /** Says what somebody should look at. */
+  warn(message, data) {
+    this.#write("warn", message, data);
+  }
+  /** Says what failed. */
+  error(message, data) {
+    this.#write("error", message, data);
+  }
+  #write(level, message, data) {
+    const worker = this.#worker ?? latest;
+    const service = this.#service ?? worker?.name;
+    const shown = data === void 0 ? void 0 : showData(data);
+    attempt(() => {
+      const name = service === void 0 ? "" : ` [${service}]`;
+      const line = `${level.toUpperCase().padEnd(5)}${name} ${message}`;
+      printer(level)(shown === void 0 ? line : `${line} ${shown}`);
+    });
+    if (worker && this.#maySend(worker)) this.#send(worker, level, message, data, shown, service);
+  }
+  /** While there is no line only the first lines wait for one: calls need the room more. */
+  #maySend(worker) {
+    const state = worker.connectionState;
+    if (state === "failed" || state === "disconnected") return false;
+    if (state === "connected") this.#waitingLines = 0;
+    else if (this.#waitingLines++ >= OFFLINE_LOG_LINES_MAX) return false;
+    return true;
+  }
+  #send(worker, level, message, data, shown, service) {
+    const payload = {
+      message: String(message)
+    };
+    if (data !== void 0) payload.data = isJson(data) ? data : shown ?? null;
+    if (service !== void 0) payload.service_name = service;
+    const request = {
+      function_id: `engine::log::${level}`,
+      payload,
+      action: TriggerAction.Void()
+    };
+    worker.trigger(request).catch(() => {
+    });
+  }
+};
+function printer(level) {
+  switch (level) {
+    case "error":
+      return (line) => console.error(line);
+    case "warn":
+      return (line) => console.warn(line);
+    case "info":
+      return (line) => console.info(line);
+    default:
+      return (line) => console.debug(line);
+  }
+}
+function isJson(data) {
+  return attempt(() => JSON.stringify(data)) !== void 0;
+}
+function showData(data) {
+  return attempt(() => JSON.stringify(data)) ?? attempt(() => String(data)) ?? "?";
+}
+
+// sdk/typescript/errors.ts
+var ERRORS = {
+  function_not_found: {
+    status: 503,
+    retryable: false
+  },
+  invocation_stopped: {
+    status: 503,
+    retryable: false
+  },
+  timeout: {
+    status: 504,
+    retryable: false
+  },
+  cancelled: {
+    status: 500,
+    retryable: false
+  },
+  overloaded: {
+    status: 429,
+    retryable: true
+  },
+  bad_message: {
+    status: 500,
+    retryable: false
+  },
+  invalid_payload: {
+    status: 500,
+    retryable: false
+  },
+  invocation_error: {
+    status: 500,
+    retryable: false
+  },
+  deserialization_error: {
+    status: 500,
+    retryable: false
+  },
+  serialization_error: {
+    status: 500,
+    retryable: false
+  },
+  channel_send_failed: {
+    status: 500,
+    retryable: true
+  },
+  INVALID_NAMESPACE: {
+    status: 500,
+    retryable: false
+  },
+  FUNCTION_NAMESPACE_CONFLICT: {
+    status: 500,
+    retryable: false
+  },
+  enqueue_error: {
+    status: 500,
+    retryable: false
+  },
+  trigger_registration_failed: {
+    status: 500,
+    retryable: false
+  },
+  trigger_type_not_found: {
+    status: 500,
+    retryable: false
+  },
+  invocation_failed: {
+    status: 500,
+    retryable: false
+  },
+  function_not_invokable: {
+    status: 500,
+    retryable: false
+  },
+  UNKNOWN: {
+    status: 500,
+    retryable: false
+  },
+  TIMEOUT: {
+    status: 500,
+    retryable: false
+  },
+  SHUTDOWN: {
+    status: 500,
+    retryable: false
+  },
+  version_mismatch: {
+    status: 500,
+    retryable: false
+  },
+  VALUE_TOO_LARGE: {
+    status: 500,
+    retryable: false
+  },
+  GET_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  SET_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  DELETE_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  LIST_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  UPDATE_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  NOT_FOUND: {
+    status: 500,
+    retryable: false
+  },
+  INVALID_ARGUMENTS: {
+    status: 500,
+    retryable: false
+  },
+  store_unavailable: {
+    status: 500,
+    retryable: false
+  },
+  invalid_json: {
+    status: 400,
+    retryable: false
+  },
+  engine_unreachable: {
+    status: 500,
+    retryable: true
+  },
+  body_too_large: {
+    status: 413,
+    retryable: false
+  },
+  unauthorized: {
+    status: 401,
+    retryable: false
+  },
+  CONDITION_NOT_MET: {
+    status: 422,
+    retryable: false
+  },
+  MIDDLEWARE_TIMEOUT: {
+    status: 504,
+    retryable: false
+  },
+  config_invalid: {
+    status: 500,
+    retryable: false
+  },
+  config_conflict: {
+    status: 500,
+    retryable: true
+  },
+  manifest_invalid: {
+    status: 500,
+    retryable: false
+  },
+  isolation_unavailable: {
+    status: 500,
+    retryable: false
+  },
+  launch_failed: {
+    status: 500,
+    retryable: false
+  },
+  install_failed: {
+    status: 500,
+    retryable: false
+  },
+  address_in_use: {
+    status: 500,
+    retryable: false
+  },
+  address_not_available: {
+    status: 500,
+    retryable: false
+  },
+  invalid_schema: {
+    status: 500,
+    retryable: false
+  }
+};
+var EngineError = class extends Error {
+  /** What happened, for programs: a key of {@linkcode ERRORS} or a handler's own. */
+  code;
+  /** The values to act on. */
+  details;
+  /** Whether the handler did not start and the same call may succeed later. */
+  retryable;
+  /** Makes an error. */
+  constructor(code, message, options = {}) {
+    super(message, {
+      cause: options.cause
+    });
+    this.name = "EngineError";
+    this.code = code;
+    this.details = options.details;
+    this.retryable = options.retryable ?? meaningOf(code)?.retryable ?? false;
+  }
+  /** The error as it travels: no cause, no local stack. */
+  toJSON() {
+    return errorBody(this.code, this.message, this.details, this.retryable);
+  }
+};
+var InvocationError = class extends EngineError {
+  /** The function that was called. */
+  function_id;
+  /** The call, as its caller named it. */
+  invocation_id;
+  /** Where the handler failed, in the callee's process. */
+  stacktrace;
+  /** Makes one from the body that came back; `message` becomes `"<code>: <message>"`. */
+  constructor(body, function_id, invocation_id) {
+    const options = {
+      retryable: body.retryable ?? false
+    };
+    if (body.details) options.details = body.details;
+    super(body.code, `${body.code}: ${body.message}`, options);
+    this.name = "InvocationError";
+    this.function_id = function_id;
+    this.invocation_id = invocation_id;
+    this.stacktrace = body.stacktrace;
+  }
+};
+function meaningOf(code) {
+  return Object.hasOwn(ERRORS, code) ? ERRORS[code] : void 0;
+}
+function isTimeout(error) {
+  return error instanceof EngineError && (error.code === "timeout" || error.code === "TIMEOUT");
+}
+function errorBody(code, message, details, retryable = meaningOf(code)?.retryable ?? false) {
+  const body = {
+    code,
+    message
+  };
+  if (details) body.details = details;
+  if (retryable) body.retryable = true;
+  return body;
+}
+function normaliseError(error) {
+  if (typeof error === "string") return {
+    code: "UNKNOWN",
+    message: error
+  };
+  if (error === null || typeof error !== "object" || Array.isArray(error)) {
+    return {
+      code: "UNKNOWN",
+      message: JSON.stringify(error)
+    };
+  }
+  const { code, message, stacktrace, details, retryable } = error;
+  const body = {
+    code: typeof code === "string" ? code : "UNKNOWN",
+    message: typeof message === "string" ? message : JSON.stringify(message ?? error)
+  };
+  if (typeof stacktrace === "string") body.stacktrace = stacktrace;
+  if (details !== null && typeof details === "object" && !Array.isArray(details)) {
+    body.details = details;
+  }
+  if (typeof retryable === "boolean") body.retryable = retryable;
+  return body;
+}
+function describeThrown(thrown) {
+  if (!(thrown instanceof Error)) {
+    return {
+      code: "invocation_failed",
+      message: String(thrown)
+    };
+  }
+  const { code, details, retryable } = thrown;
+  const body = {
+    code: typeof code === "string" && code !== "" ? code : "invocation_failed",
+    message: thrown instanceof InvocationError ? thrown.message.slice(thrown.code.length + 2) : thrown.message
+  };
+  if (thrown.stack) body.stacktrace = thrown.stack;
+  if (details && typeof details === "object" && !Array.isArray(details)) {
+    body.details = details;
+  }
+  if (retryable === true) body.retryable = true;
+  return body;
+}
+
+// sdk/typescript/arguments.ts
+function readUrl(url) {
+  if (typeof url !== "string" || !URL.canParse(url)) {
+    throw invalid(`Engine address ${show(url)} is not a URL; try ws://127.0.0.1:49134`);
+  }
+  const parsed = new URL(url);
+  if (parsed.protocol === "http:") parsed.protocol = "ws:";
+  if (parsed.protocol === "https:") parsed.protocol = "wss:";
+  if (parsed.protocol !== "ws:" && parsed.protocol !== "wss:") {
+    throw invalid(`Engine address ${show(url)} must start with ws:// or wss://`);
+  }
+  parsed.hash = "";
+  return parsed.href;
+}
+function checkId(what, id, example) {
+  if (typeof id !== "string" || id === "") {
+    throw invalid(`${what} must be text such as ${example}, got ${show(id)}`);
+  }
+  if (id.length > ID_CHARS_MAX) {
+    throw invalid(`${what} has ${id.length} characters; at most ${ID_CHARS_MAX} are allowed`);
+  }
+}
+function checkNamespace(namespace) {
+  if (namespace === void 0 || typeof namespace === "string" && namespace !== "") return;
+  throw invalid(`A namespace must be text, got ${show(namespace)}; leave it out for default`);
+}
+function checkCallable(what, callable) {
+  if (typeof callable !== "function") {
+    throw invalid(`${what} must be a function, got ${show(callable)}`);
+  }
+}
+function checkTimeout(what, timeout) {
+  const fits = Number.isInteger(timeout) && timeout > 0 && timeout <= TIMEOUT_MS_MAX;
+  if (fits) return;
+  const range = `whole milliseconds from 1 to ${TIMEOUT_MS_MAX}`;
+  throw invalid(`${what} must be ${range}, got ${show(timeout)}`);
+}
+function toJson(what, value) {
+  if (value === void 0) return void 0;
+  let text;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    const reason2 = (cause instanceof Error ? cause.message : String(cause)).split("\n")[0];
+    throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason2}`, {
+      cause
+    });
+  }
+  if (text !== void 0) return text;
+  const reason = `a ${typeof value} is no JSON value`;
+  throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason}`);
+}
+function invalid(message) {
+  return new EngineError("INVALID_ARGUMENTS", message);
+}
+function show(value) {
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
+  if (typeof value === "function") return "a function";
+  if (typeof value === "object" && value !== null) {
+    return Array.isArray(value) ? "a list" : "an object";
+  }
+  return String(value);
+}
+
+// sdk/typescript/call_scope.ts
+var CallScopes = class {
+  #storage;
+  /** Finds out whether the platform can carry scopes; `hooks` replaces its module in tests. */
+  constructor(hooks = builtinModule("node:async_hooks")) {
+    this.#storage = hooks && new hooks.AsyncLocalStorage();
+  }
+  /** Runs `task`; calls made by it, also later and elsewhere in its asynchronous flow, see `scope`. */
+  run(scope, task) {
+    return this.#storage ? this.#storage.run(scope, task) : task();
+  }
+  /** The scope of the handler that is running, if one is. */
+  current() {
+    return this.#storage?.getStore();
+  }
+};
+
+// sdk/typescript/clock.ts
+var platformClock = {
+  now: () => performance.now(),
+  after(ms, task) {
+    const timer = setTimeout(task, ms);
+    return () => clearTimeout(timer);
+  }
+};
+
+// sdk/typescript/codec.ts
+var NAMED = {
+  trigger_type: "id",
+  function_id: "id"
+};
+var SHAPES = {
+  registerfunction: {
+    id: "id",
+    namespace: "namespace?",
+    description: "string?",
+    request_format: "json?",
+    response_format: "json?",
+    metadata: "json?",
+    invocation: "object?"
+  },
+  unregisterfunction: {
+    id: "id",
+    namespace: "namespace?"
+  },
+  registertriggertype: {
+    id: "id",
+    description: "string",
+    namespace: "namespace?",
+    trigger_request_format: "json?",
+    call_request_format: "json?"
+  },
+  unregistertriggertype: {
+    id: "id",
+    namespace: "namespace?"
+  },
+  registertrigger: {
+    id: "id",
+    ...NAMED,
+    namespace: "namespace?",
+    trigger_namespace: "namespace?",
+    metadata: "json?",
+    config: "json?"
+  },
+  triggerregistrationresult: {
+    id: "id",
+    ...NAMED,
+    error: "error?"
+  },
+  unregistertrigger: {
+    id: "id",
+    trigger_type: "id?"
+  },
+  invokefunction: {
+    invocation_id: "id?",
+    function_id: "id",
+    namespace: "namespace?",
+    action: "action?",
+    timeout_ms: "timeout?",
+    metadata: "json?",
+    traceparent: "string?",
+    baggage: "string?",
+    caller: "string?",
+    data: "json?"
+  },
+  invocationresult: {
+    invocation_id: "id",
+    function_id: "id",
+    traceparent: "string?",
+    baggage: "string?",
+    error: "error?",
+    result: "json?"
+  },
+  invocationprogress: {
+    invocation_id: "id",
+    data: "json!"
+  },
+  cancelinvocation: {
+    invocation_id: "id",
+    reason: "string?"
+  },
+  reattach: {
+    previous_worker_id: "string",
+    reattach_token: "string"
+  },
+  workerregistered: {
+    worker_id: "string",
+    reattach_token: "string",
+    capabilities: "strings"
+  },
+  registrationrejected: {
+    code: "string",
+    namespace: "string",
+    function_id: "string?",
+    worker_name: "string?",
+    owner_worker_id: "string?",
+    message: "string?"
+  },
+  error: {
+    error: "error"
+  },
+  ping: {},
+  pong: {},
+  registerservice: {
+    id: "id"
+  }
+};
+var FROM_ENGINE = /* @__PURE__ */ new Set([
+  "cancelinvocation",
+  "error",
+  "invocationprogress",
+  "invocationresult",
+  "invokefunction",
+  "ping",
+  "pong",
+  "registertrigger",
+  "registrationrejected",
+  "triggerregistrationresult",
+  "unregistertrigger",
+  "workerregistered"
+]);
+function decodeEngineMessage(text) {
+  return read(parseMessage(text), FROM_ENGINE);
+}
+function parseMessage(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    throw bad(`message: expected JSON: ${thrown.message}`);
+  }
+  if (!isObject(value)) throw misfit("message", "an object", value);
+  return value;
+}
+function encodeMessage(message) {
+  const fields = message;
+  const ordered = {
+    type: message.type
+  };
+  for (const name in SHAPES[message.type]) {
+    if (fields[name] !== void 0) ordered[name] = fields[name];
+  }
+  try {
+    return JSON.stringify(ordered);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
+    throw new EngineError("serialization_error", `${message.type}: not JSON: ${reason}`, {
+      cause
+    });
+  }
+}
+function read(message, known) {
+  const { type } = message;
+  if (typeof type !== "string") throw misfit("type", "a string", type);
+  if (!known.has(type)) throw misfit("type", "a known type of message", type);
+  const shape = SHAPES[type];
+  const result = {
+    type
+  };
+  for (const name in shape) {
+    const kind = shape[name];
+    const value = Object.hasOwn(message, name) ? message[name] : void 0;
+    if (kind === "json!") {
+      if (value === void 0) throw misfit(`${type}.${name}`, "any JSON", value);
+      result[name] = value;
+    } else if (value !== void 0 && value !== null) {
+      const plain = kind.endsWith("?") ? kind.slice(0, -1) : kind;
+      result[name] = fit(plain, value, type, name);
+    } else if (!kind.endsWith("?")) {
+      throw misfit(`${type}.${name}`, EXPECTED[kind], value);
+    }
+  }
+  return result;
+}
+var EXPECTED = {
+  action: "an object",
+  error: "an error object",
+  id: "a string",
+  json: "any JSON",
+  namespace: "a namespace",
+  object: "an object",
+  string: "a string",
+  strings: "an array of strings",
+  timeout: `an integer from 1 to ${TIMEOUT_MS_MAX}`
+};
+function fit(kind, value, type, name) {
+  switch (kind) {
+    case "json":
+      return value;
+    case "error":
+      return normaliseError(value);
+    case "action":
+      return readAction(value, `${type}.${name}`);
+    case "namespace":
+      if (typeof value === "string" && value !== "") return value;
+      throw new EngineError("INVALID_NAMESPACE", `${type}.${name}: expected a string that is not empty, received ${quoted(value)}`);
+    case "id":
+      if (typeof value === "string" && value.length <= ID_CHARS_MAX) return value;
+      if (typeof value !== "string") break;
+      throw misfit(`${type}.${name}`, `at most ${ID_CHARS_MAX} characters`, value.length);
+    case "string":
+      if (typeof value === "string") return value;
+      break;
+    case "object":
+      if (isObject(value)) return value;
+      break;
+    case "strings":
+      if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
+      break;
+    case "timeout":
+      if (Number.isInteger(value) && value >= 1 && value <= TIMEOUT_MS_MAX) {
+        return value;
+      }
+  }
+  throw misfit(`${type}.${name}`, EXPECTED[kind], value);
+}
+function readAction(value, path) {
+  if (!isObject(value)) throw misfit(path, EXPECTED.action, value);
+  const { type, queue } = value;
+  if (type === "void") return {
+    type
+  };
+  if (type !== "enqueue") throw misfit(`${path}.type`, `"void" or "enqueue"`, type);
+  if (typeof queue !== "string") throw misfit(`${path}.queue`, "a string", queue);
+  return {
+    type,
+    queue
+  };
+}
+function isObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+function misfit(path, expected, received) {
+  return bad(`${path}: expected ${expected}, received ${quoted(received)}`);
+}
+function bad(message) {
+  return new EngineError("bad_message", message);
+}
+function quoted(value) {
+  if (value === void 0) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (isObject(value)) return "an object";
+  const text = JSON.stringify(typeof value === "string" ? value.slice(0, 60) : value);
+  return typeof value === "string" && value.length > 60 ? `${text}\u2026` : text;
+}
+
+// sdk/typescript/handlers.ts
+var Handlers = class {
+  /** Whether the engine forwards progress. */
+  engineForwardsProgress = false;
+  #setup;
+  #running = /* @__PURE__ */ new Map();
+  /** Stores. */
+  constructor(setup) {
+    this.#setup = setup;
+  }
+  /** Handlers that run now for somebody who waits. */
+  get size() {
+    return this.#running.size;
+  }
+  /** Runs a call; never rejects. Resolves when it is answered. */
+  async run(message, line) {
+    const { clock, scopes, find } = this.#setup;
+    const call = new RunningCall(message, line, this.engineForwardsProgress);
+    if (message.invocation_id) this.#running.set(message.invocation_id, call);
+    try {
+      const handler = find(message.namespace, message.function_id);
+      if (!handler) throw new EngineError("function_not_found", "Function not found");
+      const { timeout_ms, traceparent, baggage } = message;
+      const deadline = timeout_ms === void 0 ? void 0 : clock.now() + timeout_ms;
+      const result = await scopes.run({
+        deadline,
+        traceparent,
+        baggage
+      }, () => handler(message.data ?? null, message.metadata, call));
+      this.#answer(call, result);
+    } catch (thrown) {
+      this.#fail(call, thrown);
+    } finally {
+      call.isOver = true;
+      if (message.invocation_id) this.#running.delete(message.invocation_id);
+    }
+  }
+  /** The caller no longer waits: signals the handler. An id that does not run is ignored. */
+  cancel({ invocation_id, reason }) {
+    this.#running.get(invocation_id)?.abort("cancelled", reason ?? "Invocation cancelled");
+  }
+  /** The line is over, so nobody waits for anything any more: signals all handlers. */
+  abortAll(reason) {
+    for (const call of [
+      ...this.#running.values()
+    ]) call.abort("invocation_stopped", reason);
+    this.#running.clear();
+  }
+  #answer(call, result) {
+    if (call.isAborted || call.invocation_id === void 0) return;
+    const text = toJson(`The result of ${call.function_id}`, result);
+    const head = encodeMessage(resultHead(call.message));
+    call.line.send(text === void 0 ? head : `${head.slice(0, -1)},"result":${text}}`);
+  }
+  #fail(call, thrown) {
+    if (call.isAborted) return;
+    const error = describeThrown(thrown);
+    if (call.invocation_id === void 0) {
+      const message = `${call.function_id} failed: ${error.message}`;
+      this.#setup.report(new EngineError(error.code, message, {
+        cause: thrown
+      }));
+      return;
+    }
+    call.line.send(encodeFailure(call.message, error));
+  }
+};
+function encodeFailure(message, error) {
+  const head = resultHead(message);
+  try {
+    return encodeMessage({
+      ...head,
+      error
+    });
+  } catch {
+    const { details: _details, ...rest } = error;
+    return encodeMessage({
+      ...head,
+      error: rest
+    });
+  }
+}
+function resultHead(message) {
+  const { invocation_id = "", function_id, traceparent, baggage } = message;
+  return {
+    type: "invocationresult",
+    invocation_id,
+    function_id,
+    ...traceparent !== void 0 && {
+      traceparent
+    },
+    ...baggage !== void 0 && {
+      baggage
+    }
+  };
+}
+var RunningCall = class {
+  isOver = false;
+  message;
+  line;
+  #forwardsProgress;
+  #abort;
+  #abortReason;
+  constructor(message, line, forwardsProgress) {
+    this.message = message;
+    this.line = line;
+    this.#forwardsProgress = forwardsProgress;
+  }
+  get invocation_id() {
+    return this.message.invocation_id;
+  }
+  get function_id() {
+    return this.message.function_id;
+  }
+  get caller() {
+    return this.message.caller;
+  }
+  get timeout_ms() {
+    return this.message.timeout_ms;
+  }
+  get traceparent() {
+    return this.message.traceparent;
+  }
+  get baggage() {
+    return this.message.baggage;
+  }
+  get isAborted() {
+    return this.#abortReason !== void 0;
+  }
+  /** Made when a handler asks for it: most never do. */
+  get signal() {
+    this.#abort ??= new AbortController();
+    if (this.#abortReason && !this.#abort.signal.aborted) this.#abort.abort(this.#abortReason);
+    return this.#abort.signal;
+  }
+  abort(code, reason) {
+    this.#abortReason = new EngineError(code, reason);
+    this.#abort?.abort(this.#abortReason);
+  }
+  progress(data) {
+    const { invocation_id, line } = this;
+    if (this.isOver || this.isAborted || !this.#forwardsProgress || !invocation_id) return;
+    const text = toJson(`Progress of ${this.function_id}`, data) ?? "null";
+    line.send(`{"type":"invocationprogress","invocation_id":${JSON.stringify(invocation_id)},"data":${text}}`);
+  }
+};
+
+// sdk/typescript/identity.ts
+var SDK_VERSION = "0.1.0";
+var SDK_CAPABILITIES = [
+  "cancel",
+  "timeout",
+  "progress"
+];
+function describeWorker(options) {
+  const runtime = findRuntime();
+  const announcement = {
+    runtime,
+    version: SDK_VERSION,
+    name: options.workerName || environment("ENGINE_WORKER_NAME") || defaultName(runtime),
+    os: findOs(),
+    pid: attempt(() => processGlobal()?.pid) ?? 0,
+    isolation: environment("ENGINE_ISOLATION") ?? null,
+    capabilities: [
+      ...SDK_CAPABILITIES
+    ],
+    telemetry: {
+      language: findLanguage(),
+      project_name: null,
+      framework: "engine-sdk-ts"
+    }
+  };
+  if (options.description) announcement.description = options.description;
+  if (options.namespace) announcement.namespace = options.namespace;
+  return announcement;
+}
+function findRuntime() {
+  const versions = attempt(() => processGlobal()?.versions);
+  if (!versions) return "browser";
+  if (versions.deno) return "deno";
+  return versions.bun ? "bun" : "node";
+}
+function defaultName(runtime) {
+  if (runtime === "browser") return "browser";
+  const os = builtinModule("node:os");
+  const hostname = attempt(() => os?.hostname()) ?? "localhost";
+  return `${hostname}:${attempt(() => processGlobal()?.pid) ?? 0}`;
+}
+function findOs() {
+  const process2 = processGlobal();
+  if (!process2) {
+    return globalThis.navigator?.platform || "unknown";
+  }
+  const os = builtinModule("node:os");
+  const release = attempt(() => os?.release()) ?? "unknown";
+  return `${process2.platform ?? "unknown"} ${release} (${process2.arch ?? "unknown"})`;
+}
+function findLanguage() {
+  return attempt(() => new Intl.DateTimeFormat().resolvedOptions().locale) ?? null;
+}
+
+// sdk/typescript/inbound.ts
+var FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
+var CANONICAL_START = /^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"(?:,"function_id":"([^"\\]*)")?/;
+function receive(text, line, setup) {
+  let message;
+  try {
+    message = decodeEngineMessage(text);
+  } catch (thrown) {
+    setup.report(endUnreadable(text, thrown, line, setup));
+    return;
+  }
+  dispatch(message, line, setup);
+}
+function dispatch(message, line, setup) {
+  switch (message.type) {
+    case "invokefunction":
+      void setup.handlers.run(message, line);
+      return;
+    case "invocationresult":
+      return setup.calls.settle(message);
+    case "invocationprogress":
+      return setup.calls.progress(message);
+    case "cancelinvocation":
+      return setup.handlers.cancel(message);
+    case "registertrigger":
+      void setup.triggerTypes.register(message, line);
+      return;
+    case "unregistertrigger":
+      return setup.triggerTypes.unregister(message);
+    case "workerregistered":
+      return setup.registered(message);
+    case "triggerregistrationresult":
+      return reportRefusedTrigger(message, setup);
+    case "registrationrejected":
+      return rejectRegistration(message, setup);
+    case "error":
+      return setup.report(new EngineError(message.error.code, message.error.message));
+    case "ping":
+      return line.send(encodeMessage({
+        type: "pong"
+      }));
+    case "pong":
+      return;
+  }
+}
+function endUnreadable(text, error, line, { calls }) {
+  const { type, invocation_id, function_id } = readEnvelope(text);
+  const body = errorBody("bad_message", error.message);
+  if (type === "invocationresult" && invocation_id) calls.fail(invocation_id, body);
+  if (type === "invokefunction" && invocation_id) {
+    line.send(encodeFailure({
+      type,
+      invocation_id,
+      function_id: function_id ?? ""
+    }, body));
+  }
+  return new EngineError("bad_message", `A frame of the engine cannot be read: ${error.message}`);
+}
+function readEnvelope(text) {
+  const [, type, invocation_id, function_id] = CANONICAL_START.exec(text) ?? [];
+  if (type) return {
+    type,
+    invocation_id,
+    function_id
+  };
+  const parsed = attempt(() => JSON.parse(text));
+  const own = (name) => {
+    return typeof parsed?.[name] === "string" ? parsed[name] : void 0;
+  };
+  return {
+    type: own("type"),
+    invocation_id: own("invocation_id"),
+    function_id: own("function_id")
+  };
+}
+function reportRefusedTrigger(message, setup) {
+  const { id, trigger_type, error } = message;
+  if (!error) return;
+  const text = `Trigger registration failed for "${id}" (${trigger_type}): ${error.message}`;
+  setup.report(new EngineError(error.code, text));
+}
+function rejectRegistration(message, setup) {
+  const { code, namespace, function_id, worker_name } = message;
+  const what = function_id ?? worker_name ?? "a registration";
+  const reason = message.message ? `: ${message.message}` : "";
+  const error = new EngineError(code, `The engine refused ${what} in namespace ${namespace} (${code})${reason}`);
+  if (code === FATAL_REJECTION) setup.rejected(error);
+  else setup.report(error);
+}
+
+// sdk/typescript/offline_queue.ts
+var OfflineQueue = class {
+  #frames = /* @__PURE__ */ new Map();
+  #bytesMax;
+  #bytes = 0;
+  /** Holds at most `bytesMax`. */
+  constructor(bytesMax) {
+    this.#bytesMax = bytesMax;
+  }
+  /** Bytes that wait. */
+  get bytes() {
+    return this.#bytes;
+  }
+  /** Puts a frame at the end; `false` when there is no room. */
+  add(frame) {
+    if (this.#bytes + frame.bytes > this.#bytesMax) return false;
+    this.#frames.set(frame.invocation_id ?? Symbol(), frame);
+    this.#bytes += frame.bytes;
+    return true;
+  }
+  /** Takes a call out again. */
+  remove(invocation_id) {
+    const frame = this.#frames.get(invocation_id);
+    if (!frame) return;
+    this.#frames.delete(invocation_id);
+    this.#bytes -= frame.bytes;
+  }
+  /** Hands over all frames in order and holds none any more. */
+  takeAll() {
+    const frames = [
+      ...this.#frames.values()
+    ];
+    this.#frames.clear();
+    this.#bytes = 0;
+    return frames;
+  }
+};
+
+// sdk/typescript/waiting.ts
+var SWEEP_GAP_MS = 5;
+var Waiting = class {
+  /** Whether the engine ends calls at their deadline itself; then its word is waited for. */
+  engineEndsCalls = false;
+  #calls = /* @__PURE__ */ new Map();
+  #clock;
+  #expired;
+  #sweepAt = Infinity;
+  #cancelSweep;
+  /** `expired` hears of each call that ended because its time was over. */
+  constructor(clock, expired) {
+    this.#clock = clock;
+    this.#expired = expired;
+  }
+  /** Calls that have no result yet. */
+  get size() {
+    return this.#calls.size;
+  }
+  /** From now on the call waits. */
+  add(call) {
+    this.#calls.set(call.invocation_id, call);
+    this.#sweepBy(call.deadline);
+  }
+  /** The call with this id, if it still waits. */
+  get(invocation_id) {
+    return this.#calls.get(invocation_id);
+  }
+  /** Ends the call that a result names; a result nobody waits for is ignored. */
+  settle({ invocation_id, result, error }) {
+    if (error) {
+      this.fail(invocation_id, error);
+    } else {
+      this.#take(invocation_id)?.resolve(result);
+    }
+  }
+  /** Ends a call with a failure; `undefined` when it does not wait any more. */
+  fail(invocation_id, error) {
+    const call = this.#take(invocation_id);
+    call?.reject(new InvocationError(error, call.function_id, invocation_id));
+    return call;
+  }
+  /** Ends all calls, or only those whose frame has left. */
+  failAll(error, which) {
+    for (const call of [
+      ...this.#calls.values()
+    ]) {
+      if (which === "all" || call.sent) this.fail(call.invocation_id, error);
+    }
+  }
+  /** Sets no timer any more; to be called once no call waits and none will. */
+  stop() {
+    this.#cancelSweep?.();
+    this.#cancelSweep = void 0;
+    this.#sweepAt = Infinity;
+  }
+  #take(invocation_id) {
+    const call = this.#calls.get(invocation_id);
+    if (!call) return void 0;
+    this.#calls.delete(invocation_id);
+    call.release?.();
+    return call;
+  }
+  #sweepBy(time) {
+    if (time >= this.#sweepAt) return;
+    this.#cancelSweep?.();
+    const ms = Math.max(SWEEP_GAP_MS, time - this.#clock.now());
+    this.#sweepAt = this.#clock.now() + ms;
+    this.#cancelSweep = this.#clock.after(ms, () => this.#sweep());
+  }
+  #sweep() {
+    this.#sweepAt = Infinity;
+    this.#cancelSweep = void 0;
+    const now = this.#clock.now();
+    let next = Infinity;
+    for (const call of [
+      ...this.#calls.values()
+    ]) {
+      const end = this.#endOf(call);
+      if (end <= now) this.#expire(call);
+      else next = Math.min(next, end);
+    }
+    if (next < Infinity) this.#sweepBy(next);
+  }
+  #endOf(call) {
+    return call.sent && this.engineEndsCalls ? call.deadline + TIMEOUT_GRACE_MS : call.deadline;
+  }
+  #expire(call) {
+    this.fail(call.invocation_id, timeoutError(call.timeoutMs));
+    this.#expired(call);
+  }
+};
+function timeoutError(timeoutMs) {
+  return errorBody("TIMEOUT", `invocation timed out after ${timeoutMs}ms`);
+}
+
+// sdk/typescript/outbound_calls.ts
+var ENVELOPE_BYTES = 200;
+var OutboundCalls = class {
+  #setup;
+  #waiting;
+  #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
+  #engineCancels = false;
+  #ended;
+  /** Stores. */
+  constructor(setup) {
+    this.#setup = setup;
+    this.#waiting = new Waiting(setup.clock, (call) => this.#withdraw(call, "timeout"));
+  }
+  /** Calls that have no result yet. */
+  get size() {
+    return this.#waiting.size;
+  }
+  /** Makes a call; see `Worker.trigger()` for how it ends. */
+  call(request) {
+    return new Promise((resolve, reject) => this.#start(request, resolve, reject));
+  }
+  /** What the engine can do, as it says at the start of every line. */
+  useCapabilities(capabilities) {
+    this.#engineCancels = capabilities.includes("cancel");
+    this.#waiting.engineEndsCalls = capabilities.includes("timeout");
+  }
+  /** A result came. */
+  settle(result) {
+    this.#waiting.settle(result);
+  }
+  /** A call ends because its result could not be read. */
+  fail(invocation_id, error) {
+    this.#waiting.fail(invocation_id, error);
+  }
+  /** News of a call came. */
+  progress({ invocation_id, data }) {
+    const call = this.#waiting.get(invocation_id);
+    try {
+      call?.onProgress?.(data);
+    } catch (cause) {
+      const message = `onProgress of a call to ${call?.function_id} failed: ${String(cause)}`;
+      this.#setup.report(new EngineError("invocation_failed", message, {
+        cause
+      }));
+    }
+  }
+  /** A line is open: sends what waited for one. */
+  sendQueued(line) {
+    for (const frame of this.#queue.takeAll()) {
+      const text = frame.write();
+      if (text !== void 0) line.send(text);
+    }
+  }
+  /** The line is lost: what was sent on it will not be answered. */
+  lost() {
+    this.useCapabilities([]);
+    this.#waiting.failAll(errorBody("invocation_stopped", "Invocation stopped"), "sent");
+  }
+  /** No line will come any more: ends all calls, and those made later, with `error`. */
+  end(error) {
+    this.#ended ??= error;
+    this.#queue.takeAll();
+    this.#waiting.failAll(error, "all");
+    this.#waiting.stop();
+  }
+  #start(request, resolve, reject) {
+    const own = request.timeout_ms ?? request.timeoutMs ?? this.#setup.timeoutMs;
+    checkRequest(request, own);
+    const { function_id, onProgress, signal } = request;
+    const data = toJson(`The payload for ${function_id}`, request.payload);
+    if (this.#ended) throw new InvocationError(this.#ended, function_id);
+    if (request.action?.type === "void") {
+      this.#send(void 0, data, () => this.#envelope(request, {}));
+      resolve(void 0);
+      return;
+    }
+    const timeoutMs = this.#shorten(own, function_id);
+    if (signal?.aborted) throw cancelled(function_id);
+    const invocation_id = newId();
+    const deadline = this.#setup.clock.now() + timeoutMs;
+    const call = {
+      invocation_id,
+      function_id,
+      timeoutMs,
+      deadline,
+      sent: false,
+      resolve,
+      reject,
+      onProgress,
+      release: void 0
+    };
+    this.#send(call, data, () => {
+      const timeout_ms = Math.max(1, Math.floor(deadline - this.#setup.clock.now()));
+      return this.#envelope(request, {
+        invocation_id,
+        timeout_ms
+      });
+    });
+    this.#waiting.add(call);
+    if (signal) this.#listen(call, signal);
+  }
+  /** The smaller of the call's own time and what is left of the handler's that makes it. */
+  #shorten(own, function_id) {
+    const deadline = this.#setup.scopes.current()?.deadline;
+    if (deadline === void 0) return own;
+    const left = Math.floor(deadline - this.#setup.clock.now());
+    if (left < 1) throw new InvocationError(timeoutError(0), function_id);
+    return Math.min(own, left);
+  }
+  #envelope(request, fields) {
+    const { function_id, namespace, action, metadata } = request;
+    const scope = this.#setup.scopes.current();
+    const { invocation_id, timeout_ms } = fields;
+    return encodeMessage({
+      type: "invokefunction",
+      ...invocation_id !== void 0 && {
+        invocation_id
+      },
+      function_id,
+      ...namespace !== void 0 && {
+        namespace
+      },
+      ...action && {
+        action
+      },
+      ...timeout_ms !== void 0 && {
+        timeout_ms
+      },
+      ...metadata !== void 0 && {
+        metadata
+      },
+      ...scope?.traceparent !== void 0 && {
+        traceparent: scope.traceparent
+      },
+      ...scope?.baggage !== void 0 && {
+        baggage: scope.baggage
+      }
+    });
+  }
+  /** Sends a frame, or queues it to be written when a line is open. */
+  #send(call, data, envelope) {
+    const write = () => {
+      if (call) call.sent = true;
+      const head = envelope();
+      return data === void 0 ? head : `${head.slice(0, -1)},"data":${data}}`;
+    };
+    const line = this.#setup.line();
+    if (line) {
+      line.send(write());
+      return;
+    }
+    const bytes = ENVELOPE_BYTES + (data?.length ?? 0);
+    if (this.#queue.add({
+      invocation_id: call?.invocation_id,
+      bytes,
+      write
+    })) return;
+    const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
+    throw new EngineError("overloaded", message);
+  }
+  #listen(call, signal) {
+    const aborted = () => {
+      const { reason } = signal;
+      this.fail(call.invocation_id, errorBody("cancelled", "Invocation cancelled"));
+      this.#withdraw(call, reason instanceof Error ? reason.message : String(reason));
+    };
+    signal.addEventListener("abort", aborted, {
+      once: true
+    });
+    call.release = () => signal.removeEventListener("abort", aborted);
+  }
+  /** Nobody waits for the call any more: takes it back from the queue, or from the engine. */
+  #withdraw({ invocation_id, sent }, reason) {
+    if (!sent) this.#queue.remove(invocation_id);
+    else if (this.#engineCancels) {
+      this.#setup.line()?.send(encodeMessage({
+        type: "cancelinvocation",
+        invocation_id,
+        reason
+      }));
+    }
+  }
+};
+function checkRequest(request, timeoutMs) {
+  checkId("function_id", request.function_id, "math::add");
+  checkNamespace(request.namespace);
+  checkTimeout("timeout_ms", timeoutMs);
+  if (request.onProgress) checkCallable("onProgress", request.onProgress);
+  if (request.metadata !== void 0) {
+    toJson(`The metadata for ${request.function_id}`, request.metadata);
+  }
+  if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
+}
+function cancelled(function_id) {
+  return new InvocationError(errorBody("cancelled", "Invocation cancelled"), function_id);
+}
+
+// sdk/typescript/browser_transport.ts
+var browserDial = (url, events, { headers = {} }) => {
+  const socket = new WebSocket(withToken(url, headers));
+  socket.binaryType = "arraybuffer";
+  let isOver = false;
+  const end = (code, reason) => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    events.closed(code, reason);
+  };
+  const timer = setTimeout(() => {
+    socket.close();
+    end(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
+  }, OPEN_TIMEOUT_MS);
+  socket.onopen = () => {
+    clearTimeout(timer);
+    if (!isOver) events.opened();
+  };
+  socket.onmessage = ({ data }) => {
+    if (isOver) return;
+    if (typeof data === "string") events.text(data);
+    else events.binary(new Uint8Array(data));
+  };
+  socket.onclose = ({ code, reason }) => end(code, reason);
+  return {
+    send(message) {
+      if (!isOver && socket.readyState === WebSocket.OPEN) {
+        socket.send(message);
+      }
+    },
+    close(code = 1e3, reason = "") {
+      if (!isOver) socket.close(code, reason);
+    }
+  };
+};
+function withToken(url, headers) {
+  const name = Object.keys(headers).find((key) => key.toLowerCase() === "authorization");
+  const token = /^Bearer (.+)$/.exec(name ? headers[name] ?? "" : "")?.[1];
+  if (!token) return url;
+  const address = new URL(url);
+  address.searchParams.set("token", token);
+  return address.href;
+}
+
+// sdk/typescript/protocol.ts
+var DEFAULT_NAMESPACE = "default";
+var ANNOUNCE_FUNCTION_ID = "engine::workers::register";
+var LAUNCH_ID_HEADER = "x-engine-launch-id";
+
+// sdk/typescript/ws_transport.ts
+var TIMES = {
+  openMs: OPEN_TIMEOUT_MS,
+  pingMs: PING_INTERVAL_MS,
+  silenceMs: SILENCE_MS,
+  closeMs: 1e3
+};
+var wsDial = makeWsDial(TIMES);
+function makeWsDial(times) {
+  return (url, events, options) => new WsTransport(url, events, options, times);
+}
+var WsTransport = class {
+  #events;
+  #times;
+  #socket;
+  #isOver = false;
+  #isClosing = false;
+  #problem = "";
+  #silentMs = 0;
+  #openTimer;
+  #pingTimer;
+  #closeTimer;
+  constructor(url, events, options, times) {
+    this.#events = events;
+    this.#times = times;
+    this.#connect(url, options).catch((error) => this.#end(1006, describe(error)));
+  }
+  send(message) {
+    if (!this.#isOver && !this.#isClosing) this.#socket?.send(message);
+  }
+  close(code = 1e3, reason = "") {
+    if (this.#isOver || this.#isClosing) return;
+    this.#isClosing = true;
+    if (!this.#socket) return;
+    this.#closeTimer = setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
+    this.#socket.close(code, reason);
+  }
+  async #connect(url, { headers = {} }) {
+    const module = await Promise.resolve().then(() => (init_wrapper(), wrapper_exports));
+    if (this.#isClosing) return this.#end(1006, "closed before it was open");
+    const WebSocket3 = module.default;
+    const socket = new WebSocket3(url, {
+      headers,
+      perMessageDeflate: false,
+      maxPayload: 0
+    });
+    this.#socket = socket;
+    this.#openTimer = setTimeout(() => {
+      this.#problem = `no answer within ${this.#times.openMs} ms`;
+      socket.terminate();
+    }, this.#times.openMs);
+    socket.on("open", () => this.#opened());
+    socket.on("message", (data, isBinary) => this.#message(data, isBinary));
+    socket.on("ping", () => this.#silentMs = 0);
+    socket.on("pong", () => this.#silentMs = 0);
+    socket.on("error", (error) => this.#problem ||= describe(error));
+    socket.on("close", (code, reason) => {
+      this.#end(code, new TextDecoder().decode(reason) || this.#problem);
+    });
+  }
+  #opened() {
+    clearTimeout(this.#openTimer);
+    if (this.#isClosing) return;
+    this.#pingTimer = setInterval(() => this.#heartbeat(), this.#times.pingMs);
+    this.#events.opened();
+  }
+  #message(data, isBinary) {
+    this.#silentMs = 0;
+    if (isBinary) this.#events.binary(data);
+    else this.#events.text(data.toString());
+  }
+  /** Counts in pings, so that a process that slept does not take itself for a dead peer. */
+  #heartbeat() {
+    if (this.#silentMs >= this.#times.silenceMs) {
+      this.#problem = `nothing heard for ${this.#times.silenceMs} ms`;
+      this.#socket?.terminate();
+      return;
+    }
+    this.#silentMs += this.#times.pingMs;
+    this.#socket?.ping();
+  }
+  #end(code, reason) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#openTimer);
+    clearTimeout(this.#closeTimer);
+    clearInterval(this.#pingTimer);
+    this.#events.closed(code, reason);
+  }
+};
+function describe(error) {
+  const { message = String(error), errors } = error;
+  const text = message || errors?.[0]?.message || "no connection";
+  return text.replace(/^Unexpected server response: (\d+)$/, "HTTP $1");
+}
+
+// sdk/typescript/platform_dial.ts
+var dialPlatform = (url, events, options) => {
+  const dial = processGlobal() ? wsDial : browserDial;
+  return dial(url, events, options);
+};
+function headersOf(options) {
+  const headers = {
+    ...options.headers
+  };
+  if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
+  const launchId = environment("ENGINE_LAUNCH_ID");
+  if (launchId) headers[LAUNCH_ID_HEADER] = launchId;
+  return headers;
+}
+
+// sdk/typescript/reconnect.ts
+var ReconnectingLine = class {
+  #setup;
+  #events;
+  #ended;
+  #resolveEnded = () => {
+  };
+  #state = "connecting";
+  #attempt;
+  #cancelRetry;
+  #failures = 0;
+  /** Stores; start() dials. */
+  constructor(setup, events) {
+    this.#setup = setup;
+    this.#events = events;
+    this.#ended = new Promise((resolve) => this.#resolveEnded = resolve);
+  }
+  /** Where it stands. */
+  get state() {
+    return this.#state;
+  }
+  /** The line, if one is open. */
+  get line() {
+    return this.#attempt?.isOpen ? this.#attempt : void 0;
+  }
+  /** Whether it will never be open again. */
+  get isFinal() {
+    return this.#state === "failed" || this.#state === "disconnected";
+  }
+  /** Dials for the first time. */
+  start() {
+    this.#dial();
+  }
+  /** Ends the line for good; resolves when nothing of it is left. */
+  stop(state) {
+    if (!this.isFinal) this.#moveTo(state);
+    this.#cancelRetry?.();
+    this.#cancelRetry = void 0;
+    if (this.#attempt) {
+      this.#attempt.isOpen = false;
+      this.#attempt.transport?.close(1e3, "");
+    } else {
+      this.#resolveEnded();
+    }
+    return this.#ended;
+  }
+  #dial() {
+    this.#cancelRetry = void 0;
+    const { url, dial, dialOptions } = this.#setup;
+    const attempt2 = {
+      isOpen: false,
+      isOver: false,
+      transport: void 0,
+      send: (text) => {
+        if (attempt2.isOpen) attempt2.transport?.send(text);
+      }
+    };
+    this.#attempt = attempt2;
+    let openedEarly = false;
+    const events = {
+      // A line without a socket may open before dial() has returned it.
+      opened: () => attempt2.transport ? this.#opened(attempt2) : openedEarly = true,
+      text: (message) => this.#text(message, attempt2),
+      binary: (bytes) => this.#text(new TextDecoder().decode(bytes), attempt2),
+      closed: (code, reason) => this.#closed(attempt2, reason || `code ${code}`)
+    };
+    attempt2.transport = dial(url, events, dialOptions);
+    if (openedEarly) this.#opened(attempt2);
+  }
+  #opened(attempt2) {
+    if (attempt2.isOver || attempt2 !== this.#attempt || this.isFinal) return;
+    attempt2.isOpen = true;
+    this.#failures = 0;
+    this.#events.opened(attempt2);
+    if (attempt2.isOpen) this.#moveTo("connected");
+  }
+  #text(message, attempt2) {
+    if (attempt2.isOpen && message !== "") this.#events.text(message, attempt2);
+  }
+  #closed(attempt2, reason) {
+    if (attempt2.isOver) return;
+    attempt2.isOver = true;
+    const wasOpen = attempt2.isOpen;
+    attempt2.isOpen = false;
+    if (attempt2 === this.#attempt) this.#attempt = void 0;
+    if (this.isFinal) {
+      this.#resolveEnded();
+      return;
+    }
+    if (wasOpen) this.#events.lost();
+    if (!this.isFinal) this.#retry(reason, wasOpen);
+  }
+  #retry(reason, wasOpen) {
+    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS, maxAttempts = Infinity } = this.#setup.reconnect;
+    if (!wasOpen) this.#failures++;
+    if (this.#failures >= maxAttempts) {
+      this.#events.failed(reason, void 0);
+      void this.stop("failed");
+      return;
+    }
+    const steady = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
+    const wait = steady * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+    this.#moveTo("reconnecting");
+    this.#events.failed(reason, wait);
+    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(wait, () => this.#dial());
+  }
+  #moveTo(state) {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#events.state(state);
+  }
+};
+
+// sdk/typescript/registrations.ts
+var Registrations = class {
+  #functions = /* @__PURE__ */ new Map();
+  #types = /* @__PURE__ */ new Map();
+  #triggers = /* @__PURE__ */ new Map();
+  #send;
+  #withdrawn;
+  /** `send` says it to the engine if there is a line; `withdrawn` hears of types taken back. */
+  constructor(send, withdrawn) {
+    this.#send = send;
+    this.#withdrawn = withdrawn;
+  }
+  /** Offers a function. @throws {EngineError} `serialization_error` */
+  addFunction(message, handler) {
+    const { id, namespace } = message;
+    const take = {
+      type: "unregisterfunction",
+      id,
+      ...namespace && {
+        namespace
+      }
+    };
+    return this.#add(this.#functions, keyOf(namespace, id), {
+      message,
+      handler
+    }, take);
+  }
+  /** Offers a trigger type. @throws {EngineError} `serialization_error` */
+  addType(message, handlers) {
+    const { id, namespace } = message;
+    const take = {
+      type: "unregistertriggertype",
+      id,
+      ...namespace && {
+        namespace
+      }
+    };
+    const offer = {
+      message,
+      handlers
+    };
+    return this.#add(this.#types, keyOf(namespace, id), offer, take, () => {
+      this.#withdrawn(handlers);
+    });
+  }
+  /** Asks for a trigger. @throws {EngineError} `serialization_error` */
+  addTrigger(message) {
+    const { id, trigger_type } = message;
+    this.#send(encodeMessage(message));
+    this.#triggers.set(id, message);
+    const unregister = () => {
+      if (!this.#triggers.delete(id)) return;
+      this.#send(encodeMessage({
+        type: "unregistertrigger",
+        id,
+        trigger_type
+      }));
+    };
+    return {
+      id,
+      unregister
+    };
+  }
+  /** What runs a function. */
+  handler(namespace, function_id) {
+    return this.#functions.get(keyOf(namespace, function_id))?.handler;
+  }
+  /** What watches for triggers of a type. */
+  triggerHandlers(namespace, id) {
+    return this.#types.get(keyOf(namespace, id))?.handlers;
+  }
+  /** Everything, as it is said on a new line. */
+  frames() {
+    return [
+      ...this.#types.values(),
+      ...this.#functions.values()
+    ].map(({ message }) => encodeMessage(message)).concat([
+      ...this.#triggers.values()
+    ].map((message) => encodeMessage(message)));
+  }
+  #add(table, key, offer, takeBack, takenBack) {
+    const text = encodeMessage(offer.message);
+    table.set(key, offer);
+    this.#send(text);
+    const unregister = () => {
+      if (table.get(key) !== offer) return;
+      table.delete(key);
+      this.#send(encodeMessage(takeBack));
+      takenBack?.();
+    };
+    return {
+      id: offer.message.id,
+      unregister
+    };
+  }
+};
+function keyOf(namespace, id) {
+  return `${namespace ?? DEFAULT_NAMESPACE}\0${id}`;
+}
+
+// sdk/typescript/trigger_types.ts
+var TriggerTypes = class {
+  #setup;
+  #watched = /* @__PURE__ */ new Map();
+  /** Stores. */
+  constructor(setup) {
+    this.#setup = setup;
+  }
+  /** Triggers that are watched now. */
+  get size() {
+    return this.#watched.size;
+  }
+  /** Hands a trigger to its provider and answers the engine; never rejects. */
+  async register(message, line) {
+    const { id, trigger_type } = message;
+    const handlers = this.#setup.find(message.trigger_namespace, trigger_type);
+    if (!handlers) {
+      line.send(answer(message, errorBody("trigger_type_not_found", "Trigger type not found")));
+      return;
+    }
+    const before = this.#end(id);
+    const watched = {
+      trigger_type,
+      handlers,
+      taken: false,
+      done: Promise.resolve()
+    };
+    this.#watched.set(id, watched);
+    let error;
+    watched.done = this.#attempt(async () => {
+      if (before) await before;
+      await handlers.registerTrigger(instanceOf(message));
+      watched.taken = true;
+    }, (thrown) => error = refusal(thrown));
+    await watched.done;
+    if (error && this.#watched.get(id) === watched) this.#watched.delete(id);
+    line.send(answer(message, error));
+  }
+  /** Asks the provider to stop watching a trigger; one that is not watched is ignored. */
+  unregister({ id }) {
+    void this.#end(id);
+  }
+  /** Asks the providers to stop watching all triggers, or those of one type. */
+  unregisterAll(handlers) {
+    for (const [id, watched] of [
+      ...this.#watched
+    ]) {
+      if (!handlers || watched.handlers === handlers) void this.#end(id);
+    }
+  }
+  /** Stops watching; resolves when the provider has done so. */
+  #end(id) {
+    const watched = this.#watched.get(id);
+    if (!watched) return void 0;
+    this.#watched.delete(id);
+    const { trigger_type, handlers } = watched;
+    const stop = async () => {
+      if (watched.taken) await handlers.unregisterTrigger({
+        id,
+        trigger_type
+      });
+    };
+    const ended = watched.taken ? this.#stop(stop) : watched.done.then(() => this.#stop(stop));
+    return ended;
+  }
+  #stop(stop) {
+    return this.#attempt(stop, (thrown) => {
+      const { code, message } = refusal(thrown);
+      this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
+    });
+  }
+  async #attempt(task, failed) {
+    try {
+      await task();
+    } catch (thrown) {
+      failed(thrown);
+    }
+  }
+};
+function instanceOf(message) {
+  const { id, trigger_type, function_id, config, metadata, namespace } = message;
+  const target = namespace === DEFAULT_NAMESPACE ? void 0 : namespace;
+  return {
+    id,
+    trigger_type,
+    function_id,
+    config: config ?? {},
+    metadata,
+    namespace: target
+  };
+}
+function refusal(thrown) {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return errorBody("trigger_registration_failed", message);
+}
+function answer(message, error) {
+  const { id, trigger_type, function_id } = message;
+  return encodeMessage({
+    type: "triggerregistrationresult",
+    id,
+    trigger_type,
+    function_id,
+    ...error && {
+      error
+    }
+  });
+}
+
+// sdk/typescript/worker.ts
+function registerWorker(url, options = {}) {
+  const address = readUrl(url ?? environment("ENGINE_URL") ?? ENGINE_URL_DEFAULT);
+  return Worker.connect(address, options);
+}
+var Worker = class _Worker {
+  /** Its name in listings and logs. */
+  name;
+  #announcement;
+  #calls;
+  #inbound;
+  #line;
+  #listeners = /* @__PURE__ */ new Set();
+  #onError;
+  #registrations;
+  #url;
+  #identity;
+  #lastFailure;
+  constructor(url, options) {
+    const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS } = options;
+    checkTimeout("timeoutMs", timeoutMs);
+    if (options.onError) checkCallable("onError", options.onError);
+    this.#url = url;
+    this.#onError = options.onError ?? ((error) => console.error(`[engine] ${error.message}`));
+    this.#announcement = describeWorker(options);
+    this.name = this.#announcement.name;
+    const scopes = new CallScopes();
+    const report = (error) => this.#report(error);
+    const line = () => this.#line.line;
+    this.#calls = new OutboundCalls({
+      clock,
+      scopes,
+      timeoutMs,
+      line,
+      report
+    });
+    const find = (namespace, id) => this.#registrations.handler(namespace, id);
+    const handlers = new Handlers({
+      clock,
+      scopes,
+      find,
+      report
+    });
+    const triggerTypes = new TriggerTypes({
+      find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
+      report
+    });
+    this.#registrations = new Registrations((text) => line()?.send(text), (gone) => triggerTypes.unregisterAll(gone));
+    this.#inbound = {
+      calls: this.#calls,
+      handlers,
+      triggerTypes,
+      registered: (message) => this.#registered(message),
+      rejected: (error) => this.#giveUp(error),
+      report
+    };
+    this.#line = new ReconnectingLine({
+      url,
+      dial: options.dial ?? dialPlatform,
+      dialOptions: {
+        headers: headersOf(options)
+      },
+      clock,
+      reconnect: options.reconnect ?? {},
+      random: Math.random
+    }, {
+      opened: (opened) => this.#opened(opened),
+      text: (message, from) => receive(message, from, this.#inbound),
+      lost: () => this.#lost(),
+      failed: (reason, retryMs) => this.#failed(reason, retryMs),
+      state: (state) => this.#tell(state)
+    });
+  }
+  /** As {@linkcode registerWorker}, for an address that has been checked. */
+  static connect(url, options) {
+    const worker = new _Worker(url, options);
+    if (!options.dial) logFor(worker);
+    worker.#line.start();
+    return worker;
+  }
+  /** Where the line to the engine stands. */
+  get connectionState() {
+    return this.#line.state;
+  }
+  /**
+   * Offers a function under an id such as `math::add`; the same id again replaces it.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options JSON cannot hold.
+   */
+  registerFunction(id, handler, options = {}) {
+    checkId("A function's id", id, "math::add");
+    checkCallable(`The handler of ${id}`, handler);
+    checkNamespace(options.namespace);
+    const { description, request_format, response_format, metadata, namespace } = options;
+    return this.#registrations.addFunction({
+      type: "registerfunction",
+      id,
+      ...description !== void 0 && {
+        description
+      },
+      ...request_format !== void 0 && {
+        request_format
+      },
+      ...response_format !== void 0 && {
+        response_format
+      },
+      ...metadata !== void 0 && {
+        metadata
+      },
+      ...namespace !== void 0 && {
+        namespace
+      }
+    }, handler);
+  }
+  /**
+   * Asks for a function to be called when something happens. A trigger that the engine or the
+   * provider of its type refuses is reported to `onError`; one of an unknown type waits for it.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a config JSON cannot hold.
+   */
+  registerTrigger(trigger) {
+    const { type, function_id, config, metadata, namespace, trigger_namespace } = trigger;
+    checkId("A trigger's type", type, "http");
+    checkId("A trigger's function_id", function_id, "math::add");
+    checkNamespace(namespace);
+    checkNamespace(trigger_namespace);
+    return this.#registrations.addTrigger({
+      type: "registertrigger",
+      id: newId(),
+      trigger_type: type,
+      function_id,
+      ...namespace !== void 0 && {
+        namespace
+      },
+      ...trigger_namespace !== void 0 && {
+        trigger_namespace
+      },
+      ...metadata !== void 0 && {
+        metadata
+      },
+      ...config !== void 0 && {
+        config
+      }
+    });
+  }
+  /**
+   * Offers a kind of trigger: the engine hands over every trigger of the type, and this worker
+   * calls `trigger.function_id` when it happens.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats JSON cannot hold.
+   */
+  registerTriggerType(type, handlers) {
+    const { id, description, trigger_request_format, call_request_format, namespace } = type;
+    checkId("A trigger type's id", id, "file-watch");
+    checkNamespace(namespace);
+    checkCallable(`registerTrigger of ${id}`, handlers?.registerTrigger);
+    checkCallable(`unregisterTrigger of ${id}`, handlers?.unregisterTrigger);
+    return this.#registrations.addType({
+      type: "registertriggertype",
+      id,
+      description: description ?? "",
+      ...trigger_request_format !== void 0 && {
+        trigger_request_format
+      },
+      ...call_request_format !== void 0 && {
+        call_request_format
+      },
+      ...namespace !== void 0 && {
+        namespace
+      }
+    }, handlers);
+  }
+  /**
+   * Calls a function, wherever it runs, and resolves with what it returned; with `undefined` when
+   * it returned nothing. Made while there is no line, the call waits for one within its time.
+   *
+   * @throws {InvocationError} The failure of the function, or of reaching it:
+   * `function_not_found`, `invocation_stopped` (whether it ran is not known), `TIMEOUT` and
+   * `timeout` (see `isTimeout`), `cancelled`, `overloaded`, `SHUTDOWN`, `engine_unreachable`.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON
+   * cannot hold.
+   *
+   * @example
+   * ```ts ignore
+   * const sum = await worker.trigger({ function_id: "math::add", payload: { a: 2, b: 3 } });
+   * ```
+   */
+  trigger(request) {
+    return this.#calls.call(request);
+  }
+  /** Hears of every new state from now on; call the result to stop. */
+  onConnectionState(listener) {
+    checkCallable("The listener", listener);
+    const own = (state) => listener(state);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+  /**
+   * Leaves the engine at once: its functions and triggers are no longer offered, calls that wait
+   * fail with `SHUTDOWN`. Resolves when the line is closed; a second time does nothing more.
+   */
+  shutdown() {
+    this.#end(errorBody("SHUTDOWN", "engine client is shutting down"));
+    return this.#line.stop("disconnected");
+  }
+  /** As {@linkcode Worker.shutdown}, at the end of an `await using` block. */
+  [Symbol.asyncDispose]() {
+    return this.shutdown();
+  }
+  #opened(line) {
+    this.#lastFailure = void 0;
+    if (this.#identity) {
+      const { worker_id, reattach_token } = this.#identity;
+      line.send(encodeMessage({
+        type: "reattach",
+        previous_worker_id: worker_id,
+        reattach_token
+      }));
+    }
+    line.send(encodeMessage({
+      type: "invokefunction",
+      function_id: ANNOUNCE_FUNCTION_ID,
+      action: {
+        type: "void"
+      },
+      data: this.#announcement
+    }));
+    for (const frame of this.#registrations.frames()) line.send(frame);
+    this.#calls.sendQueued(line);
+  }
+  #registered(message) {
+    this.#identity = message;
+    this.#calls.useCapabilities(message.capabilities);
+    this.#inbound.handlers.engineForwardsProgress = message.capabilities.includes("progress");
+  }
+  #lost() {
+    this.#calls.lost();
+    this.#inbound.handlers.abortAll("The line to the engine is lost");
+    this.#inbound.triggerTypes.unregisterAll();
+  }
+  #failed(reason, retryMs) {
+    const url = this.#url.replace(/\?.*/, "");
+    const text = `Cannot reach the engine at ${url}: ${reason}`;
+    if (retryMs === void 0) {
+      this.#giveUp(new EngineError("engine_unreachable", text));
+    } else if (text !== this.#lastFailure) {
+      this.#lastFailure = text;
+      this.#report(new EngineError("engine_unreachable", `${text}; trying again`));
+    }
+  }
+  #giveUp(error) {
+    this.#report(error);
+    this.#end(error.toJSON());
+    void this.#line.stop("failed");
+  }
+  /** No line will come any more. */
+  #end(error) {
+    this.#calls.end(error);
+    this.#inbound.handlers.abortAll(error.message);
+    this.#inbound.triggerTypes.unregisterAll();
+  }
+  #tell(state) {
+    for (const listener of [
+      ...this.#listeners
+    ]) {
+      try {
+        listener(state);
+      } catch (cause) {
+        const message = `A listener for the connection state failed: ${String(cause)}`;
+        this.#report(new EngineError("invocation_failed", message, {
+          cause
+        }));
+      }
+    }
+  }
+  #report(error) {
+    try {
+      this.#onError(error);
+    } catch (cause) {
+      console.error("[engine] onError failed:", cause);
+    }
+  }
+};
+export {
+  EngineError,
+  InvocationError,
+  Logger,
+  TriggerAction,
+  Worker,
+  isTimeout,
+  registerWorker
+};
