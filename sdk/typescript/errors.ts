@@ -187,7 +187,9 @@ export function describeThrown(thrown: unknown): ErrorBody {
   const { code, details, retryable } = thrown as Error & Record<string, unknown>;
   const body: ErrorBody = {
     code: typeof code === "string" && code !== "" ? code : "invocation_failed",
-    message: thrown.message,
+    message: thrown instanceof InvocationError
+      ? thrown.message.slice(thrown.code.length + 2) // Else the code is repeated with every hop.
+      : thrown.message,
   };
   if (thrown.stack) body.stacktrace = thrown.stack;
   if (details && typeof details === "object" && !Array.isArray(details)) {
