@@ -13,6 +13,8 @@ export interface Entry {
   readonly key: StoreKey;
   /** Not to be changed: it may be the store's own copy. */
   readonly value: Json;
+  /** Length of the value as JSON in UTF-8. */
+  readonly bytes: number;
   /** Number of the write: a positive integer that grows over all keys and is never used twice. */
   readonly version: number;
   /** Version of the write that made the entry, kept while it exists. For insertion order. */
@@ -21,9 +23,11 @@ export interface Entry {
 
 /**
  * Turns what is there (`undefined`: nothing) into what is to be there (`undefined`: nothing).
- * Must not wait. A throw undoes the whole write and is handed to its caller as it is.
+ * Returning `old` itself leaves the entry as it is, without a new version. Must not wait, and must
+ * not change later what it returned. A throw undoes the whole write and is handed to its caller as
+ * it is.
  */
-export type Change = (old: Entry | undefined) => Json | undefined;
+export type Change = (old: Entry | undefined) => Json | Entry | undefined;
 
 /** What one change did: the entry before and after it, `undefined` for none. */
 export interface Changed {

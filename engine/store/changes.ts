@@ -1,0 +1,132 @@
+/**
+ * What a write does to the entries it names: the part that all stores share.
+ *
+ * Nothing is stored here. Old entries are asked for, new ones and their JSON are handed back; the
+ * store makes them visible and durable, or forgets them.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import {
+  STORE_COMMIT_BYTES_MAX,
+  STORE_COMMIT_CHANGES_MAX,
+  VALUE_BYTES_MAX,
+} from "../../sdk/typescript/limits.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Changed, Entry, KeyChange, StoreKey } from "../ports/store.ts";
+import { commitCostMin } from "./chunks.ts";
+import { checkKey, keyId } from "./store_key.ts";
+
+const encoder = new TextEncoder();
+
+/** A key that a write changes, and how. */
+export interface Step {
+  readonly id: string;
+  readonly key: StoreKey;
+  /** What is to be there; `undefined` for nothing. */
+  readonly entry: Entry | undefined;
+  /** The value as JSON in UTF-8; empty when there is no entry. */
+  readonly json: Uint8Array;
+}
+
+/** What a write came to. */
+export interface Applied {
+  /** One per change, in the order given. */
+  readonly changed: Changed[];
+  /** One per key that is another now. */
+  readonly steps: Step[];
+}
+
+/** What {@linkcode applyChanges} asks its store. */
+export interface Entries {
+  /** The entry there is, with all writes before this one applied. */
+  read(id: string): Entry | undefined;
+  /** A version that was never used. */
+  nextVersion(): number;
+}
+
+/**
+ * Refuses a write that no store takes.
+ *
+ * @throws {EngineError} `INVALID_ARGUMENTS` for a key that a store cannot hold, or more changes
+ * than fit into one commit.
+ */
+export function checkWrite(changes: readonly KeyChange[]): void {
+  for (const [key] of changes) checkKey(key);
+  if (changes.length <= STORE_COMMIT_CHANGES_MAX) return;
+  throw new EngineError(
+    "INVALID_ARGUMENTS",
+    `A write of ${changes.length} changes is too large; ${STORE_COMMIT_CHANGES_MAX} are allowed`,
+  );
+}
+
+/**
+ * Runs the changes one after another; a later one sees what an earlier one did to the same key.
+ *
+ * @throws Whatever a change throws; {@linkcode EngineError} `VALUE_TOO_LARGE`, or `SET_ERROR` for
+ * a value that JSON cannot hold. Nothing has happened then.
+ */
+export function applyChanges(changes: readonly KeyChange[], entries: Entries): Applied {
+  const steps = new Map<string, Step>();
+  const changed = changes.map(([key, change]): Changed => {
+    const id = keyId(key);
+    const earlier = steps.get(id);
+    const old = earlier ? earlier.entry : entries.read(id);
+    const value = change(old);
+    if (value === old) return { old, new: old };
+    const step = value === undefined
+      ? { id, key, entry: undefined, json: new Uint8Array() }
+      : makeEntry(id, key, value as Json, old, entries.nextVersion()); // Entries are only `old`.
+    steps.set(id, step);
+    return { old, new: step.entry };
+  });
+  const applied = { changed, steps: [...steps.values()] };
+  checkSize(applied.steps);
+  return applied;
+}
+
+/** Values of up to 64 KiB cannot go ahead in parts, so those of one write share its commit. */
+function checkSize(steps: readonly Step[]): void {
+  if (steps.length < 2) return;
+  const bytes = steps.reduce((sum, step) => sum + commitCostMin(step.key, step.json.length), 0);
+  if (bytes <= STORE_COMMIT_BYTES_MAX) return;
+  throw new EngineError(
+    "VALUE_TOO_LARGE",
+    `The small values of one write have ${bytes} bytes; ${STORE_COMMIT_BYTES_MAX} are allowed`,
+    { details: { bytes, bytes_max: STORE_COMMIT_BYTES_MAX } },
+  );
+}
+
+function makeEntry(
+  id: string,
+  key: StoreKey,
+  value: Json,
+  old: Entry | undefined,
+  version: number,
+): Step {
+  const json = encodeValue(value);
+  const created = old?.created ?? version;
+  return { id, key, entry: { key, value, bytes: json.length, version, created }, json };
+}
+
+function encodeValue(value: Json): Uint8Array {
+  const json = encoder.encode(stringify(value));
+  if (json.length <= VALUE_BYTES_MAX) return json;
+  throw new EngineError(
+    "VALUE_TOO_LARGE",
+    `A value of ${json.length} bytes is too large; ${VALUE_BYTES_MAX} are allowed`,
+    { details: { bytes: json.length, bytes_max: VALUE_BYTES_MAX } },
+  );
+}
+
+function stringify(value: Json): string {
+  let text: string | undefined;
+  let cause: unknown;
+  try {
+    text = JSON.stringify(value);
+  } catch (thrown) {
+    cause = thrown; // A cycle, a bigint, or more levels than the stack has.
+  }
+  if (text !== undefined) return text;
+  throw new EngineError("SET_ERROR", "A value that JSON cannot hold cannot be stored", { cause });
+}

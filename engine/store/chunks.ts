@@ -1,0 +1,108 @@
+/**
+ * How an entry lies in Deno KV: one record, and parts beside it when the value is large.
+ *
+ * A record is 17 bytes of head and then the JSON, or, with parts, only how long the JSON is. Parts
+ * are found by the version of their entry and their number. A version is never used twice, so the
+ * parts of a new value never touch those of the old one, and whoever still reads finds them whole
+ * or gone. Nothing here knows a database.
+ *
+ * @module
+ */
+import { STORE_PART_BYTES, STORE_RECORD_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Entry, StoreKey } from "../ports/store.ts";
+import { keyBytes } from "./store_key.ts";
+
+const WHOLE = 1;
+const IN_PARTS = 2;
+/** One byte says which, then version and created as 64-bit floats, which hold any safe integer. */
+const HEAD_BYTES = 17;
+/** The length of the JSON as a 64-bit float, instead of the JSON. */
+const LENGTH_BYTES = 8;
+/** What a commit is charged for the key of a record or a part besides its own bytes. */
+const OVERHEAD_BYTES = 32;
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** A record that was read. */
+export interface Head {
+  readonly version: number;
+  readonly created: number;
+  /** Length of the JSON. */
+  readonly bytes: number;
+  /** The JSON, unless it lies in parts. */
+  readonly json: Uint8Array | undefined;
+}
+
+/** How many parts a value of so many bytes has; 0: it stands in its record. */
+export function partsFor(bytes: number): number {
+  return bytes + HEAD_BYTES <= STORE_RECORD_BYTES_MAX ? 0 : Math.ceil(bytes / STORE_PART_BYTES);
+}
+
+/** The record of an entry. */
+export function encodeRecord({ version, created, bytes }: Entry, json: Uint8Array): Uint8Array {
+  const inParts = partsFor(bytes) > 0;
+  const record = new Uint8Array(HEAD_BYTES + (inParts ? LENGTH_BYTES : bytes));
+  const view = new DataView(record.buffer);
+  record[0] = inParts ? IN_PARTS : WHOLE;
+  view.setFloat64(1, version);
+  view.setFloat64(9, created);
+  if (inParts) view.setFloat64(HEAD_BYTES, bytes);
+  else record.set(json, HEAD_BYTES);
+  return record;
+}
+
+/** The parts of a value, without copying it. */
+export function* cutParts(json: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < json.length; at += STORE_PART_BYTES) {
+    yield json.subarray(at, at + STORE_PART_BYTES);
+  }
+}
+
+/** Reads a record; `undefined` for bytes that are none. */
+export function decodeRecord(record: Uint8Array): Head | undefined {
+  const inParts = record[0] === IN_PARTS;
+  const isWhole = record[0] === WHOLE && record.length > HEAD_BYTES;
+  if (!isWhole && !(inParts && record.length === HEAD_BYTES + LENGTH_BYTES)) return undefined;
+  const view = new DataView(record.buffer, record.byteOffset, record.byteLength);
+  const bytes = inParts ? view.getFloat64(HEAD_BYTES) : record.length - HEAD_BYTES;
+  const json = inParts ? undefined : record.subarray(HEAD_BYTES);
+  return { version: view.getFloat64(1), created: view.getFloat64(9), bytes, json };
+}
+
+/** Puts parts together; `undefined` when they do not make the length. */
+export function joinParts(parts: readonly Uint8Array[], bytes: number): Uint8Array | undefined {
+  if (parts.reduce((sum, part) => sum + part.length, 0) !== bytes) return undefined;
+  const json = new Uint8Array(bytes);
+  let at = 0;
+  for (const part of parts) {
+    json.set(part, at);
+    at += part.length;
+  }
+  return json;
+}
+
+/**
+ * The entry of a record.
+ *
+ * @throws {Error} When the bytes are not JSON in UTF-8.
+ */
+export function makeEntry(key: StoreKey, head: Head, json: Uint8Array): Entry {
+  const { version, created, bytes } = head;
+  return { key, value: JSON.parse(decoder.decode(json)) as Json, bytes, version, created };
+}
+
+/** What an entry with its parts adds to a commit. */
+export function commitCost(key: StoreKey, bytes: number): { mutations: number; bytes: number } {
+  const parts = partsFor(bytes);
+  return { mutations: 1 + parts, bytes: recordCost(key) + bytes + parts * OVERHEAD_BYTES };
+}
+
+/** Bytes that an entry adds at least: all of it when it stands in its record. */
+export function commitCostMin(key: StoreKey, bytes: number): number {
+  return recordCost(key) + (partsFor(bytes) > 0 ? 0 : bytes);
+}
+
+function recordCost(key: StoreKey): number {
+  return keyBytes(key) + HEAD_BYTES + OVERHEAD_BYTES;
+}

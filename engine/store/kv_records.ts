@@ -1,0 +1,239 @@
+/**
+ * Records and parts in Deno KV: what is read, and what one commit is made of.
+ *
+ * | key | holds |
+ * | --- | --- |
+ * | `head` | format of the file and largest version, written with every commit |
+ * | `entry`, …key | the record of an entry |
+ * | `part`, version, number | one part of a large value |
+ * | `debris`, number | parts that belong to no entry: not yet, or not any more |
+ *
+ * Parts that do not fit into the commit of their record go first, noted as debris; the record's own
+ * commit takes that note away and leaves one about the parts it replaced. So whatever the moment of
+ * a crash, every part has a record or a note, and opening the file clears what is noted.
+ *
+ * @module
+ */
+import {
+  STORE_COMMIT_BYTES_MAX,
+  STORE_COMMIT_CHANGES_MAX,
+  STORE_RECORD_BYTES_MAX,
+} from "../../sdk/typescript/limits.ts";
+import type { Entry, StoreKey } from "../ports/store.ts";
+import type { Known } from "./cache.ts";
+import {
+  commitCost,
+  cutParts,
+  decodeRecord,
+  encodeRecord,
+  type Head,
+  joinParts,
+  makeEntry,
+  partsFor,
+} from "./chunks.ts";
+import { FILE_FORMAT, FILE_HEAD_KEY } from "./kv_file.ts";
+import { compareKeys, isBelow } from "./store_key.ts";
+
+/** Keys that Deno KV reads at once. */
+export const READ_KEYS_MAX = 10;
+/** Records that one step of a scan fetches. */
+const SCAN_RECORDS = 500;
+
+/** A key as a commit leaves it. */
+export interface Put {
+  readonly key: StoreKey;
+  /** `undefined`: nothing is to be there. */
+  readonly entry: Entry | undefined;
+  readonly json: Uint8Array;
+  /** What is there now. */
+  readonly replaced: Entry | undefined;
+}
+
+/** A record that was found. */
+export interface Found {
+  readonly key: StoreKey;
+  readonly head: Head;
+}
+
+/** The parts of one value. */
+interface Parts {
+  readonly version: number;
+  readonly count: number;
+}
+
+/** A note about parts without a record. */
+interface Debris {
+  readonly id: number;
+  readonly parts: readonly Parts[];
+}
+
+/** The records of one open file; who calls sees to it that commits do not overlap. */
+export class KvRecords {
+  readonly #kv: Deno.Kv;
+  #debris: Debris[] = [];
+
+  /** Reads nothing yet. */
+  constructor(kv: Deno.Kv) {
+    this.#kv = kv;
+  }
+
+  /** Clears what a crash has left. */
+  async clearDebris(): Promise<void> {
+    for await (const { key, value } of this.#kv.list<Parts[]>({ prefix: ["debris"] })) {
+      this.#debris.push({ id: key[1] as number, parts: value });
+    }
+    while (await this.clearSome());
+  }
+
+  /** Removes some parts that nobody needs any more, in one commit; `false` when there were none. */
+  async clearSome(): Promise<boolean> {
+    const next = this.#debris.shift();
+    if (!next) return false;
+    const keys = next.parts.flatMap(({ version, count }) =>
+      Array.from({ length: count }, (_, i) => ["part", version, i])
+    );
+    try {
+      for (let at = 0; at < keys.length; at += STORE_COMMIT_CHANGES_MAX) {
+        const some = keys.slice(at, at + STORE_COMMIT_CHANGES_MAX);
+        const commit = this.#kv.atomic();
+        for (const key of some) commit.delete(key);
+        if (at + some.length === keys.length) commit.delete(["debris", next.id]);
+        await commit.commit();
+      }
+    } catch {
+      // The note stays in the file, so the next start tries again.
+    }
+    return true;
+  }
+
+  /** What is at some keys, in that order; one that is damaged fails alone. */
+  async read(keys: readonly StoreKey[]): Promise<PromiseSettledResult<Known>[]> {
+    const found = await this.#kv.getMany<Uint8Array[]>(keys.map(entryKey));
+    return Promise.allSettled(found.map(async ({ value }, i) => {
+      if (value === null) return null;
+      const entry = await this.load(asFound(keys[i]!, value));
+      if (entry) return entry;
+      throw new Error(`the value at ${JSON.stringify(keys[i])} is damaged`);
+    }));
+  }
+
+  /** Records below a prefix in key order, those behind `after` only. */
+  async *scan(prefix: StoreKey, limit: number, after?: StoreKey): AsyncGenerator<Found> {
+    if (limit < 1) return;
+    const isBeyond = after && compareKeys(after, prefix) > 0;
+    if (isBeyond && !isBelow(after, prefix)) return;
+    // All parts are strings, so an empty byte string sorts before and a number behind any of them.
+    const start = [...entryKey(isBeyond ? after : prefix), new Uint8Array()];
+    const end = [...entryKey(prefix), 0];
+    const batchSize = Math.min(limit, SCAN_RECORDS);
+    for await (
+      const { key, value } of this.#kv.list<Uint8Array>({ start, end }, { limit, batchSize })
+    ) yield asFound(key.slice(1) as string[], value);
+  }
+
+  /**
+   * The entry of a record; `undefined` when its parts have gone since it was read.
+   *
+   * @throws {Error} When the value is damaged.
+   */
+  async load({ key, head }: Found): Promise<Entry | undefined> {
+    if (head.json) return makeEntry(key, head, head.json);
+    const keys = Array.from(
+      { length: partsFor(head.bytes) },
+      (_, i) => ["part", head.version, i] as const,
+    );
+    const parts: Uint8Array[] = [];
+    for (let at = 0; at < keys.length; at += READ_KEYS_MAX) {
+      const some = keys.slice(at, at + READ_KEYS_MAX);
+      for (const { value } of await this.#kv.getMany<Uint8Array[]>(some)) {
+        if (value === null) return undefined;
+        parts.push(value);
+      }
+    }
+    const json = joinParts(parts, head.bytes);
+    return json && makeEntry(key, head, json);
+  }
+
+  /** Puts everything in place in one step. `version` is the largest one that was given out. */
+  async commit(puts: readonly Put[], version: number): Promise<void> {
+    const ahead = chooseAhead(puts);
+    if (ahead.size > 0) await this.#sendAhead([...ahead], version);
+
+    const commit = this.#kv.atomic().set(FILE_HEAD_KEY, { format: FILE_FORMAT, version });
+    for (const put of puts) {
+      const { key, entry, json } = put;
+      if (!entry) {
+        commit.delete(entryKey(key));
+        continue;
+      }
+      commit.set(entryKey(key), encodeRecord(entry, json));
+      if (partsFor(json.length) === 0 || ahead.has(put)) continue;
+      let i = 0;
+      for (const part of cutParts(json)) commit.set(["part", entry.version, i++], part);
+    }
+    const parts = puts.flatMap(({ replaced }) => replaced ? partsOf(replaced) : []);
+    if (parts.length > 0) commit.set(["debris", version], parts);
+    else if (ahead.size > 0) commit.delete(["debris", version]);
+    await commit.commit();
+    if (parts.length > 0) this.#debris.push({ id: version, parts });
+  }
+
+  /** Puts parts in place before their records; if it fails, the note stays for the next start. */
+  async #sendAhead(puts: readonly Put[], version: number): Promise<void> {
+    const noted = puts.flatMap(({ entry }) => entry ? partsOf(entry) : []);
+    const head = { format: FILE_FORMAT, version };
+    let commit = this.#kv.atomic().set(FILE_HEAD_KEY, head).set(["debris", version], noted);
+    let bytes = STORE_RECORD_BYTES_MAX; // Room for the note.
+    for (const { entry, json } of puts) {
+      let i = 0;
+      for (const part of cutParts(json)) {
+        if (bytes + part.length > STORE_COMMIT_BYTES_MAX) {
+          await commit.commit();
+          commit = this.#kv.atomic();
+          bytes = 0;
+        }
+        commit.set(["part", entry!.version, i++], part); // Only values have parts.
+        bytes += part.length;
+      }
+    }
+    await commit.commit();
+  }
+}
+
+/** The puts whose parts must go ahead so that the rest fits into one commit: the largest first. */
+function chooseAhead(puts: readonly Put[]): Set<Put> {
+  const ahead = new Set<Put>();
+  let mutations = 0;
+  let bytes = 0;
+  for (const { key, json } of puts) {
+    const cost = commitCost(key, json.length);
+    mutations += cost.mutations;
+    bytes += cost.bytes;
+  }
+  const fits = (): boolean =>
+    mutations <= STORE_COMMIT_CHANGES_MAX && bytes <= STORE_COMMIT_BYTES_MAX;
+  if (fits()) return ahead;
+  for (const put of puts.toSorted((a, b) => b.json.length - a.json.length)) {
+    const parts = partsFor(put.json.length);
+    if (fits() || parts === 0) break;
+    ahead.add(put);
+    mutations -= parts;
+    bytes -= put.json.length;
+  }
+  return ahead;
+}
+
+function partsOf({ version, bytes }: Entry): Parts[] {
+  const count = partsFor(bytes);
+  return count > 0 ? [{ version, count }] : [];
+}
+
+function entryKey(key: StoreKey): Deno.KvKey {
+  return ["entry", ...key];
+}
+
+function asFound(key: StoreKey, record: Uint8Array): Found {
+  const head = decodeRecord(record);
+  if (head) return { key, head };
+  throw new Error(`the record at ${JSON.stringify(key)} is damaged`);
+}

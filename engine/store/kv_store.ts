@@ -1,0 +1,255 @@
+/**
+ * The store on Deno KV, with this process as its only writer.
+ *
+ * A write goes through three stations, always in the order in which it was asked for: it waits
+ * until the entries it looks at are in memory (slots.ts), it is applied in memory (changes.ts), and
+ * it is answered once the commit that holds it is on disk (group_commit.ts). Readers see only what
+ * is on disk, after waiting for the writes of their key that were asked for before.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { STORE_CACHE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import type { Changed, Entry, KeyChange, Store, StoreKey } from "../ports/store.ts";
+import { Cache } from "./cache.ts";
+import { applyChanges, checkWrite, type Step } from "./changes.ts";
+import { commitCost } from "./chunks.ts";
+import { GroupCommit, type Work } from "./group_commit.ts";
+import { type KvFile, type OpenKv, openKvFile } from "./kv_file.ts";
+import { KvRecords, type Put } from "./kv_records.ts";
+import { type Slot, Slots } from "./slots.ts";
+import { checkKey, keyId } from "./store_key.ts";
+
+/** How a store on Deno KV is opened. */
+export interface KvStoreOptions {
+  /** Bytes of values kept in memory. Default: {@linkcode STORE_CACHE_BYTES_MAX}. */
+  readonly cacheBytesMax?: number;
+  /** Opens the database; for tests that want one that fails. Default: `Deno.openKv`. */
+  readonly openKv?: OpenKv;
+}
+
+/** A write from when it is asked for until it is settled. */
+interface Pending extends Work {
+  readonly changes: readonly KeyChange[];
+  /** One per key. */
+  readonly slots: readonly Slot[];
+  readonly answer: PromiseWithResolvers<Changed[]>;
+  steps: readonly Step[];
+  changed: readonly string[];
+  mutations: number;
+  bytes: number;
+  /** Hands the answer out; set when the write is applied. */
+  settle: Work["settle"];
+}
+
+/**
+ * Opens the store in a file, which is made if there is none; its directory must exist.
+ *
+ * @throws {EngineError} `store_unavailable` when the file is held by another process (named in
+ * `details.pid`), cannot be written, or is no state file.
+ */
+export async function openKvStore(path: string, options: KvStoreOptions = {}): Promise<Store> {
+  const { cacheBytesMax = STORE_CACHE_BYTES_MAX, openKv = Deno.openKv } = options;
+  const file = await openKvFile(path, openKv);
+  const records = new KvRecords(file.kv);
+  try {
+    await records.clearDebris();
+    return new KvStore(file, records, new Cache(cacheBytesMax));
+  } catch (thrown) {
+    file[Symbol.dispose]();
+    throw failedRead("store_unavailable", thrown);
+  }
+}
+
+class KvStore implements Store {
+  readonly #file: KvFile;
+  readonly #records: KvRecords;
+  readonly #cache: Cache;
+  readonly #slots: Slots;
+  readonly #group: GroupCommit<Pending>;
+  /** Writes that are not applied yet, in order. */
+  readonly #asked = new Set<Pending>();
+  /** Lists that have not ended. */
+  readonly #scans = new Set<Promise<Entry[]>>();
+  /** Resolves when the last write that was asked for is settled. */
+  #settled: Promise<void> = Promise.resolve();
+  #version: number;
+  #closing: Promise<void> | undefined;
+
+  constructor(file: KvFile, records: KvRecords, cache: Cache) {
+    this.#file = file;
+    this.#version = file.version;
+    this.#cache = cache;
+    this.#records = records;
+    this.#slots = new Slots(cache, (keys) => records.read(keys), () => this.#advance());
+    this.#group = new GroupCommit((works) => this.#commit(works), () => records.clearSome());
+  }
+
+  async get(key: StoreKey): Promise<Entry | undefined> {
+    this.#assertOpen();
+    checkKey(key);
+    const known = this.#slots.atRest(keyId(key));
+    return known !== undefined ? known ?? undefined : await this.#read(key);
+  }
+
+  async list(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]> {
+    this.#assertOpen();
+    const scan = this.#settled.then(() => this.#scan(prefix, limit, after));
+    this.#scans.add(scan);
+    try {
+      return await scan;
+    } catch (thrown) {
+      throw failedRead("LIST_ERROR", thrown);
+    } finally {
+      this.#scans.delete(scan);
+    }
+  }
+
+  // deno-lint-ignore require-await -- A throw is to become a rejection.
+  async write(changes: readonly KeyChange[]): Promise<Changed[]> {
+    this.#assertOpen();
+    checkWrite(changes);
+    const keys = new Map(changes.map(([key]) => [keyId(key), key]));
+    const answer = Promise.withResolvers<Changed[]>();
+    const settled = answer.promise.then(() => {}, () => {});
+    const slots = [...keys.values()].map((key) => this.#slots.hold(key));
+    for (const slot of slots) {
+      slot.settled = settled;
+      if (slot.state === undefined) void this.#slots.load(slot);
+    }
+    this.#settled = settled;
+    this.#asked.add({
+      changes,
+      slots,
+      answer,
+      looked: [...keys.keys()],
+      steps: [],
+      changed: [],
+      mutations: 0,
+      bytes: 0,
+      settle: () => {},
+    });
+    this.#advance();
+    return answer.promise;
+  }
+
+  async #read(key: StoreKey): Promise<Entry | undefined> {
+    const slot = this.#slots.hold(key);
+    try {
+      await slot.settled;
+      do {
+        if (slot.committed !== undefined) return slot.committed ?? undefined;
+        await this.#slots.load(slot);
+        // Nothing known and no failure: a failed commit has overtaken the reading.
+      } while (slot.committed !== undefined || slot.failure === undefined);
+      throw failedRead("GET_ERROR", slot.failure);
+    } finally {
+      this.#slots.release(slot);
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#settled;
+    await Promise.allSettled(this.#scans);
+    await this.#group.idle();
+    await this.#slots.idle();
+    this.#file[Symbol.dispose]();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing) throw new EngineError("store_unavailable", "The store is closed");
+  }
+
+  /** Applies the writes whose entries are known, the first that waits for one stops the rest. */
+  #advance(): void {
+    for (const pending of this.#asked) {
+      const unknown = pending.slots.filter(({ state }) => state === undefined);
+      const unreadable = unknown.find(({ loading, failure }) => !loading && failure !== undefined);
+      if (unknown.length > 0 && !unreadable) {
+        for (const slot of unknown) void this.#slots.load(slot);
+        return;
+      }
+      this.#asked.delete(pending);
+      if (unreadable) this.#refuse(pending, failedRead("SET_ERROR", unreadable.failure));
+      else this.#apply(pending);
+    }
+  }
+
+  #refuse(pending: Pending, failure: unknown): void {
+    for (const slot of pending.slots) this.#slots.release(slot);
+    pending.answer.reject(failure);
+  }
+
+  #apply(pending: Pending): void {
+    let answer: () => void;
+    try {
+      const { changed, steps } = applyChanges(pending.changes, {
+        read: (id) => this.#slots.get(id)!.state ?? undefined,
+        nextVersion: () => ++this.#version,
+      });
+      pending.steps = steps;
+      pending.changed = steps.map(({ id }) => id);
+      answer = () => pending.answer.resolve(changed);
+    } catch (thrown) {
+      answer = () => pending.answer.reject(thrown);
+    }
+    for (const { id, key, entry, json } of pending.steps) {
+      this.#slots.apply(this.#slots.get(id)!, entry ?? null);
+      const cost = commitCost(key, json.length);
+      pending.mutations += cost.mutations;
+      pending.bytes += cost.bytes;
+    }
+    pending.settle = (failure) => this.#settle(pending, answer, failure);
+    this.#group.add(pending);
+  }
+
+  #settle(pending: Pending, answer: () => void, failure: EngineError | undefined): void {
+    for (const { id, entry } of pending.steps) {
+      this.#slots.settle(this.#slots.get(id)!, failure ? undefined : entry ?? null);
+    }
+    for (const slot of pending.slots) this.#slots.release(slot);
+    if (!failure) return answer();
+    pending.answer.reject(failure);
+    // What it left unknown has to be read again, but not before all that failed with it is undone.
+    queueMicrotask(() => this.#advance());
+  }
+
+  /** One commit for many writes; of a key that several of them change, only the last counts. */
+  #commit(works: readonly Pending[]): Promise<void> {
+    const last = new Map<string, Step>();
+    for (const { steps } of works) for (const step of steps) last.set(step.id, step);
+    const puts = [...last.values()].map(({ id, key, entry, json }): Put => {
+      return { key, entry, json, replaced: this.#slots.get(id)!.committed ?? undefined };
+    });
+    // A number of its own, so that what one commit notes is not overwritten by the next.
+    return this.#records.commit(puts, ++this.#version);
+  }
+
+  async #scan(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]> {
+    const entries: Entry[] = [];
+    for await (const found of this.#records.scan(prefix, limit, after)) {
+      const cached = this.#cache.peek(keyId(found.key));
+      const isCurrent = cached?.version === found.head.version;
+      // Parts that have gone belong to a value that was replaced just now.
+      const entry = isCurrent
+        ? cached
+        : await this.#records.load(found) ?? await this.#read(found.key);
+      if (entry) entries.push(entry);
+    }
+    return entries;
+  }
+}
+
+function failedRead(
+  code: "GET_ERROR" | "LIST_ERROR" | "SET_ERROR" | "store_unavailable",
+  cause: unknown,
+): EngineError {
+  if (cause instanceof EngineError) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new EngineError(code, `The state file could not be read (${reason})`, { cause });
+}

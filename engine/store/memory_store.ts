@@ -1,0 +1,85 @@
+/**
+ * A store in memory: for tests, and for an engine that is to keep nothing.
+ *
+ * Every write is done when write() returns, so nothing is ever on its way. Values are copied on
+ * their way in, as a store on disk would do.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Changed, Entry, KeyChange, Store, StoreKey } from "../ports/store.ts";
+import { applyChanges, checkWrite } from "./changes.ts";
+import { checkKey, compareKeys, isBelow, keyId } from "./store_key.ts";
+
+const decoder = new TextDecoder();
+
+/** Keeps entries in a map; they go with the process. */
+export class MemoryStore implements Store {
+  readonly #entries = new Map<string, Entry>();
+  /** All entries in key order, made when a list is asked for; `undefined` after a change. */
+  #sorted: Entry[] | undefined;
+  #version = 0;
+  #isClosed = false;
+
+  // deno-lint-ignore require-await -- A throw is to become a rejection.
+  async get(key: StoreKey): Promise<Entry | undefined> {
+    this.#assertOpen();
+    checkKey(key);
+    return this.#entries.get(keyId(key));
+  }
+
+  // deno-lint-ignore require-await -- A throw is to become a rejection.
+  async list(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]> {
+    this.#assertOpen();
+    this.#sorted ??= [...this.#entries.values()].sort((a, b) => compareKeys(a.key, b.key));
+    const first = firstAfter(
+      this.#sorted,
+      after && compareKeys(after, prefix) > 0 ? after : prefix,
+    );
+    const found: Entry[] = [];
+    for (let i = first; i < this.#sorted.length && found.length < limit; i++) {
+      const entry = this.#sorted[i]!;
+      if (!isBelow(entry.key, prefix)) break;
+      found.push(entry);
+    }
+    return found;
+  }
+
+  // deno-lint-ignore require-await -- A throw is to become a rejection.
+  async write(changes: readonly KeyChange[]): Promise<Changed[]> {
+    this.#assertOpen();
+    checkWrite(changes);
+    const { changed, steps } = applyChanges(changes, {
+      read: (id) => this.#entries.get(id),
+      nextVersion: () => ++this.#version,
+    });
+    for (const { id, entry, json } of steps) {
+      if (!entry) this.#entries.delete(id);
+      else this.#entries.set(id, { ...entry, value: JSON.parse(decoder.decode(json)) as Json });
+    }
+    if (steps.length > 0) this.#sorted = undefined;
+    return changed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    return Promise.resolve();
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new EngineError("store_unavailable", "The store is closed");
+  }
+}
+
+/** Index of the first entry behind a key. */
+function firstAfter(sorted: readonly Entry[], key: StoreKey): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareKeys(sorted[middle]!.key, key) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
