@@ -1,0 +1,48 @@
+"""
+Offer functions to the engine and call functions of others, in Python.
+
+Example:
+    from engine_sdk import InitOptions, register_worker
+
+    worker = register_worker(options=InitOptions(worker_name="math"))
+    worker.register_function("math::add", lambda payload: {"c": payload["a"] + payload["b"]})
+
+"""
+
+from ._context import CallContext
+from ._errors import EngineError, InvocationError, is_timeout
+from ._identity import __version__
+from ._logger import Logger
+from ._messages import TriggerInstance
+from ._reconnect import ConnectionState
+from ._registration import Registration, TriggerHandler
+from ._requests import (
+    InitOptions,
+    ReconnectOptions,
+    TriggerAction,
+    TriggerInput,
+    TriggerRequest,
+    TriggerTypeInput,
+)
+from ._worker import Worker, register_worker
+
+__all__ = [
+    "CallContext",
+    "ConnectionState",
+    "EngineError",
+    "InitOptions",
+    "InvocationError",
+    "Logger",
+    "ReconnectOptions",
+    "Registration",
+    "TriggerAction",
+    "TriggerHandler",
+    "TriggerInput",
+    "TriggerInstance",
+    "TriggerRequest",
+    "TriggerTypeInput",
+    "Worker",
+    "__version__",
+    "is_timeout",
+    "register_worker",
+]

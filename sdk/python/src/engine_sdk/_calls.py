@@ -1,0 +1,141 @@
+"""How a call begins and ends for its caller: a checked request in, a value or an error out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import queue
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from ._codec import encode
+from ._context import CallContext
+from ._errors import ErrorBody, InvocationError, invocation_error
+from ._limits import TIMEOUT_GRACE_MS
+from ._offers import encode_if
+from ._requests import TriggerRequest, check_action, check_id, check_keys, check_timeout
+from ._waiting import Call
+
+_STUCK_MS = 5_000
+
+
+def plan_call(
+    request: TriggerRequest, default_ms: float, context: CallContext | None, now: float
+) -> Call:
+    """
+    Check a request and encode its parts.
+
+    Args:
+        request: What to call.
+        default_ms: Time-out if the request names none.
+        context: The run this call belongs to; its deadline and its trace hold here too.
+        now: Milliseconds.
+
+    Raises:
+        TypeError: When a key is missing, unknown or of the wrong type.
+        ValueError: When a value is out of bounds.
+        InvocationError: ``TIMEOUT`` when the run this call belongs to has no time left.
+        EngineError: ``serialization_error`` when JSON cannot hold the payload.
+
+    """
+    check_keys(request, TriggerRequest, "request")
+    function_id = check_id(request["function_id"], "function_id")
+    action = check_action(request.get("action"))
+    timeout = request.get("timeout_ms")
+    timeout_ms = default_ms if timeout is None else check_timeout(timeout)
+    left = None if context is None else context.remaining_ms
+    if left is not None and action != "void":
+        timeout_ms = min(timeout_ms, round(left))
+        if timeout_ms <= 0:
+            message = "invocation timed out after 0ms: the handler that made it has no time left"
+            raise InvocationError("TIMEOUT", message, function_id=function_id)
+    call = Call(
+        function_id=function_id,
+        timeout_ms=timeout_ms,
+        deadline=now + timeout_ms,
+        invocation_id=None if action == "void" else str(uuid.uuid4()),
+        action=None if action is None else json.dumps(dict(request["action"] or {})),
+        metadata=encode_if(request.get("metadata"), f"Metadata of {function_id}"),
+        namespace=request.get("namespace"),
+    )
+    if "payload" in request:
+        call.payload = encode(request["payload"], f"Payload of {function_id}")
+    if context is not None:
+        call.traceparent, call.baggage = context.traceparent, context.baggage
+    return call
+
+
+def failure(call: Call, error: ErrorBody) -> Exception:
+    """Make the error that a call ended with."""
+    return invocation_error(error, call.function_id, call.invocation_id)
+
+
+class ThreadAnswer:
+    """Waits for a call in a thread; news are handed over in that thread as well."""
+
+    def __init__(self, call: Call, on_progress: Callable[[Any], None] | None) -> None:
+        self._call = call
+        self._on_progress = on_progress
+        self._arrived: queue.SimpleQueue[tuple[bool, Any, ErrorBody | None]] = queue.SimpleQueue()
+        call.settle = lambda result, error: self._arrived.put((True, result, error))
+        if on_progress is not None:
+            call.progress = lambda data: self._arrived.put((False, data, None))
+
+    def wait(self, now: Callable[[], float]) -> Any:
+        """
+        Wait for the end of the call.
+
+        Raises:
+            InvocationError: When the call failed.
+
+        """
+        while True:
+            # The loop ends the call in time; this is for a loop that a handler blocks.
+            left = self._call.deadline + TIMEOUT_GRACE_MS + _STUCK_MS - now()
+            try:
+                ended, value, error = self._arrived.get(timeout=max(0.0, left) / 1000)
+            except queue.Empty:
+                message = f"invocation timed out after {self._call.timeout_ms:g}ms"
+                raise failure(self._call, {"code": "TIMEOUT", "message": message}) from None
+            if error is not None:
+                raise failure(self._call, error)
+            if ended:
+                return value
+            if self._on_progress is not None:
+                self._on_progress(value)
+
+
+class LoopAnswer:
+    """Waits for a call on the running loop, whosever it is."""
+
+    def __init__(self, call: Call, on_progress: Callable[[Any], None] | None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[Any] = self._loop.create_future()
+        self._call = call
+        call.settle = lambda result, error: self._hand_over(self._end, result, error)
+        if on_progress is not None:
+            call.progress = lambda data: self._hand_over(on_progress, data)
+
+    async def wait(self) -> Any:
+        """
+        Wait for the end of the call.
+
+        Raises:
+            InvocationError: When the call failed.
+
+        """
+        return await self._future
+
+    def _end(self, result: Any, error: ErrorBody | None) -> None:
+        if self._future.done():
+            return  # The caller's task was cancelled.
+        if error is not None:
+            self._future.set_exception(failure(self._call, error))
+        else:
+            self._future.set_result(result)
+
+    def _hand_over(self, receiver: Callable[..., None], *values: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # The caller's loop is closed by now.
+            self._loop.call_soon_threadsafe(receiver, *values)

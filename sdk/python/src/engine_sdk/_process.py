@@ -1,0 +1,108 @@
+"""
+The process around the workers: which there are, and how a signal ends them.
+
+Signal handlers belong to the program, so they are only set where it set none. One rule: a
+main thread that still runs gets what Python would give it (KeyboardInterrupt, SystemExit);
+one that has ended leaves with exit code 0 as soon as the workers have.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Protocol
+
+from ._limits import LEAVE_MS
+
+_SIGTERM_EXIT = 128 + 15
+_SIGINT_EXIT = 128 + 2
+
+
+class Leaver(Protocol):
+    """Something that can begin to end."""
+
+    def leave(self) -> None:
+        """Begin to end, without waiting and without a lock."""
+
+
+class Process:
+    """The live workers of this process."""
+
+    def __init__(self) -> None:
+        self._workers: list[Leaver] = []
+        self._leaving = False
+        self._hooked = False
+
+    @property
+    def last(self) -> Leaver | None:
+        """The worker that was registered last and still lives."""
+        return self._workers[-1] if self._workers else None
+
+    def add(self, worker: Leaver) -> None:
+        """Note a new worker; it is ended by the signals that end the program."""
+        self._workers.append(worker)
+        if threading.current_thread() is not threading.main_thread() or hasattr(sys, "ps1"):
+            return  # At a prompt Ctrl-C stops a command, not the program.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._interrupted)
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._terminated)
+        if not self._hooked:
+            self._hooked = True
+            self._previous_hook = sys.excepthook
+            sys.excepthook = self._uncaught
+
+    def remove(self, worker: Leaver) -> None:
+        """Forget a worker that has ended."""
+        with contextlib.suppress(ValueError):
+            self._workers.remove(worker)
+
+    def _interrupted(self, signum: int, frame: FrameType | None) -> None:
+        main_runs = threading.main_thread().is_alive()
+        if self._leaving and not main_runs:
+            os._exit(_SIGINT_EXIT)  # A second Ctrl-C does not wait for anything.
+        self._leave(_SIGINT_EXIT)
+        if main_runs:
+            signal.default_int_handler(signum, frame)
+
+    def _terminated(self, signum: int, _frame: FrameType | None) -> None:
+        self._leave(_SIGTERM_EXIT)
+        if threading.main_thread().is_alive():
+            raise SystemExit(_SIGTERM_EXIT)
+
+    def _leave(self, code: int) -> None:
+        for worker in list(self._workers):
+            worker.leave()
+        if not self._leaving:
+            self._leaving = True
+            # Not threading.Thread: the main thread may hold a lock that its start needs.
+            _thread.start_new_thread(_end_process, (code,))
+
+    def _uncaught(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        # A script that failed must not stay alive with half of its functions.
+        for worker in list(self._workers):
+            worker.leave()
+        if not issubclass(kind, KeyboardInterrupt):
+            self._previous_hook(kind, error, trace)
+
+
+def _end_process(code: int) -> None:
+    """End the process if something keeps it alive after its main thread and its workers."""
+    threading.main_thread().join()
+    time.sleep(2 * LEAVE_MS / 1000)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code)
+
+
+PROCESS = Process()
+"""The one process there is: signals and ``Logger()`` have no other place to look."""

@@ -1,0 +1,185 @@
+"""
+Keeps a session on a line: dials, carries frames both ways, comes back after a loss.
+
+Only this file decides when to dial again; what is said on a new line is the session's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeVar
+
+from ._limits import BATCH_BYTES_MAX, LEAVE_MS, RECONNECT_JITTER
+from ._requests import ReconnectOptions
+from ._session import Session
+from ._transport import Dial, LineLost, Transport
+
+log = logging.getLogger("engine_sdk")
+Result = TypeVar("Result")
+
+ConnectionState = Literal["connecting", "connected", "reconnecting", "disconnected", "failed"]
+"""
+``connecting`` until the first line is open, ``reconnecting`` after a loss, ``disconnected``
+after ``shutdown()``, ``failed`` when it will not try again.
+"""
+
+
+def wait_before(attempt: int, options: ReconnectOptions, chance: float) -> float:
+    """
+    Tell how long to wait before dialling again.
+
+    Args:
+        attempt: 1 for the first attempt after a loss.
+        options: The waits.
+        chance: From 0 to 1; 0.5 neither adds nor takes.
+
+    Returns:
+        Milliseconds.
+
+    """
+    doubled = options.first_ms * 2.0 ** min(attempt - 1, 30)
+    return min(doubled, options.max_ms) * (1 + RECONNECT_JITTER * (2 * chance - 1))
+
+
+class Keeper:
+    """Keeps one session on a line until it is told to stop; belongs to one loop."""
+
+    def __init__(
+        self,
+        session: Session,
+        dial: Dial,
+        address: str,
+        options: ReconnectOptions,
+        state_changed: Callable[[ConnectionState], None],
+        pause: Callable[[float], Awaitable[None]],
+        chance: Callable[[], float],
+    ) -> None:
+        self._session = session
+        self._dial = dial
+        self._address = address
+        self._options = options
+        self._state_changed = state_changed
+        self._pause = pause
+        self._chance = chance
+        self._stop = asyncio.Event()
+        self._output = asyncio.Event()
+        self._failure: str | None = None
+        self._told = ""
+
+    def output_ready(self) -> None:
+        """Write what the session has."""
+        self._output.set()
+
+    def stop(self) -> None:
+        """Write what is queued, close the line and end."""
+        self._stop.set()
+        self._output.set()
+
+    def refuse(self, reason: str) -> None:
+        """End: the engine does not want this worker."""
+        self._failure = reason
+        self.stop()
+
+    async def run(self) -> None:
+        """Stay on a line until told to stop, or until there is no point in trying."""
+        attempt = 0
+        self._state_changed("connecting")
+        while True:
+            attempt += 1
+            reason = await self._stay(attempt)
+            if reason is None:
+                attempt = 0
+            if self._stop.is_set():
+                break
+            if self._options.max_attempts is not None and attempt >= self._options.max_attempts:
+                self._failure = f"Gave up {self._address} after {attempt} attempts: {reason}"
+                log.error("[engine] %s", self._failure)
+                break
+            wait = wait_before(max(attempt, 1), self._options, self._chance())
+            await self._or_stop(self._pause(wait / 1000))
+            if self._stop.is_set():
+                break
+        self._state_changed("failed" if self._failure else "disconnected")
+
+    async def _stay(self, attempt: int) -> str | None:
+        """Dial once and stay; returns why there was no line, None if there was one."""
+        try:
+            transport = await self._or_stop(self._dial())
+        except LineLost as lost:
+            self._tell(f"Cannot reach the engine at {self._address} ({lost}); trying again")
+            return str(lost)
+        if transport is None:
+            return None
+        if self._told:
+            log.info("[engine] Reached the engine at %s", self._address)
+        self._told = ""
+        self._session.opened()
+        self._state_changed("connected")
+        lost_why = await self._carry(transport)
+        self._session.closed()
+        if not self._stop.is_set():
+            self._state_changed("reconnecting")
+            self._tell(f"Lost the line to {self._address} ({lost_why}); trying again")
+        return None
+
+    async def _carry(self, transport: Transport) -> str:
+        """Carry frames both ways until the line ends, or until all is said after a stop."""
+        reader = asyncio.ensure_future(self._read(transport))
+        writer = asyncio.ensure_future(self._write(transport))
+        stopper = asyncio.ensure_future(self._stop.wait())
+        both = (reader, writer)
+        try:
+            await asyncio.wait({*both, stopper}, return_when=asyncio.FIRST_COMPLETED)
+            if self._stop.is_set():
+                await asyncio.wait(
+                    both, timeout=LEAVE_MS / 1000, return_when=asyncio.FIRST_COMPLETED
+                )
+            await asyncio.wait_for(transport.close(), LEAVE_MS / 1000)
+        except (asyncio.TimeoutError, LineLost):
+            pass  # The peer does not answer; the line is gone all the same.
+        finally:
+            for task in (*both, stopper):
+                task.cancel()
+            ends = await asyncio.gather(*both, return_exceptions=True)
+        return next((str(end) for end in ends if isinstance(end, LineLost)), "closed")
+
+    async def _read(self, transport: Transport) -> None:
+        while True:
+            text = await transport.receive()
+            for message in text.split("\n") if transport.batch else (text,):
+                self._session.received(message)
+
+    async def _write(self, transport: Transport) -> None:
+        while True:
+            self._output.clear()
+            while (text := self._session.take()) is not None:
+                await transport.send(self._fill(text) if transport.batch else text)
+            if self._stop.is_set():
+                return
+            await self._output.wait()
+
+    def _fill(self, text: str) -> str:
+        """Add to a message those that wait behind it, up to the size of a batch."""
+        size, batch = len(text), [text]
+        while size < BATCH_BYTES_MAX and (more := self._session.take()) is not None:
+            batch.append(more)
+            size += len(more)
+        return "\n".join(batch)
+
+    async def _or_stop(self, work: Awaitable[Result]) -> Result | None:
+        """Wait for work, or give it up when told to stop."""
+        task = asyncio.ensure_future(work)
+        stopper = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({task, stopper}, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            task.cancel()
+            stopper.cancel()
+
+    def _tell(self, text: str) -> None:
+        # Once for each new reason, not for each attempt.
+        log.log(logging.DEBUG if text == self._told else logging.WARNING, "[engine] %s", text)
+        self._told = text

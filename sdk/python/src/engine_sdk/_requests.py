@@ -1,0 +1,223 @@
+"""What users hand in: calls, triggers, trigger types, options; checked once, here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
+
+from ._limits import (
+    CALL_TIMEOUT_MS,
+    ID_CHARS_MAX,
+    RECONNECT_FIRST_MS,
+    RECONNECT_MAX_MS,
+    THREADS_BUSY_MAX,
+    TIMEOUT_MS_MAX,
+)
+
+
+class VoidAction(TypedDict):
+    """Run it; nobody waits for the result."""
+
+    type: Literal["void"]
+
+
+class EnqueueAction(TypedDict):
+    """Put it into a queue; the result is a receipt."""
+
+    type: Literal["enqueue"]
+    queue: str
+
+
+class TriggerAction:
+    """
+    How a call is to be run, if not as a plain call.
+
+    Example:
+        >>> TriggerAction.Enqueue("mails")
+        {'type': 'enqueue', 'queue': 'mails'}
+
+    """
+
+    @staticmethod
+    def Void() -> VoidAction:  # noqa: N802 - the same name in every SDK
+        """Run it; nobody waits for the result."""
+        return {"type": "void"}
+
+    @staticmethod
+    def Enqueue(queue: str) -> EnqueueAction:  # noqa: N802
+        """Put it into the queue of this name; the result is ``{"messageReceiptId": …}``."""
+        return {"type": "enqueue", "queue": queue}
+
+
+class _TriggerRequestRequired(TypedDict):
+    function_id: str
+
+
+class TriggerRequest(_TriggerRequestRequired, total=False):
+    """A call: ``function_id`` such as ``"math::add"``; everything else may be left out."""
+
+    payload: Any
+    action: VoidAction | EnqueueAction | None
+    timeout_ms: float | None
+    metadata: Any
+    namespace: str | None
+    on_progress: Callable[[Any], None] | None
+
+
+class _TriggerInputRequired(TypedDict):
+    type: str
+    function_id: str
+
+
+class TriggerInput(_TriggerInputRequired, total=False):
+    """A trigger: ``config`` is what its type wants to know, ``metadata`` goes to the function."""
+
+    config: Any
+    metadata: Any
+    namespace: str | None
+    trigger_namespace: str | None
+
+
+class _TriggerTypeInputRequired(TypedDict):
+    id: str
+    description: str
+
+
+class TriggerTypeInput(_TriggerTypeInputRequired, total=False):
+    """A trigger type; the formats are JSON Schemas of ``config`` and of what functions get."""
+
+    trigger_request_format: Any
+    call_request_format: Any
+    namespace: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconnectOptions:
+    """
+    How to come back after the line was lost.
+
+    Attributes:
+        first_ms: First wait; it doubles with every attempt, give or take 30 %.
+        max_ms: Longest wait.
+        max_attempts: Attempts in a row before the state becomes ``"failed"``; None: no end.
+
+    """
+
+    first_ms: float = RECONNECT_FIRST_MS
+    max_ms: float = RECONNECT_MAX_MS
+    max_attempts: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitOptions:
+    """
+    Who this worker is, and how it behaves.
+
+    Attributes:
+        worker_name: Shown in lists; else ``ENGINE_WORKER_NAME``, else ``<hostname>:<pid>``.
+        description: Shown in lists.
+        token: Sent as ``Authorization: Bearer`` with the upgrade.
+        headers: Sent with the upgrade.
+        namespace: Reported only; registrations name their own.
+        timeout_ms: Time-out of calls that name none.
+        reconnect: How to come back after the line was lost.
+        max_threads: Sync handlers that compute at the same time; one that waits for a call
+            of its own does not count.
+
+    Example:
+        >>> InitOptions(worker_name="math").timeout_ms
+        30000
+
+    """
+
+    worker_name: str | None = None
+    description: str | None = None
+    token: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    namespace: str | None = None
+    timeout_ms: float = CALL_TIMEOUT_MS
+    reconnect: ReconnectOptions = field(default_factory=ReconnectOptions)
+    max_threads: int = THREADS_BUSY_MAX
+
+    def __post_init__(self) -> None:
+        check_timeout(self.timeout_ms)
+        if self.max_threads < 1:
+            raise ValueError("max_threads must be at least 1")
+        for name, value in self.headers.items():
+            if any(mark in f"{name}{value}" for mark in "\r\n\0"):
+                raise ValueError(f"Header {name!r} must be one line")
+        if self.token is not None and any(mark in self.token for mark in "\r\n\0"):
+            raise ValueError("token must be one line")
+
+
+def check_id(value: object, what: str) -> str:
+    """
+    Check an id.
+
+    Raises:
+        TypeError: When it is not text.
+        ValueError: When it is empty or too long.
+
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be text, such as 'math::add', not {type(value).__name__}")
+    if not value or len(value) > ID_CHARS_MAX:
+        raise ValueError(f"{what} must have 1 to {ID_CHARS_MAX} characters")
+    return value
+
+
+def check_keys(given: Mapping[str, Any], shape: type, what: str) -> None:
+    """
+    Check that a dict has the keys of its shape and no others.
+
+    Raises:
+        TypeError: When it is no dict, lacks a key or has one too many.
+
+    """
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} must be a dict, not {type(given).__name__}")
+    required: frozenset[str] = shape.__required_keys__  # type: ignore[attr-defined]
+    known: frozenset[str] = required | shape.__optional_keys__  # type: ignore[attr-defined]
+    if missing := sorted(required - given.keys()):
+        raise TypeError(f"{what} lacks {', '.join(missing)}")
+    if unknown := sorted(str(key) for key in given.keys() - known):
+        raise TypeError(f"{what} has no {', '.join(unknown)}; it knows {', '.join(sorted(known))}")
+
+
+def check_timeout(value: object) -> float:
+    """
+    Check a time-out in milliseconds.
+
+    Raises:
+        TypeError: When it is not a number.
+        ValueError: When it is not above 0 or above a week.
+
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"timeout_ms must be a number, not {type(value).__name__}")
+    if not math.isfinite(value) or not 0 < value <= TIMEOUT_MS_MAX:
+        raise ValueError(f"timeout_ms must be above 0 and at most {TIMEOUT_MS_MAX}, got {value}")
+    return value
+
+
+def check_action(action: object) -> str | None:
+    """
+    Check how a call is to be run.
+
+    Returns:
+        The type of the action; None for a plain call.
+
+    Raises:
+        ValueError: When it is neither of the two.
+
+    """
+    if action is None:
+        return None
+    if isinstance(action, Mapping):
+        if action.get("type") == "void":
+            return "void"
+        if action.get("type") == "enqueue" and isinstance(action.get("queue"), str):
+            return "enqueue"
+    raise ValueError("action must be TriggerAction.Void() or TriggerAction.Enqueue(queue)")

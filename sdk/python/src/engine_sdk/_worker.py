@@ -1,0 +1,331 @@
+"""A worker: the functions it offers, and its calls to functions of others."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Callable
+from contextlib import nullcontext
+from types import TracebackType
+from typing import Any
+
+from ._calls import LoopAnswer, ThreadAnswer, failure, plan_call
+from ._context import CURRENT
+from ._handlers import bind
+from ._identity import announcement
+from ._limits import ENGINE_URL_DEFAULT, LEAVE_MS, REGISTER_WAIT_MS
+from ._line_thread import LineThread, log, now_ms
+from ._messages import TriggerInstance
+from ._offers import Function, encode_if
+from ._process import PROCESS
+from ._reconnect import ConnectionState
+from ._registration import Registration, TriggerHandler, plan_trigger, plan_trigger_type
+from ._requests import InitOptions, TriggerInput, TriggerRequest, TriggerTypeInput, check_id
+from ._threads import PoolThread, ThreadPool
+from ._transport import Dial, WebSocketDial, read_url, shown
+from ._waiting import Call
+
+
+class Worker:
+    """
+    One worker; every method may be called from any thread.
+
+    Made by `register_worker`. As a context manager it shuts down at the end of the block.
+    """
+
+    def __init__(self, url: str | None, options: InitOptions, dial: Dial | None = None) -> None:
+        address = read_url(url or os.environ.get("ENGINE_URL") or ENGINE_URL_DEFAULT)
+        who = announcement(options.worker_name, options.description, options.namespace)
+        self._options = options
+        self._address = shown(address)
+        self._thread = LineThread(
+            who,
+            dial or WebSocketDial(address, options.token, options.headers),
+            self._address,
+            options.reconnect,
+            ThreadPool(options.max_threads),
+        )
+
+    @property
+    def connection_state(self) -> ConnectionState:
+        """Where the line stands."""
+        return self._thread.state
+
+    def on_connection_state(
+        self, listener: Callable[[ConnectionState], None]
+    ) -> Callable[[], None]:
+        """
+        Listen to what happens to the line.
+
+        Args:
+            listener: Gets each new state, in the worker's own thread; it must not block.
+
+        Returns:
+            A function that ends the listening.
+
+        """
+        listeners = self._thread.listeners
+        listeners.append(listener)
+        return lambda: listeners.remove(listener) if listener in listeners else None
+
+    def register_function(
+        self,
+        id: str,  # noqa: A002 - the name on the wire
+        handler: Callable[..., Any],
+        *,
+        description: str | None = None,
+        request_format: Any = None,
+        response_format: Any = None,
+        metadata: Any = None,
+        namespace: str | None = None,
+    ) -> Registration:
+        """
+        Offer a function; the same id again replaces it.
+
+        Args:
+            id: ``group::name``, such as ``"math::add"``.
+            handler: Takes ``(payload)``, ``(payload, metadata)`` or ``(payload, metadata,
+                context)`` and returns anything JSON can hold; ``None``: nothing. A coroutine
+                function runs on the worker's loop and must not block; any other runs in a
+                thread, several at a time. What it raises is what the caller gets.
+            description: What it does, for people.
+            request_format: JSON Schema of the payload; the engine checks calls against it.
+            response_format: JSON Schema of the result; reported, not checked.
+            metadata: Anything JSON can hold, shown in lists.
+            namespace: Left out: the default one.
+
+        Returns:
+            The registration, to take it back.
+
+        Raises:
+            TypeError: When the handler cannot be called like that.
+            EngineError: ``serialization_error`` when JSON cannot hold a format.
+
+        Example:
+            worker.register_function("math::add", lambda payload: payload["a"] + payload["b"])
+
+        """
+        call, is_async = bind(handler, check_id(id, "id of a function"))
+        function = Function(
+            id=id,
+            call=call,
+            is_async=is_async,
+            namespace=namespace,
+            description=description,
+            request_format=encode_if(request_format, f"request_format of {id}"),
+            response_format=encode_if(response_format, f"response_format of {id}"),
+            metadata=encode_if(metadata, f"metadata of {id}"),
+        )
+        session, post = self._thread.session, self._thread.post
+        post(lambda: session.add_function(function))
+        return Registration(id, lambda: post(lambda: session.remove_function(function)))
+
+    def register_trigger(self, trigger: TriggerInput) -> Registration:
+        """
+        Have a function called when something happens.
+
+        Args:
+            trigger: ``type``, ``function_id``, and what the type wants to know in ``config``.
+                The function and the type need not exist yet. A refusal is logged.
+
+        Returns:
+            The registration, to take it back.
+
+        Raises:
+            TypeError: When a key is missing or unknown.
+            EngineError: ``serialization_error`` when JSON cannot hold the config.
+
+        Example:
+            worker.register_trigger({
+                "type": "http",
+                "function_id": "math::add",
+                "config": {"api_path": "/add", "http_method": "POST"},
+            })
+
+        """
+        planned = plan_trigger(trigger, str(uuid.uuid4()))
+        session, post = self._thread.session, self._thread.post
+        post(lambda: session.add_trigger(planned))
+        return Registration(planned.id, lambda: post(lambda: session.remove_trigger(planned)))
+
+    def register_trigger_type(
+        self,
+        trigger_type: TriggerTypeInput,
+        handler: TriggerHandler | Callable[[TriggerInstance], Any],
+        unregister: Callable[[TriggerInstance], Any] | None = None,
+    ) -> Registration:
+        """
+        Offer to watch for something and to call functions when it happens.
+
+        Args:
+            trigger_type: ``id``, ``description``, and JSON Schemas in
+                ``trigger_request_format`` and ``call_request_format``.
+            handler: An object with ``register_trigger`` and ``unregister_trigger``; or only
+                the first of these, as a callable.
+            unregister: The second of these, where ``handler`` is the first.
+
+        Returns:
+            The registration, to take it back.
+
+        Raises:
+            TypeError: When a key is missing or unknown, or a handler cannot be called.
+            EngineError: ``serialization_error`` when JSON cannot hold a format.
+
+        Example:
+            worker.register_trigger_type(
+                {"id": "file-watch", "description": "A file changed"}, watch, unwatch
+            )
+
+        """
+        offer = plan_trigger_type(trigger_type, handler, unregister)
+        session, post = self._thread.session, self._thread.post
+        post(lambda: session.add_type(offer))
+        return Registration(offer.id, lambda: post(lambda: session.remove_type(offer)))
+
+    def trigger(self, request: TriggerRequest) -> Any:
+        """
+        Call a function, wherever it runs, and wait for its result.
+
+        Args:
+            request: ``function_id`` such as ``"math::add"``; ``payload``, anything JSON can
+                hold; ``timeout_ms``, 30,000 if left out, and never more than what the handler
+                that calls has left; ``action``; ``metadata``; ``namespace``; ``on_progress``,
+                called here with each piece of news.
+
+        Returns:
+            What the function returned; ``None`` if it returned nothing.
+
+        Raises:
+            InvocationError: ``function_not_found``, ``invocation_stopped``, ``TIMEOUT``,
+                ``SHUTDOWN``, or the code that the function itself failed with.
+            RuntimeError: In the worker's own thread, which must not wait.
+
+        Example:
+            worker.trigger({"function_id": "math::add", "payload": {"a": 2, "b": 3}})
+
+        """
+        context = CURRENT.get()
+        call = plan_call(request, self._options.timeout_ms, context, now_ms())
+        if call.invocation_id is None:
+            self._start(call)
+            return None
+        here = threading.current_thread()
+        if isinstance(here, LineThread):
+            raise RuntimeError(
+                "trigger() would block the loop it waits for; "
+                "write 'await worker.trigger_async(...)' in a coroutine"
+            )
+        answer = ThreadAnswer(call, request.get("on_progress"))
+        unwatch = None if context is None else context.watch(lambda: self._cancel(call))
+        self._start(call)
+        try:
+            with here.pool.waiting() if isinstance(here, PoolThread) else nullcontext():
+                return answer.wait(now_ms)
+        except BaseException:
+            self._cancel(call)  # Does nothing to a call that has ended.
+            raise
+        finally:
+            if unwatch is not None:
+                unwatch()
+
+    async def trigger_async(self, request: TriggerRequest) -> Any:
+        """
+        Call a function, wherever it runs; on the worker's loop or on any other.
+
+        Cancelling the task that waits cancels the call.
+
+        Args:
+            request: As for `trigger`.
+
+        Returns:
+            What the function returned; ``None`` if it returned nothing.
+
+        Raises:
+            InvocationError: ``function_not_found``, ``invocation_stopped``, ``TIMEOUT``,
+                ``SHUTDOWN``, or the code that the function itself failed with.
+
+        Example:
+            await worker.trigger_async({"function_id": "math::add", "payload": {"a": 2}})
+
+        """
+        call = plan_call(request, self._options.timeout_ms, CURRENT.get(), now_ms())
+        if call.invocation_id is None:
+            self._start(call)
+            return None
+        answer = LoopAnswer(call, request.get("on_progress"))
+        self._start(call)
+        try:
+            return await answer.wait()
+        except BaseException:
+            self._cancel(call)
+            raise
+
+    def shutdown(self) -> None:
+        """End: what is queued is written, calls fail with ``SHUTDOWN``, the line closes."""
+        PROCESS.remove(self)
+        self._thread.stop()
+        self._thread.join_or_warn(4 * LEAVE_MS / 1000)
+
+    def leave(self) -> None:
+        """Begin to shut down, without waiting; safe in a signal handler."""
+        self._thread.stop()
+
+    def start(self) -> None:
+        """Dial, and wait a while for the line; for `register_worker`."""
+        self._thread.start()
+        if not self._thread.settled.wait(REGISTER_WAIT_MS / 1000):
+            log.warning("[engine] No engine at %s yet; going on without", self._address)
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.shutdown()
+
+    def _start(self, call: Call) -> None:
+        if call.settle is None and (ended := self._thread.ended) is not None:
+            raise failure(call, ended)  # Nobody else would tell.
+        self._thread.post(lambda: self._thread.start_call(call))
+
+    def _cancel(self, call: Call) -> None:
+        self._thread.post(lambda: self._thread.session.cancel_call(call))
+
+
+def register_worker(url: str | None = None, options: InitOptions | None = None) -> Worker:
+    """
+    Connect to the engine, and stay connected until ``shutdown()``.
+
+    Waits up to 30 s for the line; after that the worker goes on trying in the background.
+    The program stays alive after its main thread has ended. In the main thread, and only
+    where the program has no handlers of its own, Ctrl-C and SIGTERM are made to end it
+    cleanly.
+
+    Args:
+        url: Address of the engine; else ``ENGINE_URL``, else ``ws://127.0.0.1:49134``.
+        options: Who this worker is, and how it behaves.
+
+    Returns:
+        The worker.
+
+    Raises:
+        ValueError: When the address is none.
+
+    Example:
+        worker = register_worker(options=InitOptions(worker_name="math"))
+
+    """
+    worker = Worker(url, options or InitOptions())
+    PROCESS.add(worker)
+    try:
+        worker.start()
+    except BaseException:
+        worker.leave()
+        PROCESS.remove(worker)
+        raise
+    return worker
