@@ -41,20 +41,22 @@ export async function waitUntilReady(following: Following): Promise<WorkerStatus
   const { terminal, name, waitMs } = following;
   const progress = new Progress(following);
   const began = terminal.now();
+  let movedAtMs = began;
   for (;;) {
     const status = await statusOf(following.engine, name);
-    const passed = terminal.now() - began;
+    const now = terminal.now();
     const isNew = following.afterLaunch === undefined || status.launch > following.afterLaunch;
     if (status.state === "ready" && isNew) {
       progress.show(status);
       return status;
     }
-    if (isMoving(status.state)) progress.show(status);
-    else if (status.state !== "ready" && (isNew || progress.hasMoved || passed > STALE_MS)) {
+    if (isMoving(status.state)) {
+      movedAtMs = now;
       progress.show(status);
+    } else if (status.state !== "ready" && (isNew || now - movedAtMs > STALE_MS)) {
       throw failureOf(status, terminal);
     }
-    if (passed >= waitMs) throw tooLate(status, waitMs);
+    if (now - began >= waitMs) throw tooLate(status, waitMs);
     await progress.showInstallation(status);
     await terminal.wait(POLL_MS);
   }
@@ -113,11 +115,6 @@ class Progress {
   constructor(following: Following) {
     this.#following = following;
     this.#sinceMs = following.terminal.now();
-  }
-
-  /** Whether the worker was seen on its way since the request. */
-  get hasMoved(): boolean {
-    return this.#state !== undefined;
   }
 
   show(status: WorkerStatus): void {

@@ -45,6 +45,7 @@ export function addCreate(
     });
   program.command("project")
     .description("Make projects")
+    .addHelpText("after", INIT_EXAMPLES)
     .command("init")
     .description("Make a project in a new directory of that name")
     .argument("<name>", "name of the project and its directory")

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { InvocationError } from "../../mod.ts";
+import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+import { CommandError } from "../failure.ts";
+
+const add = ({ a, b }: { a?: unknown; b?: unknown }) => ({ c: Number(a ?? 0) + Number(b ?? 0) });
+
+Deno.test("both ways of calling a function print its result on one line", async () => {
+  const terminal = new FakeTerminal({ functions: { "math::add": add } });
+
+  assert.equal(await terminal.run("trigger", "math::add", "a=2", "b=3"), 0);
+  assert.equal(
+    await terminal.run("trigger", "--function-id=math::add", '--payload={"a":2,"b":3}'),
+    0,
+  );
+
+  assert.deepEqual(terminal.outLines, ['{ "c": 5 }', '{ "c": 5 }']);
+  assert.deepEqual(terminal.errLines, []);
+  assert.equal(terminal.openLines, 0);
+});
+
+Deno.test("a payload comes from a file, from standard input, or is an empty object", async () => {
+  const terminal = new FakeTerminal({
+    functions: { "math::add": add },
+    files: { "two.json": '{"a":2}' },
+    input: '{"a":3}',
+  });
+
+  await terminal.run("trigger", "math::add", "--payload", "@two.json");
+  await terminal.run("trigger", "math::add", "b=1", "--payload", "-");
+  await terminal.run("trigger", "math::add");
+
+  assert.deepEqual(terminal.calls.map(({ payload }) => payload), [{ a: 2 }, { a: 3, b: 1 }, {}]);
+});
+
+Deno.test("a function that returns nothing prints null", async () => {
+  const terminal = new FakeTerminal({ functions: { "a::b": () => undefined } });
+
+  assert.equal(await terminal.run("trigger", "a::b"), 0);
+  assert.deepEqual(terminal.outLines, ["null"]);
+});
+
+Deno.test("--json is compact, and --raw takes the quotes off a text", async () => {
+  const terminal = new FakeTerminal({
+    functions: { "a::text": () => "hello\nyou", "a::object": () => ({ c: [1, 2] }) },
+  });
+
+  await terminal.run("trigger", "a::object", "--json");
+  await terminal.run("trigger", "a::object", "--raw");
+  await terminal.run("trigger", "a::text", "--json");
+  await terminal.run("trigger", "a::text", "--raw");
+
+  assert.deepEqual(terminal.outLines, [
+    '{"c":[1,2]}',
+    '{"c":[1,2]}',
+    '"hello\\nyou"',
+    "hello",
+    "you",
+  ]);
+});
+
+Deno.test("address, token and time-out are handed on", async () => {
+  const terminal = new FakeTerminal({ functions: { "a::b": () => 1 } });
+
+  await terminal.run(
+    ...["trigger", "a::b", "--timeout-ms", "50", "--url", "ws://127.0.0.1:1", "--token", "x"],
+  );
+
+  assert.equal(terminal.calls[0]!.timeout_ms, 50);
+  assert.equal(terminal.addresses[0]!.url, "ws://127.0.0.1:1");
+  assert.equal(terminal.addresses[0]!.token, "x");
+});
+
+Deno.test("a call that fails ends with 1, and says so on standard error only", async () => {
+  const terminal = new FakeTerminal({
+    functions: {
+      "a::b": () => {
+        throw new InvocationError({ code: "out_of_stock", message: "Only 2 left" }, "a::b");
+      },
+    },
+  });
+
+  assert.equal(await terminal.run("trigger", "a::b"), 1);
+  assert.deepEqual(terminal.errLines, ["error: out_of_stock: Only 2 left"]);
+  assert.deepEqual(terminal.outLines, []);
+  assert.equal(terminal.openLines, 0);
+});
+
+Deno.test("an unknown function is named", async () => {
+  const terminal = new FakeTerminal();
+
+  assert.equal(await terminal.run("trigger", "math::add", "a=2"), 1);
+  assert.equal(terminal.errLines[0], "error: function_not_found: Function math::add not found");
+});
+
+Deno.test("an engine that is not there ends with 1", async () => {
+  const terminal = new FakeTerminal({ unreachable: new CommandError("The engine is not running") });
+
+  assert.equal(await terminal.run("trigger", "math::add"), 1);
+  assert.deepEqual(terminal.errLines, ["error: The engine is not running"]);
+});
+
+for (
+  const [args, message] of [
+    [[], /Which function\? Such as:/],
+    [["a=1"], /The id of the function comes first: engine trigger FUNCTION a=1/],
+    [["a::b", "c"], /Not a field: c/],
+    [["a::b", "--payload={"], /--payload is not JSON/],
+    [["a::b", "--payload=@none"], /none cannot be read/],
+    [["a::b", "--timeout-ms=0"], /--timeout-ms: expected 1 to 604800000, received "0"/],
+    [["a::b", "--timeout-ms=soon"], /--timeout-ms: expected 1 to/],
+  ] as const
+) {
+  Deno.test(`engine trigger ${args.join(" ")} is not understood`, async () => {
+    const terminal = new FakeTerminal({ functions: { "a::b": () => 1 } });
+
+    assert.equal(await terminal.run("trigger", ...args), 2);
+    assert.match(terminal.errText, message);
+    assert.deepEqual(terminal.addresses, []);
+  });
+}
+
+Deno.test("--help behind a function id shows what the function says of itself", async () => {
+  const terminal = new FakeTerminal({
+    functions: {
+      "engine::functions::info": ({ function_id }) => ({
+        function_id: function_id!,
+        worker_name: "math-worker",
+        description: "Adds two numbers",
+        request_schema: { type: "object", properties: { a: { type: "number", default: 0 } } },
+      }),
+    },
+  });
+
+  assert.equal(await terminal.run("trigger", "math::add", "--help"), 0);
+  assert.equal(await terminal.run("trigger", "--function-id=math::add", "-h"), 0);
+
+  assert.deepEqual(terminal.outLines.slice(0, 2), ["math::add", "  Adds two numbers"]);
+  assert.ok(terminal.outLines.includes("  a  number  optional  (default 0)"));
+});
+
+Deno.test("--help behind an id that nobody offers says so", async () => {
+  const terminal = new FakeTerminal({
+    functions: {
+      "engine::functions::info": () => {
+        throw new InvocationError({ code: "NOT_FOUND", message: "x" }, "engine::functions::info");
+      },
+    },
+  });
+
+  assert.equal(await terminal.run("trigger", "math::add", "--help"), 1);
+  assert.match(terminal.errText, /^error: Function math::add not found, so its parameters/);
+});

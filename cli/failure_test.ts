@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { EngineError, InvocationError } from "../mod.ts";
+import { CommandError, describeFailure, UsageError } from "./failure.ts";
+
+Deno.test("what was typed wrongly ends with 2, what could not be done with 1", () => {
+  assert.deepEqual(describeFailure(new UsageError("Which function?")), {
+    lines: ["error: Which function?"],
+    exitCode: 2,
+  });
+  assert.deepEqual(describeFailure(new CommandError("It is gone")), {
+    lines: ["error: It is gone"],
+    exitCode: 1,
+  });
+  assert.deepEqual(describeFailure("text"), { lines: ["error: text"], exitCode: 1 });
+});
+
+Deno.test("a call that failed is shown with its code once, and with advice", () => {
+  const error = new InvocationError({
+    code: "function_not_found",
+    message: "Function math::ad not found",
+    details: { similar: ["math::add"] },
+  }, "math::ad");
+
+  assert.deepEqual(describeFailure(error), {
+    lines: [
+      "error: function_not_found: Function math::ad not found",
+      "  Did you mean math::add?",
+    ],
+    exitCode: 1,
+  });
+});
+
+Deno.test("a function that is not there yet may need a moment", () => {
+  const { lines } = describeFailure(
+    new EngineError("function_not_found", "Function a::b not found"),
+  );
+
+  assert.match(lines[1]!, /may need a moment/);
+});
+
+Deno.test("what does not fit a schema is listed place by place", () => {
+  const { lines } = describeFailure(
+    new EngineError("invalid_payload", "The payload does not fit", {
+      details: { errors: [{ path: "/a", message: "must be number" }, { path: "", message: "x" }] },
+    }),
+  );
+
+  assert.deepEqual(lines.slice(1, 3), ["  /a: must be number", "  payload: x"]);
+});
+
+Deno.test("details of any other code are shown as they are", () => {
+  const error = new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
+
+  assert.deepEqual(describeFailure(error).lines, [
+    "error: out_of_stock: Only 2 left",
+    '  { "left": 2 }',
+  ]);
+});
+
+Deno.test("a wrong config.yaml ends with 2 and all its problems", () => {
+  const problems = [
+    "engine.port: expected 1 to 65535, received 0 (line 2)",
+    "workers: expected a list",
+  ];
+  const error = new EngineError("config_invalid", "config.yaml has 2 problems", {
+    details: { problems },
+  });
+
+  assert.deepEqual(describeFailure(error), {
+    lines: [
+      "error: config.yaml has 2 problems",
+      "  engine.port: expected 1 to 65535, received 0 (line 2)",
+      "  workers: expected a list",
+    ],
+    exitCode: 2,
+  });
+});
+
+Deno.test("an error of the operating system keeps its text and loses its code's column", () => {
+  const error = Object.assign(new Error("Permission denied"), { code: "EACCES" });
+
+  assert.deepEqual(describeFailure(error).lines, ["error: EACCES: Permission denied"]);
+});

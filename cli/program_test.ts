@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
+import { createProgram } from "./program.ts";
+
+/** What is read of a command here. */
+interface AnyCommand {
+  name(): string;
+  readonly commands: readonly AnyCommand[];
+}
+
+function pathsOf(command: AnyCommand, path: string[] = []): string[][] {
+  return [path, ...command.commands.flatMap((child) => pathsOf(child, [...path, child.name()]))];
+}
+
+for (const path of pathsOf(createProgram(new FakeTerminal()))) {
+  const shown = ["engine", ...path].join(" ");
+
+  Deno.test(`${shown} --help prints help with examples and ends with 0`, async () => {
+    const terminal = new FakeTerminal();
+
+    const code = await terminal.run(...path, "--help");
+
+    assert.equal(code, 0);
+    assert.match(terminal.outText, /^Usage: engine/);
+    assert.match(terminal.outText, /Examples:\n {2}\S/);
+    assert.deepEqual(terminal.errLines, []);
+  });
+
+  Deno.test(`${shown} --hlep is not understood, with what was meant`, async () => {
+    const terminal = new FakeTerminal();
+
+    const code = await terminal.run(...path, "--hlep");
+
+    assert.equal(code, 2);
+    assert.match(terminal.errText, /unknown option '--hlep'\n\(Did you mean --help\?\)/);
+    assert.deepEqual(terminal.outLines, []);
+  });
+}
+
+Deno.test("engine --version prints the version alone", async () => {
+  const terminal = new FakeTerminal();
+
+  assert.equal(await terminal.run("--version"), 0);
+  assert.match(terminal.outText, /^\d+\.\d+\.\d+$/);
+});
+
+for (
+  const [args, message] of [
+    [["wroker", "list"], /unknown command 'wroker'; did you mean worker\?/],
+    [["banana"], /unknown command 'banana'; what there is: engine --help/],
+    [["start"], /the engine starts with: engine --config FILE/],
+    [["worker", "ad", "./x"], /unknown command 'ad'\n\(Did you mean add\?\)/],
+    [["worker", "add"], /missing required argument 'worker'/],
+    [["trigger", "a::b", "--payloda=1"], /Did you mean --payload\?/],
+    [["trigger", "a::b", "--payload"], /argument missing/],
+    [["functions", "a", "b"], /too many arguments/],
+    [["--port", "1", "worker", "list"], /--port is for starting the engine, not for worker/],
+  ] as const
+) {
+  Deno.test(`engine ${args.join(" ")} is not understood`, async () => {
+    const terminal = new FakeTerminal();
+
+    const code = await terminal.run(...args);
+
+    assert.equal(code, 2);
+    assert.match(terminal.errText, message);
+    assert.deepEqual(terminal.outLines, []);
+    assert.deepEqual(terminal.calls, []);
+  });
+}

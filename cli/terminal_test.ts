@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { UsageError } from "./failure.ts";
+import { readNumber, systemTerminal, wait } from "./terminal.ts";
+
+Deno.test("readNumber() takes whole numbers within bounds, and nothing else", () => {
+  assert.equal(readNumber("--tail", "0", 0, 10), 0);
+  assert.equal(readNumber("--tail", "10", 0, 10), 10);
+  for (const text of ["11", "-1", "1.5", "1e1", "ten", "", " 1", "0x1"]) {
+    assert.throws(() => readNumber("--tail", text, 0, 10), (thrown) => {
+      assert.ok(thrown instanceof UsageError);
+      assert.equal(
+        thrown.message,
+        `--tail: expected 0 to 10, received ${JSON.stringify(text)}`,
+      );
+      return true;
+    });
+  }
+});
+
+Deno.test("wait() ends at once when its signal is aborted, before or meanwhile", async () => {
+  const ending = new AbortController();
+  const waiting = wait(600_000, ending.signal);
+
+  ending.abort();
+
+  await waiting;
+  await wait(600_000, ending.signal);
+});
+
+Deno.test("the real terminal takes an empty variable for one that is not set", () => {
+  Deno.env.set("ENGINE_TERMINAL_TEST", "");
+
+  assert.equal(systemTerminal().env("ENGINE_TERMINAL_TEST"), undefined);
+});
+
+Deno.test("the real terminal reads files and hands out lines of both streams", async () => {
+  const file = await Deno.makeTempFile();
+  await Deno.writeTextFile(file, "hello");
+  const code = `
+    import { systemTerminal } from ${
+    JSON.stringify(new URL("./terminal.ts", import.meta.url).href)
+  };
+    const terminal = systemTerminal();
+    terminal.out(await terminal.readFile(Deno.args[0]) + "\\u001b[31m");
+    terminal.err(await terminal.readInput());`;
+  const program = await Deno.makeTempFile({ suffix: ".ts" });
+  await Deno.writeTextFile(program, code);
+
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", "--quiet", program, file],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode("typed"));
+  await writer.close();
+  const { stdout, stderr } = await child.output();
+
+  // A pipe gets text as it is; only a terminal is protected.
+  assert.equal(new TextDecoder().decode(stdout), "hello\u001b[31m\n");
+  assert.equal(new TextDecoder().decode(stderr), "typed\n");
+  await Deno.remove(file);
+  await Deno.remove(program);
+});
