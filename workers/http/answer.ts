@@ -164,7 +164,13 @@ export class Answers {
   #bodyOf(running: RunningRequest, headers: Record<string, string>): Promise<string> | string {
     const { request } = running;
     if (request.method === "GET" || request.method === "HEAD") return "";
-    return running.race(readBody(request, headers, this.#setup.config.body_bytes_max));
+    const { body_bytes_max } = this.#setup.config;
+    return running.race(
+      readBody(request, headers, body_bytes_max).catch((error) => {
+        if (!(error instanceof EngineError)) running.stop("client gone"); // It broke off.
+        throw error;
+      }),
+    );
   }
 
   async #askAll(

@@ -1,0 +1,137 @@
+/**
+ * What `engine-http` and its triggers may be told, and how every problem is named.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { ZodError } from "zod";
+import type { EngineError } from "../../sdk/typescript/errors.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import { parseHttpConfig, parseTriggerConfig, unknownKeys } from "./config.ts";
+
+/** Paths of the problems of a configuration. */
+function problemsOf(raw: Json): string[] {
+  try {
+    parseHttpConfig(raw);
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof ZodError);
+    return error.issues.map(({ path }) => path.join("."));
+  }
+}
+
+Deno.test("parseHttpConfig() fills in the defaults", () => {
+  for (const raw of [undefined, null, {}]) {
+    assert.deepEqual(parseHttpConfig(raw), {
+      host: "127.0.0.1",
+      port: 3111,
+      timeout_ms: 30_000,
+      body_bytes_max: 16 * 1024 * 1024,
+      concurrency_max: 1_024,
+      cors: {
+        origins: ["*"],
+        methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
+      },
+      middleware: [],
+      auth_token: "",
+      insecure: false,
+    });
+  }
+});
+
+Deno.test("parseHttpConfig() names every problem at once", () => {
+  const raw = {
+    host: "0.0.0.0",
+    port: 70_000,
+    timeout_ms: 0,
+    cors: { origins: "x" },
+    middleware: [{ priority: 1 }],
+    insecure: "yes",
+  };
+
+  assert.deepEqual(problemsOf(raw).sort(), [
+    "cors.origins",
+    "host",
+    "insecure",
+    "middleware.0.function_id",
+    "port",
+    "timeout_ms",
+  ]);
+});
+
+for (const raw of ["text", 5, [], { prot: 3111 }, { cors: { origin: "*" } }, { port: 1.5 }]) {
+  Deno.test(`parseHttpConfig() refuses ${JSON.stringify(raw)}`, () => {
+    assert.notDeepEqual(problemsOf(raw), []);
+  });
+}
+
+for (const host of ["127.0.0.1", "127.1.2.3", "localhost", "::1", "[::1]"]) {
+  Deno.test(`parseHttpConfig() takes ${host} as it is`, () => {
+    assert.deepEqual(problemsOf({ host }), []);
+  });
+}
+
+for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.com", "127.0.0.1.example.com"]) {
+  Deno.test(`parseHttpConfig() asks for a token or insecure with ${host}`, () => {
+    assert.deepEqual(problemsOf({ host }), ["host"]);
+    assert.deepEqual(problemsOf({ host, auth_token: "" }), ["host"]);
+    assert.deepEqual(problemsOf({ host, auth_token: "t" }), []);
+    assert.deepEqual(problemsOf({ host, insecure: true }), []);
+  });
+}
+
+Deno.test("parseTriggerConfig() takes methods in any case, and null for left out", () => {
+  const raw = {
+    api_path: "/a",
+    http_method: "post",
+    condition_function_id: null,
+    middleware_function_ids: null,
+    lenient_body: null,
+  };
+
+  assert.deepEqual(parseTriggerConfig(raw), {
+    api_path: "/a",
+    http_method: "POST",
+    condition_function_id: undefined,
+    middleware_function_ids: [],
+    lenient_body: false,
+  });
+  assert.equal(parseTriggerConfig({ api_path: "/a" }).http_method, "GET");
+});
+
+Deno.test("parseTriggerConfig() names every problem in one message", () => {
+  const raw = {
+    http_method: "PSOT",
+    condition_function_id: 5,
+    middleware_function_ids: ["a", 7],
+    lenient_body: "yes",
+  };
+
+  assert.throws(() => parseTriggerConfig(raw), (error: EngineError) => {
+    assert.equal(error.code, "trigger_registration_failed");
+    assert.deepEqual(error.details!.problems, [
+      "config.api_path: expected string, received undefined",
+      'config.http_method: expected one of "GET"|"HEAD"|"POST"|"PUT"|"PATCH"|"DELETE"',
+      "config.condition_function_id: expected string, received number",
+      "config.middleware_function_ids[1]: expected string, received number",
+      "config.lenient_body: expected boolean, received string",
+    ]);
+    return error.message === (error.details!.problems as string[]).join("; ");
+  });
+});
+
+for (
+  const raw of [null, "text", 5, [], {}, { api_path: "" }, {
+    api_path: "/",
+    http_method: "OPTIONS",
+  }]
+) {
+  Deno.test(`parseTriggerConfig() refuses ${JSON.stringify(raw)}`, () => {
+    assert.throws(() => parseTriggerConfig(raw), { code: "trigger_registration_failed" });
+  });
+}
+
+Deno.test("unknownKeys() finds what is misspelt", () => {
+  assert.deepEqual(unknownKeys({ api_path: "/", method: "GET", path: "/" }), ["method", "path"]);
+  assert.deepEqual(unknownKeys(null), []);
+});

@@ -1,0 +1,169 @@
+/**
+ * Answers from what handlers return, down to the odd ones.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import { type Reply, replyFromValue, toResponse } from "./reply.ts";
+
+/** The answer, and what was remarked on it. */
+function setup(value: Json): { reply: Reply; remarks: [string, string][] } {
+  const remarks: [string, string][] = [];
+  const reply = replyFromValue(value, (text, about) => remarks.push([text, about]));
+  return { reply, remarks };
+}
+
+const JSON_HEADERS = [["content-type", "application/json"]];
+
+for (
+  const [given, status] of [
+    [{ status_code: 404 }, 404],
+    [{ statusCode: 201 }, 201],
+    [{ status_code: 202, statusCode: 404 }, 202],
+    [{ status_code: null, statusCode: 404 }, 404],
+    [{}, 200],
+    [{ status_code: 599 }, 599],
+    [{ status_code: 99 }, 200],
+    [{ status_code: 100 }, 200],
+    [{ status_code: 600 }, 200],
+    [{ status_code: 1000 }, 200],
+    [{ status_code: 200.5 }, 200],
+    [{ status_code: -1 }, 200],
+    [{ status_code: "x" }, 200],
+    [{ status_code: "404" }, 200],
+    [{ status_code: true }, 200],
+    [{ status_code: [404] }, 200],
+  ] as const
+) {
+  Deno.test(`A reply to ${JSON.stringify(given)} has status ${status} and can be sent`, () => {
+    const { reply, remarks } = setup(given as unknown as Json);
+
+    assert.equal(reply.status, status);
+    assert.equal(toResponse(reply, [], false).status, status);
+    const isOdd = status === 200 && Object.keys(given).length > 0;
+    assert.equal(remarks.length, isOdd ? 1 : 0);
+  });
+}
+
+for (
+  const [given, body] of [
+    [{ body: { a: 1 } }, '{"a":1}'],
+    [{}, "{}"],
+    [{ body: null }, "null"],
+    [{ body: "text" }, '"text"'],
+    [{ body: 5 }, "5"],
+    [{ body: false }, "false"],
+    [{ body: [] }, "[]"],
+    [{ headers: { "x-a": "1" }, body: "text" }, '"text"'],
+    [{ headers: {}, body: "text" }, '"text"'],
+    [[1, 2], "{}"],
+    ["text", "{}"],
+    [5, "{}"],
+    [false, "{}"],
+  ] as [Json, string][]
+) {
+  Deno.test(`A reply to ${JSON.stringify(given)} without content type is JSON`, () => {
+    const { reply } = setup(given);
+
+    assert.equal(reply.status, 200);
+    assert.equal(reply.body, body);
+    assert.deepEqual(reply.headers.filter(([name]) => name === "content-type"), JSON_HEADERS);
+  });
+}
+
+for (
+  const [type, body, text] of [
+    ["text/html", "<p>", "<p>"],
+    ["text/plain", null, ""],
+    ["text/plain", { a: 1 }, '{"a":1}'],
+    ["text/plain", 5, "5"],
+    ["application/json", { a: null }, '{"a":null}'],
+    ["application/json", null, ""],
+    ["application/json", '{"ready":true}', '{"ready":true}'],
+    ["text/plain", undefined, "{}"],
+  ] as [string, Json | undefined, string][]
+) {
+  Deno.test(`A reply of type ${type} with body ${JSON.stringify(body)} is ${text}`, () => {
+    const headers = { "Content-Type": type };
+    const { reply } = setup(body === undefined ? { headers } : { headers, body });
+
+    assert.equal(reply.body, text);
+    assert.deepEqual(reply.headers, [["content-type", type]]);
+  });
+}
+
+Deno.test("A reply takes headers as an object or as lines, and the same name several times", () => {
+  const object = setup({ headers: { "X-A": " 1 ", "x-b": "é" } });
+  const lines = setup({ headers: ["Set-Cookie: a=1; Path=/", "set-cookie:b=2", "X-C:"] });
+
+  assert.deepEqual(object.reply.headers, [["x-a", "1"], ["x-b", "é"], ...JSON_HEADERS]);
+  assert.deepEqual(lines.reply.headers, [
+    ["set-cookie", "a=1; Path=/"],
+    ["set-cookie", "b=2"],
+    ["x-c", ""],
+    ...JSON_HEADERS,
+  ]);
+  assert.deepEqual(toResponse(lines.reply, [], false).headers.getSetCookie(), [
+    "a=1; Path=/",
+    "b=2",
+  ]);
+});
+
+for (
+  const headers of [
+    { "x-a": 1 },
+    { "x-a": null },
+    { "x-a": ["1", "2"] },
+    { "x a": "1" },
+    { "": "1" },
+    { "x-a:": "1" },
+    { "x-a": "a\r\nx-evil: 1" },
+    { "x-a": "a\0b" },
+    { "x-a": "€" },
+    { "Content-Length": "5" },
+    { "transfer-encoding": "chunked" },
+    { connection: "upgrade" },
+    ["no colon"],
+    [": 1"],
+    [5],
+    [null],
+    ["x-a: a\nb"],
+    "x-a: 1",
+    7,
+    true,
+  ] as Json[]
+) {
+  Deno.test(`A reply skips the headers ${JSON.stringify(headers)} and remarks on it`, () => {
+    const { reply, remarks } = setup({ headers, body: 1 });
+
+    assert.deepEqual(reply.headers, JSON_HEADERS);
+    assert.equal(remarks.length, 1);
+    assert.equal(toResponse(reply, [], false).status, 200);
+  });
+}
+
+Deno.test("A reply without headers has no remark, also when they are null", () => {
+  assert.deepEqual(setup({ headers: null }), {
+    reply: { status: 200, headers: JSON_HEADERS, body: "{}" },
+    remarks: [],
+  });
+});
+
+for (const status_code of [204, 205, 304]) {
+  Deno.test(`A reply with status ${status_code} has no body, whatever was returned`, () => {
+    const { reply } = setup({ status_code, body: { a: 1 } });
+
+    assert.deepEqual(reply, { status: status_code, headers: [], body: null });
+    assert.equal(toResponse(reply, [], true).status, status_code);
+  });
+}
+
+Deno.test("toResponse() adds headers that are not there yet", () => {
+  const { reply } = setup({ headers: { "x-a": "mine" } });
+
+  const response = toResponse(reply, [["x-a", "other"], ["x-b", "other"]], false);
+
+  assert.equal(response.headers.get("x-a"), "mine");
+  assert.equal(response.headers.get("x-b"), "other");
+});
