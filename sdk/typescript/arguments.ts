@@ -8,6 +8,7 @@
  */
 import { EngineError } from "./errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
+import type { ReconnectOptions } from "./options.ts";
 
 /** The address of an engine as a WebSocket one. @throws {EngineError} `INVALID_ARGUMENTS` */
 export function readUrl(url: unknown): string {
@@ -54,6 +55,14 @@ export function checkTimeout(what: string, timeout: unknown): asserts timeout is
   if (fits) return;
   const range = `whole milliseconds from 1 to ${TIMEOUT_MS_MAX}`;
   throw invalid(`${what} must be ${range}, got ${show(timeout)}`);
+}
+
+/** How to come back, with numbers that make sense. @throws {EngineError} `INVALID_ARGUMENTS` */
+export function checkReconnect({ firstMs, maxMs, maxAttempts }: ReconnectOptions): void {
+  for (const [name, value] of Object.entries({ firstMs, maxMs, maxAttempts })) {
+    if (value === undefined || value > 0) continue;
+    throw invalid(`reconnect.${name} must be a number above 0, got ${show(value)}`);
+  }
 }
 
 /**

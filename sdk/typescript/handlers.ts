@@ -61,7 +61,7 @@ export class Handlers {
       this.#fail(call, thrown);
     } finally {
       call.isOver = true;
-      if (message.invocation_id) this.#running.delete(message.invocation_id);
+      this.#forget(call);
     }
   }
 
@@ -74,6 +74,12 @@ export class Handlers {
   abortAll(reason: string): void {
     for (const call of [...this.#running.values()]) call.abort("invocation_stopped", reason);
     this.#running.clear();
+  }
+
+  /** Unless a later call has the same id by now. */
+  #forget(call: RunningCall): void {
+    const id = call.invocation_id;
+    if (id && this.#running.get(id) === call) this.#running.delete(id);
   }
 
   #answer(call: RunningCall, result: unknown): void {

@@ -8,7 +8,7 @@
  * @module
  */
 import { checkCallable, checkId, checkNamespace, checkTimeout, toJson } from "./arguments.ts";
-import type { CallScopes } from "./call_scope.ts";
+import type { CallScope, CallScopes } from "./call_scope.ts";
 import type { WorkerClock } from "./clock.ts";
 import { encodeMessage } from "./codec.ts";
 import { EngineError, errorBody, InvocationError } from "./errors.ts";
@@ -16,13 +16,7 @@ import { OFFLINE_QUEUE_BYTES_MAX } from "./limits.ts";
 import { OfflineQueue } from "./offline_queue.ts";
 import type { CallRequest } from "./options.ts";
 import { newId } from "./platform.ts";
-import type {
-  ErrorBody,
-  InvocationProgress,
-  InvocationResult,
-  InvokeFunction,
-  Json,
-} from "./protocol.ts";
+import type { ErrorBody, InvocationProgress, InvocationResult, Json } from "./protocol.ts";
 import type { Line } from "./reconnect.ts";
 import { type OpenCall, timeoutError, Waiting } from "./waiting.ts";
 
@@ -123,13 +117,14 @@ export class OutboundCalls {
     checkRequest(request, own);
     const { function_id, onProgress, signal } = request;
     const data = toJson(`The payload for ${function_id}`, request.payload);
+    const scope = this.#setup.scopes.current();
     if (this.#ended) throw new InvocationError(this.#ended, function_id);
     if (request.action?.type === "void") {
-      this.#send(undefined, data, () => this.#envelope(request, {}));
+      this.#send(undefined, data, () => envelope(request, scope, {}));
       resolve(undefined);
       return;
     }
-    const timeoutMs = this.#shorten(own, function_id);
+    const timeoutMs = this.#shorten(own, scope, function_id);
     if (signal?.aborted) throw cancelled(function_id);
 
     const invocation_id = newId();
@@ -147,43 +142,25 @@ export class OutboundCalls {
     };
     this.#send(call, data, () => {
       const timeout_ms = Math.max(1, Math.floor(deadline - this.#setup.clock.now()));
-      return this.#envelope(request, { invocation_id, timeout_ms });
+      return envelope(request, scope, { invocation_id, timeout_ms });
     });
     this.#waiting.add(call);
     if (signal) this.#listen(call, signal);
   }
 
   /** The smaller of the call's own time and what is left of the handler's that makes it. */
-  #shorten(own: number, function_id: string): number {
-    const deadline = this.#setup.scopes.current()?.deadline;
-    if (deadline === undefined) return own;
-    const left = Math.floor(deadline - this.#setup.clock.now());
+  #shorten(own: number, scope: CallScope | undefined, function_id: string): number {
+    if (scope?.deadline === undefined) return own;
+    const left = Math.floor(scope.deadline - this.#setup.clock.now());
     if (left < 1) throw new InvocationError(timeoutError(0), function_id);
     return Math.min(own, left);
   }
 
-  #envelope(request: CallRequest<unknown>, fields: Partial<InvokeFunction>): string {
-    const { function_id, namespace, action, metadata } = request;
-    const scope = this.#setup.scopes.current();
-    const { invocation_id, timeout_ms } = fields;
-    return encodeMessage({
-      type: "invokefunction",
-      ...invocation_id !== undefined && { invocation_id },
-      function_id,
-      ...namespace !== undefined && { namespace },
-      ...action && { action },
-      ...timeout_ms !== undefined && { timeout_ms },
-      ...metadata !== undefined && { metadata },
-      ...scope?.traceparent !== undefined && { traceparent: scope.traceparent },
-      ...scope?.baggage !== undefined && { baggage: scope.baggage },
-    });
-  }
-
   /** Sends a frame, or queues it to be written when a line is open. */
-  #send(call: OpenCall | undefined, data: string | undefined, envelope: () => string): void {
+  #send(call: OpenCall | undefined, data: string | undefined, writeHead: () => string): void {
     const write = (): string => {
       if (call) call.sent = true;
-      const head = envelope();
+      const head = writeHead();
       return data === undefined ? head : `${head.slice(0, -1)},"data":${data}}`;
     };
     const line = this.#setup.line();
@@ -214,6 +191,25 @@ export class OutboundCalls {
       this.#setup.line()?.send(encodeMessage({ type: "cancelinvocation", invocation_id, reason }));
     }
   }
+}
+
+/** The frame of a call without its payload, in canonical order. */
+function envelope(
+  { function_id, namespace, action, metadata }: CallRequest<unknown>,
+  scope: CallScope | undefined,
+  { invocation_id, timeout_ms }: { invocation_id?: string; timeout_ms?: number },
+): string {
+  return encodeMessage({
+    type: "invokefunction",
+    ...invocation_id !== undefined && { invocation_id },
+    function_id,
+    ...namespace !== undefined && { namespace },
+    ...action && { action },
+    ...timeout_ms !== undefined && { timeout_ms },
+    ...metadata !== undefined && { metadata },
+    ...scope?.traceparent !== undefined && { traceparent: scope.traceparent },
+    ...scope?.baggage !== undefined && { baggage: scope.baggage },
+  });
 }
 
 function checkRequest(request: CallRequest<unknown>, timeoutMs: number): void {

@@ -8,7 +8,14 @@
  *
  * @module
  */
-import { checkCallable, checkId, checkNamespace, checkTimeout, readUrl } from "./arguments.ts";
+import {
+  checkCallable,
+  checkId,
+  checkNamespace,
+  checkReconnect,
+  checkTimeout,
+  readUrl,
+} from "./arguments.ts";
 import { CallScopes } from "./call_scope.ts";
 import { platformClock } from "./clock.ts";
 import { encodeMessage } from "./codec.ts";
@@ -78,6 +85,7 @@ export class Worker implements AsyncDisposable {
   private constructor(url: string, options: WorkerOptions) {
     const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS } = options;
     checkTimeout("timeoutMs", timeoutMs);
+    checkReconnect(options.reconnect ?? {});
     if (options.onError) checkCallable("onError", options.onError);
     this.#url = url;
     this.#onError = options.onError ?? ((error) => console.error(`[engine] ${error.message}`));

@@ -119,13 +119,13 @@ class WsTransport implements Transport {
 
   /** Counts in pings, so that a process that slept does not take itself for a dead peer. */
   #heartbeat(): void {
-    if (this.#silentMs >= this.#times.silenceMs) {
-      this.#problem = `nothing heard for ${this.#times.silenceMs} ms`;
-      this.#socket?.terminate();
+    this.#silentMs += this.#times.pingMs;
+    if (this.#silentMs < this.#times.silenceMs) {
+      this.#socket?.ping();
       return;
     }
-    this.#silentMs += this.#times.pingMs;
-    this.#socket?.ping();
+    this.#problem = `nothing heard for ${this.#times.silenceMs} ms`;
+    this.#socket?.terminate();
   }
 
   #end(code: number, reason: string): void {

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import {
+  checkCallable,
+  checkId,
+  checkNamespace,
+  checkReconnect,
+  checkTimeout,
+  readUrl,
+  toJson,
+} from "./arguments.ts";
+import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
+
+const INVALID = { name: "EngineError", code: "INVALID_ARGUMENTS" };
+
+Deno.test("readUrl() turns HTTP addresses into WebSocket ones and keeps the query", () => {
+  assert.equal(readUrl("ws://127.0.0.1:49134"), "ws://127.0.0.1:49134/");
+  assert.equal(readUrl("http://localhost:1/a?token=t"), "ws://localhost:1/a?token=t");
+  assert.equal(readUrl("https://engine.example/"), "wss://engine.example/");
+  assert.equal(readUrl("wss://engine.example/#part"), "wss://engine.example/");
+});
+
+for (const url of ["", "here", "localhost:49134", "ftp://localhost", "file:///tmp", 5, null, {}]) {
+  Deno.test(`readUrl() refuses ${JSON.stringify(url)}`, () => {
+    assert.throws(() => readUrl(url), INVALID);
+  });
+}
+
+for (const id of ["", undefined, null, 7, {}, () => {}, "x".repeat(ID_CHARS_MAX + 1)]) {
+  Deno.test(`checkId() refuses ${String(id).slice(0, 20) || "an empty id"}`, () => {
+    assert.throws(() => checkId("function_id", id, "math::add"), INVALID);
+  });
+}
+
+Deno.test("checkId() names what is wrong and what fits", () => {
+  const message = "function_id must be text such as math::add, got an object";
+
+  assert.throws(() => checkId("function_id", {}, "math::add"), { message });
+});
+
+for (const timeout of [0, -1, 1.5, NaN, Infinity, "5", null, TIMEOUT_MS_MAX + 1]) {
+  Deno.test(`checkTimeout() refuses ${JSON.stringify(timeout)} of type ${typeof timeout}`, () => {
+    assert.throws(() => checkTimeout("timeout_ms", timeout), INVALID);
+  });
+}
+
+Deno.test("checkTimeout() takes whole milliseconds up to the bound", () => {
+  checkTimeout("timeout_ms", 1);
+  checkTimeout("timeout_ms", TIMEOUT_MS_MAX);
+});
+
+Deno.test("checkNamespace() takes text or nothing", () => {
+  checkNamespace(undefined);
+  checkNamespace("billing");
+
+  for (const namespace of ["", 5, null]) assert.throws(() => checkNamespace(namespace), INVALID);
+});
+
+Deno.test("checkCallable() refuses what cannot be called", () => {
+  const message = "The handler of a::b must be a function, got a list";
+
+  assert.throws(() => checkCallable("The handler of a::b", []), { ...INVALID, message });
+  checkCallable("The handler of a::b", () => {});
+});
+
+Deno.test("checkReconnect() refuses numbers that make no sense", () => {
+  checkReconnect({});
+  checkReconnect({ firstMs: 1, maxMs: 10, maxAttempts: Infinity });
+
+  for (const value of [0, -5, NaN]) {
+    assert.throws(() => checkReconnect({ maxAttempts: value }), INVALID);
+  }
+});
+
+Deno.test("toJson() writes values as JSON does, and nothing for undefined", () => {
+  assert.equal(toJson("The payload", { a: [1, null] }), '{"a":[1,null]}');
+  assert.equal(toJson("The payload", null), "null");
+  assert.equal(toJson("The payload", undefined), undefined);
+});
+
+Deno.test("toJson() says what JSON cannot hold", () => {
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+
+  for (const value of [1n, { n: 1n }, cycle, () => {}, Symbol("s")]) {
+    assert.throws(() => toJson("The payload for a::b", value), {
+      code: "serialization_error",
+      message: /^The payload for a::b cannot be written as JSON: [^\n]+$/,
+    });
+  }
+});

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { CallScopes } from "./call_scope.ts";
+
+const SCOPE = { deadline: 5, traceparent: undefined, baggage: undefined };
+
+Deno.test("CallScopes.current() is the scope that runs, also after a wait", async () => {
+  const scopes = new CallScopes();
+
+  const seen = await scopes.run(SCOPE, async () => {
+    await Promise.resolve();
+    return scopes.current();
+  });
+
+  assert.equal(seen, SCOPE);
+  assert.equal(scopes.current(), undefined);
+});
+
+Deno.test("CallScopes keeps handlers that run side by side apart", async () => {
+  const scopes = new CallScopes();
+  const run = (deadline: number) =>
+    scopes.run({ ...SCOPE, deadline }, async () => {
+      await Promise.resolve();
+      return scopes.current()?.deadline;
+    });
+
+  assert.deepEqual(await Promise.all([run(1), run(2)]), [1, 2]);
+});
+
+Deno.test("CallScopes of two workers do not see each other", () => {
+  const [one, two] = [new CallScopes(), new CallScopes()];
+
+  assert.equal(one.run(SCOPE, () => two.current()), undefined);
+});
+
+Deno.test("CallScopes runs tasks where the platform cannot carry scopes", () => {
+  const globals = globalThis as { process?: unknown };
+  const { process } = globals;
+  globals.process = undefined;
+  const scopes = new CallScopes();
+  globals.process = process;
+
+  assert.equal(scopes.run(SCOPE, () => 7), 7);
+  assert.equal(scopes.run(SCOPE, () => scopes.current()), undefined);
+});

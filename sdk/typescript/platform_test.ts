@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { attempt, builtinModule, environment, newId, processGlobal } from "./platform.ts";
+
+Deno.test("attempt() gives undefined for what throws", () => {
+  assert.equal(attempt(() => 5), 5);
+  assert.equal(attempt(() => JSON.parse("no")), undefined);
+});
+
+Deno.test("environment() reads a variable and takes an empty one for none", () => {
+  Deno.env.set("ENGINE_TEST_VARIABLE", "yes");
+  assert.equal(environment("ENGINE_TEST_VARIABLE"), "yes");
+
+  Deno.env.set("ENGINE_TEST_VARIABLE", "");
+  assert.equal(environment("ENGINE_TEST_VARIABLE"), undefined);
+  Deno.env.delete("ENGINE_TEST_VARIABLE");
+  assert.equal(environment("ENGINE_TEST_VARIABLE"), undefined);
+});
+
+Deno.test({
+  name: "environment() takes a variable that may not be read for none",
+  permissions: { env: false },
+  fn: () => assert.equal(environment("HOME"), undefined),
+});
+
+Deno.test("builtinModule() finds modules of Node, and nothing for other names", () => {
+  assert.ok(builtinModule<{ EOL: string }>("node:os")?.EOL);
+  assert.equal(builtinModule("no-such-module"), undefined);
+});
+
+Deno.test("a page without a process has no modules and no environment", () => {
+  const globals = globalThis as { process?: unknown };
+  const { process } = globals;
+  try {
+    for (const other of [undefined, {}, { versions: {} }]) {
+      globals.process = other;
+
+      assert.equal(processGlobal(), undefined);
+      assert.equal(builtinModule("node:os"), undefined);
+      assert.equal(environment("PATH"), undefined);
+    }
+  } finally {
+    globals.process = process;
+  }
+});
+
+Deno.test("newId() makes UUIDs of version 4, also where the platform has no function for it", () => {
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+  const { randomUUID } = crypto;
+  assert.match(newId(), uuid);
+
+  Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true });
+  try {
+    const ids = [newId(), newId()];
+
+    assert.match(ids[0]!, uuid);
+    assert.notEqual(ids[0], ids[1]);
+  } finally {
+    Object.defineProperty(crypto, "randomUUID", { value: randomUUID, configurable: true });
+  }
+});
