@@ -1,0 +1,75 @@
+/**
+ * The border of a built-in worker: payloads come in as anything and go on checked.
+ *
+ * @module
+ */
+import type { z } from "zod";
+import { EngineError } from "../sdk/typescript/errors.ts";
+import type { Json } from "../sdk/typescript/protocol.ts";
+
+/** A longer payload is not sent back with the error. */
+const RECEIVED_CHARS_MAX = 2_000;
+/** Problems named in one message. */
+const PROBLEMS_MAX = 10;
+
+/**
+ * The payload as its shape says it is.
+ *
+ * @throws {EngineError} `deserialization_error`, `Failed to deserialize input for <id>: …`, which
+ * names the path of everything that does not fit. `details.received` is the payload, or the
+ * beginning of its JSON if that is long.
+ */
+export function fit<Shape extends z.ZodType>(
+  functionId: string,
+  shape: Shape,
+  payload: unknown,
+): z.output<Shape> {
+  const checked = shape.safeParse(payload);
+  if (checked.success) return checked.data;
+  const problems = problemsOf(checked.error, payload);
+  const message = `Failed to deserialize input for ${functionId}: ${problems.join("; ")}`;
+  throw new EngineError("deserialization_error", message, {
+    details: { received: shorten(payload) },
+  });
+}
+
+/** What is wrong with a value, one text per problem: `config.port: expected number, …`. */
+export function problemsOf({ issues }: z.core.$ZodError, value: unknown): string[] {
+  const texts = issues.slice(0, PROBLEMS_MAX).map((issue) => {
+    const found = issue.path.reduce(memberOf, value);
+    const expected = "expected" in issue
+      ? `expected ${issue.expected}, received ${nameOf(found)}`
+      : issue.message.replace(/^Invalid input: /, "");
+    const path = pathOf(issue.path);
+    return path === "" ? expected : `${path}: ${expected}`;
+  });
+  const more = issues.length - texts.length;
+  return more > 0 ? [...texts, `and ${more} more`] : texts;
+}
+
+function pathOf(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === "number") return `${text}[${part}]`;
+    return text === "" ? String(part) : `${text}.${String(part)}`;
+  }, "");
+}
+
+function memberOf(value: unknown, key: PropertyKey): unknown {
+  return value !== null && typeof value === "object" && Object.hasOwn(value, key)
+    ? (value as Record<PropertyKey, unknown>)[key]
+    : undefined;
+}
+
+function nameOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return typeof value === "number" ? String(value) : typeof value;
+}
+
+function shorten(payload: unknown): Json {
+  const text = JSON.stringify(payload ?? null);
+  return text.length <= RECEIVED_CHARS_MAX
+    ? payload as Json ?? null
+    : `${text.slice(0, RECEIVED_CHARS_MAX)}…`;
+}
