@@ -15,7 +15,14 @@ from ._context import CallContext
 from ._errors import ErrorBody, InvocationError, invocation_error
 from ._limits import TIMEOUT_GRACE_MS
 from ._offers import encode_if
-from ._requests import TriggerRequest, check_action, check_id, check_keys, check_timeout
+from ._requests import (
+    TriggerRequest,
+    check_action,
+    check_id,
+    check_keys,
+    check_namespace,
+    check_timeout,
+)
 from ._waiting import Call
 
 _STUCK_MS = 5_000
@@ -34,10 +41,9 @@ def plan_call(
         now: Milliseconds.
 
     Raises:
-        TypeError: When a key is missing, unknown or of the wrong type.
-        ValueError: When a value is out of bounds.
         InvocationError: ``TIMEOUT`` when the run this call belongs to has no time left.
-        EngineError: ``serialization_error`` when JSON cannot hold the payload.
+        EngineError: ``INVALID_ARGUMENTS`` when a key is missing, unknown or out of bounds,
+            ``serialization_error`` when JSON cannot hold the payload.
 
     """
     check_keys(request, TriggerRequest, "request")
@@ -58,7 +64,7 @@ def plan_call(
         invocation_id=None if action == "void" else str(uuid.uuid4()),
         action=None if action is None else json.dumps(dict(request["action"] or {})),
         metadata=encode_if(request.get("metadata"), f"Metadata of {function_id}"),
-        namespace=request.get("namespace"),
+        namespace=check_namespace(request.get("namespace")),
     )
     if "payload" in request:
         call.payload = encode(request["payload"], f"Payload of {function_id}")

@@ -47,7 +47,7 @@ def encode(value: Any, what: str) -> str:
     except UnicodeEncodeError:
         text = _escaped.encode(value)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        reason = _blame(value, "it", 0) or f"{type(error).__name__}: {error}"
+        reason = _blame(value, "value", 0) or f"{type(error).__name__}: {error}"
         message = f"{what} cannot be sent as JSON: {reason}"
         raise EngineError("serialization_error", message) from None
     if len(text) > MESSAGE_BYTES_MAX:

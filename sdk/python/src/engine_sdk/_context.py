@@ -24,7 +24,8 @@ class CallContext:
         timeout_ms: What was left of the caller's time at the start; None: not told.
         traceparent: The caller's W3C trace context; handed on by calls made here.
         baggage: The caller's W3C baggage; handed on as well.
-        cancel_reason: Why the result is no longer wanted, once `cancelled`; may be None.
+        cancel_reason: Why the result is no longer wanted, once `cancelled`: the caller's own
+            words, ``"timeout"``, ``"line lost"``; may be None.
 
     Example:
         def count(payload, metadata, context):

@@ -94,6 +94,11 @@ class InvocationError(EngineError):
         self.stacktrace = stacktrace
 
 
+def invalid(message: str) -> EngineError:
+    """Make the error for what user code handed over wrongly."""
+    return EngineError("INVALID_ARGUMENTS", message)
+
+
 def is_timeout(error: object) -> bool:
     """
     Tell whether a failure is a deadline that passed.
@@ -115,11 +120,11 @@ def is_timeout(error: object) -> bool:
 def normalise_error(error: Any) -> ErrorBody:
     """Turn any ``error`` field that arrived into a body: a bare string has code UNKNOWN."""
     if not isinstance(error, dict):
-        message = error if isinstance(error, str) else json.dumps(error)
-        return {"code": "UNKNOWN", "message": message}
+        bare = error if isinstance(error, str) else json.dumps(error)
+        return {"code": "UNKNOWN", "message": bare}
     code, message = error.get("code"), error.get("message")
     body: ErrorBody = {
-        "code": str(code) if isinstance(code, str) else "UNKNOWN",
+        "code": code if isinstance(code, str) else "UNKNOWN",
         "message": message if isinstance(message, str) else json.dumps(message or error),
     }
     if isinstance(error.get("stacktrace"), str):

@@ -14,7 +14,7 @@ from typing import Any
 
 from ._codec import encode
 from ._context import CURRENT, CallContext
-from ._errors import ErrorBody, describe_raised
+from ._errors import ErrorBody, describe_raised, invalid
 from ._messages import Invocation, encode_error
 from ._offers import Function
 from ._session import CANCELLED, Session
@@ -33,11 +33,11 @@ def bind(handler: Callable[..., Any], what: str) -> tuple[Bound, bool]:
     ``lambda payload, shop=shop: …`` keeps its shop.
 
     Raises:
-        TypeError: When it cannot be called with one to three arguments.
+        EngineError: ``INVALID_ARGUMENTS`` when it cannot be called with these.
 
     """
     if not callable(handler):
-        raise TypeError(f"Handler of {what} must be callable, not {type(handler).__name__}")
+        raise invalid(f"Handler of {what} must be callable, not {type(handler).__name__}")
     is_async = inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
         getattr(handler, "__call__", None)  # noqa: B004 - the method itself is looked at
     )
@@ -61,7 +61,7 @@ def _read_parameters(parameters: list[inspect.Parameter], what: str) -> tuple[in
     required = sum(p.default is p.empty for p in positional)
     if required > 3 or not (positional or takes_any):
         wanted = "(payload), (payload, metadata) or (payload, metadata, context)"
-        raise TypeError(f"Handler of {what} must take {wanted}")
+        raise invalid(f"Handler of {what} must take {wanted}")
     count = max(1, required)
     for name in ("metadata", "context")[count - 1 :]:
         if len(positional) <= count or positional[count].name != name:
@@ -74,7 +74,7 @@ def _read_parameters(parameters: list[inspect.Parameter], what: str) -> tuple[in
         if parameter.name in ("metadata", "context"):
             keywords.append(parameter.name)
         elif parameter.default is parameter.empty:
-            raise TypeError(f"Handler of {what} requires {parameter.name}, which nobody gives it")
+            raise invalid(f"Handler of {what} requires {parameter.name}, which nobody gives it")
     return count, keywords
 
 
@@ -115,6 +115,11 @@ class Runner:
             context.cancel(reason)
         if (task := self._tasks.get(invocation)) is not None:
             task.cancel()
+
+    def line_lost(self) -> None:
+        """Tell every handler that nobody waits; coroutines go on, for they may be half-way."""
+        for context in list(self._contexts.values()):
+            context.cancel("line lost")
 
     async def abort_all(self, seconds: float) -> None:
         """Tell every handler that the worker leaves; wait a little for those on the loop."""

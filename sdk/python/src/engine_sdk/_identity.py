@@ -16,20 +16,20 @@ CAPABILITIES = ["cancel", "timeout", "progress", "batch"]
 """What this SDK supports besides the base protocol."""
 
 
-def announcement(name: str | None, description: str | None, namespace: str | None) -> str:
+def announcement(name: str, description: str | None, namespace: str | None) -> str:
     """Make the frame that tells the engine who this worker is."""
     who: dict[str, Any] = {
         "runtime": "python",
         "version": __version__,
-        "name": name or os.environ.get("ENGINE_WORKER_NAME") or _default_name(),
+        "name": name,
         "os": f"{platform.system().lower()} {platform.release()} ({platform.machine()})",
         "pid": os.getpid(),
         "isolation": os.environ.get("ENGINE_ISOLATION") or None,
         "capabilities": CAPABILITIES,
         "telemetry": {
             "language": _language(),
-            "project_name": os.environ.get("ENGINE_PROJECT_NAME"),
-            "framework": "engine-py",
+            "project_name": None,
+            "framework": "engine-sdk-py",
         },
     }
     if description is not None:
@@ -44,8 +44,9 @@ def announcement(name: str | None, description: str | None, namespace: str | Non
     )
 
 
-def _default_name() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
+def worker_name(option: str | None) -> str:
+    """Name a worker: by the option, else ``ENGINE_WORKER_NAME``, else ``<hostname>:<pid>``."""
+    return option or os.environ.get("ENGINE_WORKER_NAME") or f"{socket.gethostname()}:{os.getpid()}"
 
 
 def _language() -> str | None:

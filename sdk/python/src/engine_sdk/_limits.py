@@ -28,6 +28,9 @@ BATCH_BYTES_MAX: Final = 1024 * 1024
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes of calls that wait for the line."""
 
+OFFLINE_LOG_LINES_MAX: Final = 1_000
+"""Log lines a logger lets wait for a line."""
+
 ID_CHARS_MAX: Final = 1_024
 """Longest id of a function, a trigger or a type, in characters."""
 

@@ -112,10 +112,10 @@ class LineThread(threading.Thread):
     async def _stay(self) -> None:
         await self._keeper.run()
         if self.state == "failed":
-            message = "The worker has given up; see what it logged"
-            self._leave({"code": "channel_send_failed", "message": message, "retryable": True})
-        self._providers.cancel_all()
+            message = self._keeper.failure or "The worker has given up"
+            self._leave({"code": "engine_unreachable", "message": message})
         await self._runner.abort_all(LEAVE_MS / 1000)
+        await self._providers.end(LEAVE_MS / 1000)
 
     def _leave(self, error: ErrorBody) -> None:
         if self.ended is None:
@@ -144,7 +144,7 @@ class LineThread(threading.Thread):
 
     def _set_state(self, state: ConnectionState) -> None:
         self.state = state
-        if state != "connecting":
+        if state in ("connected", "failed", "disconnected"):
             self.settled.set()
         for listener in list(self.listeners):
             try:
@@ -183,9 +183,18 @@ class LineThread(threading.Thread):
         """Start a trigger."""
         self._providers.provide(trigger, offer, line)
 
-    def withdraw(self, trigger: TriggerInstance, offer: TriggerType) -> None:
-        """End a trigger."""
-        self._providers.withdraw(trigger, offer)
+    def withdraw(self, trigger_id: str) -> None:
+        """End a trigger, if it was started."""
+        self._providers.withdraw(trigger_id)
+
+    def withdraw_all(self, offer: TriggerType) -> None:
+        """End all triggers of a type."""
+        self._providers.withdraw_all(offer)
+
+    def line_lost(self) -> None:
+        """Tell handlers that nobody waits, and end all triggers: a new line brings them anew."""
+        self._runner.line_lost()
+        self._providers.withdraw_all()
 
     def refused(self, reason: str) -> None:
         """End: the engine does not want this worker."""

@@ -1,4 +1,4 @@
-"""What a worker has to say: on standard error, and in the engine's log."""
+"""What a worker says: on its console, and in the engine's log."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from typing import Any, Literal
 
 from ._context import CURRENT
+from ._limits import OFFLINE_LOG_LINES_MAX
 from ._process import PROCESS
 from ._requests import TriggerAction
 from ._worker import Worker
@@ -16,27 +17,30 @@ Level = Literal["trace", "debug", "info", "warn", "error"]
 
 class Logger:
     """
-    Writes lines to standard error and to the engine's log; it never raises.
+    Writes to the console and to the engine's log; it never raises and never waits.
+
+    Warnings and errors go to standard error, the rest to standard output.
 
     Args:
         worker: Whose line to use; left out: that of the worker registered last.
-        service_name: Who speaks, as the engine's log shows it.
+        service_name: Who speaks; left out: the worker, by its name.
 
     Example:
-        Logger().info("Order accepted", {"order": 7})
+        Logger().info("order accepted", {"order": 7})
 
     """
 
     def __init__(self, worker: Worker | None = None, service_name: str | None = None) -> None:
         self._worker = worker
         self._service_name = service_name
+        self._waiting_lines = 0
 
     def trace(self, message: object, data: Any = None) -> None:
-        """Say where the program is; data is anything, best what JSON can hold."""
+        """Say what only somebody who looks for a fault wants to read."""
         self._write("trace", message, data)
 
     def debug(self, message: object, data: Any = None) -> None:
-        """Say what helps to find a fault."""
+        """Say what helps to follow what happens."""
         self._write("debug", message, data)
 
     def info(self, message: object, data: Any = None) -> None:
@@ -44,7 +48,7 @@ class Logger:
         self._write("info", message, data)
 
     def warn(self, message: object, data: Any = None) -> None:
-        """Say what somebody must look at."""
+        """Say what somebody should look at."""
         self._write("warn", message, data)
 
     def error(self, message: object, data: Any = None) -> None:
@@ -53,31 +57,61 @@ class Logger:
 
     def _write(self, level: Level, message: object, data: Any) -> None:
         try:
-            text = str(message)
-            plain = None if data is None else json.loads(json.dumps(data, default=repr))
-            rest = "" if plain is None else " " + json.dumps(plain, ensure_ascii=False)
-            print(f"{level:<5} {text}{rest}", file=sys.stderr, flush=True)
-            self._send(level, text, plain)
+            worker = self._worker or PROCESS.last
+            known = worker if isinstance(worker, Worker) else None
+            service = self._service_name or (known.name if known else None)
+            text, plain = _text_of(message), _plain(data)
+            _print(level, text, plain, service)
+            if known is not None and self._may_send(known):
+                _send(known, level, text, plain, service)
         except Exception:
             return  # A log line is not worth an error of its own.
 
-    def _send(self, level: Level, text: str, data: Any) -> None:
-        worker = self._worker or PROCESS.last
-        if not isinstance(worker, Worker):
-            return
-        payload = {"message": text}
-        if data is not None:
-            payload["data"] = data
-        if self._service_name is not None:
-            payload["service_name"] = self._service_name
-        context = CURRENT.get()
-        parts = (context.traceparent or "").split("-") if context else []
-        if len(parts) == 4:
-            payload["trace_id"], payload["span_id"] = parts[1], parts[2]
-        worker.trigger(
-            {
-                "function_id": f"engine::log::{level}",
-                "payload": payload,
-                "action": TriggerAction.Void(),
-            }
+    def _may_send(self, worker: Worker) -> bool:
+        """While there is no line only the first lines wait for one: calls need the room more."""
+        state = worker.connection_state
+        self._waiting_lines = 0 if state == "connected" else self._waiting_lines + 1
+        return state not in ("failed", "disconnected") and (
+            self._waiting_lines <= OFFLINE_LOG_LINES_MAX
         )
+
+
+def _print(level: Level, text: str, plain: Any, service: str | None) -> None:
+    name = f" [{service}]" if service else ""
+    rest = "" if plain is None else " " + json.dumps(plain, ensure_ascii=False)
+    stream = sys.stderr if level in ("warn", "error") else sys.stdout
+    try:
+        print(f"{level.upper():<5}{name} {text}{rest}", file=stream, flush=True)
+    except (OSError, ValueError, AttributeError):
+        return  # A console that is closed or gone; the engine may still be told.
+
+
+def _send(worker: Worker, level: Level, text: str, plain: Any, service: str | None) -> None:
+    payload = {"message": text}
+    if plain is not None:
+        payload["data"] = plain
+    if service is not None:
+        payload["service_name"] = service
+    context = CURRENT.get()
+    parts = (context.traceparent or "").split("-") if context else []
+    if len(parts) == 4:
+        payload["trace_id"], payload["span_id"] = parts[1], parts[2]
+    function_id = f"engine::log::{level}"
+    worker.trigger({"function_id": function_id, "payload": payload, "action": TriggerAction.Void()})
+
+
+def _text_of(message: object) -> str:
+    try:
+        return str(message)
+    except Exception:
+        return f"<{type(message).__name__}>"
+
+
+def _plain(data: Any) -> Any:
+    """Turn data into what JSON can hold; the rest as Python shows it."""
+    if data is None:
+        return None
+    try:
+        return json.loads(json.dumps(data, default=repr, allow_nan=False))
+    except Exception:
+        return _text_of(data)

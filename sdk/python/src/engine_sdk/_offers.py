@@ -27,11 +27,11 @@ class Function:
         return frame(
             "registerfunction",
             id=quote(self.id),
+            namespace=quote_if(self.namespace),
             description=quote_if(self.description),
             request_format=self.request_format,
             response_format=self.response_format,
             metadata=self.metadata,
-            namespace=quote_if(self.namespace),
         )
 
     def encode_end(self) -> str:
@@ -57,10 +57,10 @@ class TriggerType:
         return frame(
             "registertriggertype",
             id=quote(self.id),
+            namespace=quote_if(self.namespace),
             description=quote(self.description),
             trigger_request_format=self.trigger_request_format,
             call_request_format=self.call_request_format,
-            namespace=quote_if(self.namespace),
         )
 
     def encode_end(self) -> str:
@@ -89,10 +89,10 @@ class Trigger:
             id=quote(self.id),
             trigger_type=quote(self.trigger_type),
             function_id=quote(self.function_id),
-            config=self.config,
-            metadata=self.metadata,
             namespace=quote_if(self.namespace),
             trigger_namespace=quote_if(self.trigger_namespace),
+            metadata=self.metadata,
+            config=self.config,
         )
 
     def encode_end(self) -> str:

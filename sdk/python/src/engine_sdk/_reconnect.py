@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 ConnectionState = Literal["connecting", "connected", "reconnecting", "disconnected", "failed"]
 """
-``connecting`` until the first line is open, ``reconnecting`` after a loss, ``disconnected``
+``connecting`` at first, ``reconnecting`` after a loss or a failed attempt, ``disconnected``
 after ``shutdown()``, ``failed`` when it will not try again.
 """
 
@@ -65,8 +65,10 @@ class Keeper:
         self._chance = chance
         self._stop = asyncio.Event()
         self._output = asyncio.Event()
-        self._failure: str | None = None
+        self.failure: str | None = None
+        """Why it has given up."""
         self._told = ""
+        self._state: ConnectionState | None = None
 
     def output_ready(self) -> None:
         """Write what the session has."""
@@ -79,13 +81,13 @@ class Keeper:
 
     def refuse(self, reason: str) -> None:
         """End: the engine does not want this worker."""
-        self._failure = reason
+        self.failure = reason
         self.stop()
 
     async def run(self) -> None:
         """Stay on a line until told to stop, or until there is no point in trying."""
         attempt = 0
-        self._state_changed("connecting")
+        self._set_state("connecting")
         while True:
             attempt += 1
             reason = await self._stay(attempt)
@@ -94,14 +96,15 @@ class Keeper:
             if self._stop.is_set():
                 break
             if self._options.max_attempts is not None and attempt >= self._options.max_attempts:
-                self._failure = f"Gave up {self._address} after {attempt} attempts: {reason}"
-                log.error("[engine] %s", self._failure)
+                self.failure = f"Gave up {self._address} after {attempt} attempts: {reason}"
+                log.error("[engine] %s", self.failure)
                 break
+            self._set_state("reconnecting")
             wait = wait_before(max(attempt, 1), self._options, self._chance())
             await self._or_stop(self._pause(wait / 1000))
             if self._stop.is_set():
                 break
-        self._state_changed("failed" if self._failure else "disconnected")
+        self._set_state("failed" if self.failure else "disconnected")
 
     async def _stay(self, attempt: int) -> str | None:
         """Dial once and stay; returns why there was no line, None if there was one."""
@@ -116,11 +119,10 @@ class Keeper:
             log.info("[engine] Reached the engine at %s", self._address)
         self._told = ""
         self._session.opened()
-        self._state_changed("connected")
+        self._set_state("connected")
         lost_why = await self._carry(transport)
         self._session.closed()
         if not self._stop.is_set():
-            self._state_changed("reconnecting")
             self._tell(f"Lost the line to {self._address} ({lost_why}); trying again")
         return None
 
@@ -178,6 +180,11 @@ class Keeper:
         finally:
             task.cancel()
             stopper.cancel()
+
+    def _set_state(self, state: ConnectionState) -> None:
+        if state != self._state:
+            self._state = state
+            self._state_changed(state)
 
     def _tell(self, text: str) -> None:
         # Once for each new reason, not for each attempt.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ._errors import invalid
 from ._messages import TriggerInstance
 from ._offers import Trigger, TriggerType, encode_if
-from ._requests import TriggerInput, TriggerTypeInput, check_id, check_keys
+from ._requests import TriggerInput, TriggerTypeInput, check_id, check_keys, check_namespace
 
 
 class Registration:
@@ -43,8 +44,8 @@ def plan_trigger(trigger: TriggerInput, id_: str) -> Trigger:
     Check a trigger and encode its parts.
 
     Raises:
-        TypeError: When a key is missing, unknown or of the wrong type.
-        EngineError: ``serialization_error`` when JSON cannot hold a part.
+        EngineError: ``INVALID_ARGUMENTS`` when a key is missing or unknown,
+            ``serialization_error`` when JSON cannot hold a part.
 
     """
     check_keys(trigger, TriggerInput, "trigger")
@@ -55,8 +56,8 @@ def plan_trigger(trigger: TriggerInput, id_: str) -> Trigger:
         function_id=check_id(trigger["function_id"], "function_id"),
         config=encode_if(trigger.get("config"), f"config of the {type_} trigger"),
         metadata=encode_if(trigger.get("metadata"), f"metadata of the {type_} trigger"),
-        namespace=trigger.get("namespace"),
-        trigger_namespace=trigger.get("trigger_namespace"),
+        namespace=check_namespace(trigger.get("namespace")),
+        trigger_namespace=check_namespace(trigger.get("trigger_namespace")),
     )
 
 
@@ -67,8 +68,8 @@ def plan_trigger_type(
     Check a trigger type and find its two handlers.
 
     Raises:
-        TypeError: When a key is missing or unknown, or a handler cannot be called.
-        EngineError: ``serialization_error`` when JSON cannot hold a format.
+        EngineError: ``INVALID_ARGUMENTS`` when a key is missing or unknown or a handler cannot
+            be called, ``serialization_error`` when JSON cannot hold a format.
 
     """
     check_keys(given, TriggerTypeInput, "trigger type")
@@ -78,7 +79,7 @@ def plan_trigger_type(
         start = getattr(handler, "register_trigger", None)
         stop = getattr(handler, "unregister_trigger", None)
     if not callable(start) or not callable(stop):
-        raise TypeError(
+        raise invalid(
             f"Trigger type {id_} needs two callables, or an object with the methods "
             "register_trigger and unregister_trigger"
         )
@@ -89,5 +90,5 @@ def plan_trigger_type(
         stop=stop,
         trigger_request_format=encode_if(given.get("trigger_request_format"), f"Format of {id_}"),
         call_request_format=encode_if(given.get("call_request_format"), f"Format of {id_}"),
-        namespace=given.get("namespace"),
+        namespace=check_namespace(given.get("namespace")),
     )

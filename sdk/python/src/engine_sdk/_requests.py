@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
+from ._errors import invalid
 from ._limits import (
     CALL_TIMEOUT_MS,
     ID_CHARS_MAX,
@@ -144,12 +145,12 @@ class InitOptions:
     def __post_init__(self) -> None:
         check_timeout(self.timeout_ms)
         if self.max_threads < 1:
-            raise ValueError("max_threads must be at least 1")
+            raise invalid("max_threads must be at least 1")
         for name, value in self.headers.items():
             if any(mark in f"{name}{value}" for mark in "\r\n\0"):
-                raise ValueError(f"Header {name!r} must be one line")
+                raise invalid(f"Header {name!r} must be one line")
         if self.token is not None and any(mark in self.token for mark in "\r\n\0"):
-            raise ValueError("token must be one line")
+            raise invalid("token must be one line")
 
 
 def check_id(value: object, what: str) -> str:
@@ -157,15 +158,27 @@ def check_id(value: object, what: str) -> str:
     Check an id.
 
     Raises:
-        TypeError: When it is not text.
-        ValueError: When it is empty or too long.
+        EngineError: ``INVALID_ARGUMENTS``.
 
     """
     if not isinstance(value, str):
-        raise TypeError(f"{what} must be text, such as 'math::add', not {type(value).__name__}")
+        raise invalid(f"{what} must be text, such as 'math::add', not {type(value).__name__}")
     if not value or len(value) > ID_CHARS_MAX:
-        raise ValueError(f"{what} must have 1 to {ID_CHARS_MAX} characters")
+        raise invalid(f"{what} must have 1 to {ID_CHARS_MAX} characters")
     return value
+
+
+def check_namespace(value: object) -> str | None:
+    """
+    Check a namespace; None is the default one.
+
+    Raises:
+        EngineError: ``INVALID_ARGUMENTS``.
+
+    """
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise invalid(f"namespace must be text, got {value!r}; leave it out for the default one")
 
 
 def check_keys(given: Mapping[str, Any], shape: type, what: str) -> None:
@@ -173,17 +186,17 @@ def check_keys(given: Mapping[str, Any], shape: type, what: str) -> None:
     Check that a dict has the keys of its shape and no others.
 
     Raises:
-        TypeError: When it is no dict, lacks a key or has one too many.
+        EngineError: ``INVALID_ARGUMENTS``.
 
     """
     if not isinstance(given, Mapping):
-        raise TypeError(f"{what} must be a dict, not {type(given).__name__}")
+        raise invalid(f"{what} must be a dict, not {type(given).__name__}")
     required: frozenset[str] = shape.__required_keys__  # type: ignore[attr-defined]
     known: frozenset[str] = required | shape.__optional_keys__  # type: ignore[attr-defined]
     if missing := sorted(required - given.keys()):
-        raise TypeError(f"{what} lacks {', '.join(missing)}")
+        raise invalid(f"{what} lacks {', '.join(missing)}")
     if unknown := sorted(str(key) for key in given.keys() - known):
-        raise TypeError(f"{what} has no {', '.join(unknown)}; it knows {', '.join(sorted(known))}")
+        raise invalid(f"{what} has no {', '.join(unknown)}; it knows {', '.join(sorted(known))}")
 
 
 def check_timeout(value: object) -> float:
@@ -191,14 +204,13 @@ def check_timeout(value: object) -> float:
     Check a time-out in milliseconds.
 
     Raises:
-        TypeError: When it is not a number.
-        ValueError: When it is not above 0 or above a week.
+        EngineError: ``INVALID_ARGUMENTS``.
 
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"timeout_ms must be a number, not {type(value).__name__}")
+        raise invalid(f"timeout_ms must be a number, not {type(value).__name__}")
     if not math.isfinite(value) or not 0 < value <= TIMEOUT_MS_MAX:
-        raise ValueError(f"timeout_ms must be above 0 and at most {TIMEOUT_MS_MAX}, got {value}")
+        raise invalid(f"timeout_ms must be above 0 and at most {TIMEOUT_MS_MAX}, got {value}")
     return value
 
 
@@ -210,7 +222,7 @@ def check_action(action: object) -> str | None:
         The type of the action; None for a plain call.
 
     Raises:
-        ValueError: When it is neither of the two.
+        EngineError: ``INVALID_ARGUMENTS``.
 
     """
     if action is None:
@@ -220,4 +232,4 @@ def check_action(action: object) -> str | None:
             return "void"
         if action.get("type") == "enqueue" and isinstance(action.get("queue"), str):
             return "enqueue"
-    raise ValueError("action must be TriggerAction.Void() or TriggerAction.Enqueue(queue)")
+    raise invalid("action must be TriggerAction.Void() or TriggerAction.Enqueue(queue)")

@@ -53,8 +53,14 @@ class Host(Protocol):
     def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
         """Start a trigger, then `answer_trigger`."""
 
-    def withdraw(self, trigger: TriggerInstance, offer: TriggerType) -> None:
-        """End a trigger."""
+    def withdraw(self, trigger_id: str) -> None:
+        """End a trigger, if it was started."""
+
+    def withdraw_all(self, offer: TriggerType) -> None:
+        """End all triggers of a type."""
+
+    def line_lost(self) -> None:
+        """Tell handlers that nobody waits, and end all triggers: a new line brings them anew."""
 
     def refused(self, reason: str) -> None:
         """End: the engine does not want this worker at all."""
@@ -69,7 +75,6 @@ class Session:
         self._now = now
         self._functions: dict[tuple[str, str], Function] = {}
         self._types: dict[tuple[str, str], TriggerType] = {}
-        self._provided: dict[str, TriggerType] = {}
         self._triggers: dict[str, Trigger] = {}
         self._running: dict[str, Invocation] = {}
         self._waiting = Waiting()
@@ -118,6 +123,7 @@ class Session:
         self._running.clear()
         self._outbox.end_line()
         self._waiting.end_sent(STOPPED)
+        self._host.line_lost()
 
     def received(self, text: str) -> None:
         """Handle one message; whatever it is, the session goes on."""
@@ -145,7 +151,8 @@ class Session:
 
     def expire(self) -> None:
         """End the calls whose time is over."""
-        self._waiting.expire(self._now(), "timeout" in self._capabilities)
+        for call in self._waiting.expire(self._now(), "timeout" in self._capabilities):
+            self._tell_cancelled(call, "timeout")
         if (due := self._waiting.next_deadline) is not None:
             self._host.deadline_set(due)
 
@@ -177,7 +184,7 @@ class Session:
         key = _key(offer.namespace, offer.id)
         if self._types.get(key) is offer:
             del self._types[key]
-            self._provided = {k: v for k, v in self._provided.items() if v is not offer}
+            self._host.withdraw_all(offer)
             self._send(offer.encode_end())
 
     def add_trigger(self, trigger: Trigger) -> None:
@@ -212,10 +219,7 @@ class Session:
         if call.done:
             return
         self._waiting.end(call, None, CANCELLED)
-        if call.sent and call.invocation_id is not None and "cancel" in self._capabilities:
-            invocation_id = quote(call.invocation_id)
-            told = quote_if(reason)
-            self._send(frame("cancelinvocation", invocation_id=invocation_id, reason=told))
+        self._tell_cancelled(call, reason)
 
     # Runs of functions of this worker.
 
@@ -236,6 +240,11 @@ class Session:
         if line == self._line:
             told = None if error is None else encode_error(error)
             self._send(trigger_result_frame(trigger, told))
+
+    def _tell_cancelled(self, call: Call, reason: str | None) -> None:
+        if call.sent and call.invocation_id is not None and "cancel" in self._capabilities:
+            invocation_id, told = quote(call.invocation_id), quote_if(reason)
+            self._send(frame("cancelinvocation", invocation_id=invocation_id, reason=told))
 
     def _is_running(self, invocation: Invocation) -> bool:
         return self._running.get(invocation.invocation_id or "") is invocation
@@ -291,21 +300,21 @@ class Session:
         offer = self._types.get(_key(message.get("trigger_namespace"), trigger.trigger_type))
         if offer is None:
             self.answer_trigger(trigger, NO_TYPE, self._line)
-            return
-        self._provided[trigger.id] = offer
-        self._host.provide(trigger, offer, self._line)
+        else:
+            self._host.provide(trigger, offer, self._line)
 
     def _on_unregister_trigger(self, message: dict[str, Any]) -> None:
         # Only the id is certain to be there (PROTOCOL 2.8).
-        offer = self._provided.pop(str(message.get("id")), None)
-        if offer is not None:
-            self._host.withdraw(TriggerInstance(str(message["id"]), offer.id), offer)
+        self._host.withdraw(str(message.get("id")))
 
     def _on_trigger_result(self, message: dict[str, Any]) -> None:
         if (error := message.get("error")) is not None:
-            id_, type_ = message.get("id"), message.get("trigger_type")
-            text = normalise_error(error)["message"]
-            log.error('[engine] Trigger registration failed for "%s" (%s): %s', id_, type_, text)
+            told = (
+                message.get("id"),
+                message.get("trigger_type"),
+                normalise_error(error)["message"],
+            )
+            log.error('[engine] Trigger registration failed for "%s" (%s): %s', *told)
 
     def _on_rejected(self, message: dict[str, Any]) -> None:
         code, what = message.get("code"), message.get("function_id") or message.get("worker_name")
@@ -320,9 +329,7 @@ class Session:
 
     def _answer_unread(self, text: str, error: ErrorBody) -> None:
         """Leave nobody waiting for a message that was too much for the parser."""
-        if (head := read_head(text)) is None:
-            return
-        type_, invocation_id, function_id = head
+        type_, invocation_id, function_id = read_head(text) or ("", "", None)
         if type_ == "invocationresult":
             if (call := self._waiting.get(invocation_id)) is not None:
                 self._waiting.end(call, None, error)

@@ -21,6 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
+from ._errors import invalid
 from ._limits import (
     CLOSE_TIMEOUT_MS,
     MESSAGE_BYTES_MAX,
@@ -67,16 +68,19 @@ def read_url(url: str) -> str:
         url: ``ws://``, ``wss://``, ``http://``, ``https://``, or ``host:port``.
 
     Raises:
-        ValueError: When it has another scheme or no host.
+        EngineError: ``INVALID_ARGUMENTS`` when it has another scheme, no host or a bad port.
 
     """
     full = url if "://" in url else f"ws://{url}"
     scheme, _, rest = full.partition("://")
     full = {"http": "ws", "https": "wss"}.get(scheme.lower(), scheme.lower()) + "://" + rest
-    parts = urlsplit(full)
+    try:
+        parts = urlsplit(full)
+        _ = parts.port  # Is only looked at here.
+    except ValueError as error:
+        raise invalid(f"{url!r} is no address of an engine: {error}") from None
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise ValueError(f"{url!r} is no address of an engine; try ws://127.0.0.1:49134")
-    _ = parts.port  # Raises ValueError when it is none.
+        raise invalid(f"{url!r} is no address of an engine; try ws://127.0.0.1:49134")
     return full
 
 

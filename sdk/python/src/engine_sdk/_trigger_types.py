@@ -1,8 +1,8 @@
 """
-Runs the handlers of trigger types, in order.
+Runs the handlers of trigger types: tells a provider what to watch, and the engine how it went.
 
-What happens to one type's triggers happens one after the other: a trigger that ends while
-its start is still on its way must not be started after its end.
+Every start that went well is paired with one stop. What concerns one trigger happens in
+order, also when its handlers take their time; different triggers do not wait for each other.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from ._errors import ErrorBody
+from ._errors import ErrorBody, describe_raised
 from ._messages import TriggerInstance
 from ._offers import TriggerType
 from ._session import Session
@@ -22,8 +23,18 @@ from ._threads import ThreadPool
 log = logging.getLogger("engine_sdk")
 
 
+@dataclass(eq=False)
+class _Watched:
+    offer: TriggerType
+    wanted: bool = True
+    last: asyncio.Task[None] | None = None
+    """The step that whatever comes next has to wait for."""
+    taken: bool = False
+    """The provider took it; it is asked to stop only then."""
+
+
 class Providers:
-    """Hands triggers to the types of this worker; belongs to the thread of the loop."""
+    """The triggers of this worker's types; belongs to the thread of the loop."""
 
     def __init__(
         self,
@@ -36,75 +47,100 @@ class Providers:
         self._session = session
         self._pool = pool
         self._post = post
-        self._last: dict[TriggerType, asyncio.Task[None]] = {}
+        self._watched: dict[str, _Watched] = {}
+        self._steps: set[asyncio.Task[None]] = set()
 
     def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
-        """Start a trigger and say how that went."""
+        """Start a trigger, in place of one with the same id, and say how that went."""
+        before = self._watched.get(trigger.id)
+        self.withdraw(trigger.id)
+        watched = _Watched(offer, last=None if before is None else before.last)
+        self._watched[trigger.id] = watched
 
         async def start() -> None:
             error: ErrorBody | None = None
-            try:
-                await self._call(offer.start, trigger)
-            except asyncio.CancelledError:
-                raise
-            except BaseException as raised:
-                message = getattr(raised, "message", None) or str(raised) or type(raised).__name__
-                error = {"code": "trigger_registration_failed", "message": str(message)}
+            if watched.wanted:
+                try:
+                    await self._call(offer.start, trigger)
+                    watched.taken = True
+                except Exception as raised:
+                    message = describe_raised(raised)["message"]
+                    error = {"code": "trigger_registration_failed", "message": message}
+            if error is not None and self._watched.get(trigger.id) is watched:
+                del self._watched[trigger.id]
             self._session.answer_trigger(trigger, error, line)
 
-        self._append(offer, start)
+        self._append(watched, start)
 
-    def withdraw(self, trigger: TriggerInstance, offer: TriggerType) -> None:
-        """End a trigger."""
+    def withdraw(self, trigger_id: str) -> None:
+        """End a trigger; one that is not watched is ignored."""
+        watched = self._watched.pop(trigger_id, None)
+        if watched is None:
+            return
+        watched.wanted = False
+        instance = TriggerInstance(trigger_id, watched.offer.id)
 
         async def stop() -> None:
+            if not watched.taken:
+                return
             try:
-                await self._call(offer.stop, trigger)
-            except asyncio.CancelledError:
-                raise
-            except BaseException:
-                log.exception("[engine] Could not end trigger %s (%s)", trigger.id, offer.id)
+                await self._call(watched.offer.stop, instance)
+            except Exception:
+                log.exception("[engine] Could not end trigger %s (%s)", trigger_id, instance)
 
-        self._append(offer, stop)
+        self._append(watched, stop)
 
-    def cancel_all(self) -> None:
-        """Stop whatever is on its way."""
-        for task in list(self._last.values()):
-            task.cancel()
+    def withdraw_all(self, offer: TriggerType | None = None) -> None:
+        """End all triggers, or those of one type."""
+        for trigger_id, watched in list(self._watched.items()):
+            if offer is None or watched.offer is offer:
+                self.withdraw(trigger_id)
 
-    def _append(self, offer: TriggerType, step: Callable[[], Any]) -> None:
-        before = self._last.get(offer)
+    async def end(self, seconds: float) -> None:
+        """End all triggers, and wait a little for their providers."""
+        self.withdraw_all()
+        if self._steps:
+            await asyncio.wait(list(self._steps), timeout=seconds)
+
+    def _append(self, watched: _Watched, step: Callable[[], Any]) -> None:
+        before = watched.last
 
         async def run() -> None:
             if before is not None:
                 await asyncio.wait([before])
             await step()
 
-        task = self._loop.create_task(run())
-        self._last[offer] = task
-        task.add_done_callback(lambda done: self._forget(offer, done))
-
-    def _forget(self, offer: TriggerType, done: asyncio.Task[None]) -> None:
-        if self._last.get(offer) is done:
-            del self._last[offer]
+        watched.last = self._loop.create_task(run())
+        self._steps.add(watched.last)
+        watched.last.add_done_callback(self._steps.discard)
 
     async def _call(self, handler: Callable[[Any], Any], trigger: TriggerInstance) -> None:
+        """Run a handler; a thread is used unless it is a coroutine function."""
         if inspect.iscoroutinefunction(handler):
-            await handler(trigger)
+            await _run_guarded(handler(trigger))
             return
         ended: asyncio.Future[Any] = self._loop.create_future()
 
         def job() -> None:
+            value, error = None, None
             try:
-                value, error = handler(trigger), None
+                value = handler(trigger)
             except BaseException as raised:
-                value, error = None, raised
+                error = raised
             self._post(lambda: _settle(ended, value, error))
 
         self._pool.submit(job)
         value = await ended
         if inspect.isawaitable(value):
-            await value
+            await _run_guarded(value)
+
+
+async def _run_guarded(work: Any) -> None:
+    """Await user code; a SystemExit of it must not end the loop."""
+    try:
+        await work
+    except (SystemExit, KeyboardInterrupt) as raised:
+        raise RuntimeError(describe_raised(raised)["message"]) from raised
 
 
 def _settle(ended: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
@@ -115,4 +151,4 @@ def _settle(ended: asyncio.Future[Any], value: Any, error: BaseException | None)
     elif isinstance(error, Exception) and not isinstance(error, StopIteration):
         ended.set_exception(error)
     else:  # A future cannot carry these.
-        ended.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
+        ended.set_exception(RuntimeError(describe_raised(error)["message"]))

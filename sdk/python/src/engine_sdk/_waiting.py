@@ -109,7 +109,7 @@ class Waiting:
             self._due = [entry for entry in self._due if not entry[2].done]
             heapq.heapify(self._due)
 
-    def expire(self, now: float, engine_enforces: bool) -> None:
+    def expire(self, now: float, engine_enforces: bool) -> list[Call]:
         """
         End the calls whose time is over.
 
@@ -118,7 +118,11 @@ class Waiting:
             engine_enforces: The engine announced ``timeout``: a call that it has gets a
                 little longer, because its own word on the deadline says more.
 
+        Returns:
+            The calls that have ended.
+
         """
+        ended = []
         while (due := self.next_deadline) is not None and due <= now:
             call = heapq.heappop(self._due)[2]
             if call.sent and engine_enforces and not call.extended:
@@ -127,6 +131,8 @@ class Waiting:
                 continue
             message = f"invocation timed out after {call.timeout_ms:g}ms"
             self.end(call, None, {"code": "TIMEOUT", "message": message})
+            ended.append(call)
+        return ended
 
     def end_sent(self, error: ErrorBody) -> None:
         """End every call that has left: the line it left on is gone."""

@@ -7,13 +7,13 @@ import threading
 import uuid
 from collections.abc import Callable
 from contextlib import nullcontext
-from types import TracebackType
 from typing import Any
 
 from ._calls import LoopAnswer, ThreadAnswer, failure, plan_call
 from ._context import CURRENT
+from ._errors import invalid
 from ._handlers import bind
-from ._identity import announcement
+from ._identity import announcement, worker_name
 from ._limits import ENGINE_URL_DEFAULT, LEAVE_MS, REGISTER_WAIT_MS
 from ._line_thread import LineThread, log, now_ms
 from ._messages import TriggerInstance
@@ -21,7 +21,14 @@ from ._offers import Function, encode_if
 from ._process import PROCESS
 from ._reconnect import ConnectionState
 from ._registration import Registration, TriggerHandler, plan_trigger, plan_trigger_type
-from ._requests import InitOptions, TriggerInput, TriggerRequest, TriggerTypeInput, check_id
+from ._requests import (
+    InitOptions,
+    TriggerInput,
+    TriggerRequest,
+    TriggerTypeInput,
+    check_id,
+    check_namespace,
+)
 from ._threads import PoolThread, ThreadPool
 from ._transport import Dial, WebSocketDial, read_url, shown
 from ._waiting import Call
@@ -36,7 +43,9 @@ class Worker:
 
     def __init__(self, url: str | None, options: InitOptions, dial: Dial | None = None) -> None:
         address = read_url(url or os.environ.get("ENGINE_URL") or ENGINE_URL_DEFAULT)
-        who = announcement(options.worker_name, options.description, options.namespace)
+        self.name = worker_name(options.worker_name)
+        """Shown in lists; need not be unique."""
+        who = announcement(self.name, options.description, options.namespace)
         self._options = options
         self._address = shown(address)
         self._thread = LineThread(
@@ -99,8 +108,8 @@ class Worker:
             The registration, to take it back.
 
         Raises:
-            TypeError: When the handler cannot be called like that.
-            EngineError: ``serialization_error`` when JSON cannot hold a format.
+            EngineError: ``INVALID_ARGUMENTS`` when the handler cannot be called like that,
+                ``serialization_error`` when JSON cannot hold a format.
 
         Example:
             worker.register_function("math::add", lambda payload: payload["a"] + payload["b"])
@@ -111,7 +120,7 @@ class Worker:
             id=id,
             call=call,
             is_async=is_async,
-            namespace=namespace,
+            namespace=check_namespace(namespace),
             description=description,
             request_format=encode_if(request_format, f"request_format of {id}"),
             response_format=encode_if(response_format, f"response_format of {id}"),
@@ -133,8 +142,8 @@ class Worker:
             The registration, to take it back.
 
         Raises:
-            TypeError: When a key is missing or unknown.
-            EngineError: ``serialization_error`` when JSON cannot hold the config.
+            EngineError: ``INVALID_ARGUMENTS`` when a key is missing or unknown,
+                ``serialization_error`` when JSON cannot hold the config.
 
         Example:
             worker.register_trigger({
@@ -169,8 +178,8 @@ class Worker:
             The registration, to take it back.
 
         Raises:
-            TypeError: When a key is missing or unknown, or a handler cannot be called.
-            EngineError: ``serialization_error`` when JSON cannot hold a format.
+            EngineError: ``INVALID_ARGUMENTS`` when a key is missing or unknown or a handler
+                cannot be called, ``serialization_error`` when JSON cannot hold a format.
 
         Example:
             worker.register_trigger_type(
@@ -199,7 +208,8 @@ class Worker:
         Raises:
             InvocationError: ``function_not_found``, ``invocation_stopped``, ``TIMEOUT``,
                 ``SHUTDOWN``, or the code that the function itself failed with.
-            RuntimeError: In the worker's own thread, which must not wait.
+            EngineError: ``INVALID_ARGUMENTS`` for a request that makes no sense, and in a
+                coroutine on the worker's loop, which must not wait.
 
         Example:
             worker.trigger({"function_id": "math::add", "payload": {"a": 2, "b": 3}})
@@ -212,7 +222,7 @@ class Worker:
             return None
         here = threading.current_thread()
         if isinstance(here, LineThread):
-            raise RuntimeError(
+            raise invalid(
                 "trigger() would block the loop it waits for; "
                 "write 'await worker.trigger_async(...)' in a coroutine"
             )
@@ -280,12 +290,7 @@ class Worker:
     def __enter__(self) -> Worker:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.shutdown()
 
     def _start(self, call: Call) -> None:
@@ -314,7 +319,7 @@ def register_worker(url: str | None = None, options: InitOptions | None = None) 
         The worker.
 
     Raises:
-        ValueError: When the address is none.
+        EngineError: ``INVALID_ARGUMENTS`` when the address is none.
 
     Example:
         worker = register_worker(options=InitOptions(worker_name="math"))
