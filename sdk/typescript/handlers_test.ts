@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { CallScopes } from "./call_scope.ts";
+import { EngineError, errorBody, InvocationError } from "./errors.ts";
+import { encodeFailure, Handlers } from "./handlers.ts";
+import type { CallContext, Handler } from "./options.ts";
+import type { InvokeFunction, Json } from "./protocol.ts";
+
+function setup(functions: Record<string, Handler> = {}) {
+  const clock = new FakeClock();
+  const scopes = new CallScopes();
+  const reports: EngineError[] = [];
+  const sent: Record<string, Json>[] = [];
+  const line = { isOpen: true, send: (text: string) => sent.push(JSON.parse(text)) };
+  const handlers = new Handlers({
+    clock,
+    scopes,
+    find: (namespace = "default", id) => namespace === "default" ? functions[id] : undefined,
+    report: (error) => reports.push(error),
+  });
+  const call = (fields: Partial<InvokeFunction> = {}) =>
+    handlers.run(
+      { type: "invokefunction", invocation_id: "1", function_id: "a::b", ...fields },
+      line,
+    );
+  return { call, clock, handlers, line, reports, scopes, sent };
+}
+
+const RESULT = { type: "invocationresult", invocation_id: "1", function_id: "a::b" };
+
+Deno.test("Handlers.run() hands payload and metadata over and answers with the result", async () => {
+  const { call, sent, handlers } = setup({
+    "a::b": (payload, metadata) => ({ payload, metadata }),
+  });
+
+  await call({ data: { n: 1 }, metadata: { m: 2 }, traceparent: "t", baggage: "b" });
+
+  const result = { payload: { n: 1 }, metadata: { m: 2 } };
+  assert.deepEqual(sent, [{ ...RESULT, traceparent: "t", baggage: "b", result }]);
+  assert.deepEqual(Object.keys(sent[0]!).at(-1), "result");
+  assert.equal(handlers.size, 0);
+});
+
+Deno.test("Handlers.run() takes absent data for null and undefined for no result", async () => {
+  const payloads: Json[] = [];
+  const { call, sent } = setup({ "a::b": (payload) => void payloads.push(payload) });
+
+  await call();
+
+  assert.deepEqual(payloads, [null]);
+  assert.deepEqual(sent, [RESULT]);
+});
+
+Deno.test("Handlers.run() answers null with null", async () => {
+  const { call, sent } = setup({ "a::b": () => Promise.resolve(null) });
+
+  await call();
+
+  assert.deepEqual(sent, [{ ...RESULT, result: null }]);
+});
+
+Deno.test("Handlers.run() answers an unknown function with function_not_found", async () => {
+  const { call, sent } = setup({ "a::b": () => 1 });
+
+  await call({ function_id: "no::such" });
+  await call({ namespace: "other" });
+
+  const error = { code: "function_not_found", message: "Function not found" };
+  assert.deepEqual(sent.map(({ error }) => code(error)), [error, error]);
+});
+
+function code(error: Json | undefined): Json {
+  const { code, message } = error as Record<string, Json>;
+  return { code: code!, message: message! };
+}
+
+Deno.test("Handlers.run() answers a throw with its text and stack", async () => {
+  const { call, sent } = setup({
+    "a::b": () => {
+      throw new TypeError("no such thing");
+    },
+  });
+
+  await call();
+
+  const { code, message, stacktrace } = sent[0]!.error as Record<string, string>;
+  assert.equal(code, "invocation_failed");
+  assert.equal(message, "no such thing");
+  assert.match(stacktrace!, /TypeError: no such thing\n\s+at /);
+});
+
+for (const thrown of ["text", 5, null, undefined, { a: 1 }]) {
+  Deno.test(`Handlers.run() answers a thrown ${JSON.stringify(thrown)}`, async () => {
+    const { call, sent } = setup({ "a::b": () => Promise.reject(thrown) });
+
+    await call();
+
+    const error = { code: "invocation_failed", message: String(thrown) };
+    assert.deepEqual(sent, [{ ...RESULT, error }]);
+  });
+}
+
+Deno.test("Handlers.run() keeps code, details and retryable of an error that has them", async () => {
+  const details = { left: 2 };
+  const { call, sent } = setup({
+    "a::b": () => Promise.reject(new EngineError("out", "No", { details, retryable: true })),
+  });
+
+  await call();
+
+  const { stacktrace: _, ...error } = sent[0]!.error as Record<string, Json>;
+  assert.deepEqual(error, { code: "out", message: "No", details, retryable: true });
+});
+
+Deno.test("Handlers.run() hands a failed call on without repeating its code", async () => {
+  const inner = new InvocationError({ code: "out", message: "No" }, "c::d", "2");
+  const { call, sent } = setup({ "a::b": () => Promise.reject(inner) });
+
+  await call();
+
+  const { code, message } = sent[0]!.error as Record<string, Json>;
+  assert.deepEqual([code, message], ["out", "No"]);
+});
+
+const cycle: Record<string, unknown> = {};
+cycle.self = cycle;
+for (const [name, value] of Object.entries({ BigInt: 1n, cycle, function: () => {} })) {
+  Deno.test(`Handlers.run() answers a ${name} with serialization_error`, async () => {
+    const { call, sent } = setup({ "a::b": () => value });
+
+    await call();
+
+    const { code, message } = sent[0]!.error as Record<string, string>;
+    assert.equal(code, "serialization_error");
+    assert.match(message!, /^The result of a::b cannot be written as JSON: /);
+  });
+}
+
+Deno.test("encodeFailure() drops details that JSON cannot hold", () => {
+  const body = errorBody("out", "No", { left: 1n as unknown as Json });
+  const call = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
+
+  const error = { code: "out", message: "No" };
+  assert.deepEqual(JSON.parse(encodeFailure(call, body)), { ...RESULT, error });
+});
+
+Deno.test("Handlers.run() answers nobody without an id, and reports what failed", async () => {
+  const { call, sent, reports } = setup({
+    "a::b": () => 1,
+    "a::bad": () => Promise.reject(new Error("broken")),
+  });
+  const invocation_id = undefined as unknown as string;
+
+  await call({ invocation_id });
+  await call({ invocation_id, function_id: "a::bad" });
+
+  assert.deepEqual(sent, []);
+  assert.deepEqual(reports.map(({ message }) => message), ["a::bad failed: broken"]);
+});
+
+Deno.test("Handlers.run() tells the handler about its call", async () => {
+  let seen: CallContext | undefined;
+  const { call } = setup({ "a::b": (_payload, _metadata, context) => void (seen = context) });
+
+  await call({ timeout_ms: 50, caller: "w-1", traceparent: "t", baggage: "b" });
+
+  assert.ok(seen);
+  const { invocation_id, function_id, timeout_ms, caller, traceparent, baggage } = seen;
+  assert.deepEqual(
+    { invocation_id, function_id, timeout_ms, caller, traceparent, baggage },
+    {
+      invocation_id: "1",
+      function_id: "a::b",
+      timeout_ms: 50,
+      caller: "w-1",
+      traceparent: "t",
+      baggage: "b",
+    },
+  );
+});
+
+Deno.test("Handlers.run() hands the deadline down to calls the handler makes", async () => {
+  const deadlines: (number | undefined)[] = [];
+  const { call, clock, scopes } = setup({
+    "a::b": async () => {
+      await Promise.resolve();
+      deadlines.push(scopes.current()?.deadline);
+    },
+  });
+  clock.tick(100);
+
+  await Promise.all([call({ timeout_ms: 50 }), call({ invocation_id: "2" })]);
+
+  assert.deepEqual(deadlines, [150, undefined]);
+});
+
+Deno.test("Handlers.cancel() signals the handler and discards its result", async () => {
+  const gate = Promise.withResolvers<void>();
+  const reasons: string[] = [];
+  const { call, handlers, sent } = setup({
+    "a::b": async (_payload, _metadata, { signal }) => {
+      signal.addEventListener("abort", () => reasons.push(signal.reason.message));
+      await gate.promise;
+      return 1;
+    },
+  });
+  const running = call();
+
+  handlers.cancel({ type: "cancelinvocation", invocation_id: "1", reason: "page closed" });
+  handlers.cancel({ type: "cancelinvocation", invocation_id: "unknown" });
+  gate.resolve();
+  await running;
+
+  assert.deepEqual(reasons, ["page closed"]);
+  assert.deepEqual(sent, []);
+});
+
+Deno.test("a handler that asks late sees that its call was cancelled already", async () => {
+  const gate = Promise.withResolvers<void>();
+  let aborted = false;
+  const { call, handlers } = setup({
+    "a::b": async (_payload, _metadata, context) => {
+      await gate.promise;
+      aborted = context.signal.aborted;
+    },
+  });
+  const running = call();
+
+  handlers.cancel({ type: "cancelinvocation", invocation_id: "1" });
+  gate.resolve();
+  await running;
+
+  assert.ok(aborted);
+});
+
+Deno.test("Handlers.abortAll() signals every handler", async () => {
+  const codes: string[] = [];
+  const { call, handlers } = setup({
+    "a::b": (_payload, _metadata, { signal }) =>
+      new Promise<void>((resolve) => {
+        signal.onabort = () => {
+          codes.push(signal.reason.code);
+          resolve();
+        };
+      }),
+  });
+  const running = [call(), call({ invocation_id: "2" })];
+
+  handlers.abortAll("The line to the engine is lost");
+  await Promise.all(running);
+
+  assert.deepEqual(codes, ["invocation_stopped", "invocation_stopped"]);
+  assert.equal(handlers.size, 0);
+});
+
+Deno.test("progress goes out before the result, and not after it", async () => {
+  let context: CallContext | undefined;
+  const { call, handlers, sent } = setup({
+    "a::b": (_payload, _metadata, given) => {
+      context = given;
+      given.progress({ done: 1 });
+      given.progress(null);
+      return 2;
+    },
+  });
+  handlers.engineForwardsProgress = true;
+
+  await call();
+  context?.progress("late");
+
+  const progress = { type: "invocationprogress", invocation_id: "1" };
+  assert.deepEqual(sent, [
+    { ...progress, data: { done: 1 } },
+    { ...progress, data: null },
+    { ...RESULT, result: 2 },
+  ]);
+});
+
+Deno.test("progress is kept from an engine that does not know it", async () => {
+  const { call, sent } = setup({
+    "a::b": (_payload, _metadata, context) => context.progress(1),
+  });
+
+  await call();
+
+  assert.deepEqual(sent, [RESULT]);
+});

@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { FakeDial } from "../../tests/fakes/fake_dial.ts";
+import type { ReconnectOptions } from "./options.ts";
+import { type Line, ReconnectingLine } from "./reconnect.ts";
+import type { Dial } from "./transport.ts";
+
+function setup(reconnect: ReconnectOptions = {}, random = 0.5, dial?: Dial) {
+  const clock = new FakeClock();
+  const fake = new FakeDial();
+  const log: string[] = [];
+  const lines: Line[] = [];
+  const line = new ReconnectingLine({
+    url: "ws://127.0.0.1:1/",
+    dial: dial ?? fake.dial,
+    dialOptions: {},
+    clock,
+    reconnect,
+    random: () => random,
+  }, {
+    opened(opened) {
+      lines.push(opened);
+      log.push("opened");
+      opened.send("hello");
+    },
+    text: (message) => log.push(`text ${message}`),
+    lost: () => log.push("lost"),
+    failed: (reason, retryMs) => log.push(`failed ${reason} ${retryMs}`),
+    state: (state) => log.push(state),
+  });
+  return { clock, fake, line, lines, log };
+}
+
+function isOpen({ line }: ReconnectingLine): boolean {
+  return line?.isOpen ?? false;
+}
+
+Deno.test("ReconnectingLine says hello before it counts as connected", () => {
+  const { fake, line, log } = setup();
+
+  line.start();
+  assert.equal(line.state, "connecting");
+  assert.equal(isOpen(line), false);
+  fake.line.open();
+
+  assert.deepEqual(log, ["opened", "connected"]);
+  assert.deepEqual(fake.line.texts, ["hello"]);
+  assert.ok(isOpen(line));
+});
+
+Deno.test("ReconnectingLine waits twice as long with every attempt, up to its bound", () => {
+  const { clock, fake, line } = setup({ firstMs: 1_000, maxMs: 5_000 });
+  line.start();
+
+  const waits = [1, 2, 3, 4, 5].map(() => {
+    fake.line.drop(1006, "refused");
+    const wait = clock.nextIn;
+    clock.tick(wait ?? 0);
+    return wait;
+  });
+
+  assert.deepEqual(waits, [1_000, 2_000, 4_000, 5_000, 5_000]);
+  assert.equal(fake.lines.length, 6);
+});
+
+for (const [random, wait] of [[0, 700], [0.5, 1_000], [1, 1_300]] as const) {
+  Deno.test(`ReconnectingLine waits ${wait} ms when chance says ${random}`, () => {
+    const { clock, fake, line } = setup({}, random);
+    line.start();
+
+    fake.line.drop();
+
+    assert.equal(clock.nextIn, wait);
+  });
+}
+
+Deno.test("ReconnectingLine starts counting anew once a line was open", () => {
+  const { clock, fake, line, log } = setup({ maxAttempts: 3 });
+  line.start();
+  for (const _ of [1, 2]) {
+    fake.line.drop();
+    clock.tick(30_000);
+  }
+
+  fake.line.open();
+  fake.line.drop(1001, "engine is going down");
+
+  assert.equal(line.state, "reconnecting");
+  assert.equal(clock.nextIn, 1_000);
+  assert.deepEqual(log.slice(-3), ["lost", "reconnecting", "failed engine is going down 1000"]);
+});
+
+for (const code of [1000, 1001, 1002, 1005, 1006, 1008, 1009, 1011, 1012, 3000, 4999]) {
+  Deno.test(`ReconnectingLine comes back after close code ${code}`, () => {
+    const { clock, fake, line } = setup();
+    line.start();
+    fake.line.open();
+
+    fake.line.drop(code);
+    clock.tick(1_000);
+    fake.line.open();
+
+    assert.equal(line.state, "connected");
+    assert.equal(fake.lines.length, 2);
+  });
+}
+
+Deno.test("ReconnectingLine gives up after the attempts it was given", () => {
+  const { clock, fake, line, log } = setup({ maxAttempts: 2 });
+  line.start();
+
+  fake.line.drop(1006, "HTTP 401");
+  clock.tick(1_000);
+  fake.line.drop(1006, "HTTP 401");
+
+  assert.equal(line.state, "failed");
+  assert.equal(clock.waiting, 0);
+  assert.deepEqual(log.slice(-2), ["failed HTTP 401 undefined", "failed"]);
+});
+
+Deno.test("ReconnectingLine sends answers on the line that asked, or nowhere", () => {
+  const { clock, fake, line, lines } = setup();
+  line.start();
+  fake.line.open();
+  fake.line.drop();
+  clock.tick(1_000);
+  fake.line.open();
+
+  lines[0]!.send("late");
+  lines[1]!.send("in time");
+
+  assert.deepEqual(fake.lines.map(({ texts }) => texts), [["hello"], ["hello", "in time"]]);
+});
+
+Deno.test("ReconnectingLine.stop() closes the line and resolves when it is closed", async () => {
+  const { clock, fake, line, log } = setup();
+  line.start();
+  fake.line.open();
+
+  await line.stop("disconnected");
+  fake.line.sayText("late");
+
+  assert.ok(fake.line.isOver);
+  assert.equal(line.state, "disconnected");
+  assert.equal(clock.waiting, 0);
+  assert.deepEqual(log, ["opened", "connected", "disconnected"]);
+});
+
+Deno.test("ReconnectingLine.stop() ends a wait, an attempt, and a second time nothing", async () => {
+  const waiting = setup();
+  waiting.line.start();
+  waiting.fake.line.drop();
+  await waiting.line.stop("disconnected");
+  assert.equal(waiting.clock.waiting, 0);
+
+  const dialling = setup();
+  dialling.line.start();
+  await dialling.line.stop("disconnected");
+  await dialling.line.stop("disconnected");
+  assert.ok(dialling.fake.line.isOver);
+  assert.deepEqual(dialling.log, ["disconnected"]);
+});
+
+Deno.test("ReconnectingLine takes a line that opens before the dialler has returned it", () => {
+  const sent: string[] = [];
+  const dial: Dial = (_url, events) => {
+    events.opened();
+    return { send: (message) => sent.push(message as string), close() {} };
+  };
+  const { line } = setup({}, 0.5, dial);
+
+  line.start();
+
+  assert.equal(line.state, "connected");
+  assert.deepEqual(sent, ["hello"]);
+});
+
+Deno.test("ReconnectingLine ignores empty frames and reads binary ones as text", () => {
+  const { fake, line, log } = setup();
+  line.start();
+  fake.line.open();
+
+  fake.line.sayText("");
+  fake.line.sayBinary(new TextEncoder().encode("{}"));
+
+  assert.deepEqual(log.slice(2), ["text {}"]);
+});
