@@ -71,12 +71,12 @@ export async function scaffold(options: ScaffoldOptions): Promise<Scaffolded> {
   return { written, overwritten, dataDirectory };
 }
 
-/** The directory's own name as the name of a worker: small letters, digits and dashes. */
+/** The directory's own name as a worker's name: small letters, digits and dashes, 64 at most. */
 export function nameFor(directory: string): string {
   const last = directory.split(/[\\/]/).filter(Boolean).at(-1) ?? "";
   const name = last.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "");
   if (name === "") return "my-worker";
-  return /^[a-z]/.test(name) ? name : `worker-${name}`;
+  return (/^[a-z]/.test(name) ? name : `worker-${name}`).slice(0, 64);
 }
 
 /** The nearest directory above that has a config.yaml; the worker's own if there is none. */

@@ -1,0 +1,343 @@
+/**
+ * The steps of the quickstart, each with what is expected of it.
+ *
+ * @module
+ */
+import type { WorkerStatus } from "../engine/mod.ts";
+import type { JsonObject } from "../mod.ts";
+import { uncommentBlock } from "./comment_block.ts";
+import { CommandError } from "./failure.ts";
+import { type LiveProcess, LiveShell, type Outcome } from "./live_shell.ts";
+import { compactJson, renderDuration } from "./render.ts";
+
+/** How long a worker may take to come back after an edit or a restart of the engine. */
+const COME_BACK_MS = 30_000;
+/** How long an engine may take to end. */
+const END_MS = 20_000;
+
+/** Where and how the quickstart runs. */
+export interface QuickstartOptions {
+  /** The program `engine`. */
+  readonly main: URL;
+  /** Absolute; made by the first step. */
+  readonly directory: string;
+  /** Remove the directory when all went well. */
+  readonly isTemporary: boolean;
+  readonly port: number;
+  readonly httpPort: number;
+  /** Shows a line. */
+  say(line: string): void;
+}
+
+/** One run from an empty directory to an HTTP request. */
+export class QuickstartRun {
+  readonly #options: QuickstartOptions;
+  readonly #began = performance.now();
+  readonly #outside: LiveShell;
+  readonly #inside: LiveShell;
+  #engine: LiveProcess | undefined;
+  #total = 0;
+
+  /** Runs nothing yet. */
+  constructor(options: QuickstartOptions) {
+    this.#options = options;
+    const env: Record<string, string> = { NO_COLOR: "1" };
+    if (!this.#usesDefaultPort) env["ENGINE_URL"] = this.#url;
+    const shell = (directory: string) =>
+      new LiveShell({
+        name: "engine",
+        command: [Deno.execPath(), "run", "-A", "--quiet", options.main.href],
+        directory,
+        env,
+        say: options.say,
+      });
+    this.#outside = shell(parentOf(options.directory));
+    this.#inside = shell(options.directory);
+  }
+
+  /**
+   * All steps, one after the other.
+   *
+   * @throws {CommandError} The first thing that is not as expected.
+   */
+  async steps(): Promise<void> {
+    await this.#checkMachine();
+    await this.#createProject();
+    await this.#startEngine("2. Start the engine");
+    await this.#addPythonWorker();
+    await this.#addTypescriptWorker();
+    await this.#keepTotal();
+    await this.#surviveRestarts();
+    await this.#serveHttp();
+  }
+
+  /** Says where everything is, for `--keep`. */
+  sayWhereAllIs(): void {
+    const { directory, httpPort } = this.#options;
+    this.#title("Everything keeps running; Ctrl-C ends it");
+    this.#say(`  project  ${directory}`);
+    this.#say(`  workers  ${this.#url}`);
+    this.#say(`  http     http://127.0.0.1:${httpPort}`);
+    if (!this.#usesDefaultPort) this.#say(`  For other terminals: export ENGINE_URL=${this.#url}`);
+  }
+
+  /**
+   * Ends the engine and sees that nothing is left.
+   *
+   * @throws {CommandError} Something does not end.
+   */
+  async finish(): Promise<void> {
+    this.#title("Stop");
+    const pids = await this.#workerPids();
+    this.#say("$ kill -INT <engine>");
+    this.#engine!.kill("SIGINT");
+    const outcome = await within(END_MS, this.#engine!.ended);
+    this.#expect(outcome?.code === 0, "the engine ends with 0", `${outcome?.code ?? "no end"}`);
+    const left = pids.filter(isRunning);
+    this.#expect(left.length === 0, "no worker is left", `processes ${left.join(", ")}`);
+    if (this.#options.isTemporary) {
+      await Deno.remove(parentOf(this.#options.directory), { recursive: true });
+    }
+    const took = renderDuration(performance.now() - this.#began);
+    this.#say(`\nAll as expected, in ${took}`);
+  }
+
+  /** Ends what runs, whatever state it is in, and says where to look. */
+  async abandon(): Promise<void> {
+    const engine = this.#engine;
+    if (!engine) return;
+    engine.kill("SIGTERM");
+    if (!await within(END_MS, engine.ended)) engine.kill("SIGKILL");
+    await engine.ended;
+    this.#say("\nWhat the engine logged last:");
+    for (const line of engine.printed.trimEnd().split("\n").slice(-15)) this.#say(`  ${line}`);
+    this.#say(`The project is left in ${this.#options.directory}`);
+  }
+
+  get #url(): string {
+    return `ws://127.0.0.1:${this.#options.port}`;
+  }
+
+  get #usesDefaultPort(): boolean {
+    return this.#options.port === 49134;
+  }
+
+  async #checkMachine(): Promise<void> {
+    const { port, httpPort, directory } = this.#options;
+    for (const [taken, option] of [[port, "--port"], [httpPort, "--http-port"]] as const) {
+      if (isFree(taken)) continue;
+      throw new CommandError(
+        `Port ${taken} is taken; stop the other program, or choose another port with ${option}`,
+      );
+    }
+    const python = Deno.build.os === "windows" ? "python" : "python3";
+    const code = "import sys, venv; sys.exit(sys.version_info < (3, 10))";
+    const found = await new Deno.Command(python, { args: ["-c", code], stderr: "null" }).output()
+      .catch(() => undefined);
+    if (!found?.success) {
+      throw new CommandError(`One worker is in Python: install ${python} 3.10 or newer, with pip`);
+    }
+    this.#say(`The quickstart, in ${directory}`);
+  }
+
+  async #createProject(): Promise<void> {
+    const { directory, port } = this.#options;
+    this.#title("1. Make a project");
+    const name = directory.slice(parentOf(directory).length).replace("/", "");
+    const args = ["create", "--template", "quickstart", "--directory", name];
+    await this.#succeeds(this.#outside.run(args));
+    this.#say(`$ cd ${directory}`);
+    if (this.#usesDefaultPort) return;
+    const path = `${directory}/config.yaml`;
+    const text = await Deno.readTextFile(path);
+    await Deno.writeTextFile(path, `engine:\n  port: ${port}\n${text}`);
+    this.#say(`$ printf 'engine:\\n  port: ${port}\\n' | cat - config.yaml > …`);
+    this.#say(`$ export ENGINE_URL=${this.#url}`);
+  }
+
+  async #startEngine(title: string): Promise<void> {
+    this.#title(title);
+    this.#engine = this.#inside.start(["--config", "config.yaml"], { outOnly: true });
+    const isUp = await within(COME_BACK_MS, this.#engine.sees(this.#url));
+    this.#expect(isUp === true, `the engine serves ${this.#url}`, this.#engine.printed);
+  }
+
+  async #addPythonWorker(): Promise<void> {
+    this.#title("3. Add a worker in Python");
+    const args = ["worker", "add", "./workers/math-worker", "--isolation", "process"];
+    const adding = this.#inside.start(args);
+    await adding.sees("added to");
+    const early = await this.#inside.run(["trigger", "math::add", "a=2", "b=3"]);
+    const isEarly = early.stderr.includes("Function math::add not found") && early.code === 1;
+    if (isEarly) this.#say("  (not ready yet: that was expected)");
+    else {this.#expect(
+        early.code === 0,
+        "Function math::add not found, or its result",
+        early.stderr,
+      );}
+    const { stdout } = await this.#succeeds(adding.ended);
+    this.#expect(/math-worker is ready: pid \d+/.test(stdout), "math-worker is ready", stdout);
+    await this.#returns(["math::add", "a=2", "b=3"], { c: 5 });
+    await this.#returns(["--function-id=math::add", '--payload={"a":2,"b":3}'], { c: 5 });
+  }
+
+  async #addTypescriptWorker(): Promise<void> {
+    this.#title("4. Add a worker in TypeScript that calls the one in Python");
+    const args = ["worker", "add", "./workers/caller-worker", "--isolation", "process"];
+    await this.#succeeds(this.#inside.run(args));
+    await this.#returns(["math::add_two_numbers", "a=2", "b=3"], { c: 5 });
+  }
+
+  async #keepTotal(): Promise<void> {
+    this.#title("5. Add state while everything runs");
+    await this.#succeeds(this.#inside.run(["worker", "add", "engine-state"]));
+    await this.#uncomment("workers/math-worker/math_worker.py", "state");
+    await this.#totalComes(5);
+    await this.#addsTo(["math::add", "a=2", "b=3"], 5);
+    await this.#addsTo(["math::add_two_numbers", "a=10", "b=20"], 30);
+  }
+
+  async #surviveRestarts(): Promise<void> {
+    this.#title("   The total survives a restart of the worker …");
+    await this.#succeeds(this.#inside.run(["worker", "restart", "math-worker"]));
+    await this.#addsTo(["math::add", "a=2", "b=3"], 5);
+    const engine = this.#engine!;
+    this.#say(`\n   … and an engine that is killed\n$ kill -9 ${engine.pid}`);
+    engine.kill("SIGKILL");
+    await engine.ended;
+    await this.#startEngine("   Start it again");
+    await this.#totalComes(5);
+    await this.#addsTo(["math::add_two_numbers", "a=2", "b=3"], 5, COME_BACK_MS);
+  }
+
+  async #serveHttp(): Promise<void> {
+    const { httpPort } = this.#options;
+    this.#title("6. Add HTTP while everything runs");
+    const config = httpPort === 3111 ? [] : [`port=${httpPort}`];
+    await this.#succeeds(this.#inside.run(["worker", "add", "engine-http", ...config]));
+    await this.#uncomment("workers/caller-worker/worker.ts", "http");
+    const url = `localhost:${httpPort}/math/add-two-numbers`;
+    const sent = '{"a": 100, "b": 200}';
+    this.#say(`$ curl -i -X POST ${url} -H 'Content-Type: application/json' -d '${sent}'`);
+    const response = await postUntilThere(`http://${url}`, sent);
+    const text = await response.text();
+    this.#say(`  HTTP/1.1 ${response.status} ${response.statusText}`);
+    this.#say(`  content-type: ${response.headers.get("content-type")}`);
+    this.#say(`  ${text}`);
+    this.#total += 300;
+    const wanted = compactJson({ c: 300, running_total: this.#total });
+    this.#expect(response.status === 200 && text === wanted, `200 with ${wanted}`, text);
+    await this.#succeeds(this.#inside.run(["worker", "list"]));
+  }
+
+  async #uncomment(path: string, block: string): Promise<void> {
+    const file = `${this.#options.directory}/${path}`;
+    await Deno.writeTextFile(file, uncommentBlock(await Deno.readTextFile(file), block));
+    this.#say(`# edited ${path}: the ${block} block is uncommented, and the file saved`);
+  }
+
+  /** The first result with a total, from a worker that is still on its way. */
+  async #totalComes(c: number): Promise<void> {
+    const has = ({ stdout }: Outcome) => stdout.includes("running_total");
+    const args = ["trigger", "math::add", "a=2", "b=3"];
+    const outcome = await this.#inside.runUntil(args, has, COME_BACK_MS).catch((thrown) => {
+      throw new CommandError(`expected a running_total from math::add: ${thrown.message}`);
+    });
+    this.#checkTotal(outcome, c);
+  }
+
+  async #addsTo(args: readonly string[], c: number, limitMs?: number): Promise<void> {
+    const call = ["trigger", ...args];
+    const outcome = limitMs === undefined
+      ? await this.#inside.run(call)
+      : await this.#inside.runUntil(call, ({ code }) => code === 0, limitMs);
+    this.#checkTotal(outcome, c);
+  }
+
+  #checkTotal(outcome: Outcome, c: number): void {
+    this.#total += c;
+    const wanted = `{ "c": ${c}, "running_total": ${this.#total} }`;
+    this.#expect(outcome.stdout.trim() === wanted, wanted, outcome.stdout + outcome.stderr);
+  }
+
+  async #returns(args: readonly string[], result: JsonObject): Promise<void> {
+    const { stdout } = await this.#succeeds(this.#inside.run(["trigger", ...args]));
+    this.#expect(
+      compactJson(JSON.parse(stdout)) === compactJson(result),
+      compactJson(result),
+      stdout,
+    );
+  }
+
+  async #succeeds(running: Promise<Outcome>): Promise<Outcome> {
+    const outcome = await running;
+    this.#expect(outcome.code === 0, "exit code 0", `${outcome.code}\n${outcome.stderr}`);
+    return outcome;
+  }
+
+  async #workerPids(): Promise<number[]> {
+    const outcome = await this.#inside.run(["worker", "list", "--json"], { quiet: true });
+    const workers = JSON.parse(outcome.stdout) as readonly WorkerStatus[];
+    const own = workers.filter(({ kind }) => kind === "directory").map(({ pid }) => pid);
+    return own.filter((pid) => pid !== null);
+  }
+
+  #expect(holds: boolean, wanted: string, found: string): asserts holds {
+    if (!holds) throw new CommandError(`expected ${wanted}, received ${found.trim()}`);
+  }
+
+  #title(text: string): void {
+    this.#say(`\n${text}`);
+  }
+
+  #say(line: string): void {
+    this.#options.say(line);
+  }
+}
+
+/** Posts until somebody serves the route; the answer of the first that does. */
+async function postUntilThere(url: string, body: string): Promise<Response> {
+  const headers = { "Content-Type": "application/json" };
+  const end = performance.now() + COME_BACK_MS;
+  for (;;) {
+    const response = await fetch(url, { method: "POST", headers, body }).catch(() => undefined);
+    if (response && ![404, 503].includes(response.status)) return response;
+    if (performance.now() > end) {
+      throw new CommandError(
+        `expected ${url} to answer, received ${response?.status ?? "nothing"}`,
+      );
+    }
+    await response?.body?.cancel();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+function isFree(port: number): boolean {
+  try {
+    Deno.listen({ hostname: "127.0.0.1", port }).close();
+    return true;
+  } catch {
+    return false; // Whatever the reason, the engine could not listen there either.
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    Deno.kill(pid, 0 as unknown as Deno.Signal);
+    return true;
+  } catch {
+    return false; // There is no such process.
+  }
+}
+
+async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: number | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  return await Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/")) || "/";
+}
