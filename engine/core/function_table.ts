@@ -1,0 +1,193 @@
+/**
+ * Which workers offer which function, and whose turn it is.
+ *
+ * A plain table: it sends nothing and knows no time. Each live registration of a function is a
+ * replica. What the engine itself offers is offered by nobody else.
+ *
+ * @module
+ */
+import {
+  DEFAULT_NAMESPACE,
+  type JsonObject,
+  type RegisterFunction,
+} from "../../sdk/typescript/protocol.ts";
+import type { SchemaCheck } from "../ports/schemas.ts";
+import type { Peer } from "./peer.ts";
+
+/** One live registration. */
+export interface Replica {
+  readonly offer: Offer;
+  readonly peer: Peer;
+  readonly registration: RegisterFunction;
+  /** The check of its `request_format`; `undefined`: not made yet, `null`: there is none. */
+  check: SchemaCheck | null | undefined;
+}
+
+/** A function that somebody offers: at least one replica, the newest registration last. */
+export interface Offer {
+  readonly namespace: string;
+  readonly id: string;
+  readonly replicas: Replica[];
+  /** Where to begin looking for the next call. */
+  turn: number;
+  /** Replicas with a `request_format`. */
+  formats: number;
+}
+
+/** What each worker may have unanswered. */
+export interface LoadBounds {
+  readonly max_inflight_calls_per_worker: number;
+  readonly max_inflight_bytes_per_worker: number;
+}
+
+/** What add() came to. */
+export interface Added {
+  /** The engine offers this function itself and keeps it; nothing changed. */
+  readonly taken: boolean;
+  /** The set of ids has changed. */
+  readonly isNew: boolean;
+  /** Workers whose replicas had to go, because the engine offers the function from now on. */
+  readonly ousted: readonly Peer[];
+}
+
+/** Who can run what. */
+export class FunctionTable {
+  /** By namespace, then by id. */
+  readonly #offers = new Map<string, Map<string, Offer>>();
+  readonly #byPeer = new Map<Peer, Map<Offer, Replica>>();
+  #version = 0;
+
+  /** Changes whenever the set of ids does. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Every function. */
+  *offers(): Generator<Offer> {
+    for (const offers of this.#offers.values()) yield* offers.values();
+  }
+
+  /** Ids in a namespace that may be shown to anybody who mistyped one. */
+  *visibleIds(namespace: string): Generator<string> {
+    for (const { id, replicas } of this.#offers.get(namespace)?.values() ?? []) {
+      const { metadata } = replicas.at(-1)!.registration;
+      if ((metadata as JsonObject | undefined)?.internal !== true) yield id;
+    }
+  }
+
+  /** Functions a worker offers. */
+  countOf(peer: Peer): number {
+    return this.#byPeer.get(peer)?.size ?? 0;
+  }
+
+  /** The function of that name; `undefined` when no live worker offers it. */
+  find(function_id: string, namespace: string = DEFAULT_NAMESPACE): Offer | undefined {
+    return this.#offers.get(namespace)?.get(function_id);
+  }
+
+  /** Records that a worker offers a function; again: the newer registration counts. */
+  add(peer: Peer, registration: RegisterFunction): Added {
+    const { id, namespace = DEFAULT_NAMESPACE } = registration;
+    const known = this.find(id, namespace);
+    const ousted = known ? known.replicas.map((replica) => replica.peer) : [];
+    if (known && !peer.isBuiltin && ousted.some((other) => other.isBuiltin)) {
+      return { taken: true, isNew: false, ousted: [] };
+    }
+    const out = peer.isBuiltin ? ousted.filter((other) => !other.isBuiltin) : [];
+    const offer = known ?? this.#open(namespace, id);
+    for (const other of out) this.#drop(offer, other);
+    this.#drop(offer, peer);
+    const check = registration.request_format === undefined ? null : undefined;
+    const replica: Replica = { offer, peer, registration, check };
+    offer.replicas.push(replica);
+    if (check === undefined) offer.formats++;
+    const own = this.#byPeer.get(peer);
+    if (own) own.set(offer, replica);
+    else this.#byPeer.set(peer, new Map([[offer, replica]]));
+    return { taken: false, isNew: known === undefined, ousted: out };
+  }
+
+  /** Takes a worker's own offer back: `gone` when it was the last one; `undefined`: it had none. */
+  remove(
+    peer: Peer,
+    function_id: string,
+    namespace: string = DEFAULT_NAMESPACE,
+  ): { gone: boolean } | undefined {
+    const offer = this.find(function_id, namespace);
+    if (!offer || !this.#drop(offer, peer)) return undefined;
+    return { gone: this.#closeIfEmpty(offer) };
+  }
+
+  /** A worker has left: how many functions it offered, and how many of them nobody offers now. */
+  removePeer(peer: Peer): { offered: number; gone: number } {
+    const offers = [...this.#byPeer.get(peer)?.keys() ?? []];
+    let gone = 0;
+    for (const offer of offers) {
+      this.#drop(offer, peer);
+      if (this.#closeIfEmpty(offer)) gone++;
+    }
+    return { offered: offers.length, gone };
+  }
+
+  /**
+   * The replica to run a call with a payload of so many characters: the one whose worker executes
+   * the fewest calls, in turn among equals; `undefined` when all are at their bound.
+   */
+  pick(offer: Offer, bytes: number, bounds: LoadBounds): Replica | undefined {
+    const { replicas } = offer;
+    const { length } = replicas;
+    if (length === 1) return hasRoom(replicas[0]!.peer, bytes, bounds) ? replicas[0] : undefined;
+    let best: Replica | undefined;
+    let bestAt = 0;
+    for (let i = 0; i < length; i++) {
+      const at = (offer.turn + i) % length;
+      const replica = replicas[at]!;
+      if (best && replica.peer.executing.size >= best.peer.executing.size) continue;
+      if (!hasRoom(replica.peer, bytes, bounds)) continue;
+      best = replica;
+      bestAt = at;
+    }
+    offer.turn = (bestAt + 1) % length;
+    return best;
+  }
+
+  #open(namespace: string, id: string): Offer {
+    const offer: Offer = { namespace, id, replicas: [], turn: 0, formats: 0 };
+    const offers = this.#offers.get(namespace);
+    if (offers) offers.set(id, offer);
+    else this.#offers.set(namespace, new Map([[id, offer]]));
+    this.#version++;
+    return offer;
+  }
+
+  /** Takes a worker's replica out of an offer, which may then be empty. */
+  #drop(offer: Offer, peer: Peer): boolean {
+    const own = this.#byPeer.get(peer);
+    const replica = own?.get(offer);
+    if (!own || !replica) return false;
+    own.delete(offer);
+    if (own.size === 0) this.#byPeer.delete(peer);
+    const at = offer.replicas.indexOf(replica);
+    offer.replicas.splice(at, 1);
+    if (at < offer.turn) offer.turn--;
+    if (replica.registration.request_format !== undefined) offer.formats--;
+    return true;
+  }
+
+  #closeIfEmpty({ namespace, id, replicas }: Offer): boolean {
+    if (replicas.length > 0) return false;
+    const offers = this.#offers.get(namespace)!;
+    offers.delete(id);
+    if (offers.size === 0) this.#offers.delete(namespace);
+    this.#version++;
+    return true;
+  }
+}
+
+/** Whether a worker may get one more call. One that executes nothing may get any. */
+function hasRoom(peer: Peer, bytes: number, bounds: LoadBounds): boolean {
+  const calls = peer.executing.size;
+  if (calls >= bounds.max_inflight_calls_per_worker) return false;
+  const held = peer.inflightBytes + peer.connection.queuedBytes;
+  return held === 0 || held + bytes <= bounds.max_inflight_bytes_per_worker;
+}

@@ -1,0 +1,178 @@
+/**
+ * The tables of the core as others may see them.
+ *
+ * Views are made when somebody asks; nothing is kept up to date in between.
+ *
+ * @module
+ */
+import { DEFAULT_NAMESPACE, type Json, type JsonObject } from "../../sdk/typescript/protocol.ts";
+import type {
+  Directory,
+  FunctionView,
+  TriggerTypeView,
+  TriggerView,
+  WorkerView,
+} from "../ports/directory.ts";
+import type { FunctionTable, Offer } from "./function_table.ts";
+import { OWN_FUNCTIONS } from "./own_functions.ts";
+import type { Peer } from "./peer.ts";
+import type { Trigger, TriggerTable } from "./trigger_table.ts";
+import type { TriggerType } from "./trigger_types.ts";
+
+/** What there is to see. */
+export interface DirectorySources {
+  readonly functions: FunctionTable;
+  readonly triggers: TriggerTable;
+  /** By id of the worker. */
+  readonly peers: ReadonlyMap<string, { readonly peer: Peer }>;
+  isDraining(): boolean;
+}
+
+/** A {@linkcode Directory} of what is registered now. */
+export class LiveDirectory implements Directory {
+  readonly #sources: DirectorySources;
+
+  /** Makes one. */
+  constructor(sources: DirectorySources) {
+    this.#sources = sources;
+  }
+
+  functions(): FunctionView[] {
+    const views = Array.from(this.#sources.functions.offers(), viewOfOffer);
+    const own = [...OWN_FUNCTIONS.keys()].filter((id) => !this.#sources.functions.find(id));
+    return [...views, ...own.map(viewOfOwn)];
+  }
+
+  function(namespace: string, function_id: string): FunctionView | undefined {
+    const offer = this.#sources.functions.find(function_id, namespace);
+    if (offer) return viewOfOffer(offer);
+    const isOwn = namespace === DEFAULT_NAMESPACE && OWN_FUNCTIONS.has(function_id);
+    return isOwn ? viewOfOwn(function_id) : undefined;
+  }
+
+  triggerTypes(): TriggerTypeView[] {
+    return Array.from(this.#sources.triggers.types.all(), viewOfType).filter((view) => !!view);
+  }
+
+  triggerType(namespace: string, id: string): TriggerTypeView | undefined {
+    const type = this.#sources.triggers.types.find(id, namespace);
+    return type && viewOfType(type);
+  }
+
+  triggers(): TriggerView[] {
+    return Array.from(this.#sources.triggers.all(), viewOfTrigger);
+  }
+
+  trigger(id: string): TriggerView | undefined {
+    const trigger = this.#sources.triggers.find(id);
+    return trigger && viewOfTrigger(trigger);
+  }
+
+  workers(): WorkerView[] {
+    return Array.from(this.#sources.peers.values(), ({ peer }) => this.#viewOfPeer(peer));
+  }
+
+  worker(id: string): WorkerView | undefined {
+    const entry = this.#sources.peers.get(id);
+    return entry && this.#viewOfPeer(entry.peer);
+  }
+
+  #viewOfPeer(peer: Peer): WorkerView {
+    const { announcement: said, info } = peer;
+    return {
+      id: peer.id,
+      name: info.builtin ?? said?.name ?? null,
+      namespace: said?.namespace ?? null,
+      description: said?.description ?? null,
+      version: said?.version ?? null,
+      runtime: said?.runtime ?? null,
+      os: said?.os ?? null,
+      pid: said?.pid || null,
+      isolation: said?.isolation ?? null,
+      launch_id: info.launch_id,
+      status: this.#sources.isDraining() ? "draining" : "connected",
+      announced: said !== undefined,
+      builtin: peer.isBuiltin,
+      function_count: this.#sources.functions.countOf(peer),
+      trigger_count: this.#sources.triggers.triggersOf(peer),
+      connected_at_ms: peer.connected_at_ms,
+      active_invocations: peer.executing.size,
+      ip_address: info.address,
+    };
+  }
+}
+
+function viewOfOffer({ namespace, id, replicas }: Offer): FunctionView {
+  const { peer, registration } = replicas.at(-1)!;
+  const { description, request_format, response_format, metadata } = registration;
+  return {
+    function_id: id,
+    namespace,
+    worker_id: peer.id,
+    worker_name: peer.nameFor(id),
+    ...(description === undefined ? {} : { description }),
+    ...(request_format === undefined ? {} : { request_schema: request_format }),
+    ...(response_format === undefined ? {} : { response_schema: response_format }),
+    ...(metadata === undefined ? {} : { metadata }),
+    internal: isInternal(metadata),
+    builtin: peer.isBuiltin,
+    worker_ids: replicas.map((replica) => replica.peer.id),
+  };
+}
+
+function viewOfOwn(function_id: string): FunctionView {
+  return {
+    function_id,
+    namespace: DEFAULT_NAMESPACE,
+    worker_id: "engine",
+    worker_name: "engine",
+    description: OWN_FUNCTIONS.get(function_id)!,
+    internal: false,
+    builtin: true,
+    worker_ids: [],
+  };
+}
+
+/** `undefined` for a type that nobody provides. */
+function viewOfType(
+  { namespace, id, providers, triggers }: TriggerType,
+): TriggerTypeView | undefined {
+  const provider = providers.at(-1);
+  if (!provider) return undefined;
+  const { peer, registration } = provider;
+  const { description, trigger_request_format, call_request_format } = registration;
+  return {
+    id,
+    namespace,
+    worker_id: peer.id,
+    worker_name: peer.nameFor(id),
+    description,
+    ...(trigger_request_format === undefined
+      ? {}
+      : { configuration_schema: trigger_request_format }),
+    ...(call_request_format === undefined ? {} : { request_schema: call_request_format }),
+    builtin: peer.isBuiltin,
+    instance_count: triggers.size,
+  };
+}
+
+function viewOfTrigger({ registration, owner, delivery }: Trigger): TriggerView {
+  const { id, trigger_type, function_id, config = {}, metadata } = registration;
+  return {
+    id,
+    trigger_type,
+    trigger_namespace: registration.trigger_namespace ?? DEFAULT_NAMESPACE,
+    function_id,
+    namespace: registration.namespace ?? DEFAULT_NAMESPACE,
+    config,
+    ...(metadata === undefined ? {} : { metadata }),
+    state: delivery ? (delivery.isRefused ? "refused" : "offered") : "parked",
+    worker_id: owner.id,
+    worker_name: owner.nameFor(function_id),
+  };
+}
+
+/** Whether a function's metadata asks to hide it from listings. */
+function isInternal(metadata: Json | undefined): boolean {
+  return (metadata as JsonObject | null | undefined)?.internal === true;
+}

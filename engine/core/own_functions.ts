@@ -1,0 +1,172 @@
+/**
+ * The functions that the core runs itself, because they concern the connection that calls them
+ * and what follows on it must see what they did.
+ *
+ * Everything else named `engine::*` is offered by a worker inside the engine.
+ *
+ * @module
+ */
+import { readWorkerMessage } from "../../sdk/typescript/codec.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { PROVIDER_ANSWER_MS, TRIGGERS_PER_WORKER_MAX } from "../../sdk/typescript/limits.ts";
+import {
+  ANNOUNCE_FUNCTION_ID,
+  type Announcement,
+  DEFAULT_NAMESPACE,
+  type ErrorBody,
+  type InvokeFunction,
+  type Json,
+  type JsonObject,
+  type RegisterTrigger,
+} from "../../sdk/typescript/protocol.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { EventListener } from "../ports/events.ts";
+import type { Calls } from "./calls.ts";
+import type { Peer } from "./peer.ts";
+import { failure, type Refusals } from "./refusals.ts";
+import type { TriggerTable } from "./trigger_table.ts";
+
+const REGISTER_TRIGGER = "engine::register_trigger";
+const UNREGISTER_TRIGGER = "engine::unregister_trigger";
+
+/** What they are called, and what for. */
+export const OWN_FUNCTIONS: ReadonlyMap<string, string> = new Map([
+  [ANNOUNCE_FUNCTION_ID, "Says who speaks on this connection"],
+  [REGISTER_TRIGGER, "Registers a trigger for this connection and waits for its provider"],
+  [UNREGISTER_TRIGGER, "Ends a trigger of this connection"],
+]);
+
+/** What they stand on. */
+export interface OwnFunctionsOptions {
+  readonly clock: Clock;
+  readonly calls: Calls;
+  readonly triggers: TriggerTable;
+  readonly refusals: Refusals;
+  readonly report: EventListener;
+  newId(): string;
+}
+
+/** Runs them. */
+export class OwnFunctions {
+  readonly #options: OwnFunctionsOptions;
+
+  /** Makes one. */
+  constructor(options: OwnFunctionsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a call is for one of them. */
+  has({ function_id, namespace = DEFAULT_NAMESPACE, action }: InvokeFunction): boolean {
+    return OWN_FUNCTIONS.has(function_id) && namespace === DEFAULT_NAMESPACE &&
+      action?.type !== "enqueue";
+  }
+
+  /** Runs it and answers, now or, for a trigger, when its provider has. */
+  run(caller: Peer, call: InvokeFunction): void {
+    if (this.#options.calls.refusesId(caller, call)) return;
+    const { data = null } = call;
+    if (!isObject(data)) {
+      this.#refuse(caller, call, "expected an object");
+    } else if (call.function_id === ANNOUNCE_FUNCTION_ID) {
+      this.#announce(caller, call, data);
+    } else if (call.function_id === REGISTER_TRIGGER) {
+      this.#registerTrigger(caller, call, data);
+    } else if (typeof data.id !== "string") {
+      this.#refuse(caller, call, "id: expected a string");
+    } else {
+      const removed = this.#options.triggers.remove(caller, data.id);
+      if (removed) this.#options.report({ type: "triggers_changed", worker_id: caller.id });
+      this.#answer(caller, call, { removed });
+    }
+  }
+
+  #announce(caller: Peer, call: InvokeFunction, data: JsonObject): void {
+    const announcement = readAnnouncement(data);
+    if (!announcement) return this.#refuse(caller, call, "name: expected a string");
+    caller.announcement = announcement;
+    caller.wantsCancel = announcement.capabilities?.includes("cancel") ?? false;
+    caller.wantsProgress = announcement.capabilities?.includes("progress") ?? false;
+    const { name, pid } = announcement;
+    const { launch_id } = caller.info;
+    const type = "worker_announced";
+    this.#options.report({ type, worker_id: caller.id, name, pid, launch_id });
+    this.#answer(caller, call, { success: true });
+  }
+
+  #registerTrigger(caller: Peer, call: InvokeFunction, data: JsonObject): void {
+    const { calls, triggers, clock, newId, report, refusals } = this.#options;
+    const id = newId();
+    let trigger: RegisterTrigger;
+    try {
+      trigger = readWorkerMessage({ ...data, type: "registertrigger", id }) as RegisterTrigger;
+    } catch (thrown) {
+      return this.#refuse(caller, call, thrown instanceof EngineError ? thrown.message : "");
+    }
+    if (triggers.countOf(caller) >= TRIGGERS_PER_WORKER_MAX) {
+      const message = `This worker has ${TRIGGERS_PER_WORKER_MAX} triggers, which is the most`;
+      return refusals.call(caller, call, failure("overloaded", message));
+    }
+    if (!waits(call)) {
+      triggers.add(caller, trigger);
+    } else {
+      const held = calls.hold(caller, call, call.invocation_id);
+      let forget = (): void => {};
+      const settled = (error: ErrorBody | undefined): void => {
+        forget();
+        // Nobody else knows the id, so a trigger whose caller did not wait for it must go.
+        const isWanted = calls.complete(held, error ? { error } : { result: { id } });
+        if (error || !isWanted) triggers.remove(caller, id);
+      };
+      // A provider may never answer; what it did not refuse counts as live.
+      forget = clock.after(PROVIDER_ANSWER_MS, () => settled(undefined));
+      triggers.add(caller, trigger, settled);
+    }
+    report({ type: "triggers_changed", worker_id: caller.id });
+  }
+
+  #answer(caller: Peer, call: InvokeFunction, result: Json): void {
+    if (waits(call)) {
+      this.#options.calls.answer(caller, call.invocation_id, call.function_id, result);
+    }
+  }
+
+  #refuse(caller: Peer, call: InvokeFunction, reason: string): void {
+    const message = `Failed to deserialize input for ${call.function_id}: ${reason}`;
+    this.#options.refusals.call(caller, call, failure("deserialization_error", message));
+  }
+}
+
+function waits(call: InvokeFunction): call is InvokeFunction & { invocation_id: string } {
+  return call.invocation_id !== undefined && call.action === undefined;
+}
+
+/** What a worker says of itself; only its name is needed. */
+function readAnnouncement(data: JsonObject): Announcement | undefined {
+  const { name, description, pid, isolation, namespace, capabilities, telemetry } = data;
+  if (typeof name !== "string" || name === "") return undefined;
+  const announcement: Announcement = {
+    name,
+    runtime: textOf(data.runtime),
+    version: textOf(data.version),
+    os: textOf(data.os),
+    pid: typeof pid === "number" && Number.isInteger(pid) ? pid : 0,
+    isolation: typeof isolation === "string" ? isolation : null,
+  };
+  if (typeof description === "string") announcement.description = description;
+  if (typeof namespace === "string") announcement.namespace = namespace;
+  if (Array.isArray(capabilities)) announcement.capabilities = capabilities.filter(isText);
+  if (telemetry !== undefined && isObject(telemetry)) announcement.telemetry = telemetry;
+  return announcement;
+}
+
+function isText(value: Json): value is string {
+  return typeof value === "string";
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function isObject(value: Json): value is JsonObject {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}

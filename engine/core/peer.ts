@@ -1,0 +1,105 @@
+/**
+ * A connected worker, as the tables see it: how to reach it, what it said of itself, and how busy
+ * it is.
+ *
+ * Holds no rules. Whoever keeps a peer in a table takes it out when the router says it left.
+ *
+ * @module
+ */
+import { encodeMessage } from "../../sdk/typescript/codec.ts";
+import { SEND_AHEAD_BYTES, WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import type { Announcement, EngineMessage } from "../../sdk/typescript/protocol.ts";
+import type { Connection } from "../ports/connection.ts";
+import type { Invocation } from "./invocations.ts";
+import { RateWindow } from "./rate_window.ts";
+
+/** What is known of a line before its worker says anything. */
+export interface PeerInfo {
+  /** Address of the other end; `null` on a line inside this process. */
+  readonly address: string | null;
+  /** Which start of the engine's own this is, if it is one. */
+  readonly launch_id: string | null;
+  /**
+   * Name such as `engine-state` when the line belongs to the engine itself: it may offer
+   * `engine::*`, what it offers cannot be taken over, and calls to it carry `caller`.
+   */
+  readonly builtin: string | null;
+}
+
+/** Who a peer is. */
+export interface PeerIdentity {
+  /** Id of the worker on this connection; a fresh UUID. */
+  readonly id: string;
+  /** What a later connection must know to end this one. */
+  readonly reattach_token: string;
+  readonly info: PeerInfo;
+  /** Milliseconds since 1970. */
+  readonly connected_at_ms: number;
+}
+
+/** One connected worker. */
+export class Peer {
+  readonly id: string;
+  readonly reattach_token: string;
+  readonly info: PeerInfo;
+  readonly connected_at_ms: number;
+  readonly connection: Connection;
+  /** `false` from the moment its clean-up begins. */
+  isLive = true;
+  /** What it said of itself; `undefined` before. */
+  announcement: Announcement | undefined;
+  wantsCancel = false;
+  wantsProgress = false;
+  /** Calls it executes. */
+  readonly executing: Set<Invocation> = new Set();
+  /** Calls it waits for, by hash of its own ids. */
+  readonly waiting: Map<number, Invocation> = new Map();
+  /** Characters of the payloads of the calls it executes. */
+  inflightBytes = 0;
+  /** Says no when it gave rise to so many warnings that nobody wants more. */
+  readonly warnings: RateWindow = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
+  #isPaused = false;
+
+  /** Makes the peer of a line that has just opened. */
+  constructor(connection: Connection, identity: PeerIdentity) {
+    this.connection = connection;
+    this.id = identity.id;
+    this.reattach_token = identity.reattach_token;
+    this.info = identity.info;
+    this.connected_at_ms = identity.connected_at_ms;
+  }
+
+  /** Whether the line belongs to the engine itself. */
+  get isBuiltin(): boolean {
+    return this.info.builtin !== null;
+  }
+
+  /** How listings call it, for something it registered under this id. */
+  nameFor(id: string): string {
+    return this.info.builtin ?? this.announcement?.name ?? id.split("::", 1)[0]!;
+  }
+
+  /** Sends a message; nothing happens when the line is over. */
+  tell(message: EngineMessage): void {
+    if (this.isLive) this.connection.send(encodeMessage(message));
+  }
+
+  /**
+   * Sends what a call of its own came to. When it does not take such answers, nothing more is read
+   * from it until it does, where its carrier can do that.
+   */
+  answer(head: string, tail: string): void {
+    if (!this.isLive) return;
+    this.connection.send(head, tail);
+    if (!this.#isPaused && this.connection.queuedBytes > SEND_AHEAD_BYTES) {
+      this.#isPaused = this.connection.pause();
+    }
+  }
+
+  /** Its line has room again. */
+  drained(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.connection.resume();
+  }
+}

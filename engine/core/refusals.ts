@@ -1,0 +1,108 @@
+/**
+ * How a call that does not start is told so.
+ *
+ * A caller that waits gets a result with the error. For one that does not, a person may have to
+ * look: what is refused is reported as a warning, so many per line and no more.
+ *
+ * @module
+ */
+import { errorBody, type ErrorCode } from "../../sdk/typescript/errors.ts";
+import { SIMILAR_SEARCHES_MAX, SIMILAR_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import {
+  DEFAULT_NAMESPACE,
+  type ErrorBody,
+  type InvokeFunction,
+  type JsonObject,
+} from "../../sdk/typescript/protocol.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { EventListener } from "../ports/events.ts";
+import { jsonText, RESULT_HEAD } from "./envelope.ts";
+import type { FunctionTable } from "./function_table.ts";
+import type { Peer } from "./peer.ts";
+import { RateWindow } from "./rate_window.ts";
+import { similarIds } from "./similar.ts";
+
+const REMEMBERED_MAX = 1_000;
+
+/** Tells callers and people why something was not done. */
+export class Refusals {
+  readonly #clock: Clock;
+  readonly #functions: FunctionTable;
+  readonly #report: EventListener;
+  readonly #searches = new RateWindow(SIMILAR_SEARCHES_MAX, SIMILAR_WINDOW_MS);
+  /** Close ids that were found for one that does not exist, while the table is the same. */
+  readonly #remembered = new Map<string, string[]>();
+  #rememberedVersion = 0;
+
+  /** Makes one for a table of functions. */
+  constructor(clock: Clock, functions: FunctionTable, report: EventListener) {
+    this.#clock = clock;
+    this.#functions = functions;
+    this.#report = report;
+  }
+
+  /** A call was refused with an error of the engine. */
+  call(caller: Peer, call: InvokeFunction, error: ErrorBody): void {
+    if (call.invocation_id !== undefined && call.action?.type !== "void") {
+      this.answer(caller, call.invocation_id, call.function_id, error);
+      return;
+    }
+    this.warn(caller, "refused a call nobody waits for", `${error.code}: ${error.message}`);
+    // PROTOCOL 3.1: a void call has no answer; one to a missing function is no exception.
+    if (error.code !== "function_not_found") caller.tell({ type: "error", error });
+  }
+
+  /** Ends a call with an error, for its caller. */
+  answer(caller: Peer, invocation_id: string, function_id: string, error: ErrorBody): void {
+    caller.answer(RESULT_HEAD + jsonText(invocation_id), errorTail(function_id, error));
+  }
+
+  /** No live worker offers the function. */
+  notFound(caller: Peer, call: InvokeFunction): void {
+    const similar = this.#similar(call);
+    const details = similar.length > 0 ? { similar } : undefined;
+    this.call(
+      caller,
+      call,
+      failure("function_not_found", `Function ${call.function_id} not found`, details),
+    );
+  }
+
+  /** Reports something a person should look at, unless the line gave rise to too much already. */
+  warn(peer: Peer, text: string, detail: string): void {
+    if (!peer.warnings.allow(this.#clock.now())) return;
+    this.#report({ type: "warning", text, worker_id: peer.id, detail: detail.slice(0, 500) });
+  }
+
+  #similar({ function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction): string[] {
+    if (this.#rememberedVersion !== this.#functions.version) {
+      this.#remembered.clear();
+      this.#rememberedVersion = this.#functions.version;
+    }
+    const key = JSON.stringify([namespace, function_id]);
+    const known = this.#remembered.get(key);
+    if (known) return known;
+    if (!this.#searches.allow(this.#clock.now())) return [];
+    const similar = similarIds(function_id, this.#candidates(namespace, function_id));
+    if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
+    this.#remembered.set(key, similar);
+    return similar;
+  }
+
+  *#candidates(namespace: string, wanted: string): Generator<string> {
+    const isReserved = wanted.startsWith("engine::");
+    for (const id of this.#functions.visibleIds(namespace)) {
+      if (isReserved || !id.startsWith("engine::")) yield id;
+    }
+  }
+}
+
+/** An error of the engine. */
+export function failure(code: ErrorCode, message: string, details?: JsonObject): ErrorBody {
+  return errorBody(code, message, details);
+}
+
+/** The end of a result, from the closing quote of its id on. */
+export function errorTail(function_id: string, error: ErrorBody): string {
+  return `","function_id":${JSON.stringify(function_id)},"error":${JSON.stringify(error)}}`;
+}

@@ -1,0 +1,328 @@
+/**
+ * What each message means.
+ *
+ * The core is a state machine: a frame comes in, frames go out, nothing waits. It promises:
+ *
+ * 1. **One answer.** A call with an id ends in exactly one result while its caller stays: the
+ *    replica's, or an error of the engine.
+ * 2. **Only from whom was asked.** A result, a progress or a cancel from anybody else is ignored.
+ * 3. **Ids belong to their sender.** The engine gives each running call an id of its own; equal
+ *    ids of two callers cannot meet.
+ * 4. **Gone is gone.** When a worker leaves, its functions, triggers and types are out before the
+ *    next frame of anybody is handled; what it ran ends with `invocation_stopped`, what it waited
+ *    for is cancelled. `reattach` does the same to the old line. A late frame of an old line
+ *    changes nothing.
+ * 5. **Triggers outlive the provider of their type.** When it comes back, each is delivered to it
+ *    once, with the same id.
+ * 6. **In order.** Frames of one connection take effect in the order they came; a call right after
+ *    a registration sees it.
+ * 7. **Untouched.** `data` and `result` reach the other side with the bytes they had, also large
+ *    integers and odd spacing. (The one exception: on a line with batching a raw newline between
+ *    tokens becomes a space.)
+ * 8. **Bounded.** Every table, queue and buffer has a limit in `limits.ts` and a code for when it
+ *    is reached.
+ * 9. **Not twice.** The engine never repeats a call by itself; only queues do, because they say so.
+ * 10. **No waiting.** Handling a frame returns when all its consequences are sent.
+ *
+ * @module
+ */
+import { FUNCTIONS_PER_WORKER_MAX, TRIGGERS_PER_WORKER_MAX } from "../../sdk/typescript/limits.ts";
+import {
+  DEFAULT_NAMESPACE,
+  type Reattach,
+  type RegisterFunction,
+  type RegisterTrigger,
+  type RegisterTriggerType,
+  type UnregisterFunction,
+  type WorkerMessage,
+} from "../../sdk/typescript/protocol.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Connection, ConnectionEvents } from "../ports/connection.ts";
+import type { Directory } from "../ports/directory.ts";
+import type { EngineEvent, EventListener } from "../ports/events.ts";
+import type { Schemas } from "../ports/schemas.ts";
+import { Calls } from "./calls.ts";
+import type { Envelope } from "./envelope.ts";
+import { FunctionTable } from "./function_table.ts";
+import { LiveDirectory } from "./live_directory.ts";
+import { OwnFunctions } from "./own_functions.ts";
+import { Peer, type PeerInfo } from "./peer.ts";
+import { failure, Refusals } from "./refusals.ts";
+import { Session, type SessionOwner } from "./session.ts";
+import type { RouterSettings } from "./settings.ts";
+import { TriggerTable } from "./trigger_table.ts";
+
+export type { PeerInfo } from "./peer.ts";
+export type { RouterSettings } from "./settings.ts";
+
+/** What a router is given of the world. */
+export interface RouterOptions {
+  readonly clock: Clock;
+  readonly schemas: Schemas;
+  readonly settings: RouterSettings;
+  /** A fresh random UUID. */
+  newId(): string;
+  /** Hears of rare things, each after all its consequences were sent; must not throw. */
+  report(event: EngineEvent): void;
+}
+
+const ENGINE_PREFIX = "engine::";
+/** What `workerregistered` says that this engine can do. */
+const CAPABILITIES: readonly string[] = ["cancel", "timeout", "progress"];
+
+/** Moves calls from the workers that make them to the workers that can run them. */
+export class Router {
+  readonly #options: RouterOptions;
+  readonly #sessions = new Map<string, Session>();
+  readonly #functions = new FunctionTable();
+  readonly #triggers = new TriggerTable();
+  readonly #refusals: Refusals;
+  readonly #calls: Calls;
+  readonly #own: OwnFunctions;
+  readonly #events: EngineEvent[] = [];
+  readonly #report: EventListener = (event) => void this.#events.push(event);
+  readonly #owner: SessionOwner = {
+    handle: (peer, message, text, envelope) => this.#handle(peer, message, text, envelope),
+    reattach: (peer, message) => this.#reattach(peer, message),
+    left: (peer, reason) => this.#left(peer, reason),
+    settled: () => this.#settled(),
+  };
+  #isReporting = false;
+  #state: "open" | "draining" | "closed" = "open";
+
+  /** What is registered now. */
+  readonly directory: Directory;
+
+  /** Makes a router without lines. */
+  constructor(options: RouterOptions) {
+    const { clock, schemas, settings } = options;
+    const functions = this.#functions;
+    const triggers = this.#triggers;
+    const refusals = new Refusals(clock, functions, this.#report);
+    const newId = (): string => options.newId();
+    const secret = newId();
+    const calls = new Calls({ clock, schemas, functions, refusals, settings, secret });
+    this.#options = options;
+    this.#refusals = refusals;
+    this.#calls = calls;
+    this.#own = new OwnFunctions({ clock, calls, triggers, refusals, report: this.#report, newId });
+    const isDraining = (): boolean => this.#state !== "open";
+    this.directory = new LiveDirectory({ functions, triggers, peers: this.#sessions, isDraining });
+  }
+
+  /** Calls that are running now, those nobody waits for included. */
+  get runningCalls(): number {
+    return this.#calls.size;
+  }
+
+  /** A line has opened: sends `workerregistered`; what the line reports goes to the result. */
+  open(connection: Connection, info: PeerInfo): ConnectionEvents {
+    const { clock } = this.#options;
+    const id = this.#options.newId();
+    const reattach_token = this.#options.newId();
+    const identity = { id, reattach_token, info, connected_at_ms: clock.wall() };
+    const peer = new Peer(connection, identity);
+    const [calls, refusals] = [this.#calls, this.#refusals];
+    const session = new Session(peer, { clock, calls, refusals, owner: this.#owner });
+    this.#sessions.set(id, session);
+    const capabilities = [...CAPABILITIES];
+    peer.tell({ type: "workerregistered", worker_id: id, reattach_token, capabilities });
+    if (this.#state === "closed") {
+      session.end(1001, "the engine has stopped");
+      return session;
+    }
+    this.#report({ type: "worker_connected", worker_id: id, address: info.address });
+    this.#settled();
+    return session;
+  }
+
+  /** What holds from now on; running calls keep their deadlines. */
+  applySettings(settings: RouterSettings): void {
+    this.#calls.applySettings(settings);
+  }
+
+  /**
+   * From now on new calls end with `overloaded`; running ones finish, with the calls they make
+   * themselves.
+   */
+  drain(): void {
+    if (this.#state === "open") this.#state = "draining";
+    this.#calls.drain();
+  }
+
+  /** Closes every line with 1001. */
+  close(): void {
+    this.#state = "closed";
+    this.#calls.drain();
+    for (const session of [...this.#sessions.values()]) {
+      session.end(1001, "the engine is going down");
+    }
+    this.#calls.stop();
+  }
+
+  /** A worker has said something. */
+  #handle(peer: Peer, message: WorkerMessage, text: string, envelope?: Envelope): void {
+    switch (message.type) {
+      case "invokefunction":
+        if (this.#own.has(message)) return this.#own.run(peer, message);
+        return this.#calls.invoke(peer, message, text, envelope);
+      case "invocationresult":
+        return this.#calls.settle(peer, message, text);
+      case "invocationprogress":
+        return this.#calls.progress(peer, message, text);
+      case "cancelinvocation":
+        return this.#calls.cancel(peer, message);
+      case "registerfunction":
+        return this.#registerFunction(peer, message);
+      case "unregisterfunction":
+        return this.#unregisterFunction(peer, message);
+      case "registertriggertype":
+        return this.#registerType(peer, message);
+      case "unregistertriggertype":
+        return this.#triggersChanged(
+          peer,
+          this.#triggers.removeProvider(peer, message.id, message.namespace),
+        );
+      case "registertrigger":
+        return this.#registerTrigger(peer, message);
+      case "triggerregistrationresult":
+        return this.#triggersChanged(peer, this.#triggers.answer(peer, message));
+      case "unregistertrigger":
+        return this.#triggersChanged(peer, this.#triggers.remove(peer, message.id));
+      case "ping":
+        return peer.tell({ type: "pong" });
+      case "pong":
+      case "registerservice":
+      case "reattach":
+        return;
+    }
+  }
+
+  /** A line came back: what is left of the one before goes, before the next frame. */
+  #reattach(peer: Peer, { previous_worker_id, reattach_token }: Reattach): void {
+    const previous = this.#sessions.get(previous_worker_id);
+    if (!previous || previous.peer === peer) return;
+    if (!isEqualSecret(previous.peer.reattach_token, reattach_token)) return;
+    previous.end(1000, "the worker came back on another line");
+  }
+
+  /** A line is over: PROTOCOL 3.6, in its order. */
+  #left(peer: Peer, reason: string): void {
+    this.#sessions.delete(peer.id);
+    const { offered, gone } = this.#functions.removePeer(peer);
+    this.#calls.removePeer(peer);
+    const hadTriggers = this.#triggers.countOf(peer) > 0;
+    this.#triggers.removeOwner(peer);
+    this.#triggers.removeProviderOfAll(peer);
+    const name = peer.info.builtin ?? peer.announcement?.name ?? null;
+    peer.announcement = undefined;
+    const worker_id = peer.id;
+    this.#report({ type: "worker_disconnected", worker_id, name, reason });
+    const ids_changed = gone > 0;
+    if (offered > 0) this.#report({ type: "functions_changed", worker_id, ids_changed });
+    this.#triggersChanged(peer, hadTriggers);
+  }
+
+  /** Tells of what happened; whoever hears it may send frames of its own. */
+  #settled(): void {
+    if (this.#isReporting) return;
+    this.#isReporting = true;
+    for (let event = this.#events.shift(); event; event = this.#events.shift()) {
+      this.#options.report(event);
+    }
+    this.#isReporting = false;
+  }
+
+  #registerFunction(peer: Peer, message: RegisterFunction): void {
+    const { id, namespace = DEFAULT_NAMESPACE } = message;
+    const worker_id = peer.id;
+    if (this.#isReserved(peer, id)) return this.#reject(peer, namespace, id);
+    if (message.invocation) {
+      const detail = `${id} asks to be served by HTTP, which this engine does not do`;
+      return this.#refusals.warn(peer, "a registration has no effect", detail);
+    }
+    const count = this.#functions.countOf(peer);
+    if (count >= FUNCTIONS_PER_WORKER_MAX && !this.#offers(peer, id, namespace)) {
+      const text = `Function ${id} is refused: a worker offers at most ${count}`;
+      return this.#refuse(peer, text);
+    }
+    const { taken, isNew, ousted } = this.#functions.add(peer, message);
+    if (taken) {
+      const detail = `${id} is a function of the engine and cannot be taken over`;
+      return this.#refusals.warn(peer, "a registration has no effect", detail);
+    }
+    for (const other of ousted) {
+      const detail = `${id} is a function of the engine from now on`;
+      this.#refusals.warn(other, "a registration has no effect any more", detail);
+    }
+    this.#report({ type: "functions_changed", worker_id, ids_changed: isNew });
+  }
+
+  #unregisterFunction(peer: Peer, { id, namespace }: UnregisterFunction): void {
+    const removed = this.#functions.remove(peer, id, namespace);
+    if (!removed) return;
+    const type = "functions_changed";
+    this.#report({ type, worker_id: peer.id, ids_changed: removed.gone });
+  }
+
+  #registerType(peer: Peer, message: RegisterTriggerType): void {
+    const { id, namespace = DEFAULT_NAMESPACE } = message;
+    if (this.#isReserved(peer, id)) return this.#reject(peer, namespace, id);
+    if (this.#isFull(peer)) return this.#refuse(peer, `Trigger type ${id} is refused: ${FULL}`);
+    if (!this.#triggers.addProvider(peer, message)) {
+      const detail = `${id} is a trigger type of the engine and cannot be taken over`;
+      return this.#refusals.warn(peer, "a registration has no effect", detail);
+    }
+    this.#triggersChanged(peer, true);
+  }
+
+  #registerTrigger(peer: Peer, message: RegisterTrigger): void {
+    if (this.#isFull(peer)) return this.#refuse(peer, `Trigger ${message.id} is refused: ${FULL}`);
+    this.#triggers.add(peer, message);
+    this.#triggersChanged(peer, true);
+  }
+
+  #triggersChanged(peer: Peer, changed: boolean): void {
+    if (changed) this.#report({ type: "triggers_changed", worker_id: peer.id });
+  }
+
+  #offers(peer: Peer, id: string, namespace: string): boolean {
+    const offer = this.#functions.find(id, namespace);
+    return offer?.replicas.some((replica) => replica.peer === peer) ?? false;
+  }
+
+  #isFull(peer: Peer): boolean {
+    return this.#triggers.countOf(peer) >= TRIGGERS_PER_WORKER_MAX;
+  }
+
+  #isReserved(peer: Peer, id: string): boolean {
+    return id.startsWith(ENGINE_PREFIX) && !peer.isBuiltin;
+  }
+
+  #reject(peer: Peer, namespace: string, function_id: string): void {
+    peer.tell({
+      type: "registrationrejected",
+      code: "FUNCTION_NAMESPACE_CONFLICT",
+      namespace,
+      function_id,
+      owner_worker_id: "engine",
+      message: `${function_id} is refused: ids that begin with ${ENGINE_PREFIX} are the engine's`,
+    });
+  }
+
+  #refuse(peer: Peer, message: string): void {
+    this.#refusals.warn(peer, "a registration was refused", message);
+    peer.tell({ type: "error", error: failure("overloaded", message) });
+  }
+}
+
+const FULL = `a worker holds at most ${TRIGGERS_PER_WORKER_MAX} triggers and types`;
+
+/** Compares in a time that does not tell how much was right. */
+function isEqualSecret(known: string, said: string): boolean {
+  let difference = known.length ^ said.length;
+  for (let at = 0; at < known.length; at++) {
+    difference |= known.charCodeAt(at) ^ said.charCodeAt(at % said.length);
+  }
+  return difference === 0;
+}

@@ -1,0 +1,164 @@
+/**
+ * One worker's life on a line: what arrives is read and handed on, until the line is over.
+ *
+ * Knows how messages are written and what to do with those that are not; what they mean is the
+ * router's. Nothing that arrives makes it throw.
+ *
+ * @module
+ */
+import { parseMessage, readWorkerMessage } from "../../sdk/typescript/codec.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import type {
+  ErrorBody,
+  JsonObject,
+  Reattach,
+  WorkerMessage,
+} from "../../sdk/typescript/protocol.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ConnectionEvents, Frame } from "../ports/connection.ts";
+import type { Calls } from "./calls.ts";
+import { type Envelope, readEnvelope } from "./envelope.ts";
+import type { Peer } from "./peer.ts";
+import { RateWindow } from "./rate_window.ts";
+import { failure, type Refusals } from "./refusals.ts";
+
+/** Who knows what messages mean. */
+export interface SessionOwner {
+  /** A message that has to be looked at; `envelope` is that of `text`, if it has one. */
+  handle(peer: Peer, message: WorkerMessage, text: string, envelope?: Envelope): void;
+  /** The first message of a line that came back. */
+  reattach(peer: Peer, message: Reattach): void;
+  /** The line is over; called once. */
+  left(peer: Peer, reason: string): void;
+  /** All consequences of what arrived were sent. */
+  settled(): void;
+}
+
+/** What a session stands on. */
+export interface SessionOptions {
+  readonly clock: Clock;
+  readonly calls: Calls;
+  readonly refusals: Refusals;
+  readonly owner: SessionOwner;
+}
+
+const UTF_8 = new TextDecoder();
+const TELEMETRY: readonly string[] = ["OTLP", "MTRC", "LOGS"];
+/** The id of a call or of what belongs to one, in a text that is no JSON as a whole. */
+const BROKEN = /^\{"type":"(\w+)","invocation_id":"([^"\\]{1,128})"/;
+
+/** One worker's life on a line. */
+export class Session implements ConnectionEvents {
+  readonly peer: Peer;
+  readonly #clock: Clock;
+  readonly #calls: Calls;
+  readonly #refusals: Refusals;
+  readonly #owner: SessionOwner;
+  readonly #malformed = new RateWindow(MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS);
+  #isFirst = true;
+
+  /** Makes the session of a peer whose line is open. */
+  constructor(peer: Peer, { clock, calls, refusals, owner }: SessionOptions) {
+    this.peer = peer;
+    this.#clock = clock;
+    this.#calls = calls;
+    this.#refusals = refusals;
+    this.#owner = owner;
+  }
+
+  text(frame: Frame): void {
+    if (!this.peer.isLive) return;
+    const text = typeof frame === "string" ? frame : UTF_8.decode(frame);
+    if (text === "") return;
+    const envelope = readEnvelope(text);
+    if (!envelope || !this.#calls.forward(this.peer, text, envelope)) this.#read(text, envelope);
+    this.#isFirst = false;
+    this.#owner.settled();
+  }
+
+  binary(bytes: Uint8Array): void {
+    const mark = String.fromCharCode(...bytes.subarray(0, 4));
+    if (!TELEMETRY.includes(mark)) this.text(bytes);
+  }
+
+  drained(): void {
+    this.peer.drained();
+  }
+
+  closed(_code: number, reason: string): void {
+    this.#leave(reason === "" ? "the line was lost" : reason);
+  }
+
+  /** Ends the line, after everything that its end means to others. */
+  end(code: number, reason: string): void {
+    this.#leave(reason);
+    this.peer.connection.close(code, reason);
+  }
+
+  #leave(reason: string): void {
+    if (!this.peer.isLive) return;
+    this.peer.isLive = false;
+    this.#owner.left(this.peer, reason);
+    this.#owner.settled();
+  }
+
+  /** The long way: parse, check, and hand on. */
+  #read(text: string, envelope: Envelope | undefined): void {
+    let parsed: JsonObject | undefined;
+    let message: WorkerMessage;
+    try {
+      parsed = parseMessage(text);
+      message = readWorkerMessage(parsed);
+    } catch (thrown) {
+      return this.#refuse(thrown as EngineError, parsed ?? readBroken(text));
+    }
+    try {
+      if (message.type !== "reattach") this.#owner.handle(this.peer, message, text, envelope);
+      else if (this.#isFirst) this.#owner.reattach(this.peer, message);
+    } catch (thrown) {
+      this.#fail(thrown, parsed);
+    }
+  }
+
+  /** A frame that does not fit: PROTOCOL 1.9. */
+  #refuse(thrown: EngineError, parsed: JsonObject): void {
+    if (parsed.type === "reattach") return;
+    const isBad = thrown.code === "bad_message";
+    if (isBad && !this.#malformed.allow(this.#clock.now())) {
+      return this.end(1008, `more than ${MALFORMED_FRAMES_MAX} malformed frames`);
+    }
+    const { type, invocation_id } = parsed;
+    const isOfCallee = type === "invocationresult" || type === "invocationprogress";
+    const error = thrown.toJSON();
+    this.#answer(error, isOfCallee ? {} : parsed);
+    if (isOfCallee && typeof invocation_id === "string") {
+      this.#calls.settleBroken(this.peer, invocation_id, thrown.message);
+    }
+  }
+
+  /** A frame that fits and could not be handled: too deep a value, or a mistake of ours. */
+  #fail(thrown: unknown, parsed: JsonObject): void {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    this.#refusals.warn(this.peer, "a message could not be handled", `${parsed.type}: ${reason}`);
+    const error = thrown instanceof EngineError
+      ? thrown.toJSON()
+      : failure("invocation_error", `The engine could not handle this message: ${reason}`);
+    this.#answer(error, parsed.type === "invokefunction" ? parsed : {});
+  }
+
+  /** An error for the call that a message names, else for the line as a whole. */
+  #answer(error: ErrorBody, { invocation_id, function_id }: JsonObject): void {
+    // An id that is still open belongs to another call, which will have its own answer.
+    if (typeof invocation_id !== "string" || this.#calls.isWaiting(this.peer, invocation_id)) {
+      return this.peer.tell({ type: "error", error });
+    }
+    const id = typeof function_id === "string" ? function_id : "";
+    this.#refusals.answer(this.peer, invocation_id, id, error);
+  }
+}
+
+function readBroken(text: string): JsonObject {
+  const [, type, invocation_id] = BROKEN.exec(text) ?? [];
+  return type === undefined || invocation_id === undefined ? {} : { type, invocation_id };
+}

@@ -1,0 +1,276 @@
+/**
+ * Triggers by type and target, and what their providers were told of them.
+ *
+ * A trigger is parked (nobody provides its type), offered (its provider was given it and did not
+ * say no) or refused. What a provider holds is a *delivery*: of one trigger, or, for types of the
+ * engine itself, of equal triggers of several workers, which fire once. Each delivery that was
+ * given to a provider and is to end there is taken back with exactly one `unregistertrigger`.
+ *
+ * @module
+ */
+import { encodeMessage } from "../../sdk/typescript/codec.ts";
+import {
+  DEFAULT_NAMESPACE,
+  type ErrorBody,
+  type Json,
+  type RegisterTrigger,
+  type RegisterTriggerType,
+  type TriggerRegistrationResult,
+} from "../../sdk/typescript/protocol.ts";
+import type { Peer } from "./peer.ts";
+import { type TriggerType, TriggerTypes } from "./trigger_types.ts";
+
+/** Hears what a provider said of a trigger: an error, or nothing bad. */
+export type Settled = (error: ErrorBody | undefined) => void;
+
+/** What a worker asked for. */
+export interface Trigger {
+  readonly registration: RegisterTrigger;
+  /** Who asked for it. */
+  readonly owner: Peer;
+  readonly type: TriggerType;
+  /** The frame for its provider. */
+  readonly frame: string;
+  /** Equal for triggers that say the same. */
+  readonly meaning: string;
+  /** What its provider holds of it; `undefined`: it is parked. */
+  delivery: Delivery | undefined;
+  /** Told once, of the first word of the provider. */
+  settled: Settled | undefined;
+}
+
+/** What a provider holds. */
+export interface Delivery {
+  /** The id under which it was given the trigger: that of a member, or of one that was. */
+  id: string;
+  readonly provider: Peer;
+  readonly type: TriggerType;
+  readonly members: Trigger[];
+  /** The provider said no and holds nothing. */
+  isRefused: boolean;
+}
+
+/** The triggers. */
+export class TriggerTable {
+  readonly types: TriggerTypes = new TriggerTypes();
+  readonly #byId = new Map<string, Trigger>();
+  readonly #byOwner = new Map<Peer, Set<Trigger>>();
+  /** By the id that the provider knows. */
+  readonly #deliveries = new Map<string, Delivery>();
+
+  /** All triggers. */
+  all(): Iterable<Trigger> {
+    return this.#byId.values();
+  }
+
+  /** The trigger with that id. */
+  find(id: string): Trigger | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Triggers and types a worker holds. */
+  countOf(peer: Peer): number {
+    return (this.#byOwner.get(peer)?.size ?? 0) + this.types.of(peer).length;
+  }
+
+  /** Triggers a worker asked for. */
+  triggersOf(peer: Peer): number {
+    return this.#byOwner.get(peer)?.size ?? 0;
+  }
+
+  /**
+   * Adds a trigger and offers it to its provider, if there is one. Another one with the same id
+   * ends first.
+   *
+   * @throws {EngineError} `serialization_error` when it is nested too deeply to be written.
+   */
+  add(owner: Peer, registration: RegisterTrigger, settled?: Settled): void {
+    const frame = frameOf(registration);
+    const meaning = meaningOf(registration);
+    const before = this.#byId.get(registration.id);
+    if (before) this.#end(before);
+
+    const type = this.types.open(registration.trigger_type, registration.trigger_namespace);
+    const delivery = undefined;
+    const trigger: Trigger = { registration, owner, type, frame, meaning, delivery, settled };
+    this.#byId.set(registration.id, trigger);
+    const own = this.#byOwner.get(owner);
+    if (own) own.add(trigger);
+    else this.#byOwner.set(owner, new Set([trigger]));
+    type.triggers.add(trigger);
+    if (type.providers.length > 0) this.#offer(trigger);
+    else settle(trigger, undefined);
+  }
+
+  /** Ends a trigger of a worker; `false` when it has none with that id. */
+  remove(owner: Peer, id: string): boolean {
+    const trigger = this.#byId.get(id);
+    if (trigger?.owner !== owner) return false;
+    this.#end(trigger);
+    return true;
+  }
+
+  /** A worker has left: its triggers end. */
+  removeOwner(owner: Peer): void {
+    for (const trigger of [...this.#byOwner.get(owner) ?? []]) this.#end(trigger);
+  }
+
+  /** A worker serves a type from now on; `false` when the engine does so itself. */
+  addProvider(peer: Peer, registration: RegisterTriggerType): boolean {
+    const type = this.types.open(registration.id, registration.namespace);
+    const active = type.providers.at(-1)?.peer;
+    if (active?.isBuiltin && !peer.isBuiltin) return false;
+    // A provider that says it anew is sent its triggers anew; another one gives them up.
+    if (active && active !== peer) this.#withdraw(type);
+    this.#park(type);
+    this.types.addProvider(type, { peer, registration });
+    for (const trigger of type.triggers) this.#offer(trigger);
+    return true;
+  }
+
+  /** A worker no longer serves a type; `false` when it did not offer to. */
+  removeProvider(peer: Peer, id: string, namespace?: string): boolean {
+    const type = this.types.find(id, namespace);
+    if (!type?.providers.some((provider) => provider.peer === peer)) return false;
+    const wasActive = type.providers.at(-1)!.peer === peer;
+    this.types.removeProvider(type, peer);
+    if (wasActive) this.#park(type);
+    if (wasActive && type.providers.length > 0) {
+      for (const trigger of type.triggers) this.#offer(trigger);
+    }
+    this.types.closeIfEmpty(type);
+    return true;
+  }
+
+  /** A worker has left: others serve its types, or nobody does. */
+  removeProviderOfAll(peer: Peer): void {
+    for (const { id, namespace } of this.types.of(peer)) this.removeProvider(peer, id, namespace);
+  }
+
+  /** A provider says how it went; nobody else can. Whether that changed anything. */
+  answer(from: Peer, { id, error }: TriggerRegistrationResult): boolean {
+    const delivery = this.#deliveries.get(id);
+    if (delivery?.provider !== from) return false;
+    const wasRefused = delivery.isRefused;
+    delivery.isRefused = error !== undefined;
+    for (const trigger of [...delivery.members]) {
+      const { id, trigger_type, function_id } = trigger.registration;
+      if (error && !trigger.settled) {
+        const type = "triggerregistrationresult";
+        trigger.owner.tell({ type, id, trigger_type, function_id, error });
+      }
+      settle(trigger, error);
+    }
+    return wasRefused !== (error !== undefined);
+  }
+
+  #offer(trigger: Trigger): void {
+    const { type, meaning, owner, registration } = trigger;
+    const provider = type.providers.at(-1)!.peer;
+    const equal = provider.isBuiltin ? type.shared.get(meaning) : undefined;
+    const known = equal?.find((delivery) =>
+      !delivery.isRefused && delivery.members.every((member) => member.owner !== owner)
+    );
+    if (known) {
+      known.members.push(trigger);
+      trigger.delivery = known;
+      settle(trigger, undefined);
+      return;
+    }
+    this.#freeId(registration.id);
+    const { id } = registration;
+    const delivery = { id, provider, type, members: [trigger], isRefused: false };
+    trigger.delivery = delivery;
+    this.#deliveries.set(delivery.id, delivery);
+    if (equal) equal.push(delivery);
+    else if (provider.isBuiltin) type.shared.set(meaning, [delivery]);
+    if (provider.isLive) provider.connection.send(trigger.frame);
+  }
+
+  /**
+   * Makes an id free to be given to a provider. One that outlived the trigger it came from, because
+   * equal triggers of others live on, is exchanged for the id of one of those.
+   */
+  #freeId(id: string): void {
+    const delivery = this.#deliveries.get(id);
+    if (!delivery) return;
+    const heir = delivery.members[0]!;
+    this.#takeBack(delivery);
+    this.#deliveries.delete(id);
+    this.#freeId(heir.registration.id);
+    delivery.id = heir.registration.id;
+    this.#deliveries.set(delivery.id, delivery);
+    if (!delivery.isRefused && delivery.provider.isLive) {
+      delivery.provider.connection.send(heir.frame);
+    }
+  }
+
+  #end(trigger: Trigger): void {
+    const { registration, owner, type, delivery } = trigger;
+    this.#byId.delete(registration.id);
+    const own = this.#byOwner.get(owner)!;
+    own.delete(trigger);
+    if (own.size === 0) this.#byOwner.delete(owner);
+    type.triggers.delete(trigger);
+    if (delivery) {
+      delivery.members.splice(delivery.members.indexOf(trigger), 1);
+      if (delivery.members.length === 0) this.#endDelivery(delivery, trigger.meaning);
+    }
+    this.types.closeIfEmpty(type);
+    settle(trigger, undefined);
+  }
+
+  #endDelivery(delivery: Delivery, meaning: string): void {
+    this.#takeBack(delivery);
+    this.#deliveries.delete(delivery.id);
+    const { shared } = delivery.type;
+    const rest = shared.get(meaning)?.filter((other) => other !== delivery) ?? [];
+    if (rest.length > 0) shared.set(meaning, rest);
+    else shared.delete(meaning);
+  }
+
+  #takeBack({ id, provider, type, isRefused }: Delivery): void {
+    if (!isRefused) provider.tell({ type: "unregistertrigger", id, trigger_type: type.id });
+  }
+
+  /** Takes everything back from the provider of a type. */
+  #withdraw(type: TriggerType): void {
+    const deliveries = new Set([...type.triggers].map((trigger) => trigger.delivery));
+    for (const delivery of deliveries) if (delivery) this.#takeBack(delivery);
+  }
+
+  /** Nobody holds the triggers of a type any more. */
+  #park(type: TriggerType): void {
+    for (const trigger of type.triggers) {
+      if (trigger.delivery) this.#deliveries.delete(trigger.delivery.id);
+      trigger.delivery = undefined;
+      settle(trigger, undefined);
+    }
+    type.shared.clear();
+  }
+}
+
+function settle(trigger: Trigger, error: ErrorBody | undefined): void {
+  const { settled } = trigger;
+  trigger.settled = undefined;
+  settled?.(error);
+}
+
+/** What a provider is sent: namespaces only where they say something. */
+function frameOf({ namespace, trigger_namespace, ...rest }: RegisterTrigger): string {
+  const message: RegisterTrigger = { ...rest, config: rest.config ?? {} };
+  if (namespace !== undefined && namespace !== DEFAULT_NAMESPACE) message.namespace = namespace;
+  if (trigger_namespace !== undefined && trigger_namespace !== DEFAULT_NAMESPACE) {
+    message.trigger_namespace = trigger_namespace;
+  }
+  return encodeMessage(message);
+}
+
+/** Equal for equal target, config and metadata, in whatever order their keys were written. */
+function meaningOf(registration: RegisterTrigger): string {
+  const { function_id, namespace = DEFAULT_NAMESPACE, config = {}, metadata } = registration;
+  return JSON.stringify([namespace, function_id, config, metadata], (_key, value: Json) => {
+    if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
