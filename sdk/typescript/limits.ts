@@ -181,3 +181,7 @@ export const READY_QUIET_MS = 100;
 export const READY_WITHOUT_FUNCTIONS_MS = 2_000;
 /** Values in one YAML file, those behind aliases counted each time. */
 export const YAML_VALUES_MAX = 100_000;
+/** Lines of a worker's log that are shown when nobody says how many. */
+export const LOG_TAIL_LINES = 100;
+/** Lines of a worker's log that may be asked for at once. */
+export const LOG_TAIL_LINES_MAX = 10_000;

@@ -14,6 +14,7 @@ import {
   TIMEOUT_MS_MAX,
 } from "../../sdk/typescript/limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import { problemsOf } from "../shapes.ts";
 
 /** Methods that routes may have. */
 export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -57,7 +58,11 @@ const absent = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) 
 const TriggerShape = z.object({
   api_path: z.string().min(1),
   http_method: absent(
-    z.string().transform((method) => method.trim().toUpperCase()).pipe(z.enum(ROUTE_METHODS)),
+    z.string().transform((method) => method.trim().toUpperCase()).pipe(
+      z.enum(ROUTE_METHODS, {
+        error: ({ input }) => `expected one of ${ROUTE_METHODS.join(", ")}, received ${input}`,
+      }),
+    ),
   ),
   condition_function_id: absent(z.string().min(1)),
   middleware_function_ids: absent(z.array(z.string().min(1))),
@@ -82,15 +87,16 @@ export interface HttpTriggerConfig {
  * @throws {EngineError} `trigger_registration_failed`, naming every problem.
  */
 export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
-  const read = TriggerShape.safeParse(raw);
+  const whole = { config: raw };
+  const read = z.object({ config: TriggerShape }).safeParse(whole);
   if (!read.success) {
-    const problems = read.error.issues.map(describeIssue);
+    const problems = problemsOf(read.error, whole);
     throw new EngineError("trigger_registration_failed", problems.join("; "), {
       details: { problems },
     });
   }
-  const { api_path, http_method, condition_function_id } = read.data;
-  const { middleware_function_ids, lenient_body } = read.data;
+  const { api_path, http_method, condition_function_id } = read.data.config;
+  const { middleware_function_ids, lenient_body } = read.data.config;
   return {
     api_path,
     http_method: http_method ?? "GET",
@@ -162,11 +168,4 @@ function isProtected(
   const { host, auth_token, insecure } = config;
   if (typeof host !== "string" || isLoopback(host)) return true;
   return (typeof auth_token === "string" && auth_token !== "") || insecure === true;
-}
-
-function describeIssue(issue: z.core.$ZodIssue): string {
-  const path = ["config", ...issue.path].map((part, i) => {
-    return typeof part === "number" ? `[${part}]` : `${i === 0 ? "" : "."}${String(part)}`;
-  }).join("");
-  return `${path}: ${issue.message.replace(/^Invalid (input|option): /, "")}`;
 }

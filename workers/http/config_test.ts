@@ -110,10 +110,10 @@ Deno.test("parseTriggerConfig() names every problem in one message", () => {
   assert.throws(() => parseTriggerConfig(raw), (error: EngineError) => {
     assert.equal(error.code, "trigger_registration_failed");
     assert.deepEqual(error.details!.problems, [
-      "config.api_path: expected string, received undefined",
-      'config.http_method: expected one of "GET"|"HEAD"|"POST"|"PUT"|"PATCH"|"DELETE"',
-      "config.condition_function_id: expected string, received number",
-      "config.middleware_function_ids[1]: expected string, received number",
+      "config.api_path: expected string, received nothing",
+      "config.http_method: expected one of GET, HEAD, POST, PUT, PATCH, DELETE, received PSOT",
+      "config.condition_function_id: expected string, received 5",
+      "config.middleware_function_ids[1]: expected string, received 7",
       "config.lenient_body: expected boolean, received string",
     ]);
     return error.message === (error.details!.problems as string[]).join("; ");

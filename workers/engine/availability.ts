@@ -1,0 +1,123 @@
+/**
+ * Trigger types of the engine itself: functions came or went, workers came, went or said who they
+ * are.
+ *
+ * Functions usually come in heaps, so a change is told `FUNCTIONS_CHANGED_DEBOUNCE_MS` after the
+ * first of a heap, and only if the set of ids is another one then.
+ *
+ * @module
+ */
+import type { Clock } from "../../engine/ports/clock.ts";
+import type { Directory } from "../../engine/ports/directory.ts";
+import type { EngineEvent } from "../../engine/ports/events.ts";
+import { FUNCTIONS_CHANGED_DEBOUNCE_MS } from "../../sdk/typescript/limits.ts";
+import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+import { listFunctions } from "./directory.ts";
+import { functionSummary } from "./views.ts";
+
+/** Fires the engine's own triggers. */
+export class Availability {
+  readonly #worker: Pick<Worker, "trigger">;
+  readonly #directory: Directory;
+  readonly #clock: Clock;
+  readonly #functions = new Map<string, TriggerInstance>();
+  readonly #workers = new Map<string, TriggerInstance>();
+  #cancel: (() => void) | undefined;
+  /** Ids as they were told last. */
+  #told: string;
+
+  /** Stores; fires nothing before an event. */
+  constructor(worker: Pick<Worker, "trigger">, directory: Directory, clock: Clock) {
+    this.#worker = worker;
+    this.#directory = directory;
+    this.#clock = clock;
+    this.#told = this.#ids();
+  }
+
+  /** Provides the two types. */
+  offer(worker: Pick<Worker, "registerTriggerType">): void {
+    const provide = (
+      id: string,
+      description: string,
+      call_request_format: Json,
+      triggers: Map<string, TriggerInstance>,
+    ): void => {
+      worker.registerTriggerType({ id, description, call_request_format }, {
+        registerTrigger: (trigger) => void triggers.set(trigger.id, trigger),
+        unregisterTrigger: (trigger) => void triggers.delete(trigger.id),
+      });
+    };
+    provide("engine::functions-available", "The set of functions changed", {
+      type: "object",
+      properties: { event: { const: "functions_changed" }, functions: { type: "array" } },
+    }, this.#functions);
+    provide("engine::workers-available", "A worker came, left or said who it is", {
+      type: "object",
+      properties: {
+        event: { enum: ["worker_connected", "worker_disconnected", "worker_metadata_updated"] },
+        worker_id: { type: "string" },
+      },
+    }, this.#workers);
+  }
+
+  /** Hears what happens in the engine. */
+  hear(event: EngineEvent): void {
+    switch (event.type) {
+      case "worker_connected":
+      case "worker_disconnected":
+        this.#fire(this.#workers, { event: event.type, worker_id: event.worker_id });
+        break;
+      case "worker_announced": {
+        const { worker_id } = event;
+        this.#fire(this.#workers, { event: "worker_metadata_updated", worker_id });
+        break;
+      }
+      case "functions_changed":
+        if (event.ids_changed) this.#schedule();
+        break;
+      case "triggers_changed":
+      case "warning":
+        break;
+    }
+  }
+
+  /** Fires nothing any more. */
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#functions.clear();
+    this.#workers.clear();
+  }
+
+  #schedule(): void {
+    this.#cancel ??= this.#clock.after(FUNCTIONS_CHANGED_DEBOUNCE_MS, () => {
+      this.#cancel = undefined;
+      const ids = this.#ids();
+      if (ids === this.#told) return;
+      this.#told = ids;
+      if (this.#functions.size === 0) return;
+      const functions = listFunctions(this.#directory, {}).map(functionSummary);
+      this.#fire(this.#functions, { event: "functions_changed", functions });
+    });
+  }
+
+  /** All ids as one text that differs when they do. */
+  #ids(): string {
+    const ids = listFunctions(this.#directory, { include_internal: true });
+    return JSON.stringify(ids.map(({ namespace, function_id }) => [namespace, function_id]));
+  }
+
+  #fire(triggers: ReadonlyMap<string, TriggerInstance>, payload: Json): void {
+    for (const { function_id, namespace, metadata } of triggers.values()) {
+      this.#worker.trigger({
+        function_id,
+        payload,
+        action: TriggerAction.Void(),
+        ...namespace !== undefined && { namespace },
+        ...metadata !== undefined && { metadata },
+      }).catch(() => {}); // The engine is stopping; nobody is left to hear of it.
+    }
+  }
+}

@@ -1,0 +1,290 @@
+/**
+ * Discovery: which functions, trigger types, triggers and workers there are.
+ *
+ * Every answer is read from the engine's directory at the moment it is asked for, so a change is
+ * seen at once. Nothing is kept here.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Directory, FunctionView, TriggerTypeView } from "../../engine/ports/directory.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { INFO_IDS_MAX, SIMILAR_IDS_MAX } from "../../sdk/typescript/limits.ts";
+import { DEFAULT_NAMESPACE, type Json, type JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+import { CORE_FUNCTIONS } from "./core_functions.ts";
+import { offer } from "./offer.ts";
+import {
+  compare,
+  functionDetail,
+  functionSummary,
+  triggerSummary,
+  typeDetail,
+  typeSummary,
+  workerSummary,
+} from "./views.ts";
+
+/** Ids of the engine's own that everybody may see in listings. */
+const OPEN_PREFIXES = ["engine::queue::", "engine::durable::"];
+
+const Text = z.string().nullish();
+const ListFunctions = z.object({
+  search: Text,
+  prefix: Text,
+  worker: Text,
+  workers: z.array(z.string()).nullish(),
+  include_internal: z.boolean().nullish(),
+});
+const FunctionInfo = z.object({
+  function_id: Text,
+  function_ids: z.array(z.string()).nullish(),
+  namespace: Text,
+});
+const ListTypes = ListFunctions.omit({ workers: true });
+const TypeInfo = z.object({ id: z.string().min(1), namespace: Text });
+const ListTriggers = z.object({
+  search: Text,
+  trigger_type: Text,
+  function_id: Text,
+  worker: Text,
+  include_internal: z.boolean().nullish(),
+});
+const TriggerInfo = z.object({ id: z.string().min(1) });
+const ListWorkers = z.object({ search: Text, runtime: Text, status: Text });
+const WorkerInfo = z.object({ name: z.string().min(1), namespace: Text });
+
+/** Registers the discovery functions. */
+export function offerDirectory(
+  worker: Pick<Worker, "registerFunction">,
+  directory: Directory,
+): void {
+  const say = "Which functions there are, sorted by id";
+  offer(worker, "engine::functions::list", say, ListFunctions, (query) => {
+    return { functions: listFunctions(directory, query).map(functionSummary) };
+  });
+  offer(
+    worker,
+    "engine::functions::info",
+    "Schemas and triggers of functions",
+    FunctionInfo,
+    (q) => {
+      return describeFunctions(directory, q);
+    },
+  );
+  offer(
+    worker,
+    "engine::triggers::list",
+    "Which types of triggers there are",
+    ListTypes,
+    (query) => {
+      return { triggers: listTypes(directory, query).map(typeSummary) };
+    },
+  );
+  offer(worker, "engine::triggers::info", "Schemas of a type of trigger", TypeInfo, (query) => {
+    const view = directory.triggerType(query.namespace ?? DEFAULT_NAMESPACE, query.id);
+    const ids = () => directory.triggerTypes().map(({ id }) => id);
+    return typeDetail(view ?? refuse("Trigger type", query.id, ids()));
+  });
+  const registered = "engine::registered-triggers";
+  offer(worker, `${registered}::list`, "Which triggers are registered", ListTriggers, (query) => {
+    return { registered_triggers: listTriggers(directory, query) };
+  });
+  offer(
+    worker,
+    `${registered}::info`,
+    "A trigger with type and function",
+    TriggerInfo,
+    ({ id }) => {
+      return describeTrigger(directory, id);
+    },
+  );
+  offer(worker, "engine::workers::list", "Which workers are connected", ListWorkers, (query) => {
+    return { workers: listWorkers(directory, query) };
+  });
+  offer(worker, "engine::workers::info", "A worker and what it offers", WorkerInfo, (query) => {
+    return describeWorker(directory, query.name, query.namespace ?? undefined);
+  });
+}
+
+/** All functions that a query asks for, sorted by id, then namespace. */
+export function listFunctions(
+  directory: Directory,
+  query: z.infer<typeof ListFunctions>,
+): FunctionView[] {
+  const { search, prefix, worker, workers, include_internal } = query;
+  const names = workers ?? (worker === undefined || worker === null ? undefined : [worker]);
+  const functions = include_internal ? allFunctions(directory) : directory.functions();
+  return functions
+    .filter((view) =>
+      (include_internal || !isHidden(view)) &&
+      (!prefix || view.function_id.startsWith(prefix)) &&
+      (!names || names.includes(view.worker_name)) &&
+      contains(search, view.function_id, view.description)
+    )
+    .sort((a, b) => compare(a.function_id, b.function_id) || compare(a.namespace, b.namespace));
+}
+
+/** The directory's functions and those that the core answers itself. */
+function allFunctions(directory: Directory): FunctionView[] {
+  const known = directory.functions();
+  const missing = CORE_FUNCTIONS.filter(({ function_id }) =>
+    !known.some((view) => view.function_id === function_id && view.builtin)
+  );
+  return [...known, ...missing];
+}
+
+function describeFunctions(directory: Directory, query: z.infer<typeof FunctionInfo>): Json {
+  const { function_id, function_ids } = query;
+  const namespace = query.namespace ?? DEFAULT_NAMESPACE;
+  if (function_id && function_ids) throw invalid("Give function_id or function_ids, not both");
+  if (function_id) {
+    const view = findFunction(directory, namespace, function_id);
+    const ids = () => allFunctions(directory).map((each) => each.function_id);
+    return functionDetail(view ?? refuse("Function", function_id, ids()), directory);
+  }
+  if (!function_ids) throw invalid("Give function_id or function_ids");
+  if (function_ids.length > INFO_IDS_MAX) {
+    throw invalid(`function_ids has ${function_ids.length} ids, at most ${INFO_IDS_MAX} are taken`);
+  }
+  const functions = function_ids.map((id): JsonObject => {
+    const view = findFunction(directory, namespace, id);
+    if (view) return functionDetail(view, directory);
+    return { function_id: id, error: { code: "not_found", message: `Function ${id} not found` } };
+  });
+  return { functions };
+}
+
+function findFunction(
+  directory: Directory,
+  namespace: string,
+  function_id: string,
+): FunctionView | undefined {
+  const isOurs = namespace === DEFAULT_NAMESPACE;
+  return directory.function(namespace, function_id) ??
+    (isOurs ? CORE_FUNCTIONS.find((view) => view.function_id === function_id) : undefined);
+}
+
+function listTypes(directory: Directory, query: z.infer<typeof ListTypes>): TriggerTypeView[] {
+  const { search, prefix, worker, include_internal } = query;
+  return directory.triggerTypes()
+    .filter((view) =>
+      (include_internal || !isEngines(view.id)) &&
+      (!prefix || view.id.startsWith(prefix)) &&
+      (!worker || view.worker_name === worker) &&
+      contains(search, view.id, view.description)
+    )
+    .sort((a, b) => compare(a.id, b.id) || compare(a.namespace, b.namespace));
+}
+
+function listTriggers(directory: Directory, query: z.infer<typeof ListTriggers>): JsonObject[] {
+  const { search, trigger_type, function_id, worker, include_internal } = query;
+  return directory.triggers()
+    .filter((view) =>
+      (include_internal || !runsHidden(directory, view.namespace, view.function_id)) &&
+      (!trigger_type || view.trigger_type === trigger_type) &&
+      (!function_id || view.function_id === function_id) &&
+      (!worker || view.worker_name === worker) &&
+      contains(search, view.id, view.trigger_type, view.function_id)
+    )
+    .sort((a, b) => compare(a.trigger_type, b.trigger_type) || compare(a.id, b.id))
+    .map(triggerSummary);
+}
+
+function describeTrigger(directory: Directory, id: string): JsonObject {
+  const view = directory.trigger(id) ?? refuse("Trigger", id, []);
+  const type = directory.triggerType(view.trigger_namespace, view.trigger_type);
+  const target = findFunction(directory, view.namespace, view.function_id);
+  return {
+    ...triggerSummary(view),
+    ...view.metadata !== undefined && { metadata: view.metadata },
+    trigger: type ? typeDetail(type) : null,
+    function: target ? functionDetail(target, directory) : null,
+  };
+}
+
+function listWorkers(directory: Directory, query: z.infer<typeof ListWorkers>): JsonObject[] {
+  const { search, runtime, status } = query;
+  return directory.workers()
+    .filter((view) =>
+      (view.announced || view.builtin) &&
+      (!runtime || view.runtime === runtime) &&
+      (!status || view.status === status) &&
+      contains(search, view.name, view.description)
+    )
+    .sort((a, b) =>
+      compare(a.name ?? "", b.name ?? "") || a.connected_at_ms - b.connected_at_ms ||
+      compare(a.id, b.id)
+    )
+    .map(workerSummary);
+}
+
+function describeWorker(
+  directory: Directory,
+  name: string,
+  namespace: string | undefined,
+): JsonObject {
+  const all = directory.workers().filter((view) => view.announced || view.builtin);
+  const view = all
+    .filter((each) => each.name === name && (!namespace || each.namespace === namespace))
+    .reduce<(typeof all)[number] | undefined>((last, each) => {
+      return last && last.connected_at_ms > each.connected_at_ms ? last : each;
+    }, undefined) ?? refuse("Worker", name, all.map((each) => each.name ?? ""));
+  const { id } = view;
+  return {
+    worker: {
+      ...workerSummary(view),
+      ...view.pid !== null && { pid: view.pid },
+      internal: view.builtin,
+    },
+    functions: directory.functions().filter(({ worker_ids }) => worker_ids.includes(id))
+      .sort((a, b) => compare(a.function_id, b.function_id)).map(functionSummary),
+    trigger_types: directory.triggerTypes().filter(({ worker_id }) => worker_id === id)
+      .sort((a, b) => compare(a.id, b.id)).map(typeSummary),
+    registered_triggers: directory.triggers().filter(({ worker_id }) => worker_id === id)
+      .sort((a, b) => compare(a.id, b.id)).map(triggerSummary),
+  };
+}
+
+function isHidden(view: FunctionView): boolean {
+  return view.internal || isEngines(view.function_id);
+}
+
+function runsHidden(directory: Directory, namespace: string, function_id: string): boolean {
+  return isEngines(function_id) || directory.function(namespace, function_id)?.internal === true;
+}
+
+function isEngines(id: string): boolean {
+  return id.startsWith("engine::") && !OPEN_PREFIXES.some((prefix) => id.startsWith(prefix));
+}
+
+/** Whether one of the texts has the searched one in it; case does not count. */
+function contains(
+  search: string | null | undefined,
+  ...texts: (string | null | undefined)[]
+): boolean {
+  if (!search) return true;
+  const wanted = search.toLowerCase();
+  return texts.some((text) => text?.toLowerCase().includes(wanted));
+}
+
+/** @throws {EngineError} `NOT_FOUND`, with what may have been meant. */
+function refuse(kind: string, id: string, known: readonly string[]): never {
+  const similar = similarTo(id, known);
+  const options = similar.length > 0 ? { details: { similar } } : {};
+  throw new EngineError("NOT_FOUND", `${kind} ${id} not found`, options);
+}
+
+/** Ids with a part in common: cheap, and enough for a slip of memory. */
+function similarTo(id: string, known: readonly string[]): string[] {
+  const wanted = id.toLowerCase();
+  const last = wanted.split("::").at(-1)!;
+  return known.filter((each) => {
+    const other = each.toLowerCase();
+    if (other === "") return false;
+    return other.includes(last) || wanted.includes(other.split("::").at(-1)!);
+  }).sort(compare).slice(0, SIMILAR_IDS_MAX);
+}
+
+function invalid(message: string): EngineError {
+  return new EngineError("INVALID_ARGUMENTS", message);
+}

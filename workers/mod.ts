@@ -1,0 +1,12 @@
+/**
+ * The list of built-in workers: the only place that knows them all.
+ *
+ * @module
+ */
+import type { BuiltinWorker } from "./define.ts";
+import { engine } from "./engine/mod.ts";
+import { http } from "./http/mod.ts";
+import { observability } from "./observability/mod.ts";
+
+/** Every worker that comes with the engine, `engine` first. */
+export const builtinWorkers: readonly BuiltinWorker[] = [engine, observability, http];
