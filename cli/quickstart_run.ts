@@ -8,6 +8,7 @@ import type { JsonObject } from "../mod.ts";
 import { uncommentBlock } from "./comment_block.ts";
 import { CommandError } from "./failure.ts";
 import { type LiveProcess, LiveShell, type Outcome } from "./live_shell.ts";
+import { checkPort, checkPython, isRunning, postUntilThere, within } from "./machine.ts";
 import { compactJson, renderDuration } from "./render.ts";
 
 /** How long a worker may take to come back after an edit or a restart of the engine. */
@@ -61,7 +62,11 @@ export class QuickstartRun {
    * @throws {CommandError} The first thing that is not as expected.
    */
   async steps(): Promise<void> {
-    await this.#checkMachine();
+    const { port, httpPort, directory } = this.#options;
+    checkPort(port, "--port");
+    checkPort(httpPort, "--http-port");
+    await checkPython();
+    this.#say(`The quickstart, in ${directory}`);
     await this.#createProject();
     await this.#startEngine("2. Start the engine");
     await this.#addPythonWorker();
@@ -120,24 +125,6 @@ export class QuickstartRun {
 
   get #usesDefaultPort(): boolean {
     return this.#options.port === 49134;
-  }
-
-  async #checkMachine(): Promise<void> {
-    const { port, httpPort, directory } = this.#options;
-    for (const [taken, option] of [[port, "--port"], [httpPort, "--http-port"]] as const) {
-      if (isFree(taken)) continue;
-      throw new CommandError(
-        `Port ${taken} is taken; stop the other program, or choose another port with ${option}`,
-      );
-    }
-    const python = Deno.build.os === "windows" ? "python" : "python3";
-    const code = "import sys, venv; sys.exit(sys.version_info < (3, 10))";
-    const found = await new Deno.Command(python, { args: ["-c", code], stderr: "null" }).output()
-      .catch(() => undefined);
-    if (!found?.success) {
-      throw new CommandError(`One worker is in Python: install ${python} 3.10 or newer, with pip`);
-    }
-    this.#say(`The quickstart, in ${directory}`);
   }
 
   async #createProject(): Promise<void> {
@@ -219,7 +206,7 @@ export class QuickstartRun {
     const url = `localhost:${httpPort}/math/add-two-numbers`;
     const sent = '{"a": 100, "b": 200}';
     this.#say(`$ curl -i -X POST ${url} -H 'Content-Type: application/json' -d '${sent}'`);
-    const response = await postUntilThere(`http://${url}`, sent);
+    const response = await postUntilThere(`http://${url}`, sent, COME_BACK_MS);
     const text = await response.text();
     this.#say(`  HTTP/1.1 ${response.status} ${response.statusText}`);
     this.#say(`  content-type: ${response.headers.get("content-type")}`);
@@ -293,49 +280,6 @@ export class QuickstartRun {
   #say(line: string): void {
     this.#options.say(line);
   }
-}
-
-/** Posts until somebody serves the route; the answer of the first that does. */
-async function postUntilThere(url: string, body: string): Promise<Response> {
-  const headers = { "Content-Type": "application/json" };
-  const end = performance.now() + COME_BACK_MS;
-  for (;;) {
-    const response = await fetch(url, { method: "POST", headers, body }).catch(() => undefined);
-    if (response && ![404, 503].includes(response.status)) return response;
-    if (performance.now() > end) {
-      throw new CommandError(
-        `expected ${url} to answer, received ${response?.status ?? "nothing"}`,
-      );
-    }
-    await response?.body?.cancel();
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
-
-function isFree(port: number): boolean {
-  try {
-    Deno.listen({ hostname: "127.0.0.1", port }).close();
-    return true;
-  } catch {
-    return false; // Whatever the reason, the engine could not listen there either.
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    Deno.kill(pid, 0 as unknown as Deno.Signal);
-    return true;
-  } catch {
-    return false; // There is no such process.
-  }
-}
-
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: number | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
-  });
-  return await Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 function parentOf(path: string): string {
