@@ -129,6 +129,8 @@ export const STATE_ENTRIES_LIMIT = 100;
 export const STATE_ENTRIES_LIMIT_MAX = 1_000;
 /** Bytes of values in one answer of a state function. */
 export const STATE_ANSWER_BYTES_MAX = 48 * 1024 * 1024;
+/** Longest name of a scope and longest key, in UTF-8; together they fit into a key of the store. */
+export const STATE_NAME_BYTES_MAX = 900;
 /** Longest life of an entry, in milliseconds: a hundred years. */
 export const STATE_TTL_MS_MAX = 3_155_760_000_000;
 
@@ -157,6 +159,8 @@ export const RESTART_FIRST_MS = 1_000;
 export const RESTART_MAX_MS = 30_000;
 /** Ready for so long: the next unasked end counts as the first. */
 export const RESTART_RESET_MS = 60_000;
+/** An end is quick when the worker had been ready for less than this. */
+export const QUICK_END_MS = 10_000;
 /** Quick ends in a row before a worker is given up. */
 export const QUICK_ENDS_MAX = 5;
 /** Time from start to ready. */
