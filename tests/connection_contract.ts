@@ -1,0 +1,35 @@
+/**
+ * What every {@linkcode Listen} and its lines hold, whatever carries them.
+ *
+ * A listener that cannot hold a claim names it and says why; what it does not name is tested.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Listen } from "../engine/ports/connection.ts";
+import { BOUND_CLAIMS } from "./connection_bounds.ts";
+import { END_CLAIMS } from "./connection_ends.ts";
+import { MESSAGE_CLAIMS } from "./connection_messages.ts";
+
+const CLAIMS = [...MESSAGE_CLAIMS, ...END_CLAIMS, ...BOUND_CLAIMS];
+
+/** What a listener may say about itself. */
+export interface ContractOptions {
+  /** Claims it cannot hold, by name, each with the reason. */
+  readonly skips: Readonly<Record<string, string>>;
+}
+
+/** Registers a test for each claim. */
+export function testConnection(name: string, listen: Listen, { skips }: ContractOptions): void {
+  const known = new Set(CLAIMS.map((claim) => claim.name));
+  for (const skipped of Object.keys(skips)) assert.ok(known.has(skipped), `no claim: ${skipped}`);
+
+  for (const claim of CLAIMS) {
+    const reason = skips[claim.name];
+    Deno.test({
+      name: `${name}: ${claim.name}` + (reason === undefined ? "" : ` (not here: ${reason})`),
+      ignore: reason !== undefined,
+      fn: () => claim.run(listen),
+    });
+  }
+}

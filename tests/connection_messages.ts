@@ -1,0 +1,210 @@
+/**
+ * Claims about messages: they arrive whole, in order, as what they were.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Listen } from "../engine/ports/connection.ts";
+import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
+import { OP } from "./fakes/raw_ws_client.ts";
+
+const MIB = 1024 * 1024;
+/** Around every border of the framing, and text beyond ASCII. */
+const TEXTS = [
+  ...[0, 1, 125, 126, 127, 4_096, 65_535, 65_536, MIB].map((size) => "x".repeat(size)),
+  "grüße 東京 😀",
+  "\u0000\n\r\u2028",
+];
+
+export const MESSAGE_CLAIMS: readonly Claim[] = [
+  {
+    name: "texts of the peer arrive in order and unchanged",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client, line } = await port.open();
+
+      for (const text of TEXTS) await client.text(text);
+
+      await eventually(() => line.texts.length === TEXTS.length, "all texts are there");
+      assert.deepEqual(line.texts, TEXTS);
+    },
+  },
+  {
+    name: "texts of the engine arrive in order and unchanged, in one part or two",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client, line: { connection } } = await port.open();
+
+      for (const text of TEXTS) connection.send(text);
+      for (const text of TEXTS) connection.send("head ", text);
+
+      for (const text of TEXTS) assert.equal(await client.nextText(), text);
+      for (const text of TEXTS) assert.equal(await client.nextText(), "head " + text);
+    },
+  },
+  {
+    name: "a text may be sent as bytes, which are copied before send returns",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client, line: { connection } } = await port.open();
+      const parts = [bytes("grü"), bytes("ße")] as const;
+
+      connection.send(parts[0]);
+      connection.send("a ", parts[1]);
+      connection.send(...parts);
+      for (const part of parts) part.fill(0);
+
+      assert.equal(await client.nextText(), "grü");
+      assert.equal(await client.nextText(), "a ße");
+      assert.equal(await client.nextText(), "grüße");
+    },
+  },
+  {
+    name: "binary messages pass both ways, and are copied before sendBinary returns",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client, line } = await port.open();
+      const message = Uint8Array.from({ length: 70_000 }, (_, i) => i * 7);
+      const kept = message.slice();
+
+      line.connection.sendBinary(message);
+      line.connection.sendBinary(new Uint8Array());
+      message.fill(0);
+      await client.frame(OP.binary, kept);
+
+      assert.deepEqual(await client.next(), { opcode: OP.binary, fin: true, payload: kept });
+      assert.equal((await client.next())?.payload.length, 0);
+      await eventually(() => line.binaries.length === 1, "the binary message is there");
+      assert.deepEqual(line.binaries[0], kept);
+    },
+  },
+  {
+    name: "bytes right behind the upgrade are the first message",
+    async run(listen) {
+      await using port = new Port(listen);
+      const behind = Uint8Array.of(0x81, 0x85, 0, 0, 0, 0, ...bytes("first"));
+
+      const { client, line } = await port.open({ behind });
+      await client.text("second");
+
+      await eventually(() => line.texts.length === 2, "both are there");
+      assert.deepEqual(line.texts, ["first", "second"]);
+    },
+  },
+  {
+    name: "an answer can be sent from within a message",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client, line } = await port.open();
+      line.onText = (message) => line.connection.send(message + "!");
+
+      await client.text("a");
+      await client.text("b");
+
+      assert.equal(await client.nextText(), "a!");
+      assert.equal(await client.nextText(), "b!");
+    },
+  },
+  {
+    name: "a message in fragments is one message, also with a ping in between",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client, line } = await port.open();
+      const ue = bytes("ü");
+
+      await client.frame(OP.text, bytes("gr"), { fin: false });
+      await client.frame(OP.more, ue.subarray(0, 1), { fin: false });
+      await client.frame(OP.ping, bytes("still there?"));
+      await client.frame(OP.more, ue.subarray(1), { fin: false });
+      await client.frame(OP.more, new Uint8Array(), { fin: false });
+      await client.frame(OP.more, bytes("n"));
+
+      assert.deepEqual(await client.next(), {
+        opcode: OP.pong,
+        fin: true,
+        payload: bytes("still there?"),
+      });
+      await eventually(() => line.texts.length === 1, "the message is whole");
+      assert.deepEqual(line.texts, ["grün"]);
+    },
+  },
+  {
+    name: "a message of 63 MiB passes both ways in one frame",
+    run: (listen) => passLarge(listen, 63 * MIB, 1),
+  },
+  {
+    name: "a message of 64 MiB passes in one frame",
+    run: (listen) => passLarge(listen, 64 * MIB, 1),
+  },
+  {
+    name: "a message of 64 MiB passes both ways in fragments",
+    run: (listen) => passLarge(listen, 64 * MIB, 64),
+  },
+  {
+    name: "a ping is answered with its own payload",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client } = await port.open();
+
+      for (const payload of [new Uint8Array(), bytes("x".repeat(125))]) {
+        await client.frame(OP.ping, payload);
+
+        assert.deepEqual(await client.next(), { opcode: OP.pong, fin: true, payload });
+      }
+    },
+  },
+  {
+    name: "a pong nobody asked for is no message",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client, line } = await port.open();
+
+      await client.frame(OP.pong, bytes("hello"));
+      await client.text("after");
+
+      await eventually(() => line.texts.length > 0, "the text is there");
+      assert.deepEqual(line.texts, ["after"]);
+      assert.deepEqual(line.binaries, []);
+    },
+  },
+  {
+    name: "the gate sees path, query, headers and address, and every line has its own id",
+    async run(listen) {
+      const seen: string[] = [];
+      const ids = new Set<string>();
+      await using port = new Port(listen, {}, ({ path, query, headers, address }) => {
+        seen.push(`${path} ${query.get("a")} ${headers.get("x-launch")} ${address}`);
+        return (connection) => {
+          ids.add(connection.id);
+          return { text() {}, binary() {}, drained() {}, closed() {} };
+        };
+      });
+      const shape = { path: "/otel?a=b%20c", headers: { "X-Launch": "7" } };
+
+      await port.ask(shape);
+      await port.ask(shape);
+      await eventually(() => ids.size === 2, "both lines are open");
+
+      assert.deepEqual(seen, Array(2).fill("/otel b c 7 127.0.0.1"));
+    },
+  },
+];
+
+/** Sends a large message to the engine in so many frames, and back. */
+async function passLarge(listen: Listen, size: number, frames: number): Promise<void> {
+  await using port = new Port(listen);
+  const { client, line } = await port.open();
+  const part = new Uint8Array(size / frames).fill(120);
+
+  for (let i = 0; i < frames; i++) {
+    await client.frame(i === 0 ? OP.text : OP.more, part, { fin: i === frames - 1 });
+  }
+  await eventually(() => line.texts.length === 1, "the message is whole");
+  const message = line.texts[0]!;
+  line.connection.send(message);
+  const echoed = await client.next();
+
+  assert.equal(message.length, size);
+  assert.equal(echoed?.payload.length, size);
+  assert.ok(echoed.payload.every((byte) => byte === 120));
+}

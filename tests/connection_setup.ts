@@ -1,0 +1,127 @@
+/**
+ * What the claims about a {@linkcode Connection} are tried on: one line with both its ends.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type {
+  Connection,
+  ConnectionEvents,
+  Frame,
+  Gate,
+  Listen,
+  Listener,
+  ListenOptions,
+} from "../engine/ports/connection.ts";
+import { RawWsClient, type UpgradeShape } from "./fakes/raw_ws_client.ts";
+
+/** One thing that a listener and its lines hold. */
+export interface Claim {
+  /** A whole sentence; a listener that cannot hold it names it. */
+  readonly name: string;
+  run(listen: Listen): Promise<void>;
+}
+
+/** Longest wait for something that has to happen. */
+const PATIENCE_MS = 20_000;
+
+/** What a line has reported. */
+export class RecordedLine implements ConnectionEvents {
+  readonly connection: Connection;
+  readonly texts: string[] = [];
+  readonly binaries: Uint8Array[] = [];
+  readonly closings: { code: number; reason: string }[] = [];
+  drains = 0;
+  /** Called with each text message. */
+  onText: ((message: string) => void) | undefined;
+
+  constructor(connection: Connection) {
+    this.connection = connection;
+  }
+
+  text(frame: Frame): void {
+    const text = typeof frame === "string" ? frame : new TextDecoder().decode(frame);
+    this.texts.push(text);
+    this.onText?.(text);
+  }
+
+  binary(bytes: Uint8Array): void {
+    this.binaries.push(bytes.slice());
+  }
+
+  drained(): void {
+    this.drains++;
+  }
+
+  closed(code: number, reason: string): void {
+    this.closings.push({ code, reason });
+  }
+
+  /** How the line ended, once it has. */
+  async end(): Promise<{ code: number; reason: string }> {
+    await eventually(() => this.closings.length > 0, "the line is closed");
+    return this.closings[0]!;
+  }
+}
+
+/** An open port, its lines in the order they opened, and what it cut. */
+export class Port implements AsyncDisposable {
+  readonly listener: Listener;
+  readonly lines: RecordedLine[] = [];
+  readonly cuts: string[] = [];
+  readonly #clients: RawWsClient[] = [];
+
+  constructor(listen: Listen, options: Partial<ListenOptions> = {}, gate?: Gate) {
+    const takeAll: Gate = () => (connection) => {
+      const line = new RecordedLine(connection);
+      this.lines.push(line);
+      return line;
+    };
+    this.listener = listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      maxMessageBytes: 64 * 1024 * 1024,
+      maxQueuedBytes: 256 * 1024 * 1024,
+      onCut: (_address, reason) => void this.cuts.push(reason),
+      ...options,
+    }, gate ?? takeAll);
+  }
+
+  /** Asks for a line, whatever the answer. */
+  async ask(shape?: UpgradeShape): Promise<RawWsClient> {
+    const client = await RawWsClient.connect(this.listener.port, shape);
+    this.#clients.push(client);
+    return client;
+  }
+
+  /** Opens a line and returns both its ends. */
+  async open(shape?: UpgradeShape): Promise<{ client: RawWsClient; line: RecordedLine }> {
+    const before = this.lines.length;
+    const client = await this.ask(shape);
+    assert.equal(client.status, 101, client.head);
+    await eventually(() => this.lines.length > before, "the line is open");
+    return { client, line: this.lines[before]! };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.#clients) client.destroy();
+    await this.listener.close();
+    const ended = () => this.lines.every((line) => line.closings.length > 0);
+    await eventually(ended, "every line has reported its end");
+    for (const line of this.lines) assert.equal(line.closings.length, 1, "closed comes once");
+  }
+}
+
+/** Waits until something holds, for as long as a loaded machine may need. */
+export async function eventually(holds: () => boolean, what: string): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  while (!holds()) {
+    assert.ok(performance.now() < end, `waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** UTF-8. */
+export function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
