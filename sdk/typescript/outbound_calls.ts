@@ -120,7 +120,7 @@ export class OutboundCalls {
     const scope = this.#setup.scopes.current();
     if (this.#ended) throw new InvocationError(this.#ended, function_id);
     if (request.action?.type === "void") {
-      this.#send(undefined, data, () => envelope(request, scope, {}));
+      this.#send(function_id, undefined, data, () => envelope(request, scope, {}));
       resolve(undefined);
       return;
     }
@@ -140,7 +140,7 @@ export class OutboundCalls {
       onProgress,
       release: undefined,
     };
-    this.#send(call, data, () => {
+    this.#send(function_id, call, data, () => {
       const timeout_ms = Math.max(1, Math.floor(deadline - this.#setup.clock.now()));
       return envelope(request, scope, { invocation_id, timeout_ms });
     });
@@ -157,7 +157,12 @@ export class OutboundCalls {
   }
 
   /** Sends a frame, or queues it to be written when a line is open. */
-  #send(call: OpenCall | undefined, data: string | undefined, writeHead: () => string): void {
+  #send(
+    function_id: string,
+    call: OpenCall | undefined,
+    data: string | undefined,
+    writeHead: () => string,
+  ): void {
     const write = (): string => {
       if (call) call.sent = true;
       const head = writeHead();
@@ -171,7 +176,7 @@ export class OutboundCalls {
     const bytes = ENVELOPE_BYTES + (data?.length ?? 0);
     if (this.#queue.add({ invocation_id: call?.invocation_id, bytes, write })) return;
     const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
-    throw new EngineError("overloaded", message);
+    throw new InvocationError(errorBody("overloaded", message), function_id);
   }
 
   #listen(call: OpenCall, signal: AbortSignal): void {

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { FakeDial } from "../../tests/fakes/fake_dial.ts";
+import type { EngineError } from "./errors.ts";
+import type { Json } from "./protocol.ts";
+import { registerWorker } from "./worker.ts";
+
+function setup() {
+  const fake = new FakeDial();
+  const errors: EngineError[] = [];
+  const worker = registerWorker("ws://127.0.0.1:1", {
+    dial: fake.dial,
+    onError: (error) => errors.push(error),
+  });
+  fake.line.open("w-1").take();
+  return { errors, line: fake.line, worker };
+}
+
+function codeOf(message: Record<string, Json> | undefined): Json | undefined {
+  return (message?.error as Record<string, Json> | undefined)?.code;
+}
+
+Deno.test("a call whose payload is not JSON ends with bad_message", async () => {
+  const { errors, line, worker } = setup();
+
+  line.sayText('{"type":"invokefunction","invocation_id":"7","function_id":"a::b","data":{oops}}');
+
+  const [answer, ...rest] = line.messages;
+  assert.deepEqual([answer!.type, answer!.invocation_id, answer!.function_id], [
+    "invocationresult",
+    "7",
+    "a::b",
+  ]);
+  assert.equal(codeOf(answer), "bad_message");
+  assert.deepEqual(rest, []);
+  assert.match(errors[0]!.message, /^A frame of the engine cannot be read: /);
+  await worker.shutdown();
+});
+
+Deno.test("a call with a field that does not fit ends with bad_message, in any key order", async () => {
+  const { line, worker } = setup();
+
+  line.sayText(
+    '{"timeout_ms":-1,"function_id":"a::b","invocation_id":"8","type":"invokefunction"}',
+  );
+
+  assert.equal(line.messages[0]!.invocation_id, "8");
+  assert.equal(codeOf(line.messages[0]), "bad_message");
+  await worker.shutdown();
+});
+
+Deno.test("a result that cannot be read fails the call that waits for it", async () => {
+  const { line, worker } = setup();
+  const call = worker.trigger({ function_id: "a::b" });
+  const id = line.take()[0]!.invocation_id;
+
+  line.sayText(
+    `{"type":"invocationresult","invocation_id":"${id}","function_id":"a::b","result":}`,
+  );
+
+  await assert.rejects(call, { name: "InvocationError", code: "bad_message" });
+  assert.deepEqual(line.messages, []);
+  await worker.shutdown();
+});
+
+const harmless = {
+  "text that is not JSON": "hello",
+  "half a message": '{"type":"invokefun',
+  "a list": "[1,2]",
+  "null": "null",
+  "a number": "5",
+  "no type": "{}",
+  "a type that is no text": '{"type":5}',
+  "an unknown type": '{"type":"somethingnew","id":"1"}',
+  "a message of workers": '{"type":"registerfunction","id":"a::b"}',
+  "a call without a function": '{"type":"invokefunction"}',
+  "a call with an id that is no text": '{"type":"invokefunction","invocation_id":5}',
+  "a trigger without an id": '{"type":"registertrigger","trigger_type":"x","function_id":"y"}',
+};
+for (const [name, text] of Object.entries(harmless)) {
+  Deno.test(`${name} is reported, answered by nothing, and the line goes on`, async () => {
+    const { errors, line, worker } = setup();
+
+    line.sayText(text);
+
+    assert.deepEqual(errors.map(({ code }) => code), ["bad_message"]);
+    assert.deepEqual(line.messages, []);
+    assert.equal(worker.connectionState, "connected");
+    await worker.shutdown();
+  });
+}

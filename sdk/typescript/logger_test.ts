@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { OFFLINE_LOG_LINES_MAX } from "./limits.ts";
+import { logFor, Logger, type LogTarget } from "./logger.ts";
+import type { CallRequest, ConnectionState } from "./options.ts";
+import type { Json } from "./protocol.ts";
+
+interface FakeTarget extends LogTarget {
+  connectionState: ConnectionState;
+  readonly requests: CallRequest[];
+}
+
+function target(connectionState: ConnectionState = "connected"): FakeTarget {
+  const requests: CallRequest[] = [];
+  const trigger = (request: CallRequest): Promise<undefined> => {
+    requests.push(request);
+    return Promise.resolve(undefined);
+  };
+  return { name: "shop", connectionState, requests, trigger };
+}
+
+/** What `task` prints, line by line with the method used. */
+function printed(task: () => void): string[] {
+  const lines: string[] = [];
+  const methods = ["debug", "info", "warn", "error"] as const;
+  const originals = methods.map((method) => console[method]);
+  for (const method of methods) {
+    console[method] = (text: string) => lines.push(`${method}: ${text}`);
+  }
+  try {
+    task();
+  } finally {
+    methods.forEach((method, i) => console[method] = originals[i]!);
+  }
+  return lines;
+}
+
+Deno.test("Logger prints level, name, message and data", () => {
+  const logger = new Logger(target());
+
+  const lines = printed(() => {
+    logger.trace("one");
+    logger.debug("two", { n: 2 });
+    logger.info("three", null);
+    logger.warn("four", [4]);
+    logger.error("five", "text");
+  });
+
+  assert.deepEqual(lines, [
+    "debug: TRACE [shop] one",
+    'debug: DEBUG [shop] two {"n":2}',
+    "info: INFO  [shop] three null",
+    "warn: WARN  [shop] four [4]",
+    'error: ERROR [shop] five "text"',
+  ]);
+});
+
+Deno.test("Logger sends each line as a void call of the function of its level", () => {
+  const worker = target();
+
+  printed(() => {
+    new Logger(worker).info("accepted", { order: 7 });
+    new Logger(worker, "billing").error("lost");
+  });
+
+  const action = { type: "void" };
+  assert.deepEqual(worker.requests, [
+    {
+      function_id: "engine::log::info",
+      action,
+      payload: { message: "accepted", data: { order: 7 }, service_name: "shop" },
+    },
+    {
+      function_id: "engine::log::error",
+      action,
+      payload: { message: "lost", service_name: "billing" },
+    },
+  ]);
+});
+
+Deno.test("new Logger() speaks for the worker that was registered last", () => {
+  const logger = new Logger();
+  const [first, second] = [target(), target()];
+
+  printed(() => {
+    logFor(first);
+    logger.info("one");
+    logFor(second);
+    logger.info("two");
+  });
+
+  assert.deepEqual([first, second].map(({ requests }) => requests.length), [1, 1]);
+});
+
+Deno.test("Logger survives a worker that fails, and data that JSON cannot hold", async () => {
+  const worker = target();
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  const failing: LogTarget = { ...target(), trigger: () => Promise.reject(new Error("no")) };
+
+  const lines = printed(() => {
+    new Logger(failing).info("one");
+    new Logger(worker).info("two", cycle as Json);
+    new Logger(worker).info("three", 3n as unknown as Json);
+  });
+  await Promise.resolve();
+
+  assert.deepEqual(lines.slice(1), [
+    "info: INFO  [shop] two [object Object]",
+    "info: INFO  [shop] three 3",
+  ]);
+  const data = worker.requests.map(({ payload }) => (payload as { data: Json }).data);
+  assert.deepEqual(data, ["[object Object]", "3"]);
+});
+
+Deno.test("Logger survives a console that throws", () => {
+  const { info } = console;
+  const worker = target();
+  console.info = () => {
+    throw new Error("closed");
+  };
+  try {
+    new Logger(worker).info("one");
+  } finally {
+    console.info = info;
+  }
+
+  assert.equal(worker.requests.length, 1);
+});
+
+Deno.test("Logger lets a bounded number of lines wait for a line to the engine", () => {
+  const worker = target("reconnecting");
+  const logger = new Logger(worker);
+
+  printed(() => {
+    for (let i = 0; i < OFFLINE_LOG_LINES_MAX + 5; i++) logger.info("waits");
+    assert.equal(worker.requests.length, OFFLINE_LOG_LINES_MAX);
+
+    worker.connectionState = "connected";
+    logger.info("goes out");
+  });
+
+  assert.equal(worker.requests.length, OFFLINE_LOG_LINES_MAX + 1);
+});
+
+for (const state of ["failed", "disconnected"] as const) {
+  Deno.test(`Logger only prints when the worker is ${state}`, () => {
+    const worker = target(state);
+
+    const lines = printed(() => new Logger(worker).warn("late"));
+
+    assert.deepEqual(lines, ["warn: WARN  [shop] late"]);
+    assert.deepEqual(worker.requests, []);
+  });
+}

@@ -1,0 +1,332 @@
+import assert from "node:assert/strict";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { CallScopes } from "./call_scope.ts";
+import type { EngineError } from "./errors.ts";
+import { OFFLINE_QUEUE_BYTES_MAX } from "./limits.ts";
+import { TriggerAction } from "./options.ts";
+import { OutboundCalls } from "./outbound_calls.ts";
+import type { Json } from "./protocol.ts";
+
+function setup() {
+  const clock = new FakeClock();
+  const scopes = new CallScopes();
+  const reports: EngineError[] = [];
+  const texts: string[] = [];
+  const line = { isOpen: true, send: (text: string) => void texts.push(text) };
+  const state = { online: true };
+  const calls = new OutboundCalls({
+    clock,
+    scopes,
+    timeoutMs: 30_000,
+    line: () => state.online ? line : undefined,
+    report: (error) => reports.push(error),
+  });
+  const take = (): Record<string, Json>[] => texts.splice(0).map((text) => JSON.parse(text));
+  return { calls, clock, line, reports, scopes, state, take, texts };
+}
+
+const ADD = { function_id: "math::add", payload: { a: 2, b: 3 } };
+const STOPPED = { name: "InvocationError", code: "invocation_stopped" };
+
+function result(id: Json | undefined, value: Json) {
+  return {
+    type: "invocationresult",
+    invocation_id: id as string,
+    function_id: "math::add",
+    result: value,
+  } as const;
+}
+
+Deno.test("OutboundCalls.call() sends a canonical frame and resolves with the result", async () => {
+  const { calls, texts, take } = setup();
+
+  const call = calls.call({ ...ADD, metadata: { m: 1 }, namespace: "n", timeout_ms: 500 });
+  assert.match(
+    texts[0]!,
+    /^\{"type":"invokefunction","invocation_id":"[^"]+","function_id":"math::add",/,
+  );
+  assert.ok(texts[0]!.endsWith(',"data":{"a":2,"b":3}}'));
+  const [frame] = take();
+  calls.settle(result(frame!.invocation_id, { c: 5 }));
+
+  assert.deepEqual([frame!.namespace, frame!.timeout_ms, frame!.metadata], ["n", 500, { m: 1 }]);
+  assert.deepEqual(await call, { c: 5 });
+  assert.equal(calls.size, 0);
+});
+
+Deno.test("OutboundCalls.call() leaves data out for an undefined payload", async () => {
+  const { calls, take } = setup();
+
+  const call = calls.call({ function_id: "a::b" });
+  const [frame] = take();
+  calls.settle({ ...result(frame!.invocation_id, 0), result: undefined as unknown as Json });
+
+  assert.equal("data" in frame!, false);
+  assert.equal(await call, undefined);
+});
+
+Deno.test("a void call has no id, resolves at once and is never waited for", async () => {
+  const { calls, take } = setup();
+
+  assert.equal(await calls.call({ ...ADD, action: TriggerAction.Void() }), undefined);
+
+  assert.deepEqual(take(), [{
+    type: "invokefunction",
+    function_id: "math::add",
+    action: { type: "void" },
+    data: ADD.payload,
+  }]);
+  assert.equal(calls.size, 0);
+});
+
+Deno.test("an enqueue waits for its receipt", async () => {
+  const { calls, take } = setup();
+
+  const call = calls.call({ ...ADD, action: TriggerAction.Enqueue({ queue: "mail" }) });
+  const [frame] = take();
+  calls.settle(result(frame!.invocation_id, { messageReceiptId: "r" }));
+
+  assert.deepEqual(frame!.action, { type: "enqueue", queue: "mail" });
+  assert.deepEqual(await call, { messageReceiptId: "r" });
+});
+
+Deno.test("a call fails with the error that came back", async () => {
+  const { calls, take } = setup();
+  const call = calls.call(ADD);
+  const id = take()[0]!.invocation_id as string;
+  const error = { code: "out", message: "No", details: { left: 2 }, stacktrace: "at x" };
+
+  calls.settle({ ...result(id, 0), error });
+
+  await assert.rejects(call, {
+    name: "InvocationError",
+    code: "out",
+    message: "out: No",
+    details: { left: 2 },
+    stacktrace: "at x",
+    function_id: "math::add",
+    invocation_id: id,
+  });
+});
+
+Deno.test("a call ends at its time-out and is taken back from the engine", async () => {
+  const { calls, clock, take } = setup();
+  calls.useCapabilities(["cancel"]);
+  const call = calls.call({ ...ADD, timeoutMs: 100 });
+  const id = take()[0]!.invocation_id;
+
+  clock.tick(100);
+
+  await assert.rejects(call, {
+    code: "TIMEOUT",
+    message: "TIMEOUT: invocation timed out after 100ms",
+  });
+  assert.deepEqual(take(), [{ type: "cancelinvocation", invocation_id: id, reason: "timeout" }]);
+});
+
+Deno.test("a call made inside a handler gets no more time than the handler has left", async () => {
+  const { calls, clock, scopes, take } = setup();
+  const scope = { deadline: 1_000, traceparent: "t", baggage: "b" };
+  clock.tick(400);
+
+  scopes.run(scope, () => {
+    calls.call({ ...ADD, timeout_ms: 5_000 }).catch(() => {});
+    calls.call({ ...ADD, timeout_ms: 50 }).catch(() => {});
+  });
+
+  const frames = take();
+  assert.deepEqual(frames.map(({ timeout_ms }) => timeout_ms), [600, 50]);
+  assert.deepEqual([frames[0]!.traceparent, frames[0]!.baggage], ["t", "b"]);
+
+  clock.tick(600);
+  const late = scopes.run(scope, () => calls.call(ADD));
+  await assert.rejects(late, { code: "TIMEOUT" });
+  assert.deepEqual(take(), []);
+});
+
+Deno.test("calls wait for a line with their time running, in order", async () => {
+  const { calls, clock, line, state, take } = setup();
+  state.online = false;
+  const first = calls.call({ ...ADD, timeout_ms: 1_000 });
+  await calls.call({ function_id: "a::void", action: TriggerAction.Void() });
+  const late = calls.call({ ...ADD, timeout_ms: 100 });
+  clock.tick(300);
+  await assert.rejects(late, { code: "TIMEOUT" });
+  assert.deepEqual(take(), []);
+
+  state.online = true;
+  calls.sendQueued(line);
+
+  const frames = take();
+  assert.deepEqual(frames.map(({ function_id }) => function_id), ["math::add", "a::void"]);
+  assert.equal(frames[0]!.timeout_ms, 700);
+  calls.settle(result(frames[0]!.invocation_id, 1));
+  assert.equal(await first, 1);
+});
+
+Deno.test("a queued call is written as it was when it was made", () => {
+  const { calls, line, scopes, state, take } = setup();
+  const payload = { n: 1 };
+  state.online = false;
+  scopes.run({ deadline: undefined, traceparent: "t", baggage: undefined }, () => {
+    calls.call({ function_id: "a::b", payload }).catch(() => {});
+  });
+  payload.n = 2;
+
+  calls.sendQueued(line);
+
+  const [frame] = take();
+  assert.deepEqual([frame!.data, frame!.traceparent], [{ n: 1 }, "t"]);
+});
+
+Deno.test("calls that had left fail when the line is lost, queued ones do not", async () => {
+  const { calls, line, state, take } = setup();
+  const sent = calls.call(ADD);
+  take();
+  state.online = false;
+  const queued = calls.call(ADD);
+
+  calls.lost();
+
+  await assert.rejects(sent, STOPPED);
+  state.online = true;
+  calls.sendQueued(line);
+  calls.settle(result(take()[0]!.invocation_id, 1));
+  assert.equal(await queued, 1);
+});
+
+Deno.test("a call that does not fit into the queue fails with overloaded", async () => {
+  const { calls, state } = setup();
+  state.online = false;
+  const payload = "x".repeat(OFFLINE_QUEUE_BYTES_MAX - 1_000);
+  const fits = calls.call({ function_id: "a::b", payload });
+
+  const overloaded = { name: "InvocationError", code: "overloaded", retryable: true };
+  await assert.rejects(calls.call({ ...ADD, payload: "x".repeat(1_000) }), overloaded);
+  const action = TriggerAction.Void();
+  await assert.rejects(calls.call({ ...ADD, payload: "x".repeat(1_000), action }), overloaded);
+
+  assert.equal(calls.size, 1);
+  calls.end({ code: "SHUTDOWN", message: "bye" });
+  await assert.rejects(fits, { code: "SHUTDOWN" });
+});
+
+Deno.test("a time-out makes room in the queue", async () => {
+  const { calls, clock, state } = setup();
+  state.online = false;
+  const payload = "x".repeat(OFFLINE_QUEUE_BYTES_MAX - 1_000);
+  for (let i = 0; i < 3; i++) {
+    const call = calls.call({ function_id: "a::b", payload, timeout_ms: 10 });
+    clock.tick(10);
+    await assert.rejects(call, { code: "TIMEOUT" });
+  }
+});
+
+Deno.test("an abort signal ends the call and tells an engine that can cancel", async () => {
+  const { calls, take } = setup();
+  calls.useCapabilities(["cancel"]);
+  const controller = new AbortController();
+  const call = calls.call({ ...ADD, signal: controller.signal });
+  const id = take()[0]!.invocation_id;
+
+  controller.abort(new Error("page closed"));
+
+  await assert.rejects(call, { code: "cancelled", message: "cancelled: Invocation cancelled" });
+  const reason = "page closed";
+  assert.deepEqual(take(), [{ type: "cancelinvocation", invocation_id: id, reason }]);
+});
+
+Deno.test("an abort signal only ends the call where the engine cannot cancel", async () => {
+  const { calls, take } = setup();
+  const controller = new AbortController();
+  const call = calls.call({ ...ADD, signal: controller.signal });
+  take();
+
+  controller.abort();
+
+  await assert.rejects(call, { code: "cancelled" });
+  assert.deepEqual(take(), []);
+});
+
+Deno.test("a call that was aborted before it left never leaves", async () => {
+  const { calls, line, state, take } = setup();
+  await assert.rejects(calls.call({ ...ADD, signal: AbortSignal.abort() }), { code: "cancelled" });
+  const controller = new AbortController();
+  state.online = false;
+  const queued = calls.call({ ...ADD, signal: controller.signal });
+
+  controller.abort();
+  calls.sendQueued(line);
+
+  await assert.rejects(queued, { code: "cancelled" });
+  assert.deepEqual(take(), []);
+});
+
+Deno.test("progress reaches the caller in order; one that throws is reported", async () => {
+  const { calls, reports, take } = setup();
+  const seen: Json[] = [];
+  const call = calls.call({
+    ...ADD,
+    onProgress(data) {
+      seen.push(data);
+      if (data === 2) throw new Error("no");
+    },
+  });
+  const invocation_id = take()[0]!.invocation_id as string;
+
+  for (const data of [1, 2, 3]) calls.progress({ type: "invocationprogress", invocation_id, data });
+  calls.settle(result(invocation_id, "done"));
+  calls.progress({ type: "invocationprogress", invocation_id, data: 4 });
+
+  assert.equal(await call, "done");
+  assert.deepEqual(seen, [1, 2, 3]);
+  assert.match(reports[0]!.message, /^onProgress of a call to math::add failed: Error: no$/);
+});
+
+Deno.test("OutboundCalls.end() fails all calls, also later ones, and leaves no timer", async () => {
+  const { calls, clock, state } = setup();
+  const sent = calls.call(ADD);
+  state.online = false;
+  const queued = calls.call(ADD);
+
+  calls.end({ code: "SHUTDOWN", message: "engine client is shutting down" });
+
+  const down = { code: "SHUTDOWN", message: "SHUTDOWN: engine client is shutting down" };
+  await assert.rejects(sent, down);
+  await assert.rejects(queued, down);
+  await assert.rejects(calls.call(ADD), down);
+  await assert.rejects(calls.call({ ...ADD, action: TriggerAction.Void() }), down);
+  assert.equal(clock.waiting, 0);
+});
+
+const bad: Record<string, Record<string, unknown>> = {
+  "no function id": { function_id: undefined },
+  "an empty function id": { function_id: "" },
+  "a time-out of 0": { timeout_ms: 0 },
+  "a time-out of text": { timeoutMs: "5" },
+  "an empty namespace": { namespace: "" },
+  "an empty queue": { action: { type: "enqueue", queue: "" } },
+  "no function for progress": { onProgress: 5 },
+};
+for (const [name, fields] of Object.entries(bad)) {
+  Deno.test(`OutboundCalls.call() refuses ${name}`, async () => {
+    const { calls, take } = setup();
+
+    const call = calls.call({ ...ADD, ...fields } as typeof ADD);
+
+    await assert.rejects(call, { name: "EngineError", code: "INVALID_ARGUMENTS" });
+    assert.deepEqual(take(), []);
+    assert.equal(calls.size, 0);
+  });
+}
+
+Deno.test("OutboundCalls.call() refuses what JSON cannot hold", async () => {
+  const { calls, take } = setup();
+
+  for (const fields of [{ payload: 1n }, { metadata: 1n as unknown as Json }]) {
+    await assert.rejects(calls.call({ ...ADD, ...fields }), { code: "serialization_error" });
+  }
+
+  assert.deepEqual(take(), []);
+  assert.equal(calls.size, 0);
+});

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import type { TriggerHandlers } from "./options.ts";
+import type { Json, RegisterFunction, RegisterTriggerType } from "./protocol.ts";
+import { Registrations } from "./registrations.ts";
+
+function setup() {
+  const sent: Record<string, Json>[] = [];
+  const withdrawn: TriggerHandlers[] = [];
+  const registrations = new Registrations(
+    (text) => sent.push(JSON.parse(text)),
+    (handlers) => withdrawn.push(handlers),
+  );
+  const frames = () => registrations.frames().map((text) => JSON.parse(text).id);
+  return { frames, registrations, sent, withdrawn };
+}
+
+const FUNCTION: RegisterFunction = { type: "registerfunction", id: "a::b" };
+const TYPE: RegisterTriggerType = { type: "registertriggertype", id: "watch", description: "" };
+const TRIGGER = {
+  type: "registertrigger",
+  id: "t1",
+  trigger_type: "http",
+  function_id: "a::b",
+} as const;
+const PROVIDER: TriggerHandlers = { registerTrigger() {}, unregisterTrigger() {} };
+
+Deno.test("Registrations says types first, then functions, then triggers", () => {
+  const { frames, registrations } = setup();
+  registrations.addTrigger(TRIGGER);
+  registrations.addFunction(FUNCTION, () => 1);
+  registrations.addType(TYPE, PROVIDER);
+
+  assert.deepEqual(frames(), ["watch", "a::b", "t1"]);
+});
+
+Deno.test("Registrations finds handlers by namespace and id", () => {
+  const { registrations } = setup();
+  const [first, second] = [() => 1, () => 2];
+  registrations.addFunction(FUNCTION, first);
+  registrations.addFunction({ ...FUNCTION, namespace: "billing" }, second);
+  registrations.addType({ ...TYPE, namespace: "billing" }, PROVIDER);
+
+  assert.equal(registrations.handler(undefined, "a::b"), first);
+  assert.equal(registrations.handler("default", "a::b"), first);
+  assert.equal(registrations.handler("billing", "a::b"), second);
+  assert.equal(registrations.handler("other", "a::b"), undefined);
+  assert.equal(registrations.triggerHandlers("billing", "watch"), PROVIDER);
+  assert.equal(registrations.triggerHandlers(undefined, "watch"), undefined);
+});
+
+Deno.test("unregister() takes a registration back, once", () => {
+  const { frames, registrations, sent, withdrawn } = setup();
+  const all = [
+    registrations.addFunction({ ...FUNCTION, namespace: "billing" }, () => 1),
+    registrations.addType(TYPE, PROVIDER),
+    registrations.addTrigger(TRIGGER),
+  ];
+  sent.length = 0;
+
+  for (const registration of [...all, ...all]) registration.unregister();
+
+  assert.deepEqual(frames(), []);
+  assert.deepEqual(sent, [
+    { type: "unregisterfunction", id: "a::b", namespace: "billing" },
+    { type: "unregistertriggertype", id: "watch" },
+    { type: "unregistertrigger", id: "t1", trigger_type: "http" },
+  ]);
+  assert.deepEqual(withdrawn, [PROVIDER]);
+});
+
+Deno.test("a function registered again replaces the first, whose unregister() then does nothing", () => {
+  const { frames, registrations, sent } = setup();
+  const again = () => 2;
+  const first = registrations.addFunction(FUNCTION, () => 1);
+  registrations.addFunction(FUNCTION, again);
+  sent.length = 0;
+
+  first.unregister();
+
+  assert.deepEqual(frames(), ["a::b"]);
+  assert.equal(registrations.handler(undefined, "a::b"), again);
+  assert.deepEqual(sent, []);
+});
+
+Deno.test("what JSON cannot hold is refused and not kept", () => {
+  const { frames, registrations } = setup();
+  const metadata = 1n as unknown as Json;
+
+  assert.throws(() => registrations.addFunction({ ...FUNCTION, metadata }, () => 1), {
+    code: "serialization_error",
+  });
+  assert.throws(() => registrations.addTrigger({ ...TRIGGER, config: metadata }), {
+    code: "serialization_error",
+  });
+
+  assert.deepEqual(frames(), []);
+});

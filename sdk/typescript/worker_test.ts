@@ -1,0 +1,498 @@
+import assert from "node:assert/strict";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { FakeDial } from "../../tests/fakes/fake_dial.ts";
+import { readVectors } from "../../tests/fakes/vectors.ts";
+import type { EngineError } from "./errors.ts";
+import { Logger } from "./logger.ts";
+import type { WorkerOptions } from "./options.ts";
+import type { EngineMessage, Json } from "./protocol.ts";
+import { registerWorker, type Worker } from "./worker.ts";
+
+function setup(options: WorkerOptions = {}) {
+  const clock = new FakeClock();
+  const fake = new FakeDial();
+  const errors: EngineError[] = [];
+  const worker = registerWorker("ws://127.0.0.1:1/?token=secret", {
+    workerName: "shop",
+    clock,
+    dial: fake.dial,
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  /** Loses the line and opens the next one. */
+  const comeBack = (workerId: string): void => {
+    fake.line.drop();
+    clock.tick(30_000);
+    fake.line.open(workerId);
+  };
+  return { clock, comeBack, errors, fake, worker };
+}
+
+/** Lets what is under way in promises run. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+}
+
+const types = (messages: Record<string, Json>[]): Json[] => messages.map(({ type }) => type!);
+const PROVIDER = { registerTrigger(): void {}, unregisterTrigger(): void {} };
+
+Deno.test("a worker announces itself, then says what it offers, then what waited", async () => {
+  const { fake, worker } = setup({ description: "sells", token: "t", headers: { "x-a": "1" } });
+  worker.registerTrigger({ type: "http", function_id: "a::b", config: { api_path: "/a" } });
+  worker.registerFunction("a::b", () => 1, { description: "one", metadata: { team: "shop" } });
+  worker.registerTriggerType({ id: "watch", description: "watches" }, PROVIDER);
+  worker.trigger({ function_id: "math::add" }).catch(() => {});
+
+  fake.line.open("w-1");
+
+  const [announcement, ...rest] = fake.line.take();
+  assert.equal(announcement!.function_id, "engine::workers::register");
+  assert.deepEqual(announcement!.action, { type: "void" });
+  const { name, description, runtime } = announcement!.data as Record<string, Json>;
+  assert.deepEqual([name, description, runtime], ["shop", "sells", "deno"]);
+  assert.deepEqual(types(rest), [
+    "registertriggertype",
+    "registerfunction",
+    "registertrigger",
+    "invokefunction",
+  ]);
+  assert.deepEqual(fake.line.options.headers, { "x-a": "1", Authorization: "Bearer t" });
+  await worker.shutdown();
+});
+
+Deno.test("a worker that comes back reattaches first and says everything again", async () => {
+  const { comeBack, fake, worker } = setup();
+  fake.line.open("w-1");
+  worker.registerFunction("a::b", () => 1);
+  worker.registerFunction("a::gone", () => 1).unregister();
+  const trigger = worker.registerTrigger({ type: "http", function_id: "a::b" });
+
+  comeBack("w-2");
+  const second = fake.line.take();
+  trigger.unregister();
+  comeBack("w-3");
+
+  assert.deepEqual(second[0], {
+    type: "reattach",
+    previous_worker_id: "w-1",
+    reattach_token: "token of w-1",
+  });
+  assert.deepEqual(types(second), [
+    "reattach",
+    "invokefunction",
+    "registerfunction",
+    "registertrigger",
+  ]);
+  const third = fake.line.take();
+  assert.equal(third[0]!.previous_worker_id, "w-2");
+  assert.deepEqual(types(third), ["reattach", "invokefunction", "registerfunction"]);
+  await worker.shutdown();
+});
+
+Deno.test("what is registered while there is no line goes out once, when there is one", async () => {
+  const { clock, fake, worker } = setup();
+  fake.line.open("w-1");
+  fake.line.drop();
+  worker.registerFunction("a::b", () => 1);
+
+  clock.tick(30_000);
+  fake.line.open("w-2");
+
+  assert.deepEqual(types(fake.line.messages), ["reattach", "invokefunction", "registerfunction"]);
+  await worker.shutdown();
+});
+
+Deno.test("calls that were sent fail when the line drops; queued ones leave with the next", async () => {
+  const { clock, fake, worker } = setup();
+  fake.line.open("w-1");
+  const sent = worker.trigger({ function_id: "a::sent" });
+  fake.line.drop();
+  await assert.rejects(sent, { code: "invocation_stopped" });
+  const queued = worker.trigger({ function_id: "a::queued" });
+  const late = worker.trigger({ function_id: "a::late", timeout_ms: 10 });
+
+  clock.tick(1_500);
+  await assert.rejects(late, { code: "TIMEOUT" });
+  fake.line.open("w-2");
+
+  const call = fake.line.messages.at(-1)!;
+  assert.equal(call.function_id, "a::queued");
+  assert.equal(call.timeout_ms, 28_500);
+  const invocation_id = call.invocation_id as string;
+  fake.line.say({ type: "invocationresult", invocation_id, function_id: "", result: 7 });
+  assert.equal(await queued, 7);
+  await worker.shutdown();
+});
+
+Deno.test("a result is never sent on another line than the call came on", async () => {
+  const { comeBack, fake, worker } = setup();
+  const gate = Promise.withResolvers<void>();
+  let reason: unknown;
+  worker.registerFunction("a::slow", async (_payload, _metadata, { signal }) => {
+    await gate.promise;
+    reason = signal.reason;
+  });
+  fake.line.open("w-1");
+  fake.line.say({ type: "invokefunction", invocation_id: "1", function_id: "a::slow" });
+
+  comeBack("w-2");
+  fake.line.take();
+  gate.resolve();
+  await settle();
+
+  assert.deepEqual(fake.line.messages, []);
+  assert.equal((reason as EngineError).code, "invocation_stopped");
+  await worker.shutdown();
+});
+
+Deno.test("a call made inside a handler inherits what is left of its time", async () => {
+  const { clock, fake, worker } = setup();
+  worker.registerFunction("a::b", async () => {
+    await Promise.resolve();
+    return worker.trigger({ function_id: "c::d", timeout_ms: 20_000 });
+  });
+  fake.line.open("w-1").take();
+
+  const call = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
+  fake.line.say({ ...call, timeout_ms: 5_000 });
+  await settle();
+
+  const nested = fake.line.messages[0]!;
+  assert.deepEqual([nested.function_id, nested.timeout_ms], ["c::d", 5_000]);
+  clock.tick(6_000);
+  await settle();
+  const answer = fake.line.messages.at(-1)!;
+  assert.equal((answer.error as Record<string, Json>).code, "TIMEOUT");
+  await worker.shutdown();
+});
+
+Deno.test("a worker uses only what the engine on this line can do", async () => {
+  const { comeBack, fake, worker } = setup();
+  worker.registerFunction("a::b", (_payload, _metadata, context) => context.progress(1));
+  const call = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
+
+  fake.line.open("w-1").take();
+  fake.line.say(call);
+  await settle();
+  assert.deepEqual(types(fake.line.messages), ["invocationprogress", "invocationresult"]);
+
+  comeBack("w-2");
+  const identity = { worker_id: "w-2", reattach_token: "t", capabilities: [] };
+  fake.line.say({ type: "workerregistered", ...identity });
+  fake.line.take();
+  fake.line.say(call);
+  await settle();
+  assert.deepEqual(types(fake.line.messages), ["invocationresult"]);
+  await worker.shutdown();
+});
+
+Deno.test("a provider is told to stop when the line ends, and again of what lives after it", async () => {
+  const { comeBack, fake, worker } = setup();
+  const log: string[] = [];
+  const registration = worker.registerTriggerType({ id: "watch", description: "" }, {
+    registerTrigger: ({ id }) => void log.push(`+${id}`),
+    unregisterTrigger: ({ id }) => void log.push(`-${id}`),
+  });
+  const offer = (id: string): void =>
+    fake.line.say({ type: "registertrigger", id, trigger_type: "watch", function_id: "a::b" });
+  fake.line.open("w-1");
+  offer("t1");
+  await settle();
+  assert.deepEqual(fake.line.messages.at(-1), {
+    type: "triggerregistrationresult",
+    id: "t1",
+    trigger_type: "watch",
+    function_id: "a::b",
+  });
+
+  comeBack("w-2");
+  offer("t1");
+  offer("t2");
+  await settle();
+  fake.line.say({ type: "unregistertrigger", id: "t2", trigger_type: "watch" });
+  registration.unregister();
+
+  assert.deepEqual(log, ["+t1", "-t1", "+t1", "+t2", "-t2", "-t1"]);
+  await worker.shutdown();
+});
+
+Deno.test("shutdown() fails calls, closes without a word, and leaves no timer", async () => {
+  const { clock, fake, worker } = setup();
+  const states: string[] = [];
+  worker.onConnectionState((state) => states.push(state));
+  fake.line.open("w-1");
+  worker.registerFunction("a::b", () => 1);
+  const call = worker.trigger({ function_id: "c::d" });
+  fake.line.take();
+
+  await Promise.all([worker.shutdown(), worker.shutdown()]);
+
+  const down = { code: "SHUTDOWN", message: "SHUTDOWN: engine client is shutting down" };
+  await assert.rejects(call, down);
+  await assert.rejects(worker.trigger({ function_id: "c::d" }), down);
+  assert.deepEqual(fake.line.messages, []);
+  assert.deepEqual(states, ["connected", "disconnected"]);
+  assert.equal(clock.waiting, 0);
+  assert.equal(worker.registerFunction("late::one", () => 1).id, "late::one");
+});
+
+Deno.test("`await using` shuts a worker down", async () => {
+  const { fake, worker } = setup();
+  {
+    await using _worker = worker;
+    fake.line.open("w-1");
+  }
+
+  assert.equal(worker.connectionState, "disconnected");
+  assert.ok(fake.line.isOver);
+});
+
+Deno.test("a worker that may not try again fails what waits with engine_unreachable", async () => {
+  const { clock, errors, fake, worker } = setup({ reconnect: { maxAttempts: 1 } });
+  const call = worker.trigger({ function_id: "a::b" });
+
+  fake.line.drop(1006, "connect ECONNREFUSED 127.0.0.1:1");
+
+  const message = "Cannot reach the engine at ws://127.0.0.1:1/: connect ECONNREFUSED 127.0.0.1:1";
+  assert.equal(worker.connectionState, "failed");
+  assert.deepEqual(errors.map((error) => error.message), [message]);
+  const unreachable = { code: "engine_unreachable", retryable: true };
+  await assert.rejects(call, { ...unreachable, message: `engine_unreachable: ${message}` });
+  await assert.rejects(worker.trigger({ function_id: "a::b" }), unreachable);
+  assert.equal(clock.waiting, 0);
+  await worker.shutdown();
+  assert.equal(worker.connectionState, "failed");
+});
+
+Deno.test("a worker says once why it cannot reach the engine, without the token", async () => {
+  const { clock, errors, fake, worker } = setup();
+
+  for (const reason of ["HTTP 401", "HTTP 401", "ECONNREFUSED"]) {
+    fake.line.drop(1006, reason);
+    clock.tick(40_000);
+  }
+
+  assert.deepEqual(errors.map(({ message }) => message), [
+    "Cannot reach the engine at ws://127.0.0.1:1/: HTTP 401; trying again",
+    "Cannot reach the engine at ws://127.0.0.1:1/: ECONNREFUSED; trying again",
+  ]);
+  await worker.shutdown();
+});
+
+Deno.test("onConnectionState() hears of every state until it is told to stop", async () => {
+  const { comeBack, errors, fake, worker } = setup();
+  const states: string[] = [];
+  worker.onConnectionState(() => {
+    throw new Error("listener broke");
+  });
+  const stop = worker.onConnectionState((state) => states.push(state));
+  assert.equal(worker.connectionState, "connecting");
+
+  fake.line.open("w-1");
+  comeBack("w-2");
+  stop();
+  await worker.shutdown();
+
+  assert.deepEqual(states, ["connected", "reconnecting", "connected"]);
+  assert.match(errors[0]!.message, /listener broke/);
+});
+
+Deno.test("a fatal registrationrejected stops the worker, any other one is reported", async () => {
+  const { clock, errors, fake, worker } = setup();
+  fake.line.open("w-1");
+  const rejected = { type: "registrationrejected", namespace: "default" } as const;
+
+  fake.line.say({
+    ...rejected,
+    code: "FUNCTION_NAMESPACE_CONFLICT",
+    function_id: "engine::x",
+    message: "reserved",
+  });
+  assert.equal(worker.connectionState, "connected");
+  fake.line.say({ ...rejected, code: "WORKER_NAMESPACE_CONFLICT", worker_name: "shop" });
+
+  assert.equal(worker.connectionState, "failed");
+  assert.ok(fake.line.isOver);
+  assert.equal(clock.waiting, 0);
+  assert.deepEqual(errors.map(({ message }) => message), [
+    "The engine refused engine::x in namespace default (FUNCTION_NAMESPACE_CONFLICT): reserved",
+    "The engine refused shop in namespace default (WORKER_NAMESPACE_CONFLICT)",
+  ]);
+  await worker.shutdown();
+});
+
+Deno.test("a refused trigger is printed with its id and type, and nothing is thrown", async () => {
+  const { error } = console;
+  const lines: string[] = [];
+  console.error = (line: string) => lines.push(line);
+  const { fake, worker } = setup({ onError: undefined });
+  try {
+    fake.line.open("w-1");
+    const { id } = worker.registerTrigger({ type: "cron", function_id: "a::b" });
+    fake.line.say({
+      type: "triggerregistrationresult",
+      id,
+      trigger_type: "cron",
+      function_id: "a::b",
+      error: { code: "trigger_registration_failed", message: "Cron expression is required" },
+    });
+
+    const text = `[engine] Trigger registration failed for "${id}" (cron): ` +
+      "Cron expression is required";
+    assert.deepEqual(lines, [text]);
+  } finally {
+    console.error = error;
+    await worker.shutdown();
+  }
+});
+
+Deno.test("an onError that throws does not end the worker", async () => {
+  const { error } = console;
+  console.error = () => {};
+  const { fake, worker } = setup({
+    onError: () => {
+      throw new Error("no");
+    },
+  });
+  try {
+    fake.line.open("w-1");
+    fake.line.sayText("not JSON");
+
+    assert.equal(worker.connectionState, "connected");
+  } finally {
+    console.error = error;
+    await worker.shutdown();
+  }
+});
+
+Deno.test("a worker survives every golden frame of the engine, and random ones", async () => {
+  const { fake, worker } = setup();
+  worker.registerFunction("a::b", () => "alive");
+  fake.line.open("w-1");
+  const frames = (await readVectors()).filter(({ message, direction }) =>
+    direction === "engine" && message?.code !== "WORKER_NAMESPACE_CONFLICT"
+  );
+  for (const { frame } of frames) fake.line.sayText(frame);
+  for (let seed = 1; seed < 300; seed++) {
+    const { frame } = frames[seed % frames.length]!;
+    fake.line.sayText(frame.slice(0, seed * 7919 % (frame.length + 1)));
+  }
+  await settle();
+  fake.line.take();
+
+  fake.line.say({ type: "invokefunction", invocation_id: "z", function_id: "a::b" });
+  await settle();
+
+  assert.ok(frames.length > 10);
+  assert.equal(worker.connectionState, "connected");
+  assert.equal(fake.line.messages.at(-1)!.result, "alive");
+  await worker.shutdown();
+});
+
+Deno.test("a Logger made for a worker sends its lines over it", async () => {
+  const { info } = console;
+  console.info = () => {};
+  const { fake, worker } = setup();
+  fake.line.open("w-1").take();
+  try {
+    new Logger(worker).info("accepted", { order: 7 });
+  } finally {
+    console.info = info;
+  }
+
+  const payload = { message: "accepted", data: { order: 7 }, service_name: "shop" };
+  assert.deepEqual(fake.line.messages, [{
+    type: "invokefunction",
+    function_id: "engine::log::info",
+    action: { type: "void" },
+    data: payload,
+  }]);
+  await worker.shutdown();
+});
+
+const handler = () => 1;
+const refused: Record<string, (worker: Worker) => void> = {
+  "a function without an id": (worker) => worker.registerFunction("", handler),
+  "a function without a handler": (worker) =>
+    worker.registerFunction("a::b", undefined as unknown as typeof handler),
+  "a function in an empty namespace": (worker) =>
+    worker.registerFunction("a::b", handler, { namespace: "" }),
+  "a trigger without a type": (worker) => worker.registerTrigger({ type: "", function_id: "a" }),
+  "a trigger without a function": (worker) =>
+    worker.registerTrigger({ type: "x", function_id: "" }),
+  "a trigger in an empty namespace": (worker) =>
+    worker.registerTrigger({ type: "x", function_id: "a", trigger_namespace: "" }),
+  "a trigger type without an id": (worker) =>
+    worker.registerTriggerType({ id: "", description: "" }, PROVIDER),
+  "a trigger type without handlers": (worker) =>
+    worker.registerTriggerType({ id: "x", description: "" }, {} as typeof PROVIDER),
+  "a listener that is no function": (worker) =>
+    worker.onConnectionState("x" as unknown as () => void),
+};
+for (const [name, register] of Object.entries(refused)) {
+  Deno.test(`a worker refuses ${name} and sends nothing`, async () => {
+    const { fake, worker } = setup();
+    fake.line.open("w-1").take();
+
+    assert.throws(() => register(worker), { name: "EngineError", code: "INVALID_ARGUMENTS" });
+
+    assert.deepEqual(fake.line.messages, []);
+    await worker.shutdown();
+  });
+}
+
+const badOptions: Record<string, WorkerOptions> = {
+  "a time-out of 0": { timeoutMs: 0 },
+  "no attempts": { reconnect: { maxAttempts: 0 } },
+  "an onError that is no function": { onError: "x" as unknown as () => void },
+};
+for (const [name, options] of Object.entries(badOptions)) {
+  Deno.test(`registerWorker() refuses ${name} and does not dial`, () => {
+    const { dial, lines } = new FakeDial();
+
+    assert.throws(() => registerWorker("ws://127.0.0.1:1", { dial, ...options }), {
+      code: "INVALID_ARGUMENTS",
+    });
+
+    assert.deepEqual(lines, []);
+  });
+}
+
+Deno.test("registerWorker() takes the address given, else ENGINE_URL, else the default", async () => {
+  const { dial, lines } = new FakeDial();
+  const before = Deno.env.get("ENGINE_URL");
+  Deno.env.set("ENGINE_URL", "http://127.0.0.1:2");
+  const workers = [
+    registerWorker("wss://engine.example", { dial }),
+    registerWorker(undefined, { dial }),
+  ];
+  Deno.env.delete("ENGINE_URL");
+  workers.push(registerWorker(undefined, { dial }));
+  if (before !== undefined) Deno.env.set("ENGINE_URL", before);
+
+  assert.deepEqual(lines.map(({ url }) => url), [
+    "wss://engine.example/",
+    "ws://127.0.0.1:2/",
+    "ws://127.0.0.1:49134/",
+  ]);
+  await Promise.all(workers.map((worker) => worker.shutdown()));
+});
+
+Deno.test("a ping of the engine is answered, other messages of no concern are ignored", async () => {
+  const { errors, fake, worker } = setup();
+  fake.line.open("w-1").take();
+  const messages: EngineMessage[] = [
+    { type: "ping" },
+    { type: "pong" },
+    { type: "invocationresult", invocation_id: "unknown", function_id: "x" },
+    { type: "error", error: { code: "overloaded", message: "Too much" } },
+  ];
+  for (const message of messages) fake.line.say(message);
+
+  assert.deepEqual(fake.line.messages, [{ type: "pong" }]);
+  assert.deepEqual(errors.map(({ code, message }) => [code, message]), [[
+    "overloaded",
+    "Too much",
+  ]]);
+  await worker.shutdown();
+});
