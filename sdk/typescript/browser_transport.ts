@@ -14,6 +14,8 @@ export const browserDial: Dial = (url, events, { headers = {} }) => {
   const socket = new WebSocket(withToken(url, headers));
   socket.binaryType = "arraybuffer";
   let isOver = false;
+  // Why a line did not open, browsers do not tell; Deno does.
+  let problem = "no connection";
   const end = (code: number, reason: string): void => {
     if (isOver) return;
     isOver = true;
@@ -26,6 +28,7 @@ export const browserDial: Dial = (url, events, { headers = {} }) => {
   }, OPEN_TIMEOUT_MS);
   socket.onopen = () => {
     clearTimeout(timer);
+    problem = "";
     if (!isOver) events.opened();
   };
   socket.onmessage = ({ data }) => {
@@ -33,7 +36,8 @@ export const browserDial: Dial = (url, events, { headers = {} }) => {
     if (typeof data === "string") events.text(data);
     else events.binary(new Uint8Array(data as ArrayBuffer));
   };
-  socket.onclose = ({ code, reason }) => end(code, reason);
+  socket.onerror = (event) => problem = (event as { message?: string }).message || problem;
+  socket.onclose = ({ code, reason }) => end(code || 1006, reason || problem);
   return {
     send(message): void {
       if (!isOver && socket.readyState === WebSocket.OPEN) {

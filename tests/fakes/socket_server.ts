@@ -1,0 +1,86 @@
+/**
+ * WebSocket servers for tests of what dials: one that a test scripts, one that never says a word.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+
+/** What a scripted server does with each line. */
+export interface Script {
+  /** Answers an upgrade with this status instead of taking it. */
+  readonly refuse?: number;
+  /** A line is open. */
+  opened?(socket: WebSocket): void;
+  /** A message came; without this it is sent back as it is. */
+  message?(socket: WebSocket, data: string | ArrayBuffer): void;
+}
+
+/** A server on a free port of this machine. */
+export interface SocketServer extends AsyncDisposable {
+  /** Its address, such as `ws://127.0.0.1:40000`. */
+  readonly url: string;
+  /** The requests for lines, in order. */
+  readonly requests: { readonly url: URL; readonly headers: Headers }[];
+  /** The codes with which lines ended, in order. */
+  readonly closeCodes: number[];
+}
+
+/** Starts a server that follows a script. */
+export function serveSockets(script: Script = {}): SocketServer {
+  const requests: { url: URL; headers: Headers }[] = [];
+  const closeCodes: number[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+    requests.push({ url: new URL(request.url), headers: new Headers(request.headers) });
+    if (script.refuse) return new Response("no", { status: script.refuse });
+    const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => script.opened?.(socket);
+    socket.onmessage = ({ data }) =>
+      script.message ? script.message(socket, data) : socket.send(data);
+    socket.onclose = ({ code }) => closeCodes.push(code);
+    socket.onerror = () => {}; // The close that follows says it.
+    return response;
+  });
+  const url = `ws://127.0.0.1:${server.addr.port}`;
+  return { url, requests, closeCodes, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+/** A peer that takes connections and then is silent: before the upgrade, or right after it. */
+export function serveSilence(silent: "before" | "after"): SocketServer {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const connections: Deno.TcpConn[] = [];
+  const accept = async (): Promise<void> => {
+    for await (const connection of listener) {
+      connections.push(connection);
+      if (silent === "after") await upgrade(connection);
+    }
+  };
+  const accepting = accept().catch(() => {}); // Ends with the listener.
+  const { port } = listener.addr as Deno.NetAddr;
+  return {
+    url: `ws://127.0.0.1:${port}`,
+    requests: [],
+    closeCodes: [],
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      for (const connection of connections) connection.close();
+      await accepting;
+    },
+  };
+}
+
+async function upgrade(connection: Deno.TcpConn): Promise<void> {
+  const buffer = new Uint8Array(4_096);
+  const read = await connection.read(buffer);
+  const head = new TextDecoder().decode(buffer.subarray(0, read ?? 0));
+  const key = /sec-websocket-key: *(\S+)/i.exec(head)?.[1] ?? "";
+  const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest("base64");
+  const lines = [
+    "HTTP/1.1 101 Switching Protocols",
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    `Sec-WebSocket-Accept: ${accept}`,
+  ];
+  await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
+}
