@@ -1,0 +1,112 @@
+/**
+ * Lays the SDKs beside a project, so that workers run before anything is on a registry.
+ *
+ * The files travel inside the engine as text: a compiled program and one that runs from an https
+ * address carry them too. A file is written only when it differs, and in one step, because workers
+ * may be reading it.
+ *
+ * @module
+ */
+import npmTypes from "../../sdk/npm/engine_sdk.d.ts" with { type: "text" };
+import npmModule from "../../sdk/npm/engine_sdk.js" with { type: "text" };
+import npmPackage from "../../sdk/npm/package.json" with { type: "text" };
+import initPy from "../../sdk/python/src/engine_sdk/__init__.py" with { type: "text" };
+import callsPy from "../../sdk/python/src/engine_sdk/_calls.py" with { type: "text" };
+import codecPy from "../../sdk/python/src/engine_sdk/_codec.py" with { type: "text" };
+import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
+import errorsPy from "../../sdk/python/src/engine_sdk/_errors.py" with { type: "text" };
+import handlersPy from "../../sdk/python/src/engine_sdk/_handlers.py" with { type: "text" };
+import hostPy from "../../sdk/python/src/engine_sdk/_host.py" with { type: "text" };
+import identityPy from "../../sdk/python/src/engine_sdk/_identity.py" with { type: "text" };
+import limitsPy from "../../sdk/python/src/engine_sdk/_limits.py" with { type: "text" };
+import lineThreadPy from "../../sdk/python/src/engine_sdk/_line_thread.py" with { type: "text" };
+import loggerPy from "../../sdk/python/src/engine_sdk/_logger.py" with { type: "text" };
+import messagesPy from "../../sdk/python/src/engine_sdk/_messages.py" with { type: "text" };
+import offersPy from "../../sdk/python/src/engine_sdk/_offers.py" with { type: "text" };
+import outboxPy from "../../sdk/python/src/engine_sdk/_outbox.py" with { type: "text" };
+import processPy from "../../sdk/python/src/engine_sdk/_process.py" with { type: "text" };
+import reconnectPy from "../../sdk/python/src/engine_sdk/_reconnect.py" with { type: "text" };
+import registrationPy from "../../sdk/python/src/engine_sdk/_registration.py" with { type: "text" };
+import requestsPy from "../../sdk/python/src/engine_sdk/_requests.py" with { type: "text" };
+import sessionPy from "../../sdk/python/src/engine_sdk/_session.py" with { type: "text" };
+import threadsPy from "../../sdk/python/src/engine_sdk/_threads.py" with { type: "text" };
+import transportPy from "../../sdk/python/src/engine_sdk/_transport.py" with { type: "text" };
+import triggerTypesPy from "../../sdk/python/src/engine_sdk/_trigger_types.py" with {
+  type: "text",
+};
+import waitingPy from "../../sdk/python/src/engine_sdk/_waiting.py" with { type: "text" };
+import workerPy from "../../sdk/python/src/engine_sdk/_worker.py" with { type: "text" };
+import pyTyped from "../../sdk/python/src/engine_sdk/py.typed" with { type: "text" };
+
+/** Every file of the Python package `engine_sdk`, by name. */
+export const PYTHON_FILES: Readonly<Record<string, string>> = {
+  "__init__.py": initPy,
+  "_calls.py": callsPy,
+  "_codec.py": codecPy,
+  "_context.py": contextPy,
+  "_errors.py": errorsPy,
+  "_handlers.py": handlersPy,
+  "_host.py": hostPy,
+  "_identity.py": identityPy,
+  "_limits.py": limitsPy,
+  "_line_thread.py": lineThreadPy,
+  "_logger.py": loggerPy,
+  "_messages.py": messagesPy,
+  "_offers.py": offersPy,
+  "_outbox.py": outboxPy,
+  "_process.py": processPy,
+  "_reconnect.py": reconnectPy,
+  "_registration.py": registrationPy,
+  "_requests.py": requestsPy,
+  "_session.py": sessionPy,
+  "_threads.py": threadsPy,
+  "_transport.py": transportPy,
+  "_trigger_types.py": triggerTypesPy,
+  "_waiting.py": waitingPy,
+  "_worker.py": workerPy,
+  "py.typed": pyTyped,
+};
+
+/** Every file of the npm package `engine-sdk`, by name. */
+export const TYPESCRIPT_FILES: Readonly<Record<string, string>> = {
+  "package.json": npmPackage,
+  "engine_sdk.js": npmModule,
+  "engine_sdk.d.ts": npmTypes,
+};
+
+/** What the Python SDK itself needs from pip. */
+export const PYTHON_REQUIREMENT = "websockets>=13.0,<18";
+
+/** The folder that a Python worker needs on its path to import `engine_sdk`. */
+export function pythonSdkDirectory(dataDirectory: string): string {
+  return `${dataDirectory}/sdk/python`;
+}
+
+/**
+ * Writes the SDKs to `sdk/python/engine_sdk` and `sdk/typescript` below the data directory.
+ *
+ * Files of an older engine that are no longer part of the Python package are removed.
+ */
+export async function writeSdkCopies(dataDirectory: string): Promise<void> {
+  const python = `${pythonSdkDirectory(dataDirectory)}/engine_sdk`;
+  await writeFiles(python, PYTHON_FILES);
+  await writeFiles(`${dataDirectory}/sdk/typescript`, TYPESCRIPT_FILES);
+  for await (const { name, isFile } of Deno.readDir(python)) {
+    if (isFile && !Object.hasOwn(PYTHON_FILES, name)) await Deno.remove(`${python}/${name}`);
+  }
+}
+
+async function writeFiles(
+  directory: string,
+  files: Readonly<Record<string, string>>,
+): Promise<void> {
+  await Deno.mkdir(directory, { recursive: true });
+  for (const [name, text] of Object.entries(files)) {
+    const path = `${directory}/${name}`;
+    const present = await Deno.readTextFile(path).catch(() => undefined);
+    if (present === text) continue;
+    const temporary = `${path}.${crypto.randomUUID().slice(0, 8)}.tmp`;
+    await Deno.writeTextFile(temporary, text);
+    await Deno.rename(temporary, path);
+  }
+}
