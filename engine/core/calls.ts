@@ -28,11 +28,18 @@ import {
   RESULT_HEAD,
   resultTail,
 } from "./envelope.ts";
-import type { FunctionTable, Replica } from "./function_table.ts";
+import type { FunctionTable, LoadBounds, Replica } from "./function_table.ts";
 import { type Invocation, Invocations } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 import { errorTail, failure, type Refusals } from "./refusals.ts";
-import type { RouterSettings } from "./settings.ts";
+
+/** The router's settings, which may change while it runs; PROTOCOL section 12 has the defaults. */
+export interface RouterSettings extends LoadBounds {
+  /** How long a call may take that names no time-out of its own. */
+  readonly invocation_timeout_ms: number;
+  /** Whether payloads are checked against `request_format`. */
+  readonly validate_payloads: boolean;
+}
 
 /** What calls stand on. */
 export interface CallsOptions {

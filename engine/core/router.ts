@@ -41,7 +41,7 @@ import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent, EventListener } from "../ports/events.ts";
 import type { Schemas } from "../ports/schemas.ts";
-import { Calls } from "./calls.ts";
+import { Calls, type RouterSettings } from "./calls.ts";
 import type { Envelope } from "./envelope.ts";
 import { FunctionTable } from "./function_table.ts";
 import { LiveDirectory } from "./live_directory.ts";
@@ -49,11 +49,10 @@ import { OwnFunctions } from "./own_functions.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
 import { failure, Refusals } from "./refusals.ts";
 import { Session, type SessionOwner } from "./session.ts";
-import type { RouterSettings } from "./settings.ts";
 import { TriggerTable } from "./trigger_table.ts";
 
 export type { PeerInfo } from "./peer.ts";
-export type { RouterSettings } from "./settings.ts";
+export type { RouterSettings } from "./calls.ts";
 
 /** What a router is given of the world. */
 export interface RouterOptions {

@@ -25,7 +25,7 @@ export async function readVectors(): Promise<Vector[]> {
   const directory = new URL("../vectors/", import.meta.url);
   const names: string[] = [];
   for await (const entry of Deno.readDir(directory)) names.push(entry.name);
-  const texts = names.filter((name) => name.endsWith(".json")).sort()
+  const texts = names.filter((name) => name.endsWith("_messages.json")).sort()
     .map((name) => Deno.readTextFile(new URL(name, directory)));
   return (await Promise.all(texts)).flatMap((text) => JSON.parse(text) as Vector[]);
 }

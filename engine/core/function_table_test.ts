@@ -1,0 +1,201 @@
+/**
+ * Who offers what, and whose turn it is.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { INFLIGHT_BYTES_MAX, INFLIGHT_CALLS_MAX } from "../../sdk/typescript/limits.ts";
+import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
+import { FunctionTable, type LoadBounds } from "./function_table.ts";
+import { Invocation } from "./invocations.ts";
+import { Peer } from "./peer.ts";
+
+const BOUNDS: LoadBounds = {
+  max_inflight_calls_per_worker: INFLIGHT_CALLS_MAX,
+  max_inflight_bytes_per_worker: INFLIGHT_BYTES_MAX,
+};
+
+function peer(id: string, builtin: string | null = null): Peer {
+  const info = { address: null, launch_id: null, builtin };
+  return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
+}
+
+function offers(table: FunctionTable, worker: Peer, id: string, namespace?: string): void {
+  table.add(worker, { type: "registerfunction", id, ...(namespace ? { namespace } : {}) });
+}
+
+function pick(table: FunctionTable, id: string, bounds = BOUNDS): string | undefined {
+  return table.pick(table.find(id)!, 10, bounds)?.peer.id;
+}
+
+function busy(worker: Peer, calls: number): void {
+  for (let i = 0; i < calls; i++) worker.executing.add(new Invocation(i));
+}
+
+Deno.test("FunctionTable.pick() takes turns among workers that are equally busy", () => {
+  const table = new FunctionTable();
+  for (const id of ["a", "b", "c"]) offers(table, peer(id), "math::add");
+
+  const turns = [1, 2, 3, 4, 5].map(() => pick(table, "math::add"));
+
+  assert.deepEqual(turns, ["a", "b", "c", "a", "b"]);
+});
+
+Deno.test("FunctionTable.pick() prefers the worker that executes the fewest calls", () => {
+  const table = new FunctionTable();
+  const [a, b] = [peer("a"), peer("b")];
+  offers(table, a, "math::add");
+  offers(table, b, "math::add");
+  busy(a, 2);
+  busy(b, 1);
+
+  assert.deepEqual([pick(table, "math::add"), pick(table, "math::add")], ["b", "b"]);
+});
+
+Deno.test("FunctionTable.pick() skips workers at their bound, until all are", () => {
+  const table = new FunctionTable();
+  const [a, b] = [peer("a"), peer("b")];
+  offers(table, a, "math::add");
+  offers(table, b, "math::add");
+  const bounds = { ...BOUNDS, max_inflight_calls_per_worker: 1 };
+
+  busy(a, 1);
+  assert.equal(pick(table, "math::add", bounds), "b");
+  busy(b, 1);
+  assert.equal(pick(table, "math::add", bounds), undefined);
+});
+
+Deno.test("FunctionTable.pick() counts the bytes a worker has not answered and not read", () => {
+  const table = new FunctionTable();
+  const worker = peer("a");
+  offers(table, worker, "math::add");
+  const bounds = { ...BOUNDS, max_inflight_bytes_per_worker: 100 };
+
+  worker.inflightBytes = 60;
+  assert.equal(pick(table, "math::add", bounds), "a");
+  (worker.connection as FakeConnection).queuedBytes = 31;
+  assert.equal(pick(table, "math::add", bounds), undefined);
+});
+
+Deno.test("FunctionTable.pick() gives an idle worker one payload above the bound", () => {
+  const table = new FunctionTable();
+  offers(table, peer("a"), "math::add");
+
+  const bounds = { ...BOUNDS, max_inflight_bytes_per_worker: 1 };
+  assert.equal(pick(table, "math::add", bounds), "a");
+});
+
+Deno.test("FunctionTable.pick() finds its way when a worker leaves between turns", () => {
+  const table = new FunctionTable();
+  const [a, b, c] = [peer("a"), peer("b"), peer("c")];
+  for (const worker of [a, b, c]) offers(table, worker, "math::add");
+  pick(table, "math::add");
+  pick(table, "math::add");
+
+  table.removePeer(a);
+
+  assert.deepEqual([1, 2, 3].map(() => pick(table, "math::add")), ["c", "b", "c"]);
+});
+
+Deno.test("a function is gone when the last worker that offered it has left", () => {
+  const table = new FunctionTable();
+  const [a, b] = [peer("a"), peer("b")];
+  offers(table, a, "math::add");
+  offers(table, b, "math::add");
+  offers(table, a, "math::sub");
+
+  assert.deepEqual(table.removePeer(a), { offered: 2, gone: 1 });
+  assert.equal(pick(table, "math::add"), "b");
+  assert.equal(table.find("math::sub"), undefined);
+  assert.deepEqual(table.removePeer(b), { offered: 1, gone: 1 });
+  assert.equal(table.find("math::add"), undefined);
+  assert.deepEqual([...table.offers()], []);
+});
+
+Deno.test("FunctionTable.remove() takes back only the sender's own offer", () => {
+  const table = new FunctionTable();
+  const [a, b] = [peer("a"), peer("b")];
+  offers(table, a, "math::add");
+
+  assert.equal(table.remove(b, "math::add"), undefined);
+  assert.equal(table.remove(a, "math::other"), undefined);
+  assert.equal(table.remove(a, "math::add", "eu"), undefined);
+  assert.deepEqual(table.remove(a, "math::add"), { gone: true });
+  assert.equal(table.remove(a, "math::add"), undefined);
+});
+
+Deno.test("FunctionTable.add() twice by one worker is one replica, described anew, the newest", () => {
+  const table = new FunctionTable();
+  const [a, b] = [peer("a"), peer("b")];
+  offers(table, a, "math::add");
+  offers(table, b, "math::add");
+
+  const added = table.add(a, { type: "registerfunction", id: "math::add", description: "new" });
+
+  const { replicas } = table.find("math::add")!;
+  assert.equal(added.isNew, false);
+  assert.deepEqual(replicas.map((replica) => replica.peer.id), ["b", "a"]);
+  assert.equal(replicas.at(-1)?.registration.description, "new");
+  assert.equal(table.countOf(a), 1);
+});
+
+Deno.test("the same id in two namespaces is two functions", () => {
+  const table = new FunctionTable();
+  offers(table, peer("a"), "math::add");
+  offers(table, peer("b"), "math::add", "eu");
+
+  assert.equal(table.find("math::add", "eu")?.replicas[0]?.peer.id, "b");
+  assert.equal(table.find("math::add")?.replicas[0]?.peer.id, "a");
+  assert.equal(table.find("math::add", "us"), undefined);
+});
+
+Deno.test("a function of the engine is not taken over", () => {
+  const table = new FunctionTable();
+  const engine = peer("engine", "engine-state");
+  offers(table, engine, "state::get");
+
+  const added = table.add(peer("a"), { type: "registerfunction", id: "state::get" });
+
+  assert.deepEqual(added, { taken: true, isNew: false, ousted: [] });
+  assert.equal(pick(table, "state::get"), "engine");
+});
+
+Deno.test("a function that the engine begins to offer is its own from then on", () => {
+  const table = new FunctionTable();
+  const worker = peer("a");
+  offers(table, worker, "state::get");
+
+  const engine = peer("engine", "engine-state");
+  const added = table.add(engine, { type: "registerfunction", id: "state::get" });
+
+  assert.deepEqual(added.ousted, [worker]);
+  assert.equal(pick(table, "state::get"), "engine");
+  assert.equal(table.countOf(worker), 0);
+});
+
+Deno.test("FunctionTable.version changes with the set of ids and with nothing else", () => {
+  const table = new FunctionTable();
+  const [a, b] = [peer("a"), peer("b")];
+  const versions = [table.version];
+  offers(table, a, "math::add");
+  versions.push(table.version);
+  offers(table, b, "math::add");
+  table.removePeer(a);
+  versions.push(table.version);
+  table.removePeer(b);
+  versions.push(table.version);
+
+  assert.equal(versions[1], versions[2]);
+  assert.equal(new Set(versions).size, 3);
+});
+
+Deno.test("FunctionTable.visibleIds() hides what asks to be hidden", () => {
+  const table = new FunctionTable();
+  const worker = peer("a");
+  offers(table, worker, "math::add");
+  table.add(worker, { type: "registerfunction", id: "hidden", metadata: { internal: true } });
+  table.add(worker, { type: "registerfunction", id: "shown", metadata: { internal: "true" } });
+
+  assert.deepEqual([...table.visibleIds("default")], ["math::add", "shown"]);
+  assert.deepEqual([...table.visibleIds("eu")], []);
+});

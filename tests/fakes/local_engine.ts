@@ -1,0 +1,129 @@
+/**
+ * A real router with real workers on local lines: everything of an engine but sockets, processes
+ * and files.
+ *
+ * @module
+ */
+import { Router } from "../../engine/core/router.ts";
+import { localDial } from "../../engine/line/local_line.ts";
+import type { Clock } from "../../engine/ports/clock.ts";
+import type { EngineEvent, EventListener } from "../../engine/ports/events.ts";
+import type { Store } from "../../engine/ports/store.ts";
+import type { Endpoint, Supervision } from "../../engine/ports/supervision.ts";
+import type { WorkerOptions } from "../../sdk/typescript/options.ts";
+import { registerWorker, type Worker } from "../../sdk/typescript/worker.ts";
+import type { BuiltinWorker, EngineHost } from "../../workers/define.ts";
+import { FakeClock } from "./fake_clock.ts";
+import { type LogLine, recordingLog } from "./fake_http.ts";
+
+/** What a test lends its built-in workers besides the usual. */
+export interface LocalEngineOptions {
+  /** Default: a {@linkcode FakeClock}. */
+  readonly clock?: Clock;
+  readonly store?: Store;
+  readonly supervision?: Supervision;
+}
+
+/** An engine for one test. */
+export class LocalEngine implements AsyncDisposable {
+  readonly clock: Clock;
+  readonly router: Router;
+  /** What built-in workers logged. */
+  readonly lines: LogLine[] = [];
+  /** What they serve. */
+  readonly endpoints: Endpoint[] = [];
+  readonly #options: LocalEngineOptions;
+  readonly #listeners = new Set<EventListener>();
+  readonly #stack = new AsyncDisposableStack();
+
+  /** Makes one without workers. */
+  constructor(options: LocalEngineOptions = {}) {
+    this.#options = options;
+    this.clock = options.clock ?? new FakeClock();
+    this.router = new Router({
+      clock: this.clock,
+      schemas: { compile: () => () => [] },
+      newId: () => crypto.randomUUID(),
+      report: (event: EngineEvent) => this.#listeners.forEach((listen) => listen(event)),
+      settings: {
+        invocation_timeout_ms: 600_000,
+        validate_payloads: true,
+        max_inflight_calls_per_worker: 10_000,
+        max_inflight_bytes_per_worker: 256 * 1024 * 1024,
+      },
+    });
+  }
+
+  /** Connects a worker as if it came from outside; it is up when this resolves. */
+  async connect(workerName: string, options: WorkerOptions = {}): Promise<Worker> {
+    const peer = { address: "127.0.0.1", launch_id: null, builtin: null };
+    const dial = localDial({ open: (line) => this.router.open(line, peer) }, workerName);
+    return await this.#up({ workerName, dial, ...options });
+  }
+
+  /** Starts a built-in worker; call the result to end it. */
+  async start<Config>(
+    definition: BuiltinWorker<Config>,
+    config?: unknown,
+  ): Promise<() => Promise<void>> {
+    const stack = this.#stack.use(new AsyncDisposableStack());
+    const { name } = definition;
+    const worker = await this.#up({ workerName: name, dial: localDial(this.router, name) }, stack);
+    const ending = new AbortController();
+    const host = this.#hostFor(ending.signal);
+    stack.use(await definition.start(worker, definition.parse(config), host));
+    stack.defer(() => ending.abort());
+    await this.settle();
+    return () => stack.disposeAsync();
+  }
+
+  /** Lets everything happen that waits for nothing but its turn. */
+  async settle(): Promise<void> {
+    for (let i = 0; i < 200; i++) await Promise.resolve();
+  }
+
+  /** Ends all workers, the last first. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+    this.router.close();
+  }
+
+  async #up(options: WorkerOptions, stack = this.#stack): Promise<Worker> {
+    const worker = registerWorker("ws://local", {
+      clock: this.clock,
+      onError: ({ code, message }) => {
+        this.lines.push({ level: "sdk", text: message, fields: { code } });
+      },
+      ...options,
+    });
+    stack.use(worker);
+    await this.settle();
+    return worker;
+  }
+
+  #hostFor(signal: AbortSignal): EngineHost {
+    const { store, supervision } = this.#options;
+    return {
+      clock: this.clock,
+      log: recordingLog(this.lines),
+      signal,
+      serves: (endpoint) => void this.endpoints.push(endpoint),
+      store: store ?? missing("store"),
+      directory: this.router.directory,
+      supervision: supervision ?? missing("supervision"),
+      onEvent: (listener) => {
+        this.#listeners.add(listener);
+        return () => void this.#listeners.delete(listener);
+      },
+    };
+  }
+}
+
+/** Stands in for what a test did not lend; says so when it is touched. */
+function missing<T extends object>(name: string): T {
+  return new Proxy({} as T, {
+    get: () => {
+      throw new Error(`this test lends no ${name}`);
+    },
+  });
+}
