@@ -100,8 +100,8 @@ export const HTTP_REMARKS_MAX = 1_000;
 /** Longest path of an HTTP route, in characters. */
 export const ROUTE_CHARS_MAX = 1_024;
 
-/** Largest value in the store. */
-export const VALUE_BYTES_MAX = 64 * 1024 * 1024;
+/** Largest value in the store: it fits into one message with what is around it. */
+export const VALUE_BYTES_MAX = 64 * 1024 * 1024 - 64 * 1024;
 /** Bytes of values that the store keeps in memory. */
 export const STORE_CACHE_BYTES_MAX = 256 * 1024 * 1024;
 /** Longest key of the store: UTF-8 of its parts and 2 bytes for each; Deno KV ends at 2,048. */

@@ -1,0 +1,216 @@
+/**
+ * `engine-state`: JSON values by scope and key, for all functions, kept over restarts.
+ *
+ * This file says what each function takes and answers. How values lie in the store is in
+ * entries.ts, which changes concern whom in triggers.ts.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { VALUE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import type { Handler } from "../../sdk/typescript/options.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+import type { BuiltinWorker } from "../define.ts";
+import { fit } from "../shapes.ts";
+import { applyOps, type OpError } from "../update_ops.ts";
+import { type Place, StateEntries, type StateEntry } from "./entries.ts";
+import { Expiry } from "./expiry.ts";
+import { listEntries, listScopes, listValues } from "./listing.ts";
+import {
+  EntriesRequest,
+  PlaceRequest,
+  ScopeRequest,
+  SetRequest,
+  UpdateRequest,
+} from "./payloads.ts";
+import { StateTriggers } from "./triggers.ts";
+
+const Config = z.strictObject({});
+/** Smaller old values need no thought about the size of the answer. */
+const LARGE_BYTES = 64 * 1024;
+
+/** Keeps JSON values by scope and key in the engine's store. */
+export const state: BuiltinWorker<z.infer<typeof Config>> = {
+  name: "engine-state",
+  summary: "Shared values by scope and key",
+  parse: (raw) => Config.parse(raw ?? {}),
+  start(worker, _config, { store, clock, log }) {
+    const started = new AsyncDisposableStack();
+    const triggers = started.adopt(new StateTriggers(worker, log), (it) => it.close());
+    const entries = new StateEntries({
+      store,
+      clock,
+      changed: (event) => triggers.fire(event),
+      expires: (atMs) => expiry.expects(atMs),
+    });
+    const expiry = started.use(new Expiry({ clock, log, entries }));
+    registerFunctions(worker, new StateFunctions(entries, expiry, () => clock.wall()));
+    registerTriggerType(worker, triggers);
+    void expiry.sweep();
+    return Promise.resolve(started);
+  },
+};
+
+/** What each function does, apart from who calls it. */
+class StateFunctions {
+  readonly #entries: StateEntries;
+  readonly #expiry: Expiry;
+  readonly #wall: () => number;
+
+  constructor(entries: StateEntries, expiry: Expiry, wall: () => number) {
+    this.#entries = entries;
+    this.#expiry = expiry;
+    this.#wall = wall;
+  }
+
+  async set(payload: Json): Promise<JsonObject> {
+    const { value, ttl_ms, expected_version, ...place } = fit("state::set", SetRequest, payload);
+    const expires_at_ms = typeof ttl_ms === "number" ? this.#wall() + ttl_ms : undefined;
+    const changed = await named("SET_ERROR", () =>
+      this.#entries.write(place, (old) => {
+        if (typeof expected_version === "number") checkVersion(place, old, expected_version);
+        checkAnswer(old, value);
+        return { value, expires_at_ms };
+      }, expires_at_ms));
+    return { old_value: changed.old?.value ?? null, new_value: value };
+  }
+
+  async get(payload: Json): Promise<Json | undefined> {
+    return (await this.#entries.get(fit("state::get", PlaceRequest, payload)))?.value;
+  }
+
+  async entry(payload: Json): Promise<JsonObject | undefined> {
+    const found = await this.#entries.get(fit("state::entry", PlaceRequest, payload));
+    if (!found) return undefined;
+    const { value, version, updated_at_ms, expires_at_ms } = found;
+    return { value, version, updated_at_ms, ...expires_at_ms !== undefined && { expires_at_ms } };
+  }
+
+  async delete(payload: Json): Promise<Json | undefined> {
+    const place = fit("state::delete", PlaceRequest, payload);
+    const changed = await named("DELETE_ERROR", () => this.#entries.write(place, () => undefined));
+    return changed.old?.value;
+  }
+
+  async update(payload: Json): Promise<JsonObject> {
+    const { ops, ...place } = fit("state::update", UpdateRequest, payload);
+    let errors: OpError[] = [];
+    const changed = await named("UPDATE_ERROR", () =>
+      this.#entries.write(place, (old) => {
+        const updated = applyOps(old?.value, ops);
+        errors = updated.errors;
+        checkAnswer(old, updated.value);
+        return { value: updated.value, expires_at_ms: old?.expires_at_ms };
+      }));
+    const result = { old_value: changed.old?.value ?? null, new_value: changed.new!.value };
+    return errors.length === 0
+      ? result
+      : { ...result, errors: errors.map((error) => ({ ...error })) };
+  }
+
+  list(payload: Json): Promise<Json[]> {
+    return listValues(this.#entries, fit("state::list", ScopeRequest, payload).scope);
+  }
+
+  listEntries(payload: Json): Promise<JsonObject> {
+    return listEntries(this.#entries, fit("state::list_entries", EntriesRequest, payload));
+  }
+
+  async listGroups(): Promise<JsonObject> {
+    await this.#expiry.sweep(); // The scopes are counted with entries that have just expired.
+    return { groups: await listScopes(this.#entries) };
+  }
+}
+
+/**
+ * No `request_format` here: the engine would refuse a wrong payload as `invalid_payload`, and the
+ * protocol promises `deserialization_error` for these functions.
+ */
+function registerFunctions(worker: Pick<Worker, "registerFunction">, state: StateFunctions): void {
+  const functions: Record<string, [description: string, handler: Handler]> = {
+    set: [
+      "Stores a value: scope, key, value; expected_version?, ttl_ms?",
+      (payload) => state.set(payload),
+    ],
+    get: ["The value at a scope and key; nothing when missing", (payload) => state.get(payload)],
+    entry: [
+      "The value at a scope and key with its version and times",
+      (payload) => state.entry(payload),
+    ],
+    delete: [
+      "Removes the value at a scope and key, returns it",
+      (payload) => state.delete(payload),
+    ],
+    update: ["Changes a value in one step: scope, key, ops", (payload) => state.update(payload)],
+    list: ["All values of a scope, the oldest first", (payload) => state.list(payload)],
+    list_entries: [
+      "Keys and values of a scope, page by page: scope; prefix?, limit?, cursor?",
+      (payload) => state.listEntries(payload),
+    ],
+    list_groups: ["Names of all scopes that have values", () => state.listGroups()],
+  };
+  for (const [name, [description, handler]] of Object.entries(functions)) {
+    worker.registerFunction(`state::${name}`, handler, { description });
+  }
+}
+
+function registerTriggerType(
+  worker: Pick<Worker, "registerTriggerType">,
+  triggers: StateTriggers,
+): void {
+  const optional = { type: ["string", "null"] };
+  worker.registerTriggerType({
+    id: "state",
+    description: "Runs a function when a value in the state changes",
+    trigger_request_format: {
+      type: "object",
+      properties: { scope: optional, key: optional, condition_function_id: optional },
+    },
+    call_request_format: {
+      type: "object",
+      properties: {
+        type: { const: "state" },
+        event_type: { enum: ["state:created", "state:updated", "state:deleted"] },
+        scope: { type: "string" },
+        key: { type: "string" },
+        old_value: {},
+        new_value: {},
+      },
+    },
+  }, {
+    registerTrigger: (trigger) => triggers.add(trigger),
+    unregisterTrigger: ({ id }) => triggers.remove(id),
+  });
+}
+
+function checkVersion(place: Place, old: StateEntry | undefined, expected: number): void {
+  const current = old?.version ?? 0;
+  if (current === expected) return;
+  const { scope, key } = place;
+  const message = `${scope}/${key} has version ${current}, not ${expected}`;
+  throw new EngineError("version_mismatch", message, { details: { current_version: current } });
+}
+
+/** The answer holds the old value and the new one, and has to fit into one message. */
+function checkAnswer(old: StateEntry | undefined, value: Json): void {
+  if (!old || old.bytes < LARGE_BYTES) return;
+  const bytes = old.bytes + new TextEncoder().encode(JSON.stringify(value)).length;
+  if (bytes <= VALUE_BYTES_MAX) return;
+  const message = `The old and the new value have ${bytes} bytes together; ` +
+    `${VALUE_BYTES_MAX} are allowed, so delete the old one first`;
+  throw new EngineError("VALUE_TOO_LARGE", message, {
+    details: { bytes, bytes_max: VALUE_BYTES_MAX },
+  });
+}
+
+/** A write that the disk refused has the code of its function. */
+async function named<T>(code: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (thrown) {
+    if (!(thrown instanceof EngineError) || thrown.code !== "SET_ERROR") throw thrown;
+    throw new EngineError(code, thrown.message, { cause: thrown });
+  }
+}

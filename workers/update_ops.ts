@@ -1,0 +1,289 @@
+/**
+ * The ops of `state::update` (and of streams later): a value and ops in, a value and errors out.
+ *
+ * Pure. An op that cannot be applied is skipped and named in the errors, the others apply. Objects
+ * and lists are copied the first time one of them is changed, so the old value stays as it was.
+ * Names are members of their own, also `__proto__`: they are never looked up on a prototype.
+ *
+ * @module
+ */
+import { z } from "zod";
+import {
+  MERGE_DEPTH_MAX,
+  MERGE_KEYS_MAX,
+  UPDATE_PATH_DEPTH_MAX,
+  UPDATE_SEGMENT_BYTES_MAX,
+} from "../sdk/typescript/limits.ts";
+import type { Json, JsonObject } from "../sdk/typescript/protocol.ts";
+
+const AnyJson = z.custom<Json>((value) => value !== undefined, {
+  error: "expected a value, received nothing",
+});
+const Name = z.string();
+const Path = z.union([z.string(), z.array(z.string())], {
+  error: "expected string or array of strings",
+}).nullish();
+const By = z.number().int();
+
+/** One op, as it travels. */
+export const UpdateOp = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("set"), path: Name, value: AnyJson }),
+  z.object({ type: z.literal("merge"), path: Path, value: AnyJson }),
+  z.object({ type: z.literal("increment"), path: Name, by: By }),
+  z.object({ type: z.literal("decrement"), path: Name, by: By }),
+  z.object({ type: z.literal("append"), path: Path, value: AnyJson }),
+  z.object({ type: z.literal("remove"), path: Name }),
+], { error: "expected set, merge, increment, decrement, append or remove" });
+
+/** One op, checked. */
+export type UpdateOp = z.infer<typeof UpdateOp>;
+
+/** An op that was skipped, and why. */
+export interface OpError {
+  /** Which op, counted from 0. */
+  readonly op_index: number;
+  /** Such as `increment.not_number`. */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What ops came to. */
+export interface Updated {
+  readonly value: Json;
+  /** In the order of the ops; empty when all applied. */
+  readonly errors: OpError[];
+}
+
+/** Applies ops in order. A missing value starts from `{}`. */
+export function applyOps(old: Json | undefined, ops: readonly UpdateOp[]): Updated {
+  const draft = new Draft(old ?? (old === undefined ? {} : null));
+  const errors: OpError[] = [];
+  ops.forEach((op, op_index) => {
+    const problem = applyOp(draft, op);
+    if (problem) errors.push({ op_index, code: `${op.type}.${problem[0]}`, message: problem[1] });
+  });
+  return { value: draft.root, errors };
+}
+
+/** The end of a code, and a sentence; `undefined` when all is well. */
+type Problem = readonly [code: string, message: string] | undefined;
+
+function applyOp(draft: Draft, op: UpdateOp): Problem {
+  switch (op.type) {
+    case "set":
+      return setMember(draft, op.path, op.value);
+    case "merge":
+      return merge(draft, namesOf(op.path), op.value);
+    case "increment":
+      return add(draft, op.path, op.by);
+    case "decrement":
+      return add(draft, op.path, -op.by);
+    case "append":
+      return append(draft, namesOf(op.path), op.value);
+    case "remove":
+      return remove(draft, op.path);
+  }
+}
+
+function setMember(draft: Draft, path: string, value: Json): Problem {
+  if (path === "") draft.root = value;
+  else if (!isObject(draft.root)) return notAnObject(draft.root, []);
+  else draft.set([path], value);
+  return undefined;
+}
+
+function add(draft: Draft, path: string, by: number): Problem {
+  if (path !== "" && !isObject(draft.root)) return notAnObject(draft.root, []);
+  const names = path === "" ? [] : [path];
+  const old = draft.get(names);
+  if (old !== undefined && typeof old !== "number") {
+    return ["not_number", `The value at ${show(names)} is ${nameOf(old)}, not a number`];
+  }
+  draft.set(names, (old ?? 0) + by);
+  return undefined;
+}
+
+function remove(draft: Draft, path: string): Problem {
+  if (path === "") draft.root = null;
+  else draft.remove(path);
+  return undefined;
+}
+
+function merge(draft: Draft, names: readonly string[], value: Json): Problem {
+  const problem = checkPath(names) ?? checkMerged(value);
+  if (problem) return problem;
+  const target = draft.get(names);
+  const merged: JsonObject = { ...isObject(target) ? target : {}, ...value as JsonObject };
+  draft.set(names, merged);
+  return undefined;
+}
+
+function append(draft: Draft, names: readonly string[], value: Json): Problem {
+  const problem = checkPath(names) ?? checkWay(draft, names);
+  if (problem) return problem;
+  const old = draft.get(names);
+  if (Array.isArray(old)) draft.push(names, value);
+  else if (old === undefined || old === null) {
+    const isText = typeof value === "string" && names.length < 2;
+    draft.set(names, isText ? value : [value]);
+  } else if (typeof old === "string" && typeof value === "string") draft.set(names, old + value);
+  else {
+    const what = `${nameOf(value)} to ${nameOf(old)} at ${show(names)}`;
+    return ["type_mismatch", `Cannot append ${what}`];
+  }
+  return undefined;
+}
+
+/** Everything on the way to a member has to be an object, or not there yet. */
+function checkWay(draft: Draft, names: readonly string[]): Problem {
+  for (let i = 0; i < names.length; i++) {
+    const way = names.slice(0, i);
+    const value = draft.get(way);
+    if (value === undefined || (value === null && i > 0)) return undefined;
+    if (!isObject(value)) return notAnObject(value, way);
+  }
+  return undefined;
+}
+
+function checkPath(names: readonly string[]): Problem {
+  if (names.length > UPDATE_PATH_DEPTH_MAX) {
+    return ["path.too_deep", `A path has at most ${UPDATE_PATH_DEPTH_MAX} names`];
+  }
+  for (const name of names) {
+    if (name === "") return ["path.empty_segment", "A name in a path must not be empty"];
+    if (new TextEncoder().encode(name).length > UPDATE_SEGMENT_BYTES_MAX) {
+      const message = `A name in a path has at most ${UPDATE_SEGMENT_BYTES_MAX} bytes`;
+      return ["path.segment_too_long", message];
+    }
+    if (isPolluting(name)) return ["path.proto_polluted", `A path must not contain ${name}`];
+  }
+  return undefined;
+}
+
+function checkMerged(value: Json): Problem {
+  if (!isObject(value)) {
+    return ["value.not_an_object", `Only an object can be merged, not ${nameOf(value)}`];
+  }
+  if (Object.keys(value).length > MERGE_KEYS_MAX) {
+    return ["value.too_many_keys", `At most ${MERGE_KEYS_MAX} keys can be merged at once`];
+  }
+  return checkLevel(value, 1);
+}
+
+function checkLevel(value: Json, level: number): Problem {
+  if (value === null || typeof value !== "object") return undefined;
+  if (level > MERGE_DEPTH_MAX) {
+    return ["value.too_deep", `A merged value has at most ${MERGE_DEPTH_MAX} levels`];
+  }
+  for (const [name, member] of Object.entries(value)) {
+    if (!Array.isArray(value) && isPolluting(name)) {
+      return ["value.proto_polluted", `A merged value must not have a member ${name}`];
+    }
+    const problem = checkLevel(member, level + 1);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+function isPolluting(name: string): boolean {
+  return name === "__proto__" || name === "constructor" || name === "prototype";
+}
+
+function namesOf(path: string | readonly string[] | null | undefined): readonly string[] {
+  if (path === undefined || path === null || path === "") return [];
+  return typeof path === "string" ? [path] : path;
+}
+
+function notAnObject(value: Json, way: readonly string[]): Problem {
+  return ["target_not_object", `The value at ${show(way)} is ${nameOf(value)}, not an object`];
+}
+
+function show(names: readonly string[]): string {
+  return names.length === 0 ? "the root" : names.join(" > ");
+}
+
+function nameOf(value: Json): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A value being changed; what it got from outside is copied before it is written to. */
+class Draft {
+  root: Json;
+  /** Objects and lists that were made here and may be written to. */
+  readonly #own = new Set<Json>();
+
+  constructor(root: Json) {
+    this.root = root;
+  }
+
+  /** The value at the end of a path; `undefined` when it is not there. */
+  get(names: readonly string[]): Json | undefined {
+    let value: Json | undefined = this.root;
+    for (const name of names) {
+      if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
+      value = value[name];
+    }
+    return value;
+  }
+
+  /** Puts a value at the end of a path; what is no object on the way is replaced by one. */
+  set(names: readonly string[], value: Json): void {
+    const name = names.at(-1);
+    if (name === undefined) this.root = value;
+    else put(this.#open(names.slice(0, -1)), name, value);
+  }
+
+  /** Appends to the list at the end of a path. */
+  push(names: readonly string[], value: Json): void {
+    let list = this.get(names) as Json[];
+    if (!this.#own.has(list)) {
+      list = [...list];
+      this.#own.add(list);
+      this.set(names, list);
+    }
+    list.push(value);
+  }
+
+  /** Removes a member of the root, if there is one. */
+  remove(name: string): void {
+    if (isObject(this.root) && Object.hasOwn(this.root, name)) delete this.#open([])[name];
+  }
+
+  /** The object at the end of a path, ready to be written to. */
+  #open(names: readonly string[]): JsonObject {
+    let object = this.#ownCopy(this.root);
+    this.root = object;
+    for (const name of names) {
+      const inner = this.#ownCopy(Object.hasOwn(object, name) ? object[name] : undefined);
+      put(object, name, inner);
+      object = inner;
+    }
+    return object;
+  }
+
+  #ownCopy(value: Json | undefined): JsonObject {
+    if (isObject(value) && this.#own.has(value)) return value;
+    const copy = isObject(value) ? { ...value } : {};
+    this.#own.add(copy);
+    return copy;
+  }
+}
+
+/** Like an assignment, but `__proto__` is a member like any other. */
+function put(object: JsonObject, name: string, value: Json): void {
+  if (name !== "__proto__") object[name] = value;
+  else {
+    Object.defineProperty(object, name, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  }
+}
