@@ -9,7 +9,7 @@ logger = Logger()
 def hello(payload):
     """Greet somebody by name."""
     name = payload.get("name", "world")
-    logger.info(f"greeting {name}")
+    logger.info("greeting", {"name": name})
     return {"greeting": f"Hello, {name}!"}
 
 

@@ -11,7 +11,7 @@ def add(payload):
     a = payload.get("a", 0)
     b = payload.get("b", 0)
     result = {"c": a + b}
-    logger.info(f"added {a} and {b}")
+    logger.info("adding", {"a": a, "b": b})
 
     # state: begin (uncomment down to "state: end" after: engine worker add engine-state)
     # place = {"scope": "math", "key": "running_total"}
