@@ -11,9 +11,7 @@ import type { Directory, FunctionView, TriggerTypeView } from "../../engine/port
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { INFO_IDS_MAX, SIMILAR_IDS_MAX } from "../../sdk/typescript/limits.ts";
 import { DEFAULT_NAMESPACE, type Json, type JsonObject } from "../../sdk/typescript/protocol.ts";
-import type { Worker } from "../../sdk/typescript/worker.ts";
-import { CORE_FUNCTIONS } from "./core_functions.ts";
-import { offer } from "./offer.ts";
+import type { Offers } from "./offers.ts";
 import {
   compare,
   functionDetail,
@@ -54,55 +52,39 @@ const ListWorkers = z.object({ search: Text, runtime: Text, status: Text });
 const WorkerInfo = z.object({ name: z.string().min(1), namespace: Text });
 
 /** Registers the discovery functions. */
-export function offerDirectory(
-  worker: Pick<Worker, "registerFunction">,
-  directory: Directory,
-): void {
-  const say = "Which functions there are, sorted by id";
-  offer(worker, "engine::functions::list", say, ListFunctions, (query) => {
-    return { functions: listFunctions(directory, query).map(functionSummary) };
+export function offerDirectory(offers: Offers, directory: Directory): void {
+  offerFunctionQueries(offers, directory);
+  offers.add("engine::triggers::list", "Which types of triggers there are", ListTypes, (query) => {
+    return { triggers: listTypes(directory, query).map(typeSummary) };
   });
-  offer(
-    worker,
-    "engine::functions::info",
-    "Schemas and triggers of functions",
-    FunctionInfo,
-    (q) => {
-      return describeFunctions(directory, q);
-    },
-  );
-  offer(
-    worker,
-    "engine::triggers::list",
-    "Which types of triggers there are",
-    ListTypes,
-    (query) => {
-      return { triggers: listTypes(directory, query).map(typeSummary) };
-    },
-  );
-  offer(worker, "engine::triggers::info", "Schemas of a type of trigger", TypeInfo, (query) => {
+  offers.add("engine::triggers::info", "Schemas of a type of trigger", TypeInfo, (query) => {
     const view = directory.triggerType(query.namespace ?? DEFAULT_NAMESPACE, query.id);
     const ids = () => directory.triggerTypes().map(({ id }) => id);
     return typeDetail(view ?? refuse("Trigger type", query.id, ids()));
   });
   const registered = "engine::registered-triggers";
-  offer(worker, `${registered}::list`, "Which triggers are registered", ListTriggers, (query) => {
+  offers.add(`${registered}::list`, "Which triggers are registered", ListTriggers, (query) => {
     return { registered_triggers: listTriggers(directory, query) };
   });
-  offer(
-    worker,
-    `${registered}::info`,
-    "A trigger with type and function",
-    TriggerInfo,
-    ({ id }) => {
-      return describeTrigger(directory, id);
-    },
-  );
-  offer(worker, "engine::workers::list", "Which workers are connected", ListWorkers, (query) => {
+  offers.add(`${registered}::info`, "A trigger with type and function", TriggerInfo, ({ id }) => {
+    return describeTrigger(directory, id, offers);
+  });
+  offers.add("engine::workers::list", "Which workers are connected", ListWorkers, (query) => {
     return { workers: listWorkers(directory, query) };
   });
-  offer(worker, "engine::workers::info", "A worker and what it offers", WorkerInfo, (query) => {
+  offers.add("engine::workers::info", "A worker and what it offers", WorkerInfo, (query) => {
     return describeWorker(directory, query.name, query.namespace ?? undefined);
+  });
+}
+
+function offerFunctionQueries(offers: Offers, directory: Directory): void {
+  const list = "Which functions there are, sorted by id";
+  offers.add("engine::functions::list", list, ListFunctions, (query) => {
+    return { functions: listFunctions(directory, query).map(functionSummary) };
+  });
+  const info = "Schemas and triggers of functions";
+  offers.add("engine::functions::info", info, FunctionInfo, (query) => {
+    return describeFunctions(directory, query, offers);
   });
 }
 
@@ -113,8 +95,7 @@ export function listFunctions(
 ): FunctionView[] {
   const { search, prefix, worker, workers, include_internal } = query;
   const names = workers ?? (worker === undefined || worker === null ? undefined : [worker]);
-  const functions = include_internal ? allFunctions(directory) : directory.functions();
-  return functions
+  return directory.functions()
     .filter((view) =>
       (include_internal || !isHidden(view)) &&
       (!prefix || view.function_id.startsWith(prefix)) &&
@@ -124,44 +105,35 @@ export function listFunctions(
     .sort((a, b) => compare(a.function_id, b.function_id) || compare(a.namespace, b.namespace));
 }
 
-/** The directory's functions and those that the core answers itself. */
-function allFunctions(directory: Directory): FunctionView[] {
-  const known = directory.functions();
-  const missing = CORE_FUNCTIONS.filter(({ function_id }) =>
-    !known.some((view) => view.function_id === function_id && view.builtin)
-  );
-  return [...known, ...missing];
-}
-
-function describeFunctions(directory: Directory, query: z.infer<typeof FunctionInfo>): Json {
+function describeFunctions(
+  directory: Directory,
+  query: z.infer<typeof FunctionInfo>,
+  offers: Offers,
+): Json {
   const { function_id, function_ids } = query;
   const namespace = query.namespace ?? DEFAULT_NAMESPACE;
   if (function_id && function_ids) throw invalid("Give function_id or function_ids, not both");
   if (function_id) {
-    const view = findFunction(directory, namespace, function_id);
-    const ids = () => allFunctions(directory).map((each) => each.function_id);
-    return functionDetail(view ?? refuse("Function", function_id, ids()), directory);
+    const view = directory.function(namespace, function_id);
+    const ids = () => directory.functions().map((each) => each.function_id);
+    return detail(view ?? refuse("Function", function_id, ids()), directory, offers);
   }
   if (!function_ids) throw invalid("Give function_id or function_ids");
   if (function_ids.length > INFO_IDS_MAX) {
     throw invalid(`function_ids has ${function_ids.length} ids, at most ${INFO_IDS_MAX} are taken`);
   }
   const functions = function_ids.map((id): JsonObject => {
-    const view = findFunction(directory, namespace, id);
-    if (view) return functionDetail(view, directory);
+    const view = directory.function(namespace, id);
+    if (view) return detail(view, directory, offers);
     return { function_id: id, error: { code: "not_found", message: `Function ${id} not found` } };
   });
   return { functions };
 }
 
-function findFunction(
-  directory: Directory,
-  namespace: string,
-  function_id: string,
-): FunctionView | undefined {
-  const isOurs = namespace === DEFAULT_NAMESPACE;
-  return directory.function(namespace, function_id) ??
-    (isOurs ? CORE_FUNCTIONS.find((view) => view.function_id === function_id) : undefined);
+/** Functions of this worker keep their schemas to themselves. */
+function detail(view: FunctionView, directory: Directory, offers: Offers): JsonObject {
+  const request_schema = view.builtin ? offers.schemaOf(view.function_id) : undefined;
+  return functionDetail(request_schema ? { ...view, request_schema } : view, directory);
 }
 
 function listTypes(directory: Directory, query: z.infer<typeof ListTypes>): TriggerTypeView[] {
@@ -190,15 +162,15 @@ function listTriggers(directory: Directory, query: z.infer<typeof ListTriggers>)
     .map(triggerSummary);
 }
 
-function describeTrigger(directory: Directory, id: string): JsonObject {
+function describeTrigger(directory: Directory, id: string, offers: Offers): JsonObject {
   const view = directory.trigger(id) ?? refuse("Trigger", id, []);
   const type = directory.triggerType(view.trigger_namespace, view.trigger_type);
-  const target = findFunction(directory, view.namespace, view.function_id);
+  const target = directory.function(view.namespace, view.function_id);
   return {
     ...triggerSummary(view),
     ...view.metadata !== undefined && { metadata: view.metadata },
     trigger: type ? typeDetail(type) : null,
-    function: target ? functionDetail(target, directory) : null,
+    function: target ? detail(target, directory, offers) : null,
   };
 }
 
@@ -278,7 +250,7 @@ function refuse(kind: string, id: string, known: readonly string[]): never {
 function similarTo(id: string, known: readonly string[]): string[] {
   const wanted = id.toLowerCase();
   const last = wanted.split("::").at(-1)!;
-  return known.filter((each) => {
+  return [...new Set(known)].filter((each) => {
     const other = each.toLowerCase();
     if (other === "") return false;
     return other.includes(last) || wanted.includes(other.split("::").at(-1)!);

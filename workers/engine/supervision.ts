@@ -10,8 +10,7 @@ import type { AddRequest, Supervision } from "../../engine/ports/supervision.ts"
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX } from "../../sdk/typescript/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
-import type { Worker } from "../../sdk/typescript/worker.ts";
-import { offer } from "./offer.ts";
+import type { Offers } from "./offers.ts";
 
 const Nothing = z.object({});
 const Name = z.object({ name: z.string().min(1) });
@@ -26,36 +25,33 @@ const Add = z.object({
 });
 
 /** Registers the functions of supervision. */
-export function offerSupervision(
-  worker: Pick<Worker, "registerFunction">,
-  supervision: Supervision,
-): void {
+export function offerSupervision(offers: Offers, supervision: Supervision): void {
   const id = (name: string): string => `engine::supervisor::${name}`;
-  offer(worker, id("list"), "Workers the engine runs, and how they fare", Nothing, () => {
+  offers.add(id("list"), "Workers the engine runs, and how they fare", Nothing, () => {
     return { workers: supervision.list().map(plain) };
   });
-  offer(worker, id("status"), "How one worker fares", Name, ({ name }) => {
+  offers.add(id("status"), "How one worker fares", Name, ({ name }) => {
     return plain(supervision.status(name));
   });
-  offer(worker, id("start"), "Starts a worker", Name, ({ name }) => {
+  offers.add(id("start"), "Starts a worker", Name, ({ name }) => {
     return plain(supervision.start(name));
   });
-  offer(worker, id("stop"), "Stops a worker until it is started again", Name, ({ name }) => {
+  offers.add(id("stop"), "Stops a worker until it is started again", Name, ({ name }) => {
     return plain(supervision.stop(name));
   });
-  offer(worker, id("restart"), "Ends a worker and starts it again", Restart, (payload) => {
+  offers.add(id("restart"), "Ends a worker and starts it again", Restart, (payload) => {
     return plain(supervision.restart(payload.name, { reinstall: payload.reinstall ?? false }));
   });
-  offer(worker, id("add"), "Adds a worker to config.yaml and starts it", Add, async (payload) => {
+  offers.add(id("add"), "Adds a worker to config.yaml and starts it", Add, async (payload) => {
     return plain(await supervision.add(readAdd(payload)));
   });
-  offer(worker, id("remove"), "Takes a worker out of config.yaml", Name, async ({ name }) => {
+  offers.add(id("remove"), "Takes a worker out of config.yaml", Name, async ({ name }) => {
     return plain(await supervision.remove(name));
   });
-  offer(worker, id("logs"), "The last lines a worker printed", Logs, async ({ name, tail }) => {
+  offers.add(id("logs"), "The last lines a worker printed", Logs, async ({ name, tail }) => {
     return { lines: await supervision.logs(name, tail ?? LOG_TAIL_LINES) };
   });
-  offer(worker, id("info"), "Where this engine lies and what it serves", Nothing, () => {
+  offers.add(id("info"), "Where this engine lies and what it serves", Nothing, () => {
     return plain(supervision.info());
   });
 }

@@ -9,7 +9,6 @@ import { z } from "zod";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { Log, LogFields } from "../../engine/ports/log.ts";
 import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../define.ts";
 import { fit } from "../shapes.ts";
@@ -50,13 +49,12 @@ export function offerLogging(
   log: Log,
   directory: Directory,
 ): void {
-  const request_format = z.toJSONSchema(Line) as Json;
   for (const [name, level] of LEVELS) {
     const id = `engine::log::${name}`;
     worker.registerFunction(id, (payload, _metadata, { caller }) => {
       const line = fit(id, Line, payload);
       log[level](line.message, fieldsOf(line, nameOf(caller, directory)));
-    }, { description: `Writes a line of level ${name} to the engine's log`, request_format });
+    }, { description: `Writes a line of level ${name} to the engine's log` });
   }
 }
 

@@ -1,0 +1,327 @@
+/**
+ * Discovery over a real router: what is listed, hidden, described and not found.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+import type { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import { engine } from "./mod.ts";
+
+/** An engine with a shop worker and somebody who asks. */
+async function setup() {
+  const local = new LocalEngine();
+  await local.start(engine);
+  const shop = await local.connect("shop", { description: "Sells things" });
+  shop.registerFunction("orders::price", () => 1, {
+    description: "Price an order",
+    request_format: { type: "object" },
+    response_format: { type: "number" },
+    metadata: { team: "shop" },
+  });
+  shop.registerFunction("orders::audit", () => 1, { metadata: { internal: true } });
+  shop.registerFunction("orders::price", () => 2, { namespace: "blue" });
+  shop.registerTriggerType({
+    id: "till",
+    description: "The till rings",
+    trigger_request_format: { type: "object" },
+  }, { registerTrigger() {}, unregisterTrigger() {} });
+  const config = { note: "x".repeat(200) };
+  const trigger = { type: "till", function_id: "orders::price", config, metadata: { a: 1 } };
+  const { id: trigger_id } = shop.registerTrigger(trigger);
+  const asker = await local.connect("asker");
+  await local.settle();
+  const ask = (function_id: string, payload?: Json): Promise<JsonObject> =>
+    asker.trigger<Json | undefined, JsonObject>({ function_id, payload });
+  return { local, shop, asker, ask, trigger_id, [Symbol.asyncDispose]: () => dispose(local) };
+}
+
+async function dispose(local: LocalEngine): Promise<void> {
+  await local[Symbol.asyncDispose]();
+}
+
+function ids(result: JsonObject, list: string, key = "id"): Json[] {
+  return (result[list] as JsonObject[]).map((each) => each[key]!);
+}
+
+Deno.test("engine::functions::list shows what workers offer, sorted, and hides its own", async () => {
+  await using it = await setup();
+
+  const result = await it.ask("engine::functions::list");
+
+  assert.deepEqual(result, {
+    functions: [
+      { function_id: "orders::price", namespace: "blue", worker_name: "shop" },
+      {
+        function_id: "orders::price",
+        namespace: "default",
+        worker_name: "shop",
+        description: "Price an order",
+        metadata: { team: "shop" },
+      },
+    ],
+  });
+});
+
+Deno.test("engine::functions::list shows all when asked, those of the core too", async () => {
+  await using it = await setup();
+
+  const result = await it.ask("engine::functions::list", { include_internal: true });
+
+  const all = ids(result, "functions", "function_id");
+  for (
+    const id of [
+      "orders::audit",
+      "engine::functions::list",
+      "engine::supervisor::add",
+      "engine::workers::register",
+      "engine::register_trigger",
+      "engine::unregister_trigger",
+    ]
+  ) assert.equal(all.filter((each) => each === id).length, 1, id);
+  for (const each of result.functions as JsonObject[]) {
+    if (String(each.function_id).startsWith("engine::")) {
+      assert.equal(each.worker_name, "engine");
+      assert.equal(typeof each.description, "string", String(each.function_id));
+    }
+  }
+});
+
+for (
+  const [query, count] of [
+    [{ search: "PRICE an" }, 1],
+    [{ search: "price" }, 2],
+    [{ search: "nothing" }, 0],
+    [{ prefix: "orders::" }, 2],
+    [{ prefix: "rders" }, 0],
+    [{ worker: "shop" }, 2],
+    [{ worker: "asker" }, 0],
+    [{ workers: ["asker", "shop"] }, 2],
+    [{ search: null, prefix: null, worker: null, workers: null, include_internal: null }, 2],
+  ] as [JsonObject, number][]
+) {
+  Deno.test(`engine::functions::list ${JSON.stringify(query)} finds ${count}`, async () => {
+    await using it = await setup();
+
+    const result = await it.ask("engine::functions::list", query);
+
+    assert.equal((result.functions as Json[]).length, count);
+  });
+}
+
+Deno.test("engine::functions::info describes a function with its triggers", async () => {
+  await using it = await setup();
+
+  const result = await it.ask("engine::functions::info", { function_id: "orders::price" });
+
+  assert.deepEqual(result.request_schema, { type: "object" });
+  assert.deepEqual(result.response_schema, { type: "number" });
+  assert.equal(result.worker_name, "shop");
+  assert.deepEqual(ids(result, "registered_triggers"), [it.trigger_id]);
+  const blue = { function_id: "orders::price", namespace: "blue" };
+  assert.deepEqual((await it.ask("engine::functions::info", blue)).registered_triggers, []);
+});
+
+Deno.test("engine::functions::info gives a batch what it can", async () => {
+  await using it = await setup();
+  const function_ids = ["orders::price", "orders::prize"];
+
+  const { functions } = await it.ask("engine::functions::info", { function_ids });
+
+  const [price, prize] = functions as JsonObject[];
+  assert.equal(price!.function_id, "orders::price");
+  assert.deepEqual(prize, {
+    function_id: "orders::prize",
+    error: { code: "not_found", message: "Function orders::prize not found" },
+  });
+});
+
+Deno.test("engine::functions::info knows the schemas of the engine's own functions", async () => {
+  await using it = await setup();
+
+  const result = await it.ask("engine::functions::info", { function_id: "engine::triggers::info" });
+
+  const schema = result.request_schema as JsonObject;
+  assert.deepEqual(schema.required, ["id"]);
+});
+
+for (
+  const [function_id, payload, code, text] of [
+    ["engine::functions::info", { function_id: "orders::prize" }, "NOT_FOUND", "orders::prize"],
+    ["engine::functions::info", {}, "INVALID_ARGUMENTS", "function_id or function_ids"],
+    [
+      "engine::functions::info",
+      { function_id: "a", function_ids: [] },
+      "INVALID_ARGUMENTS",
+      "both",
+    ],
+    [
+      "engine::functions::info",
+      { function_ids: Array.from({ length: 33 }, (_, i) => `f${i}`) },
+      "INVALID_ARGUMENTS",
+      "at most 32",
+    ],
+    ["engine::functions::info", { function_id: 5 }, "deserialization_error", "function_id"],
+    ["engine::functions::list", "text", "deserialization_error", "expected object"],
+    ["engine::functions::list", [], "deserialization_error", "expected object"],
+    ["engine::functions::list", { search: 5 }, "deserialization_error", "search"],
+    ["engine::triggers::info", { id: "tell" }, "NOT_FOUND", "Trigger type tell"],
+    ["engine::triggers::info", {}, "deserialization_error", "id"],
+    ["engine::registered-triggers::info", { id: "x" }, "NOT_FOUND", "Trigger x"],
+    ["engine::workers::info", { name: "ship" }, "NOT_FOUND", "Worker ship"],
+    ["engine::workers::info", { name: "" }, "deserialization_error", "name"],
+    ["engine::workers::info", { name: "shop", namespace: "blue" }, "NOT_FOUND", "shop"],
+  ] as [string, Json, string, string][]
+) {
+  Deno.test(`${function_id} answers ${JSON.stringify(payload).slice(0, 40)} with ${code}`, async () => {
+    await using it = await setup();
+
+    await assert.rejects(it.ask(function_id, payload), (error: Error & { code: string }) => {
+      return error.code === code && error.message.includes(text);
+    });
+  });
+}
+
+Deno.test("A function that is not found comes with those that may be meant", async () => {
+  await using it = await setup();
+
+  const asked = it.ask("engine::functions::info", { function_id: "order::price" });
+
+  await assert.rejects(asked, { details: { similar: ["orders::price"] } });
+});
+
+Deno.test("engine::triggers::list lists types without schemas and hides its own", async () => {
+  await using it = await setup();
+
+  assert.deepEqual(await it.ask("engine::triggers::list"), {
+    triggers: [
+      { id: "till", namespace: "default", worker_name: "shop", description: "The till rings" },
+    ],
+  });
+  const all = await it.ask("engine::triggers::list", { include_internal: true });
+  assert.deepEqual(ids(all, "triggers"), [
+    "engine::functions-available",
+    "engine::workers-available",
+    "till",
+  ]);
+  const mine = { worker: "engine", include_internal: true };
+  assert.equal(((await it.ask("engine::triggers::list", mine)).triggers as Json[]).length, 2);
+});
+
+Deno.test("engine::triggers::info describes a type, with null for schemas it has not", async () => {
+  await using it = await setup();
+
+  assert.deepEqual(await it.ask("engine::triggers::info", { id: "till" }), {
+    id: "till",
+    namespace: "default",
+    worker_name: "shop",
+    description: "The till rings",
+    configuration_schema: { type: "object" },
+    request_schema: null,
+    response_schema: null,
+    instance_count: 1,
+  });
+});
+
+Deno.test("engine::registered-triggers::list shows triggers with a short summary", async () => {
+  await using it = await setup();
+
+  const result = await it.ask("engine::registered-triggers::list", { trigger_type: "till" });
+
+  const [trigger] = result.registered_triggers as JsonObject[];
+  assert.deepEqual(Object.keys(trigger!).sort(), [
+    "config",
+    "config_summary",
+    "function_id",
+    "id",
+    "trigger_type",
+    "worker_name",
+  ]);
+  assert.equal(trigger!.config_summary, '{"note":"' + "x".repeat(71) + "…");
+  const none = { function_id: "orders::other" };
+  assert.deepEqual(await it.ask("engine::registered-triggers::list", none), {
+    registered_triggers: [],
+  });
+});
+
+Deno.test("engine::registered-triggers::info tells the type and the function as well", async () => {
+  await using it = await setup();
+  const orphan = it.asker.registerTrigger({ type: "nobody", function_id: "not::there" });
+  await it.local.settle();
+
+  const known = await it.ask("engine::registered-triggers::info", { id: it.trigger_id });
+  const parked = await it.ask("engine::registered-triggers::info", { id: orphan.id });
+
+  assert.deepEqual(known.metadata, { a: 1 });
+  assert.equal((known.trigger as JsonObject).instance_count, 1);
+  assert.equal((known.function as JsonObject).function_id, "orders::price");
+  assert.equal(parked.trigger, null);
+  assert.equal(parked.function, null);
+  assert.equal(Object.hasOwn(parked, "metadata"), false);
+});
+
+Deno.test("engine::workers::list shows those that said who they are, and built-ins", async () => {
+  await using it = await setup();
+
+  const { workers } = await it.ask("engine::workers::list");
+
+  assert.deepEqual((workers as JsonObject[]).map(({ name }) => name), ["asker", "engine", "shop"]);
+  const shop = (workers as JsonObject[])[2]!;
+  assert.deepEqual(Object.keys(shop).sort(), [
+    "active_invocations",
+    "connected_at_ms",
+    "description",
+    "function_count",
+    "id",
+    "ip_address",
+    "isolation",
+    "name",
+    "namespace",
+    "os",
+    "runtime",
+    "status",
+    "version",
+  ]);
+  assert.equal(shop.description, "Sells things");
+  assert.equal(shop.function_count, 3);
+  assert.equal(shop.isolation, null);
+  const other = await it.ask("engine::workers::list", { runtime: "cobol" });
+  assert.deepEqual(other, { workers: [] });
+  assert.equal(
+    ((await it.ask("engine::workers::list", { search: "SELLS" })).workers as Json[]).length,
+    1,
+  );
+});
+
+Deno.test("engine::workers::info tells what a worker offers", async () => {
+  await using it = await setup();
+
+  const result = await it.ask("engine::workers::info", { name: "shop" });
+
+  const worker = result.worker as JsonObject;
+  assert.equal(worker.internal, false);
+  assert.equal(worker.pid, Deno.pid);
+  assert.deepEqual(ids(result, "functions", "function_id"), [
+    "orders::audit",
+    "orders::price",
+    "orders::price",
+  ]);
+  assert.deepEqual(ids(result, "trigger_types"), ["till"]);
+  assert.deepEqual(ids(result, "registered_triggers"), [it.trigger_id]);
+});
+
+Deno.test("engine::workers::info picks the one that connected last among equals", async () => {
+  await using it = await setup();
+  (it.local.clock as FakeClock).tick(10);
+  const second: Worker = await it.local.connect("shop", { description: "The second" });
+
+  const result = await it.ask("engine::workers::info", { name: "shop" });
+
+  assert.equal((result.worker as JsonObject).description, "The second");
+  await second.shutdown();
+  await it.local.settle();
+  const left = await it.ask("engine::workers::info", { name: "shop" });
+  assert.equal((left.worker as JsonObject).description, "Sells things");
+});
