@@ -1,0 +1,444 @@
+/**
+ * The life of triggers, as originators and providers see it on their lines.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+
+const TYPE = { type: "registertriggertype", id: "file-watch", description: "Files" };
+const TRIGGER = {
+  type: "registertrigger",
+  id: "t1",
+  trigger_type: "file-watch",
+  function_id: "docs::index",
+  config: { dir: "inbox" },
+};
+
+interface Setup extends FakeRouter {
+  readonly provider: FakeWorker;
+  readonly originator: FakeWorker;
+}
+
+/** A router with a provider of the type and a worker that may register triggers. */
+function setup(builtin: string | null = null): Setup {
+  const engine = fakeRouter();
+  const provider = engine.open({ builtin });
+  provider.say(TYPE);
+  return { ...engine, provider, originator: engine.open() };
+}
+
+/** What a line was sent since last time: the kind and the id of each trigger message. */
+function told({ connection }: FakeWorker): string[] {
+  return connection.take().map((message) => `${message.type} ${"id" in message ? message.id : ""}`);
+}
+
+function answers(
+  provider: FakeWorker,
+  id: string,
+  error?: { code: string; message: string },
+): void {
+  const { trigger_type, function_id } = TRIGGER;
+  provider.say({ type: "triggerregistrationresult", id, trigger_type, function_id, error });
+}
+
+Deno.test("a trigger is handed to the provider of its type, and nobody is told of success", () => {
+  const { provider, originator } = setup();
+
+  originator.say({ ...TRIGGER, metadata: { why: "demo" }, message_type: "registertrigger" });
+  const frames = provider.connection.takeTexts();
+  answers(provider, "t1");
+
+  assert.deepEqual(frames, [
+    '{"type":"registertrigger","id":"t1","trigger_type":"file-watch","function_id":"docs::index",' +
+    '"metadata":{"why":"demo"},"config":{"dir":"inbox"}}',
+  ]);
+  assert.deepEqual(told(originator), []);
+});
+
+Deno.test("a provider is told of a namespace only where it says something", () => {
+  const { provider, originator } = setup();
+
+  originator.say({ ...TRIGGER, config: null, namespace: "eu", trigger_namespace: "default" });
+
+  assert.deepEqual(provider.connection.take(), [{
+    type: "registertrigger",
+    id: "t1",
+    trigger_type: "file-watch",
+    function_id: "docs::index",
+    namespace: "eu",
+    config: {},
+  }]);
+});
+
+Deno.test("a trigger of an unknown type waits silently and is delivered once when it appears", () => {
+  const { open, router } = fakeRouter();
+  const originator = open();
+  originator.say(TRIGGER);
+  assert.deepEqual(told(originator), []);
+  assert.equal(router.directory.trigger("t1")?.state, "parked");
+
+  const provider = open();
+  provider.say(TYPE);
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.equal(router.directory.trigger("t1")?.state, "offered");
+});
+
+Deno.test("a type in another namespace is another type", () => {
+  const { provider, originator } = setup();
+
+  originator.say({ ...TRIGGER, trigger_namespace: "eu" });
+
+  assert.deepEqual(told(provider), []);
+});
+
+Deno.test("a provider that says no is quoted to the originator, and the trigger is kept", () => {
+  const { provider, originator, router } = setup();
+  originator.say(TRIGGER);
+  told(provider);
+
+  answers(provider, "t1", { code: "trigger_registration_failed", message: "No such directory" });
+
+  assert.deepEqual(originator.connection.take(), [{
+    type: "triggerregistrationresult",
+    id: "t1",
+    trigger_type: "file-watch",
+    function_id: "docs::index",
+    error: { code: "trigger_registration_failed", message: "No such directory" },
+  }]);
+  assert.equal(router.directory.trigger("t1")?.state, "refused");
+});
+
+Deno.test("a refused trigger ends without a word to the provider, which holds nothing", () => {
+  const { provider, originator } = setup();
+  originator.say(TRIGGER);
+  answers(provider, "t1", { code: "no", message: "no" });
+  told(provider);
+
+  originator.say({ type: "unregistertrigger", id: "t1" });
+
+  assert.deepEqual(told(provider), []);
+});
+
+Deno.test("a refused trigger is offered again when its type is registered anew", () => {
+  const { provider, originator } = setup();
+  originator.say(TRIGGER);
+  answers(provider, "t1", { code: "no", message: "no" });
+  told(provider);
+
+  provider.say(TYPE);
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+});
+
+Deno.test("only the provider that was asked can answer", () => {
+  const { originator, open, router } = setup();
+  originator.say(TRIGGER);
+  const liar = open();
+
+  answers(liar, "t1", { code: "no", message: "no" });
+  answers(originator, "t1", { code: "no", message: "no" });
+  answers(liar, "unknown", { code: "no", message: "no" });
+
+  assert.deepEqual(told(originator), []);
+  assert.equal(router.directory.trigger("t1")?.state, "offered");
+});
+
+Deno.test("unregistertrigger reaches the provider once, with id and type only", () => {
+  const { provider, originator } = setup();
+  originator.say(TRIGGER);
+  provider.connection.take();
+
+  originator.say({ type: "unregistertrigger", id: "t1" });
+  originator.say({ type: "unregistertrigger", id: "t1", trigger_type: "file-watch" });
+
+  assert.deepEqual(provider.connection.take(), [
+    { type: "unregistertrigger", id: "t1", trigger_type: "file-watch" },
+  ]);
+});
+
+Deno.test("only its originator can end a trigger", () => {
+  const { provider, originator, open } = setup();
+  originator.say(TRIGGER);
+  told(provider);
+
+  open().say({ type: "unregistertrigger", id: "t1" });
+
+  assert.deepEqual(told(provider), []);
+});
+
+Deno.test("a trigger ends when its originator leaves", () => {
+  const { provider, originator, router } = setup();
+  originator.say(TRIGGER);
+  told(provider);
+
+  originator.cut();
+
+  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+  assert.equal(router.directory.trigger("t1"), undefined);
+});
+
+Deno.test("a trigger with a known id replaces the one before, which ends first", () => {
+  const { provider, originator } = setup();
+  originator.say(TRIGGER);
+  told(provider);
+
+  originator.say({ ...TRIGGER, config: { dir: "outbox" } });
+
+  assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t1"]);
+});
+
+Deno.test("a trigger that came again on another line outlives the line it came on first", () => {
+  const { provider, originator, open, router } = setup();
+  originator.say(TRIGGER);
+  const again = open();
+  again.say(TRIGGER);
+  told(provider);
+
+  originator.cut();
+
+  assert.deepEqual(told(provider), []);
+  assert.equal(router.directory.trigger("t1")?.worker_id, again.worker_id);
+});
+
+Deno.test("triggers outlive their provider and are delivered once to the next, with their ids", () => {
+  const { provider, originator, open, router } = setup();
+  originator.say(TRIGGER);
+  originator.say({ ...TRIGGER, id: "t2" });
+  told(provider);
+
+  provider.cut();
+  assert.equal(router.directory.trigger("t1")?.state, "parked");
+  assert.deepEqual(told(originator), []);
+  const next = open();
+  next.say(TYPE);
+
+  assert.deepEqual(told(next), ["registertrigger t1", "registertrigger t2"]);
+});
+
+Deno.test("a trigger that ends while it is parked is nobody's any more", () => {
+  const { provider, originator, open } = setup();
+  originator.say(TRIGGER);
+  provider.say({ type: "unregistertriggertype", id: "file-watch", description: "x" });
+  told(provider);
+
+  originator.say({ type: "unregistertrigger", id: "t1" });
+  const next = open();
+  next.say(TYPE);
+
+  assert.deepEqual([told(provider), told(next)], [[], []]);
+});
+
+Deno.test("unregistertriggertype of somebody else changes nothing", () => {
+  const { provider, originator, open } = setup();
+  open().say({ type: "unregistertriggertype", id: "file-watch" });
+  originator.say(TRIGGER);
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+});
+
+Deno.test("a provider that registers its type again is sent the live triggers again", () => {
+  const { provider, originator } = setup();
+  originator.say(TRIGGER);
+  told(provider);
+
+  provider.say(TYPE);
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+});
+
+Deno.test("a second provider takes the triggers over, and gives them back when it leaves", () => {
+  const { provider, originator, open } = setup();
+  originator.say(TRIGGER);
+  told(provider);
+
+  const second = open();
+  second.say(TYPE);
+  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+  assert.deepEqual(told(second), ["registertrigger t1"]);
+
+  second.cut();
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+});
+
+Deno.test("a provider in the background leaves without a trace", () => {
+  const { provider, originator, open } = setup();
+  originator.say(TRIGGER);
+  const second = open();
+  second.say(TYPE);
+  told(second);
+
+  provider.cut();
+
+  assert.deepEqual(told(second), []);
+});
+
+Deno.test("equal triggers of two workers are one for a type of the engine", () => {
+  const { provider, originator, open, router } = setup("engine-watch");
+  const replica = open();
+
+  originator.say(TRIGGER);
+  replica.say({ ...TRIGGER, id: "t2", config: { dir: "inbox" } });
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.equal(router.directory.trigger("t2")?.state, "offered");
+  originator.cut();
+  assert.deepEqual(told(provider), []);
+  replica.cut();
+  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+});
+
+Deno.test("equal triggers are recognised whatever the order of their keys", () => {
+  const { provider, originator, open } = setup("engine-watch");
+
+  originator.say({ ...TRIGGER, config: { a: { x: 1, y: [1, { p: 1, q: 2 }] }, b: 2 } });
+  open().say({ ...TRIGGER, id: "t2", config: { b: 2, a: { y: [1, { q: 2, p: 1 }], x: 1 } } });
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+});
+
+for (
+  const [what, change] of [
+    ["config", { config: { dir: "outbox" } }],
+    ["metadata", { metadata: { a: 1 } }],
+    ["function", { function_id: "docs::other" }],
+    ["namespace", { namespace: "eu" }],
+  ] as const
+) {
+  Deno.test(`triggers that differ in ${what} are two`, () => {
+    const { provider, originator, open } = setup("engine-watch");
+    originator.say(TRIGGER);
+    open().say({ ...TRIGGER, ...change, id: "t2" });
+
+    assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+  });
+}
+
+Deno.test("equal triggers of one worker are two", () => {
+  const { provider, originator } = setup("engine-watch");
+  originator.say(TRIGGER);
+  originator.say({ ...TRIGGER, id: "t2" });
+
+  assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+});
+
+Deno.test("equal triggers of two workers are two for a type of a worker", () => {
+  const { provider, originator, open } = setup();
+  originator.say(TRIGGER);
+  open().say({ ...TRIGGER, id: "t2" });
+
+  assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+});
+
+Deno.test("equal triggers that waited for their type become one when it appears", () => {
+  const { open, openBuiltin } = fakeRouter();
+  open().say(TRIGGER);
+  open().say({ ...TRIGGER, id: "t2" });
+
+  const provider = openBuiltin("engine-watch");
+  provider.say(TYPE);
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+});
+
+Deno.test("a refusal of a shared trigger reaches every originator under its own id", () => {
+  const { provider, originator, open } = setup("engine-watch");
+  const replica = open();
+  originator.say(TRIGGER);
+  replica.say({ ...TRIGGER, id: "t2" });
+
+  answers(provider, "t1", { code: "no", message: "no" });
+
+  assert.deepEqual(told(originator), ["triggerregistrationresult t1"]);
+  assert.deepEqual(told(replica), ["triggerregistrationresult t2"]);
+});
+
+Deno.test("an id that a shared trigger outlived can be used anew", () => {
+  const { provider, originator, open } = setup("engine-watch");
+  const replica = open();
+  originator.say(TRIGGER);
+  replica.say({ ...TRIGGER, id: "t2" });
+  told(provider);
+
+  originator.say({ ...TRIGGER, config: { dir: "outbox" } });
+  assert.deepEqual(told(provider), [
+    "unregistertrigger t1",
+    "registertrigger t2",
+    "registertrigger t1",
+  ]);
+
+  replica.cut();
+  originator.cut();
+  assert.deepEqual(told(provider), ["unregistertrigger t2", "unregistertrigger t1"]);
+});
+
+Deno.test("a trigger that comes back unchanged joins the shared one again", () => {
+  const { provider, originator, open } = setup("engine-watch");
+  open().say({ ...TRIGGER, id: "t2" });
+  originator.say(TRIGGER);
+  told(provider);
+
+  originator.say(TRIGGER);
+  originator.cut();
+  open().say(TRIGGER);
+
+  assert.deepEqual(told(provider), []);
+});
+
+Deno.test("a late no is followed by a yes when a trigger was replaced meanwhile", () => {
+  const { provider, originator, router } = setup();
+  originator.say(TRIGGER);
+  originator.say({ ...TRIGGER, config: { dir: "outbox" } });
+
+  answers(provider, "t1", { code: "no", message: "inbox is missing" });
+  answers(provider, "t1");
+
+  assert.equal(router.directory.trigger("t1")?.state, "offered");
+  told(provider);
+  originator.cut();
+  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+});
+
+Deno.test("a type of the engine is not taken over, and takes over from workers", () => {
+  const { provider: worker, originator, openBuiltin, open, events } = setup();
+  originator.say(TRIGGER);
+  told(worker);
+
+  const builtin = openBuiltin("engine-watch");
+  builtin.say(TYPE);
+  const late = open();
+  late.say(TYPE);
+
+  assert.deepEqual(told(worker), ["unregistertrigger t1"]);
+  assert.deepEqual(told(builtin), ["registertrigger t1"]);
+  assert.deepEqual(told(late), []);
+  const warnings = events.filter((event) => event.type === "warning");
+  assert.deepEqual(warnings.map(({ worker_id }) => worker_id), [late.worker_id]);
+});
+
+Deno.test("a worker may provide the type of its own triggers and leave with both", () => {
+  const { provider, router, open } = setup();
+  provider.say(TRIGGER);
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+
+  provider.cut();
+
+  assert.deepEqual([router.directory.triggers(), router.directory.triggerTypes()], [[], []]);
+  const next = open();
+  next.say(TYPE);
+  assert.deepEqual(told(next), []);
+});
+
+Deno.test("a config that is nested too deeply is refused and changes nothing", () => {
+  const { provider, originator, router } = setup();
+  const deep = "[".repeat(100_000) + "]".repeat(100_000);
+
+  originator.say(
+    `{"type":"registertrigger","id":"t1","trigger_type":"file-watch","function_id":"f","config":${deep}}`,
+  );
+
+  assert.deepEqual(told(originator).length, 1);
+  assert.deepEqual(told(provider), []);
+  assert.deepEqual(router.directory.triggers(), []);
+});
