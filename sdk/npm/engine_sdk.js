@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:9785bc4004ac9ceb38b328a026db6e1aedaadeac117f27f4f01bce18954663b0
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:06de9087bd27531fe4ac8b36f25cccf9bbad88c051c2d78faf9e4f98ed05d0a3
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3779,9 +3779,9 @@ var SEND_AHEAD_BYTES = 1024 * 1024;
 var DRAINED_BYTES = 256 * 1024;
 var LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
 var ID_CHARS_MAX = 1024;
-var SCHEMA_CHARS_MAX = 256 * 1024;
+var SCHEMA_CHARS_MAX = 64 * 1024;
 var HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
-var VALUE_BYTES_MAX = 64 * 1024 * 1024;
+var VALUE_BYTES_MAX = 64 * 1024 * 1024 - 64 * 1024;
 var STORE_CACHE_BYTES_MAX = 256 * 1024 * 1024;
 var STORE_COMMIT_BYTES_MAX = 700 * 1024;
 var STORE_RECORD_BYTES_MAX = 64 * 1024;
@@ -4223,6 +4223,16 @@ function checkTimeout(what, timeout) {
   const range = `whole milliseconds from 1 to ${TIMEOUT_MS_MAX}`;
   throw invalid(`${what} must be ${range}, got ${show(timeout)}`);
 }
+function checkReconnect({ firstMs, maxMs, maxAttempts }) {
+  for (const [name, value] of Object.entries({
+    firstMs,
+    maxMs,
+    maxAttempts
+  })) {
+    if (value === void 0 || value > 0) continue;
+    throw invalid(`reconnect.${name} must be a number above 0, got ${show(value)}`);
+  }
+}
 function toJson(what, value) {
   if (value === void 0) return void 0;
   let text;
@@ -4550,7 +4560,7 @@ var Handlers = class {
       this.#fail(call, thrown);
     } finally {
       call.isOver = true;
-      if (message.invocation_id) this.#running.delete(message.invocation_id);
+      this.#forget(call);
     }
   }
   /** The caller no longer waits: signals the handler. An id that does not run is ignored. */
@@ -4563,6 +4573,11 @@ var Handlers = class {
       ...this.#running.values()
     ]) call.abort("invocation_stopped", reason);
     this.#running.clear();
+  }
+  /** Unless a later call has the same id by now. */
+  #forget(call) {
+    const id = call.invocation_id;
+    if (id && this.#running.get(id) === call) this.#running.delete(id);
   }
   #answer(call, result) {
     if (call.isAborted || call.invocation_id === void 0) return;
@@ -5011,13 +5026,14 @@ var OutboundCalls = class {
     checkRequest(request, own);
     const { function_id, onProgress, signal } = request;
     const data = toJson(`The payload for ${function_id}`, request.payload);
+    const scope = this.#setup.scopes.current();
     if (this.#ended) throw new InvocationError(this.#ended, function_id);
     if (request.action?.type === "void") {
-      this.#send(void 0, data, () => this.#envelope(request, {}));
+      this.#send(function_id, void 0, data, () => envelope(request, scope, {}));
       resolve(void 0);
       return;
     }
-    const timeoutMs = this.#shorten(own, function_id);
+    const timeoutMs = this.#shorten(own, scope, function_id);
     if (signal?.aborted) throw cancelled(function_id);
     const invocation_id = newId();
     const deadline = this.#setup.clock.now() + timeoutMs;
@@ -5032,9 +5048,9 @@ var OutboundCalls = class {
       onProgress,
       release: void 0
     };
-    this.#send(call, data, () => {
+    this.#send(function_id, call, data, () => {
       const timeout_ms = Math.max(1, Math.floor(deadline - this.#setup.clock.now()));
-      return this.#envelope(request, {
+      return envelope(request, scope, {
         invocation_id,
         timeout_ms
       });
@@ -5043,48 +5059,17 @@ var OutboundCalls = class {
     if (signal) this.#listen(call, signal);
   }
   /** The smaller of the call's own time and what is left of the handler's that makes it. */
-  #shorten(own, function_id) {
-    const deadline = this.#setup.scopes.current()?.deadline;
-    if (deadline === void 0) return own;
-    const left = Math.floor(deadline - this.#setup.clock.now());
+  #shorten(own, scope, function_id) {
+    if (scope?.deadline === void 0) return own;
+    const left = Math.floor(scope.deadline - this.#setup.clock.now());
     if (left < 1) throw new InvocationError(timeoutError(0), function_id);
     return Math.min(own, left);
   }
-  #envelope(request, fields) {
-    const { function_id, namespace, action, metadata } = request;
-    const scope = this.#setup.scopes.current();
-    const { invocation_id, timeout_ms } = fields;
-    return encodeMessage({
-      type: "invokefunction",
-      ...invocation_id !== void 0 && {
-        invocation_id
-      },
-      function_id,
-      ...namespace !== void 0 && {
-        namespace
-      },
-      ...action && {
-        action
-      },
-      ...timeout_ms !== void 0 && {
-        timeout_ms
-      },
-      ...metadata !== void 0 && {
-        metadata
-      },
-      ...scope?.traceparent !== void 0 && {
-        traceparent: scope.traceparent
-      },
-      ...scope?.baggage !== void 0 && {
-        baggage: scope.baggage
-      }
-    });
-  }
   /** Sends a frame, or queues it to be written when a line is open. */
-  #send(call, data, envelope) {
+  #send(function_id, call, data, writeHead) {
     const write = () => {
       if (call) call.sent = true;
-      const head = envelope();
+      const head = writeHead();
       return data === void 0 ? head : `${head.slice(0, -1)},"data":${data}}`;
     };
     const line = this.#setup.line();
@@ -5099,7 +5084,7 @@ var OutboundCalls = class {
       write
     })) return;
     const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
-    throw new EngineError("overloaded", message);
+    throw new InvocationError(errorBody("overloaded", message), function_id);
   }
   #listen(call, signal) {
     const aborted = () => {
@@ -5124,6 +5109,33 @@ var OutboundCalls = class {
     }
   }
 };
+function envelope({ function_id, namespace, action, metadata }, scope, { invocation_id, timeout_ms }) {
+  return encodeMessage({
+    type: "invokefunction",
+    ...invocation_id !== void 0 && {
+      invocation_id
+    },
+    function_id,
+    ...namespace !== void 0 && {
+      namespace
+    },
+    ...action && {
+      action
+    },
+    ...timeout_ms !== void 0 && {
+      timeout_ms
+    },
+    ...metadata !== void 0 && {
+      metadata
+    },
+    ...scope?.traceparent !== void 0 && {
+      traceparent: scope.traceparent
+    },
+    ...scope?.baggage !== void 0 && {
+      baggage: scope.baggage
+    }
+  });
+}
 function checkRequest(request, timeoutMs) {
   checkId("function_id", request.function_id, "math::add");
   checkNamespace(request.namespace);
@@ -5143,6 +5155,7 @@ var browserDial = (url, events, { headers = {} }) => {
   const socket = new WebSocket(withToken(url, headers));
   socket.binaryType = "arraybuffer";
   let isOver = false;
+  let problem = "no connection";
   const end = (code, reason) => {
     if (isOver) return;
     isOver = true;
@@ -5155,6 +5168,7 @@ var browserDial = (url, events, { headers = {} }) => {
   }, OPEN_TIMEOUT_MS);
   socket.onopen = () => {
     clearTimeout(timer);
+    problem = "";
     if (!isOver) events.opened();
   };
   socket.onmessage = ({ data }) => {
@@ -5162,7 +5176,8 @@ var browserDial = (url, events, { headers = {} }) => {
     if (typeof data === "string") events.text(data);
     else events.binary(new Uint8Array(data));
   };
-  socket.onclose = ({ code, reason }) => end(code, reason);
+  socket.onerror = (event) => problem = event.message || problem;
+  socket.onclose = ({ code, reason }) => end(code || 1006, reason || problem);
   return {
     send(message) {
       if (!isOver && socket.readyState === WebSocket.OPEN) {
@@ -5261,13 +5276,13 @@ var WsTransport = class {
   }
   /** Counts in pings, so that a process that slept does not take itself for a dead peer. */
   #heartbeat() {
-    if (this.#silentMs >= this.#times.silenceMs) {
-      this.#problem = `nothing heard for ${this.#times.silenceMs} ms`;
-      this.#socket?.terminate();
+    this.#silentMs += this.#times.pingMs;
+    if (this.#silentMs < this.#times.silenceMs) {
+      this.#socket?.ping();
       return;
     }
-    this.#silentMs += this.#times.pingMs;
-    this.#socket?.ping();
+    this.#problem = `nothing heard for ${this.#times.silenceMs} ms`;
+    this.#socket?.terminate();
   }
   #end(code, reason) {
     if (this.#isOver) return;
@@ -5641,6 +5656,7 @@ var Worker = class _Worker {
   constructor(url, options) {
     const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS } = options;
     checkTimeout("timeoutMs", timeoutMs);
+    checkReconnect(options.reconnect ?? {});
     if (options.onError) checkCallable("onError", options.onError);
     this.#url = url;
     this.#onError = options.onError ?? ((error) => console.error(`[engine] ${error.message}`));

@@ -1,0 +1,79 @@
+/**
+ * No message waits for the peer's delayed acknowledgement, whatever its size.
+ *
+ * A socket that leaves Nagle's algorithm on holds messages of 1 to 64 KiB back for 40 ms. The bound
+ * is far above what a round trip takes (below 1 ms) and far below that.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { registerWorker } from "../mod.ts";
+import { findNode, NodeProgram } from "./fakes/node_program.ts";
+import { serveSockets, type SocketServer } from "./fakes/socket_server.ts";
+
+const SIZES = [100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 65_536, 100_000];
+const MEDIAN_MS_MAX = 5;
+/** A machine that is busy with something else gets another chance; a stall is there every time. */
+const ATTEMPTS = 5;
+const hasNode = await findNode("half of tests/no_stall_test.ts");
+
+/** Measures with the worker at hand; the same text runs in Deno and in Node. */
+const MEASURE = `
+  const rest = new Set(${JSON.stringify(SIZES)});
+  const medians = {};
+  for (let attempt = 0; attempt < ${ATTEMPTS} && rest.size > 0; attempt++) {
+    for (const size of rest) {
+      const payload = "x".repeat(size);
+      const times = [];
+      for (let i = 0; i < 25; i++) {
+        const start = performance.now();
+        await worker.trigger({ function_id: "test::echo", payload });
+        times.push(performance.now() - start);
+      }
+      medians[size] = times.sort((a, b) => a - b)[12];
+      if (medians[size] <= ${MEDIAN_MS_MAX}) rest.delete(size);
+    }
+  }
+  return medians;`;
+
+/** An engine whose every function gives its payload back. */
+function serveEcho(): SocketServer {
+  return serveSockets({
+    message(socket, data) {
+      const { invocation_id, function_id, data: result } = JSON.parse(data as string);
+      if (!invocation_id) return;
+      socket.send(JSON.stringify({ type: "invocationresult", invocation_id, function_id, result }));
+    },
+  });
+}
+
+function check(medians: Record<string, number>): void {
+  const slow = Object.entries(medians).filter(([, median]) => median > MEDIAN_MS_MAX);
+
+  assert.equal(Object.keys(medians).length, SIZES.length);
+  assert.deepEqual(slow, []);
+}
+
+Deno.test("messages of 100 B to 100 KB do not stall between Deno and an engine", async () => {
+  await using server = serveEcho();
+  await using worker = registerWorker(server.url, { workerName: "stall" });
+  const AsyncFunction = check.constructor.constructor("return (async () => {}).constructor")();
+
+  check(await new AsyncFunction("worker", MEASURE)(worker));
+});
+
+Deno.test({
+  name: "messages of 100 B to 100 KB do not stall between Node and an engine",
+  ignore: !hasNode,
+  async fn(): Promise<void> {
+    await using server = serveEcho();
+    await using node = new NodeProgram(
+      server.url,
+      `const worker = registerWorker();
+      say(await (async () => { ${MEASURE} })());
+      await worker.shutdown();`,
+    );
+
+    check(await node.said() as Record<string, number>);
+  },
+});
