@@ -1,0 +1,197 @@
+/**
+ * Who gets which call, and who gets its result.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import {
+  answer,
+  call,
+  calling,
+  handed,
+  type HandedCall,
+  only,
+  results,
+} from "../../tests/fakes/calling.ts";
+
+Deno.test("payload and result keep every byte, on either path", () => {
+  const { worker, caller } = calling();
+  const value = '{"n":12345678901234567890, "f":1.50,\t"e":[ ],"u":"\\u00e9\\/"}';
+  const frames = [
+    `{"type":"invokefunction","invocation_id":"i","function_id":"f","data":${value}}`,
+    `{"data":${value},"invocation_id":"j","type":"invokefunction","function_id":"f"}`,
+  ];
+  for (const frame of frames) caller.say(frame);
+
+  const texts = worker.connection.takeTexts();
+  for (const text of texts) assert.ok(text.endsWith(`"function_id":"f","data":${value}}`), text);
+
+  const ids = texts.map((text) => JSON.parse(text).invocation_id);
+  worker.say(
+    `{"type":"invocationresult","invocation_id":"${ids[0]}","function_id":"f","result":${value}}`,
+  );
+  worker.say(
+    `{"result":${value},"invocation_id":"${ids[1]}","type":"invocationresult","function_id":"f"}`,
+  );
+  for (const text of caller.connection.takeTexts()) {
+    assert.ok(text.endsWith(`"function_id":"f","result":${value}}`), text);
+  }
+});
+
+Deno.test("equal ids of two callers are two calls, each with its own result", () => {
+  const { worker, caller, open } = calling();
+  const other = open();
+  call(caller, "same");
+  call(other, "same");
+
+  const [first, second] = handed(worker);
+  assert.notEqual(first?.invocation_id, second?.invocation_id);
+  answer(worker, second!.invocation_id, "for the other");
+  answer(worker, first!.invocation_id, "for the caller");
+
+  assert.deepEqual(results(caller), { same: "for the caller" });
+  assert.deepEqual(results(other), { same: "for the other" });
+});
+
+Deno.test("an id that is still open is refused without ending the call that has it", () => {
+  const { worker, caller } = calling();
+  call(caller, "i1");
+  call(caller, "i1");
+  call(caller, "i1", { function_id: "missing" });
+  call(caller, "i1", { function_id: "engine::workers::register" });
+
+  const refusals = caller.connection.take();
+  assert.deepEqual(refusals.map(({ type }) => type), ["error", "error", "error"]);
+  const calls = handed(worker);
+  assert.equal(calls.length, 1);
+  answer(worker, calls[0]!.invocation_id);
+  assert.deepEqual(results(caller), { i1: "done" });
+  call(caller, "i1");
+  assert.equal(handed(worker).length, 1);
+});
+
+Deno.test("a result counts once, and only from the worker that was asked", () => {
+  const { worker, caller, open } = calling();
+  call(caller, "i1");
+  const [{ invocation_id }] = handed(worker) as [HandedCall];
+
+  for (const liar of [open(), caller]) answer(liar, invocation_id, "forged");
+  answer(worker, "unknown", "forged");
+  answer(worker, "i1", "forged");
+  assert.deepEqual(results(caller), {});
+
+  answer(worker, invocation_id);
+  answer(worker, invocation_id, "again");
+  assert.deepEqual(results(caller), { i1: "done" });
+});
+
+Deno.test("a result that is null is left out", () => {
+  const { worker, caller } = calling();
+  call(caller, "i1");
+  const [{ invocation_id }] = handed(worker) as [HandedCall];
+
+  answer(worker, invocation_id, null);
+
+  const expected = { type: "invocationresult", invocation_id: "i1", function_id: "f" };
+  assert.deepEqual(only(caller), expected);
+});
+
+Deno.test("an error of a worker goes on as it was; a bare string becomes an object", () => {
+  const { worker, caller } = calling();
+  const error = { code: "out", message: "Only 2", details: { left: 2 }, retryable: true, extra: 1 };
+  call(caller, "i1");
+  call(caller, "i2");
+  const [first, second] = handed(worker);
+
+  const rest = { type: "invocationresult", function_id: "f" };
+  worker.say({ ...rest, invocation_id: first!.invocation_id, error });
+  worker.say({ ...rest, invocation_id: second!.invocation_id, error: "boom" });
+
+  assert.deepEqual(caller.connection.take(), [
+    { ...rest, invocation_id: "i1", error },
+    { ...rest, invocation_id: "i2", error: { code: "UNKNOWN", message: "boom" } },
+  ]);
+});
+
+Deno.test("a call to an unknown function ends at once and names what looks like it", () => {
+  const { caller, worker } = calling();
+  worker.say({ type: "registerfunction", id: "math::add" });
+
+  call(caller, "i1", { function_id: "math::ad" });
+
+  const message = only(caller);
+  assert.equal(message.type, "invocationresult");
+  assert.deepEqual(message.error, {
+    code: "function_not_found",
+    message: "Function math::ad not found",
+    details: { similar: ["math::add"] },
+  });
+});
+
+Deno.test("close ids are not looked for without end", () => {
+  const { caller, worker, clock } = calling();
+  for (let i = 0; i < 100; i++) worker.say({ type: "registerfunction", id: `group::f${i}` });
+
+  for (let i = 0; i < 10_000; i++) call(caller, `${i}`, { function_id: `group::x${i}` });
+  const withDetails = caller.connection.take()
+    .filter((message) => message.type === "invocationresult" && message.error?.details);
+  clock.tick(1_000);
+  call(caller, "later", { function_id: "group::y1" });
+
+  assert.equal(withDetails.length, 20);
+  const later = only(caller);
+  assert.ok(later.type === "invocationresult" && later.error?.details);
+});
+
+Deno.test("close ids do not give away internal functions nor the engine's", () => {
+  const { caller, worker, openBuiltin } = calling();
+  worker.say({ type: "registerfunction", id: "hidden::a", metadata: { internal: true } });
+  openBuiltin("engine").say({ type: "registerfunction", id: "engine::a" });
+
+  call(caller, "i1", { function_id: "hidden::b" });
+  call(caller, "i2", { function_id: "engine::b" });
+
+  const [first, second] = caller.connection.take();
+  assert.equal(first?.type === "invocationresult" && first.error?.details, undefined);
+  assert.deepEqual(second?.type === "invocationresult" && second.error?.details, {
+    similar: ["engine::a"],
+  });
+});
+
+Deno.test("a call without an id is run and never answered", () => {
+  const { worker, caller, router } = calling();
+  caller.say({ type: "invokefunction", function_id: "f", data: 1 });
+  call(caller, "i1", { action: { type: "void" } });
+  caller.say({ type: "invokefunction", function_id: "f", action: { type: "void" }, data: 1 });
+
+  const calls = handed(worker);
+  assert.equal(calls.length, 3);
+  for (const { invocation_id, ...rest } of calls) {
+    assert.deepEqual(rest, { type: "invokefunction", function_id: "f", data: 1 });
+    answer(worker, invocation_id);
+  }
+  assert.deepEqual(caller.connection.take(), []);
+  assert.equal(router.runningCalls, 0);
+});
+
+Deno.test("a call without an id to an unknown function is reported to people only", () => {
+  const { caller, events } = calling();
+
+  call(caller, "i1", { function_id: "missing", action: { type: "void" } });
+
+  assert.deepEqual(caller.connection.take(), []);
+  assert.equal(events.filter(({ type }) => type === "warning").length, 1);
+});
+
+Deno.test("a queue that does not exist is enqueue_error", () => {
+  const { caller, worker } = calling();
+
+  call(caller, "i1", { action: { type: "enqueue", queue: "slow" } });
+
+  const message = only(caller);
+  assert.deepEqual(message.type === "invocationresult" && message.error, {
+    code: "enqueue_error",
+    message: "Queue 'slow' not found",
+  });
+  assert.deepEqual(handed(worker), []);
+});
