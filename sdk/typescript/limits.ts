@@ -77,7 +77,7 @@ export const SUMMARY_CHARS_MAX = 80;
 export const FUNCTIONS_CHANGED_DEBOUNCE_MS = 100;
 
 /** Largest schema a worker may bring along, as JSON text. */
-export const SCHEMA_CHARS_MAX = 256 * 1024;
+export const SCHEMA_CHARS_MAX = 64 * 1024;
 /** Deepest nesting of a schema. */
 export const SCHEMA_DEPTH_MAX = 64;
 /** Misfits listed for one value. */
