@@ -81,7 +81,7 @@ def failure(call: Call, error: ErrorBody) -> Exception:
 class ThreadAnswer:
     """Waits for a call in a thread; news are handed over in that thread as well."""
 
-    def __init__(self, call: Call, on_progress: Callable[[Any], None] | None) -> None:
+    def __init__(self, call: Call, on_progress: Callable[[Any], object] | None) -> None:
         self._call = call
         self._on_progress = on_progress
         self._arrived: queue.SimpleQueue[tuple[bool, Any, ErrorBody | None]] = queue.SimpleQueue()
@@ -116,7 +116,7 @@ class ThreadAnswer:
 class LoopAnswer:
     """Waits for a call on the running loop, whosever it is."""
 
-    def __init__(self, call: Call, on_progress: Callable[[Any], None] | None) -> None:
+    def __init__(self, call: Call, on_progress: Callable[[Any], object] | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[Any] = self._loop.create_future()
         self._call = call
@@ -142,6 +142,6 @@ class LoopAnswer:
         else:
             self._future.set_result(result)
 
-    def _hand_over(self, receiver: Callable[..., None], *values: Any) -> None:
+    def _hand_over(self, receiver: Callable[..., object], *values: Any) -> None:
         with contextlib.suppress(RuntimeError):  # The caller's loop is closed by now.
             self._loop.call_soon_threadsafe(receiver, *values)

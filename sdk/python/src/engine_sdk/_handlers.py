@@ -135,9 +135,11 @@ class Runner:
     def _start_task(
         self, invocation: Invocation, context: CallContext, start: Callable[[], Awaitable[Any]]
     ) -> None:
-        self._tasks[invocation] = self._loop.create_task(self._await(invocation, context, start))
+        task = self._loop.create_task(self._await(invocation, context, start))
+        task.add_done_callback(lambda _: self._end_unstarted(invocation))
+        self._tasks[invocation] = task
         if context.cancelled:
-            self._tasks[invocation].cancel()
+            task.cancel()
 
     async def _await(
         self, invocation: Invocation, context: CallContext, start: Callable[[], Awaitable[Any]]
@@ -179,6 +181,10 @@ class Runner:
         self._tasks.pop(invocation, None)
         told = None if error is None else encode_error(error)
         self._session.finish(invocation, result, told)
+
+    def _end_unstarted(self, invocation: Invocation) -> None:
+        if invocation in self._contexts:  # Cancelled before its first step.
+            self._end(invocation, None, CANCELLED)
 
     def _send_progress(self, invocation: Invocation, data: Any) -> None:
         text = encode(data, f"Progress of {invocation.function_id}")

@@ -54,7 +54,7 @@ class LineThread(threading.Thread):
         self.settled = threading.Event()
         """Set once the first line is open, or there will be none."""
         self.state: ConnectionState = "connecting"
-        self.listeners: list[Callable[[ConnectionState], None]] = []
+        self.listeners: list[Callable[[ConnectionState], object]] = []
         self._pool = pool
         self._loop = asyncio.new_event_loop()
         self._runner = Runner(self._loop, self.session, pool, self.post, now_ms)

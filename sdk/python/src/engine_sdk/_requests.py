@@ -64,7 +64,7 @@ class TriggerRequest(_TriggerRequestRequired, total=False):
     timeout_ms: float | None
     metadata: Any
     namespace: str | None
-    on_progress: Callable[[Any], None] | None
+    on_progress: Callable[[Any], object] | None
 
 
 class _TriggerInputRequired(TypedDict):

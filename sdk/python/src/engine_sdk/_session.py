@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from ._codec import decode, frame, quote, read_head
 from ._errors import ErrorBody, normalise_error
+from ._host import Host
 from ._messages import (
     Invocation,
     TriggerInstance,
@@ -33,37 +34,6 @@ CANCELLED: ErrorBody = {"code": "cancelled", "message": "Invocation cancelled"}
 SHUTDOWN: ErrorBody = {"code": "SHUTDOWN", "message": "engine client is shutting down"}
 NO_FUNCTION: ErrorBody = {"code": "function_not_found", "message": "Function not found"}
 NO_TYPE: ErrorBody = {"code": "trigger_type_not_found", "message": "Trigger type not found"}
-
-
-class Host(Protocol):
-    """What a session needs done; every method returns at once."""
-
-    def output_ready(self) -> None:
-        """Call `take`: it has something to give."""
-
-    def deadline_set(self, at: float) -> None:
-        """Call `expire` at this time, perhaps earlier than thought."""
-
-    def run_function(self, invocation: Invocation, function: Function) -> None:
-        """Run a function, then `finish`."""
-
-    def abort(self, invocation: Invocation, reason: str | None) -> None:
-        """Tell a handler that nobody wants its result any more."""
-
-    def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
-        """Start a trigger, then `answer_trigger`."""
-
-    def withdraw(self, trigger_id: str) -> None:
-        """End a trigger, if it was started."""
-
-    def withdraw_all(self, offer: TriggerType) -> None:
-        """End all triggers of a type."""
-
-    def line_lost(self) -> None:
-        """Tell handlers that nobody waits, and end all triggers: a new line brings them anew."""
-
-    def refused(self, reason: str) -> None:
-        """End: the engine does not want this worker at all."""
 
 
 class Session:

@@ -69,6 +69,7 @@ class ThreadPool:
             except RuntimeError:  # The system has no more threads; those there are go on.
                 self._threads -= 1
                 if self._threads == 0:
+                    self._jobs.pop()
                     raise
 
     def work(self) -> None:

@@ -62,7 +62,7 @@ class Worker:
         return self._thread.state
 
     def on_connection_state(
-        self, listener: Callable[[ConnectionState], None]
+        self, listener: Callable[[ConnectionState], object]
     ) -> Callable[[], None]:
         """
         Listen to what happens to the line.

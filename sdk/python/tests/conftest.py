@@ -1,0 +1,47 @@
+"""What several test files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from engine_sdk import InitOptions, ReconnectOptions, Worker
+from fakes import FakeEngine
+
+Connect = Callable[..., Worker]
+QUICK = ReconnectOptions(first_ms=1, max_ms=2)
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENGINE_URL", "ENGINE_WORKER_NAME", "ENGINE_LAUNCH_ID", "ENGINE_ISOLATION"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Make workers on a FakeEngine that are shut down after the test."""
+    workers: list[Worker] = []
+
+    def connect(engine: FakeEngine, **options: Any) -> Worker:
+        given = {"worker_name": "tester", "reconnect": QUICK, **options}
+        worker = Worker("ws://fake:1", InitOptions(**given), engine.dial)
+        workers.append(worker)
+        worker.start()
+        return worker
+
+    yield connect
+    for worker in workers:
+        worker.shutdown()
+
+
+@pytest.fixture
+def worker(engine: FakeEngine, connect: Connect) -> Worker:
+    return connect(engine)

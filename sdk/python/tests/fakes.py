@@ -1,0 +1,269 @@
+"""Stand-ins for the engine, the clock and the host of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from engine_sdk._handlers import bind
+from engine_sdk._messages import Invocation, TriggerInstance
+from engine_sdk._offers import Function, Trigger, TriggerType
+from engine_sdk._session import Session
+from engine_sdk._transport import LineLost, Transport
+from engine_sdk._waiting import Call
+
+LIMIT_S = 20.0
+"""Longest wait for something that takes milliseconds on an idle machine."""
+
+ANNOUNCEMENT = '{"type":"invokefunction","function_id":"engine::workers::register"}'
+REGISTERED = {
+    "type": "workerregistered",
+    "worker_id": "w1",
+    "reattach_token": "t1",
+    "capabilities": ["cancel", "timeout", "progress"],
+}
+
+
+class FakeClock:
+    """Milliseconds that a test moves by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class FakeHost:
+    """Notes what a session wants done."""
+
+    def __init__(self) -> None:
+        self.invocations: list[Invocation] = []
+        self.aborted: list[tuple[Invocation, str | None]] = []
+        self.provided: list[tuple[TriggerInstance, int]] = []
+        self.withdrawn: list[str] = []
+        self.withdrawn_types: list[str] = []
+        self.lost = 0
+        self.refusals: list[str] = []
+        self.deadlines: list[float] = []
+
+    def output_ready(self) -> None:
+        return
+
+    def deadline_set(self, at: float) -> None:
+        self.deadlines.append(at)
+
+    def run_function(self, invocation: Invocation, function: Function) -> None:
+        self.invocations.append(invocation)
+
+    def abort(self, invocation: Invocation, reason: str | None) -> None:
+        self.aborted.append((invocation, reason))
+
+    def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
+        self.provided.append((trigger, line))
+
+    def withdraw(self, trigger_id: str) -> None:
+        self.withdrawn.append(trigger_id)
+
+    def withdraw_all(self, offer: TriggerType) -> None:
+        self.withdrawn_types.append(offer.id)
+
+    def line_lost(self) -> None:
+        self.lost += 1
+
+    def refused(self, reason: str) -> None:
+        self.refusals.append(reason)
+
+
+class Bench:
+    """A session with everything around it in the hands of a test."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.host = FakeHost()
+        self.session = Session(ANNOUNCEMENT, self.host, self.clock)
+
+    def open(self, **registered: Any) -> list[dict[str, Any]]:
+        """Open a line and return what was said on it first."""
+        self.session.opened()
+        first = self.sent()
+        self.receive({**REGISTERED, **registered})
+        return first
+
+    def receive(self, message: dict[str, Any]) -> None:
+        self.session.received(json.dumps(message))
+
+    def sent(self) -> list[dict[str, Any]]:
+        """Take what the session has to say since the last look."""
+        frames = []
+        while (frame := self.session.take()) is not None:
+            frames.append(json.loads(frame))
+        return frames
+
+    def call(self, function_id: str = "a::b", **fields: Any) -> Answer:
+        """Make a call and return where its end will be noted."""
+        answer = Answer()
+        timeout_ms = fields.pop("timeout_ms", 5_000)
+        call = Call(
+            function_id=function_id,
+            timeout_ms=timeout_ms,
+            deadline=self.clock.now + timeout_ms,
+            invocation_id=fields.pop("invocation_id", "c1"),
+            settle=answer.settle,
+            progress=answer.news.append,
+            **fields,
+        )
+        answer.call = call
+        self.session.start_call(call)
+        return answer
+
+
+class Answer:
+    """How a call ended."""
+
+    call: Call
+
+    def __init__(self) -> None:
+        self.ends: list[tuple[Any, Any]] = []
+        self.news: list[Any] = []
+
+    def settle(self, result: Any, error: Any) -> None:
+        self.ends.append((result, error))
+
+    @property
+    def code(self) -> str | None:
+        """The code it failed with; None if it has not ended or ended well."""
+        error = self.ends[0][1] if self.ends else None
+        return error["code"] if error else None
+
+
+def function(id_: str, handler: Callable[..., Any] = lambda payload: payload) -> Function:
+    """Make a function to offer."""
+    call, is_async = bind(handler, id_)
+    return Function(id_, call, is_async, None, None, None, None, None)
+
+
+def trigger(id_: str = "t1", type_: str = "http") -> Trigger:
+    """Make a trigger to ask for."""
+    return Trigger(id_, type_, "a::b", '{"x":1}', None, None, None)
+
+
+def trigger_type(
+    id_: str = "watch",
+    start: Callable[[Any], Any] = lambda _: None,
+    stop: Callable[[Any], Any] = lambda _: None,
+) -> TriggerType:
+    """Make a trigger type to offer."""
+    return TriggerType(id_, "Watches", start, stop, None, None, None)
+
+
+class FakeEngine:
+    """An engine in memory, for one worker: hands its calls back to it. Any thread may use it."""
+
+    def __init__(self, capabilities: list[str] | None = None, batch: bool = False) -> None:
+        self.frames: list[dict[str, Any]] = []
+        self.dials = 0
+        self.refuse: str | None = None
+        """While set, dialling fails with these words."""
+        self.batch = batch
+        self._capabilities = capabilities or ["cancel", "timeout", "progress"]
+        self._changed = threading.Condition()
+        self._line: FakeLine | None = None
+        self._offered: set[str] = set()
+
+    async def dial(self) -> Transport:
+        with self._changed:
+            self.dials += 1
+            self._changed.notify_all()
+        if self.refuse is not None:
+            raise LineLost(self.refuse)
+        self._line = FakeLine(self)
+        self.send({**REGISTERED, "capabilities": self._capabilities})
+        return self._line
+
+    def send(self, message: dict[str, Any] | str) -> None:
+        """Send to the worker."""
+        assert self._line is not None
+        self._line.deliver(message if isinstance(message, str) else json.dumps(message))
+
+    def drop(self) -> None:
+        """End the line from this side."""
+        assert self._line is not None
+        self._line.deliver(None)
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Handle one message of the worker."""
+        self._route(message)
+        with self._changed:
+            self.frames.append(message)
+            self._changed.notify_all()
+
+    def wait(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait for a frame of the worker, also one that has come already."""
+        with self._changed:
+            found = self._changed.wait_for(
+                lambda: next((frame for frame in self.frames if holds(frame)), None), LIMIT_S
+            )
+        assert found is not None, f"never came; came: {self.frames}"
+        return found
+
+    def wait_dials(self, count: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.dials >= count, LIMIT_S)
+
+    def of_type(self, type_: str) -> list[dict[str, Any]]:
+        return [frame for frame in self.frames if frame["type"] == type_]
+
+    def _route(self, message: dict[str, Any]) -> None:
+        kind, id_ = message["type"], message.get("invocation_id")
+        if kind == "registerfunction":
+            self._offered.add(message["id"])
+        elif kind == "invokefunction":
+            self._call(message)
+        elif kind == "cancelinvocation":
+            self.send({**message, "invocation_id": f"e-{id_}"})
+        elif kind in ("invocationresult", "invocationprogress") and str(id_)[:2] == "e-":
+            self.send({**message, "invocation_id": str(id_)[2:]})
+
+    def _call(self, message: dict[str, Any]) -> None:
+        id_, function_id = message.get("invocation_id"), message["function_id"]
+        if function_id in self._offered:
+            forwarded = {k: v for k, v in message.items() if k != "action"}
+            self.send({**forwarded, "invocation_id": f"e-{id_}" if id_ else "void"})
+        elif id_ is not None and function_id != "silent":
+            error = {"code": "function_not_found", "message": f"Function {function_id} not found"}
+            answer = {"type": "invocationresult", "invocation_id": id_, "function_id": function_id}
+            self.send({**answer, "error": error})
+
+
+class FakeLine:
+    """The worker's end of a line to a FakeEngine."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        self.batch = engine.batch
+        self._engine = engine
+        self._loop = asyncio.get_running_loop()
+        self._arrived: asyncio.Queue[str | None] = asyncio.Queue()
+        self._closed = False
+
+    def deliver(self, text: str | None) -> None:
+        self._loop.call_soon_threadsafe(self._arrived.put_nowait, text)
+
+    async def send(self, text: str) -> None:
+        if self._closed:
+            raise LineLost("closed")
+        for part in text.split("\n") if self.batch else [text]:
+            self._engine.take(json.loads(part))
+
+    async def receive(self) -> str:
+        text = await self._arrived.get()
+        if text is None:
+            self._closed = True
+            raise LineLost("1001 going away")
+        return text
+
+    async def close(self) -> None:
+        self._closed = True

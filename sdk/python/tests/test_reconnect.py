@@ -1,0 +1,150 @@
+"""When a worker dials again; no line, no time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from engine_sdk import ReconnectOptions
+from engine_sdk._reconnect import Keeper, wait_before
+from fakes import LIMIT_S, Bench, FakeEngine, function
+
+
+@pytest.mark.parametrize(
+    ("attempt", "chance", "expected"),
+    [
+        (1, 0.5, 1_000),
+        (2, 0.5, 2_000),
+        (5, 0.5, 16_000),
+        (6, 0.5, 30_000),
+        (10_000, 0.5, 30_000),
+        (1, 0.0, 700),
+        (1, 1.0, 1_300),
+        (99, 1.0, 39_000),
+    ],
+)
+def test_waits_double_up_to_a_bound_give_or_take_chance(
+    attempt: int, chance: float, expected: float
+) -> None:
+    assert wait_before(attempt, ReconnectOptions(), chance) == pytest.approx(expected)
+
+
+class Life:
+    """A keeper whose pauses a test counts and ends."""
+
+    def __init__(self, engine: FakeEngine, **options: int) -> None:
+        self.bench = Bench()
+        self.states: list[str] = []
+        self.pauses: list[float] = []
+        self.engine = engine
+        self.stop_after = 10
+        self.keeper = Keeper(
+            self.bench.session,
+            engine.dial,
+            "ws://fake:1",
+            ReconnectOptions(**options),
+            self.states.append,
+            self.pause,
+            lambda: 0.5,
+        )
+
+    async def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        if len(self.pauses) >= self.stop_after:
+            self.keeper.stop()
+
+    def run(self) -> None:
+        asyncio.run(asyncio.wait_for(self.keeper.run(), LIMIT_S))
+
+
+def test_a_keeper_waits_longer_after_each_attempt_and_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    engine = FakeEngine()
+    engine.refuse = "connection refused"
+    life = Life(engine)
+    life.stop_after = 7
+
+    life.run()
+
+    assert life.pauses == [1, 2, 4, 8, 16, 30, 30]
+    assert life.states == ["connecting", "reconnecting", "disconnected"]
+    told = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    text = "[engine] Cannot reach the engine at ws://fake:1 (connection refused); trying again"
+    assert told == [text]
+
+
+def test_a_keeper_starts_counting_anew_once_it_was_on_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    engine = FakeEngine()
+    engine.refuse = "later"
+    life = Life(engine)
+
+    async def pause(seconds: float) -> None:
+        life.pauses.append(seconds)
+        if len(life.pauses) == 3:
+            engine.refuse = None
+        if len(life.pauses) == 5:
+            life.keeper.stop()
+
+    original = life.states.append
+
+    def heard(state: str) -> None:
+        original(state)
+        if state == "connected":
+            engine.refuse = "gone again"
+            engine.drop()
+
+    life.keeper._pause = pause
+    life.keeper._state_changed = heard
+    life.run()
+
+    assert life.pauses == [1, 2, 4, 1, 1]
+    assert life.states[1:4] == ["reconnecting", "connected", "reconnecting"]
+    assert "Reached the engine at ws://fake:1" in caplog.text
+    assert "Lost the line to ws://fake:1 (1001 going away); trying again" in caplog.text
+
+
+def test_a_keeper_gives_up_after_the_last_attempt() -> None:
+    engine = FakeEngine()
+    engine.refuse = "HTTP 401"
+    life = Life(engine, max_attempts=2)
+
+    life.run()
+
+    assert (engine.dials, len(life.pauses), life.states[-1]) == (2, 1, "failed")
+    assert life.keeper.failure == "Gave up ws://fake:1 after 2 attempts: HTTP 401"
+
+
+def test_a_keeper_told_to_stop_writes_what_is_queued() -> None:
+    engine = FakeEngine()
+    life = Life(engine)
+
+    def heard(state: str) -> None:
+        if state == "connected":
+            life.bench.session.add_function(function("a::b"))
+            life.keeper.stop()
+
+    life.keeper._state_changed = heard
+    life.run()
+
+    assert [frame["type"] for frame in engine.frames] == ["invokefunction", "registerfunction"]
+
+
+def test_a_keeper_told_to_stop_before_it_starts_does_not_dial_for_long() -> None:
+    engine = FakeEngine()
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    life = Life(engine)
+    life.keeper._dial = never  # type: ignore[assignment]
+    life.keeper.stop()
+
+    life.run()
+
+    assert life.states == ["connecting", "disconnected"]

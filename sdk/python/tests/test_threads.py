@@ -1,0 +1,103 @@
+"""The threads of sync handlers."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from engine_sdk import _threads
+from engine_sdk._threads import ThreadPool
+from fakes import LIMIT_S
+
+
+def test_a_pool_runs_no_more_jobs_at_once_than_it_may() -> None:
+    pool = ThreadPool(2)
+    started, release = threading.Semaphore(0), threading.Event()
+    names: list[str] = []
+
+    def job() -> None:
+        names.append(threading.current_thread().name)
+        started.release()
+        release.wait(LIMIT_S)
+
+    for _ in range(5):
+        pool.submit(job)
+    assert started.acquire(timeout=LIMIT_S)
+    assert started.acquire(timeout=LIMIT_S)
+    assert not started.acquire(timeout=0.05)
+    release.set()
+    for _ in range(3):
+        assert started.acquire(timeout=LIMIT_S)
+
+    assert len(names) == 5
+    assert set(names) == {"engine-sdk-handler"}
+    pool.close()
+
+
+def test_a_job_that_waits_lets_another_one_run() -> None:
+    pool = ThreadPool(1)
+    inner, outer = threading.Event(), threading.Event()
+
+    def waits() -> None:
+        with pool.waiting():
+            inner.wait(LIMIT_S)
+        outer.set()
+
+    pool.submit(waits)
+    pool.submit(inner.set)
+
+    assert outer.wait(LIMIT_S)
+    pool.close()
+
+
+def test_an_idle_thread_is_used_again_and_ends_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_threads, "THREAD_IDLE_MS", 20)
+    pool = ThreadPool(4)
+    threads: list[threading.Thread] = []
+    done = threading.Semaphore(0)
+
+    def job() -> None:
+        threads.append(threading.current_thread())
+        done.release()
+
+    pool.submit(job)
+    assert done.acquire(timeout=LIMIT_S)
+    threads[0].join(LIMIT_S)
+    assert not threads[0].is_alive()
+    pool.submit(job)
+    assert done.acquire(timeout=LIMIT_S)
+    pool.close()
+
+
+def test_a_closed_pool_drops_what_has_not_started() -> None:
+    pool = ThreadPool(1)
+    started, release = threading.Event(), threading.Event()
+    ran: list[int] = []
+
+    def job() -> None:
+        started.set()
+        release.wait(LIMIT_S)
+
+    pool.submit(job)
+    assert started.wait(LIMIT_S)
+    pool.submit(lambda: ran.append(1))
+
+    pool.close()
+    pool.submit(lambda: ran.append(2))
+    release.set()
+
+    assert ran == []
+
+
+def test_a_pool_without_any_thread_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    pool = ThreadPool(1)
+    monkeypatch.setattr(_threads.PoolThread, "start", refuse)
+
+    with pytest.raises(RuntimeError, match="can't start"):
+        pool.submit(lambda: None)

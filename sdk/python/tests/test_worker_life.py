@@ -1,0 +1,270 @@
+"""How a worker comes, comes back and leaves; triggers and what is logged."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from conftest import QUICK, Connect
+from engine_sdk import (
+    EngineError,
+    InitOptions,
+    InvocationError,
+    Logger,
+    ReconnectOptions,
+    TriggerAction,
+    TriggerInstance,
+    Worker,
+    register_worker,
+)
+from engine_sdk._process import PROCESS
+from fakes import LIMIT_S, FakeEngine
+
+
+def wait_state(worker: Worker, wanted: str) -> None:
+    reached = threading.Event()
+
+    def listen(state: str) -> None:
+        if state == wanted:
+            reached.set()
+
+    stop = worker.on_connection_state(listen)
+    assert worker.connection_state == wanted or reached.wait(LIMIT_S)
+    stop()
+    stop()
+
+
+def test_a_worker_says_who_it_is(
+    connect: Connect, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENGINE_WORKER_NAME", "from-env")
+    monkeypatch.setenv("ENGINE_ISOLATION", "process")
+    worker = connect(engine, worker_name=None, description="Adds", namespace="eu")
+
+    data = engine.wait(lambda f: f.get("function_id") == "engine::workers::register")["data"]
+    assert worker.name == data["name"] == "from-env"
+    assert (data["runtime"], data["isolation"], data["namespace"]) == ("python", "process", "eu")
+    assert data["description"] == "Adds"
+    assert data["capabilities"] == ["cancel", "timeout", "progress", "batch"]
+
+
+def test_a_worker_without_a_name_is_named_after_its_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Worker(None, InitOptions()).name.rpartition(":")[2].isdigit()
+
+
+def test_a_worker_comes_back_and_says_again_what_it_offers(
+    worker: Worker, engine: FakeEngine
+) -> None:
+    states: list[str] = []
+    worker.on_connection_state(states.append)
+    worker.on_connection_state(lambda _: 1 / 0)
+    worker.register_function("a::b", lambda payload: payload)
+    assert worker.trigger({"function_id": "a::b", "payload": 1}) == 1
+    before = len(engine.frames)
+
+    engine.drop()
+    engine.wait_dials(2)
+
+    assert worker.trigger({"function_id": "a::b", "payload": 2}) == 2
+    again = [frame["type"] for frame in engine.frames[before:]]
+    assert again[:3] == ["reattach", "invokefunction", "registerfunction"]
+    assert states[:2] == ["reconnecting", "connected"]
+
+
+def test_a_call_that_has_left_ends_when_the_line_is_lost(
+    worker: Worker, engine: FakeEngine
+) -> None:
+    async def lose() -> None:
+        call = asyncio.ensure_future(worker.trigger_async({"function_id": "silent"}))
+        await asyncio.to_thread(engine.wait, lambda f: f.get("function_id") == "silent")
+        engine.drop()
+        await call
+
+    with pytest.raises(InvocationError) as raised:
+        asyncio.run(lose())
+    assert raised.value.code == "invocation_stopped"
+
+
+def test_a_call_made_without_a_line_waits_for_one(connect: Connect, engine: FakeEngine) -> None:
+    engine.refuse = "nobody there"
+    worker = Worker("ws://fake:1", InitOptions(reconnect=QUICK), engine.dial)
+    threading.Thread(target=worker.start, daemon=True).start()
+    try:
+        engine.wait_dials(3)
+        worker.register_function("a::b", lambda payload: payload)
+        call = threading.Thread(
+            target=lambda: results.append(worker.trigger({"function_id": "a::b", "payload": 7}))
+        )
+        results: list[Any] = []
+        call.start()
+        engine.refuse = None
+        call.join(LIMIT_S)
+        assert results == [7]
+    finally:
+        worker.shutdown()
+
+
+def test_a_worker_gives_up_after_as_many_attempts_as_it_was_told(
+    connect: Connect, engine: FakeEngine
+) -> None:
+    engine.refuse = "HTTP 401"
+    worker = connect(engine, reconnect=ReconnectOptions(first_ms=1, max_ms=1, max_attempts=3))
+
+    wait_state(worker, "failed")
+    with pytest.raises(InvocationError) as raised:
+        worker.trigger({"function_id": "a::b"})
+
+    assert raised.value.code == "engine_unreachable"
+    assert "after 3 attempts: HTTP 401" in raised.value.message
+    assert engine.dials == 3
+
+
+def test_a_worker_the_engine_refuses_for_good_fails(worker: Worker, engine: FakeEngine) -> None:
+    engine.send({"type": "registrationrejected", "code": "WORKER_NAMESPACE_CONFLICT"})
+
+    wait_state(worker, "failed")
+    assert engine.dials == 1
+
+
+def test_shutdown_ends_calls_and_writes_what_was_queued(worker: Worker, engine: FakeEngine) -> None:
+    async def leave() -> None:
+        call = asyncio.ensure_future(worker.trigger_async({"function_id": "silent"}))
+        await asyncio.to_thread(engine.wait, lambda f: f.get("function_id") == "silent")
+        worker.trigger({"function_id": "last::word", "action": TriggerAction.Void()})
+        await asyncio.to_thread(worker.shutdown)
+        await call
+
+    with pytest.raises(InvocationError, match="SHUTDOWN: engine client is shutting down"):
+        asyncio.run(leave())
+    assert any(frame.get("function_id") == "last::word" for frame in engine.frames)
+    assert worker.connection_state == "disconnected"
+
+
+def test_after_shutdown_nothing_is_called_and_nothing_hangs(worker: Worker) -> None:
+    worker.shutdown()
+    worker.shutdown()
+
+    void = TriggerAction.Void()
+    for request in ({"function_id": "a::b"}, {"function_id": "a::b", "action": void}):
+        with pytest.raises(InvocationError, match="SHUTDOWN"):
+            worker.trigger(request)  # type: ignore[arg-type]
+        with pytest.raises(InvocationError, match="SHUTDOWN"):
+            asyncio.run(worker.trigger_async(request))  # type: ignore[arg-type]
+    worker.register_function("a::b", lambda _: None).unregister()
+    Logger(worker).info("too late")
+
+
+def test_shutdown_cancels_handlers_and_may_be_called_by_one(
+    worker: Worker, engine: FakeEngine
+) -> None:
+    ended: list[str] = []
+
+    async def waits(_: Any) -> None:
+        try:
+            await asyncio.sleep(LIMIT_S)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    worker.register_function("a::waits", waits)
+    worker.register_function("a::leaves", lambda _: worker.shutdown())
+    engine.send({"type": "invokefunction", "invocation_id": "e-1", "function_id": "a::waits"})
+
+    with pytest.raises(InvocationError, match="SHUTDOWN"):
+        worker.trigger({"function_id": "a::leaves"})
+    worker._thread.join(LIMIT_S)
+    assert ended == ["cancelled"]
+
+
+def test_a_worker_is_a_context_manager(engine: FakeEngine) -> None:
+    worker = Worker("ws://fake:1", InitOptions(), engine.dial)
+    worker.start()
+
+    with worker as same:
+        assert same.connection_state == "connected"
+
+    assert worker.connection_state == "disconnected"
+
+
+def test_register_worker_refuses_an_address_nobody_can_dial() -> None:
+    with pytest.raises(EngineError, match="'ftp://h' is no address of an engine"):
+        register_worker("ftp://h")
+    assert PROCESS.last is None
+
+
+def test_a_provider_is_handed_triggers_and_ends_them(worker: Worker, engine: FakeEngine) -> None:
+    happened: list[Any] = []
+
+    class Watch:
+        async def register_trigger(self, trigger: TriggerInstance) -> None:
+            if trigger.config == {"bad": True}:
+                raise ValueError("no such directory")
+            happened.append(trigger)
+
+        def unregister_trigger(self, trigger: TriggerInstance) -> None:
+            happened.append(trigger.id)
+            ended.set()
+
+    ended = threading.Event()
+    registration = worker.register_trigger_type({"id": "watch", "description": "W"}, Watch())
+    ids = {"trigger_type": "watch", "function_id": "f"}
+    engine.send({"type": "registertrigger", "id": "t1", **ids, "config": {"d": 1}})
+    engine.send({"type": "registertrigger", "id": "t2", **ids, "config": {"bad": True}})
+
+    good = engine.wait(lambda f: f["type"] == "triggerregistrationresult" and f["id"] == "t1")
+    bad = engine.wait(lambda f: f["type"] == "triggerregistrationresult" and f["id"] == "t2")
+    engine.send({"type": "unregistertrigger", "id": "t2", "trigger_type": "watch"})
+    engine.send({"type": "unregistertrigger", "id": "t1", "trigger_type": "watch"})
+
+    assert "error" not in good
+    message = "no such directory"
+    assert bad["error"] == {"code": "trigger_registration_failed", "message": message}
+    assert ended.wait(LIMIT_S)
+    assert happened == [TriggerInstance("t1", "watch", "f", {"d": 1}), "t1"]
+    registration.unregister()
+    engine.wait(lambda frame: frame["type"] == "unregistertriggertype")
+
+
+def test_a_lost_line_ends_the_triggers_of_a_provider(worker: Worker, engine: FakeEngine) -> None:
+    started: list[str] = []
+    ended = threading.Event()
+    worker.register_trigger_type(
+        {"id": "watch", "description": "W"}, lambda t: started.append(t.id), lambda _: ended.set()
+    )
+    trigger = {"trigger_type": "watch", "function_id": "f", "config": {}}
+    engine.send({"type": "registertrigger", "id": "t1", **trigger})
+    engine.wait(lambda frame: frame["type"] == "triggerregistrationresult")
+
+    engine.drop()
+
+    assert ended.wait(LIMIT_S)
+    assert started == ["t1"]
+
+
+def test_a_trigger_is_asked_for_and_taken_back(worker: Worker, engine: FakeEngine) -> None:
+    registration = worker.register_trigger(
+        {"type": "http", "function_id": "a::b", "config": {"api_path": "/x"}, "metadata": 1}
+    )
+    registration.unregister()
+
+    asked = engine.wait(lambda frame: frame["type"] == "registertrigger")
+    ended = engine.wait(lambda frame: frame["type"] == "unregistertrigger")
+    assert ended == {"type": "unregistertrigger", "id": registration.id, "trigger_type": "http"}
+    assert asked["config"] == {"api_path": "/x"}
+
+
+def test_messages_share_frames_where_the_engine_wants_it(connect: Connect) -> None:
+    engine = FakeEngine(batch=True)
+    worker = connect(engine)
+    worker.register_function("a::b", lambda payload: payload)
+
+    answers = [worker.trigger({"function_id": "a::b", "payload": n}) for n in range(3)]
+    engine.send('{"type":"ping"}\n\nnot json\n{"type":"pong"}')
+
+    assert answers == [0, 1, 2]
+    assert worker.trigger({"function_id": "a::b", "payload": "after"}) == "after"
