@@ -70,6 +70,7 @@ Deno.test({
     const address = `http://127.0.0.1:${server.addr.port}/`;
     const args = [...flags, "--remote-debugging-port=0", address];
     const chromium = new Deno.Command(CHROMIUM, { args, stdout: "null", stderr: "null" }).spawn();
+    chromium.status.then(({ code }) => seen.resolve(`Chromium ended with ${code}`));
     try {
       assert.deepEqual(await seen.promise, SEEN);
       const call = { function_id: "page::shout", payload: { text: "hi" } };
@@ -94,13 +95,13 @@ function servePage(engineUrl: string, seen: (value: Json) => void): Deno.HttpSer
     switch (new URL(request.url).pathname) {
       case "/engine_sdk.js":
         return new Response(await Deno.readTextFile(SDK), {
-          headers: { "content-type": "text/javascript" },
+          headers: { "content-type": "text/javascript; charset=utf-8" },
         });
       case "/seen":
         seen(await request.json());
         return new Response("ok");
       default:
-        return new Response(html, { headers: { "content-type": "text/html" } });
+        return new Response(html, { headers: { "content-type": "text/html; charset=utf-8" } });
     }
   });
 }
