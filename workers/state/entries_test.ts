@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import type { KeyChange, Store } from "../../engine/ports/store.ts";
+import { MemoryStore } from "../../engine/store/memory_store.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { StateEntries, type StateEvent } from "./entries.ts";
+
+function setup() {
+  const clock = new FakeClock(1_000);
+  const store = new MemoryStore();
+  const events: StateEvent[] = [];
+  const days: number[] = [];
+  const lent = {
+    get: (key) => store.get(key),
+    list: (...query) => store.list(...query),
+    write: (changes: readonly KeyChange[]) => store.write(changes),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  } satisfies Store;
+  const entries = new StateEntries({
+    store: lent,
+    clock,
+    changed: (event) => void events.push(event),
+    expires: (atMs) => void days.push(atMs),
+  });
+  return { clock, store, lent, entries, events, days };
+}
+
+const PLACE = { scope: "s", key: "k" };
+const forever = { value: 1, expires_at_ms: undefined };
+
+Deno.test("StateEntries.write() keeps value, count of the scope and day in one write", async () => {
+  const { store, lent, entries, days } = setup();
+  let writes = 0;
+  lent.write = (changes) => {
+    writes++;
+    return store.write(changes);
+  };
+
+  await entries.write(PLACE, () => ({ value: { a: 1 }, expires_at_ms: 5_000 }), 5_000);
+
+  assert.equal(writes, 1);
+  assert.deepEqual((await store.list([], 10)).map(({ key, value }) => [key.join("/"), value]), [
+    ["state/s/k", { value: { a: 1 }, updated_at_ms: 1_000, expires_at_ms: 5_000 }],
+    ["state_expiry/000000000005000/s/k", true],
+    ["state_scopes/s", 1],
+  ]);
+  assert.deepEqual(days, [5_000]);
+});
+
+Deno.test("StateEntries.write() hands on what the change throws, and nothing happens", async () => {
+  const { store, entries, events, days } = setup();
+  const thrown = new Error("no");
+
+  const write = entries.write(PLACE, () => {
+    throw thrown;
+  }, 5_000);
+
+  await assert.rejects(write, (caught) => caught === thrown);
+  assert.deepEqual([await store.list([], 10), events, days], [[], [], []]);
+});
+
+Deno.test("StateEntries.write() over an expired entry reports its end and the new one", async () => {
+  const { clock, entries, events } = setup();
+  await entries.write(PLACE, () => ({ value: "old", expires_at_ms: 1_100 }), 1_100);
+  clock.tick(100);
+  let seen: unknown = "nothing asked";
+
+  const changed = await entries.write(PLACE, (old) => {
+    seen = old;
+    return forever;
+  });
+
+  assert.equal(seen, undefined);
+  assert.equal(changed.old, undefined);
+  assert.deepEqual(events.map(({ event_type, old_value }) => [event_type, old_value]), [
+    ["state:created", null],
+    ["state:deleted", "old"],
+    ["state:created", null],
+  ]);
+  assert.deepEqual(await entries.scopes(10), ["s"]);
+});
+
+Deno.test("StateEntries.look() leaves an entry that was renewed while it looked", async () => {
+  const { clock, store, lent, entries, events } = setup();
+  await entries.write(PLACE, () => ({ value: 1, expires_at_ms: 1_100 }), 1_100);
+  clock.tick(100);
+  lent.get = async (key) => {
+    const seen = await store.get(key);
+    lent.get = (key) => store.get(key);
+    // Between looking and removing somebody sets the value anew.
+    await entries.write(PLACE, () => ({ value: 2, expires_at_ms: 9_000 }), 9_000);
+    return seen;
+  };
+
+  await entries.look({ ...PLACE, at_ms: 1_100 });
+
+  assert.equal((await entries.get(PLACE))?.value, 2);
+  assert.deepEqual(await entries.days(10), [{ ...PLACE, at_ms: 9_000 }]);
+  assert.deepEqual(events.map(({ event_type }) => event_type), [
+    "state:created",
+    "state:deleted",
+    "state:created",
+  ]);
+});
+
+Deno.test("StateEntries.look() takes a day away that has no entry or no end any more", async () => {
+  const { entries, events } = setup();
+  const gone = { ...PLACE, key: "gone" };
+  for (const place of [PLACE, gone]) {
+    await entries.write(place, () => ({ value: 1, expires_at_ms: 1_000 }), 1_000);
+  }
+  await entries.write(PLACE, () => forever);
+  await entries.write(gone, () => undefined);
+  const before = events.length;
+
+  for (const day of await entries.days(10)) await entries.look(day);
+
+  assert.deepEqual(await entries.days(10), []);
+  assert.equal((await entries.get(PLACE))?.value, 1);
+  assert.equal(events.length, before);
+});
+
+Deno.test("StateEntries.look() hands on what the store throws", async () => {
+  const { lent, entries } = setup();
+  await entries.write(PLACE, () => ({ value: 1, expires_at_ms: 1_000 }), 1_000);
+  lent.write = () => Promise.reject(new Error("disk full"));
+
+  await assert.rejects(entries.look({ ...PLACE, at_ms: 1_000 }), { message: "disk full" });
+});
+
+Deno.test("StateEntries counts keys, whatever order they come and go in", async () => {
+  const { store, entries } = setup();
+  const set = (key: string) => entries.write({ scope: "s", key }, () => forever);
+  const drop = (key: string) => entries.write({ scope: "s", key }, () => undefined);
+
+  await Promise.all([set("a"), set("b"), drop("b"), set("a"), drop("c"), set("b"), set("c")]);
+  assert.equal((await store.get(["state_scopes", "s"]))?.value, 3);
+  await Promise.all(["a", "b", "c", "a"].map(drop));
+
+  assert.equal(await store.get(["state_scopes", "s"]), undefined);
+});

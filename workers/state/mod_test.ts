@@ -1,0 +1,280 @@
+import assert from "node:assert/strict";
+import { MemoryStore } from "../../engine/store/memory_store.ts";
+import type { KeyChange, Store } from "../../engine/ports/store.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { VALUE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import { state } from "./mod.ts";
+
+type Call = (name: string, payload?: Json) => Promise<Json | undefined>;
+
+async function setup(store: Store = new MemoryStore()) {
+  const clock = new FakeClock(1_000);
+  const engine = new LocalEngine({ clock, store });
+  await engine.start(state);
+  const worker = await engine.connect("caller");
+  const call: Call = (name, payload) =>
+    worker.trigger<Json | undefined>({ function_id: `state::${name}`, payload });
+  return {
+    engine,
+    clock,
+    worker,
+    call,
+    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+  };
+}
+
+const AT = { scope: "s", key: "k" };
+
+Deno.test("state::set answers the value before and the value now", async () => {
+  await using at = await setup();
+
+  assert.deepEqual(await at.call("set", { ...AT, value: { n: 1 } }), {
+    old_value: null,
+    new_value: { n: 1 },
+  });
+  assert.deepEqual(await at.call("set", { ...AT, value: null }), {
+    old_value: { n: 1 },
+    new_value: null,
+  });
+});
+
+Deno.test("state::set takes data for value, and value when both are there", async () => {
+  await using at = await setup();
+
+  await at.call("set", { ...AT, data: 1 });
+  assert.equal(await at.call("get", AT), 1);
+  await at.call("set", { ...AT, data: 1, value: false });
+  assert.equal(await at.call("get", AT), false);
+});
+
+Deno.test("state::get and state::entry of a missing key are absent", async () => {
+  await using at = await setup();
+
+  assert.equal(await at.call("get", AT), undefined);
+  assert.equal(await at.call("entry", AT), undefined);
+});
+
+Deno.test("state::entry tells version and times", async () => {
+  await using at = await setup();
+  await at.call("set", { ...AT, value: 1 });
+  const first = await at.call("entry", AT) as JsonObject;
+
+  at.clock.tick(5);
+  await at.call("set", { ...AT, value: 2, ttl_ms: 50 });
+  const second = await at.call("entry", AT) as JsonObject;
+
+  assert.deepEqual(Object.keys(first), ["value", "version", "updated_at_ms"]);
+  assert.equal(first.updated_at_ms, 1_000);
+  assert.ok((second.version as number) > (first.version as number));
+  const { version: _version, ...rest } = second;
+  assert.deepEqual(rest, { value: 2, updated_at_ms: 1_005, expires_at_ms: 1_055 });
+});
+
+Deno.test("state::delete answers the value that was there, and nothing for a missing key", async () => {
+  await using at = await setup();
+  await at.call("set", { ...AT, value: ["x"] });
+
+  assert.deepEqual(await at.call("delete", AT), ["x"]);
+  assert.equal(await at.call("delete", AT), undefined);
+  assert.equal(await at.call("get", AT), undefined);
+});
+
+Deno.test("state::set with expected_version writes only over that version", async () => {
+  await using at = await setup();
+  await at.call("set", { ...AT, value: 1, expected_version: 0 });
+  const { version } = await at.call("entry", AT) as { version: number };
+
+  await assert.rejects(at.call("set", { ...AT, value: 2, expected_version: 0 }), {
+    code: "version_mismatch",
+    details: { current_version: version },
+  });
+  await assert.rejects(at.call("set", { ...AT, value: 2, expected_version: version + 1 }), {
+    code: "version_mismatch",
+  });
+  assert.equal(await at.call("get", AT), 1);
+  await at.call("set", { ...AT, value: 2, expected_version: version });
+  await at.call("delete", AT);
+  await assert.rejects(at.call("set", { ...AT, value: 3, expected_version: version }), {
+    code: "version_mismatch",
+    details: { current_version: 0 },
+  });
+});
+
+Deno.test("state::update makes exactly 1,000 of 1,000 increments at once", async () => {
+  await using at = await setup();
+  const ops = [{ type: "increment", path: "n", by: 1 }];
+
+  await Promise.all(Array.from({ length: 1_000 }, () => at.call("update", { ...AT, ops })));
+
+  assert.deepEqual(await at.call("get", AT), { n: 1_000 });
+});
+
+Deno.test("state::update names what it skipped, and only then", async () => {
+  await using at = await setup();
+  const ops = [{ type: "set", path: "a", value: "x" }, { type: "increment", path: "a", by: 1 }];
+
+  assert.deepEqual(await at.call("update", { ...AT, ops: ops.slice(0, 1) }), {
+    old_value: null,
+    new_value: { a: "x" },
+  });
+  const { errors, ...rest } = await at.call("update", { ...AT, ops }) as JsonObject;
+  assert.deepEqual(rest, { old_value: { a: "x" }, new_value: { a: "x" } });
+  assert.deepEqual((errors as JsonObject[]).map(({ op_index, code }) => [op_index, code]), [
+    [1, "increment.not_number"],
+  ]);
+});
+
+Deno.test("state::list gives values in the order in which their keys came", async () => {
+  await using at = await setup();
+  for (const key of ["c", "a", "b"]) await at.call("set", { scope: "s", key, value: key });
+  await at.call("set", { scope: "s", key: "c", value: "again" });
+  await at.call("delete", { scope: "s", key: "a" });
+  await at.call("set", { scope: "s", key: "a", value: "back" });
+  await at.call("set", { scope: "s2", key: "x", value: "other scope" });
+
+  assert.deepEqual(await at.call("list", { scope: "s" }), ["again", "b", "back"]);
+  assert.deepEqual(await at.call("list", { scope: "none" }), []);
+});
+
+Deno.test("state::list_groups names the scopes that have keys, sorted", async () => {
+  await using at = await setup();
+  const put = (scope: string, key: string) => at.call("set", { scope, key, value: 1 });
+  for (const [scope, key] of [["b", "1"], ["a", "1"], ["b", "2"], ["c", "1"]]) {
+    await put(scope!, key!);
+  }
+  await put("b", "1");
+  await at.call("delete", { scope: "b", key: "1" });
+  await at.call("delete", { scope: "c", key: "1" });
+  await at.call("delete", { scope: "c", key: "1" });
+
+  assert.deepEqual(await at.call("list_groups"), { groups: ["a", "b"] });
+  await at.call("delete", { scope: "b", key: "2" });
+  assert.deepEqual(await at.call("list_groups", { anything: 1 }), { groups: ["a"] });
+});
+
+Deno.test("state::list_entries pages through the keys of a prefix, sorted", async () => {
+  await using at = await setup();
+  for (const key of ["b2", "a", "b", "c", "b1", "b10"]) {
+    await at.call("set", { scope: "s", key, value: key });
+  }
+  const query = { scope: "s", prefix: "b", limit: 2 };
+  const first = await at.call("list_entries", query) as JsonObject;
+  const second = await at.call("list_entries", { ...query, cursor: first.cursor! }) as JsonObject;
+
+  const keys = (page: JsonObject) => (page.entries as JsonObject[]).map(({ key }) => key);
+  assert.deepEqual(keys(first), ["b", "b1"]);
+  assert.deepEqual(keys(second), ["b10", "b2"]);
+  assert.equal("cursor" in second, false);
+  const all = await at.call("list_entries", { scope: "s", prefix: null }) as JsonObject;
+  assert.deepEqual(keys(all), ["a", "b", "b1", "b10", "b2", "c"]);
+  assert.deepEqual(Object.keys((all.entries as JsonObject[])[0]!), ["key", "value", "version"]);
+});
+
+const REFUSED: readonly [string, Json | undefined, string][] = [
+  ["set", undefined, "expected object, received null"],
+  ["set", { key: "k", value: 1 }, "scope: expected string, received nothing"],
+  ["set", { scope: 1, key: null, value: 1 }, "scope: expected string, received 1; key: expected"],
+  ["set", { scope: "", key: "k", value: 1 }, "scope: expected at least 1 character"],
+  ["set", { scope: "s", key: "\ud800", value: 1 }, "key: expected well-formed Unicode"],
+  ["set", { scope: "s", key: "x".repeat(901), value: 1 }, "key: expected at most 900 bytes"],
+  ["set", { ...AT }, "value: expected a value, received nothing"],
+  ["set", { ...AT, value: 1, ttl_ms: -1 }, "ttl_ms: Too small"],
+  ["set", { ...AT, value: 1, ttl_ms: "1" }, "ttl_ms: expected number, received string"],
+  ["set", { ...AT, value: 1, expected_version: 1.5 }, "expected_version: expected int"],
+  ["get", { scope: "s" }, "key: expected string, received nothing"],
+  ["entry", "s", "expected object, received string"],
+  ["delete", [], "expected object, received array"],
+  ["list", {}, "scope: expected string"],
+  ["list_entries", { scope: "s", limit: 0 }, "limit: Too small"],
+  ["list_entries", { scope: "s", prefix: "b", cursor: "a" }, "cursor: expected the cursor"],
+  ["update", { ...AT }, "ops: expected array, received nothing"],
+  ["update", { ...AT, ops: [{ type: "set", path: "a" }, 1] }, "ops[0].value: expected a value"],
+];
+
+for (const [name, payload, problem] of REFUSED) {
+  Deno.test(`state::${name} refuses ${JSON.stringify(payload)?.slice(0, 60)}`, async () => {
+    await using at = await setup();
+
+    await assert.rejects(at.call(name, payload), (error: EngineError) => {
+      assert.equal(error.code, "deserialization_error");
+      assert.ok(error.message.includes(`Failed to deserialize input for state::${name}: `));
+      assert.ok(error.message.includes(problem), error.message);
+      assert.deepEqual(error.details, { received: payload ?? null });
+      return true;
+    });
+  });
+}
+
+Deno.test("a refused write changes nothing and leaves no scope behind", async () => {
+  await using at = await setup();
+  const value = "x".repeat(VALUE_BYTES_MAX);
+
+  await assert.rejects(at.call("set", { ...AT, value }), { code: "VALUE_TOO_LARGE" });
+  await assert.rejects(at.call("set", { ...AT, value: 1, expected_version: 7 }));
+
+  assert.deepEqual(await at.call("list_groups"), { groups: [] });
+  assert.equal(await at.call("get", AT), undefined);
+});
+
+Deno.test("state::set refuses what no answer could carry, and deletes do not", async () => {
+  await using at = await setup();
+  const value = "x".repeat(VALUE_BYTES_MAX / 2 + 1);
+  await at.call("set", { ...AT, value });
+
+  await assert.rejects(at.call("set", { ...AT, value }), { code: "VALUE_TOO_LARGE" });
+  const ops = [{ type: "append", path: "", value }];
+  await assert.rejects(at.call("update", { ...AT, ops }), { code: "VALUE_TOO_LARGE" });
+  assert.equal((await at.call("delete", AT) as string).length, value.length);
+  await at.call("set", { ...AT, value });
+});
+
+for (
+  const [name, code] of [["set", "SET_ERROR"], ["delete", "DELETE_ERROR"], [
+    "update",
+    "UPDATE_ERROR",
+  ]] as const
+) {
+  Deno.test(`state::${name} ends with ${code} when the disk refuses`, async () => {
+    const store = new MemoryStore();
+    const broken: Store = {
+      get: (key) => store.get(key),
+      list: (...query) => store.list(...query),
+      write: (_changes: readonly KeyChange[]) =>
+        Promise.reject(new EngineError("SET_ERROR", "The disk is full")),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+    await using at = await setup(broken);
+
+    await assert.rejects(at.call(name, { ...AT, value: 1, ops: [] }), {
+      code,
+      message: `${code}: The disk is full`,
+    });
+  });
+}
+
+Deno.test("engine-state refuses a configuration with keys it does not know", () => {
+  assert.throws(() => state.parse({ path: "x" }), { name: "ZodError" });
+  assert.deepEqual(state.parse(null), {});
+});
+
+Deno.test("engine-state describes its functions and its trigger type", async () => {
+  await using at = await setup();
+  const { directory } = at.engine.router;
+  const functions = directory.functions().filter(({ function_id }) =>
+    function_id.startsWith("state::")
+  );
+
+  assert.deepEqual(
+    functions.map(({ function_id }) => function_id.slice("state::".length)).sort(),
+    ["delete", "entry", "get", "list", "list_entries", "list_groups", "set", "update"],
+  );
+  assert.ok(
+    functions.every(({ description, worker_name }) =>
+      description && worker_name === "engine-state"
+    ),
+  );
+  assert.equal(directory.triggerType("default", "state")?.worker_name, "engine-state");
+});

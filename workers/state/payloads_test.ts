@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { STATE_NAME_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { fit } from "../shapes.ts";
+import { EntriesRequest, PlaceRequest, SetRequest } from "./payloads.ts";
+
+Deno.test("SetRequest takes null for what may be left out, and null as a value", () => {
+  const payload = { scope: "s", key: "k", value: null, expected_version: null, ttl_ms: null };
+
+  assert.deepEqual(fit("f", SetRequest, payload), payload);
+});
+
+Deno.test("EntriesRequest fills in what was left out, and cuts a limit that is too large", () => {
+  assert.deepEqual(fit("f", EntriesRequest, { scope: "s" }), {
+    scope: "s",
+    prefix: "",
+    limit: 100,
+  });
+  assert.equal(fit("f", EntriesRequest, { scope: "s", limit: 1e6, prefix: null }).limit, 1_000);
+});
+
+for (const [name, sign, bytes] of [["x", "x", 1], ["☃", "☃", 3], ["a zero", "\0", 2]] as const) {
+  Deno.test(`A name of ${name} may be as long as the store takes it`, () => {
+    const longest = sign.repeat(STATE_NAME_BYTES_MAX / bytes);
+
+    assert.equal(fit("f", PlaceRequest, { scope: longest, key: longest }).key, longest);
+    assert.throws(() => fit("f", PlaceRequest, { scope: "s", key: `${longest}${sign}` }), {
+      message: "Failed to deserialize input for f: key: expected at most 900 bytes",
+    });
+  });
+}

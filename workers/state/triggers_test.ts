@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { MemoryStore } from "../../engine/store/memory_store.ts";
+import type { EngineError } from "../../sdk/typescript/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { TriggerInput } from "../../sdk/typescript/options.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import { state } from "./mod.ts";
+
+/** An engine with a worker whose function `seen` notes what it is called with. */
+async function setup() {
+  const clock = new FakeClock(1_000);
+  const engine = new LocalEngine({ clock, store: new MemoryStore() });
+  await engine.start(state);
+  const errors: EngineError[] = [];
+  const worker = await engine.connect("caller", { onError: (error) => void errors.push(error) });
+  const seen: JsonObject[] = [];
+  const metadata: (Json | undefined)[] = [];
+  worker.registerFunction<JsonObject>("test::seen", (event, given) => {
+    seen.push(event);
+    metadata.push(given);
+  });
+  const watch = async (config?: Json, more: Partial<TriggerInput> = {}) => {
+    const trigger = worker.registerTrigger({
+      type: "state",
+      function_id: "test::seen",
+      ...config !== undefined && { config },
+      ...more,
+    });
+    await engine.settle();
+    return trigger;
+  };
+  const call = async (name: string, payload: Json): Promise<void> => {
+    await worker.trigger({ function_id: `state::${name}`, payload });
+    await engine.settle();
+  };
+  const set = (scope: string, key: string, value: Json) => call("set", { scope, key, value });
+  const close = () => engine[Symbol.asyncDispose]();
+  return {
+    clock,
+    engine,
+    worker,
+    seen,
+    metadata,
+    errors,
+    watch,
+    call,
+    set,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+Deno.test("A state trigger hears of a value that is made, changed and removed", async () => {
+  await using at = await setup();
+  await at.watch();
+
+  await at.set("cart", "u1", { n: 1 });
+  await at.call("update", {
+    scope: "cart",
+    key: "u1",
+    ops: [{ type: "increment", path: "n", by: 1 }],
+  });
+  await at.call("delete", { scope: "cart", key: "u1" });
+
+  const event = { type: "state", scope: "cart", key: "u1" };
+  assert.deepEqual(at.seen, [
+    { ...event, event_type: "state:created", old_value: null, new_value: { n: 1 } },
+    { ...event, event_type: "state:updated", old_value: { n: 1 }, new_value: { n: 2 } },
+    { ...event, event_type: "state:deleted", old_value: { n: 2 }, new_value: null },
+  ]);
+});
+
+Deno.test("Nothing fires for a key that was missing, or a write that was refused", async () => {
+  await using at = await setup();
+  await at.watch();
+
+  await at.call("delete", { scope: "s", key: "k" });
+  await at.call("get", { scope: "s", key: "k" });
+  await assert.rejects(at.call("set", { scope: "s", key: "k", value: 1, expected_version: 9 }));
+
+  assert.deepEqual(at.seen, []);
+});
+
+for (
+  const [config, expected] of [
+    [{}, ["a/x", "a/y", "b/x"]],
+    [{ scope: null, key: null }, ["a/x", "a/y", "b/x"]],
+    [{ scope: "a" }, ["a/x", "a/y"]],
+    [{ key: "x" }, ["a/x", "b/x"]],
+    [{ scope: "a", key: "y" }, ["a/y"]],
+    [{ scope: "b", key: "y" }, []],
+  ] as const
+) {
+  Deno.test(`A state trigger with ${JSON.stringify(config)} hears of ${expected}`, async () => {
+    await using at = await setup();
+    await at.watch(config);
+
+    for (const [scope, key] of [["a", "x"], ["a", "y"], ["b", "x"]]) await at.set(scope!, key!, 1);
+
+    assert.deepEqual(at.seen.map(({ scope, key }) => `${scope}/${key}`), expected);
+  });
+}
+
+Deno.test("A trigger without config hears of everything, and hands its metadata on", async () => {
+  await using at = await setup();
+  await at.watch(undefined, { metadata: { tag: 1 } });
+
+  await at.set("s", "k", 1);
+
+  assert.deepEqual(at.metadata, [{ tag: 1 }]);
+});
+
+Deno.test("A trigger that was taken back fires no more, its like goes on", async () => {
+  await using at = await setup();
+  const first = await at.watch({ scope: "s" }, { metadata: 1 });
+  await at.watch({ scope: "s" }, { metadata: 2 });
+
+  first.unregister();
+  await at.engine.settle();
+  await at.set("s", "k", 1);
+
+  assert.deepEqual(at.metadata, [2]);
+});
+
+Deno.test("A config that does not fit is refused, and its originator is told", async () => {
+  await using at = await setup();
+
+  await at.watch({ scope: 1, condition_function_id: "" });
+  await at.set("s", "k", 1);
+
+  assert.equal(at.errors.length, 1);
+  assert.match(at.errors[0]!.message, /scope: expected string, received 1/);
+  assert.match(at.errors[0]!.message, /condition_function_id: /);
+  assert.deepEqual(at.seen, []);
+});
+
+Deno.test("Only a condition that says false suppresses a firing, and one that fails", async () => {
+  await using at = await setup();
+  const asked: Json[] = [];
+  const answers: Record<string, () => unknown> = {
+    false: () => false,
+    zero: () => 0,
+    nothing: () => undefined,
+    null: () => null,
+    true: () => true,
+    fails: () => {
+      throw new Error("no");
+    },
+  };
+  at.worker.registerFunction<JsonObject>("test::condition", (event) => {
+    asked.push(event);
+    return answers[event.key as string]!();
+  });
+  await at.watch({ condition_function_id: "test::condition" });
+
+  for (const key of Object.keys(answers)) await at.set("s", key, 1);
+
+  assert.deepEqual(at.seen.map(({ key }) => key), ["zero", "nothing", "null", "true"]);
+  assert.equal(asked.length, 6);
+  assert.deepEqual(asked[3], at.seen[2]);
+  assert.equal(at.engine.lines.at(-1)?.fields.function_id, "test::condition");
+});
+
+Deno.test("A condition that is missing suppresses the firing", async () => {
+  await using at = await setup();
+  await at.watch({ condition_function_id: "test::nobody" });
+
+  await at.set("s", "k", 1);
+
+  assert.deepEqual(at.seen, []);
+});
+
+Deno.test("Calls for one key keep the order of the changes, however long conditions take", async () => {
+  await using at = await setup();
+  const waiting = new Map<string, () => void>();
+  at.worker.registerFunction<JsonObject>("test::condition", async ({ key, new_value }) => {
+    await new Promise<void>((resolve) => waiting.set(`${key}${new_value}`, resolve));
+  });
+  await at.watch({ condition_function_id: "test::condition" });
+  for (const value of [1, 2, 3]) await at.set("s", "a", value);
+  await at.set("s", "b", 1);
+  const answer = async (name: string) => {
+    waiting.get(name)!();
+    await at.engine.settle();
+    return at.seen.map(({ key, new_value }) => `${key}${new_value}`);
+  };
+
+  assert.deepEqual(await answer("a3"), []);
+  assert.deepEqual(await answer("b1"), ["b1"]);
+  assert.deepEqual(await answer("a1"), ["b1", "a1"]);
+  assert.deepEqual(await answer("a2"), ["b1", "a1", "a2", "a3"]);
+});
+
+Deno.test("A firing does not inherit the deadline of the call that made the change", async () => {
+  await using at = await setup();
+  const timeouts: (number | undefined)[] = [];
+  at.worker.registerFunction("test::timed", (_event, _metadata, { timeout_ms }) => {
+    timeouts.push(timeout_ms);
+  });
+  at.worker.registerFunction("test::condition", (_event, _metadata, { timeout_ms }) => {
+    timeouts.push(timeout_ms);
+  });
+  await at.watch({ condition_function_id: "test::condition" }, { function_id: "test::timed" });
+
+  const payload = { scope: "s", key: "k", value: 1 };
+  await at.worker.trigger({ function_id: "state::set", payload, timeout_ms: 50 });
+  await at.engine.settle();
+
+  assert.equal(timeouts.length, 2);
+  assert.ok(timeouts[0]! > 1_000);
+  assert.ok(timeouts[1] === undefined || timeouts[1] > 1_000);
+});
+
+Deno.test("1,000 changes of one key at once fire 1,000 times in order", async () => {
+  await using at = await setup();
+  await at.watch({ scope: "s" });
+  const ops = [{ type: "increment", path: "n", by: 1 }];
+  const payload = { scope: "s", key: "k", ops };
+
+  await Promise.all(Array.from({ length: 1_000 }, () => at.call("update", payload)));
+
+  const values = at.seen.map(({ new_value }) => (new_value as { n: number }).n);
+  assert.deepEqual(values, Array.from({ length: 1_000 }, (_, i) => i + 1));
+});
