@@ -1,0 +1,226 @@
+/**
+ * Runs the workers that come with the engine, each on a local line, and says how they fare.
+ *
+ * They start and stop one after another, in the order of the list, so that the difference between
+ * two configurations is applied as a whole. One that cannot start is `failed` and keeps the rest
+ * of the system as it is.
+ *
+ * @module
+ */
+import { describeThrown, EngineError } from "../sdk/typescript/errors.ts";
+import { ENGINE_URL_DEFAULT } from "../sdk/typescript/limits.ts";
+import type { Dial } from "../sdk/typescript/transport.ts";
+import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
+import type { BuiltinWorker, EngineHost } from "../workers/define.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { BuiltinEntry } from "./ports/config.ts";
+import type { Directory } from "./ports/directory.ts";
+import type { Log } from "./ports/log.ts";
+import type { Endpoint, WorkerState, WorkerStatus } from "./ports/supervision.ts";
+
+/** What {@linkcode Builtins} works with. */
+export interface BuiltinsOptions {
+  readonly known: readonly BuiltinWorker[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly directory: Directory;
+  /** Opens a local line for the built-in of that name. */
+  dial(name: string): Dial;
+  /** What every built-in is lent, but for its own signal and addresses. */
+  readonly lend: Omit<EngineHost, "serves" | "signal">;
+}
+
+/** One built-in while the engine knows it. */
+interface Run {
+  entry: BuiltinEntry;
+  state: WorkerState;
+  reason: string | null;
+  launch: number;
+  startedAtMs: number | null;
+  readyAfterMs: number | null;
+  endpoints: Endpoint[];
+  /** Ends it; there while it runs. */
+  stack: AsyncDisposableStack | null;
+}
+
+/** The built-in workers of one engine. */
+export class Builtins {
+  readonly #options: BuiltinsOptions;
+  readonly #runs = new Map<string, Run>();
+  /** The last thing asked for; the next begins when it has settled. */
+  #turn: Promise<void> = Promise.resolve();
+
+  /** Starts nothing yet. */
+  constructor(options: BuiltinsOptions) {
+    this.#options = options;
+  }
+
+  /** Names of all built-ins there are, wanted or not. */
+  get names(): string[] {
+    return this.#options.known.map((worker) => worker.name);
+  }
+
+  /** Addresses that running built-ins serve. */
+  get endpoints(): Endpoint[] {
+    return [...this.#runs.values()].flatMap((run) => run.endpoints);
+  }
+
+  /** Makes what runs equal to a list, without touching what did not change. */
+  apply(entries: readonly BuiltinEntry[]): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const [name, run] of [...this.#runs].reverse()) {
+        if (entries.some((entry) => entry.name === name)) continue;
+        await this.#end(run);
+        this.#runs.delete(name);
+      }
+      for (const entry of entries) {
+        const run = this.#runs.get(entry.name);
+        if (!run) await this.#begin(this.#add(entry));
+        else if (JSON.stringify(run.entry.raw) !== JSON.stringify(entry.raw)) {
+          run.entry = entry;
+          await this.#end(run);
+          await this.#begin(run);
+        }
+      }
+    });
+  }
+
+  /** Starts a built-in that is stopped or failed. */
+  start(name: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const run = this.#runs.get(name);
+      if (run && !run.stack) await this.#begin(run);
+    });
+  }
+
+  /** Stops a built-in until {@linkcode start}. */
+  stop(name: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const run = this.#runs.get(name);
+      if (run) await this.#end(run);
+    });
+  }
+
+  /** Stops all, the last first. */
+  close(): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const run of [...this.#runs.values()].reverse()) await this.#end(run);
+    });
+  }
+
+  /** Every built-in of the configuration as it is now. */
+  list(): WorkerStatus[] {
+    return [...this.#runs.keys()].map((name) => this.status(name)!);
+  }
+
+  /** One built-in as it is now; `undefined` when the configuration does not name it. */
+  status(name: string): WorkerStatus | undefined {
+    const run = this.#runs.get(name);
+    if (!run) return undefined;
+    const functions = this.#options.directory.functions()
+      .filter((view) => view.builtin && view.worker_name === name)
+      .map((view) => view.function_id);
+    return {
+      name,
+      kind: "builtin",
+      state: run.state,
+      reason: run.reason,
+      path: null,
+      isolation: null,
+      pid: run.stack ? Deno.pid : null,
+      functions: functions.sort(),
+      restarts: 0,
+      started_at_ms: run.startedAtMs,
+      ready_after_ms: run.readyAfterMs,
+      last_exit: null,
+      dependencies: null,
+      launch: run.launch,
+      tail: [],
+      log_path: null,
+    };
+  }
+
+  #add(entry: BuiltinEntry): Run {
+    const run: Run = {
+      entry,
+      state: "queued",
+      reason: null,
+      launch: 0,
+      startedAtMs: null,
+      readyAfterMs: null,
+      endpoints: [],
+      stack: null,
+    };
+    this.#runs.set(entry.name, run);
+    return run;
+  }
+
+  async #begin(run: Run): Promise<void> {
+    const { clock, log } = this.#options;
+    const { name, config } = run.entry;
+    const definition = this.#options.known.find((worker) => worker.name === name);
+    if (!definition) throw new EngineError("NOT_FOUND", `There is no built-in worker ${name}`);
+    const began = clock.now();
+    run.launch++;
+    run.state = "starting";
+    run.startedAtMs = clock.wall();
+    const stack = new AsyncDisposableStack();
+    try {
+      const worker = this.#connect(name, definition.summary);
+      stack.defer(() => worker.shutdown());
+      stack.use(await definition.start(worker, config, this.#hostFor(run, stack)));
+      run.stack = stack;
+      run.state = "ready";
+      run.reason = definition.summary;
+      run.readyAfterMs = clock.now() - began;
+      log.debug("built-in worker ready", { worker: name });
+    } catch (thrown) {
+      await stack.disposeAsync();
+      const { code, message } = describeThrown(thrown);
+      run.state = "failed";
+      run.reason = message;
+      run.startedAtMs = null;
+      run.endpoints = [];
+      log.error("built-in worker failed to start", { worker: name, code, reason: message });
+    }
+  }
+
+  async #end(run: Run): Promise<void> {
+    const { stack, entry: { name } } = run;
+    run.stack = null;
+    if (stack) {
+      run.state = "stopping";
+      await stack.disposeAsync().catch((thrown: unknown) => {
+        this.#options.log.error("built-in worker failed to stop", {
+          worker: name,
+          reason: describeThrown(thrown).message,
+        });
+      });
+    }
+    run.state = "stopped";
+    run.reason = null;
+    run.startedAtMs = null;
+    run.endpoints = [];
+  }
+
+  #connect(name: string, description: string): Worker {
+    const dial = this.#options.dial(name);
+    return registerWorker(ENGINE_URL_DEFAULT, { workerName: name, description, dial });
+  }
+
+  #hostFor(run: Run, stack: AsyncDisposableStack): EngineHost {
+    const ending = new AbortController();
+    stack.defer(() => ending.abort());
+    return {
+      ...this.#options.lend,
+      signal: ending.signal,
+      serves: (endpoint) => void run.endpoints.push(endpoint),
+    };
+  }
+
+  #inTurn(task: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(task);
+    this.#turn = turn.catch(() => {}); // Its caller hears of it; the next must begin all the same.
+    return turn;
+  }
+}

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { FakeClock } from "../tests/fakes/fake_clock.ts";
+import { EngineError } from "../sdk/typescript/errors.ts";
+import type { Json } from "../sdk/typescript/protocol.ts";
+import type { BuiltinWorker } from "../workers/define.ts";
+import { Builtins, type BuiltinsOptions } from "./builtins.ts";
+import type { BuiltinEntry } from "./ports/config.ts";
+
+/** A built-in that writes down what is done with it. */
+function recording(name: string, life: string[], fail = { next: false }): BuiltinWorker {
+  return {
+    name,
+    summary: `Summary of ${name}`,
+    parse: (raw) => raw,
+    start(_worker, config, host) {
+      if (fail.next) throw new EngineError("address_in_use", "Port 1 is taken");
+      life.push(`+${name} ${JSON.stringify(config)}`);
+      host.serves({ name, url: `http://${name}` });
+      const stack = new AsyncDisposableStack();
+      stack.defer(() => void life.push(`-${name}`));
+      return Promise.resolve(stack);
+    },
+  };
+}
+
+function setup() {
+  const life: string[] = [];
+  const fail = { next: false };
+  const quiet = () => {};
+  const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+  const directory = { functions: () => [] } as unknown as BuiltinsOptions["directory"];
+  const builtins = new Builtins({
+    known: [recording("a", life), recording("b", life, fail)],
+    clock: new FakeClock(),
+    log,
+    directory,
+    dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
+    lend: {} as BuiltinsOptions["lend"],
+  });
+  return { builtins, life, fail };
+}
+
+function entry(name: string, config: Json = {}): BuiltinEntry {
+  return { kind: "builtin", name, config, raw: config };
+}
+
+Deno.test("Builtins.apply() starts what is new, in the order of the list", async () => {
+  const { builtins, life } = setup();
+
+  await builtins.apply([entry("a"), entry("b", { port: 1 })]);
+
+  assert.deepEqual(life, ["+a {}", '+b {"port":1}']);
+  assert.deepEqual(builtins.list().map(({ name, state }) => [name, state]), [
+    ["a", "ready"],
+    ["b", "ready"],
+  ]);
+  await builtins.close();
+});
+
+Deno.test("Builtins.apply() leaves alone what did not change", async () => {
+  const { builtins, life } = setup();
+  await builtins.apply([entry("a"), entry("b", { port: 1 })]);
+  life.length = 0;
+
+  await builtins.apply([entry("a"), entry("b", { port: 2 })]);
+
+  assert.deepEqual(life, ["-b", '+b {"port":2}']);
+  await builtins.close();
+});
+
+Deno.test("Builtins.apply() stops what is gone, and its addresses go with it", async () => {
+  const { builtins, life } = setup();
+  await builtins.apply([entry("a"), entry("b")]);
+  life.length = 0;
+
+  await builtins.apply([entry("a")]);
+
+  assert.deepEqual(life, ["-b"]);
+  assert.deepEqual(builtins.endpoints, [{ name: "a", url: "http://a" }]);
+  assert.equal(builtins.status("b"), undefined);
+  await builtins.close();
+});
+
+Deno.test("a built-in that cannot start is failed with its reason, and the others run", async () => {
+  const { builtins, fail } = setup();
+  fail.next = true;
+
+  await builtins.apply([entry("b"), entry("a")]);
+
+  assert.equal(builtins.status("a")?.state, "ready");
+  const { state, reason } = builtins.status("b")!;
+  assert.deepEqual([state, reason], ["failed", "Port 1 is taken"]);
+  await builtins.close();
+});
+
+Deno.test("Builtins.start() tries a failed built-in again", async () => {
+  const { builtins, fail } = setup();
+  fail.next = true;
+  await builtins.apply([entry("b")]);
+  fail.next = false;
+
+  await builtins.start("b");
+
+  assert.equal(builtins.status("b")?.state, "ready");
+  assert.equal(builtins.status("b")?.launch, 2);
+  await builtins.close();
+});
+
+Deno.test("Builtins.close() stops the last first", async () => {
+  const { builtins, life } = setup();
+  await builtins.apply([entry("a"), entry("b")]);
+  life.length = 0;
+
+  await builtins.close();
+
+  assert.deepEqual(life, ["-b", "-a"]);
+});

@@ -1,0 +1,300 @@
+/**
+ * Puts the parts of an engine together, starts them upward and stops them downward.
+ *
+ * One stack undoes what was done: by stop(), and also when a start fails half-way. Nothing here
+ * decides what a message means or when a worker runs.
+ *
+ * @module
+ */
+import { CONNECTIONS_MAX, DRAIN_MS } from "../sdk/typescript/limits.ts";
+import { LAUNCH_ID_HEADER } from "../sdk/typescript/protocol.ts";
+import { builtinWorkers } from "../workers/mod.ts";
+import { Builtins } from "./builtins.ts";
+import { defaultConfig, loadConfig } from "./config.ts";
+import { watchConfig } from "./config_watch.ts";
+import { Router } from "./core/router.ts";
+import { EventHub } from "./event_hub.ts";
+import { ProcessLauncher } from "./launch/process_launcher.ts";
+import { writeSdkCopies } from "./launch/sdk_copy.ts";
+import { Supervisor } from "./launch/supervisor.ts";
+import { makeGate } from "./line/gate.ts";
+import { localDial } from "./line/local_line.ts";
+import { listenServe } from "./line/serve_listener.ts";
+import { createLog } from "./log_writer.ts";
+import type { Config } from "./ports/config.ts";
+import type { Accept, Listener, Upgrade } from "./ports/connection.ts";
+import type { Log, LogLevel } from "./ports/log.ts";
+import type { Store } from "./ports/store.ts";
+import type { Endpoint, EngineInfo } from "./ports/supervision.ts";
+import { Project } from "./project.ts";
+import { createSchemas } from "./schema_check.ts";
+import { openKvStore } from "./store/kv_store.ts";
+import { systemClock } from "./system_clock.ts";
+import { VERSION } from "./version.ts";
+
+/** What to start. */
+export interface StartOptions {
+  /** The config.yaml to run. Default: the one in `directory`, else embedded defaults. */
+  readonly configPath?: string;
+  /** Where the project lies if `configPath` is left out. Default: the current directory. */
+  readonly directory?: string;
+  /** Port of the worker listener, instead of the file's `engine.port`; 0 for any free one. */
+  readonly port?: number;
+  /** Instead of the file's `log.level`. */
+  readonly logLevel?: LogLevel;
+}
+
+/** How to stop. */
+export interface StopOptions {
+  /** Lets running calls finish first, for 5 s at most. Default `true`. */
+  readonly drain?: boolean;
+}
+
+/** A running engine. */
+export interface Engine extends AsyncDisposable {
+  /** The addresses it serves now. */
+  readonly endpoints: readonly Endpoint[];
+  /** Settles when the engine has stopped. */
+  readonly finished: Promise<void>;
+  /** What it is and where its project lies. */
+  info(): EngineInfo;
+  /** Stops everything the engine started. A second call with `drain: false` ends the drain. */
+  stop(options?: StopOptions): Promise<void>;
+}
+
+/**
+ * Starts an engine and returns when it listens and its built-in workers have started.
+ *
+ * Workers that are directories start in the background; `engine::supervisor::list` says how far
+ * they are.
+ *
+ * @throws {EngineError} `config_invalid` with `details.problems`, `store_unavailable`,
+ * `address_in_use`, `address_not_available`.
+ */
+export async function startEngine(options: StartOptions = {}): Promise<Engine> {
+  const engine = new AssembledEngine(await readConfig(options), options);
+  await engine.start();
+  return engine;
+}
+
+/** The parts of one engine, and their order. */
+class AssembledEngine implements Engine {
+  readonly #options: StartOptions;
+  readonly #startedAtMs = systemClock.wall();
+  readonly #log: Log;
+  readonly #events: EventHub;
+  readonly #router: Router;
+  readonly #config: Config;
+  readonly #finished = Promise.withResolvers<void>();
+  readonly #stack = new AsyncDisposableStack();
+  readonly #skipDrain = Promise.withResolvers<void>();
+  #level: LogLevel;
+  #project!: Project;
+  #builtins!: Builtins;
+  #listener: Listener | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(config: Config, options: StartOptions) {
+    this.#config = config;
+    this.#options = options;
+    this.#level = options.logLevel ?? config.log.level;
+    this.#log = createLog({ level: () => this.#level, format: logFormat(config) });
+    this.#events = new EventHub(this.#log);
+    this.#router = new Router({
+      clock: systemClock,
+      schemas: createSchemas(),
+      newId: () => crypto.randomUUID(),
+      report: (event) => this.#events.report(event),
+      settings: config.engine,
+    });
+  }
+
+  /** Starts upward; undoes what was done if a step fails. */
+  async start(): Promise<void> {
+    try {
+      await Deno.mkdir(this.#config.dataDirectory, { recursive: true });
+      const store = this.#stack.use(
+        await openKvStore(`${this.#config.dataDirectory}/state.sqlite`),
+      );
+      const supervisor = this.#createSupervisor();
+      this.#builtins = this.#createBuiltins(store);
+      this.#project = this.#createProject(supervisor);
+      this.#stack.defer(() => this.#builtins.close());
+      await this.#project.applyBuiltins();
+      this.#listener = this.#listen();
+      this.#stack.defer(() => this.#listener!.close());
+      await writeSdkCopies(this.#config.dataDirectory);
+      this.#stack.defer(() => supervisor.close());
+      await this.#project.apply(this.#config);
+      this.#stack.use(this.#watch());
+    } catch (thrown) {
+      await this.#stack.disposeAsync();
+      throw thrown;
+    }
+  }
+
+  get endpoints(): readonly Endpoint[] {
+    const workers = this.#listener ? [{ name: "workers", url: addressOf(this.#listener) }] : [];
+    return [...workers, ...this.#builtins.endpoints];
+  }
+
+  get finished(): Promise<void> {
+    return this.#finished.promise;
+  }
+
+  info(): EngineInfo {
+    return this.#project.info();
+  }
+
+  stop({ drain = true }: StopOptions = {}): Promise<void> {
+    if (!drain) this.#skipDrain.resolve();
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(): Promise<void> {
+    this.#router.drain();
+    await this.#drained();
+    await this.#stack.disposeAsync();
+    this.#router.close();
+    this.#finished.resolve();
+  }
+
+  /** Settles when no call runs any more, or the drain has lasted long enough. */
+  async #drained(): Promise<void> {
+    const end = systemClock.now() + DRAIN_MS;
+    let skipped = false;
+    void this.#skipDrain.promise.then(() => skipped = true);
+    while (this.#router.runningCalls > 0 && systemClock.now() < end && !skipped) {
+      await new Promise<void>((resolve) => systemClock.after(20, resolve));
+    }
+  }
+
+  #createSupervisor(): Supervisor {
+    const { dataDirectory } = this.#config;
+    const supervisor = new Supervisor({
+      clock: systemClock,
+      log: this.#log,
+      launchers: { process: new ProcessLauncher(dataDirectory) },
+      dataDirectory,
+      engineUrl: () => workerUrl(this.#listener!, this.#config.engine.auth_token),
+      directory: this.#router.directory,
+      platform: Deno.build.os,
+    });
+    this.#events.listen((event) => supervisor.onEvent(event));
+    return supervisor;
+  }
+
+  #createBuiltins(store: Store): Builtins {
+    const { directory } = this.#router;
+    const project = (): Project => this.#project;
+    return new Builtins({
+      known: builtinWorkers,
+      clock: systemClock,
+      log: this.#log,
+      directory,
+      dial: (name) => localDial(this.#router, name),
+      lend: {
+        clock: systemClock,
+        log: this.#log,
+        store,
+        directory,
+        get supervision() {
+          return project();
+        },
+        onEvent: (listener) => this.#events.listen(listener),
+      },
+    });
+  }
+
+  #createProject(supervisor: Supervisor): Project {
+    return new Project({
+      config: this.#config,
+      known: builtinWorkers,
+      builtins: this.#builtins,
+      supervisor,
+      platform: Deno.build.os,
+      applySettings: (changed) => this.#applySettings(changed),
+      info: (current) => ({
+        version: VERSION,
+        pid: Deno.pid,
+        config_path: current.path,
+        data_directory: current.dataDirectory,
+        endpoints: this.endpoints,
+        started_at_ms: this.#startedAtMs,
+      }),
+    });
+  }
+
+  #applySettings(changed: Config): void {
+    this.#router.applySettings(changed.engine);
+    this.#level = this.#options.logLevel ?? changed.log.level;
+    for (const key of ["host", "port", "auth_token", "max_message_bytes"] as const) {
+      if (changed.engine[key] === this.#config.engine[key]) continue;
+      this.#log.warn("a changed setting takes effect when the engine starts anew", {
+        setting: `engine.${key}`,
+      });
+    }
+  }
+
+  #listen(): Listener {
+    const { engine } = this.#config;
+    const accept = (upgrade: Upgrade): Accept => (connection) =>
+      this.#router.open(connection, {
+        address: upgrade.address,
+        launch_id: upgrade.headers.get(LAUNCH_ID_HEADER),
+        builtin: null,
+      });
+    const gate = makeGate({
+      ...engine.auth_token === undefined ? {} : { authToken: engine.auth_token },
+      allowedOrigins: engine.allowed_origins,
+      maxConnections: CONNECTIONS_MAX,
+      accept,
+    });
+    return listenServe({
+      hostname: engine.host,
+      port: this.#options.port ?? engine.port,
+      maxMessageBytes: engine.max_message_bytes,
+      maxQueuedBytes: engine.max_inflight_bytes_per_worker,
+    }, gate);
+  }
+
+  #watch(): AsyncDisposable {
+    return watchConfig({
+      path: this.#project.configPath,
+      clock: systemClock,
+      log: this.#log,
+      load: (path) => loadConfig(path, builtinWorkers, Deno.env.toObject()),
+      apply: (config) => this.#project.apply(config),
+    });
+  }
+}
+
+async function readConfig(options: StartOptions): Promise<Config> {
+  const directory = await Deno.realPath(options.directory ?? ".");
+  const path = options.configPath ?? `${directory}/config.yaml`;
+  const named = options.configPath !== undefined;
+  const there = named || await Deno.stat(path).then(() => true, () => false);
+  if (!there) return defaultConfig(directory, builtinWorkers);
+  return loadConfig(path, builtinWorkers, Deno.env.toObject());
+}
+
+function logFormat(config: Config): "text" | "json" {
+  if (config.log.format !== "auto") return config.log.format;
+  return Deno.stderr.isTerminal() ? "text" : "json";
+}
+
+function addressOf({ hostname, port }: Listener): string {
+  return `ws://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}
+
+/** Where workers on this machine dial, whatever address the engine listens on. */
+function workerUrl(listener: Listener, token: string | undefined): string {
+  const everywhere = listener.hostname === "0.0.0.0" || listener.hostname === "::";
+  const url = addressOf(everywhere ? { ...listener, hostname: "127.0.0.1" } : listener);
+  return token === undefined ? url : `${url}?token=${encodeURIComponent(token)}`;
+}

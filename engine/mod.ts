@@ -1,0 +1,20 @@
+/**
+ * Run or embed an engine.
+ *
+ * @example
+ * ```ts ignore
+ * import { startEngine } from "@engine/engine/engine";
+ *
+ * await using engine = await startEngine({ configPath: "config.yaml" });
+ * console.log(engine.endpoints);
+ * await engine.finished;
+ * ```
+ *
+ * @module
+ */
+export { type Engine, startEngine, type StartOptions, type StopOptions } from "./engine.ts";
+export { writeSdkCopies } from "./launch/sdk_copy.ts";
+export { VERSION } from "./version.ts";
+export type { Endpoint, EngineInfo, WorkerState, WorkerStatus } from "./ports/supervision.ts";
+export type { LogLevel } from "./ports/log.ts";
+export type { Isolation } from "./ports/launcher.ts";
