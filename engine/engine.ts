@@ -243,12 +243,10 @@ class AssembledEngine implements Engine {
 
   #listen(): Listener {
     const { engine } = this.#config;
-    const accept = (upgrade: Upgrade): Accept => (connection) =>
-      this.#router.open(connection, {
-        address: upgrade.address,
-        launch_id: upgrade.headers.get(LAUNCH_ID_HEADER),
-        builtin: null,
-      });
+    const accept = ({ address, headers }: Upgrade): Accept => {
+      const peer = { address, launch_id: headers.get(LAUNCH_ID_HEADER), builtin: null };
+      return (connection) => this.#router.open(connection, peer);
+    };
     const gate = makeGate({
       ...engine.auth_token === undefined ? {} : { authToken: engine.auth_token },
       allowedOrigins: engine.allowed_origins,
