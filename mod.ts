@@ -7,13 +7,17 @@
  *
  * @example A worker that offers a function and calls it
  * ```ts
- * import { registerWorker } from "engine-sdk";
+ * import { isTimeout, registerWorker } from "engine-sdk";
  *
  * const worker = registerWorker(); // ENGINE_URL, or port 49134 on this machine
  * worker.registerFunction("math::add", ({ a, b }: { a: number; b: number }) => ({ c: a + b }));
  *
- * const sum = worker.trigger({ function_id: "math::add", payload: { a: 2, b: 3 } });
- * sum.then(console.log, console.error); // { c: 5 }, once an engine is there
+ * try {
+ *   const payload = { a: 2, b: 3 };
+ *   console.log(await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 }));
+ * } catch (error) {
+ *   console.log(isTimeout(error) ? "no engine there" : error);
+ * }
  *
  * await worker.shutdown(); // Leaves; without it the worker goes on until the process ends.
  * ```

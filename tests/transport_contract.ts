@@ -175,6 +175,21 @@ function testEnds(name: string, dial: Dial, exceptions: Exceptions): void {
     assert.match(ends[0]!, exceptions.silentRefusals ? /^1006/ : /^1006 .*ECONNREFUSED/);
   });
 
+  Deno.test(`${name}: what is sent before the line is open is not sent, and nothing throws`, async () => {
+    await using server = serveSockets();
+    await using recorded = new Recorded(dial, server.url);
+    const timer = setInterval(() => {
+      if (recorded.report.openings === 0) recorded.line.send("too early");
+    }, 0);
+    await recorded.opened;
+    clearInterval(timer);
+
+    recorded.line.send("in time");
+    await recorded.until(({ texts }) => texts.length > 0);
+
+    assert.deepEqual(recorded.report.texts, ["in time"]);
+  });
+
   Deno.test(`${name}: a line closed before it is open never opens`, async () => {
     await using server = serveSockets();
     await using recorded = new Recorded(dial, server.url);

@@ -36,7 +36,7 @@ export class CallScopes {
     this.#storage = hooks && new hooks.AsyncLocalStorage();
   }
 
-  /** Runs `task`; calls made by it, also later and elsewhere in its asynchronous flow, see `scope`. */
+  /** Runs `task`; calls it makes, also later in its asynchronous flow, see `scope`. */
   run<T>(scope: CallScope, task: () => T): T {
     return this.#storage ? this.#storage.run(scope, task) : task();
   }

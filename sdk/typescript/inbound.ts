@@ -36,9 +36,11 @@ export interface InboundSetup {
 /** The one refusal after which a worker does not come back. */
 const FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
 
-/** The start that all engines of this project write: kind and ids, then the payload. */
-const CANONICAL_START =
-  /^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"(?:,"function_id":"([^"\\]*)")?/;
+/** The start that the engine writes: kind and ids, then the rest. */
+const CANONICAL_START = new RegExp(
+  String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` +
+    String.raw`(?:,"function_id":"([^"\\]*)")?`,
+);
 
 /** Handles one message that came on `line`; never throws. */
 export function receive(text: string, line: Line, setup: InboundSetup): void {

@@ -194,8 +194,12 @@ export interface CallRequest<In = Json> {
  * Ways to run a function other than waiting for its result.
  *
  * @example
- * ```ts ignore
- * await worker.trigger({ function_id: "mail::send", payload, action: TriggerAction.Void() });
+ * ```ts
+ * import { registerWorker, TriggerAction } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * await worker.trigger({ function_id: "mail::send", action: TriggerAction.Void() });
+ * await worker.shutdown();
  * ```
  */
 export const TriggerAction = {

@@ -17,7 +17,7 @@ export const dialPlatform: Dial = (url, events, options) => {
   return dial(url, events, options);
 };
 
-/** The headers of every upgrade: the user's own, the token, and which start of the engine's it is. */
+/** The headers of every upgrade: the user's own, the token, which start of the engine's it is. */
 export function headersOf(options: WorkerOptions): Record<string, string> {
   const headers: Record<string, string> = { ...options.headers };
   if (options.token) headers["Authorization"] = `Bearer ${options.token}`;

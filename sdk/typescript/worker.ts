@@ -57,9 +57,12 @@ import { TriggerTypes } from "./trigger_types.ts";
  * @throws {EngineError} `INVALID_ARGUMENTS` for an address or an option that cannot be used.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
  * const worker = registerWorker("ws://127.0.0.1:49134", { workerName: "math" });
  * worker.registerFunction("math::add", ({ a, b }: { a: number; b: number }) => ({ c: a + b }));
+ * await worker.shutdown(); // Else it serves until the process ends.
  * ```
  */
 export function registerWorker(url?: string, options: WorkerOptions = {}): Worker {
@@ -229,8 +232,15 @@ export class Worker implements AsyncDisposable {
    * cannot hold.
    *
    * @example
-   * ```ts ignore
-   * const sum = await worker.trigger({ function_id: "math::add", payload: { a: 2, b: 3 } });
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * const payload = { a: 2, b: 3 };
+   * const sum = await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 })
+   *   .catch((error) => error.code); // Such as `TIMEOUT` when no engine is there.
+   * console.log(sum);
+   * await worker.shutdown();
    * ```
    */
   trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out> {

@@ -57,6 +57,7 @@ class WsTransport implements Transport {
   readonly #events: TransportEvents;
   readonly #times: WsTimes;
   #socket: Socket | undefined;
+  #isOpen = false;
   #isOver = false;
   #isClosing = false;
   #problem = "";
@@ -72,12 +73,13 @@ class WsTransport implements Transport {
   }
 
   send(message: string | Uint8Array): void {
-    if (!this.#isOver && !this.#isClosing) this.#socket?.send(message);
+    if (this.#isOpen) this.#socket?.send(message);
   }
 
   close(code = 1000, reason = ""): void {
     if (this.#isOver || this.#isClosing) return;
     this.#isClosing = true;
+    this.#isOpen = false;
     if (!this.#socket) return; // Not made yet: #connect() sees the mark.
     this.#closeTimer = setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
     this.#socket.close(code, reason);
@@ -107,6 +109,7 @@ class WsTransport implements Transport {
   #opened(): void {
     clearTimeout(this.#openTimer);
     if (this.#isClosing) return;
+    this.#isOpen = true;
     this.#pingTimer = setInterval(() => this.#heartbeat(), this.#times.pingMs);
     this.#events.opened();
   }
@@ -131,6 +134,7 @@ class WsTransport implements Transport {
   #end(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#isOpen = false;
     clearTimeout(this.#openTimer);
     clearTimeout(this.#closeTimer);
     clearInterval(this.#pingTimer);
