@@ -13,7 +13,7 @@ export interface Served {
   fetch(request: Request): Response | Promise<Response>;
   /** New requests are to be refused from now on. */
   drain(): void;
-  /** Requests that still run are to end now. */
+  /** Requests that still run are to end now; may come twice. */
   stop(): void;
 }
 
@@ -22,7 +22,6 @@ export class HttpListener implements AsyncDisposable {
   /** Such as `http://127.0.0.1:3111`. */
   readonly url: string;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #abort = new AbortController();
   readonly #clock: Clock;
   readonly #served: Served;
   #drained: Promise<void> | undefined;
@@ -39,7 +38,6 @@ export class HttpListener implements AsyncDisposable {
       this.#server = Deno.serve({
         hostname: at.host,
         port: at.port,
-        signal: this.#abort.signal,
         onListen() {}, // The engine prints its endpoints itself.
       }, (request) => served.fetch(request));
     } catch (error) {
@@ -49,22 +47,27 @@ export class HttpListener implements AsyncDisposable {
     this.url = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
   }
 
-  /** Takes no new request; running ones go on. A second time does nothing. */
-  drain(): void {
+  /** Takes no new request; running ones go on. Resolves when none is left and all lines ended. */
+  drain(): Promise<void> {
     this.#served.drain();
-    this.#drained ??= this.#server.shutdown();
+    return this.#drained ??= this.#server.shutdown();
   }
 
-  /** Drains for `DRAIN_MS` at most, then ends what still runs; resolves when the port is free. */
+  /**
+   * Drains for `DRAIN_MS` at most, then ends what still runs. Resolves when all answers have left,
+   * or `HTTP_FLUSH_MS` later: a client that stops reading holds its own line only, not the port.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.drain();
-    const cancels = [
-      this.#clock.after(DRAIN_MS, () => this.#served.stop()),
-      // Requests have been answered by now; what is left are clients that do not read or write.
-      this.#clock.after(DRAIN_MS + HTTP_FLUSH_MS, () => this.#abort.abort()),
-    ];
-    await this.#drained;
-    for (const cancel of cancels) cancel();
+    const drained = this.drain();
+    const cancelStop = this.#clock.after(DRAIN_MS, () => this.#served.stop());
+    let cancelWait = (): void => {};
+    const waited = new Promise<void>((resolve) => {
+      cancelWait = this.#clock.after(DRAIN_MS + HTTP_FLUSH_MS, resolve);
+    });
+    await Promise.race([drained, waited]);
+    cancelStop();
+    cancelWait();
+    this.#served.stop();
   }
 }
 

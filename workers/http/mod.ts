@@ -38,8 +38,7 @@ export const http: BuiltinWorker<HttpConfig> = {
     });
     provideRoutes(worker, routes, host);
     host.serves({ name: "http", url: listener.url });
-    if (host.signal.aborted) listener.drain();
-    else host.signal.addEventListener("abort", () => listener.drain(), { once: true });
+    host.signal.addEventListener("abort", () => void listener.drain(), { once: true });
     return Promise.resolve(listener);
   },
 };
