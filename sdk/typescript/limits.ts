@@ -91,7 +91,7 @@ export const HTTP_TIMEOUT_MS = 30_000;
 export const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
 /** HTTP trigger: requests at once. */
 export const HTTP_CONCURRENCY_MAX = 1_024;
-/** How often running HTTP requests are looked at for clients that left and deadlines that passed. */
+/** How often running HTTP requests are looked at: clients that left, deadlines that passed. */
 export const HTTP_WATCH_MS = 50;
 /** After the drain: time for the last answers to leave before lines are cut. */
 export const HTTP_FLUSH_MS = 500;
