@@ -133,7 +133,7 @@ async function collect(
 function tooLarge(bytesMax: number): EngineError {
   return new EngineError(
     "body_too_large",
-    `Request body has more than ${bytesMax} bytes; send less or raise body_bytes_max of engine-http`,
+    `Request body has more than ${bytesMax} bytes; send less or raise body_bytes_max`,
     { details: { body_bytes_max: bytesMax } },
   );
 }
