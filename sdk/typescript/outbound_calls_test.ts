@@ -248,6 +248,20 @@ Deno.test("an abort signal only ends the call where the engine cannot cancel", a
   assert.deepEqual(take(), []);
 });
 
+Deno.test("what an engine can do is not taken for granted on the next line", async () => {
+  const { calls, take } = setup();
+  calls.useCapabilities(["cancel", "timeout"]);
+  calls.lost();
+  const controller = new AbortController();
+  const call = calls.call({ ...ADD, signal: controller.signal });
+  take();
+
+  controller.abort();
+
+  await assert.rejects(call, { code: "cancelled" });
+  assert.deepEqual(take(), []);
+});
+
 Deno.test("a call that was aborted before it left never leaves", async () => {
   const { calls, line, state, take } = setup();
   await assert.rejects(calls.call({ ...ADD, signal: AbortSignal.abort() }), { code: "cancelled" });

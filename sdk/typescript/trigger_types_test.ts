@@ -134,6 +134,40 @@ Deno.test("TriggerTypes stops the old trigger before it starts one with the same
   assert.equal(types.size, 1);
 });
 
+Deno.test("TriggerTypes lets a slow stop end before it starts one with the same id", async () => {
+  const gate = Promise.withResolvers<void>();
+  const log: string[] = [];
+  const { line, types } = setup({
+    registerTrigger: () => void log.push("started"),
+    async unregisterTrigger() {
+      await gate.promise;
+      log.push("stopped");
+    },
+  });
+  await types.register(TRIGGER, line);
+
+  const again = types.register(TRIGGER, line);
+  assert.deepEqual(log, ["started"]);
+  gate.resolve();
+  await again;
+
+  assert.deepEqual(log, ["started", "stopped", "started"]);
+});
+
+Deno.test("TriggerTypes asks nobody to stop what never started", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { line, log, reports, types } = setup({ registerTrigger: () => gate.promise });
+  const registered = types.register(TRIGGER, line);
+
+  types.unregister({ type: "unregistertrigger", id: "t1" });
+  gate.reject(new Error("no such directory"));
+  await registered;
+  await new Promise<void>((resolve) => queueMicrotask(() => queueMicrotask(resolve)));
+
+  assert.deepEqual(log, []);
+  assert.deepEqual(reports, []);
+});
+
 Deno.test("TriggerTypes.unregisterAll() stops every trigger, or those of one type", async () => {
   const { line, log, provider, types } = setup();
   await types.register(TRIGGER, line);
