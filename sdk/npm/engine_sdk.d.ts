@@ -7,13 +7,17 @@
  *
  * @example A worker that offers a function and calls it
  * ```ts
- * import { registerWorker } from "engine-sdk";
+ * import { isTimeout, registerWorker } from "engine-sdk";
  *
  * const worker = registerWorker(); // ENGINE_URL, or port 49134 on this machine
  * worker.registerFunction("math::add", ({ a, b }: { a: number; b: number }) => ({ c: a + b }));
  *
- * const sum = worker.trigger({ function_id: "math::add", payload: { a: 2, b: 3 } });
- * sum.then(console.log, console.error); // { c: 5 }, once an engine is there
+ * try {
+ *   const payload = { a: 2, b: 3 };
+ *   console.log(await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 }));
+ * } catch (error) {
+ *   console.log(isTimeout(error) ? "no engine there" : error);
+ * }
  *
  * await worker.shutdown(); // Leaves; without it the worker goes on until the process ends.
  * ```
@@ -111,9 +115,12 @@ type Action = {
  * @throws {EngineError} `INVALID_ARGUMENTS` for an address or an option that cannot be used.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
  * const worker = registerWorker("ws://127.0.0.1:49134", { workerName: "math" });
  * worker.registerFunction("math::add", ({ a, b }: { a: number; b: number }) => ({ c: a + b }));
+ * await worker.shutdown(); // Else it serves until the process ends.
  * ```
  */
 declare function registerWorker(url?: string, options?: WorkerOptions): Worker;
@@ -280,8 +287,15 @@ declare class Worker implements AsyncDisposable {
      * cannot hold.
      *
      * @example
-     * ```ts ignore
-     * const sum = await worker.trigger({ function_id: "math::add", payload: { a: 2, b: 3 } });
+     * ```ts
+     * import { registerWorker } from "engine-sdk";
+     *
+     * const worker = registerWorker();
+     * const payload = { a: 2, b: 3 };
+     * const sum = await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 })
+     *   .catch((error) => error.code); // Such as `TIMEOUT` when no engine is there.
+     * console.log(sum);
+     * await worker.shutdown();
      * ```
      */
     trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
@@ -425,8 +439,12 @@ declare function isTimeout(error: unknown): boolean;
  * Ways to run a function other than waiting for its result.
  *
  * @example
- * ```ts ignore
- * await worker.trigger({ function_id: "mail::send", payload, action: TriggerAction.Void() });
+ * ```ts
+ * import { registerWorker, TriggerAction } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * await worker.trigger({ function_id: "mail::send", action: TriggerAction.Void() });
+ * await worker.shutdown();
  * ```
  */
 declare const TriggerAction: {

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:06de9087bd27531fe4ac8b36f25cccf9bbad88c051c2d78faf9e4f98ed05d0a3
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:0a020bab3a7a248b3040a5913f36ef9e7db00449f643b605a367490d3beedf87
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4267,7 +4267,7 @@ var CallScopes = class {
   constructor(hooks = builtinModule("node:async_hooks")) {
     this.#storage = hooks && new hooks.AsyncLocalStorage();
   }
-  /** Runs `task`; calls made by it, also later and elsewhere in its asynchronous flow, see `scope`. */
+  /** Runs `task`; calls it makes, also later in its asynchronous flow, see `scope`. */
   run(scope, task) {
     return this.#storage ? this.#storage.run(scope, task) : task();
   }
@@ -4734,7 +4734,7 @@ function findLanguage() {
 
 // sdk/typescript/inbound.ts
 var FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
-var CANONICAL_START = /^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"(?:,"function_id":"([^"\\]*)")?/;
+var CANONICAL_START = new RegExp(String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` + String.raw`(?:,"function_id":"([^"\\]*)")?`);
 function receive(text, line, setup) {
   let message;
   try {
@@ -5218,6 +5218,7 @@ var WsTransport = class {
   #events;
   #times;
   #socket;
+  #isOpen = false;
   #isOver = false;
   #isClosing = false;
   #problem = "";
@@ -5231,11 +5232,12 @@ var WsTransport = class {
     this.#connect(url, options).catch((error) => this.#end(1006, describe(error)));
   }
   send(message) {
-    if (!this.#isOver && !this.#isClosing) this.#socket?.send(message);
+    if (this.#isOpen) this.#socket?.send(message);
   }
   close(code = 1e3, reason = "") {
     if (this.#isOver || this.#isClosing) return;
     this.#isClosing = true;
+    this.#isOpen = false;
     if (!this.#socket) return;
     this.#closeTimer = setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
     this.#socket.close(code, reason);
@@ -5266,6 +5268,7 @@ var WsTransport = class {
   #opened() {
     clearTimeout(this.#openTimer);
     if (this.#isClosing) return;
+    this.#isOpen = true;
     this.#pingTimer = setInterval(() => this.#heartbeat(), this.#times.pingMs);
     this.#events.opened();
   }
@@ -5287,6 +5290,7 @@ var WsTransport = class {
   #end(code, reason) {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#isOpen = false;
     clearTimeout(this.#openTimer);
     clearTimeout(this.#closeTimer);
     clearInterval(this.#pingTimer);
@@ -5819,8 +5823,15 @@ var Worker = class _Worker {
    * cannot hold.
    *
    * @example
-   * ```ts ignore
-   * const sum = await worker.trigger({ function_id: "math::add", payload: { a: 2, b: 3 } });
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * const payload = { a: 2, b: 3 };
+   * const sum = await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 })
+   *   .catch((error) => error.code); // Such as `TIMEOUT` when no engine is there.
+   * console.log(sum);
+   * await worker.shutdown();
    * ```
    */
   trigger(request) {
