@@ -42,10 +42,11 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const COMMA = 0x2c;
 
-/** Names that change what a call means, or whose it is, if they follow its payload. */
-const LATE_IN_CALL = /"(?:action|namespace|timeout_ms|invocation_id|function_id|caller)"/;
-/** Names that change what a result means, or whose it is, if they follow its value. */
-const LATE_IN_RESULT = /"(?:error|invocation_id)"/;
+/** Names that, behind a payload, change what a call means or whose it is, or may not fit. */
+const LATE_IN_CALL =
+  /"(?:action|namespace|timeout_ms|invocation_id|function_id|caller|traceparent|baggage)"/;
+/** The same for a result. */
+const LATE_IN_RESULT = /"(?:error|invocation_id|function_id|traceparent|baggage)"/;
 /** Every letter of those names can only be escaped this way. */
 const ESCAPED_LETTER = "\\u00";
 

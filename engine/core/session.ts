@@ -46,7 +46,7 @@ export interface SessionOptions {
 const UTF_8 = new TextDecoder();
 const TELEMETRY: readonly string[] = ["OTLP", "MTRC", "LOGS"];
 /** The id of a call or of what belongs to one, in a text that is no JSON as a whole. */
-const BROKEN = /^\{"type":"(\w+)","invocation_id":"([^"\\]{1,128})"/;
+const BROKEN = /^\s*\{"type":"(\w+)","invocation_id":"([^"\\]{1,128})"/;
 
 /** One worker's life on a line. */
 export class Session implements ConnectionEvents {

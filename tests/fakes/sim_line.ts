@@ -69,18 +69,19 @@ export class SimLine extends FakeConnection {
 }
 
 /**
- * A message as somebody might write it: in canonical order, or with its keys in any order, white
- * space and names nobody knows. Values are JSON texts.
+ * A message as somebody might write it: in canonical order, with all behind its ids in any order,
+ * or with its keys in any order, white space and names nobody knows. Values are JSON texts.
  */
 export function written(random: Random, fields: readonly (readonly [string, string])[]): string {
-  if (!random.once(3)) return `{${fields.map(([key, value]) => `"${key}":${value}`).join(",")}}`;
-  const rest = [...fields, ["colour", '"red"'] as const];
-  const shuffled: string[] = [];
+  const kept = random.pick([fields.length, fields.length, 3, 0]);
+  const rest = fields.slice(kept);
+  const parts = fields.slice(0, kept).map(([key, value]) => `"${key}":${value}`);
+  if (kept === 0) rest.push(["colour", '"red"']);
   while (rest.length > 0) {
     const [key, value] = rest.splice(random.below(rest.length), 1)[0]!;
-    shuffled.push(` "${key}" : ${value}`);
+    parts.push(kept === 0 ? ` "${key}" : ${value} ` : `"${key}":${value}`);
   }
-  return `{${shuffled.join(",")} }`;
+  return `{${parts.join(",")}}`;
 }
 
 /** A JSON text that no two parsers and writers would leave alone, and a mark to know it by. */
