@@ -35,12 +35,12 @@ Deno.test("the bash script offers what fits the place and the letters typed", as
   assert.deepEqual(await bashOffers("engine", "worker", "add", "--"), ["--force"]);
 });
 
-Deno.test("the bash script offers nothing of its own for a path, so that bash offers files", async () => {
+Deno.test("the bash script offers nothing for a path, so that bash offers files", async () => {
   assert.deepEqual(await bashOffers("engine", "worker", "add", "./wor"), []);
 });
 
 for (const shell of SHELLS) {
-  Deno.test(`the ${shell} script names every command and option, and keeps its quotes closed`, () => {
+  Deno.test(`the ${shell} script names every command and closes its quotes`, () => {
     const script = completionScript(shell, places);
 
     for (const word of ["worker", "config", "add", "list", "force"]) {

@@ -37,7 +37,7 @@ Deno.test("LiveShell keeps what it does not show", async () => {
   assert.deepEqual(said.slice(1), ["  out"]);
 });
 
-Deno.test("LiveShell.start() tells when a text was printed, and when it never will be", async () => {
+Deno.test("LiveShell.start() tells when a text was printed, or never will be", async () => {
   const { shell } = setup();
   const process = shell.start(["echo ready; exec sleep 600"]);
 

@@ -49,7 +49,7 @@ export function isRunning(pid: number): boolean {
 
 /** What the promise resolves with; `undefined` if it needs longer than `ms` milliseconds. */
 export async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: number | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), ms);
   });

@@ -14,7 +14,7 @@ Deno.test("checkPort() lets a free port pass and names the option for a taken on
   checkPort(0, "--port");
 });
 
-Deno.test("checkPython() finds the Python of this machine, and misses one that is not there", async () => {
+Deno.test("checkPython() finds a Python that is there, and only that", async () => {
   await checkPython();
   await assert.rejects(() => checkPython("python-of-nowhere"), /install python-of-nowhere 3\.10/);
 });

@@ -138,7 +138,7 @@ export class QuickstartRun {
     const path = `${directory}/config.yaml`;
     const text = await Deno.readTextFile(path);
     await Deno.writeTextFile(path, `engine:\n  port: ${port}\n${text}`);
-    this.#say(`$ printf 'engine:\\n  port: ${port}\\n' | cat - config.yaml > …`);
+    this.#say(`# edited config.yaml: engine.port is ${port}`);
     this.#say(`$ export ENGINE_URL=${this.#url}`);
   }
 

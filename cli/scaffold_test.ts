@@ -33,7 +33,7 @@ async function setup() {
   };
 }
 
-Deno.test("scaffold() writes every file, fills in the name, and puts the SDK copies below", async () => {
+Deno.test("scaffold() writes every file with the name filled in, and the SDK copies", async () => {
   await using test = await setup();
   const directory = `${test.root}/My Project`;
 

@@ -13,7 +13,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return ranked[0]?.candidate;
 }
 
-/** Letters to add, remove, change or swap with their neighbour to get from one word to the other. */
+/** Letters to add, remove, change or swap to get from one word to the other. */
 export function editsBetween(from: string, to: string): number {
   let before: number[] = [];
   let row = Array.from({ length: to.length + 1 }, (_, j) => j);

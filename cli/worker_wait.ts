@@ -13,6 +13,8 @@ import { printable, renderDuration } from "./render.ts";
 import type { EngineLine, Terminal } from "./terminal.ts";
 
 const POLL_MS = 100;
+/** Dependencies that are there already need less; an installation is worth a line after it. */
+const CHECK_MS = 200;
 /** An installation is quick until then; after it, what it prints is shown. */
 const QUIET_INSTALL_MS = 3_000;
 /** A state from before the request may still show for so long. */
@@ -110,6 +112,7 @@ class Progress {
   #state: WorkerState | undefined;
   #sinceMs: number;
   #installMs: number | undefined;
+  #saidInstalling = false;
   #log: LogTail | undefined;
 
   constructor(following: Following) {
@@ -126,18 +129,20 @@ class Progress {
     this.#sinceMs = now;
     if (status.state === "queued") this.#say("waiting for its turn");
     if (status.state === "stopping") this.#say("stopping");
-    if (status.state === "installing") this.#say("installing dependencies");
     if (status.state === "starting" || (status.state === "ready" && before !== "starting")) {
       this.#sayDependencies(status);
     }
     if (status.state === "starting") this.#say(startText(status));
   }
 
-  /** Shows what an installation prints, once it takes long. */
+  /** Says that something is being installed, and what that prints, once it takes long. */
   async showInstallation(status: WorkerStatus): Promise<void> {
     const { engine, terminal, name } = this.#following;
     const passed = terminal.now() - this.#sinceMs;
-    if (status.state !== "installing" || passed < QUIET_INSTALL_MS) return;
+    if (status.state !== "installing" || passed < CHECK_MS) return;
+    if (!this.#saidInstalling) this.#say("installing dependencies");
+    this.#saidInstalling = true;
+    if (passed < QUIET_INSTALL_MS) return;
     this.#log ??= new LogTail(engine, name);
     for (const line of await this.#log.next(INSTALL_LINES)) terminal.err(`  | ${printable(line)}`);
   }

@@ -45,6 +45,7 @@ Deno.test("a worker on its way is reported phase by phase, with the time each to
     { state: "queued" },
     { state: "installing" },
     { state: "installing" },
+    { state: "installing" },
     { state: "starting", dependencies: "installed" },
     { state: "ready", dependencies: "installed" },
   ]);
@@ -55,13 +56,14 @@ Deno.test("a worker on its way is reported phase by phase, with the time each to
   assert.deepEqual(following.terminal.errLines, [
     "math  waiting for its turn",
     "math  installing dependencies",
-    "math  dependencies installed (200 ms)",
+    "math  dependencies installed (300 ms)",
     "math  starting as a plain process, which keeps nothing apart",
   ]);
 });
 
 Deno.test("cached dependencies are named", async () => {
   const following = await setup([
+    { state: "installing" },
     { state: "starting", dependencies: "cached", isolation: "microvm" },
     { dependencies: "cached" },
   ]);

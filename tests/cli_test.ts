@@ -69,7 +69,7 @@ function add(engine: EngineProcess, ...more: string[]) {
   return engine.command("worker", "add", "./workers/greeter", "--isolation", "process", ...more);
 }
 
-Deno.test("a worker's life from the command line: add, call, look, stop, start, remove", async (t) => {
+Deno.test("a worker's life: add, call, look, stop, start, remove", async (t) => {
   await using engine = await setup();
 
   await t.step("worker add writes config.yaml and ends with one line", async () => {
@@ -179,11 +179,11 @@ Deno.test("worker logs -f goes on until it is interrupted, and ends with 0", asy
     env: { ENGINE_URL: engine.url },
     stdin: "null",
     stdout: "piped",
-    stderr: "null",
+    stderr: "piped",
   }).spawn();
   const ended = child.output();
   let calls = 0;
-  const worker = engine.connect();
+  await using worker = engine.connect();
   const timer = setInterval(() => {
     const payload = { name: `number ${calls++}` };
     worker.trigger({ function_id: "greet::hello", payload }).catch(() => {});
@@ -194,7 +194,6 @@ Deno.test("worker logs -f goes on until it is interrupted, and ends with 0", asy
   clearInterval(timer);
   child.kill("SIGINT");
   const { code, stdout } = resultOf(await ended);
-  await worker.shutdown();
 
   assert.equal(code, 0);
   const seen = [...stdout.matchAll(/number (\d+)$/gm)].map((match) => Number(match[1]));
@@ -202,7 +201,7 @@ Deno.test("worker logs -f goes on until it is interrupted, and ends with 0", asy
   assert.deepEqual(seen, seen.map((_, i) => seen[0]! + i));
 });
 
-Deno.test("a worker that ends at once: worker add shows its last lines and ends with 1", async () => {
+Deno.test("a worker that ends at once: worker add shows its last lines, exit 1", async () => {
   await using engine = await setup(MANIFEST, 'console.error("no luck"); Deno.exit(3);');
 
   const { code, stdout, stderr } = await add(engine);
@@ -212,7 +211,7 @@ Deno.test("a worker that ends at once: worker add shows its last lines and ends 
   assert.match(stderr, /^error: greeter (failed|ended).*3/m);
 });
 
-Deno.test("an installation that fails: worker add shows its last lines and ends with 1", async () => {
+Deno.test("an installation that fails: worker add shows its last lines, exit 1", async () => {
   const scripts = "scripts:\n  install: echo looking; echo no such package >&2; exit 7\n";
   await using engine = await setup(`${MANIFEST}${scripts}`);
 
@@ -270,21 +269,23 @@ Deno.test("every client command reports a dead engine in under 2 s, with 1", asy
   }
 });
 
-Deno.test("engine without config.yaml says so, serves its addresses, and ends on SIGTERM", async () => {
+Deno.test("engine without config.yaml says so, serves, and ends on SIGTERM", async () => {
   await using directory = await makeDirectory();
-  await Deno.mkdir(`${directory.path}/empty`);
-  const child = spawn(`${directory.path}/empty`, "--port", "0", "--log-level", "error");
-  const output = child.output();
-
   // Port 3111 of the embedded defaults may be taken here; the engine goes on without HTTP then.
-  await eventually(() => Deno.stat(`${directory.path}/empty/.engine/sdk`).then(() => true));
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  child.kill("SIGTERM");
-  const { code, stdout } = resultOf(await output);
+  const child = spawn(directory.path, "--port", "0", "--log-level", "error");
+  const errors = new Response(child.stderr).text();
+  let stdout = "";
+  const reading = (async () => {
+    for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) stdout += text;
+  })();
 
-  assert.equal(code, 0);
+  await eventually(() => /^workers +ws:\/\/127\.0\.0\.1:\d+$/m.test(stdout), () => stdout);
+  child.kill("SIGTERM");
+  const { code } = await child.status;
+  await reading;
+
+  assert.equal(code, 0, await errors);
   assert.match(stdout, /^engine \d+\.\d+\.\d+, pid \d+\nconfig +embedded defaults/);
-  assert.match(stdout, /^workers +ws:\/\/127\.0\.0\.1:\d+$/m);
 });
 
 Deno.test("engine with a wrong config.yaml ends with 2 and every problem", async (t) => {

@@ -72,10 +72,10 @@ async function create(options: CreateOptions, terminal: Terminal): Promise<void>
   const directory = absolutePath(terminal.directory, options.directory);
   const { written, overwritten } = await scaffold({ ...options, template, directory });
   for (const path of written) {
-    terminal.err(`  ${overwritten.includes(path) ? "overwritten" : "written"}  ${path}`);
+    terminal.out(`  ${overwritten.includes(path) ? "overwritten" : "written"}  ${path}`);
   }
   terminal.out(`Created ${template.name} in ${directory}`);
-  for (const line of nextSteps(template, options.directory)) terminal.err(line);
+  for (const line of nextSteps(template, options.directory)) terminal.out(line);
 }
 
 function nextSteps(template: Template, directory: string): string[] {

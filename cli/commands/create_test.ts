@@ -22,9 +22,11 @@ Deno.test("engine create writes a project and says what to do next", async () =>
   );
 
   assert.equal(code, 0);
-  assert.deepEqual(test.terminal.outLines, [`Created quickstart in ${test.directory}/hello`]);
-  assert.ok(test.terminal.errLines.includes("  written  workers/math-worker/math_worker.py"));
-  assert.deepEqual(test.terminal.errLines.slice(-2), [
+  assert.ok(test.terminal.outLines.includes("  written  workers/math-worker/math_worker.py"));
+  assert.deepEqual(test.terminal.outLines.slice(-5), [
+    `Created quickstart in ${test.directory}/hello`,
+    "",
+    "Next:",
     "  cd hello",
     "  engine --config config.yaml",
   ]);
@@ -51,17 +53,17 @@ Deno.test("a worker is made with a name of its own, ready to be added", async ()
   const worker = `${test.directory}/shop/workers/mail`;
   assert.match(await Deno.readTextFile(`${worker}/engine.worker.yaml`), /^name: mail\n/);
   assert.match(await Deno.readTextFile(`${worker}/deno.json`), /"\.\.\/\.\.\/\.engine\/sdk/);
-  assert.equal(test.terminal.errLines.at(-1), "  engine worker add ./shop/workers/mail");
+  assert.equal(test.terminal.outLines.at(-1), "  engine worker add ./shop/workers/mail");
 });
 
-Deno.test("a directory that is not empty is refused, and --force says what it writes over", async () => {
+Deno.test("a full directory is refused; --force says what it writes over", async () => {
   await using test = await setup();
   await Deno.writeTextFile(`${test.directory}/README.md`, "mine");
 
   assert.equal(await test.terminal.run("create", "--directory", "."), 1);
   assert.match(test.terminal.errText, /is not empty \(README\.md\)/);
   assert.equal(await test.terminal.run("create", "--directory", ".", "--force"), 0);
-  assert.ok(test.terminal.errLines.includes("  overwritten  README.md"));
+  assert.ok(test.terminal.outLines.includes("  overwritten  README.md"));
 });
 
 for (

@@ -56,7 +56,7 @@ async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 }
 
-Deno.test("engine says what it serves, one line per address, and stays until it has stopped", async () => {
+Deno.test("engine says what it serves, line by line, and stays until it has stopped", async () => {
   const { terminal, started, run, ready, finish } = setup();
   const running = run("--config", "config.yaml", "--port", "0", "--log-level", "debug");
   await ready;

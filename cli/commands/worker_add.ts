@@ -6,7 +6,7 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import type { Isolation, WorkerStatus } from "../../engine/mod.ts";
+import type { Endpoint, EngineInfo, Isolation, WorkerStatus } from "../../engine/mod.ts";
 import type { Json, JsonObject } from "../../mod.ts";
 import { UsageError } from "../failure.ts";
 import { absolutePath, looksLikePath } from "../paths.ts";
@@ -92,6 +92,7 @@ async function add(
   engine: EngineLine,
   terminal: Terminal,
 ): Promise<void> {
+  const before = await endpointsOf(engine);
   const answer: Json | undefined = await engine.call("engine::supervisor::add", request);
   const { added, config_path, worker } = answer as unknown as {
     added: boolean;
@@ -106,5 +107,15 @@ async function add(
     terminal.out(`${name} is ${worker.state}; see: engine worker status ${name}`);
     return;
   }
-  terminal.out(renderReady(await waitUntilReady({ engine, terminal, name, waitMs })));
+  const ready = await waitUntilReady({ engine, terminal, name, waitMs });
+  for (const { url } of await endpointsOf(engine)) {
+    if (!before.some((endpoint) => endpoint.url === url)) terminal.err(`${name}  serves ${url}`);
+  }
+  terminal.out(renderReady(ready));
+}
+
+/** The addresses that the engine serves now. */
+async function endpointsOf(engine: EngineLine): Promise<readonly Endpoint[]> {
+  const answer = await engine.call("engine::supervisor::info", {});
+  return (answer as unknown as EngineInfo).endpoints;
 }

@@ -98,7 +98,7 @@ export function addRestart(group: Command, terminal: Terminal): void {
     .option("--token <token>", TOKEN_HELP)
     .addHelpText(
       "after",
-      "\nExamples:\n  engine worker restart math-worker\n  engine worker restart math-worker --force",
+      "\nExamples:\n  engine worker restart math-worker\n  engine worker restart mail --force",
     )
     .action(async (name, flags) => {
       const waitMs = readNumber("--wait-ms", flags.waitMs, 0, WAIT_MS_MAX);

@@ -104,7 +104,7 @@ Deno.test("worker remove says from which file", async () => {
 });
 
 for (const command of ["status", "start", "restart"]) {
-  Deno.test(`worker ${command} of an unknown worker ends with 1 and the names there are`, async () => {
+  Deno.test(`worker ${command} of an unknown worker names those there are`, async () => {
     const terminal = setup();
 
     assert.equal(await terminal.run("worker", command, "mth"), 1);
