@@ -1,20 +1,267 @@
+import assert from "node:assert/strict";
+import { type Faults, faultyKv } from "../../tests/fakes/faulty_kv.ts";
+import { counting, increment, put, randomFrom, textOf } from "../../tests/fakes/store_values.ts";
 import { testStore } from "../../tests/store_contract.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store, StoreKey } from "../ports/store.ts";
 import { openKvStore } from "./kv_store.ts";
 
-testStore("KvStore", () => openTemporary(256 * 1024 * 1024));
-testStore("KvStore without a cache", () => openTemporary(0));
+testStore("KvStore", () => openTemporary({}));
+testStore("KvStore without a cache", () => openTemporary({}, 0));
 
-async function openTemporary(cacheBytesMax: number): Promise<Store> {
+/** A store in a directory of its own that is removed with it. */
+async function openTemporary(faults: Faults, cacheBytesMax = 64 * 1024 * 1024): Promise<Store> {
   const directory = await Deno.makeTempDir();
-  const store = await openKvStore(`${directory}/state.db`, { cacheBytesMax });
+  const path = `${directory}/state.db`;
+  const store = await openKvStore(path, { cacheBytesMax, openKv: faultyKv(faults) });
+  const close = async (): Promise<void> => {
+    await store[Symbol.asyncDispose]();
+    await Deno.remove(directory, { recursive: true });
+  };
+  let closing: Promise<void> | undefined;
   return {
     get: (key) => store.get(key),
     list: (prefix, limit, after) => store.list(prefix, limit, after),
     write: (changes) => store.write(changes),
-    [Symbol.asyncDispose]: async () => {
-      await store[Symbol.asyncDispose]();
-      await Deno.remove(directory, { recursive: true }).catch(() => {}); // Disposed twice.
-    },
+    [Symbol.asyncDispose]: () => closing ??= close(),
   };
 }
+
+/** Commits wait until they are let go, one by one or all from then on. */
+function gate() {
+  const faults: Faults = {};
+  const waiting: PromiseWithResolvers<void>[] = [];
+  const arrivals: (() => void)[] = [];
+  let isOpen = false;
+  faults.beforeCommit = () => {
+    if (isOpen) return;
+    const turn = Promise.withResolvers<void>();
+    waiting.push(turn);
+    arrivals.shift()?.();
+    return turn.promise;
+  };
+  /** Resolves when a commit waits. */
+  const arrived = async (): Promise<void> => {
+    if (waiting.length === 0) await new Promise<void>((resolve) => arrivals.push(resolve));
+  };
+  const letGo = async (failure?: Error): Promise<void> => {
+    await arrived();
+    const turn = waiting.shift()!;
+    if (failure) turn.reject(failure);
+    else turn.resolve();
+  };
+  const open = (): void => {
+    isOpen = true;
+    for (const turn of waiting.splice(0)) turn.resolve();
+  };
+  return { faults, arrived, letGo, open };
+}
+
+async function withFile(body: (path: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  try {
+    await body(`${directory}/state.db`);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+/** Whether a promise is still open after everything had its turn that waits for nothing. */
+async function isOpen(promise: Promise<unknown>): Promise<boolean> {
+  let open = true;
+  promise.then(() => open = false, () => open = false);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+  return open;
+}
+
+Deno.test("KvStore keeps entries, order and versions when it is opened again", () =>
+  withFile(async (path) => {
+    const before = [];
+    let last: number;
+    {
+      await using store = await openKvStore(path);
+      for (const size of [1, 60_000, 70_000, 1_500_000]) {
+        before.push(await put(store, ["k", `${size}`], textOf(size, size)));
+      }
+      last = (await put(store, ["gone"], 1)).version;
+      await store.write([[["gone"], () => undefined]]);
+    }
+
+    await using store = await openKvStore(path);
+
+    for (const entry of before) assert.deepEqual(await store.get(entry.key), entry);
+    assert.ok((await put(store, ["gone"], 1)).version > last);
+  }));
+
+Deno.test("KvStore keeps a value of 32 MiB, replaces it and finds it again", () =>
+  withFile(async (path) => {
+    const [first, second] = [1, 2].map((seed) => textOf(32 * 1024 * 1024, seed));
+    {
+      await using store = await openKvStore(path);
+      await put(store, ["large"], first!);
+      assert.ok((await store.get(["large"]))?.value === first);
+      await put(store, ["large"], second!);
+    }
+
+    await using store = await openKvStore(path);
+
+    const found = await store.get(["large"]);
+    assert.ok(found!.value === second && found!.bytes === 32 * 1024 * 1024 + 2);
+  }));
+
+Deno.test("KvStore refuses a file that is open already, until it is closed", () =>
+  withFile(async (path) => {
+    const store = await openKvStore(path);
+    await assert.rejects(openKvStore(path), {
+      code: "store_unavailable",
+      details: { path, pid: Deno.pid },
+    });
+
+    await store[Symbol.asyncDispose]();
+
+    await using _again = await openKvStore(path);
+  }));
+
+Deno.test("KvStore answers a write after its commit, and readers of the key wait for it", async () => {
+  const faults: Faults = {};
+  await using store = await openTemporary(faults);
+  await put(store, ["k"], "old");
+  await put(store, ["other"], "there");
+  const closed = gate();
+  faults.beforeCommit = closed.faults.beforeCommit;
+
+  const write = store.write([[["k"], () => "new"]]);
+  await closed.arrived();
+  const [read, list] = [store.get(["k"]), store.list(["k"], 1)];
+
+  assert.equal((await store.get(["other"]))?.value, "there");
+  assert.deepEqual(await Promise.all([write, read, list].map(isOpen)), [true, true, true]);
+  closed.open();
+  assert.equal((await read)?.value, "new");
+  await Promise.all([write, list]);
+});
+
+Deno.test("KvStore commits 1,000 writes at once in few commits", async () => {
+  let commits = 0;
+  const faults = { beforeCommit: () => void commits++ };
+  await using store = await openTemporary(faults);
+
+  await Promise.all(counting(1_000).map((i) => store.write([[["k", `${i}`], () => i]])));
+  assert.ok(commits <= 6, `${commits} commits for 1,000 keys`);
+  commits = 0;
+  await Promise.all(counting(1_000).map(() => store.write([increment(["n"])])));
+
+  assert.ok(commits <= 6, `${commits} commits for 1,000 increments`);
+});
+
+Deno.test("KvStore undoes a failed commit and all that was built on it", async () => {
+  const closed = gate();
+  await using store = await openTemporary(closed.faults);
+  const first = put(store, ["n"], 1);
+  await closed.letGo();
+  const before = await first;
+  // Known not to be there, so that writes need not read and share one commit.
+  for (const name of ["new", "copy", "free"]) await store.get([name]);
+
+  const lost = [
+    store.write([increment(["n"])]),
+    store.write([[["new"], () => 1]]),
+  ];
+  await closed.arrived();
+  const built = [
+    store.write([increment(["n"])]),
+    store.write([[["copy"], () => "of new"], [["new"], (old) => old]]),
+    store.write([[["n"], () => {
+      throw new Error("saw what is lost");
+    }]]),
+  ];
+  const free = store.write([[["free"], () => "kept"]]);
+  const read = store.get(["n"]);
+  await isOpen(free);
+  await closed.letGo(new Error("disk full"));
+  closed.open();
+
+  const ended = await Promise.allSettled([...lost, ...built]);
+  const codes = ended.map((end) => end.status === "rejected" && end.reason.code);
+  assert.deepEqual(codes, Array(5).fill("SET_ERROR"));
+  await free;
+  assert.deepEqual(await read, before);
+  assert.deepEqual((await store.list([], 10)).map(({ key }) => key), [["free"], ["n"]]);
+  const [after] = await store.write([increment(["n"])]);
+  assert.equal(after?.new?.value, 2);
+  assert.ok(after!.new!.version > before.version);
+});
+
+Deno.test("KvStore goes on after commits that fail now and then, and keeps what it answered", async () => {
+  for (const cacheBytes of [0, 1_000_000]) {
+    const random = randomFrom(5);
+    const faults = {
+      beforeCommit: () => {
+        if (random() < 0.3) throw new Error("disk full");
+      },
+    };
+    await using store = await openTemporary(faults, cacheBytes);
+    const done = new Map<string, number>();
+    const keys: StoreKey[] = counting(5).map((i) => [`${i}`]);
+    const writes: Promise<void>[] = [];
+    for (let i = 0; i < 400; i++) {
+      const key = keys[Math.floor(random() * keys.length)]!;
+      const write = store.write([increment(key)]).then(
+        () => void done.set(key[0]!, (done.get(key[0]!) ?? 0) + 1),
+        (thrown) => assert.equal(thrown.code, "SET_ERROR"),
+      );
+      writes.push(write);
+      if (random() < 0.1) await Promise.all(writes.splice(0));
+      if (random() < 0.1) await store.get(key);
+    }
+    await Promise.all(writes);
+
+    for (const [key] of keys) {
+      assert.equal((await store.get([key!]))?.value, done.get(key!), `key ${key}`);
+    }
+  }
+});
+
+Deno.test("KvStore ends reads and writes that cannot read the file, and goes on when it can", async () => {
+  const faults: Faults = {};
+  await using store = await openTemporary(faults, 0);
+  await put(store, ["k"], 1);
+  faults.beforeRead = () => {
+    throw new Error("disk gone");
+  };
+
+  await assert.rejects(store.get(["k"]), {
+    code: "GET_ERROR",
+    message: "The state file could not be read (disk gone)",
+  });
+  const writes = [store.write([increment(["k"])]), store.write([increment(["k"])])];
+  const codes = (await Promise.allSettled(writes)).map((end) =>
+    end.status === "rejected" && end.reason.code
+  );
+  assert.deepEqual(codes, ["SET_ERROR", "SET_ERROR"]);
+  faults.beforeRead = undefined;
+
+  await store.write([increment(["k"])]);
+  assert.equal((await store.get(["k"]))?.value, 2);
+});
+
+Deno.test("KvStore lists large values whole while they are replaced", async () => {
+  await using store = await openTemporary({}, 0);
+  const key = (i: number): StoreKey => ["large", `${i}`];
+  const large = (i: number): string => `${i}`.repeat(200_000);
+  for (const i of counting(5)) await put(store, key(i), large(0));
+  let isDone = false;
+  const writing = (async () => {
+    for (let round = 1; round < 9; round++) {
+      for (const i of counting(5)) await put(store, key(i), large(round));
+    }
+    isDone = true;
+  })();
+
+  while (!isDone) {
+    const values = (await store.list(["large"], 10)).map(({ value }) => value as string);
+    assert.equal(values.length, 5);
+    assert.ok(values.every((value) => value === value[0]!.repeat(200_000)));
+  }
+  await writing;
+});

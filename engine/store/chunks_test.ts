@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { STORE_PART_BYTES, STORE_RECORD_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import {
+  commitCost,
+  cutParts,
+  decodeRecord,
+  encodeRecord,
+  joinParts,
+  makeEntry,
+  partsFor,
+} from "./chunks.ts";
+
+const encoder = new TextEncoder();
+
+function entryOf(value: string) {
+  const json = encoder.encode(JSON.stringify(value));
+  const versions = { version: 2 ** 53 - 1, created: 7 };
+  return { entry: { key: ["k"], value, bytes: json.length, ...versions }, json };
+}
+
+Deno.test("A record gives back the entry that it was made of", () => {
+  const { entry, json } = entryOf("☃ text");
+
+  const head = decodeRecord(encodeRecord(entry, json))!;
+
+  assert.deepEqual(makeEntry(["k"], head, head.json!), entry);
+});
+
+Deno.test("A value stands in its record as long as that fits, else in parts", () => {
+  for (let bytes = STORE_RECORD_BYTES_MAX - 20; bytes < STORE_RECORD_BYTES_MAX; bytes++) {
+    const { entry, json } = entryOf("x".repeat(bytes - 2));
+
+    const record = encodeRecord(entry, json);
+
+    assert.ok(record.length <= STORE_RECORD_BYTES_MAX);
+    assert.equal(decodeRecord(record)!.json === undefined, partsFor(bytes) > 0);
+    assert.equal(decodeRecord(record)!.bytes, bytes);
+  }
+});
+
+Deno.test("Parts make the value again, and nothing else does", () => {
+  const json = encoder.encode("0123456789".repeat(20_000));
+
+  const parts = [...cutParts(json)];
+
+  assert.equal(parts.length, partsFor(json.length));
+  assert.ok(parts.every((part) => part.length <= STORE_PART_BYTES));
+  assert.deepEqual(joinParts(parts, json.length), json);
+  assert.equal(joinParts(parts.slice(1), json.length), undefined);
+  assert.equal(joinParts(parts, json.length + 1), undefined);
+});
+
+Deno.test("Bytes that are no record are noticed", () => {
+  for (const bytes of [[], [1], [3, ...Array(20).fill(0)], Array(17).fill(1), Array(26).fill(2)]) {
+    assert.equal(decodeRecord(Uint8Array.from(bytes)), undefined);
+  }
+});
+
+Deno.test("A value that is no JSON in UTF-8 is noticed", () => {
+  const head = { version: 1, created: 1, bytes: 1, json: undefined };
+
+  assert.throws(() => makeEntry(["k"], head, Uint8Array.of(0xff)));
+  assert.throws(() => makeEntry(["k"], head, encoder.encode("{")));
+});
+
+Deno.test("The cost of an entry covers its key, its parts and its record", () => {
+  assert.equal(commitCost(["k"], 100).mutations, 1);
+  assert.equal(commitCost(["k"], 3 * STORE_PART_BYTES).mutations, 4);
+  assert.ok(commitCost(["k".repeat(500)], 100).bytes > 600);
+});

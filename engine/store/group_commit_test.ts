@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { GroupCommit, type Work } from "./group_commit.ts";
+
+/** A queue whose commits end when the test says so, and works that note how they ended. */
+function setup() {
+  const commits: string[][] = [];
+  const settled: string[] = [];
+  const names = new Map<Work, string>();
+  const turns: PromiseWithResolvers<void>[] = [];
+  let rest: () => Promise<boolean> = () => Promise.resolve(false);
+  const group = new GroupCommit<Work>((works) => {
+    commits.push(works.map((work) => names.get(work)!));
+    const turn = Promise.withResolvers<void>();
+    turns.push(turn);
+    return turn.promise;
+  }, () => rest());
+  const add = (name: string, work: Partial<Work> = {}): void => {
+    const changed = work.changed ?? [name];
+    const made: Work = {
+      looked: changed,
+      changed,
+      mutations: 1,
+      bytes: 100,
+      settle: (failure) => void settled.push(failure ? `${name}: ${failure.code}` : name),
+      ...work,
+    };
+    names.set(made, name);
+    group.add(made);
+  };
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+  };
+  /** Ends the commit on its way. */
+  const end = async (failure?: Error): Promise<void> => {
+    await settle();
+    const turn = turns.shift()!;
+    if (failure) turn.reject(failure);
+    else turn.resolve();
+    await settle();
+  };
+  const setRest = (task: () => Promise<boolean>): void => void (rest = task);
+  return { group, add, end, settle, commits, settled, setRest };
+}
+
+Deno.test("Works that arrive during a commit share the next one", async () => {
+  const { group, add, end, commits, settled } = setup();
+  add("a");
+  add("b");
+  await end();
+  assert.deepEqual(settled, ["a", "b"]);
+
+  add("c");
+  await end();
+  for (const name of ["d", "e", "f"]) add(name);
+  await end();
+  await group.idle();
+
+  assert.deepEqual(commits, [["a", "b"], ["c"], ["d", "e", "f"]]);
+});
+
+Deno.test("A work is settled after its commit, not before", async () => {
+  const { add, end, settle, settled } = setup();
+  add("a");
+  await settle();
+  add("b");
+  await settle();
+  assert.deepEqual(settled, []);
+
+  await end();
+  assert.deepEqual(settled, ["a"]);
+  await end();
+
+  assert.deepEqual(settled, ["a", "b"]);
+});
+
+Deno.test("A group holds 500 changes and 700 KiB, and a larger work makes its own", async () => {
+  const { add, end, commits } = setup();
+  for (let i = 0; i < 600; i++) add(`${i}`);
+  add("huge", { bytes: 10_000_000, mutations: 170 });
+  for (let i = 0; i < 10; i++) add(`large ${i}`, { bytes: 100 * 1024 });
+  for (let i = 0; i < 5; i++) await end();
+
+  assert.deepEqual(commits.map((works) => works.length), [500, 100, 1, 7, 3]);
+  assert.deepEqual(commits[2], ["huge"]);
+});
+
+Deno.test("A work that changes nothing waits for those before it, but needs no commit", async () => {
+  const { add, end, settle, commits, settled } = setup();
+  add("reads nothing on its way", { changed: [] });
+  await settle();
+  assert.deepEqual(settled, ["reads nothing on its way"]);
+
+  add("a");
+  await settle();
+  add("looks at a", { looked: ["a"], changed: [] });
+  await settle();
+  assert.equal(settled.length, 1);
+  await end();
+
+  assert.deepEqual(settled.slice(1), ["a", "looks at a"]);
+  assert.deepEqual(commits, [["a"]]);
+});
+
+Deno.test("A failed commit fails what was built on it, and nothing else", async () => {
+  const { add, end, settle, commits, settled } = setup();
+  add("a");
+  add("b");
+  add("looks at z", { looked: ["z"], changed: [] });
+  await settle();
+  add("on a", { looked: ["a", "x"], changed: ["x"] });
+  add("on x", { looked: ["x"], changed: ["y"] });
+  add("looks at y", { looked: ["y"], changed: [] });
+  add("free", { looked: ["c"], changed: ["c"] });
+  add("looks at c", { looked: ["c"], changed: [] });
+
+  await end(new Error("disk full"));
+  await end();
+
+  assert.deepEqual(settled, [
+    "looks at z",
+    "a: SET_ERROR",
+    "b: SET_ERROR",
+    "on a: SET_ERROR",
+    "on x: SET_ERROR",
+    "looks at y: SET_ERROR",
+    "free",
+    "looks at c",
+  ]);
+  assert.deepEqual(commits, [["a", "b", "looks at z"], ["free", "looks at c"]]);
+});
+
+Deno.test("A work that looked at a key before a failed one would have changed it is not failed", async () => {
+  const { add, end, settle, settled } = setup();
+  add("first");
+  await settle();
+  add("looks at k", { looked: ["k"], changed: [] });
+  add("writes first again", { looked: ["first", "k"], changed: ["k"] });
+
+  await end(new Error("disk full"));
+
+  assert.deepEqual(settled, [
+    "first: SET_ERROR",
+    "writes first again: SET_ERROR",
+    "looks at k",
+  ]);
+});
+
+Deno.test("After a failed commit the next ones go on", async () => {
+  const { group, add, end, settled } = setup();
+  add("a");
+  await end(new Error("disk full"));
+  add("a again", { changed: ["a"] });
+  await end();
+  await group.idle();
+
+  assert.deepEqual(settled, ["a: SET_ERROR", "a again"]);
+});
+
+Deno.test("The failure says what the disk said and what to do", async () => {
+  const failures: (Error | undefined)[] = [];
+  const group = new GroupCommit<Work>(
+    () => Promise.reject(new Error("database or disk is full")),
+    () => Promise.resolve(false),
+  );
+  const settle = (failure?: Error): void => void failures.push(failure);
+  group.add({ looked: ["a"], changed: ["a"], mutations: 1, bytes: 1, settle });
+  await group.idle();
+
+  assert.equal(
+    failures[0]!.message,
+    "The state file refused the write (database or disk is full); see that its disk has room",
+  );
+});
+
+Deno.test("Work that nobody waits for is done between commits until there is none", async () => {
+  const { group, add, end, setRest, settled } = setup();
+  const order: string[] = [];
+  setRest(() => {
+    order.push(`rest after ${settled.length}`);
+    return Promise.resolve(order.length < 3);
+  });
+  add("a");
+  await end();
+  await group.idle();
+
+  assert.deepEqual(order, ["rest after 1", "rest after 1", "rest after 1"]);
+});

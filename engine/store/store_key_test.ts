@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { STORE_KEY_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { checkKey, compareKeys, isBelow, keyBytes, keyId } from "./store_key.ts";
+
+Deno.test("keyId() differs for keys that look alike when their parts are joined", () => {
+  const keys = [["a", "b"], ["ab"], ["a", "b", ""], ["", "ab"], ["1:a"], ["a:1", "b"], ["a:1b"]];
+
+  assert.equal(new Set(keys.map(keyId)).size, keys.length);
+  assert.equal(keyId(["a", "b"]), keyId(["a", "b"]));
+});
+
+Deno.test("compareKeys() sorts as Deno KV does", async () => {
+  const parts = ["", "\0", "\0\0", "a", "a\0", "ab", "é", "☃", "\ud7ff", "\ue000", "\uffff", "😀"];
+  const keys = parts.flatMap((first) => [[first], ...parts.map((second) => [first, second])]);
+  using kv = await Deno.openKv(":memory:");
+  for (const key of keys.toReversed()) await kv.set(key, 1);
+
+  const expected: string[][] = [];
+  for await (const { key } of kv.list({ prefix: [] })) expected.push(key as string[]);
+
+  assert.deepEqual(keys.toSorted(compareKeys), expected);
+});
+
+Deno.test("isBelow() is true for longer keys that start with all parts", () => {
+  assert.ok(isBelow(["a", "b"], ["a"]));
+  assert.ok(isBelow(["a"], []));
+  assert.ok(!isBelow(["a"], ["a"]));
+  assert.ok(!isBelow(["ab", "c"], ["a"]));
+  assert.ok(!isBelow([], ["a"]));
+});
+
+Deno.test("checkKey() takes what Deno KV takes, and not more than the limit", async () => {
+  using kv = await Deno.openKv(":memory:");
+  for (const sign of ["x", "\0", "é", "☃", "😀"]) {
+    const cost = keyBytes([sign]) - 2;
+    const key = ["", sign.repeat(Math.floor((STORE_KEY_BYTES_MAX - 4) / cost))];
+
+    checkKey(key);
+    await kv.set(["entry", ...key], 1);
+    assert.throws(() => checkKey(["", key[1]! + sign.repeat(4)]), { code: "INVALID_ARGUMENTS" });
+  }
+});
