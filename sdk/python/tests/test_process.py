@@ -286,6 +286,39 @@ def test_after_shutdown_a_program_ends_by_itself(start: Start) -> None:
     assert ends(program) == (0, "")
 
 
+def test_everything_goes_on_after_the_main_thread_has_ended(start: Start) -> None:
+    program = start(
+        """
+        import socket
+        def blocking(payload):
+            return payload + 1
+        async def handler(payload):
+            await asyncio.get_running_loop().getaddrinfo("localhost", 80)
+            return await asyncio.to_thread(blocking, payload)
+        worker.register_function("a::sync", blocking)
+        worker.register_function("a::async", handler)
+        print("ready", flush=True)
+        def later():
+            threading.main_thread().join()
+            from engine_sdk._messages import read_invocation
+            for id in ("a::sync", "a::async"):
+                call = '{"type":"invokefunction","invocation_id":"1","function_id":"%s","data":1}'
+                done = threading.Event()
+                def finish(invocation, result, error):
+                    print(invocation.function_id, result, error, file=sys.stderr)
+                    done.set()
+                worker._thread.session.finish = finish
+                worker._thread.post(lambda: worker._thread.session.received(call % id))
+                done.wait(10)
+                worker._thread.session._running.clear()
+            worker.shutdown()
+        threading.Thread(target=later, daemon=True).start()
+        """
+    )
+
+    assert ends(program) == (0, "a::sync 2 None\na::async 2 None\n")
+
+
 def test_a_worker_may_be_registered_in_any_thread(start: Start) -> None:
     program = start(
         """

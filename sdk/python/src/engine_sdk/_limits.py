@@ -67,6 +67,9 @@ RECONNECT_JITTER: Final = 0.3
 THREADS_BUSY_MAX: Final = 32
 """Sync handlers that compute at the same time, unless an option says otherwise."""
 
+THREADS_LOOKUP_MAX: Final = 8
+"""Threads for name look-ups and for what coroutines hand to ``asyncio.to_thread``."""
+
 THREADS_MAX: Final = 1_024
 """Threads in all, those included that wait for a call of their own."""
 

@@ -18,13 +18,13 @@ from collections.abc import Callable
 
 from ._errors import ErrorBody
 from ._handlers import Runner
-from ._limits import LEAVE_MS
+from ._limits import LEAVE_MS, THREADS_LOOKUP_MAX
 from ._messages import Invocation, TriggerInstance
 from ._offers import Function, TriggerType
 from ._reconnect import ConnectionState, Keeper
 from ._requests import ReconnectOptions
 from ._session import SHUTDOWN, Session
-from ._threads import ThreadPool
+from ._threads import LoopExecutor, ThreadPool
 from ._transport import Dial
 from ._trigger_types import Providers
 from ._waiting import Call
@@ -56,7 +56,9 @@ class LineThread(threading.Thread):
         self.state: ConnectionState = "connecting"
         self.listeners: list[Callable[[ConnectionState], object]] = []
         self._pool = pool
+        self._lookups = ThreadPool(THREADS_LOOKUP_MAX)
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(LoopExecutor(self._lookups))
         self._runner = Runner(self._loop, self.session, pool, self.post, now_ms)
         self._providers = Providers(self._loop, self.session, pool, self.post)
         self._keeper = Keeper(
@@ -131,6 +133,7 @@ class LineThread(threading.Thread):
         self.session.closed()
         self.session.end_calls(self.ended)
         self._pool.close()
+        self._lookups.close()
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()

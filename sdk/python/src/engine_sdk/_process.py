@@ -30,6 +30,11 @@ class Leaver(Protocol):
     def leave(self) -> None:
         """Begin to end, without waiting and without a lock."""
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it keeps the process alive."""
+        ...
+
 
 class Process:
     """The live workers of this process."""
@@ -38,6 +43,8 @@ class Process:
         self._workers: list[Leaver] = []
         self._leaving = False
         self._hooked = False
+        self._exit_code = 0
+        self._wake = _thread.allocate_lock()
 
     @property
     def last(self) -> Leaver | None:
@@ -55,6 +62,9 @@ class Process:
             signal.signal(signal.SIGTERM, self._terminated)
         if not self._hooked:
             self._hooked = True
+            # Started now: Python may refuse to start a thread when the signal comes.
+            self._wake.acquire()
+            threading.Thread(target=self._end, name="engine-sdk-end", daemon=True).start()
             self._previous_hook = sys.excepthook
             sys.excepthook = self._uncaught
 
@@ -81,8 +91,9 @@ class Process:
             worker.leave()
         if not self._leaving:
             self._leaving = True
-            # Not threading.Thread: the main thread may hold a lock that its start needs.
-            _thread.start_new_thread(_end_process, (code,))
+            self._exit_code = code
+            if self._wake.locked():
+                self._wake.release()
 
     def _uncaught(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -93,15 +104,17 @@ class Process:
         if not issubclass(kind, KeyboardInterrupt):
             self._previous_hook(kind, error, trace)
 
-
-def _end_process(code: int) -> None:
-    """End the process if something keeps it alive after its main thread and its workers."""
-    threading.main_thread().join()
-    time.sleep(2 * LEAVE_MS / 1000)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    os._exit(code)
+    def _end(self) -> None:
+        """End the process if a worker keeps it alive long after it was told to leave."""
+        self._wake.acquire()
+        threading.main_thread().join()
+        time.sleep(2 * LEAVE_MS / 1000)
+        if not any(worker.is_alive for worker in list(self._workers)):
+            return  # Threads of the program's own are its own matter.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(self._exit_code)
 
 
 PROCESS = Process()

@@ -8,12 +8,20 @@ daemons, so that a handler that never returns cannot keep the program from endin
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from ._limits import THREAD_IDLE_MS, THREADS_MAX
+
+Result = TypeVar("Result")
+
+# These start no thread any more once the main thread has ended (CPython issue 113964).
+_STARTS_EARLY = (3, 12, 0) <= sys.version_info[:3] < (3, 12, 2)
 
 
 class ThreadPool:
@@ -28,6 +36,10 @@ class ThreadPool:
         self._idle = 0
         self._busy = 0
         self._closed = False
+        if _STARTS_EARLY:
+            for _ in range(busy_max):
+                self._threads += 1
+                PoolThread(self).start()
 
     def submit(self, job: Callable[[], None]) -> None:
         """Run a job as soon as a thread is free; the job must not raise."""
@@ -90,7 +102,7 @@ class ThreadPool:
                 self._idle += 1
                 woken = self._changed.wait(THREAD_IDLE_MS / 1000)
                 self._idle -= 1
-                if self._closed or not (woken or self._jobs):
+                if self._closed or not (woken or self._jobs or _STARTS_EARLY):
                     self._threads -= 1
                     return None
 
@@ -105,3 +117,33 @@ class PoolThread(threading.Thread):
     def run(self) -> None:
         """Do the pool's jobs."""
         self.pool.work()
+
+
+class LoopExecutor(ThreadPoolExecutor):
+    """
+    The default executor of a worker's loop: name look-ups, and ``asyncio.to_thread`` of handlers.
+
+    Python's own takes no work any more once the main thread has ended, which is when most
+    workers begin to live; and it waits for its threads before the process may end.
+    """
+
+    def __init__(self, pool: ThreadPool) -> None:
+        super().__init__(max_workers=1)  # Never used: submit() is all that a loop calls.
+        self._engine_pool = pool
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        """Run a function in a thread of the pool."""
+        future: Future[Result] = Future()
+
+        def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self._engine_pool.submit(job)
+        return future

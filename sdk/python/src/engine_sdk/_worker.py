@@ -220,8 +220,7 @@ class Worker:
         if call.invocation_id is None:
             self._start(call)
             return None
-        here = threading.current_thread()
-        if isinstance(here, LineThread):
+        if isinstance(here := threading.current_thread(), LineThread):
             raise invalid(
                 "trigger() would block the loop it waits for; "
                 "write 'await worker.trigger_async(...)' in a coroutine"
@@ -276,6 +275,11 @@ class Worker:
         PROCESS.remove(self)
         self._thread.stop()
         self._thread.join_or_warn(4 * LEAVE_MS / 1000)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it keeps the process alive: from its start until its end."""
+        return self._thread.is_alive()
 
     def leave(self) -> None:
         """Begin to shut down, without waiting; safe in a signal handler."""
