@@ -1,0 +1,48 @@
+/**
+ * Figures of several rounds, put together and written down.
+ *
+ * @module
+ */
+import type { Figures } from "./load.ts";
+
+/** The middle of some numbers. */
+export function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Each figure's own median. */
+export function medians(rounds: readonly Figures[]): Figures {
+  const of = (name: keyof Figures) => median(rounds.map((round) => round[name]));
+  const [rate, p50_us, p99_us] = [of("rate"), of("p50_us"), of("p99_us")];
+  return { rate, p50_us, p99_us, cpu_s: of("cpu_s"), rss_mb: of("rss_mb") };
+}
+
+/** The median of what each round says by itself: what disturbs both sides alike falls out. */
+export function ratio(over: readonly Figures[], under: readonly Figures[]): number {
+  return median(over.map(({ rate }, round) => rate / under[round]!.rate));
+}
+
+/** A table in Markdown; numbers stand at the right. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  const rule = head.map((_, column) => column === 0 ? "---" : "---:");
+  return [line(head), line(rule), ...rows.map(line)].join("\n");
+}
+
+/** A rate as people read it, such as `45,300`. */
+export function count(rate: number): string {
+  const digits = rate >= 1_000 ? Math.round(rate / 100) * 100 : Math.round(rate);
+  return digits.toLocaleString("en-US");
+}
+
+/** Microseconds as people read them, such as `850 µs` or `1.2 ms`. */
+export function duration(us: number): string {
+  return us >= 1_000 ? `${(us / 1_000).toFixed(1)} ms` : `${Math.round(us)} µs`;
+}
+
+/** A share with its target, such as `83 % (≥ 80 %)`. */
+export function share(value: number, target: number): string {
+  return `${Math.round(value * 100)} % (≥ ${Math.round(target * 100)} %)`;
+}
