@@ -122,6 +122,7 @@ async function pythonPlan(
       PIP_TARGET: place,
       PIP_USER: "0",
       PIP_NO_INPUT: "1",
+      PIP_ROOT_USER_ACTION: "ignore",
       PIP_DISABLE_PIP_VERSION_CHECK: "1",
     },
     isComplete: () => Promise.resolve(true),

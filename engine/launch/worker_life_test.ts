@@ -1,0 +1,243 @@
+import assert from "node:assert/strict";
+import { supervised } from "../../tests/fakes/supervised.ts";
+
+Deno.test("WorkerLife starts a worker with what it needs to find the engine", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  const entry = await there.entry("w");
+
+  supervisor.apply([{ ...entry, env: { LEVEL: "3" } }]);
+  assert.equal(supervisor.status("w").state, "queued");
+  await there.reaches("w", "starting");
+
+  const { spec } = launcher.last;
+  assert.equal(spec.command, "run");
+  assert.equal(spec.directory, entry.path);
+  const { ENGINE_URL, ENGINE_WORKER_NAME, ENGINE_LAUNCH_ID, ENGINE_ISOLATION, LEVEL } = spec.env;
+  assert.deepEqual([ENGINE_URL, ENGINE_WORKER_NAME, ENGINE_LAUNCH_ID, ENGINE_ISOLATION, LEVEL], [
+    "ws://127.0.0.1:1",
+    "w",
+    "launch-1",
+    "process",
+    "3",
+  ]);
+});
+
+Deno.test("WorkerLife is ready when the worker has announced itself, and says how long it took", async () => {
+  await using there = await supervised();
+  const { supervisor, clock } = there;
+  supervisor.apply([await there.entry("w")]);
+  await there.reaches("w", "starting");
+  clock.tick(400);
+
+  await there.announce("w");
+
+  const status = supervisor.status("w");
+  assert.equal(status.state, "ready");
+  assert.equal(status.pid, 100);
+  assert.equal(status.ready_after_ms, 500);
+  assert.equal(status.launch, 1);
+  assert.deepEqual(status.functions, ["w::run"]);
+  assert.equal(status.dependencies, "none");
+  assert.equal(status.isolation, "process");
+  assert.deepEqual(status.tail, []);
+});
+
+Deno.test("WorkerLife waits after a worker that exits at once, with its code and last lines", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  launcher.onStart = (program) => {
+    program.print("Traceback");
+    program.print("ValueError: no");
+    program.exit(1);
+  };
+
+  supervisor.apply([await there.entry("w")]);
+  await there.reaches("w", "waiting");
+
+  const status = supervisor.status("w");
+  assert.equal(
+    status.reason,
+    "It ended with exit code 1 before it was ready; next start in 1 s",
+  );
+  assert.equal(status.last_exit, "exit code 1");
+  assert.deepEqual(status.tail, ["Traceback", "ValueError: no"]);
+  assert.equal(status.restarts, 1);
+  assert.equal(status.pid, null);
+  assert.equal(status.started_at_ms, null);
+});
+
+Deno.test("WorkerLife says so of a worker that leaves with code 0 before it registered", async () => {
+  await using there = await supervised();
+  there.launcher.onStart = (program) => program.exit(0);
+
+  there.supervisor.apply([await there.entry("w")]);
+  await there.reaches("w", "waiting");
+
+  const { reason } = there.supervisor.status("w");
+  assert.equal(reason, "It ended with exit code 0 before it was ready; next start in 1 s");
+});
+
+Deno.test("WorkerLife starts again with growing waits and gives up after five quick ends", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher, clock } = there;
+  launcher.onStart = (program) => {
+    program.print(`run ${launcher.programs.length}`);
+    program.exit(127);
+  };
+  supervisor.apply([await there.entry("w")]);
+
+  for (const [wait, runs] of [[1_000, 1], [2_000, 2], [4_000, 3], [8_000, 4]] as const) {
+    await there.reaches("w", "waiting");
+    assert.equal(launcher.programs.length, runs);
+    assert.equal(clock.nextIn, wait);
+    clock.tick(wait);
+    await there.settle();
+  }
+  await there.reaches("w", "failed");
+
+  const status = supervisor.status("w");
+  assert.equal(
+    status.reason,
+    "Given up after it ended 5 times in a row: " +
+      "It ended with exit code 127 (a program that it needs was not found) before it was ready",
+  );
+  assert.deepEqual(status.tail, ["run 5"]);
+  assert.equal(status.launch, 5);
+  assert.equal(clock.waiting, 0);
+});
+
+Deno.test("WorkerLife stops a worker that never announces itself, and tries again", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher, clock } = there;
+  supervisor.apply([await there.entry("w")]);
+  await there.reaches("w", "starting");
+  await there.settle();
+
+  clock.tick(120_000);
+  await there.reaches("w", "waiting");
+
+  assert.deepEqual(launcher.last.stops, [10_000]);
+  const { reason } = supervisor.status("w");
+  assert.equal(reason, "It did not register with the engine within 120 s; next start in 1 s");
+});
+
+Deno.test("WorkerLife starts a worker again that ended after it was ready", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher, clock } = there;
+  supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+
+  clock.tick(61_000);
+  launcher.last.exit(3);
+  await there.reaches("w", "waiting");
+  assert.equal(supervisor.status("w").reason, "It ended with exit code 3; next start in 1 s");
+  clock.tick(1_000);
+  await there.announce("w");
+
+  const status = supervisor.status("w");
+  assert.deepEqual([status.state, status.pid, status.restarts], ["ready", 101, 1]);
+});
+
+Deno.test("WorkerLife does not call a worker ready whose line is gone", async () => {
+  await using there = await supervised();
+  const { supervisor } = there;
+  supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+
+  const worker_id = "line-100";
+  supervisor.onEvent({ type: "worker_disconnected", worker_id, name: "w", reason: "cut" });
+
+  const { state, reason, pid } = supervisor.status("w");
+  assert.deepEqual([state, reason, pid], [
+    "starting",
+    "Its line to the engine ended (cut); waiting for it to come back",
+    100,
+  ]);
+  await there.announce("w");
+  assert.equal(supervisor.status("w").state, "ready");
+});
+
+Deno.test("WorkerLife fails at once when the manifest is wrong, with every problem", async () => {
+  await using there = await supervised();
+
+  there.supervisor.apply([await there.entry("w", "runtime: { kind: cobol }\nwatch: src\n")]);
+  await there.reaches("w", "failed");
+
+  assert.equal(
+    there.supervisor.status("w").reason,
+    'runtime.kind: expected one of python, typescript, javascript, received "cobol" (line 2); ' +
+      "runtime.entry: expected the entry file, or scripts.start, or one of the files main.py, " +
+      "worker.py, src/main.py, src/worker.py, received nothing (line 2); " +
+      'watch: expected a list of texts, received "src" (line 3)',
+  );
+  assert.equal(there.launcher.programs.length, 0);
+});
+
+Deno.test("WorkerLife fails when there is no launcher for the isolation or it refuses", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  const microvm = { ...await there.entry("vm"), isolation: "microvm" } as const;
+  launcher.failure = "Worker w cannot be started: no shell";
+
+  supervisor.apply([microvm, await there.entry("w")]);
+  await there.reaches("vm", "failed");
+  await there.reaches("w", "failed");
+
+  assert.match(supervisor.status("vm").reason!, /^Worker vm would run in a microVM.*--isolation/);
+  assert.equal(supervisor.status("w").reason, "Worker w cannot be started: no shell");
+  assert.equal(there.clock.waiting, 0);
+});
+
+Deno.test("WorkerLife starts a worker anew when it was edited, also one that failed", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher, clock } = there;
+  const manifest = "runtime: { kind: nothing }\n";
+  const entry = await there.entry("w", manifest);
+  supervisor.apply([entry]);
+  await there.reaches("w", "failed");
+
+  await there.entry("w");
+  there.edit("w");
+  await there.announce("w");
+  clock.tick(1_000);
+  there.edit("w");
+  assert.equal(supervisor.status("w").state, "stopping");
+  await there.announce("w");
+
+  assert.deepEqual(launcher.programs.map(({ stops }) => stops.length), [1, 0]);
+  assert.equal(supervisor.status("w").restarts, 0);
+});
+
+Deno.test("WorkerLife takes no notice of edits that the program has read, or while it is stopped", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher, clock } = there;
+  clock.tick(10_000);
+  supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+
+  there.edit("w", { changedAtMs: clock.wall() - 5_000 });
+  assert.equal(supervisor.status("w").state, "ready");
+  supervisor.stop("w");
+  await there.reaches("w", "stopped");
+  there.edit("w");
+  await there.settle();
+
+  assert.equal(supervisor.status("w").state, "stopped");
+  assert.equal(launcher.programs.length, 1);
+});
+
+Deno.test("WorkerLife watches what the manifest lists, and the manifest", async () => {
+  await using there = await supervised();
+  const start = "runtime: { kind: javascript }\nscripts: { start: run }\n";
+
+  there.supervisor.apply([
+    await there.entry("a", `${start}watch: [src]\n`),
+    await there.entry("b", `${start}watch: []\n`),
+    await there.entry("c"),
+  ]);
+  for (const name of ["a", "b", "c"]) await there.reaches(name, "starting");
+
+  const watched = [...there.watches].map(({ watch }) => watch.join(" ")).sort();
+  assert.deepEqual(watched, ["", ".", "src engine.worker.yaml"]);
+});
