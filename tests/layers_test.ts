@@ -36,11 +36,12 @@ const LAYERS: readonly Layer[] = [
   {
     name: "adapters",
     files:
-      /^engine\/((line|store|launch)\/|(config_file|config_watch|schema_check|system_clock|log_writer)\.ts$)/,
+      /^engine\/((line|store|launch)\/|(config_fields|config_file|config_issues|config_watch|log_writer|schema_check|system_clock|yaml_text)\.ts$)/,
     layers: ["contract", "ports", "core", "adapters", "sdk transport", "embedded"],
     packages: {
-      yaml: /engine\/config_file\.ts$/,
+      yaml: /engine\/yaml_text\.ts$/,
       ajv: /engine\/schema_check\.ts$/,
+      "node:buffer": /engine\/line\/serve_connection\.ts$/,
       "node:crypto": /./,
       "node:module": /engine\/schema_check\.ts$/,
     },
@@ -66,7 +67,12 @@ const LAYERS: readonly Layer[] = [
       "@commander-js/extra-typings": /^cli\//,
     },
   },
-  { name: "build", files: /^sdk\/build_npm\.ts$/, layers: ["build"], packages: { node: /./ } },
+  {
+    name: "build",
+    files: /^sdk\/build_npm\.ts$/,
+    layers: ["build", "embedded"],
+    packages: { typescript: /./ },
+  },
 ];
 
 /** Words that would give the core time, chance or waiting of its own. */
