@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { supervised } from "../../tests/fakes/supervised.ts";
+
+Deno.test("Supervisor.apply() touches only what changed", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  const [a, b, c] = await Promise.all(["a", "b", "c"].map((name) => there.entry(name)));
+  supervisor.apply([a!, b!]);
+  await there.announce("a");
+  await there.announce("b");
+
+  supervisor.apply([{ ...b!, env: { LEVEL: "2" } }, c!, { ...a! }]);
+  await there.announce("b");
+  await there.announce("c");
+
+  const names = launcher.programs.map(({ spec }) => spec.name).sort();
+  assert.deepEqual(names, ["a", "b", "b", "c"]);
+  assert.equal(supervisor.status("a").launch, 1);
+  assert.equal(supervisor.status("b").launch, 2);
+  assert.equal(launcher.programs.findLast(({ spec }) => spec.name === "b")!.spec.env.LEVEL, "2");
+});
+
+Deno.test("Supervisor.apply() stops what is no longer listed", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+
+  supervisor.apply([]);
+  await there.settle();
+
+  assert.deepEqual(supervisor.list(), []);
+  assert.deepEqual(launcher.last.stops, [10_000]);
+});
+
+Deno.test("Supervisor never runs two copies of a name, however quickly it comes back", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  const entry = await there.entry("w");
+  launcher.onStart = (program) => program.leavesWhenAsked = false;
+  supervisor.apply([entry]);
+  await there.announce("w");
+  const first = launcher.last;
+
+  supervisor.apply([]);
+  supervisor.apply([entry]);
+  await there.settle();
+  assert.equal(supervisor.status("w").state, "queued");
+  assert.equal(launcher.programs.length, 1);
+
+  launcher.onStart = () => {};
+  first.exit(0);
+  await there.announce("w");
+  assert.equal(supervisor.status("w").state, "ready");
+  assert.equal(launcher.programs.length, 2);
+});
+
+Deno.test("Supervisor starts a bounded number of workers at the same time", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  const names = ["a", "b", "c", "d", "e", "f"];
+  supervisor.apply(await Promise.all(names.map((name) => there.entry(name))));
+  for (const name of names.slice(0, 4)) await there.reaches(name, "starting");
+  await there.settle();
+  assert.equal(launcher.programs.length, 4);
+  assert.equal(supervisor.status("e").state, "queued");
+
+  await there.announce("a");
+  launcher.programs.find(({ spec }) => spec.name === "b")!.exit(1);
+  await there.reaches("e", "starting");
+  await there.reaches("f", "starting");
+
+  assert.equal(launcher.programs.length, 6);
+});
+
+Deno.test("Supervisor.stop() ends a worker for good, start() wants it again", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  const entry = await there.entry("w");
+  supervisor.apply([entry]);
+  await there.announce("w");
+
+  assert.equal(supervisor.stop("w").state, "stopping");
+  await there.reaches("w", "stopped");
+  supervisor.apply([{ ...entry, env: { A: "1" } }]);
+  await there.settle();
+  assert.equal(launcher.programs.length, 1);
+  assert.equal(supervisor.status("w").last_exit, "signal SIGTERM");
+
+  assert.equal(supervisor.start("w").state, "queued");
+  await there.announce("w");
+  assert.equal(supervisor.status("w").state, "ready");
+  assert.equal(launcher.last.spec.env.A, "1");
+});
+
+Deno.test("Supervisor.start() of a worker that is there changes nothing", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  supervisor.apply([await there.entry("w")]);
+  supervisor.start("w");
+  await there.announce("w");
+
+  assert.equal(supervisor.start("w").state, "ready");
+
+  assert.equal(supervisor.status("w").launch, 1);
+  assert.equal(launcher.programs.length, 1);
+});
+
+Deno.test("Supervisor.start() ends a wait and clears a failure", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  launcher.onStart = (program) => program.exit(1);
+  supervisor.apply([await there.entry("w")]);
+  await there.reaches("w", "waiting");
+
+  launcher.onStart = () => {};
+  supervisor.start("w");
+  await there.announce("w");
+
+  const { state, restarts, launch } = supervisor.status("w");
+  assert.deepEqual([state, restarts, launch], ["ready", 0, 2]);
+  assert.equal(there.clock.waiting, 0);
+});
+
+Deno.test("Supervisor.stop() ends a wait at once", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  launcher.onStart = (program) => program.exit(1);
+  supervisor.apply([await there.entry("w")]);
+  await there.reaches("w", "waiting");
+
+  supervisor.stop("w");
+  await there.reaches("w", "stopped");
+
+  assert.equal(there.clock.waiting, 0);
+});
+
+Deno.test("Supervisor.restart() ends a worker and starts it anew", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+
+  supervisor.restart("w", { reinstall: false });
+  await there.announce("w");
+
+  assert.deepEqual(launcher.programs.map(({ stops }) => stops.length), [1, 0]);
+  assert.equal(supervisor.status("w").launch, 2);
+});
+
+Deno.test("Supervisor.restart() several times in a row leads to one new copy", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  launcher.onStart = (program) => program.leavesWhenAsked = false;
+  supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+
+  for (let i = 0; i < 3; i++) supervisor.restart("w", { reinstall: false });
+  await there.settle();
+  launcher.programs[0]!.exit(0);
+  launcher.onStart = () => {};
+  await there.announce("w");
+
+  assert.equal(launcher.programs.length, 2);
+  launcher.last.exit(0);
+});
+
+Deno.test("Supervisor gives the log of a worker and refuses names that are not there", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  supervisor.apply([await there.entry("w"), await there.entry("v")]);
+  await there.announce("w");
+  launcher.programs.find(({ spec }) => spec.name === "w")!.print("hello");
+
+  const lines = await supervisor.logs("w", 5);
+
+  assert.equal(lines.length, 1);
+  assert.match(lines[0]!, /^2025-11-21T12:00:00\.\d{3}Z out hello$/);
+  const unknown = { code: "NOT_FOUND", message: "There is no worker x; there are: w, v" };
+  assert.throws(() => supervisor.status("x"), unknown);
+  assert.throws(() => supervisor.start("x"), unknown);
+  assert.throws(() => supervisor.stop("x"), unknown);
+  assert.throws(() => supervisor.restart("x", { reinstall: false }), unknown);
+  await assert.rejects(supervisor.logs("x", 1), unknown);
+});
+
+Deno.test("Supervisor.close() asks all workers at once and waits for the last", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  launcher.onStart = (program) => program.leavesWhenAsked = false;
+  supervisor.apply([await there.entry("a"), await there.entry("b")]);
+  await there.announce("a");
+  await there.announce("b");
+  let isClosed = false;
+
+  const closed = supervisor.close().then(() => isClosed = true);
+  await there.settle();
+  assert.deepEqual(launcher.programs.map(({ stops }) => stops.length), [1, 1]);
+  launcher.programs[0]!.exit(0);
+  await there.settle();
+  assert.equal(isClosed, false);
+  launcher.programs[1]!.exit(0);
+  await closed;
+
+  assert.deepEqual(there.watches, new Set());
+  assert.equal(there.clock.waiting, 0);
+});
