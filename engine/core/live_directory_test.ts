@@ -1,0 +1,125 @@
+/**
+ * What others see of the tables.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { announce } from "../../tests/fakes/calling.ts";
+import { fakeRouter } from "../../tests/fakes/fake_router.ts";
+
+Deno.test("a function is shown once, as its newest replica describes it", () => {
+  const { router, open } = fakeRouter();
+  const [first, second] = [open(), open()];
+  first.say({ type: "registerfunction", id: "math::add", description: "old" });
+  second.say({
+    type: "registerfunction",
+    id: "math::add",
+    description: "new",
+    request_format: { type: "object" },
+    response_format: { type: "number" },
+    metadata: { internal: true },
+  });
+
+  const { directory } = router;
+  const expected = {
+    function_id: "math::add",
+    namespace: "default",
+    worker_id: second.worker_id,
+    worker_name: "math",
+    description: "new",
+    request_schema: { type: "object" },
+    response_schema: { type: "number" },
+    metadata: { internal: true },
+    internal: true,
+    builtin: false,
+    worker_ids: [first.worker_id, second.worker_id],
+  };
+  assert.deepEqual(directory.function("default", "math::add"), expected);
+  assert.deepEqual(directory.functions().filter(({ builtin }) => !builtin), [expected]);
+  assert.equal(directory.function("eu", "math::add"), undefined);
+});
+
+Deno.test("what the core runs itself is shown as the engine's", () => {
+  const { directory } = fakeRouter().router;
+
+  const ids = directory.functions().map(({ function_id, builtin }) => [function_id, builtin]);
+  assert.deepEqual(ids, [
+    ["engine::workers::register", true],
+    ["engine::register_trigger", true],
+    ["engine::unregister_trigger", true],
+  ]);
+  assert.equal(directory.function("default", "engine::register_trigger")?.worker_name, "engine");
+  assert.equal(directory.function("eu", "engine::register_trigger"), undefined);
+});
+
+Deno.test("a type is shown while somebody provides it, with all its triggers", () => {
+  const { router, open, openBuiltin } = fakeRouter();
+  const originator = open();
+  announce(originator);
+  originator.say({
+    type: "registertrigger",
+    id: "t1",
+    trigger_type: "http",
+    function_id: "http::add",
+    metadata: { why: "demo" },
+  });
+  const { directory } = router;
+  assert.deepEqual(directory.triggerTypes(), []);
+  assert.equal(directory.triggerType("default", "http"), undefined);
+
+  const provider = openBuiltin("engine-http");
+  provider.say({
+    type: "registertriggertype",
+    id: "http",
+    description: "HTTP",
+    trigger_request_format: { a: 1 },
+    call_request_format: { b: 1 },
+  });
+
+  const type = {
+    id: "http",
+    namespace: "default",
+    worker_id: provider.worker_id,
+    worker_name: "engine-http",
+    description: "HTTP",
+    configuration_schema: { a: 1 },
+    request_schema: { b: 1 },
+    builtin: true,
+    instance_count: 1,
+  };
+  assert.deepEqual(directory.triggerTypes(), [type]);
+  assert.deepEqual(directory.triggerType("default", "http"), type);
+  const trigger = {
+    id: "t1",
+    trigger_type: "http",
+    trigger_namespace: "default",
+    function_id: "http::add",
+    namespace: "default",
+    config: {},
+    metadata: { why: "demo" },
+    state: "offered",
+    worker_id: originator.worker_id,
+    worker_name: "w",
+  };
+  assert.deepEqual(directory.triggers(), [trigger]);
+  assert.deepEqual(directory.trigger("t1"), trigger);
+  assert.equal(directory.trigger("t2"), undefined);
+});
+
+Deno.test("a worker is shown from the first moment, with what it holds and runs", () => {
+  const { router, open, clock } = fakeRouter();
+  clock.tick(1_234);
+  const line = open({ address: "10.1.2.3", launch_id: "l7" });
+  line.say({ type: "registerfunction", id: "f" });
+  line.say({ type: "registertrigger", id: "t1", trigger_type: "x", function_id: "f" });
+  line.say({ type: "invokefunction", function_id: "f" });
+
+  const view = router.directory.worker(line.worker_id)!;
+  assert.deepEqual(router.directory.workers(), [view]);
+  assert.deepEqual(
+    [view.name, view.announced, view.ip_address, view.launch_id, view.connected_at_ms],
+    [null, false, "10.1.2.3", "l7", clock.wall()],
+  );
+  assert.deepEqual([view.function_count, view.trigger_count, view.active_invocations], [1, 1, 1]);
+  assert.equal(router.directory.worker("nobody"), undefined);
+});

@@ -1,0 +1,142 @@
+/**
+ * Calls that do not start: payloads that do not fit, workers that are full, and who is told.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import { answer, call, calling, handed, only, results } from "../../tests/fakes/calling.ts";
+
+const FORMAT = { type: "object", required: ["a"] };
+
+Deno.test("a payload that does not fit never reaches the worker", () => {
+  const { worker, caller } = calling();
+  worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
+
+  call(caller, "i1", { function_id: "g", data: {} });
+
+  const message = only(caller);
+  assert.deepEqual(message.type === "invocationresult" && message.error, {
+    code: "invalid_payload",
+    message: "Payload of g does not fit its request_format: must have required property 'a'",
+    details: { errors: [{ path: "", message: "must have required property 'a'" }] },
+  });
+  assert.deepEqual(handed(worker), []);
+});
+
+Deno.test("a payload that is not there is checked as null", () => {
+  const { worker, caller } = calling();
+  worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
+
+  caller.say({ type: "invokefunction", invocation_id: "i1", function_id: "g" });
+
+  assert.deepEqual(results(caller), { i1: "invalid_payload" });
+});
+
+Deno.test("a payload that fits goes on with the bytes it had", () => {
+  const { worker, caller } = calling();
+  worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
+
+  caller.say(
+    '{"type":"invokefunction","invocation_id":"i1","function_id":"g","data":{"a": 12345678901234567890}}',
+  );
+
+  assert.ok(worker.connection.takeTexts()[0]?.endsWith('"data":{"a": 12345678901234567890}}'));
+});
+
+Deno.test("each replica's own request_format counts", () => {
+  const { worker, caller, open } = calling();
+  const strict = open();
+  strict.say({ type: "registerfunction", id: "f", request_format: FORMAT });
+
+  for (let i = 0; i < 4; i++) call(caller, `${i}`, { data: {} });
+
+  assert.equal(handed(strict).length, 0);
+  assert.ok(handed(worker).length > 0);
+  assert.ok(Object.values(results(caller)).every((code) => code === "invalid_payload"));
+});
+
+Deno.test("payloads are not checked when the setting is off, nor those of the engine's workers", () => {
+  const off = calling({ validate_payloads: false });
+  off.worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
+  call(off.caller, "i1", { function_id: "g" });
+  assert.equal(handed(off.worker).length, 1);
+
+  const on = calling();
+  on.worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
+  call(on.openBuiltin("engine-http"), "i1", { function_id: "g" });
+  assert.equal(handed(on.worker).length, 1);
+});
+
+Deno.test("a request_format that is no schema is in the log once and not enforced", () => {
+  const { worker, caller, events } = calling();
+  worker.say({ type: "registerfunction", id: "g", request_format: { type: "strange" } });
+
+  for (const id of ["i1", "i2"]) call(caller, id, { function_id: "g" });
+
+  assert.equal(handed(worker).length, 2);
+  const warnings = events.filter((event) => event.type === "warning");
+  assert.deepEqual(warnings.map(({ worker_id, detail }) => [worker_id, detail]), [
+    [worker.worker_id, "g: only objects are understood"],
+  ]);
+});
+
+Deno.test("a call for which every worker is full ends with overloaded, and may be tried again", () => {
+  const { worker, caller, open } = calling({ max_inflight_calls_per_worker: 1 });
+  const other = open();
+  other.say({ type: "registerfunction", id: "f" });
+  for (const id of ["i1", "i2", "i3"]) call(caller, id);
+
+  const message = only(caller);
+  assert.ok(message.type === "invocationresult");
+  assert.deepEqual([message.invocation_id, message.error?.code, message.error?.retryable], [
+    "i3",
+    "overloaded",
+    true,
+  ]);
+  answer(worker, handed(worker)[0]!.invocation_id);
+  call(caller, "i3");
+  assert.equal(handed(worker).length, 1);
+});
+
+Deno.test("a worker that does not read gets no more calls", () => {
+  const { worker, caller } = calling({ max_inflight_bytes_per_worker: 10_000 });
+  worker.connection.queuedBytes = 10_000;
+
+  call(caller, "i1");
+  worker.connection.queuedBytes = 0;
+  call(caller, "i2");
+
+  assert.deepEqual(results(caller), { i1: "overloaded" });
+  assert.equal(handed(worker).length, 1);
+});
+
+Deno.test("a call that is refused and that nobody waits for is in the log and on the line", () => {
+  const { worker, caller, events } = calling({ max_inflight_calls_per_worker: 1 });
+  worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
+  const action = { type: "void" } as const;
+
+  call(caller, "i1", { function_id: "g", action });
+  call(caller, "i1", { action });
+  call(caller, "i2", { action });
+
+  const codes = caller.connection.take().map((message) =>
+    message.type === "error" && message.error.code
+  );
+  assert.deepEqual(codes, ["invalid_payload", "overloaded"]);
+  assert.equal(events.filter(({ type }) => type === "warning").length, 2);
+});
+
+Deno.test("a line gives rise to so many warnings and no more, until some time has passed", () => {
+  const { caller, events, clock, open } = calling();
+  const call100 = () => {
+    for (let i = 0; i < 100; i++) caller.say({ type: "invokefunction", function_id: "missing" });
+    return events.splice(0).filter(({ type }) => type === "warning").length;
+  };
+
+  assert.deepEqual([call100(), call100()], [WARNINGS_MAX, 0]);
+  open().say({ type: "invokefunction", function_id: "missing" });
+  assert.equal(events.splice(0).filter(({ type }) => type === "warning").length, 1);
+  clock.tick(WARNINGS_WINDOW_MS);
+  assert.equal(call100(), WARNINGS_MAX);
+});
