@@ -19,14 +19,19 @@ export type WorkerState =
 
 /** One supervised worker, as it is now. */
 export interface WorkerStatus {
+  /** Unique among the workers of an engine. */
   readonly name: string;
+  /** Part of the engine, or a directory with an engine.worker.yaml. */
   readonly kind: "builtin" | "directory";
+  /** Where it stands now. */
   readonly state: WorkerState;
   /** What it says of itself: a summary, or why it waits or failed. */
   readonly reason: string | null;
   /** Absolute path of its directory; `null` for built-in ones. */
   readonly path: string | null;
+  /** How it is kept apart; `null` for built-in ones. */
   readonly isolation: Isolation | null;
+  /** Process id; `null` when it does not run. */
   readonly pid: number | null;
   /** Functions it offers now. */
   readonly functions: readonly string[];
@@ -48,7 +53,10 @@ export interface WorkerStatus {
   readonly log_path: string | null;
 }
 
-/** What the operations may throw: `NOT_FOUND`, `INVALID_ARGUMENTS`, `config_invalid`, `config_conflict`. */
+/**
+ * Works on them. Any operation may throw `NOT_FOUND`, `INVALID_ARGUMENTS`, `config_invalid` or
+ * `config_conflict`.
+ */
 export interface Supervision {
   list(): WorkerStatus[];
   /** @throws {EngineError} `NOT_FOUND` with the names there are. */
@@ -84,7 +92,9 @@ export interface AddRequest {
 
 /** What a client may want to know of the engine itself. */
 export interface EngineInfo {
+  /** Such as `0.1.0`. */
   readonly version: string;
+  /** Process id of the engine. */
   readonly pid: number;
   /** Absolute path; `null` when the embedded defaults are in use. */
   readonly config_path: string | null;
@@ -92,6 +102,7 @@ export interface EngineInfo {
   readonly data_directory: string;
   /** Lines such as `worker listener  ws://127.0.0.1:49134`. */
   readonly endpoints: readonly Endpoint[];
+  /** Milliseconds since 1970. */
   readonly started_at_ms: number;
 }
 
@@ -99,5 +110,6 @@ export interface EngineInfo {
 export interface Endpoint {
   /** Such as `workers` or `http`. */
   readonly name: string;
+  /** Such as `http://127.0.0.1:3111`. */
   readonly url: string;
 }
