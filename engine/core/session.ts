@@ -86,8 +86,9 @@ export class Session implements ConnectionEvents {
     this.peer.drained();
   }
 
-  closed(_code: number, reason: string): void {
-    this.#leave(reason === "" ? "the line was lost" : reason);
+  closed(code: number, reason: string): void {
+    const asked = code === 1000 || code === 1001 || code === 1005;
+    this.#leave(reason !== "" ? reason : asked ? "the worker closed" : "the line was lost");
   }
 
   /** Ends the line, after everything that its end means to others. */
