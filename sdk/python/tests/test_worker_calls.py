@@ -272,3 +272,33 @@ def test_a_nested_call_takes_over_the_deadline_and_the_trace(
     assert inner["traceparent"] == trace["traceparent"]
     answer = engine.wait(lambda frame: frame.get("invocation_id") == "e-x")
     assert answer["traceparent"] == trace["traceparent"]
+
+
+def test_a_task_that_a_handler_left_behind_has_its_own_time(
+    worker: Worker, engine: FakeEngine
+) -> None:
+    go = asyncio.Event()
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def behind() -> Any:
+        await go.wait()
+        return await worker.trigger_async({"function_id": "a::echo", "payload": 1})
+
+    async def handler(_: Any) -> None:
+        tasks.append(asyncio.ensure_future(behind()))
+
+    async def release(_: Any) -> Any:
+        go.set()
+        return await tasks[0]
+
+    worker.register_function("a::echo", lambda payload: payload)
+    worker.register_function("a::starts", handler)
+    worker.register_function("a::release", release)
+    worker.trigger({"function_id": "a::starts", "timeout_ms": 5_000})
+    engine.wait(lambda frame: frame["type"] == "invocationresult")
+
+    worker.trigger({"function_id": "a::release", "timeout_ms": 20_000})
+
+    calls = engine.of_type("invokefunction")
+    echo = next(call for call in calls if call["function_id"] == "a::echo")
+    assert echo["timeout_ms"] > 20_000

@@ -53,6 +53,7 @@ class CallContext:
         self._now = now
         self._progress = progress
         self._cancelled = threading.Event()
+        self._over = False
         self._lock = threading.Lock()
         self._watchers: list[Callable[[], None]] = []
 
@@ -76,9 +77,9 @@ class CallContext:
 
     @property
     def remaining_ms(self) -> float | None:
-        """What is left of the caller's time, below 0 if it is over; None: not told."""
+        """What is left of the caller's time, below 0 if it is over; None: not told, or ended."""
         deadline = self._invocation.deadline
-        return None if deadline is None else deadline - self._now()
+        return None if deadline is None or self._over else deadline - self._now()
 
     def progress(self, data: Any) -> None:
         """
@@ -103,6 +104,10 @@ class CallContext:
             watchers, self._watchers = self._watchers, []
         for watcher in watchers:
             watcher()
+
+    def end(self) -> None:
+        """Note that the handler has ended: a task it left behind has its own time."""
+        self._over = True
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
         """Run something once when the run is cancelled, at once if it is; returns the undo."""

@@ -49,6 +49,8 @@ class EngineError(Exception):
 
     """
 
+    __module__ = "engine_sdk"  # Tracebacks show the name that programs import.
+
     def __init__(
         self,
         code: str,
@@ -76,6 +78,8 @@ class InvocationError(EngineError):
         stacktrace: Where the handler failed, in the callee's process; ``None`` if not told.
 
     """
+
+    __module__ = "engine_sdk"
 
     def __init__(
         self,

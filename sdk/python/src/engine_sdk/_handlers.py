@@ -177,7 +177,8 @@ class Runner:
         self._post(lambda: self._end(invocation, result, error))
 
     def _end(self, invocation: Invocation, result: str | None, error: ErrorBody | None) -> None:
-        self._contexts.pop(invocation, None)
+        if (context := self._contexts.pop(invocation, None)) is not None:
+            context.end()
         self._tasks.pop(invocation, None)
         told = None if error is None else encode_error(error)
         self._session.finish(invocation, result, told)
