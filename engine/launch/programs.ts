@@ -50,9 +50,9 @@ export async function requireProgram(
 export async function pathWithDeno(
   path: string,
   dataDirectory: string,
-  deno: string | undefined = Deno.build.standalone ? undefined : Deno.execPath(),
+  deno: string | null = Deno.build.standalone ? null : Deno.execPath(),
 ): Promise<string> {
-  if (deno === undefined || await findProgram("deno", path)) return path;
+  if (deno === null || await findProgram("deno", path)) return path;
   const directory = `${dataDirectory}/bin`;
   const link = `${directory}/deno`;
   if (await Deno.readLink(link).catch(() => undefined) !== deno) {

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { dependencyHash, isDependencyFile } from "./dependency_hash.ts";
+
+Deno.test("dependencyHash() follows the files that say what to install, and what else matters", async () => {
+  const directory = await Deno.makeTempDir();
+  const write = (name: string, text: string) => Deno.writeTextFile(`${directory}/${name}`, text);
+  await write("engine.worker.yaml", "name: w");
+  const first = await dependencyHash(directory, ["3.12"]);
+
+  await write("main.py", "1");
+  assert.equal(await dependencyHash(directory, ["3.12"]), first);
+  assert.notEqual(await dependencyHash(directory, ["3.13"]), first);
+
+  await write("requirements.txt", "");
+  const listed = await dependencyHash(directory, ["3.12"]);
+  assert.notEqual(listed, first);
+  await write("requirements.txt", "requests");
+  assert.notEqual(await dependencyHash(directory, ["3.12"]), listed);
+  assert.match(listed, /^[0-9a-f]{16}$/);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("isDependencyFile() knows manifests, lists and locks", () => {
+  for (
+    const name of ["engine.worker.yaml", "requirements.txt", "requirements-dev.txt", "uv.lock"]
+  ) assert.ok(isDependencyFile(name), name);
+  for (const name of ["main.py", "requirements.md", "my.lock"]) {
+    assert.ok(!isDependencyFile(name), name);
+  }
+});

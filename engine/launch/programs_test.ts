@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { findProgram, pathWithDeno, requireProgram } from "./programs.ts";
+
+/** A directory with a program `tool` and a file `text` that cannot be run. */
+async function setup() {
+  const directory = await Deno.makeTempDir();
+  await Deno.writeTextFile(`${directory}/tool`, "#!/bin/sh\n", { mode: 0o755 });
+  await Deno.writeTextFile(`${directory}/text`, "", { mode: 0o644 });
+  const remove = () => Deno.remove(directory, { recursive: true });
+  return { directory, [Symbol.asyncDispose]: remove };
+}
+
+Deno.test("findProgram() takes the first file on the PATH that may be run", async () => {
+  await using there = await setup();
+  const { directory } = there;
+
+  const path = `/nowhere::${directory}:/bin`;
+
+  assert.equal(await findProgram("tool", path), `${directory}/tool`);
+  assert.equal(await findProgram("text", path), undefined);
+  assert.equal(await findProgram("tool", ""), undefined);
+});
+
+Deno.test("requireProgram() names the worker, the program and what to install", async () => {
+  await assert.rejects(requireProgram("python3", "/nowhere", "math"), {
+    code: "launch_failed",
+    message: "Worker math needs python3, which is not on the PATH; install Python 3.10 or later " +
+      "(Debian, Ubuntu: sudo apt install python3 python3-pip)",
+    details: { program: "python3" },
+  });
+  await requireProgram("python3", Deno.env.get("PATH")!, "math");
+});
+
+Deno.test("pathWithDeno() leaves a PATH alone that has one", async () => {
+  await using there = await setup();
+  await Deno.rename(`${there.directory}/tool`, `${there.directory}/deno`);
+
+  assert.equal(await pathWithDeno(there.directory, "/nowhere", "/x/deno"), there.directory);
+});
+
+Deno.test("pathWithDeno() adds the engine's own Deno behind the others", async () => {
+  await using there = await setup();
+  const { directory } = there;
+
+  const path = await pathWithDeno("/nowhere", directory, "/x/deno-1");
+  const again = await pathWithDeno("/nowhere", directory, "/x/deno-2");
+
+  assert.equal(path, `/nowhere:${directory}/bin`);
+  assert.equal(again, path);
+  assert.equal(await Deno.readLink(`${directory}/bin/deno`), "/x/deno-2");
+  assert.equal([...Deno.readDirSync(`${directory}/bin`)].length, 1);
+  assert.equal(
+    await findProgram("deno", await pathWithDeno("", directory)),
+    `${directory}/bin/deno`,
+  );
+});
+
+Deno.test("pathWithDeno() adds nothing for a compiled engine", async () => {
+  assert.equal(await pathWithDeno("/nowhere", "/nowhere", null), "/nowhere");
+});
