@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { issueTexts } from "./config_issues.ts";
+import type { JsonObject } from "../sdk/typescript/protocol.ts";
 import { readYaml } from "./yaml_text.ts";
 
 /** What a schema finds wrong with `config` in a file. */
 function textsOf(schema: z.ZodType, text: string): string[] {
   const source = readYaml("config.yaml", text);
-  const { config } = source.value as Record<string, never>;
+  const { config = null } = source.value as JsonObject;
   try {
     schema.parse(config);
   } catch (thrown) {
