@@ -23,7 +23,7 @@ import {
   replyFromValue,
   toResponse,
 } from "./reply.ts";
-import { cutUrl, makePayload, parseBody, readBody, readHeaders } from "./request.ts";
+import { cutUrl, makePayload, readBody, readHeaders } from "./request.ts";
 import type { Match, RouteTable } from "./routes.ts";
 import type { RunningRequest, RunningRequests } from "./running.ts";
 import { askCondition, askMiddleware, type Step, StepError } from "./steps.ts";
@@ -102,7 +102,7 @@ export class Answers {
     } catch (error) {
       reply = this.#replyTo(error, undefined);
     }
-    return toResponse(reply, this.#cors.headers(headers.origin), method === "HEAD");
+    return toResponse(reply, this.#cors.headersFor(reply, headers.origin), method === "HEAD");
   }
 
   async #enter(request: Request, headers: Record<string, string>): Promise<Reply> {
@@ -117,9 +117,9 @@ export class Answers {
     try {
       return await this.#run({ running, match, headers, query });
     } catch (error) {
-      if (running.end === "client gone") return CLIENT_GONE;
       if (running.end === "timeout") return emptyReply(504);
       if (running.end === "stopped") return stopping();
+      if (running.end === "client gone" || isBrokenOff(running, error)) return CLIENT_GONE;
       return this.#replyTo(error, match);
     } finally {
       all.leave(running);
@@ -132,11 +132,11 @@ export class Answers {
     const remark: Remark = (text, about) => this.#setup.remarks.make(text, function_id, about);
 
     const introduce = (): JsonObject => introduction(request.method, match, query, headers);
-    const global = await this.#askAll(this.#middleware, running, undefined, introduce, remark);
-    if (global) return global;
-
-    const text = await this.#bodyOf(running, headers);
-    const body = parseBody(text, config.lenient_body);
+    if (this.#middleware.length > 0) {
+      const reply = await this.#askAll(this.#middleware, running, undefined, introduce, remark);
+      if (reply) return reply;
+    }
+    const body = await this.#bodyOf(running, headers, config.lenient_body);
     const payload = makePayload(request.method, match, query, headers, body);
     if (config.condition_function_id !== undefined) {
       const call = this.#step(running, namespace);
@@ -144,9 +144,10 @@ export class Answers {
       if (refused) return refused;
     }
     const own = config.middleware_function_ids;
-    const local = await this.#askAll(own, running, namespace, introduce, remark);
-    if (local) return local;
-
+    if (own.length > 0) {
+      const reply = await this.#askAll(own, running, namespace, introduce, remark);
+      if (reply) return reply;
+    }
     const result = await this.#call(running, function_id, payload, namespace, metadata);
     if (result !== undefined && result !== null) return replyFromValue(result, remark);
     remark("a handler returned nothing, so its request waits for the time-out", match.route.path);
@@ -160,17 +161,16 @@ export class Answers {
     return match ?? (method === "HEAD" ? routes.find("GET", path) : undefined);
   }
 
-  /** The text of the body; a GET costs nothing. */
-  #bodyOf(running: RunningRequest, headers: Record<string, string>): Promise<string> | string {
+  /** The value in the body; a GET costs nothing. */
+  #bodyOf(
+    running: RunningRequest,
+    headers: Record<string, string>,
+    isLenient: boolean,
+  ): Promise<Json> | null {
     const { request } = running;
-    if (request.method === "GET" || request.method === "HEAD") return "";
+    if (request.method === "GET" || request.method === "HEAD") return null;
     const { body_bytes_max } = this.#setup.config;
-    return running.race(
-      readBody(request, headers, body_bytes_max).catch((error) => {
-        if (!(error instanceof EngineError)) running.stop("client gone"); // It broke off.
-        throw error;
-      }),
-    );
+    return running.read(readBody(request, headers, body_bytes_max, isLenient));
   }
 
   async #askAll(
@@ -180,7 +180,6 @@ export class Answers {
     introduce: () => JsonObject,
     remark: Remark,
   ): Promise<Reply | undefined> {
-    if (function_ids.length === 0) return undefined;
     const call = this.#step(running, namespace);
     for (const function_id of function_ids) {
       const reply = await askMiddleware(call, function_id, introduce(), remark);
@@ -233,6 +232,11 @@ export class Answers {
     else this.#setup.log.debug("a request was refused", fields);
     return reply;
   }
+}
+
+/** Whether the body could not be read to its end; there is nobody to answer then. */
+function isBrokenOff(running: RunningRequest, error: unknown): boolean {
+  return running.isReading && !(error instanceof EngineError);
 }
 
 /** The request as middleware sees it: no body, which may not have arrived. */

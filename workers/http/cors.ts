@@ -1,10 +1,10 @@
 /**
- * Which web pages may use the routes: the answer to every OPTIONS request, and the header on all
+ * Which web pages may use the routes: the answer to every OPTIONS request, and the header on
  * other answers.
  *
  * @module
  */
-import { emptyReply, type HeaderPair, type Reply } from "./reply.ts";
+import { emptyReply, hasOnlyType, type HeaderPair, type Reply } from "./reply.ts";
 
 /** What is allowed. */
 export interface CorsConfig {
@@ -32,11 +32,13 @@ export class Cors {
     this.#methods = config.methods.join(", ");
   }
 
-  /** What every answer carries. */
-  headers(origin: string | undefined): readonly HeaderPair[] {
-    if (this.#isOpen) return ANY;
-    if (origin === undefined || !this.#origins.has(origin.toLowerCase())) return NONE;
-    return [["access-control-allow-origin", origin], ...NONE];
+  /**
+   * What an answer carries besides. Only pages name their origin; an answer to others needs nothing
+   * unless it could be cached and shown to a page later, which one without headers cannot.
+   */
+  headersFor(reply: Reply, origin: string | undefined): readonly HeaderPair[] {
+    if (origin === undefined && hasOnlyType(reply)) return [];
+    return this.#headers(origin);
   }
 
   /** The answer to any OPTIONS request, whatever its path. */
@@ -44,10 +46,16 @@ export class Cors {
     const asked = headers.get("access-control-request-headers");
     const origin = headers.get("origin") ?? undefined;
     return emptyReply(200, [
-      ...this.headers(origin),
+      ...this.#headers(origin),
       ["access-control-allow-methods", this.#methods],
       ["access-control-allow-headers", asked ?? "*"],
       ["access-control-max-age", MAX_AGE_S],
     ]);
+  }
+
+  #headers(origin: string | undefined): readonly HeaderPair[] {
+    if (this.#isOpen) return ANY;
+    if (origin === undefined || !this.#origins.has(origin.toLowerCase())) return NONE;
+    return [["access-control-allow-origin", origin], ...NONE];
   }
 }

@@ -147,6 +147,39 @@ Deno.test("A body over the limit on a real port is answered with 413, however it
   assert.equal(ran, 0);
 });
 
+Deno.test("JSON bodies on a real port: whole, empty, broken, and broken off", async () => {
+  await using it = await onPort();
+  const bodies: Json[] = [];
+  await it.serve("POST /f", (payload) => {
+    bodies.push((payload as JsonObject).body!);
+    return {};
+  });
+  const head = "POST /f HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+
+  const statuses = [];
+  for (
+    const rest of [
+      'content-length: 10\r\n\r\n{"a":"é"}',
+      "content-length: 0\r\n\r\n",
+      "\r\n",
+      "content-length: 2\r\n\r\n{'",
+      "content-length: 1\r\n\r\n ",
+      'transfer-encoding: chunked\r\n\r\n2\r\n{"\r\n0\r\n\r\n',
+    ]
+  ) {
+    const answer = await raw(it.url, head + rest);
+    statuses.push(answer.slice(9, 12));
+  }
+  const { hostname, port } = new URL(it.url);
+  const line = await Deno.connect({ hostname, port: Number(port) });
+  await line.write(new TextEncoder().encode(`${head}content-length: 9\r\n\r\n{"a"`));
+  line.close();
+
+  assert.deepEqual(statuses, ["200", "200", "200", "400", "400", "400"]);
+  assert.deepEqual(bodies, [{ a: "é" }, null, null]);
+  assert.deepEqual(it.local.lines.filter(({ level }) => level === "warn"), []);
+});
+
 Deno.test("A client that goes away on a real port aborts the handler", async () => {
   await using it = await onPort();
   const aborted = Promise.withResolvers<void>();

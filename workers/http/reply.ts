@@ -103,11 +103,20 @@ export function toResponse(
   isHead: boolean,
 ): Response {
   const { status, body } = reply;
+  if (extra.length === 0 && !isHead && hasOnlyType(reply)) {
+    // Deno sends a text with nothing but its type six times as fast as one with more.
+    return new Response(body, { status, headers: { "content-type": reply.headers[0]![1] } });
+  }
   const headers: HeaderPair[] = [...reply.headers];
   for (const pair of extra) if (!has(headers, pair[0])) headers.push(pair);
   if (!isHead) return new Response(body, { status, headers });
   if (body !== null) headers.push(["content-length", `${new TextEncoder().encode(body).length}`]);
   return new Response(null, { status, headers });
+}
+
+/** Whether it says nothing but what type its body has. */
+export function hasOnlyType({ headers }: Reply): boolean {
+  return headers === ONLY_JSON || (headers.length === 1 && headers[0]![0] === "content-type");
 }
 
 function readStatus(fields: JsonObject, remark: Remark): number {

@@ -71,39 +71,33 @@ export function makePayload<T>(
 }
 
 /**
- * The body as text when it is JSON, else empty; nothing is read that nobody looks at.
+ * The value in a JSON body, else `null`, also for an empty one; what nobody looks at is not read.
  *
- * @throws {EngineError} `body_too_large`, before the whole body has arrived.
+ * `isLenient`: JSON that is none becomes `null`. A body that breaks off throws what the platform
+ * throws.
+ *
+ * @throws {EngineError} `body_too_large`, before the whole body has arrived; `invalid_json`.
  */
 export async function readBody(
   request: Request,
   headers: Readonly<Record<string, string>>,
   bytesMax: number,
-): Promise<string> {
-  if (request.method === "GET" || request.method === "HEAD") return "";
+  isLenient: boolean,
+): Promise<Json> {
   const declared = headers["content-length"];
-  if (declared !== undefined) {
-    if (Number(declared) > bytesMax) throw tooLarge(bytesMax);
-    return isJson(headers) ? await request.text() : "";
-  }
-  if (request.body === null) return "";
-  const bytes = await collect(request.body, bytesMax, isJson(headers));
-  return new TextDecoder().decode(bytes);
-}
-
-/**
- * The value in a JSON body; `null` for an empty one.
- *
- * @throws {EngineError} `invalid_json`, unless `isLenient`: then the value is `null`.
- */
-export function parseBody(text: string, isLenient: boolean): Json {
-  if (text === "") return null;
   try {
-    return JSON.parse(text);
+    if (declared !== undefined) {
+      if (Number(declared) > bytesMax) throw tooLarge(bytesMax);
+      return declared !== "0" && isJson(headers) ? await request.json() : null;
+    }
+    if (request.body === null) return null;
+    const bytes = await collect(request.body, bytesMax, isJson(headers));
+    return bytes.length === 0 ? null : JSON.parse(new TextDecoder().decode(bytes));
   } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
     if (isLenient) return null;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new EngineError("invalid_json", `Request body is not JSON: ${reason}`, { cause: error });
+    const message = `Request body is not JSON: ${error.message}`;
+    throw new EngineError("invalid_json", message, { cause: error });
   }
 }
 

@@ -22,6 +22,8 @@ export class RunningRequest {
   end: End | undefined;
   /** Whether the client's leave is listened for. */
   isWatched = false;
+  /** Whether its body is still arriving. */
+  isReading = false;
   readonly #abort = new AbortController();
   #giveUp: ((error: Error) => void) | undefined;
 
@@ -47,6 +49,14 @@ export class RunningRequest {
       task.then(resolve, reject);
       if (this.end) reject(new Error(this.end));
     });
+  }
+
+  /** Waits for the body; {@linkcode isReading} stays `true` when that fails. */
+  async read<T>(body: Promise<T>): Promise<T> {
+    this.isReading = true;
+    const value = await this.race(body);
+    this.isReading = false;
+    return value;
   }
 
   /** Ends it; only the first end counts. */
