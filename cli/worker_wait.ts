@@ -19,8 +19,6 @@ const CHECK_MS = 200;
 const QUIET_INSTALL_MS = 3_000;
 /** A state from before the request may still show for so long. */
 const STALE_MS = 1_000;
-/** Lines asked for at once while an installation is shown. */
-const INSTALL_LINES = 200;
 
 /** Whom to follow, and until when. */
 export interface Following {
@@ -129,9 +127,7 @@ class Progress {
     this.#sinceMs = now;
     if (status.state === "queued") this.#say("waiting for its turn");
     if (status.state === "stopping") this.#say("stopping");
-    if (status.state === "starting" || (status.state === "ready" && before !== "starting")) {
-      this.#sayDependencies(status);
-    }
+    if (before === "installing" || status.state === "starting") this.#sayDependencies(status);
     if (status.state === "starting") this.#say(startText(status));
   }
 
@@ -139,12 +135,16 @@ class Progress {
   async showInstallation(status: WorkerStatus): Promise<void> {
     const { engine, terminal, name } = this.#following;
     const passed = terminal.now() - this.#sinceMs;
-    if (status.state !== "installing" || passed < CHECK_MS) return;
+    if (status.state !== "installing") return;
+    if (this.#log === undefined) {
+      this.#log = new LogTail(engine, name);
+      await this.#log.next(0); // What earlier runs printed is not of interest.
+    }
+    if (passed < CHECK_MS) return;
     if (!this.#saidInstalling) this.#say("installing dependencies");
     this.#saidInstalling = true;
     if (passed < QUIET_INSTALL_MS) return;
-    this.#log ??= new LogTail(engine, name);
-    for (const line of await this.#log.next(INSTALL_LINES)) terminal.err(`  | ${printable(line)}`);
+    for (const line of await this.#log.next(0)) terminal.err(`  | ${printable(line)}`);
   }
 
   #sayDependencies({ dependencies }: WorkerStatus): void {

@@ -76,9 +76,21 @@ Deno.test("cached dependencies are named", async () => {
   ]);
 });
 
+Deno.test("a worker that was ready all the time has no phases", async () => {
+  const following = await setup([{ dependencies: "installed" }]);
+
+  await waitUntilReady(following);
+
+  assert.deepEqual(following.terminal.errLines, []);
+});
+
 Deno.test("a long installation shows what it prints", async () => {
   const installing = Array.from({ length: 40 }, () => ({ state: "installing" as const }));
-  const following = await setup([...installing, {}], [["one"], ["one", "two"], ["one", "two"]]);
+  const following = await setup([...installing, {}], [
+    ["of an earlier run"],
+    ["of an earlier run", "one"],
+    ["of an earlier run", "one", "two"],
+  ]);
 
   await waitUntilReady(following);
 

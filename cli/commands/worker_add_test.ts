@@ -33,6 +33,7 @@ function setup(states: JsonObject[] = [], options: { added?: boolean; refusal?: 
         endpoints.push({ name: "http", url: "http://127.0.0.1:3111" });
         return { added, config_path: "/project/config.yaml", worker: { ...ready } as Json };
       },
+      "engine::supervisor::logs": () => ({ lines: [] }),
       "engine::supervisor::info": () => ({ endpoints: [...endpoints] }),
       "engine::supervisor::status": () => ({ ...ready, ...remaining.shift() }),
     },
