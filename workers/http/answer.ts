@@ -11,7 +11,6 @@ import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
 import { Cors } from "./cors.ts";
-import type { Remarks } from "./remarks.ts";
 import {
   emptyReply,
   errorReply,
@@ -36,6 +35,8 @@ export interface Target {
   readonly namespace: string | undefined;
   readonly metadata: Json | undefined;
   readonly config: HttpTriggerConfig;
+  /** Hears what is odd in the function's answers. */
+  readonly remark: Remark;
 }
 
 /** A call of the engine's, as a worker makes it. */
@@ -53,7 +54,6 @@ export interface AnswerSetup {
   readonly config: HttpConfig;
   readonly routes: RouteTable<Target>;
   readonly running: RunningRequests;
-  readonly remarks: Remarks;
   readonly log: Log;
   /** Calls a function; `undefined` when it returned nothing. */
   call(request: FunctionCall): Promise<Json | undefined>;
@@ -126,26 +126,23 @@ export class Answers {
     }
   }
 
-  async #run({ running, match, headers, query }: Routed): Promise<Reply> {
-    const { request } = running;
-    const { config, function_id, namespace, metadata } = match.route.value;
-    const remark: Remark = (text, about) => this.#setup.remarks.make(text, function_id, about);
-
-    const introduce = (): JsonObject => introduction(request.method, match, query, headers);
+  async #run(routed: Routed): Promise<Reply> {
+    const { running, match, headers, query } = routed;
+    const { method } = running.request;
+    const { config, function_id, namespace, metadata, remark } = match.route.value;
     if (this.#middleware.length > 0) {
-      const reply = await this.#askAll(this.#middleware, running, undefined, introduce, remark);
+      const reply = await this.#askAll(this.#middleware, routed, undefined);
       if (reply) return reply;
     }
     const body = await this.#bodyOf(running, headers, config.lenient_body);
-    const payload = makePayload(request.method, match, query, headers, body);
+    const payload = makePayload(method, match, query, headers, body);
     if (config.condition_function_id !== undefined) {
       const call = this.#step(running, namespace);
       const refused = await askCondition(call, config.condition_function_id, payload);
       if (refused) return refused;
     }
-    const own = config.middleware_function_ids;
-    if (own.length > 0) {
-      const reply = await this.#askAll(own, running, namespace, introduce, remark);
+    if (config.middleware_function_ids.length > 0) {
+      const reply = await this.#askAll(config.middleware_function_ids, routed, namespace);
       if (reply) return reply;
     }
     const result = await this.#call(running, function_id, payload, namespace, metadata);
@@ -175,14 +172,14 @@ export class Answers {
 
   async #askAll(
     function_ids: readonly string[],
-    running: RunningRequest,
+    { running, match, headers, query }: Routed,
     namespace: string | undefined,
-    introduce: () => JsonObject,
-    remark: Remark,
   ): Promise<Reply | undefined> {
     const call = this.#step(running, namespace);
+    const { remark } = match.route.value;
     for (const function_id of function_ids) {
-      const reply = await askMiddleware(call, function_id, introduce(), remark);
+      const request = introduction(running.request.method, match, query, headers);
+      const reply = await askMiddleware(call, function_id, request, remark);
       if (reply) return reply;
     }
     return undefined;

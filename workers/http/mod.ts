@@ -20,6 +20,7 @@ import {
 } from "./config.ts";
 import { HttpListener } from "./listen.ts";
 import { Remarks } from "./remarks.ts";
+import type { Remark } from "./reply.ts";
 import { RouteTable } from "./routes.ts";
 import { RunningRequests } from "./running.ts";
 
@@ -62,7 +63,6 @@ export function assemble(
     config,
     routes,
     running,
-    remarks: new Remarks(host.log),
     log: host.log,
     call: (request) => worker.trigger(request),
   });
@@ -82,6 +82,7 @@ export function provideRoutes(
   routes: RouteTable<Target>,
   host: Pick<EngineHost, "log">,
 ): void {
+  const remarks = new Remarks(host.log);
   worker.registerTriggerType({
     id: "http",
     description: "Runs a function for each HTTP request of a method and path",
@@ -91,7 +92,9 @@ export function provideRoutes(
     registerTrigger({ id, function_id, namespace, metadata, config: raw }) {
       const config = parseTriggerConfig(raw);
       const { api_path: path, http_method: method } = config;
-      routes.add({ id, method, path, value: { function_id, namespace, metadata, config } });
+      const remark: Remark = (text, about) => remarks.make(text, function_id, about);
+      const target: Target = { function_id, namespace, metadata, config, remark };
+      routes.add({ id, method, path, value: target });
       const unknown = unknownKeys(raw);
       if (unknown.length === 0) return;
       host.log.warn("keys of a trigger's config mean nothing to engine-http", {
