@@ -4,6 +4,10 @@
  * It also remembers that a key has no entry, which saves as much time as an entry does. It is told
  * only what is on disk, so dropping something is always safe.
  *
+ * The order of use is a ring of links. Taking a key out of a map and putting it back would keep the
+ * order too, but a map keeps the places of removed keys for a while, and a key that is used again
+ * and again would have to pass all of its own.
+ *
  * @module
  */
 import type { Entry } from "../ports/store.ts";
@@ -16,10 +20,19 @@ const OVERHEAD_BYTES = 256;
 /** A parsed value takes more room than its JSON; twice as much is right for most. */
 const PARSED_FACTOR = 2;
 
+/** A key in the order of use. */
+interface Link {
+  readonly id: string;
+  known: Known;
+  older: Link;
+  newer: Link;
+}
+
 /** Least recently used goes first. */
 export class Cache {
-  /** In the order of their last use. */
-  readonly #known = new Map<string, Known>();
+  readonly #links = new Map<string, Link>();
+  /** Closes the ring: its `newer` is the oldest, its `older` the newest. */
+  readonly #ring: Link = makeRing();
   readonly #bytesMax: number;
   #bytes = 0;
 
@@ -35,39 +48,72 @@ export class Cache {
 
   /** What is at a key; `undefined` when it is not known here. Counts as a use. */
   get(id: string): Known | undefined {
-    const known = this.#known.get(id);
-    if (known === undefined) return undefined;
-    this.#known.delete(id);
-    this.#known.set(id, known);
-    return known;
+    const link = this.#links.get(id);
+    if (!link) return undefined;
+    if (this.#ring.older !== link) {
+      unlink(link);
+      this.#addNewest(link);
+    }
+    return link.known;
   }
 
   /** The same without counting as a use, for those who read everything once. */
   peek(id: string): Known | undefined {
-    return this.#known.get(id);
+    return this.#links.get(id)?.known;
   }
 
   /** Remembers what is at a key; not at all if that alone is too large. */
   set(id: string, known: Known): void {
-    this.delete(id);
     const cost = costOf(id, known);
-    if (cost > this.#bytesMax) return;
-    this.#known.set(id, known);
-    this.#bytes += cost;
-    for (const [oldest, value] of this.#known) {
-      if (this.#bytes <= this.#bytesMax) break;
-      this.#known.delete(oldest);
-      this.#bytes -= costOf(oldest, value);
+    const link = this.#links.get(id);
+    if (cost > this.#bytesMax) {
+      if (link) this.#drop(link);
+      return;
     }
+    if (link) {
+      this.#bytes += cost - costOf(id, link.known);
+      link.known = known;
+      this.get(id);
+    } else {
+      const made: Link = { id, known, older: this.#ring, newer: this.#ring };
+      this.#links.set(id, made);
+      this.#addNewest(made);
+      this.#bytes += cost;
+    }
+    while (this.#bytes > this.#bytesMax) this.#drop(this.#ring.newer);
   }
 
   /** Forgets a key. */
   delete(id: string): void {
-    const known = this.#known.get(id);
-    if (known === undefined) return;
-    this.#known.delete(id);
-    this.#bytes -= costOf(id, known);
+    const link = this.#links.get(id);
+    if (link) this.#drop(link);
   }
+
+  #addNewest(link: Link): void {
+    const ring = this.#ring;
+    link.newer = ring;
+    link.older = ring.older;
+    ring.older.newer = link;
+    ring.older = link;
+  }
+
+  #drop(link: Link): void {
+    unlink(link);
+    this.#links.delete(link.id);
+    this.#bytes -= costOf(link.id, link.known);
+  }
+}
+
+function makeRing(): Link {
+  const ring = { id: "", known: null } as Link;
+  ring.older = ring;
+  ring.newer = ring;
+  return ring;
+}
+
+function unlink(link: Link): void {
+  link.older.newer = link.newer;
+  link.newer.older = link.older;
 }
 
 function costOf(id: string, known: Known): number {

@@ -16,8 +16,6 @@ const LAST_SURROGATE = 0xdfff;
 /** Moves surrogates, which stand for the highest code points, above all other units. */
 const ABOVE_ALL = 0x10000;
 
-const encoder = new TextEncoder();
-
 /** A text that no other key has. */
 export function keyId(key: StoreKey): string {
   let id = "";
@@ -50,9 +48,17 @@ export function checkKey(key: StoreKey): void {
 export function keyBytes(key: StoreKey): number {
   let bytes = 0;
   for (const part of key) {
-    bytes += encoder.encode(part).length + part.split("\0").length + 1;
+    bytes += 2;
+    for (let i = 0; i < part.length; i++) bytes += bytesOf(part.charCodeAt(i));
   }
   return bytes;
+}
+
+/** Bytes of a UTF-16 unit; the two of a pair share four. */
+function bytesOf(unit: number): number {
+  if (unit === 0) return 2;
+  if (unit < 0x80) return 1;
+  return unit < 0x800 || isSurrogate(unit) ? 2 : 3;
 }
 
 /** Negative, zero or positive, as `a` sorts before, with or after `b`. */
@@ -81,7 +87,11 @@ function compareText(a: string, b: string): number {
 }
 
 function rank(unit: number): number {
-  return unit >= FIRST_SURROGATE && unit <= LAST_SURROGATE ? unit + ABOVE_ALL : unit;
+  return isSurrogate(unit) ? unit + ABOVE_ALL : unit;
+}
+
+function isSurrogate(unit: number): boolean {
+  return unit >= FIRST_SURROGATE && unit <= LAST_SURROGATE;
 }
 
 /** Whether a key may be too long; cheap, and right when it says no. */

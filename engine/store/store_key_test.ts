@@ -40,3 +40,11 @@ Deno.test("checkKey() takes what Deno KV takes, and not more than the limit", as
     assert.throws(() => checkKey(["", key[1]! + sign.repeat(4)]), { code: "INVALID_ARGUMENTS" });
   }
 });
+
+Deno.test("keyBytes() counts as UTF-8 does, a zero twice and 2 for each part", () => {
+  const encoder = new TextEncoder();
+  for (const part of ["", "abc", "é", "\u07ff\u0800", "☃", "😀😀", "\ud7ff\ue000\uffff"]) {
+    assert.equal(keyBytes([part, part]), 2 * (encoder.encode(part).length + 2), part);
+  }
+  assert.equal(keyBytes(["\0"]), 4);
+});
