@@ -124,7 +124,7 @@ export class Calls {
   /** Starts a call, or says why not. `envelope` is that of `text`, if it has one. */
   invoke(caller: Peer, call: InvokeFunction, text: string, envelope?: Envelope): void {
     if (this.refusesId(caller, call)) return;
-    if (this.#isDraining && caller.executing.size === 0) {
+    if (this.#isDraining && caller.inflightCalls === 0) {
       this.#refuse(caller, call, "overloaded", "The engine is stopping and takes no new calls");
       return;
     }
@@ -201,8 +201,8 @@ export class Calls {
 
   /** A worker has left: what it ran has stopped, what it waited for is cancelled. */
   removePeer(peer: Peer): void {
-    for (const invocation of [...peer.executing]) {
-      this.#fail(invocation, failure("invocation_stopped", "Invocation stopped"));
+    for (let first = peer.firstCall; first; first = peer.firstCall) {
+      this.#fail(first, failure("invocation_stopped", "Invocation stopped"));
     }
     for (const first of [...peer.waiting.values()]) {
       let invocation: Invocation | undefined = first;

@@ -142,7 +142,7 @@ export class FunctionTable {
     for (let i = 0; i < length; i++) {
       const at = (offer.turn + i) % length;
       const replica = replicas[at]!;
-      if (best && replica.peer.executing.size >= best.peer.executing.size) continue;
+      if (best && replica.peer.inflightCalls >= best.peer.inflightCalls) continue;
       if (!hasRoom(replica.peer, bytes, bounds)) continue;
       best = replica;
       bestAt = at;
@@ -186,8 +186,7 @@ export class FunctionTable {
 
 /** Whether a worker may get one more call. One that executes nothing may get any. */
 function hasRoom(peer: Peer, bytes: number, bounds: LoadBounds): boolean {
-  const calls = peer.executing.size;
-  if (calls >= bounds.max_inflight_calls_per_worker) return false;
+  if (peer.inflightCalls >= bounds.max_inflight_calls_per_worker) return false;
   const held = peer.inflightBytes + peer.connection.queuedBytes;
   return held === 0 || held + bytes <= bounds.max_inflight_bytes_per_worker;
 }

@@ -7,7 +7,6 @@ import assert from "node:assert/strict";
 import { INFLIGHT_BYTES_MAX, INFLIGHT_CALLS_MAX } from "../../sdk/typescript/limits.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { FunctionTable, type LoadBounds } from "./function_table.ts";
-import { Invocation } from "./invocations.ts";
 import { Peer } from "./peer.ts";
 
 const BOUNDS: LoadBounds = {
@@ -28,10 +27,6 @@ function pick(table: FunctionTable, id: string, bounds = BOUNDS): string | undef
   return table.pick(table.find(id)!, 10, bounds)?.peer.id;
 }
 
-function busy(worker: Peer, calls: number): void {
-  for (let i = 0; i < calls; i++) worker.executing.add(new Invocation(i));
-}
-
 Deno.test("FunctionTable.pick() takes turns among workers that are equally busy", () => {
   const table = new FunctionTable();
   for (const id of ["a", "b", "c"]) offers(table, peer(id), "math::add");
@@ -46,8 +41,8 @@ Deno.test("FunctionTable.pick() prefers the worker that executes the fewest call
   const [a, b] = [peer("a"), peer("b")];
   offers(table, a, "math::add");
   offers(table, b, "math::add");
-  busy(a, 2);
-  busy(b, 1);
+  a.inflightCalls = 2;
+  b.inflightCalls = 1;
 
   assert.deepEqual([pick(table, "math::add"), pick(table, "math::add")], ["b", "b"]);
 });
@@ -59,9 +54,9 @@ Deno.test("FunctionTable.pick() skips workers at their bound, until all are", ()
   offers(table, b, "math::add");
   const bounds = { ...BOUNDS, max_inflight_calls_per_worker: 1 };
 
-  busy(a, 1);
+  a.inflightCalls = 1;
   assert.equal(pick(table, "math::add", bounds), "b");
-  busy(b, 1);
+  b.inflightCalls = 1;
   assert.equal(pick(table, "math::add", bounds), undefined);
 });
 

@@ -31,6 +31,9 @@ export class Invocation implements Due {
   /** Another call of the same caller whose id has the same hash. */
   next: Invocation | undefined;
   hash = 0;
+  /** Neighbours in the ring of its callee's calls; itself while it is in none. */
+  before: Invocation = this;
+  after: Invocation = this;
   uses = 0;
   readonly slot: number;
   readonly slotText: string;
@@ -86,10 +89,7 @@ export class Invocations {
       record.next = opening.caller.waiting.get(record.hash);
       opening.caller.waiting.set(record.hash, record);
     }
-    if (opening.callee) {
-      opening.callee.executing.add(record);
-      opening.callee.inflightBytes += record.bytes;
-    }
+    if (opening.callee) addTo(opening.callee, record);
     return record;
   }
 
@@ -110,10 +110,7 @@ export class Invocations {
   /** The call is over: its ids mean nothing any more, and its record may serve another. */
   close(record: Invocation): void {
     if (record.caller) this.#forgetCaller(record, record.caller);
-    if (record.callee) {
-      record.callee.executing.delete(record);
-      record.callee.inflightBytes -= record.bytes;
-    }
+    if (record.callee) removeFrom(record.callee, record);
     record.id = "";
     record.caller = undefined;
     record.callerId = "";
@@ -147,6 +144,35 @@ export class Invocations {
     const high = hex((uses / 0x10000000) & 0xfff, 3);
     return `${record.slotText}-${low}-4${middle}-8${high}-${this.#secret}`;
   }
+}
+
+/**
+ * Puts a call last in its callee's ring. Not in a `Set`: that one keeps the place of what was taken
+ * out until it grows, so a record that comes and goes makes it slow while others stay.
+ */
+function addTo(callee: Peer, record: Invocation): void {
+  callee.inflightCalls++;
+  callee.inflightBytes += record.bytes;
+  const first = callee.firstCall;
+  if (!first) {
+    callee.firstCall = record;
+    return;
+  }
+  record.before = first.before;
+  record.after = first;
+  first.before.after = record;
+  first.before = record;
+}
+
+function removeFrom(callee: Peer, record: Invocation): void {
+  callee.inflightCalls--;
+  callee.inflightBytes -= record.bytes;
+  const { before, after } = record;
+  if (callee.firstCall === record) callee.firstCall = after === record ? undefined : after;
+  before.after = after;
+  after.before = before;
+  record.before = record;
+  record.after = record;
 }
 
 function hex(value: number, digits: number): string {

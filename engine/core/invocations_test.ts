@@ -96,9 +96,32 @@ Deno.test("a worker's load is what it has not answered", () => {
   const [caller, worker] = [peer("c"), peer("w")];
   const calls = [open(table, caller, "1", worker), open(table, caller, "2", worker)];
 
-  assert.deepEqual([worker.executing.size, worker.inflightBytes], [2, 20]);
+  assert.deepEqual([worker.inflightCalls, worker.inflightBytes], [2, 20]);
   table.close(calls[0]!);
-  assert.deepEqual([worker.executing.size, worker.inflightBytes], [1, 10]);
+  assert.deepEqual([worker.inflightCalls, worker.inflightBytes], [1, 10]);
+});
+
+Deno.test("a worker's calls are found from the first on, whichever are over", () => {
+  const table = new Invocations(SECRET);
+  const [caller, worker] = [peer("c"), peer("w")];
+  const calls = ["0", "1", "2", "3", "4"].map((id) => open(table, caller, id, worker));
+  const ring = () => {
+    const ids: string[] = [];
+    for (let call = worker.firstCall; call; call = call.after) {
+      if (ids.includes(call.callerId)) break;
+      ids.push(call.callerId);
+    }
+    return ids.join("");
+  };
+
+  const rings = [2, 0, 4, 1, 3].map((i) => {
+    table.close(calls[i]!);
+    return ring();
+  });
+
+  assert.deepEqual(rings, ["0134", "134", "13", "3", ""]);
+  calls[0] = open(table, caller, "5", worker);
+  assert.equal(ring(), "5");
 });
 
 Deno.test("ten thousand calls at once have ids of their own", () => {

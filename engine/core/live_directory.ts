@@ -96,7 +96,7 @@ export class LiveDirectory implements Directory {
       function_count: this.#sources.functions.countOf(peer),
       trigger_count: this.#sources.triggers.triggersOf(peer),
       connected_at_ms: peer.connected_at_ms,
-      active_invocations: peer.executing.size,
+      active_invocations: peer.inflightCalls,
       ip_address: info.address,
     };
   }

@@ -50,8 +50,10 @@ export class Peer {
   announcement: Announcement | undefined;
   wantsCancel = false;
   wantsProgress = false;
-  /** Calls it executes. */
-  readonly executing: Set<Invocation> = new Set();
+  /** How many calls it executes. */
+  inflightCalls = 0;
+  /** The one of them that it got first; the others follow it in a ring. */
+  firstCall: Invocation | undefined;
   /** Calls it waits for, by hash of its own ids. */
   readonly waiting: Map<number, Invocation> = new Map();
   /** Characters of the payloads of the calls it executes. */

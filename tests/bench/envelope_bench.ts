@@ -1,0 +1,31 @@
+/**
+ * What finding the way of a frame costs, compared with parsing it.
+ *
+ * Expected: about a tenth of a parse, which is what the search for late fields takes; linear in
+ * the size of the payload, and flat for what stands before it.
+ *
+ * @module
+ */
+import { readEnvelope } from "../../engine/core/envelope.ts";
+
+/** A payload of many small objects, of about this many characters. */
+function payload(length: number): string {
+  const items: string[] = [];
+  for (let i = 0, size = 0; size < length; i++) {
+    items.push(JSON.stringify({ id: i, name: `item-${i}`, ok: true, v: i + 0.5 }));
+    size += items.at(-1)!.length + 1;
+  }
+  return `[${items.join(",")}]`;
+}
+
+for (const length of [100, 10_000, 1_000_000]) {
+  // Written and read once, so that the text is one piece, as it comes from a socket.
+  const frame: string = JSON.parse(JSON.stringify(
+    '{"type":"invokefunction","invocation_id":"0f6f2d0a-7d0e-4b1e-9f0a-2f1b6f4f9c01",' +
+      `"function_id":"math::add","data":${payload(length)}}`,
+  ));
+  const group = `find the way of a call of ${length} characters`;
+
+  Deno.bench({ group, name: "envelope", fn: () => void readEnvelope(frame) });
+  Deno.bench({ group, name: "parse", baseline: true, fn: () => void JSON.parse(frame) });
+}
