@@ -12,9 +12,9 @@ import { checkPort, checkPython, isRunning, postUntilThere, within } from "./mac
 import { compactJson, renderDuration } from "./render.ts";
 
 /** How long a worker may take to come back after an edit or a restart of the engine. */
-const COME_BACK_MS = 30_000;
+const COME_BACK_MS = 60_000;
 /** How long an engine may take to end. */
-const END_MS = 20_000;
+const END_MS = 30_000;
 
 /** Where and how the quickstart runs. */
 export interface QuickstartOptions {
