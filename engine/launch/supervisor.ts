@@ -65,7 +65,11 @@ export class Supervisor {
     return life.status();
   }
 
-  /** Wants it not to run, until start() or the engine's next start. @throws {EngineError} `NOT_FOUND`. */
+  /**
+   * Wants it not to run, until start() or the engine's next start.
+   *
+   * @throws {EngineError} `NOT_FOUND`.
+   */
   stop(name: string): WorkerStatus {
     const life = this.#life(name);
     life.stop();

@@ -122,6 +122,24 @@ Deno.test("Supervisor.start() ends a wait and clears a failure", async () => {
   assert.equal(there.clock.waiting, 0);
 });
 
+Deno.test("Supervisor.start() makes the ends before it forgotten", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher, clock } = there;
+  launcher.onStart = (program) => program.exit(1);
+  supervisor.apply([await there.entry("w")]);
+  await there.reaches("w", "waiting");
+  clock.tick(1_000);
+  await there.settle();
+  await there.reaches("w", "waiting");
+  assert.equal(clock.nextIn, 2_000);
+
+  supervisor.start("w");
+  await there.settle();
+  await there.reaches("w", "waiting");
+
+  assert.equal(clock.nextIn, 1_000);
+});
+
 Deno.test("Supervisor.stop() ends a wait at once", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
