@@ -84,8 +84,7 @@ class LocalLine implements Connection {
   close(code: number, reason: string): void {
     if (this.#state === "closing" || this.#state === "closed") return;
     this.#state = "closing";
-    queueMicrotask(() => {
-      this.#deliver(); // What was sent before the end arrives before it.
+    queueMicrotask(() => { // Behind the delivery of what was sent before.
       this.#state = "closed";
       this.#engine?.closed(code, reason);
       this.#worker.closed(code, reason);

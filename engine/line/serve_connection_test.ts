@@ -34,6 +34,18 @@ Deno.test("what waits follows as the socket empties, and drained comes once at t
   assert.equal(socket.sent.at(-1), "on it goes");
 });
 
+Deno.test("nothing overtakes what waits, also when the socket has emptied meanwhile", async () => {
+  const { socket, line } = setup();
+  line.connection.send("x".repeat(SEND_AHEAD_BYTES));
+  line.connection.send("first to wait");
+
+  socket.bufferedAmount = 0;
+  line.connection.send("second");
+  await eventually(() => line.drains === 1, "all is handed over");
+
+  assert.deepEqual(socket.sent.slice(1), ["first to wait", "second"]);
+});
+
 Deno.test("bytes that have to wait are copied", async () => {
   const { socket, line } = setup();
   socket.bufferedAmount = SEND_AHEAD_BYTES;
