@@ -1,13 +1,13 @@
 /**
  * {@linkcode Schemas} on ajv: JSON Schema 2020-12, compiled to code when first needed.
  *
- * The import is deferred: ajv is found when the engine starts and evaluated by the first schema, so
- * an engine without schemas does not pay for it (60 ms of start), and `compile` still need not wait.
- * The first schema of an engine's life costs about 110 ms, any other about 1 ms.
+ * The import is deferred: ajv is found when the engine starts and evaluated by the first schema,
+ * so an engine without schemas does not pay for it (60 ms of start), and `compile` still need not
+ * wait. The first schema of an engine's life costs about 110 ms, any other about 1 ms.
  *
  * A schema comes from a worker and a value from a caller, so both are bounded: no document is ever
  * fetched, and a large value that does not fit is not searched for its second misfit. What cannot
- * be bounded is the time of a `pattern`: a worker is trusted with the regular expressions it brings.
+ * be bounded is the time of a `pattern`: a worker is trusted with the expressions it brings.
  * `format` is an annotation, as 2020-12 has it, and is not checked.
  *
  * @module
