@@ -311,6 +311,11 @@ export class WorkerLife {
       watch: paths,
       clock: this.#tools.clock,
       onChange: (change) => this.#edited(change),
+      onFailure: (reason) =>
+        this.#tools.log.warn("edits of a worker are not seen", {
+          worker: this.#entry.name,
+          reason,
+        }),
     });
   }
 

@@ -20,6 +20,8 @@ export interface WorkerWatchOptions {
   readonly clock: Clock;
   /** Told some time after the last change of several. */
   onChange(change: WorkerChange): void;
+  /** Told when the system gives no watch: edits go unseen, all else goes on. */
+  onFailure(reason: string): void;
 }
 
 /** Some files were edited, made, renamed or removed. */
@@ -87,8 +89,8 @@ class FileWatch implements Disposable {
     if (folders.size === 0) return;
     try {
       this.#watcher = Deno.watchFs([...folders], { recursive: false });
-    } catch {
-      return; // The system has no watches left: edits are not seen, all else goes on.
+    } catch (thrown) {
+      return this.#options.onFailure(String(thrown));
     }
     void this.#follow(this.#watcher);
   }

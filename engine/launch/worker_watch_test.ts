@@ -17,6 +17,7 @@ async function setup(watch: readonly string[] = ["."]) {
     watch,
     clock,
     onChange: (change) => void changes.push(change),
+    onFailure: (reason) => assert.fail(reason),
   });
   const write = (path: string) => Deno.writeTextFile(`${directory}/${path}`, crypto.randomUUID());
   const end = async (): Promise<void> => {
@@ -142,7 +143,7 @@ Deno.test("watchWorker() tells nothing after it was closed", async () => {
 Deno.test("watchWorker() bears a directory that does not exist", () => {
   const options = { directory: "/nowhere/w", watch: ["."], clock: new FakeClock() };
 
-  using watching = watchWorker({ ...options, onChange: () => {} });
+  using watching = watchWorker({ ...options, onChange: () => {}, onFailure: () => {} });
 
   assert.ok(watching);
 });
