@@ -27,7 +27,7 @@ async function runQuickstart(flags: ReturnType<typeof program.opts>): Promise<nu
   const run = new QuickstartRun({
     main: new URL("./main.ts", import.meta.url),
     directory: await readDirectory(flags.directory),
-    isTemporary: flags.directory === undefined,
+    isTemporary: flags.directory === undefined && !flags.keep,
     port: readNumber("--port", flags.port, 1, 65_535),
     httpPort: readNumber("--http-port", flags.httpPort, 1, 65_535),
     say: (line) => console.log(line),

@@ -102,7 +102,7 @@ export class QuickstartRun {
     this.#expect(left.length === 0, "no worker is left", `processes ${left.join(", ")}`);
     if (this.#options.isTemporary) {
       await Deno.remove(parentOf(this.#options.directory), { recursive: true });
-    }
+    } else this.#say(`The project stays in ${this.#options.directory}`);
     const took = renderDuration(performance.now() - this.#began);
     this.#say(`\nAll as expected, in ${took}`);
   }
