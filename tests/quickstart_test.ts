@@ -34,6 +34,12 @@ function quickstart(...args: string[]): Deno.ChildProcess {
   }).spawn();
 }
 
+/** Removes the temporary directory of a run that left its project. */
+async function removeProject(text: string): Promise<void> {
+  const project = /^\$ cd (.*)\/hello$/m.exec(text)![1]!;
+  await Deno.remove(project, { recursive: true });
+}
+
 function textOf({ stdout, stderr }: Deno.CommandOutput): string {
   return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
 }
@@ -88,6 +94,7 @@ Deno.test("the quickstart with --keep stays until Ctrl-C, and then leaves no pro
 
   assert.equal(code, 0, text + await errors);
   assert.deepEqual(pids.filter(isAlive), []);
+  await removeProject(text);
 });
 
 Deno.test("the quickstart that is interrupted on its way leaves no process either", async () => {
@@ -107,4 +114,5 @@ Deno.test("the quickstart that is interrupted on its way leaves no process eithe
   assert.match(await errors, /interrupted/);
   const pids = [...text.matchAll(/pid (\d+)/g)].map((match) => Number(match[1]));
   assert.deepEqual(pids.filter(isAlive), []);
+  await removeProject(text);
 });
