@@ -135,3 +135,21 @@ Deno.test("reattach counts as the first frame of a line only, and never for itse
   const closings = [worker, again, third].map(({ connection }) => connection.closing);
   assert.deepEqual(closings, [undefined, undefined, undefined]);
 });
+
+for (
+  const [code, reason, said] of [
+    [1000, "", "the worker closed"],
+    [1005, "", "the worker closed"],
+    [1006, "", "the line was lost"],
+    [1006, "nothing heard for 60 s", "nothing heard for 60 s"],
+  ] as const
+) {
+  Deno.test(`a line that closes with ${code} ${reason} is reported as: ${said}`, () => {
+    const { open, events } = fakeRouter();
+
+    open().cut(code, reason);
+
+    const event = events.at(-1);
+    assert.equal(event?.type === "worker_disconnected" && event.reason, said);
+  });
+}

@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import { Random } from "../../tests/fakes/random.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
 
 const utf8 = new TextEncoder();
@@ -225,4 +226,25 @@ Deno.test("a payload that is too deep for its check is the caller's error, and e
 
   assert.deepEqual(errors(caller), ["invocation_error of i1"]);
   assert.equal(engine.router.runningCalls, 0);
+});
+
+Deno.test("whatever bytes arrive, nothing throws and the engine goes on", () => {
+  const engine = fakeRouter();
+  const random = new Random(3);
+  const pieces = ["{", "}", '"', "\\", ":", ",", "[", "]", "null", "1e9", "\n", "é", "\u2028"];
+  const heads = ['{"type":"invokefunction","invocation_id":"', '{"type":"invocationresult",', ""];
+  let line = engine.open();
+  for (let i = 0; i < 5_000; i++) {
+    if (line.connection.closing) line = engine.open();
+    const bytes = Uint8Array.from({ length: random.below(40) }, () => random.below(256));
+    const length = random.below(12);
+    const text = Array.from({ length }, () => random.pick(pieces)).join("");
+
+    line.events.binary(bytes);
+    line.say(random.pick(heads) + text);
+  }
+
+  const { worker, caller, id } = calling(engine);
+  worker.say({ type: "invocationresult", invocation_id: id, function_id: "f", result: 1 });
+  assert.equal(caller.connection.take().length, 1);
 });
