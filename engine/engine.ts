@@ -258,6 +258,7 @@ class AssembledEngine implements Engine {
       port: this.#options.port ?? engine.port,
       maxMessageBytes: engine.max_message_bytes,
       maxQueuedBytes: engine.max_inflight_bytes_per_worker,
+      onCut: (address, reason) => this.#log.warn("line cut", { address, reason }),
     }, gate);
   }
 
@@ -268,6 +269,7 @@ class AssembledEngine implements Engine {
       log: this.#log,
       load: (path) => loadConfig(path, builtinWorkers, Deno.env.toObject()),
       apply: (config) => this.#project.apply(config),
+      current: this.#config,
     });
   }
 }

@@ -41,7 +41,7 @@ export class EventHub {
       case "worker_connected":
         return this.#log.debug("line opened", { id: event.worker_id, address: event.address });
       case "worker_announced":
-        return this.#log.info("worker joined", {
+        return this.#log[levelFor(event.name)]("worker joined", {
           worker: event.name,
           id: event.worker_id,
           pid: event.pid,
@@ -50,7 +50,7 @@ export class EventHub {
         if (event.name === null) {
           return this.#log.debug("line closed", { id: event.worker_id, reason: event.reason });
         }
-        return this.#log.info("worker left", {
+        return this.#log[levelFor(event.name)]("worker left", {
           worker: event.name,
           id: event.worker_id,
           reason: event.reason,
@@ -65,4 +65,9 @@ export class EventHub {
         });
     }
   }
+}
+
+/** A command that comes and goes is no news. */
+function levelFor(name: string): "debug" | "info" {
+  return name === "engine-cli" ? "debug" : "info";
 }

@@ -42,19 +42,21 @@ Deno.test("EventHub.report() survives a listener that throws", () => {
   assert.ok(lines.some((line) => line.startsWith("error") && line.includes("broken")));
 });
 
-Deno.test("EventHub writes workers that come and go at info, nameless lines at debug", () => {
+Deno.test("EventHub writes workers that come and go at info, lines and commands at debug", () => {
   const { hub, lines } = setup();
 
   hub.report({ type: "worker_connected", worker_id: "w1", address: "127.0.0.1" });
   hub.report({ type: "worker_announced", worker_id: "w1", name: "shop", pid: 7, launch_id: null });
   hub.report({ type: "worker_disconnected", worker_id: "w1", name: "shop", reason: "closed" });
   hub.report({ type: "worker_disconnected", worker_id: "w2", name: null, reason: "closed" });
+  hub.report({ type: "worker_disconnected", worker_id: "w3", name: "engine-cli", reason: "" });
   hub.report({ type: "warning", text: "overloaded", worker_id: "w1", detail: "10000 calls" });
 
   assert.deepEqual(lines.map((line) => line.split(" ")[0]), [
     "debug",
     "info",
     "info",
+    "debug",
     "debug",
     "warn",
   ]);
