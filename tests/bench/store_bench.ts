@@ -5,7 +5,8 @@
  * more. A write to a new key has to look at the disk first, so it gains less than one to a key that
  * is in the cache. A cached read costs a few microseconds.
  *
- * Each measured run makes the same number of writes, so its time is to be compared directly.
+ * Each measured run makes the same number of writes, so its time is to be compared directly. Only
+ * ratios of one run mean something: the first row is the fsync of the disk at that moment.
  *
  * @module
  */
