@@ -21,7 +21,10 @@ let fresh = 0;
 
 /** Opened with the first use: a bench file is also read when none of its benches runs. */
 async function opened(): Promise<Store> {
-  return store ??= await openKvStore(`${await Deno.makeTempDir()}/state.db`);
+  if (store) return store;
+  const directory = await Deno.makeTempDir();
+  addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+  return store = await openKvStore(`${directory}/state.db`);
 }
 
 async function writeAll(inFlight: number, keyOf: (i: number) => StoreKey): Promise<void> {
