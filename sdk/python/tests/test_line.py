@@ -48,14 +48,18 @@ def test_a_message_of_8_mib_goes_there_and_back(worker: Worker) -> None:
 
 @pytest.mark.parametrize("size", [100, 1_000, 10_000, 100_000])
 def test_no_size_of_message_stalls(worker: Worker, size: int) -> None:
-    payload, times = "x" * size, []
-    for _ in range(31):
-        before = time.perf_counter()
-        worker.trigger({"function_id": "echo", "payload": payload})
-        times.append(time.perf_counter() - before)
+    payload, medians = "x" * size, [1.0]
+    # A stall of delayed acknowledgements (40 ms) is there in every round; a machine that is
+    # busy with something else slows down some of them.
+    while min(medians) >= 0.005 and len(medians) < 40:
+        times = []
+        for _ in range(15):
+            before = time.perf_counter()
+            worker.trigger({"function_id": "echo", "payload": payload})
+            times.append(time.perf_counter() - before)
+        medians.append(statistics.median(times))
 
-    # A stall of delayed acknowledgements is 40 ms; the median forgives a busy machine.
-    assert statistics.median(times) < 0.005
+    assert min(medians) < 0.005
 
 
 def test_a_worker_comes_back_after_a_line_was_cut(worker: Worker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -15,12 +16,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_of_the_readme_are_python(example: str) -> None:
-    source = (
-        example
-        if "await" not in example
-        else f"async def main():\n {example}".replace("\nr", "\n r")
-    )
-    compile(source, "README.md", "exec")
+    compile(example, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 def test_every_public_name_is_there_and_documented() -> None:

@@ -209,7 +209,8 @@ def test_a_second_ctrl_c_ends_at_once_what_hangs(start: Start) -> None:
             print("ready", flush=True)
             time.sleep(60)
         worker._thread.post(lambda: worker._thread._loop.create_task(blocks()))
-        """
+        """,
+        preamble=PREAMBLE + "import engine_sdk._process; engine_sdk._process.LEAVE_MS = 60_000\n",
     )
     main_has_ended(program)
 

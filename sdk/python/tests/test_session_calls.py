@@ -199,3 +199,29 @@ def test_ending_all_calls_leaves_other_frames_to_be_taken() -> None:
 
     assert answer.code == "SHUTDOWN"
     assert [frame["type"] for frame in bench.sent()] == ["registerfunction"]
+
+
+def test_calls_that_have_left_make_room_in_the_queue() -> None:
+    bench = Bench()
+    bench.open()
+    large = '"' + "x" * (20 * 1024 * 1024) + '"'
+
+    answers = []
+    for number in range(10):
+        answers.append(bench.call(invocation_id=f"c{number}", payload=large))
+        assert bench.session.take() is not None
+
+    assert [answer.code for answer in answers] == [None] * 10
+
+
+def test_answered_calls_do_not_pile_up_until_their_deadline() -> None:
+    bench = Bench()
+    bench.open()
+
+    for number in range(2_000):
+        bench.call(invocation_id=f"c{number}")
+        bench.sent()
+        bench.receive({"type": "invocationresult", "invocation_id": f"c{number}"})
+
+    assert len(bench.session._waiting) == 0
+    assert len(bench.session._waiting._due) < 300

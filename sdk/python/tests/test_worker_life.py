@@ -16,7 +16,6 @@ from engine_sdk import (
     Logger,
     ReconnectOptions,
     TriggerAction,
-    TriggerInstance,
     Worker,
     register_worker,
 )
@@ -197,55 +196,6 @@ def test_register_worker_refuses_an_address_nobody_can_dial() -> None:
     assert PROCESS.last is None
 
 
-def test_a_provider_is_handed_triggers_and_ends_them(worker: Worker, engine: FakeEngine) -> None:
-    happened: list[Any] = []
-
-    class Watch:
-        async def register_trigger(self, trigger: TriggerInstance) -> None:
-            if trigger.config == {"bad": True}:
-                raise ValueError("no such directory")
-            happened.append(trigger)
-
-        def unregister_trigger(self, trigger: TriggerInstance) -> None:
-            happened.append(trigger.id)
-            ended.set()
-
-    ended = threading.Event()
-    registration = worker.register_trigger_type({"id": "watch", "description": "W"}, Watch())
-    ids = {"trigger_type": "watch", "function_id": "f"}
-    engine.send({"type": "registertrigger", "id": "t1", **ids, "config": {"d": 1}})
-    engine.send({"type": "registertrigger", "id": "t2", **ids, "config": {"bad": True}})
-
-    good = engine.wait(lambda f: f["type"] == "triggerregistrationresult" and f["id"] == "t1")
-    bad = engine.wait(lambda f: f["type"] == "triggerregistrationresult" and f["id"] == "t2")
-    engine.send({"type": "unregistertrigger", "id": "t2", "trigger_type": "watch"})
-    engine.send({"type": "unregistertrigger", "id": "t1", "trigger_type": "watch"})
-
-    assert "error" not in good
-    message = "no such directory"
-    assert bad["error"] == {"code": "trigger_registration_failed", "message": message}
-    assert ended.wait(LIMIT_S)
-    assert happened == [TriggerInstance("t1", "watch", "f", {"d": 1}), "t1"]
-    registration.unregister()
-    engine.wait(lambda frame: frame["type"] == "unregistertriggertype")
-
-
-def test_a_lost_line_ends_the_triggers_of_a_provider(worker: Worker, engine: FakeEngine) -> None:
-    started: list[str] = []
-    ended = threading.Event()
-    worker.register_trigger_type(
-        {"id": "watch", "description": "W"}, lambda t: started.append(t.id), lambda _: ended.set()
-    )
-    trigger = {"trigger_type": "watch", "function_id": "f", "config": {}}
-    engine.send({"type": "registertrigger", "id": "t1", **trigger})
-    engine.wait(lambda frame: frame["type"] == "triggerregistrationresult")
-
-    engine.drop()
-
-    assert ended.wait(LIMIT_S)
-    assert started == ["t1"]
-
-
 def test_a_trigger_is_asked_for_and_taken_back(worker: Worker, engine: FakeEngine) -> None:
     registration = worker.register_trigger(
         {"type": "http", "function_id": "a::b", "config": {"api_path": "/x"}, "metadata": 1}
@@ -264,7 +214,9 @@ def test_messages_share_frames_where_the_engine_wants_it(connect: Connect) -> No
     worker.register_function("a::b", lambda payload: payload)
 
     answers = [worker.trigger({"function_id": "a::b", "payload": n}) for n in range(3)]
-    engine.send('{"type":"ping"}\n\nnot json\n{"type":"pong"}')
+    call = '{"type":"invokefunction","invocation_id":"e-%d","function_id":"a::b"}'
+    engine.send(f"{call % 8}\n\nnot json\n{call % 9}")
 
     assert answers == [0, 1, 2]
-    assert worker.trigger({"function_id": "a::b", "payload": "after"}) == "after"
+    for id_ in ("e-8", "e-9"):
+        engine.wait(lambda frame, id_=id_: frame.get("invocation_id") == id_)  # type: ignore[misc]
