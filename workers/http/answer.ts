@@ -199,7 +199,12 @@ export class Answers {
     metadata: Json | undefined,
   ): Promise<Json | undefined> {
     const timeout_ms = this.#setup.running.left(running);
-    const request: FunctionCall = { function_id, payload, timeout_ms, signal: running.signal };
+    const request: FunctionCall = {
+      function_id,
+      payload,
+      timeout_ms,
+      signal: running.abort.signal,
+    };
     if (namespace === undefined && metadata === undefined) return this.#setup.call(request);
     return this.#setup.call({
       ...request,

@@ -24,18 +24,15 @@ export class RunningRequest {
   isWatched = false;
   /** Whether its body is still arriving. */
   isReading = false;
-  readonly #abort = new AbortController();
+  /** For calls: aborted when the client is gone or the worker stops. */
+  readonly abort: AbortController;
   #giveUp: ((error: Error) => void) | undefined;
 
   /** Stores. */
-  constructor(request: Request, deadline: number) {
+  constructor(request: Request, deadline: number, abort: AbortController) {
     this.request = request;
     this.deadline = deadline;
-  }
-
-  /** For calls: aborted when the client is gone or the worker stops. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
+    this.abort = abort;
   }
 
   /**
@@ -65,7 +62,7 @@ export class RunningRequest {
     this.end = end;
     this.#giveUp?.(new Error(end));
     // The engine ends calls at their deadline by itself, and says so to the callee.
-    if (end !== "timeout") this.#abort.abort(new Error(end));
+    if (end !== "timeout") this.abort.abort(new Error(end));
   }
 }
 
@@ -73,6 +70,8 @@ export class RunningRequest {
 export class RunningRequests {
   readonly #clock: Clock;
   readonly #running = new Set<RunningRequest>();
+  /** Controllers that were never used: making one costs more than all else of a request here. */
+  readonly #idle: AbortController[] = [];
   readonly #timeoutMs: number;
   readonly #max: number;
   #cancelSweep: (() => void) | undefined;
@@ -92,7 +91,8 @@ export class RunningRequests {
   /** Takes a request in; `undefined` when too many run. */
   enter(request: Request): RunningRequest | undefined {
     if (this.#running.size >= this.#max) return undefined;
-    const running = new RunningRequest(request, this.#clock.now() + this.#timeoutMs);
+    const abort = this.#idle.pop() ?? new AbortController();
+    const running = new RunningRequest(request, this.#clock.now() + this.#timeoutMs, abort);
     this.#running.add(running);
     this.#cancelSweep ??= this.#clock.after(HTTP_WATCH_MS, () => this.#sweep());
     return running;
@@ -100,7 +100,7 @@ export class RunningRequests {
 
   /** The request is answered. */
   leave(running: RunningRequest): void {
-    this.#running.delete(running);
+    if (this.#running.delete(running) && !running.end) this.#idle.push(running.abort);
   }
 
   /** Whole milliseconds that are left for a request; 1 at least. */

@@ -79,3 +79,23 @@ Deno.test("A client that went away before anybody looked cancels the call as wel
 
   assert.equal((await answered).status, 499);
 });
+
+Deno.test("A request is not touched by the end of the one before", async () => {
+  const { route, fetch, clock } = fakeHttp({}, {
+    stuck: ({ signal }) =>
+      new Promise((_, reject) => {
+        signal!.addEventListener("abort", () => reject(failure("cancelled", "gone")));
+      }),
+    f: ({ signal }) => ({ body: signal!.aborted }),
+  });
+  route("GET /stuck", "stuck");
+  route("GET /f", "f");
+  const client = new AbortController();
+  const left = fetch("GET /stuck", { signal: client.signal });
+  await settle();
+  clock.tick(100);
+  client.abort();
+  await left;
+
+  for (let i = 0; i < 3; i++) assert.equal(await (await fetch("GET /f")).json(), false);
+});
