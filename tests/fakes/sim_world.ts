@@ -157,7 +157,11 @@ export class SimWorld {
       case "registrationrejected":
         return assert.ok(message.function_id?.startsWith("engine::"));
       case "error":
-        return assert.match(message.error.code, /^(bad_message|overloaded)$/, message.error.message);
+        return assert.match(
+          message.error.code,
+          /^(bad_message|overloaded)$/,
+          message.error.message,
+        );
       case "ping":
       case "pong":
         return;
