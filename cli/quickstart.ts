@@ -38,21 +38,25 @@ async function runQuickstart(flags: ReturnType<typeof program.opts>): Promise<nu
       Deno.addSignalListener("SIGTERM", () => resolve("interrupted"));
     }
   });
+  let isInterrupted = false;
+  void interrupted.then(() => isInterrupted = true);
+  let pids: readonly number[];
   try {
     const done = run.steps().then(() => "done" as const);
     if (await Promise.race([done, interrupted]) === "interrupted") {
       done.catch(() => {}); // What it was doing fails because its engine is taken away.
       throw new CommandError("interrupted");
     }
+    pids = await run.workerPids();
     if (flags.keep) {
       run.sayWhereAllIs();
       await interrupted;
     }
   } catch (thrown) {
-    await run.abandon();
-    throw thrown;
+    await run.abandon(isInterrupted);
+    throw isInterrupted ? new CommandError("interrupted; nothing is left running") : thrown;
   }
-  await run.finish();
+  await run.finish(pids, isInterrupted);
   return EXIT_DONE;
 }
 

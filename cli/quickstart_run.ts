@@ -15,6 +15,8 @@ import { compactJson, renderDuration } from "./render.ts";
 const COME_BACK_MS = 60_000;
 /** How long an engine may take to end. */
 const END_MS = 30_000;
+/** How long Ctrl-C, which a terminal sends to all, may need to reach the engine by itself. */
+const CTRL_C_MS = 500;
 
 /** Where and how the quickstart runs. */
 export interface QuickstartOptions {
@@ -37,6 +39,7 @@ export class QuickstartRun {
   readonly #outside: LiveShell;
   readonly #inside: LiveShell;
   #engine: LiveProcess | undefined;
+  #isAbandoned = false;
   #total = 0;
 
   /** Runs nothing yet. */
@@ -87,16 +90,28 @@ export class QuickstartRun {
   }
 
   /**
-   * Ends the engine and sees that nothing is left.
+   * The processes of the workers, for {@linkcode QuickstartRun.finish}.
    *
+   * @throws {CommandError} The engine does not say.
+   */
+  async workerPids(): Promise<readonly number[]> {
+    const args = ["worker", "list", "--json"];
+    const { stdout } = await this.#succeeds(this.#inside.run(args, { quiet: true }));
+    const workers = JSON.parse(stdout) as readonly WorkerStatus[];
+    const own = workers.filter(({ kind }) => kind === "directory").map(({ pid }) => pid);
+    return own.filter((pid) => pid !== null);
+  }
+
+  /**
+   * Ends the engine and sees that it and the workers with these pids are gone.
+   *
+   * @param afterCtrlC A person ended it: the engine may know already.
    * @throws {CommandError} Something does not end.
    */
-  async finish(): Promise<void> {
+  async finish(pids: readonly number[], afterCtrlC: boolean): Promise<void> {
     this.#title("Stop");
-    const pids = await this.#workerPids();
     this.#say("$ kill -INT <engine>");
-    this.#engine!.kill("SIGINT");
-    const outcome = await within(END_MS, this.#engine!.ended);
+    const outcome = await this.#stopEngine(this.#engine!, afterCtrlC);
     this.#expect(outcome?.code === 0, "the engine ends with 0", `${outcome?.code ?? "no end"}`);
     const left = pids.filter(isRunning);
     this.#expect(left.length === 0, "no worker is left", `processes ${left.join(", ")}`);
@@ -107,16 +122,26 @@ export class QuickstartRun {
     this.#say(`\nAll as expected, in ${took}`);
   }
 
-  /** Ends what runs, whatever state it is in, and says where to look. */
-  async abandon(): Promise<void> {
+  /** Ends what runs, whatever state it is in; says where to look, unless a person ended it. */
+  async abandon(afterCtrlC: boolean): Promise<void> {
+    this.#isAbandoned = true;
     const engine = this.#engine;
     if (!engine) return;
-    engine.kill("SIGTERM");
-    if (!await within(END_MS, engine.ended)) engine.kill("SIGKILL");
+    await this.#stopEngine(engine, afterCtrlC);
+    engine.kill("SIGKILL");
     await engine.ended;
-    this.#say("\nWhat the engine logged last:");
-    for (const line of engine.printed.trimEnd().split("\n").slice(-15)) this.#say(`  ${line}`);
+    if (!afterCtrlC) {
+      this.#say("\nWhat the engine logged last:");
+      for (const line of engine.printed.trimEnd().split("\n").slice(-15)) this.#say(`  ${line}`);
+    }
     this.#say(`The project is left in ${this.#options.directory}`);
+  }
+
+  /** A second signal would cut what still runs, so it is sent only where none has come. */
+  async #stopEngine(engine: LiveProcess, afterCtrlC: boolean): Promise<Outcome | undefined> {
+    const knows = afterCtrlC && await within(CTRL_C_MS, engine.sees("Stopping; running calls"));
+    if (!knows) engine.kill("SIGINT");
+    return await within(END_MS, engine.ended);
   }
 
   get #url(): string {
@@ -143,6 +168,7 @@ export class QuickstartRun {
   }
 
   async #startEngine(title: string): Promise<void> {
+    if (this.#isAbandoned) throw new CommandError("the quickstart has ended");
     this.#title(title);
     this.#engine = this.#inside.start(["--config", "config.yaml"], { outOnly: true });
     const isUp = await within(COME_BACK_MS, this.#engine.sees(this.#url));
@@ -260,13 +286,6 @@ export class QuickstartRun {
     const outcome = await running;
     this.#expect(outcome.code === 0, "exit code 0", `${outcome.code}\n${outcome.stderr}`);
     return outcome;
-  }
-
-  async #workerPids(): Promise<number[]> {
-    const outcome = await this.#inside.run(["worker", "list", "--json"], { quiet: true });
-    const workers = JSON.parse(outcome.stdout) as readonly WorkerStatus[];
-    const own = workers.filter(({ kind }) => kind === "directory").map(({ pid }) => pid);
-    return own.filter((pid) => pid !== null);
   }
 
   #expect(holds: boolean, wanted: string, found: string): asserts holds {

@@ -30,7 +30,7 @@ Deno.test("the quickstart begins with nothing when a port is taken", async () =>
       assert.ok(thrown.message.endsWith(`choose another port with ${option}`));
       return true;
     });
-    await run.abandon();
+    await run.abandon(false);
     assert.deepEqual(said, []);
   }
 });
