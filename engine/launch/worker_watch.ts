@@ -84,15 +84,27 @@ class FileWatch implements Disposable {
   }
 
   #open(): void {
+    try {
+      let folders = this.#folders();
+      if (folders.size === 0) return;
+      let watcher = Deno.watchFs([...folders], { recursive: false });
+      // A folder that was made after its parent was read and before it was watched goes unseen.
+      for (let now = this.#folders(); !isWithin(now, folders); now = this.#folders()) {
+        watcher.close();
+        folders = now;
+        watcher = Deno.watchFs([...folders], { recursive: false });
+      }
+      this.#watcher = watcher;
+      void this.#follow(watcher);
+    } catch (thrown) {
+      this.#options.onFailure(String(thrown));
+    }
+  }
+
+  #folders(): Set<string> {
     const folders = new Set(this.#roots.flatMap((path) => isFolder(path) ? [] : [parentOf(path)]));
     for (const path of this.#roots) addFolders(folders, path);
-    if (folders.size === 0) return;
-    try {
-      this.#watcher = Deno.watchFs([...folders], { recursive: false });
-    } catch (thrown) {
-      return this.#options.onFailure(String(thrown));
-    }
-    void this.#follow(this.#watcher);
+    return folders;
   }
 
   async #follow(watcher: Deno.FsWatcher): Promise<void> {
@@ -134,6 +146,10 @@ class FileWatch implements Disposable {
       changedAtMs: Math.max(...paths.map((path) => changeTime(path) ?? Date.now())),
     });
   }
+}
+
+function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
+  return [...some].every((path) => all.has(path));
 }
 
 /** The folder and those below it that are not left out. */
