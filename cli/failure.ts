@@ -49,7 +49,10 @@ export function describeFailure(thrown: unknown): Failure {
   if (typeof code !== "string") {
     return { lines: [`error: ${thrown.message}`], exitCode: EXIT_FAILED };
   }
-  if (code === "config_invalid") return describeConfig(thrown.message, details);
+  if (code === "config_invalid") {
+    return describeProblems(thrown.message, details, EXIT_NOT_UNDERSTOOD);
+  }
+  if (code === "manifest_invalid") return describeProblems(thrown.message, details, EXIT_FAILED);
   // The message of a call that failed begins with its code already.
   const said = thrown.message.startsWith(`${code}: `)
     ? thrown.message
@@ -57,13 +60,18 @@ export function describeFailure(thrown: unknown): Failure {
   return { lines: [`error: ${said}`, ...adviceOn(code, details)], exitCode: EXIT_FAILED };
 }
 
-function describeConfig(message: string, details: JsonObject | undefined): Failure {
+function describeProblems(
+  said: string,
+  details: JsonObject | undefined,
+  exitCode: number,
+): Failure {
+  const message = said.replace(/^\w+_invalid: /, ""); // A call that failed begins with its code.
   const problems = textsOf(details?.["problems"]);
   // With a single problem the message may be that problem already.
   const shown = problems.filter((problem) => !message.includes(problem));
   return {
     lines: [`error: ${message}`, ...shown.map((problem) => `  ${problem}`)],
-    exitCode: EXIT_NOT_UNDERSTOOD,
+    exitCode,
   };
 }
 
@@ -82,6 +90,10 @@ function adviceOn(code: string, details: JsonObject | undefined): string[] {
     case "overloaded":
       return ["  Try again in a moment"];
     case "isolation_unavailable":
+    case "address_in_use":
+    case "address_not_available":
+    case "store_unavailable":
+      // The message says it all.
       return [];
     default:
       return details && Object.keys(details).length > 0

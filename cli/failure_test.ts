@@ -81,3 +81,21 @@ Deno.test("an error of the operating system keeps its text and loses its code's 
 
   assert.deepEqual(describeFailure(error).lines, ["error: EACCES: Permission denied"]);
 });
+
+Deno.test("a wrong manifest is shown problem by problem, each of them once", () => {
+  const problems = ["name: expected a name (line 1)", "watch: expected a list (line 2)"];
+  const message = `/w/engine.worker.yaml cannot be used: ${problems[0]} (and 1 more)`;
+  const details = { problems };
+  const error = new InvocationError({ code: "manifest_invalid", message, details }, "a::b");
+
+  assert.deepEqual(describeFailure(error), {
+    lines: [`error: ${message}`, `  ${problems[1]}`],
+    exitCode: 1,
+  });
+});
+
+Deno.test("details that the message names already are not shown again", () => {
+  const error = new EngineError("address_in_use", "Port 5 is taken", { details: { port: 5 } });
+
+  assert.deepEqual(describeFailure(error).lines, ["error: address_in_use: Port 5 is taken"]);
+});

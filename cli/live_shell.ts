@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { shellWord } from "./paths.ts";
 import { printable } from "./render.ts";
 
 /** How a shell runs and shows programs. */
@@ -145,12 +146,6 @@ export class LiveShell {
   #say(line: string): void {
     this.#options.say(`  ${printable(line)}`);
   }
-}
-
-/** A word as it would be typed into a shell. */
-export function shellWord(word: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function linesOf(text: string): string[] {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { LiveShell, shellWord } from "./live_shell.ts";
+import { LiveShell } from "./live_shell.ts";
 
 /** A shell whose program is `sh -c`, so that a test says in its arguments what is run. */
 function setup() {
@@ -71,14 +71,4 @@ Deno.test("LiveShell.runUntil() gives up", async () => {
 
   await assert.rejects(() => shell.runUntil(["echo no"], () => false, 0), /no other outcome/);
   assert.deepEqual(said, ["$ sh 'echo no'", "  no"]);
-});
-
-Deno.test("shellWord() quotes what a shell would take apart", () => {
-  assert.deepEqual(["a=2", "./x", '{"a":2}', "it's", ""].map(shellWord), [
-    "a=2",
-    "./x",
-    `'{"a":2}'`,
-    "'it'\\''s'",
-    "''",
-  ]);
 });

@@ -26,3 +26,9 @@ export function looksLikePath(word: string): boolean {
 function withSlashes(path: string): string {
   return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
 }
+
+/** A word as it would be typed into a shell. */
+export function shellWord(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}

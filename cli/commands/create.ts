@@ -6,7 +6,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { Template } from "../../templates/mod.ts";
 import { UsageError } from "../failure.ts";
-import { absolutePath } from "../paths.ts";
+import { absolutePath, shellWord } from "../paths.ts";
 import type { Terminal } from "../terminal.ts";
 
 const CREATE_EXAMPLES = `
@@ -80,9 +80,14 @@ async function create(options: CreateOptions, terminal: Terminal): Promise<void>
 
 function nextSteps(template: Template, directory: string): string[] {
   if (template.kind === "worker") {
-    return ["", "Next, with the engine running:", `  engine worker add ${pathWord(directory)}`];
+    const word = shellWord(pathWord(directory));
+    return [
+      "",
+      "Next, with the engine running:",
+      `  engine worker add ${word} --isolation process`,
+    ];
   }
-  return ["", "Next:", `  cd ${directory}`, "  engine --config config.yaml"];
+  return ["", "Next:", `  cd ${shellWord(directory)}`, "  engine --config config.yaml"];
 }
 
 function pathWord(directory: string): string {

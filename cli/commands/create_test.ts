@@ -53,7 +53,24 @@ Deno.test("a worker is made with a name of its own, ready to be added", async ()
   const worker = `${test.directory}/shop/workers/mail`;
   assert.match(await Deno.readTextFile(`${worker}/engine.worker.yaml`), /^name: mail\n/);
   assert.match(await Deno.readTextFile(`${worker}/deno.json`), /"\.\.\/\.\.\/\.engine\/sdk/);
-  assert.equal(test.terminal.outLines.at(-1), "  engine worker add ./shop/workers/mail");
+  assert.equal(
+    test.terminal.outLines.at(-1),
+    "  engine worker add ./shop/workers/mail --isolation process",
+  );
+});
+
+Deno.test("what to type next is ready to be typed, whatever the directory is called", async () => {
+  await using test = await setup();
+
+  await test.terminal.run("project", "init", "my shop", "--template", "bare");
+  const worker = ["--template", "python-worker", "--directory", "my shop/workers/mail"];
+  await test.terminal.run("create", ...worker);
+
+  assert.ok(test.terminal.outLines.includes("  cd 'my shop'"));
+  assert.equal(
+    test.terminal.outLines.at(-1),
+    "  engine worker add './my shop/workers/mail' --isolation process",
+  );
 });
 
 Deno.test("a full directory is refused; --force says what it writes over", async () => {
