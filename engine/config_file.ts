@@ -84,6 +84,19 @@ export function changeWorkerIsolation(text: string, name: string, isolation: Iso
 }
 
 /**
+ * The text with these keys in the configuration of one worker; its other keys stay.
+ *
+ * @throws {EngineError} `config_invalid`; `NOT_FOUND` when no item has the name.
+ */
+export function changeWorkerConfig(text: string, name: string, config: JsonObject): string {
+  const index = indexOfWorker(text, name);
+  const item = (read(text).workers as Json[])[index] as JsonObject;
+  const value = { ...item.config as JsonObject | null | undefined, ...config };
+  // Values may stand in many layouts: the parser writes them.
+  return edit(text, { type: "set", index, key: "config", value }, () => undefined);
+}
+
+/**
  * Replaces a file in one step: a reader sees the old text or the new one. A link stays a link and
  * the mode stays. With `before`, refuses when the file says something else by now.
  *

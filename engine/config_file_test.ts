@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   addWorkerEntry,
+  changeWorkerConfig,
   changeWorkerIsolation,
   removeWorkerEntry,
   writeConfigFile,
@@ -58,6 +59,19 @@ Deno.test("removeWorkerEntry() leaves an empty list behind the last worker", () 
 
   assert.equal(edited, "workers: [] # all\nlog:\n  level: info\n");
   assert.equal(addWorkerEntry(edited, { name: "a" }), text);
+});
+
+Deno.test("changeWorkerConfig() changes the keys it is given and keeps all else", () => {
+  const text = "# mine\nworkers:\n  - name: b\n    config:\n      port: 1 # p\n      host: ${H}\n" +
+    "  - name: c # last\n";
+
+  const changed = changeWorkerConfig(text, "b", { port: 2 });
+  const added = changeWorkerConfig(text, "c", { cors: { origins: ["*"] } });
+
+  assert.ok(changed.startsWith("# mine\nworkers:\n  - name: b\n"), changed);
+  assert.match(changed, /port: 2\n +host: \$\{H\}\n {2}- name: c # last\n/);
+  assert.match(added, /port: 1 # p[^]*name: c # last\n {4}config:\n/);
+  assert.throws(() => changeWorkerConfig(text, "d", {}), { code: "NOT_FOUND" });
 });
 
 Deno.test("changeWorkerIsolation() changes one word or adds one line", () => {

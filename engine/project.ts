@@ -12,6 +12,7 @@ import type { Builtins } from "./builtins.ts";
 import { parseConfig } from "./config.ts";
 import {
   addWorkerEntry,
+  changeWorkerConfig,
   changeWorkerIsolation,
   removeWorkerEntry,
   writeConfigFile,
@@ -32,6 +33,9 @@ export interface ProjectOptions {
   applySettings(config: Config): void;
   info(config: Config): EngineInfo;
 }
+
+/** What became of a request to add a worker. */
+type Added = { readonly name: string; readonly added: boolean; readonly changed: boolean };
 
 /** Names of the built-ins that always run. */
 const ALWAYS = ["engine", "engine-observability"];
@@ -141,28 +145,32 @@ export class Project implements Supervision {
     return this.#options.info(this.#config);
   }
 
-  async #addBuiltin(name: string, request: AddRequest): Promise<{ name: string; added: boolean }> {
+  async #addBuiltin(name: string, { config }: AddRequest): Promise<Added> {
     const { builtins, known } = this.#options;
+    refuseAlways(name, "added");
     if (!known.some((worker) => worker.name === name)) {
       const names = builtins.names.filter((known) => !ALWAYS.includes(known)).join(", ");
       const message = `There is no built-in worker ${name}; there are: ${names}`;
       throw new EngineError("NOT_FOUND", message);
     }
-    const present = builtins.status(name);
-    if (!present) {
-      const entry = request.config ? { name, config: request.config } : { name };
+    if (!builtins.status(name)) {
+      const entry = config ? { name, config } : { name };
       await this.#edit((text) => addWorkerEntry(text, entry));
-    } else if (present.state !== "ready") await builtins.start(name);
-    return { name, added: !present };
+      return { name, added: true, changed: false };
+    }
+    const changed = config !== undefined &&
+      await this.#edit((text) => changeWorkerConfig(text, name, config));
+    if (builtins.status(name)?.state !== "ready") await builtins.start(name);
+    return { name, added: false, changed };
   }
 
   async #addDirectory(
     path: string,
     request: AddRequest,
-  ): Promise<{ name: string; added: boolean }> {
+  ): Promise<Added> {
     const { supervisor, platform } = this.#options;
     const known = this.#config.workers.find((entry): entry is DirectoryEntry =>
-      entry.kind === "directory" && entry.path === path
+      entry.kind === "directory" && isSamePlace(entry.path, path)
     );
     const wanted = request.isolation ?? known?.isolation;
     const { name, isolation } = await checkNewWorker(path, wanted, platform);
@@ -174,18 +182,21 @@ export class Project implements Supervision {
       ...request.isolation ? { isolation } : {},
     };
     const before = supervisor.list().find((worker) => worker.name === name)?.launch;
-    if (!present) await this.#edit((text) => addWorkerEntry(text, entry));
-    else if (request.isolation && known?.isolation !== isolation) {
+    const isOther = request.isolation !== undefined && known?.isolation !== isolation;
+    const changed = present !== undefined && isOther &&
       await this.#edit((text) => changeWorkerIsolation(text, name, isolation));
-    }
+    if (!present) await this.#edit((text) => addWorkerEntry(text, entry));
     const status = supervisor.status(name);
     if (request.reinstall) supervisor.restart(name, { reinstall: true });
     else if (status.state !== "ready" && status.launch === before) supervisor.start(name);
-    return { name, added: !present };
+    return { name, added: !present, changed };
   }
 
-  /** Edits the file and applies it; without a file, writes one that says what was in force. */
-  async #edit(change: (text: string) => string): Promise<void> {
+  /**
+   * Edits the file and applies it; without a file, writes one that says what was in force. Says
+   * whether the edit changed anything.
+   */
+  async #edit(change: (text: string) => string): Promise<boolean> {
     const path = this.configPath;
     const text = this.#config.path === null
       ? embeddedText(this.#config)
@@ -195,6 +206,7 @@ export class Project implements Supervision {
     const config = parseConfig(edited, path, known, Deno.env.toObject());
     await writeConfigFile(path, edited, this.#config.path === null ? undefined : text);
     await this.#apply(config);
+    return edited !== text;
   }
 
   async #apply(config: Config): Promise<void> {
@@ -235,11 +247,23 @@ function refuseAlways(name: string, done: string): void {
 }
 
 function refuseClash(present: WorkerEntry | undefined, name: string, path: string): void {
-  if (!present || (present.kind === "directory" && present.path === path)) return;
+  if (!present || (present.kind === "directory" && isSamePlace(present.path, path))) {
+    return;
+  }
   const other = present.kind === "directory" ? present.path : "a built-in worker";
   const message = `A worker ${name} is there already (${other}); ` +
     `change name in ${path}/engine.worker.yaml, or remove the other one`;
   throw new EngineError("INVALID_ARGUMENTS", message);
+}
+
+/** Whether two paths lead to one directory, be it over links. */
+function isSamePlace(one: string, other: string): boolean {
+  if (one === other) return true;
+  try {
+    return Deno.realPathSync(one) === Deno.realPathSync(other);
+  } catch {
+    return false; // One of them is not there: not the same as one that is.
+  }
 }
 
 /** The path as config.yaml has it: relative where the worker lies below the project. */

@@ -124,6 +124,33 @@ Deno.test("Project.add() of what is there changes nothing but what was asked for
   assert.deepEqual(it.supervisor.asked, ["restart math true"]);
 });
 
+Deno.test("Project.add() knows a directory again that is named over a link", async () => {
+  await using it = await setup();
+  const path = await it.worker("math");
+  await it.project.add({ path, isolation: "process" });
+  const before = await it.read();
+  await Deno.symlink(path, `${path}-link`);
+
+  const again = await it.project.add({ path: `${path}-link` });
+
+  assert.deepEqual([again.added, again.changed, again.worker.name], [false, false, "math"]);
+  assert.equal(await it.read(), before);
+});
+
+Deno.test("Project.add() of a built-in that is there changes its configuration", async () => {
+  await using it = await setup();
+
+  const first = await it.project.add({ name: "engine-state", config: { port: 1 } });
+  const same = await it.project.add({ name: "engine-state", config: { port: 1 } });
+
+  assert.deepEqual([first.added, first.changed, same.changed], [false, true, false]);
+  assert.match(await it.read(), /name: engine-state # values\n {4}config:\n {6}port: 1\n/);
+  await assert.rejects(it.project.add({ name: "engine" }), {
+    code: "INVALID_ARGUMENTS",
+    message: "engine is the engine itself and cannot be added",
+  });
+});
+
 Deno.test("Project.add() leaves config.yaml alone when the worker cannot run as asked", async () => {
   await using it = await setup();
   const path = await it.worker("math");

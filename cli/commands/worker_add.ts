@@ -30,6 +30,13 @@ Examples:
 A word with a slash is a directory, as is the name of one here with an engine.worker.yaml;
 any other word is the name of a worker that comes with the engine.`;
 
+interface AddAnswer {
+  readonly added: boolean;
+  readonly changed: boolean;
+  readonly config_path: string;
+  readonly worker: WorkerStatus;
+}
+
 interface AddFlags extends EngineAddress {
   readonly isolation?: string | undefined;
   readonly force?: boolean | undefined;
@@ -62,6 +69,7 @@ async function readRequest(
   flags: AddFlags,
   terminal: Terminal,
 ): Promise<JsonObject> {
+  if (word === "") throw new UsageError("Which worker? Such as: engine worker add ./my-worker");
   const request: JsonObject = await isDirectory(word, terminal)
     ? { path: absolutePath(terminal.directory, word) }
     : { name: word };
@@ -94,15 +102,11 @@ async function add(
 ): Promise<void> {
   const before = await endpointsOf(engine);
   const answer: Json | undefined = await engine.call("engine::supervisor::add", request);
-  const { added, config_path, worker } = answer as unknown as {
-    added: boolean;
-    config_path: string;
-    worker: WorkerStatus;
-  };
+  const { added, changed, config_path, worker } = answer as unknown as AddAnswer;
   const { name } = worker;
-  terminal.err(
-    added ? `${name}  added to ${config_path}` : `${name}  is in ${config_path} already`,
-  );
+  if (added) terminal.err(`${name}  added to ${config_path}`);
+  else if (changed) terminal.err(`${name}  changed in ${config_path}`);
+  else terminal.err(`${name}  is in ${config_path} already`);
   if (waitMs === 0) {
     terminal.out(`${name} is ${worker.state}; see: engine worker status ${name}`);
     return;

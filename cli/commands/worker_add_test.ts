@@ -20,8 +20,14 @@ const ready = {
   log_path: "/p.log",
 };
 
+interface Options {
+  readonly added?: boolean;
+  readonly changed?: boolean;
+  readonly refusal?: Error;
+}
+
 /** An engine that adds what it is told to, whose worker then goes through these states. */
-function setup(states: JsonObject[] = [], options: { added?: boolean; refusal?: Error } = {}) {
+function setup(states: JsonObject[] = [], options: Options = {}) {
   const remaining = [...states];
   const endpoints = [{ name: "workers", url: "ws://127.0.0.1:49134" }];
   return new FakeTerminal({
@@ -29,9 +35,14 @@ function setup(states: JsonObject[] = [], options: { added?: boolean; refusal?: 
     functions: {
       "engine::supervisor::add": () => {
         if (options.refusal) throw options.refusal;
-        const added = options.added ?? true;
+        const { added = true, changed = false } = options;
         endpoints.push({ name: "http", url: "http://127.0.0.1:3111" });
-        return { added, config_path: "/project/config.yaml", worker: { ...ready } as Json };
+        return {
+          added,
+          changed,
+          config_path: "/project/config.yaml",
+          worker: { ...ready } as Json,
+        };
       },
       "engine::supervisor::logs": () => ({ lines: [] }),
       "engine::supervisor::info": () => ({ endpoints: [...endpoints] }),
@@ -71,6 +82,20 @@ Deno.test("worker add says when the worker was there already", async () => {
 
   assert.equal(await terminal.run("worker", "add", "./workers/math-worker"), 0);
   assert.equal(terminal.errLines[0], "math-worker  is in /project/config.yaml already");
+});
+
+Deno.test("worker add says when it has changed a worker that was there", async () => {
+  const terminal = setup([], { added: false, changed: true });
+
+  assert.equal(await terminal.run("worker", "add", "engine-http", "port=3200"), 0);
+  assert.equal(terminal.errLines[0], "math-worker  changed in /project/config.yaml");
+});
+
+Deno.test("worker add of nothing is not understood", async () => {
+  const terminal = setup();
+
+  assert.equal(await terminal.run("worker", "add", ""), 2);
+  assert.match(terminal.errText, /Which worker\? Such as: engine worker add/);
 });
 
 Deno.test("worker add hands on isolation and --force, with an absolute path", async () => {

@@ -68,16 +68,24 @@ export interface Supervision {
   /** Ends it and starts it again; `reinstall` throws the cached dependencies away first. */
   restart(name: string, options: { reinstall: boolean }): WorkerStatus;
   /**
-   * Adds a worker to `config.yaml` (or changes its isolation there) and wants it to run.
-   * `added` is `false` when it was there already.
+   * Adds a worker to `config.yaml`, or changes its isolation or configuration there, and wants it
+   * to run. `added` is `false` when it was there already, `changed` says whether it is another now.
    */
-  add(request: AddRequest): Promise<{ added: boolean; config_path: string; worker: WorkerStatus }>;
+  add(request: AddRequest): Promise<AddAnswer>;
   /** Takes a worker out of `config.yaml` and stops it. */
   remove(name: string): Promise<{ config_path: string }>;
   /** The last lines of its log with their times; `NOT_FOUND` for built-in ones. */
   logs(name: string, tail: number): Promise<string[]>;
   /** Where this engine's project lies. */
   info(): EngineInfo;
+}
+
+/** What adding did. */
+export interface AddAnswer {
+  readonly added: boolean;
+  readonly changed: boolean;
+  readonly config_path: string;
+  readonly worker: WorkerStatus;
 }
 
 /** What to add: exactly one of `name` (a built-in) and `path` (an absolute directory). */

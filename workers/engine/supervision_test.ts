@@ -52,7 +52,12 @@ function recordingSupervision(asked: unknown[]): Supervision {
     restart: (name, options) => (asked.push(["restart", name, options]), known(name)),
     add: (request: AddRequest) => {
       asked.push(["add", request]);
-      return Promise.resolve({ added: true, config_path: "/project/config.yaml", worker: STATUS });
+      return Promise.resolve({
+        added: true,
+        changed: false,
+        config_path: "/project/config.yaml",
+        worker: STATUS,
+      });
     },
     remove: (name) => {
       asked.push(["remove", name]);
@@ -90,13 +95,13 @@ for (
     [
       "add",
       { path: "/project/workers/math", isolation: "process", reinstall: true, name: null },
-      { added: true, config_path: "/project/config.yaml", worker: STATUS },
+      { added: true, changed: false, config_path: "/project/config.yaml", worker: STATUS },
       [["add", { path: "/project/workers/math", isolation: "process", reinstall: true }]],
     ],
     [
       "add",
       { name: "engine-http", config: { port: 0, cors: { origins: ["*"] } } },
-      { added: true, config_path: "/project/config.yaml", worker: STATUS },
+      { added: true, changed: false, config_path: "/project/config.yaml", worker: STATUS },
       [["add", { name: "engine-http", config: { port: 0, cors: { origins: ["*"] } } }]],
     ],
     ["remove", { name: "math" }, { config_path: "/project/config.yaml" }, [["remove", "math"]]],
