@@ -54,6 +54,7 @@ export async function waitUntilReady(following: Following): Promise<WorkerStatus
       movedAtMs = now;
       progress.show(status);
     } else if (status.state !== "ready" && (isNew || now - movedAtMs > STALE_MS)) {
+      if (await progress.showRest()) throw failureOf({ ...status, tail: [] }, terminal);
       throw failureOf(status, terminal);
     }
     if (now - began >= waitMs) throw tooLate(status, waitMs);
@@ -111,6 +112,7 @@ class Progress {
   #sinceMs: number;
   #installMs: number | undefined;
   #saidInstalling = false;
+  #hasShownLines = false;
   #log: LogTail | undefined;
 
   constructor(following: Following) {
@@ -143,8 +145,19 @@ class Progress {
     if (passed < CHECK_MS) return;
     if (!this.#saidInstalling) this.#say("installing dependencies");
     this.#saidInstalling = true;
-    if (passed < QUIET_INSTALL_MS) return;
-    for (const line of await this.#log.next(0)) terminal.err(`  | ${printable(line)}`);
+    if (passed >= QUIET_INSTALL_MS) await this.#showLines(this.#log);
+  }
+
+  /** The end of an installation that was shown on its way; `false` if none was. */
+  async showRest(): Promise<boolean> {
+    if (this.#state !== "installing" || !this.#hasShownLines) return false;
+    await this.#showLines(this.#log!);
+    return true;
+  }
+
+  async #showLines(log: LogTail): Promise<void> {
+    this.#hasShownLines = true;
+    for (const line of await log.next(0)) this.#following.terminal.err(`  | ${printable(line)}`);
   }
 
   #sayDependencies({ dependencies }: WorkerStatus): void {

@@ -84,6 +84,21 @@ Deno.test("a worker that was ready all the time has no phases", async () => {
   assert.deepEqual(following.terminal.errLines, []);
 });
 
+Deno.test("a long installation that fails shows each of its lines once", async () => {
+  const installing = Array.from({ length: 40 }, () => ({ state: "installing" as const }));
+  const failed = { state: "failed" as const, reason: "exit code 1", tail: ["one", "two"] };
+  const following = await setup([...installing, failed], [[], ["2026 out one"], [
+    "2026 out one",
+    "2026 out two",
+  ]]);
+
+  await assert.rejects(waitUntilReady(following), /math failed: exit code 1/);
+
+  const { errLines } = following.terminal;
+  assert.equal(errLines.filter((line) => line.includes("one")).length, 1);
+  assert.equal(errLines.filter((line) => line.includes("two")).length, 1);
+});
+
 Deno.test("a long installation shows what it prints", async () => {
   const installing = Array.from({ length: 40 }, () => ({ state: "installing" as const }));
   const following = await setup([...installing, {}], [

@@ -31,7 +31,7 @@ export class StatusBoard {
   #readyAt: number | undefined;
   #readyAfterMs: number | null = null;
   #lastExit: string | null = null;
-  /** Lines of output before this launch. */
+  /** Lines of output before what this launch does now: install, or run. */
   #mark = 0;
   #preparedAtMs = 0;
 
@@ -83,6 +83,7 @@ export class StatusBoard {
   /** Preparations are done; from now on edits are news. */
   starting(): void {
     this.#preparedAtMs = this.#clock.wall();
+    this.#mark = this.#output.count;
     this.#began = this.#clock.now();
     this.#readyAfterMs = null;
     this.#readyAt = undefined;

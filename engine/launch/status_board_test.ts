@@ -85,6 +85,19 @@ Deno.test("StatusBoard shows last lines with a failure only, and those of this l
   await output.close();
 });
 
+Deno.test("StatusBoard leaves out of a failure what an installation before it printed", async () => {
+  const { board, output } = setup();
+  board.begin();
+  output.write({ stream: "stdout", text: "installed" });
+  board.starting();
+  output.write({ stream: "stderr", text: "no such module" });
+
+  board.set("failed", "It ended");
+
+  assert.deepEqual(board.status(KNOWN).tail, ["no such module"]);
+  await output.close();
+});
+
 Deno.test("StatusBoard logs each change of state once, at the level it deserves", () => {
   const { board, lines } = setup();
 
