@@ -1,0 +1,275 @@
+/**
+ * PROTOCOL section 6 from both ends: a client that sends HTTP requests, a worker that is sent calls.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { WireClient } from "../fakes/wire_client.ts";
+import { proveOnWire, type Wire } from "../fakes/wire_engine.ts";
+
+/** What a client got. */
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+async function ask({ httpUrl }: Wire, path: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(httpUrl + path, init);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+function triggerOf(id: string, config: JsonObject, function_id = id): JsonObject {
+  return { type: "registertrigger", id, trigger_type: "http", function_id, config };
+}
+
+/** A worker with routes; each function has the name of its trigger. */
+async function serve(wire: Wire, routes: Record<string, JsonObject>): Promise<WireClient> {
+  const worker = await wire.open();
+  await worker.offer(...Object.keys(routes));
+  for (const [id, config] of Object.entries(routes)) await worker.send(triggerOf(id, config));
+  await worker.hearsNothing();
+  return worker;
+}
+
+/** Sends a request, and answers the call it becomes. */
+async function exchange(
+  wire: Wire,
+  worker: WireClient,
+  path: string,
+  outcome: JsonObject,
+  init?: RequestInit,
+): Promise<{ answer: Answer; call: JsonObject }> {
+  const asked = ask(wire, path, init);
+  const call = await worker.run(outcome);
+  return { answer: await asked, call };
+}
+
+function post(body: BodyInit, type = "application/json"): RequestInit {
+  return { method: "POST", body, headers: { "content-type": type } };
+}
+
+proveOnWire("what a handler of a route is sent", {
+  "the request, with the path as it was registered, and 30 s or less": async (wire) => {
+    const worker = await serve(wire, {
+      "got::post": { api_path: "/got/:id", http_method: "post" },
+    });
+
+    const init = {
+      ...post('{"qty":3}'),
+      headers: { "Content-Type": "application/json", "X-A": "b" },
+    };
+    const { call } = await exchange(
+      wire,
+      worker,
+      "/got/4%202?dry=0&x=%C3%BC&dry=1",
+      { result: {} },
+      init,
+    );
+
+    const { headers, request_body: _, response: __, ...rest } = call.data as Record<
+      string,
+      JsonObject
+    >;
+    assert.deepEqual(rest, {
+      path: "/got/:id",
+      method: "POST",
+      path_params: { id: "4 2" },
+      query_params: { dry: "1", x: "ü" },
+      body: { qty: 3 },
+      trigger: { type: "http", path: "/got/:id", method: "POST" },
+    });
+    assert.equal(headers!["content-type"], "application/json");
+    assert.equal(headers!["x-a"], "b");
+    assert.equal(headers!.host, new URL(wire.httpUrl).host);
+    assert.ok(call.timeout_ms as number >= 1 && call.timeout_ms as number <= 1_500);
+  },
+
+  "`metadata` of the trigger, and its namespace": async (wire) => {
+    const worker = await wire.open();
+    await worker.offer({ id: "got::meta", namespace: "shop" });
+    const trigger = triggerOf("got::meta", { api_path: "got-meta" });
+    await worker.send({ ...trigger, namespace: "shop", metadata: { m: [1] } });
+    await worker.hearsNothing();
+
+    const { call, answer } = await exchange(wire, worker, "/got-meta", { result: {} });
+
+    assert.deepEqual([call.metadata, call.namespace, answer.status], [{ m: [1] }, "shop", 200]);
+  },
+
+  "a body that is JSON parsed, none or another type as null": async (wire) => {
+    const route = { api_path: "/got-body", http_method: "POST" };
+    const worker = await serve(wire, { "got::body": route });
+    const bodyOf = async (init: RequestInit) => {
+      const { call } = await exchange(wire, worker, "/got-body", { result: {} }, init);
+      return (call.data as JsonObject).body;
+    };
+
+    assert.deepEqual(await bodyOf(post("[1]", "application/json; charset=utf-8")), [1]);
+    assert.equal(await bodyOf(post('"x"')), "x");
+    assert.equal(await bodyOf(post("")), null);
+    assert.equal(await bodyOf({ method: "POST" }), null);
+    assert.equal(await bodyOf(post('{"a":1}', "text/plain")), null);
+  },
+
+  "parts of the path, decoded after they were split": async (wire) => {
+    const worker = await serve(wire, {
+      "way::all": { api_path: "/way/*" },
+      "way::one": { api_path: "/way/:a/:b" },
+      "way::two": { api_path: "/way/x/:b" },
+      "way::end": { api_path: "/way/x/y" },
+      "way::slash": { api_path: "/way/x/y/" },
+    });
+    const seen = [];
+
+    for (const path of ["/x/y", "/x/y/", "/x/z", "/a%2Fb/%zz", "/a/b/c%20d/e"]) {
+      const { call } = await exchange(wire, worker, `/way${path}`, { result: {} });
+      seen.push([call.function_id, (call.data as JsonObject).path_params]);
+    }
+
+    assert.deepEqual(seen, [
+      ["way::end", {}],
+      ["way::slash", {}],
+      ["way::two", { b: "z" }],
+      ["way::one", { a: "a/b", b: "%zz" }],
+      ["way::all", { "*": "a/b/c d/e" }],
+    ]);
+  },
+
+  "HEAD on a GET route is served by it, without the body": async (wire) => {
+    const worker = await serve(wire, { "got::head": { api_path: "/got-head" } });
+    const result = { headers: { "content-type": "text/plain", "x-a": "b" }, body: "hello" };
+
+    const { answer } = await exchange(wire, worker, "/got-head", { result }, { method: "HEAD" });
+
+    assert.deepEqual([answer.status, answer.text, answer.headers.get("x-a")], [200, "", "b"]);
+  },
+});
+
+proveOnWire("routes", {
+  "no route is 404, another method 405 with `Allow` and nothing else": async (wire) => {
+    await serve(wire, {
+      "r::a": { api_path: "/r/a" },
+      "r::b": { api_path: "/r/a", http_method: "PUT" },
+    });
+
+    const none = await ask(wire, "/r/none");
+    const method = await ask(wire, "/r/a", { method: "DELETE" });
+
+    assert.equal(none.status, 404);
+    assert.deepEqual(JSON.parse(none.text), { error: { code: "NOT_FOUND", message: "Not Found" } });
+    assert.deepEqual([method.status, method.text], [405, ""]);
+    const allowed = method.headers.get("allow")!.split(", ").sort();
+    assert.ok(allowed.includes("GET") && allowed.includes("PUT") && !allowed.includes("DELETE"));
+  },
+
+  "the same method and path replaces, and falls back when the new one ends": async (wire) => {
+    const old = await serve(wire, { "same::old": { api_path: "/same" } });
+    const young = await serve(wire, { "same::new": { api_path: "same" } });
+
+    const { call: first } = await exchange(wire, young, "/same", { result: {} });
+    await young.send({ type: "unregistertrigger", id: "same::new" });
+    await young.hearsNothing();
+    const { call: second } = await exchange(wire, old, "/same", { result: {} });
+
+    assert.deepEqual([first.function_id, second.function_id], ["same::new", "same::old"]);
+    assert.equal((second.data as JsonObject).path, "/same");
+  },
+
+  "one shape with other names is refused, and the first keeps serving": async (wire) => {
+    const first = await serve(wire, { "shape::id": { api_path: "/shape/:id" } });
+    const second = await wire.open();
+
+    await second.send(triggerOf("shape::name", { api_path: "/shape/:name" }));
+
+    const { error, ...result } = await second.receive() as { error: JsonObject } & JsonObject;
+    assert.deepEqual(result, {
+      type: "triggerregistrationresult",
+      id: "shape::name",
+      trigger_type: "http",
+      function_id: "shape::name",
+    });
+    assert.equal(error.code, "trigger_registration_failed");
+    assert.match(error.message as string, /conflicts with already-registered route/);
+    const { answer } = await exchange(wire, first, "/shape/1", { result: {} });
+    assert.equal(answer.status, 200);
+  },
+
+  "equal routes of two replicas survive the one that registered last": async (wire) => {
+    const config = { api_path: "/replica" };
+    const first = await serve(wire, { "replica::f": config });
+    const last = await wire.open();
+    await last.offer("replica::f");
+    await last.send(triggerOf("another id", config, "replica::f"));
+    await last.hearsNothing();
+
+    await last[Symbol.asyncDispose]();
+
+    const { answer } = await exchange(wire, first, "/replica", { result: {} });
+    assert.equal(answer.status, 200);
+  },
+
+  "a config that does not fit is told to its originator": async ({ open }) => {
+    const line = await open();
+    const wrong = [{}, { api_path: 5 }, { api_path: "/a/*/b" }, {
+      api_path: "/a",
+      http_method: "BREW",
+    }];
+
+    for (const config of wrong) {
+      await line.send(triggerOf("wrong::f", config));
+      const { type, error } = await line.receive() as { error: JsonObject } & JsonObject;
+      assert.equal(type, "triggerregistrationresult");
+      assert.equal(error.code, "trigger_registration_failed", JSON.stringify(config));
+    }
+  },
+
+  "any OPTIONS is 200 with a CORS answer": async (wire) => {
+    const headers = { origin: "https://a.example", "access-control-request-method": "PUT" };
+    const { status, headers: answered } = await ask(wire, "/anywhere", {
+      method: "OPTIONS",
+      headers,
+    });
+
+    assert.equal(status, 200);
+    assert.ok(answered.get("access-control-allow-origin"));
+    assert.match(answered.get("access-control-allow-methods") ?? "", /PUT/);
+  },
+});
+
+proveOnWire("answers made of what a handler returned", {
+  "status, headers and body": async (wire) => {
+    const worker = await serve(wire, { "made::f": { api_path: "/made" } });
+    const html = { "content-type": "text/html" };
+    const json = "application/json";
+    const cases: [Json, number, string | null, string][] = [
+      [{}, 200, json, "{}"],
+      [5, 200, json, "{}"],
+      ["text", 200, json, "{}"],
+      [{ status_code: 201, body: { a: null } }, 201, json, '{"a":null}'],
+      [{ statusCode: 202, body: "quoted" }, 202, json, '"quoted"'],
+      [{ status_code: 9999, body: null }, 200, json, "null"],
+      [{ headers: html, body: "<b>" }, 200, "text/html", "<b>"],
+      [{ headers: html, body: null }, 200, "text/html", ""],
+      [{ headers: html, body: [1] }, 200, "text/html", "[1]"],
+      [{ headers: ["Content-Type: text/css", "bad"], body: "x" }, 200, "text/css", "x"],
+      [{ headers: { "Content-Type": json }, body: { n: 1 } }, 200, json, '{"n":1}'],
+      [{ headers: { "x y": "1", "x-n": 5 }, body: 0 }, 200, json, "0"],
+    ];
+
+    for (const [result, status, type, text] of cases) {
+      const { answer } = await exchange(wire, worker, "/made", { result });
+      const seen = [answer.status, answer.headers.get("content-type"), answer.text];
+      assert.deepEqual(seen, [status, type, text], JSON.stringify(result));
+    }
+  },
+
+  "a handler that returns nothing is waited for, up to the time-out": async (wire) => {
+    const worker = await serve(wire, { "nothing::f": { api_path: "/nothing" } });
+
+    const { answer } = await exchange(wire, worker, "/nothing", { result: null });
+
+    assert.deepEqual([answer.status, answer.text], [504, ""]);
+  },
+});
