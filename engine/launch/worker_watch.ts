@@ -189,11 +189,16 @@ function isFolder(path: string): boolean {
   }
 }
 
-/** When the file was last written, renamed or replaced. */
+/**
+ * When the file was last written, renamed or replaced. Deno tells the latter two in whole seconds:
+ * of those the end counts, since an edit taken for old would be lost.
+ */
 function changeTime(path: string): number | undefined {
   try {
     const { ctime, mtime } = Deno.statSync(path);
-    return (ctime ?? mtime)?.getTime();
+    const writtenMs = mtime?.getTime() ?? 0;
+    const changedMs = ctime?.getTime() ?? writtenMs;
+    return changedMs <= writtenMs ? writtenMs : changedMs + 999;
   } catch {
     return undefined; // Removed.
   }

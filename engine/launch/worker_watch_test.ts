@@ -50,6 +50,23 @@ Deno.test("watchWorker() tells edits of sources, several in short order as one",
   assert.equal(there.changes.length, 1);
 });
 
+Deno.test("watchWorker() dates an edit to the millisecond, and no earlier than it was", async () => {
+  await using there = await setup();
+  const path = `${there.directory}/main.py`;
+  for (const at of [200, 700]) {
+    const second = Math.floor(Date.now() / 1_000) * 1_000;
+    const written = new Date(second + 60_000 + at); // Later than the change, which is now.
+    await Deno.utime(path, written, written);
+    assert.equal((await told(there)).changedAtMs, written.getTime());
+  }
+
+  const old = new Date("2020-01-01T00:00:00Z");
+  const before = Date.now();
+  await Deno.utime(path, old, old);
+
+  assert.ok((await told(there)).changedAtMs >= before);
+});
+
 for (
   const name of ["engine.worker.yaml", "requirements.txt", "requirements-dev.txt", "deno.json"]
 ) {
