@@ -19,7 +19,7 @@ export interface Replica {
   readonly offer: Offer;
   readonly peer: Peer;
   readonly registration: RegisterFunction;
-  /** The check of its `request_format`; `undefined`: not made yet, `null`: there is none. */
+  /** The check of its `request_format`; `undefined`: not made yet, `null`: nothing is checked. */
   check: SchemaCheck | null | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Offer {
   readonly replicas: Replica[];
   /** Where to begin looking for the next call. */
   turn: number;
-  /** Replicas with a `request_format`. */
+  /** Replicas whose `request_format` is enforced. */
   formats: number;
 }
 
@@ -97,7 +97,7 @@ export class FunctionTable {
     const offer = known ?? this.#open(namespace, id);
     for (const other of out) this.#drop(offer, other);
     this.#drop(offer, peer);
-    const check = registration.request_format === undefined ? null : undefined;
+    const check = isEnforced(peer, registration) ? undefined : null;
     const replica: Replica = { offer, peer, registration, check };
     offer.replicas.push(replica);
     if (check === undefined) offer.formats++;
@@ -170,7 +170,7 @@ export class FunctionTable {
     const at = offer.replicas.indexOf(replica);
     offer.replicas.splice(at, 1);
     if (at < offer.turn) offer.turn--;
-    if (replica.registration.request_format !== undefined) offer.formats--;
+    if (isEnforced(peer, replica.registration)) offer.formats--;
     return true;
   }
 
@@ -189,4 +189,9 @@ function hasRoom(peer: Peer, bytes: number, bounds: LoadBounds): boolean {
   if (peer.inflightCalls >= bounds.max_inflight_calls_per_worker) return false;
   const held = peer.inflightBytes + peer.connection.queuedBytes;
   return held === 0 || held + bytes <= bounds.max_inflight_bytes_per_worker;
+}
+
+/** Functions of the engine itself check their payloads in their own words. */
+function isEnforced(peer: Peer, { request_format }: RegisterFunction): boolean {
+  return request_format !== undefined && !peer.isBuiltin;
 }

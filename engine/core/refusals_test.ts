@@ -68,6 +68,17 @@ Deno.test("payloads are not checked when the setting is off, nor those of the en
   assert.equal(handed(on.worker).length, 1);
 });
 
+Deno.test("a function of the engine checks its payload itself, whatever it says it takes", () => {
+  const { caller, openBuiltin } = calling();
+  const builtin = openBuiltin("engine-state");
+  builtin.say({ type: "registerfunction", id: "s", request_format: FORMAT });
+
+  call(caller, "i1", { function_id: "s", data: {} });
+
+  assert.deepEqual(results(caller), {});
+  assert.equal(handed(builtin).length, 1);
+});
+
 Deno.test("a request_format that is no schema is in the log once and not enforced", () => {
   const { worker, caller, events } = calling();
   worker.say({ type: "registerfunction", id: "g", request_format: { type: "strange" } });

@@ -17,6 +17,7 @@ import { fit } from "../shapes.ts";
 import { applyOps, type OpError } from "../update_ops.ts";
 import { type Place, StateEntries, type StateEntry } from "./entries.ts";
 import { Expiry } from "./expiry.ts";
+import { FORMATS } from "./formats.ts";
 import { listEntries, listScopes, listValues } from "./listing.ts";
 import {
   EntriesRequest,
@@ -124,35 +125,19 @@ class StateFunctions {
   }
 }
 
-/**
- * No `request_format` here: the engine would refuse a wrong payload as `invalid_payload`, and the
- * protocol promises `deserialization_error` for these functions.
- */
 function registerFunctions(worker: Pick<Worker, "registerFunction">, state: StateFunctions): void {
-  const functions: Record<string, [description: string, handler: Handler]> = {
-    set: [
-      "Stores a value: scope, key, value; expected_version?, ttl_ms?",
-      (payload) => state.set(payload),
-    ],
-    get: ["The value at a scope and key; nothing when missing", (payload) => state.get(payload)],
-    entry: [
-      "The value at a scope and key with its version and times",
-      (payload) => state.entry(payload),
-    ],
-    delete: [
-      "Removes the value at a scope and key, returns it",
-      (payload) => state.delete(payload),
-    ],
-    update: ["Changes a value in one step: scope, key, ops", (payload) => state.update(payload)],
-    list: ["All values of a scope, the oldest first", (payload) => state.list(payload)],
-    list_entries: [
-      "Keys and values of a scope, page by page: scope; prefix?, limit?, cursor?",
-      (payload) => state.listEntries(payload),
-    ],
-    list_groups: ["Names of all scopes that have values", () => state.listGroups()],
+  const functions: Record<keyof typeof FORMATS, Handler> = {
+    set: (payload) => state.set(payload),
+    get: (payload) => state.get(payload),
+    entry: (payload) => state.entry(payload),
+    delete: (payload) => state.delete(payload),
+    update: (payload) => state.update(payload),
+    list: (payload) => state.list(payload),
+    list_entries: (payload) => state.listEntries(payload),
+    list_groups: () => state.listGroups(),
   };
-  for (const [name, [description, handler]] of Object.entries(functions)) {
-    worker.registerFunction(`state::${name}`, handler, { description });
+  for (const [name, format] of Object.entries(FORMATS)) {
+    worker.registerFunction(`state::${name}`, functions[name as keyof typeof FORMATS], format);
   }
 }
 

@@ -272,8 +272,8 @@ Deno.test("engine-state describes its functions and its trigger type", async () 
     ["delete", "entry", "get", "list", "list_entries", "list_groups", "set", "update"],
   );
   assert.ok(
-    functions.every(({ description, worker_name }) =>
-      description && worker_name === "engine-state"
+    functions.every(({ description, request_schema, worker_name }) =>
+      description && request_schema && worker_name === "engine-state"
     ),
   );
   assert.equal(directory.triggerType("default", "state")?.worker_name, "engine-state");
