@@ -41,7 +41,7 @@ const LAYERS: readonly Layer[] = [
     packages: {
       yaml: /engine\/yaml_text\.ts$/,
       ajv: /engine\/schema_check\.ts$/,
-      "node:buffer": /engine\/line\/serve_connection\.ts$/,
+      "node:buffer": /engine\/line\/(serve_connection|frames|write_queue)\.ts$/,
       "node:crypto": /./,
       "node:module": /engine\/schema_check\.ts$/,
     },

@@ -16,6 +16,7 @@ import {
   SEND_RETRY_MS,
 } from "../../sdk/typescript/limits.ts";
 import type { Connection, ConnectionEvents, Frame } from "../ports/connection.ts";
+import { shortReason } from "./close_reason.ts";
 
 /** What Deno says of a peer that has not answered its ping. */
 const DENO_GAVE_UP = "No response from ping frame.";
@@ -97,7 +98,7 @@ export class ServeConnection implements Connection {
     this.#farewell = { code, reason };
     this.#state = "closing";
     this.#drop();
-    this.#socket.close(code, shortened(reason));
+    this.#socket.close(code, shortReason(reason));
     // A peer that does not answer is gone for the engine all the same.
     this.#closeTimer = setTimeout(() => this.#report(code, reason), LINE_CLOSE_MS);
   }
@@ -223,11 +224,4 @@ function bytesOf(message: string | Uint8Array): number {
 function isLarger(message: string | ArrayBuffer, bound: number): boolean {
   if (typeof message !== "string") return message.byteLength > bound;
   return message.length * 3 > bound && Buffer.byteLength(message) > bound;
-}
-
-/** A close frame holds at most 123 bytes of reason. */
-function shortened(reason: string): string {
-  let text = reason.slice(0, 123);
-  while (Buffer.byteLength(text) > 123) text = text.slice(0, -1);
-  return text;
 }

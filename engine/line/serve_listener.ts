@@ -20,7 +20,6 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
 import { CONNECTIONS_MAX, LINE_CLOSE_MS, SILENCE_MS } from "../../sdk/typescript/limits.ts";
 import type {
   Accept,
@@ -30,6 +29,16 @@ import type {
   ListenOptions,
   Upgrade,
 } from "../ports/connection.ts";
+import {
+  type Answer,
+  GOING_DOWN,
+  listenError,
+  NO_PAGE,
+  OTHER_VERSION,
+  refusalAnswer,
+  TOO_MANY,
+  wantsUpgrade,
+} from "./answers.ts";
 import { ServeConnection } from "./serve_connection.ts";
 
 /** Opens a port for lines, as {@linkcode Listen} says. */
@@ -78,31 +87,27 @@ class ServeListener implements Listener {
   }
 
   #answer(request: Request, address: string): Response {
-    if (!wantsUpgrade(request.headers)) return text(426, NO_PAGE, { "upgrade": "websocket" });
-    if (this.#closed) return text(503, "The engine is going down");
+    if (!wantsUpgrade(request.headers)) return toResponse(NO_PAGE);
+    if (this.#closed) return toResponse(GOING_DOWN);
     if (this.#sockets.size >= CONNECTIONS_MAX) {
       this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} lines`);
-      return text(503, "Too many connections");
+      return toResponse(TOO_MANY);
     }
     const verdict = this.#gate(upgradeOf(request, address));
-    if (typeof verdict !== "function") {
-      const headers = verdict.status === 401 ? { "www-authenticate": "Bearer" } : undefined;
-      return text(verdict.status, verdict.message, headers);
-    }
+    if (typeof verdict !== "function") return toResponse(refusalAnswer(verdict));
     return this.#upgrade(request, address, verdict);
   }
 
   #upgrade(request: Request, address: string, accept: Accept): Response {
     if (request.headers.get("sec-websocket-version") !== "13") {
-      return text(426, "Only WebSocket version 13 is spoken here", {
-        "sec-websocket-version": "13",
-      });
+      return toResponse(OTHER_VERSION);
     }
     let upgraded;
     try {
       upgraded = Deno.upgradeWebSocket(request, { idleTimeout: this.#silenceMs / 1_000 });
     } catch (error) {
-      return text(400, `Not a WebSocket upgrade: ${(error as Error).message}`);
+      const message = `Not a WebSocket upgrade: ${(error as Error).message}`;
+      return toResponse({ status: 400, message });
     }
     const { socket, response } = upgraded;
     socket.binaryType = "arraybuffer";
@@ -138,19 +143,19 @@ class ServeListener implements Listener {
   }
 }
 
-const NO_PAGE = "This port speaks WebSocket with workers; there is no page here";
+const BROKEN: Answer = { status: 500, message: "Internal error" };
 
-type Answer = (request: Request, address: string) => Response;
+type Handler = (request: Request, address: string) => Response;
 
 function serve(
   options: ListenOptions,
   signal: AbortSignal,
-  answer: Answer,
+  answer: Handler,
 ): Deno.HttpServer<Deno.NetAddr> {
   const { hostname, port } = options;
   try {
     return Deno.serve(
-      { hostname, port, signal, onListen() {}, onError: () => text(500, "Internal error") },
+      { hostname, port, signal, onListen() {}, onError: () => toResponse(BROKEN) },
       (request, { remoteAddr }) => answer(request, remoteAddr.hostname),
     );
   } catch (cause) {
@@ -158,29 +163,12 @@ function serve(
   }
 }
 
-function listenError(hostname: string, port: number, cause: unknown): EngineError {
-  const details = { hostname, port };
-  if (cause instanceof Deno.errors.AddrInUse) {
-    const message =
-      `Port ${port} is taken; stop the other program or set engine.port in config.yaml`;
-    return new EngineError("address_in_use", message, { details, cause });
-  }
-  const why = cause instanceof Error ? cause.message : String(cause);
-  const message = `Cannot listen on ${hostname}:${port} (${why}); ` +
-    "set engine.host and engine.port in config.yaml";
-  return new EngineError("address_not_available", message, { details, cause });
-}
-
-function wantsUpgrade(headers: Headers): boolean {
-  return headers.get("upgrade")?.toLowerCase().includes("websocket") ?? false;
-}
-
 function upgradeOf(request: Request, address: string): Upgrade {
   const { pathname, searchParams } = new URL(request.url);
   return { path: pathname, query: searchParams, headers: request.headers, address };
 }
 
-function text(status: number, message: string, headers?: Record<string, string>): Response {
+function toResponse({ status, message, headers }: Answer): Response {
   const all = { "content-type": "text/plain; charset=utf-8", ...headers };
   return new Response(message + "\n", { status, headers: all });
 }

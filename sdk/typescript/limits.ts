@@ -37,6 +37,18 @@ export const PING_INTERVAL_MS = 20_000;
 export const SILENCE_MS = 60_000;
 /** The head of an upgrade has to be there by then. */
 export const UPGRADE_HEAD_MS = 10_000;
+/** Longest head of an upgrade. */
+export const UPGRADE_HEAD_BYTES_MAX = 16 * 1024;
+/** What a line reads into at first; it grows with what comes. */
+export const READ_BYTES_FIRST = 4 * 1024;
+/** What a line reads into at most, but for a message that is larger. */
+export const READ_BYTES_MAX = 256 * 1024;
+/** What a line writes at once at first; it grows with what is sent. */
+export const WRITE_BYTES_FIRST = 4 * 1024;
+/** What a line writes at once at most, but for a message that is larger. */
+export const WRITE_BYTES_MAX = 256 * 1024;
+/** Memory for writing that is kept for the next line, of each size. */
+export const WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
 /** Functions one worker may offer. */
 export const FUNCTIONS_PER_WORKER_MAX = 10_000;
 /** Triggers and trigger types one worker may hold. */

@@ -1,0 +1,56 @@
+/**
+ * What a port answers to requests that do not become lines, and errors of opening one.
+ *
+ * The same for every listener, so that nobody can tell by an answer which one it is.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import type { Refusal } from "../ports/connection.ts";
+
+/** An HTTP answer: its message is sent as text. */
+export interface Answer extends Refusal {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Somebody opened the port in a browser. */
+export const NO_PAGE: Answer = {
+  status: 426,
+  message: "This port speaks WebSocket with workers; there is no page here",
+  headers: { upgrade: "websocket" },
+};
+/** Versions before RFC 6455, or after it. */
+export const OTHER_VERSION: Answer = {
+  status: 426,
+  message: "Only WebSocket version 13 is spoken here",
+  headers: { "sec-websocket-version": "13" },
+};
+/** The port is closing. */
+export const GOING_DOWN: Answer = { status: 503, message: "The engine is going down" };
+/** The bound of the whole port is reached. */
+export const TOO_MANY: Answer = { status: 503, message: "Too many connections" };
+
+/** A gate's refusal. */
+export function refusalAnswer(refusal: Refusal): Answer {
+  if (refusal.status !== 401) return refusal;
+  return { ...refusal, headers: { "www-authenticate": "Bearer" } };
+}
+
+/** Whether a request asks for a WebSocket at all. */
+export function wantsUpgrade(headers: Headers): boolean {
+  return headers.get("upgrade")?.toLowerCase().includes("websocket") ?? false;
+}
+
+/** The error of a port that cannot be opened: `address_in_use` or `address_not_available`. */
+export function listenError(hostname: string, port: number, cause: unknown): EngineError {
+  const details = { hostname, port };
+  if (cause instanceof Deno.errors.AddrInUse) {
+    const message =
+      `Port ${port} is taken; stop the other program or set engine.port in config.yaml`;
+    return new EngineError("address_in_use", message, { details, cause });
+  }
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const message = `Cannot listen on ${hostname}:${port} (${why}); ` +
+    "set engine.host and engine.port in config.yaml";
+  return new EngineError("address_not_available", message, { details, cause });
+}

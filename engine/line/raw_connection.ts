@@ -1,0 +1,329 @@
+/**
+ * One WebSocket line on a TCP connection: {@linkcode FrameReader} on one side of it,
+ * {@linkcode WriteQueue} on the other.
+ *
+ * Two loops that do not wait for each other: {@linkcode RawConnection.run} reads, and a write
+ * starts the next one until the queue is empty. What is sent within a turn is written at its end,
+ * by the listener. A line is over for the engine when `closed` was reported; its socket may stay
+ * for {@linkcode LINE_CLOSE_MS}, so that the peer hears why.
+ *
+ * @module
+ */
+import { DRAINED_BYTES, LINE_CLOSE_MS, SEND_AHEAD_BYTES } from "../../sdk/typescript/limits.ts";
+import type { Connection, ConnectionEvents, Frame } from "../ports/connection.ts";
+import { shortReason } from "./close_reason.ts";
+import { type BrokenCode, type FrameEvents, FrameReader, OPCODE } from "./frames.ts";
+import type { RawSocket } from "./raw_socket.ts";
+import { type BlockPool, WriteQueue } from "./write_queue.ts";
+
+/** What a line is told when it is made. */
+export interface RawConnectionOptions {
+  readonly pool: BlockPool;
+  readonly maxMessageBytes: number;
+  readonly maxQueuedBytes: number;
+  /** A peer from which nothing comes, or that takes nothing of what is due, for so long is cut. */
+  readonly silenceMs: number;
+  readonly pingMs: number;
+  /** Something waits to be written: {@linkcode RawConnection.flush} is due at the end of the turn. */
+  due(line: RawConnection): void;
+  /** The line was ended from this side because the peer broke a bound or a rule. */
+  cut(reason: string): void;
+}
+
+const NOTHING = new Uint8Array();
+
+/** A line that is open. Its owner calls `run` once and `look` every now and then. */
+export class RawConnection implements Connection {
+  readonly id: string = crypto.randomUUID();
+  readonly #socket: RawSocket;
+  readonly #options: RawConnectionOptions;
+  readonly #queue: WriteQueue;
+  readonly #reader: FrameReader;
+  #events: ConnectionEvents | undefined;
+  /** `closing`: the peer was told; `over`: nothing more is sent; `gone`: the socket is closed. */
+  #state: "open" | "closing" | "over" | "gone" = "open";
+  #farewell = { code: 1006, reason: "connection lost" };
+  /** When the peer's part in the end has to be done, as {@linkcode look} tells time. */
+  #waitsForEnd = false;
+  #endAt = Infinity;
+
+  #isPaused = false;
+  #wake: (() => void) | undefined;
+  #isWriting = false;
+  #isDue = false;
+  /** The queue was so long that the core may wait for `drained`. */
+  #isBehind = false;
+
+  #wasHeard = true;
+  #heardAt = 0;
+  #hasMoved = true;
+  #movedAt = 0;
+  #pingedAt = 0;
+
+  /** Takes a socket on which the upgrade is to be answered with `accepted`. */
+  constructor(socket: RawSocket, accepted: Uint8Array, options: RawConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#queue = new WriteQueue(options.pool);
+    this.#queue.raw(accepted);
+    this.#reader = new FrameReader(this.#frameEvents(), options.maxMessageBytes);
+    this.#heardAt = this.#movedAt = this.#pingedAt = performance.now();
+  }
+
+  get queuedBytes(): number {
+    return this.#state === "open" ? this.#queue.bytes : 0;
+  }
+
+  send(head: Frame, rest?: Frame): void {
+    if (this.#state !== "open") return;
+    this.#queue.text(head, rest);
+    this.#sent();
+  }
+
+  sendBinary(bytes: Uint8Array): void {
+    if (this.#state !== "open") return;
+    this.#queue.binary(bytes);
+    this.#sent();
+  }
+
+  pause(): boolean {
+    if (this.#state === "open") {
+      this.#isPaused = true;
+      this.#reader.pause();
+    }
+    return true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#reader.resume();
+    this.#wake?.();
+  }
+
+  close(code: number, reason: string): void {
+    if (this.#state !== "open") return;
+    this.#state = "closing";
+    this.#farewell = { code, reason };
+    this.#sayGoodbye(code, reason);
+    this.resume(); // The peer's goodbye has to be read.
+  }
+
+  /** Hands what is read to `events` until the line is over; never rejects. */
+  async run(events: ConnectionEvents, first: Uint8Array): Promise<void> {
+    this.#events = events;
+    this.#due();
+    try {
+      await this.#readAll(first);
+    } catch (error) {
+      // A mistake of whoever takes the events: one line is lost, not the engine.
+      this.#options.cut(`a message could not be handled: ${(error as Error).message}`);
+      this.close(1011, "internal error");
+    }
+    if (this.#waitsForEnd) await this.#finished();
+    this.#end();
+  }
+
+  /** Writes what was sent, unless a write is under way: that one goes on with it. */
+  flush(): void {
+    this.#isDue = false;
+    if (!this.#isWriting) this.#write();
+  }
+
+  /** Ends a line that is silent, stuck or overdue; `now` is that of `performance`. */
+  look(now: number): void {
+    if (this.#state === "gone") return;
+    if (this.#waitsForEnd) {
+      if (this.#endAt === Infinity) this.#endAt = now + LINE_CLOSE_MS;
+      if (now >= this.#endAt) this.#end();
+      return;
+    }
+    const { silenceMs, pingMs } = this.#options;
+    if (this.#wasHeard || this.#isPaused) this.#heardAt = now;
+    if (this.#hasMoved || this.#queue.bytes === 0) this.#movedAt = now;
+    this.#wasHeard = this.#hasMoved = false;
+    if (now - this.#heardAt >= silenceMs) return this.#giveUp(`peer silent for ${silenceMs} ms`);
+    if (now - this.#movedAt >= silenceMs) return this.#cut("has read nothing");
+    if (now - this.#pingedAt < pingMs) return;
+    this.#pingedAt = now;
+    this.#reader.ease();
+    this.#control(OPCODE.ping, NOTHING);
+  }
+
+  /** Ends the line without another word. */
+  destroy(): void {
+    this.#end();
+  }
+
+  async #readAll(first: Uint8Array): Promise<void> {
+    for (let rest = first; rest.length > 0;) {
+      const room = this.#reader.room();
+      const part = rest.subarray(0, room.length);
+      room.set(part);
+      this.#reader.added(part.length);
+      rest = rest.subarray(part.length);
+      await this.#handleRead();
+    }
+    while (this.#state === "open" || this.#state === "closing") {
+      let count;
+      try {
+        count = await this.#socket.read(this.#reader.room());
+      } catch {
+        return; // The peer broke off, or the line was ended from this side.
+      }
+      if (count === null) return;
+      this.#wasHeard = true;
+      this.#reader.added(count);
+      this.#reader.read();
+      if (this.#isPaused) await this.#handleRead();
+      // A peer with Nagle's delay sends the payload only once it has heard something.
+      if (this.#reader.endsBehindHeader) this.#control(OPCODE.pong, NOTHING);
+    }
+  }
+
+  /** Handles what is there, and waits while the line is paused. */
+  async #handleRead(): Promise<void> {
+    this.#reader.read();
+    while (this.#isPaused) {
+      await new Promise<void>((resolve) => this.#wake = resolve);
+      this.#wake = undefined;
+      this.#reader.read();
+    }
+  }
+
+  #frameEvents(): FrameEvents {
+    const isOpen = (): boolean => this.#state === "open";
+    return {
+      text: (text) => {
+        if (isOpen()) this.#events!.text(text);
+      },
+      binary: (bytes) => {
+        if (isOpen()) this.#events!.binary(bytes);
+      },
+      ping: (payload) => {
+        // A peer that pings and does not read can do without the answers.
+        if (this.#queue.bytes <= SEND_AHEAD_BYTES) this.#control(OPCODE.pong, payload);
+      },
+      goodbye: (code, reason) => this.#heardGoodbye(code, reason),
+      broken: (code, reason) => this.#broken(code, reason),
+    };
+  }
+
+  #heardGoodbye(code: number, reason: string): void {
+    if (this.#state === "open") {
+      this.#farewell = { code, reason };
+      this.#sayGoodbye(code, reason);
+    }
+    this.#over();
+  }
+
+  #broken(code: BrokenCode, reason: string): void {
+    if (this.#state === "open") {
+      this.#options.cut(reason);
+      this.#farewell = { code, reason };
+      this.#sayGoodbye(code, reason);
+    }
+    this.#over();
+  }
+
+  #control(opcode: number, payload: Uint8Array): void {
+    if (this.#state !== "open") return;
+    this.#queue.control(opcode, payload);
+    this.#sent();
+  }
+
+  #sayGoodbye(code: number, reason: string): void {
+    const text = new TextEncoder().encode(shortReason(reason));
+    const payload = code === 1005 ? NOTHING : Uint8Array.of(code >> 8, code & 255, ...text);
+    this.#queue.control(OPCODE.close, payload);
+    this.#waitsForEnd = true;
+    this.#due();
+  }
+
+  #sent(): void {
+    const bytes = this.#queue.bytes;
+    if (bytes > SEND_AHEAD_BYTES) {
+      this.#isBehind = true;
+      if (!this.#isWriting) this.#write();
+      if (bytes > this.#options.maxQueuedBytes) return this.#cut("has stopped reading");
+    }
+    this.#due();
+  }
+
+  #due(): void {
+    if (this.#isDue || this.#isWriting) return;
+    this.#isDue = true;
+    this.#options.due(this);
+  }
+
+  #write(): void {
+    const bytes = this.#queue.next();
+    if (!bytes || this.#state === "gone") return;
+    this.#isWriting = true;
+    this.#socket.write(bytes).then(this.#wrote, this.#writeFailed);
+  }
+
+  /** One function for all writes of the line, so that none has to be made for each. */
+  readonly #wrote = (count: number): void => {
+    this.#isWriting = false;
+    if (this.#state === "gone") return;
+    this.#hasMoved = true;
+    this.#queue.wrote(count);
+    this.#write();
+    if (this.#isBehind && this.#queue.bytes <= DRAINED_BYTES && this.#state === "open") {
+      this.#isBehind = false;
+      this.#events!.drained();
+    }
+    if (!this.#isWriting) this.#wake?.();
+  };
+
+  readonly #writeFailed = (): void => {
+    this.#isWriting = false;
+    this.#end();
+  };
+
+  #cut(what: string): void {
+    const reason = `peer ${what}: ${this.#queue.bytes} bytes unsent`;
+    this.#options.cut(reason);
+    this.#queue.drop();
+    this.close(1008, reason);
+    // The farewell may never be read: whoever waits for this peer learns it now.
+    queueMicrotask(() => this.#report());
+  }
+
+  #giveUp(reason: string): void {
+    this.#options.cut(reason);
+    this.#farewell = { code: 1006, reason };
+    this.#end();
+  }
+
+  /** Both sides have said what they had to: what is left to do is the socket's. */
+  #over(): void {
+    this.#state = "over";
+    this.#reader.stop();
+    this.#report();
+  }
+
+  /** Waits until the peer has the goodbye and has ended its half. */
+  async #finished(): Promise<void> {
+    while (this.#queue.bytes > 0 && this.#state !== "gone") {
+      await new Promise<void>((resolve) => this.#wake = resolve);
+    }
+    await this.#socket.finish();
+  }
+
+  #end(): void {
+    this.#state = "gone";
+    this.#isPaused = false;
+    this.#reader.stop();
+    this.#queue.drop();
+    this.#socket.destroy();
+    this.#wake?.();
+    this.#report();
+  }
+
+  #report(): void {
+    const events = this.#events;
+    this.#events = undefined;
+    events?.closed(this.#farewell.code, this.#farewell.reason);
+  }
+}

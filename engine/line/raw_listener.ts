@@ -1,0 +1,175 @@
+/**
+ * A port for worker lines, on plain TCP with the engine's own RFC 6455.
+ *
+ * It knows no path and no token: the {@linkcode Gate} does. What it adds to one line's own rules:
+ * the head of an upgrade has to come in time, one timer looks after all lines, and what was sent
+ * in a turn is written at its end, one write for each line however many messages it was.
+ *
+ * @module
+ */
+import {
+  CONNECTIONS_MAX,
+  LINE_CLOSE_MS,
+  PING_INTERVAL_MS,
+  SILENCE_MS,
+} from "../../sdk/typescript/limits.ts";
+import type { Gate, Listen, Listener, ListenOptions } from "../ports/connection.ts";
+import { GOING_DOWN, listenError, refusalAnswer, TOO_MANY } from "./answers.ts";
+import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
+import { type AskedUpgrade, RawRequest } from "./raw_request.ts";
+import { RawSocket } from "./raw_socket.ts";
+import { judgeHead } from "./upgrade.ts";
+import { BlockPool } from "./write_queue.ts";
+
+/** Opens a port for lines, as {@linkcode Listen} says. */
+export const listenRaw: Listen = (options, gate) => new RawListener(options, gate);
+
+/** Sockets beyond the lines there may be, so that the last ones hear why they are refused. */
+const SPARE_SOCKETS = 256;
+/** Looks at all lines within the time of one silence. */
+const LOOKS = 60;
+const LOOK_MS_MAX = 1_000;
+/** Between attempts to take a connection when the system has no more to give. */
+const ACCEPT_RETRY_MS = 50;
+const GOODBYE = "engine is going down";
+
+class RawListener implements Listener {
+  readonly hostname: string;
+  readonly port: number;
+  readonly #options: ListenOptions;
+  readonly #gate: Gate;
+  readonly #tcp: Deno.TcpListener;
+  readonly #silenceMs: number;
+  readonly #pingMs: number;
+  readonly #watch: ReturnType<typeof setInterval>;
+  readonly #pool = new BlockPool();
+  /** Every socket there is, also those that are over for the engine and linger. */
+  readonly #sockets = new Set<RawRequest | RawConnection>();
+  readonly #due: RawConnection[] = [];
+  #lines = 0;
+  #allGone: (() => void) | undefined;
+  readonly #accepting: Promise<void>;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: ListenOptions, gate: Gate) {
+    this.#options = options;
+    this.#gate = gate;
+    this.#silenceMs = options.silenceMs ?? SILENCE_MS;
+    this.#pingMs = Math.min(PING_INTERVAL_MS, this.#silenceMs / 3);
+    this.#tcp = listenTcp(options);
+    ({ hostname: this.hostname, port: this.port } = this.#tcp.addr);
+    const lookMs = Math.min(LOOK_MS_MAX, this.#silenceMs / LOOKS);
+    this.#watch = setInterval(() => this.#look(), lookMs);
+    this.#accepting = this.#accept();
+  }
+
+  close(): Promise<void> {
+    return this.#closed ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    this.#tcp.close();
+    const gone = new Promise<void>((resolve) => this.#allGone = resolve);
+    for (const socket of this.#sockets) socket.close(1001, GOODBYE);
+    if (this.#sockets.size > 0) {
+      const timer = setTimeout(() => {
+        for (const socket of this.#sockets) socket.destroy();
+      }, LINE_CLOSE_MS);
+      await gone;
+      clearTimeout(timer);
+    }
+    clearInterval(this.#watch);
+    await this.#accepting;
+  }
+
+  async #accept(): Promise<void> {
+    for (;;) {
+      try {
+        const tcp = await this.#tcp.accept();
+        if (this.#sockets.size < CONNECTIONS_MAX + SPARE_SOCKETS) void this.#serve(tcp);
+        else tcp.close();
+      } catch (error) {
+        if (this.#closed || error instanceof Deno.errors.BadResource) return;
+        // No descriptors left, or a peer that left before it was taken: others may be luckier.
+        await new Promise((resolve) => setTimeout(resolve, ACCEPT_RETRY_MS));
+      }
+    }
+  }
+
+  /** One connection from its first byte to its last; never rejects. */
+  async #serve(tcp: Deno.TcpConn): Promise<void> {
+    const address = tcp.remoteAddr.hostname;
+    const socket = new RawSocket(tcp);
+    const request = new RawRequest(socket);
+    this.#sockets.add(request);
+    const asked = await request.read();
+    if (asked) await this.#answer(request, socket, asked, address);
+    socket.destroy();
+    this.#gone(request);
+  }
+
+  async #answer(
+    request: RawRequest,
+    socket: RawSocket,
+    { head, rest }: AskedUpgrade,
+    address: string,
+  ): Promise<void> {
+    const wanted = judgeHead(head, address);
+    if ("status" in wanted) return await request.refuse(wanted);
+    if (this.#closed) return await request.refuse(GOING_DOWN);
+    if (this.#lines >= CONNECTIONS_MAX) {
+      this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} lines`);
+      return await request.refuse(TOO_MANY);
+    }
+    const verdict = this.#gate(wanted.upgrade);
+    if (typeof verdict !== "function") return await request.refuse(refusalAnswer(verdict));
+
+    const line = new RawConnection(socket, wanted.accepted, this.#lineOptions(address));
+    this.#sockets.add(line);
+    this.#sockets.delete(request);
+    this.#lines++;
+    await line.run(verdict(line), rest);
+    this.#lines--;
+    this.#gone(line);
+  }
+
+  #lineOptions(address: string): RawConnectionOptions {
+    return {
+      pool: this.#pool,
+      maxMessageBytes: this.#options.maxMessageBytes,
+      maxQueuedBytes: this.#options.maxQueuedBytes,
+      silenceMs: this.#silenceMs,
+      pingMs: this.#pingMs,
+      due: (line) => this.#flushSoon(line),
+      cut: (reason) => this.#options.onCut?.(address, reason),
+    };
+  }
+
+  /** Behind everything that this turn still sends. */
+  #flushSoon(line: RawConnection): void {
+    if (this.#due.push(line) === 1) queueMicrotask(() => this.#flush());
+  }
+
+  #flush(): void {
+    for (const line of this.#due) line.flush();
+    this.#due.length = 0;
+  }
+
+  #gone(socket: RawRequest | RawConnection): void {
+    this.#sockets.delete(socket);
+    if (this.#sockets.size === 0) this.#allGone?.();
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const socket of this.#sockets) socket.look(now);
+  }
+}
+
+function listenTcp({ hostname, port }: ListenOptions): Deno.TcpListener {
+  try {
+    return Deno.listen({ hostname, port });
+  } catch (cause) {
+    throw listenError(hostname, port, cause);
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * A connection that is no line yet: its request is read, and answered if it will never be one.
+ *
+ * @module
+ */
+import {
+  LINE_CLOSE_MS,
+  UPGRADE_HEAD_BYTES_MAX,
+  UPGRADE_HEAD_MS,
+} from "../../sdk/typescript/limits.ts";
+import type { Answer } from "./answers.ts";
+import type { RawSocket } from "./raw_socket.ts";
+import { answerBytes, readHead, type RequestHead, TOO_SLOW } from "./upgrade.ts";
+
+const FIRST_BYTES = 1_024;
+
+/** A request's head, and what came behind it. */
+export interface AskedUpgrade {
+  readonly head: RequestHead;
+  readonly rest: Uint8Array;
+}
+
+/** One request, from its first byte to its answer. */
+export class RawRequest {
+  readonly #socket: RawSocket;
+  /** When the part that runs has to be done, as `performance` tells time. */
+  #endAt = performance.now() + UPGRADE_HEAD_MS;
+  #isAnswered = false;
+  #late: Promise<void> | undefined;
+
+  /** Takes a connection of which nothing was read. */
+  constructor(socket: RawSocket) {
+    this.#socket = socket;
+  }
+
+  /**
+   * What is asked; `undefined` when there will be nothing, and what there is to say about it was
+   * said. Never rejects.
+   */
+  async read(): Promise<AskedUpgrade | undefined> {
+    let bytes = new Uint8Array(FIRST_BYTES);
+    for (let end = 0;;) {
+      const count = await this.#socket.read(bytes.subarray(end)).catch(() => null);
+      if (count === null || this.#isAnswered) return void await this.#late;
+      end += count;
+      const found = readHead(bytes.subarray(0, end));
+      if (found.state === "whole") {
+        return { head: found.head, rest: bytes.subarray(found.head.bytes, end) };
+      }
+      if (found.state === "refused") {
+        await this.refuse(found.answer);
+        return undefined;
+      }
+      if (end === bytes.length) bytes = enlarged(bytes);
+    }
+  }
+
+  /** Answers, and returns when the peer has the answer or has had long enough. Never rejects. */
+  async refuse(answer: Answer): Promise<void> {
+    this.#isAnswered = true;
+    this.#endAt = performance.now() + LINE_CLOSE_MS;
+    const bytes = answerBytes(answer);
+    try {
+      for (let at = 0; at < bytes.length;) at += await this.#socket.write(bytes.subarray(at));
+    } catch {
+      return; // Nobody is there to be told.
+    }
+    await this.#socket.finish();
+  }
+
+  /** Ends a request that takes too long; `now` is that of `performance`. */
+  look(now: number): void {
+    if (now < this.#endAt) return;
+    if (this.#isAnswered) this.#socket.destroy();
+    else this.#late = this.refuse(TOO_SLOW);
+  }
+
+  /** The port is closing: who has not asked by now is not waited for. */
+  close(): void {
+    if (!this.#isAnswered) this.destroy();
+  }
+
+  /** Ends it without a word. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+}
+
+function enlarged(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.min(bytes.length * 4, UPGRADE_HEAD_BYTES_MAX));
+  larger.set(bytes);
+  return larger;
+}
