@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:0a020bab3a7a248b3040a5913f36ef9e7db00449f643b605a367490d3beedf87
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:e340ddaf8a52ab094c8e4f128c107665647f41a6f879774c334ca373f38ba653
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3775,6 +3775,12 @@ var MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 var INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
 var PING_INTERVAL_MS = 2e4;
 var SILENCE_MS = 6e4;
+var UPGRADE_HEAD_BYTES_MAX = 16 * 1024;
+var READ_BYTES_FIRST = 4 * 1024;
+var READ_BYTES_MAX = 256 * 1024;
+var WRITE_BYTES_FIRST = 4 * 1024;
+var WRITE_BYTES_MAX = 256 * 1024;
+var WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
 var SEND_AHEAD_BYTES = 1024 * 1024;
 var DRAINED_BYTES = 256 * 1024;
 var LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
@@ -4167,18 +4173,33 @@ function normaliseError(error) {
   return body;
 }
 function describeThrown(thrown) {
-  if (!(thrown instanceof Error)) {
+  const message = thrownText(thrown);
+  try {
+    return thrown instanceof Error ? describeError(thrown, message) : {
+      code: "invocation_failed",
+      message
+    };
+  } catch {
     return {
       code: "invocation_failed",
-      message: String(thrown)
+      message
     };
   }
-  const { code, details, retryable } = thrown;
+}
+function thrownText(thrown) {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown);
+  } catch {
+    return "something was thrown that has no text";
+  }
+}
+function describeError(thrown, message) {
+  const { code, details, retryable, stack } = thrown;
   const body = {
     code: typeof code === "string" && code !== "" ? code : "invocation_failed",
-    message: thrown instanceof InvocationError ? thrown.message.slice(thrown.code.length + 2) : thrown.message
+    message: thrown instanceof InvocationError ? message.slice(thrown.code.length + 2) : message
   };
-  if (thrown.stack) body.stacktrace = thrown.stack;
+  if (typeof stack === "string" && stack !== "") body.stacktrace = stack;
   if (details && typeof details === "object" && !Array.isArray(details)) {
     body.details = details;
   }
@@ -4239,7 +4260,7 @@ function toJson(what, value) {
   try {
     text = JSON.stringify(value);
   } catch (cause) {
-    const reason2 = (cause instanceof Error ? cause.message : String(cause)).split("\n")[0];
+    const reason2 = thrownText(cause).split("\n")[0];
     throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason2}`, {
       cause
     });
@@ -4996,7 +5017,7 @@ var OutboundCalls = class {
     try {
       call?.onProgress?.(data);
     } catch (cause) {
-      const message = `onProgress of a call to ${call?.function_id} failed: ${String(cause)}`;
+      const message = `onProgress of a call to ${call?.function_id} failed: ${thrownText(cause)}`;
       this.#setup.report(new EngineError("invocation_failed", message, {
         cause
       }));
@@ -5025,11 +5046,11 @@ var OutboundCalls = class {
     const own = request.timeout_ms ?? request.timeoutMs ?? this.#setup.timeoutMs;
     checkRequest(request, own);
     const { function_id, onProgress, signal } = request;
-    const data = toJson(`The payload for ${function_id}`, request.payload);
+    const tail = writeTail(request);
     const scope = this.#setup.scopes.current();
     if (this.#ended) throw new InvocationError(this.#ended, function_id);
     if (request.action?.type === "void") {
-      this.#send(function_id, void 0, data, () => envelope(request, scope, {}));
+      this.#send(function_id, void 0, tail, () => envelope(request, scope, {}));
       resolve(void 0);
       return;
     }
@@ -5048,7 +5069,7 @@ var OutboundCalls = class {
       onProgress,
       release: void 0
     };
-    this.#send(function_id, call, data, () => {
+    this.#send(function_id, call, tail, () => {
       const timeout_ms = Math.max(1, Math.floor(deadline - this.#setup.clock.now()));
       return envelope(request, scope, {
         invocation_id,
@@ -5066,18 +5087,17 @@ var OutboundCalls = class {
     return Math.min(own, left);
   }
   /** Sends a frame, or queues it to be written when a line is open. */
-  #send(function_id, call, data, writeHead) {
+  #send(function_id, call, tail, writeHead) {
     const write = () => {
       if (call) call.sent = true;
-      const head = writeHead();
-      return data === void 0 ? head : `${head.slice(0, -1)},"data":${data}}`;
+      return writeHead().slice(0, -1) + tail;
     };
     const line = this.#setup.line();
     if (line) {
       line.send(write());
       return;
     }
-    const bytes = ENVELOPE_BYTES + (data?.length ?? 0);
+    const bytes = ENVELOPE_BYTES + tail.length;
     if (this.#queue.add({
       invocation_id: call?.invocation_id,
       bytes,
@@ -5090,7 +5110,7 @@ var OutboundCalls = class {
     const aborted = () => {
       const { reason } = signal;
       this.fail(call.invocation_id, errorBody("cancelled", "Invocation cancelled"));
-      this.#withdraw(call, reason instanceof Error ? reason.message : String(reason));
+      this.#withdraw(call, thrownText(reason));
     };
     signal.addEventListener("abort", aborted, {
       once: true
@@ -5109,7 +5129,12 @@ var OutboundCalls = class {
     }
   }
 };
-function envelope({ function_id, namespace, action, metadata }, scope, { invocation_id, timeout_ms }) {
+function writeTail({ function_id, payload, metadata }) {
+  const data = toJson(`The payload for ${function_id}`, payload);
+  const more = toJson(`The metadata for ${function_id}`, metadata);
+  return (more === void 0 ? "" : `,"metadata":${more}`) + (data === void 0 ? "}" : `,"data":${data}}`);
+}
+function envelope({ function_id, namespace, action }, scope, { invocation_id, timeout_ms }) {
   return encodeMessage({
     type: "invokefunction",
     ...invocation_id !== void 0 && {
@@ -5125,9 +5150,6 @@ function envelope({ function_id, namespace, action, metadata }, scope, { invocat
     ...timeout_ms !== void 0 && {
       timeout_ms
     },
-    ...metadata !== void 0 && {
-      metadata
-    },
     ...scope?.traceparent !== void 0 && {
       traceparent: scope.traceparent
     },
@@ -5141,9 +5163,6 @@ function checkRequest(request, timeoutMs) {
   checkNamespace(request.namespace);
   checkTimeout("timeout_ms", timeoutMs);
   if (request.onProgress) checkCallable("onProgress", request.onProgress);
-  if (request.metadata !== void 0) {
-    toJson(`The metadata for ${request.function_id}`, request.metadata);
-  }
   if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
 }
 function cancelled(function_id) {
@@ -5453,10 +5472,11 @@ var Registrations = class {
         namespace
       }
     };
-    return this.#add(this.#functions, keyOf(namespace, id), {
-      message,
+    const offer = {
+      text: encodeMessage(message),
       handler
-    }, take);
+    };
+    return this.#add(this.#functions, id, keyOf(namespace, id), offer, take);
   }
   /** Offers a trigger type. @throws {EngineError} `serialization_error` */
   addType(message, handlers) {
@@ -5469,18 +5489,19 @@ var Registrations = class {
       }
     };
     const offer = {
-      message,
+      text: encodeMessage(message),
       handlers
     };
-    return this.#add(this.#types, keyOf(namespace, id), offer, take, () => {
+    return this.#add(this.#types, id, keyOf(namespace, id), offer, take, () => {
       this.#withdrawn(handlers);
     });
   }
   /** Asks for a trigger. @throws {EngineError} `serialization_error` */
   addTrigger(message) {
     const { id, trigger_type } = message;
-    this.#send(encodeMessage(message));
-    this.#triggers.set(id, message);
+    const text = encodeMessage(message);
+    this.#triggers.set(id, text);
+    this.#send(text);
     const unregister = () => {
       if (!this.#triggers.delete(id)) return;
       this.#send(encodeMessage({
@@ -5507,14 +5528,13 @@ var Registrations = class {
     return [
       ...this.#types.values(),
       ...this.#functions.values()
-    ].map(({ message }) => encodeMessage(message)).concat([
+    ].map(({ text }) => text).concat([
       ...this.#triggers.values()
-    ].map((message) => encodeMessage(message)));
+    ]);
   }
-  #add(table, key, offer, takeBack, takenBack) {
-    const text = encodeMessage(offer.message);
+  #add(table, id, key, offer, takeBack, takenBack) {
     table.set(key, offer);
-    this.#send(text);
+    this.#send(offer.text);
     const unregister = () => {
       if (table.get(key) !== offer) return;
       table.delete(key);
@@ -5522,7 +5542,7 @@ var Registrations = class {
       takenBack?.();
     };
     return {
-      id: offer.message.id,
+      id,
       unregister
     };
   }
@@ -5623,8 +5643,7 @@ function instanceOf(message) {
   };
 }
 function refusal(thrown) {
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return errorBody("trigger_registration_failed", message);
+  return errorBody("trigger_registration_failed", thrownText(thrown));
 }
 function answer(message, error) {
   const { id, trigger_type, function_id } = message;
@@ -5915,7 +5934,7 @@ var Worker = class _Worker {
       try {
         listener(state);
       } catch (cause) {
-        const message = `A listener for the connection state failed: ${String(cause)}`;
+        const message = `A listener for the connection state failed: ${thrownText(cause)}`;
         this.#report(new EngineError("invocation_failed", message, {
           cause
         }));

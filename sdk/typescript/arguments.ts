@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { EngineError } from "./errors.ts";
+import { EngineError, thrownText } from "./errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
 import type { ReconnectOptions } from "./options.ts";
 
@@ -77,7 +77,7 @@ export function toJson(what: string, value: unknown): string | undefined {
   try {
     text = JSON.stringify(value);
   } catch (cause) {
-    const reason = (cause instanceof Error ? cause.message : String(cause)).split("\n")[0];
+    const reason = thrownText(cause).split("\n")[0];
     throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason}`, {
       cause,
     });

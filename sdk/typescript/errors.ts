@@ -178,20 +178,37 @@ export function normaliseError(error: Json): ErrorBody {
 
 /**
  * Whatever a handler threw, as it travels: an error with a string `code` keeps it with its details,
- * everything else is `invocation_failed` with the text and the stack.
+ * everything else is `invocation_failed` with the text and the stack. Never throws itself.
  */
 export function describeThrown(thrown: unknown): ErrorBody {
-  if (!(thrown instanceof Error)) {
-    return { code: "invocation_failed", message: String(thrown) };
+  const message = thrownText(thrown);
+  try {
+    return thrown instanceof Error
+      ? describeError(thrown, message)
+      : { code: "invocation_failed", message };
+  } catch {
+    return { code: "invocation_failed", message }; // A field of it throws when it is read.
   }
-  const { code, details, retryable } = thrown as Error & Record<string, unknown>;
+}
+
+/** The words of whatever was thrown, for people. Never throws itself. */
+export function thrownText(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown);
+  } catch {
+    return "something was thrown that has no text";
+  }
+}
+
+function describeError(thrown: Error, message: string): ErrorBody {
+  const { code, details, retryable, stack } = thrown as Error & Record<string, unknown>;
   const body: ErrorBody = {
     code: typeof code === "string" && code !== "" ? code : "invocation_failed",
     message: thrown instanceof InvocationError
-      ? thrown.message.slice(thrown.code.length + 2) // Else the code is repeated with every hop.
-      : thrown.message,
+      ? message.slice(thrown.code.length + 2) // Else the code is repeated with every hop.
+      : message,
   };
-  if (thrown.stack) body.stacktrace = thrown.stack;
+  if (typeof stack === "string" && stack !== "") body.stacktrace = stack;
   if (details && typeof details === "object" && !Array.isArray(details)) {
     body.details = details as JsonObject;
   }

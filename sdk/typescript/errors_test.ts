@@ -102,3 +102,21 @@ Deno.test("describeThrown() does not repeat the code of a failed call", () => {
 
   assert.equal(describeThrown(error).message, "No");
 });
+
+Deno.test("describeThrown() describes also what has no text and what throws when it is read", () => {
+  const nameless = Object.create(null);
+  const numbered = Object.assign(new Error(), { message: 5n });
+  const trap = Object.defineProperty(new Error("m"), "code", {
+    get() {
+      throw new Error("trap");
+    },
+  });
+  const code = "invocation_failed";
+
+  assert.deepEqual(describeThrown(nameless), {
+    code,
+    message: "something was thrown that has no text",
+  });
+  assert.equal(describeThrown(numbered).message, "5");
+  assert.deepEqual(describeThrown(trap), { code, message: "m" });
+});

@@ -285,3 +285,31 @@ Deno.test("progress is kept from an engine that does not know it", async () => {
 
   assert.deepEqual(sent, [RESULT]);
 });
+
+Deno.test("Handlers.run() answers whatever is thrown, also what cannot be described", async () => {
+  const thrown: unknown[] = [
+    Object.create(null),
+    Object.assign(new Error(), { message: 5n }),
+    Object.assign(new Error("m"), { stack: 5n, details: { a: 5n } }),
+    Symbol("s"),
+    undefined,
+  ];
+  const { call, sent, handlers } = setup({
+    "a::b": () => {
+      throw thrown[sent.length];
+    },
+  });
+
+  for (const _ of thrown) await call();
+
+  const failures = sent.map(({ error }) => error as { code: string; message: string });
+  assert.deepEqual(failures.map(({ code }) => code), thrown.map(() => "invocation_failed"));
+  assert.deepEqual(failures.map(({ message }) => message), [
+    "something was thrown that has no text",
+    "5",
+    "m",
+    "Symbol(s)",
+    "undefined",
+  ]);
+  assert.equal(handlers.size, 0);
+});

@@ -11,7 +11,7 @@ import { checkCallable, checkId, checkNamespace, checkTimeout, toJson } from "./
 import type { CallScope, CallScopes } from "./call_scope.ts";
 import type { WorkerClock } from "./clock.ts";
 import { encodeMessage } from "./codec.ts";
-import { EngineError, errorBody, InvocationError } from "./errors.ts";
+import { EngineError, errorBody, InvocationError, thrownText } from "./errors.ts";
 import { OFFLINE_QUEUE_BYTES_MAX } from "./limits.ts";
 import { OfflineQueue } from "./offline_queue.ts";
 import type { CallRequest } from "./options.ts";
@@ -81,7 +81,7 @@ export class OutboundCalls {
     try {
       call?.onProgress?.(data);
     } catch (cause) {
-      const message = `onProgress of a call to ${call?.function_id} failed: ${String(cause)}`;
+      const message = `onProgress of a call to ${call?.function_id} failed: ${thrownText(cause)}`;
       this.#setup.report(new EngineError("invocation_failed", message, { cause }));
     }
   }
@@ -116,11 +116,11 @@ export class OutboundCalls {
     const own = request.timeout_ms ?? request.timeoutMs ?? this.#setup.timeoutMs;
     checkRequest(request, own);
     const { function_id, onProgress, signal } = request;
-    const data = toJson(`The payload for ${function_id}`, request.payload);
+    const tail = writeTail(request);
     const scope = this.#setup.scopes.current();
     if (this.#ended) throw new InvocationError(this.#ended, function_id);
     if (request.action?.type === "void") {
-      this.#send(function_id, undefined, data, () => envelope(request, scope, {}));
+      this.#send(function_id, undefined, tail, () => envelope(request, scope, {}));
       resolve(undefined);
       return;
     }
@@ -140,7 +140,7 @@ export class OutboundCalls {
       onProgress,
       release: undefined,
     };
-    this.#send(function_id, call, data, () => {
+    this.#send(function_id, call, tail, () => {
       const timeout_ms = Math.max(1, Math.floor(deadline - this.#setup.clock.now()));
       return envelope(request, scope, { invocation_id, timeout_ms });
     });
@@ -160,20 +160,19 @@ export class OutboundCalls {
   #send(
     function_id: string,
     call: OpenCall | undefined,
-    data: string | undefined,
+    tail: string,
     writeHead: () => string,
   ): void {
     const write = (): string => {
       if (call) call.sent = true;
-      const head = writeHead();
-      return data === undefined ? head : `${head.slice(0, -1)},"data":${data}}`;
+      return writeHead().slice(0, -1) + tail;
     };
     const line = this.#setup.line();
     if (line) {
       line.send(write());
       return;
     }
-    const bytes = ENVELOPE_BYTES + (data?.length ?? 0);
+    const bytes = ENVELOPE_BYTES + tail.length;
     if (this.#queue.add({ invocation_id: call?.invocation_id, bytes, write })) return;
     const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
     throw new InvocationError(errorBody("overloaded", message), function_id);
@@ -183,7 +182,7 @@ export class OutboundCalls {
     const aborted = (): void => {
       const { reason } = signal;
       this.fail(call.invocation_id, errorBody("cancelled", "Invocation cancelled"));
-      this.#withdraw(call, reason instanceof Error ? reason.message : String(reason));
+      this.#withdraw(call, thrownText(reason));
     };
     signal.addEventListener("abort", aborted, { once: true });
     call.release = () => signal.removeEventListener("abort", aborted);
@@ -198,9 +197,17 @@ export class OutboundCalls {
   }
 }
 
-/** The frame of a call without its payload, in canonical order. */
+/** What user code handed over, written at once: what it does to its objects later is its own. */
+function writeTail({ function_id, payload, metadata }: CallRequest<unknown>): string {
+  const data = toJson(`The payload for ${function_id}`, payload);
+  const more = toJson(`The metadata for ${function_id}`, metadata);
+  return (more === undefined ? "" : `,"metadata":${more}`) +
+    (data === undefined ? "}" : `,"data":${data}}`);
+}
+
+/** The frame of a call without its metadata and payload, in canonical order. */
 function envelope(
-  { function_id, namespace, action, metadata }: CallRequest<unknown>,
+  { function_id, namespace, action }: CallRequest<unknown>,
   scope: CallScope | undefined,
   { invocation_id, timeout_ms }: { invocation_id?: string; timeout_ms?: number },
 ): string {
@@ -211,7 +218,6 @@ function envelope(
     ...namespace !== undefined && { namespace },
     ...action && { action },
     ...timeout_ms !== undefined && { timeout_ms },
-    ...metadata !== undefined && { metadata },
     ...scope?.traceparent !== undefined && { traceparent: scope.traceparent },
     ...scope?.baggage !== undefined && { baggage: scope.baggage },
   });
@@ -222,9 +228,6 @@ function checkRequest(request: CallRequest<unknown>, timeoutMs: number): void {
   checkNamespace(request.namespace);
   checkTimeout("timeout_ms", timeoutMs);
   if (request.onProgress) checkCallable("onProgress", request.onProgress);
-  if (request.metadata !== undefined) {
-    toJson(`The metadata for ${request.function_id}`, request.metadata);
-  }
   if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
 }
 

@@ -294,7 +294,7 @@ Deno.test("progress reaches the caller in order; one that throws is reported", a
 
   assert.equal(await call, "done");
   assert.deepEqual(seen, [1, 2, 3]);
-  assert.match(reports[0]!.message, /^onProgress of a call to math::add failed: Error: no$/);
+  assert.match(reports[0]!.message, /^onProgress of a call to math::add failed: no$/);
 });
 
 Deno.test("OutboundCalls.end() fails all calls, also later ones, and leaves no timer", async () => {
@@ -343,4 +343,21 @@ Deno.test("OutboundCalls.call() refuses what JSON cannot hold", async () => {
 
   assert.deepEqual(take(), []);
   assert.equal(calls.size, 0);
+});
+
+Deno.test("a call that waits for a line says what its objects said when it was made", async () => {
+  const { calls, line, state, take } = setup();
+  const payload: Record<string, Json> = { a: 1 };
+  const metadata: Record<string, Json> = { m: 1 };
+  state.online = false;
+  const call = calls.call({ function_id: "a::b", payload, metadata });
+
+  payload.a = 2;
+  metadata.self = metadata; // JSON cannot hold this; the new line must not trip over it.
+  calls.sendQueued(line);
+
+  const [frame] = take();
+  assert.deepEqual([frame!.data, frame!.metadata], [{ a: 1 }, { m: 1 }]);
+  calls.settle(result(frame!.invocation_id, 1));
+  assert.equal(await call, 1);
 });

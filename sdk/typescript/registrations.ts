@@ -3,6 +3,8 @@
  *
  * The order on a new line is trigger types, functions, triggers. The same id of a function or a
  * type registered again replaces what was there; the earlier registration then no longer counts.
+ * What is kept is the text, written at once: what user code does later to an object that it handed
+ * over changes nothing.
  *
  * @module
  */
@@ -18,13 +20,13 @@ import {
 
 /** A function and what runs it. */
 interface OfferedFunction {
-  readonly message: RegisterFunction;
+  readonly text: string;
   readonly handler: Handler;
 }
 
 /** A trigger type and what watches for it. */
 interface OfferedType {
-  readonly message: RegisterTriggerType;
+  readonly text: string;
   readonly handlers: TriggerHandlers;
 }
 
@@ -32,7 +34,7 @@ interface OfferedType {
 export class Registrations {
   readonly #functions = new Map<string, OfferedFunction>();
   readonly #types = new Map<string, OfferedType>();
-  readonly #triggers = new Map<string, RegisterTrigger>();
+  readonly #triggers = new Map<string, string>();
   readonly #send: (text: string) => void;
   readonly #withdrawn: (handlers: TriggerHandlers) => void;
 
@@ -46,7 +48,8 @@ export class Registrations {
   addFunction(message: RegisterFunction, handler: Handler): Registration {
     const { id, namespace } = message;
     const take: WorkerMessage = { type: "unregisterfunction", id, ...namespace && { namespace } };
-    return this.#add(this.#functions, keyOf(namespace, id), { message, handler }, take);
+    const offer = { text: encodeMessage(message), handler };
+    return this.#add(this.#functions, id, keyOf(namespace, id), offer, take);
   }
 
   /** Offers a trigger type. @throws {EngineError} `serialization_error` */
@@ -57,8 +60,8 @@ export class Registrations {
       id,
       ...namespace && { namespace },
     };
-    const offer = { message, handlers };
-    return this.#add(this.#types, keyOf(namespace, id), offer, take, () => {
+    const offer = { text: encodeMessage(message), handlers };
+    return this.#add(this.#types, id, keyOf(namespace, id), offer, take, () => {
       this.#withdrawn(handlers);
     });
   }
@@ -66,8 +69,9 @@ export class Registrations {
   /** Asks for a trigger. @throws {EngineError} `serialization_error` */
   addTrigger(message: RegisterTrigger): Registration {
     const { id, trigger_type } = message;
-    this.#send(encodeMessage(message));
-    this.#triggers.set(id, message);
+    const text = encodeMessage(message); // What cannot be written is not kept either.
+    this.#triggers.set(id, text);
+    this.#send(text);
     const unregister = (): void => {
       if (!this.#triggers.delete(id)) return;
       this.#send(encodeMessage({ type: "unregistertrigger", id, trigger_type }));
@@ -88,27 +92,27 @@ export class Registrations {
   /** Everything, as it is said on a new line. */
   frames(): string[] {
     return [...this.#types.values(), ...this.#functions.values()]
-      .map(({ message }) => encodeMessage(message))
-      .concat([...this.#triggers.values()].map((message) => encodeMessage(message)));
+      .map(({ text }) => text)
+      .concat([...this.#triggers.values()]);
   }
 
-  #add<Offer extends { readonly message: WorkerMessage & { id: string } }>(
+  #add<Offer extends { readonly text: string }>(
     table: Map<string, Offer>,
+    id: string,
     key: string,
     offer: Offer,
     takeBack: WorkerMessage,
     takenBack?: () => void,
   ): Registration {
-    const text = encodeMessage(offer.message); // What cannot be written is not kept either.
     table.set(key, offer);
-    this.#send(text);
+    this.#send(offer.text);
     const unregister = (): void => {
       if (table.get(key) !== offer) return; // Replaced, or taken back before.
       table.delete(key);
       this.#send(encodeMessage(takeBack));
       takenBack?.();
     };
-    return { id: offer.message.id, unregister };
+    return { id, unregister };
   }
 }
 

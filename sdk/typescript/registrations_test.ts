@@ -11,7 +11,9 @@ function setup() {
     (handlers) => withdrawn.push(handlers),
   );
   const frames = () => registrations.frames().map((text) => JSON.parse(text).id);
-  return { frames, registrations, sent, withdrawn };
+  const texts = (): Record<string, Json>[] =>
+    registrations.frames().map((text) => JSON.parse(text));
+  return { frames, registrations, sent, texts, withdrawn };
 }
 
 const FUNCTION: RegisterFunction = { type: "registerfunction", id: "a::b" };
@@ -94,4 +96,25 @@ Deno.test("what JSON cannot hold is refused and not kept", () => {
   });
 
   assert.deepEqual(frames(), []);
+});
+
+Deno.test("Registrations keeps what an object said when it was handed over", () => {
+  const { registrations, sent, texts } = setup();
+  const config: Record<string, Json> = { api_path: "/a" };
+  const metadata: Record<string, Json> = { team: "shop" };
+  registrations.addTrigger({ ...TRIGGER, config });
+  registrations.addFunction({ ...FUNCTION, metadata }, () => 1);
+
+  config.api_path = "/b";
+  registrations.addTrigger({ ...TRIGGER, id: "t2", config });
+  metadata.self = metadata; // JSON cannot hold this; a new line must not trip over it.
+
+  assert.deepEqual(sent.map(({ config }) => config), [{ api_path: "/a" }, undefined, {
+    api_path: "/b",
+  }]);
+  assert.deepEqual(texts().map(({ metadata, config }) => metadata ?? config), [
+    { team: "shop" },
+    { api_path: "/a" },
+    { api_path: "/b" },
+  ]);
 });

@@ -8,7 +8,7 @@
  * @module
  */
 import { encodeMessage } from "./codec.ts";
-import { EngineError, errorBody } from "./errors.ts";
+import { EngineError, errorBody, thrownText } from "./errors.ts";
 import type { TriggerHandlers, TriggerInstance } from "./options.ts";
 import {
   DEFAULT_NAMESPACE,
@@ -122,8 +122,7 @@ function instanceOf(message: RegisterTrigger): TriggerInstance {
 
 /** What the originator reads: the provider's own words. */
 function refusal(thrown: unknown): ErrorBody {
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return errorBody("trigger_registration_failed", message);
+  return errorBody("trigger_registration_failed", thrownText(thrown));
 }
 
 function answer(message: RegisterTrigger, error: ErrorBody | undefined): string {

@@ -191,3 +191,20 @@ Deno.test("TriggerTypes reports a provider that cannot stop", async () => {
 
   assert.deepEqual(reports.map(({ message }) => message), ["A trigger could not be ended: busy"]);
 });
+
+Deno.test("TriggerTypes answers also when a provider throws what has no text", async () => {
+  const { line, sent, types } = setup({
+    registerTrigger() {
+      throw Object.create(null);
+    },
+  });
+
+  await types.register(TRIGGER, line);
+
+  const message = "something was thrown that has no text";
+  assert.deepEqual(sent, [{
+    ...ANSWER,
+    error: { code: "trigger_registration_failed", message },
+  }]);
+  assert.equal(types.size, 0);
+});

@@ -19,7 +19,7 @@ import {
 import { CallScopes } from "./call_scope.ts";
 import { platformClock } from "./clock.ts";
 import { encodeMessage } from "./codec.ts";
-import { EngineError, errorBody } from "./errors.ts";
+import { EngineError, errorBody, thrownText } from "./errors.ts";
 import { Handlers } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
@@ -326,7 +326,7 @@ export class Worker implements AsyncDisposable {
       try {
         listener(state);
       } catch (cause) {
-        const message = `A listener for the connection state failed: ${String(cause)}`;
+        const message = `A listener for the connection state failed: ${thrownText(cause)}`;
         this.#report(new EngineError("invocation_failed", message, { cause }));
       }
     }
