@@ -38,8 +38,8 @@ export function describeFunction(detail: FunctionDetail): string[] {
   const lines = [detail.function_id];
   if (detail.description) lines.push(`  ${detail.description}`);
   lines.push("", `Worker: ${detail.worker_name ?? "unknown"}`);
-  lines.push("", "Payload:", ...describeSchema(detail.request_schema));
-  lines.push("", "Result:", ...describeSchema(detail.response_schema));
+  lines.push("", "Payload:", ...describeSchema(detail.request_schema, true));
+  lines.push("", "Result:", ...describeSchema(detail.response_schema, false));
   const triggers = detail.registered_triggers ?? [];
   if (triggers.length > 0) {
     lines.push("", "Triggers:");
@@ -52,7 +52,8 @@ export function describeFunction(detail: FunctionDetail): string[] {
   return lines.map(printable);
 }
 
-function describeSchema(schema: Json | undefined): string[] {
+/** Who calls has to know what may be left out; who reads a result does not. */
+function describeSchema(schema: Json | undefined, saysNeed: boolean): string[] {
   if (!isObject(schema)) return ["  anything (its worker has not said what)"];
   const properties = schema["properties"];
   if (!isObject(properties) || Object.keys(properties).length === 0) {
@@ -63,9 +64,9 @@ function describeSchema(schema: Json | undefined): string[] {
   const rows = Object.entries(properties).map(([name, property]) => {
     const shape = isObject(property) ? property : {};
     const need = required.includes(name) ? "required" : "optional";
-    return [`  ${name}`, typeOf(shape), need, remarksOn(shape)];
+    return [`  ${name}`, typeOf(shape), ...saysNeed ? [need] : [], remarksOn(shape)];
   });
-  return renderTable(["", "", "", ""], rows).slice(1);
+  return renderTable(rows[0]!.map(() => ""), rows).slice(1);
 }
 
 function typeOf(schema: JsonObject): string {

@@ -35,7 +35,7 @@ Deno.test("a function's help shows its parameters with types, need, texts and de
     "  note   string | null    optional",
     "",
     "Result:",
-    "  id  string | null  optional",
+    "  id  string | null",
     "",
     "Triggers:",
     '  http {"api_path":"/orders"}',

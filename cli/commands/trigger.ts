@@ -16,6 +16,9 @@ import { type EngineAddress, readNumber, type Terminal } from "../terminal.ts";
 /** Longest `--timeout-ms`: a week. */
 const TIMEOUT_MS_MAX = 604_800_000;
 
+/** A payload that may be too large for an engine that is told to take little. */
+const LARGE_BYTES = 1024 * 1024;
+
 const EXAMPLES = `
 Examples:
   engine trigger math::add a=2 b=3
@@ -89,8 +92,22 @@ async function runTrigger(
   });
 
   await using engine = await terminal.connect(flags);
-  const result = await engine.call(function_id, payload, timeout_ms) ?? null;
-  terminal.out(textOf(result, flags));
+  const result = await engine.call(function_id, payload, timeout_ms).catch((thrown) => {
+    throw (thrown as { code?: unknown }).code === "invocation_stopped"
+      ? cutOff(thrown, function_id, payload)
+      : thrown;
+  });
+  terminal.out(textOf(result ?? null, flags));
+}
+
+/** An engine that gets too large a message ends the line, which looks like a worker that ended. */
+function cutOff(thrown: unknown, function_id: string, payload: Json): unknown {
+  const bytes = new TextEncoder().encode(compactJson(payload)).length;
+  if (bytes < LARGE_BYTES) return thrown;
+  return new CommandError(
+    `The call of ${function_id} was cut off: its worker ended, or the payload of ${bytes} bytes ` +
+      "is more than the engine takes (engine.max_message_bytes in its config.yaml)",
+  );
 }
 
 function textOf(result: Json, flags: TriggerFlags): string {

@@ -151,3 +151,23 @@ Deno.test("--help behind an id that nobody offers says so", async () => {
   assert.equal(await terminal.run("trigger", "math::add", "--help"), 1);
   assert.match(terminal.errText, /^error: Function math::add not found, so its parameters/);
 });
+
+Deno.test("a call that was cut off names the size of a large payload, which may be the reason", async () => {
+  const functions = {
+    "a::b": () => {
+      throw new InvocationError({ code: "invocation_stopped", message: "Invocation stopped" }, "a");
+    },
+  };
+  const large = `text=${"x".repeat(2_000_000)}`;
+  const terminal = new FakeTerminal({ functions });
+
+  assert.equal(await terminal.run("trigger", "a::b", large), 1);
+  assert.match(terminal.errText, /a::b was cut off: .* of 2000011 bytes .*max_message_bytes/);
+
+  const other = new FakeTerminal({ functions });
+  assert.equal(await other.run("trigger", "a::b"), 1);
+  assert.match(
+    other.errText,
+    /^error: invocation_stopped: Invocation stopped\n {2}Its worker ended/,
+  );
+});
