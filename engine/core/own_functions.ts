@@ -118,8 +118,13 @@ export class OwnFunctions {
         if (error || !isWanted) triggers.remove(caller, id);
       };
       // A provider may never answer; what it did not refuse counts as live.
-      forget = clock.after(PROVIDER_ANSWER_MS, () => settled(undefined));
-      triggers.add(caller, trigger, settled);
+      forget = clock.after(PROVIDER_ANSWER_MS, () => triggers.settle(id));
+      try {
+        triggers.add(caller, trigger, settled);
+      } catch (thrown) {
+        if (!(thrown instanceof EngineError)) throw thrown;
+        return settled(thrown.toJSON());
+      }
     }
     report({ type: "triggers_changed", worker_id: caller.id });
   }

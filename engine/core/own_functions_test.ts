@@ -241,3 +241,56 @@ Deno.test("engine::unregister_trigger ends a trigger of the connection that asks
   });
   assert.equal(only(provider).type, "unregistertrigger");
 });
+
+Deno.test("a trigger that cannot be kept is answered so at once, and leaves nothing behind", () => {
+  const { line, provider, router, clock } = setup();
+  const config = JSON.parse("[".repeat(20_000) + "]".repeat(20_000)) as Json;
+
+  call(line, "i1", { function_id: REGISTER, data: { ...TRIGGER, config } });
+
+  assert.deepEqual(results(line), { i1: "serialization_error" });
+  assert.deepEqual(router.directory.triggers(), []);
+  assert.equal(router.runningCalls, 0);
+  clock.tick(PROVIDER_ANSWER_MS);
+  assert.deepEqual(results(line), {});
+  assert.deepEqual(provider.connection.take(), []);
+});
+
+Deno.test("a trigger whose provider says yes late stays, and waits for it when it leaves", () => {
+  const { line, provider, router, clock } = setup();
+  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+  const id = given(provider);
+  clock.tick(PROVIDER_ANSWER_MS);
+  assert.deepEqual(results(line), { i1: { id } });
+
+  answers(provider, id);
+  assert.equal(router.directory.trigger(id)?.state, "offered");
+
+  provider.cut();
+  assert.equal(router.directory.trigger(id)?.state, "parked");
+});
+
+Deno.test("a trigger whose provider leaves without a word stays once its time is over", () => {
+  const { line, provider, router, clock } = setup();
+  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+  const id = given(provider);
+  clock.tick(PROVIDER_ANSWER_MS);
+
+  provider.cut();
+
+  assert.equal(router.directory.trigger(id)?.state, "parked");
+});
+
+Deno.test("a trigger whose provider says no late is refused, and its originator is told", () => {
+  const { line, provider, router, clock } = setup();
+  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+  const id = given(provider);
+  clock.tick(PROVIDER_ANSWER_MS);
+  line.connection.take();
+
+  answers(provider, id, { code: "trigger_registration_failed", message: "no" });
+
+  const told = only(line);
+  assert.equal(told.type, "triggerregistrationresult");
+  assert.equal(router.directory.trigger(id)?.state, "refused");
+});

@@ -9,6 +9,7 @@
  * @module
  */
 import { encodeMessage } from "../../sdk/typescript/codec.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
@@ -164,6 +165,12 @@ export class TriggerTable {
     return wasRefused !== (error !== undefined);
   }
 
+  /** The word of a trigger's provider is waited for no longer: no word counts as nothing bad. */
+  settle(id: string): void {
+    const trigger = this.#byId.get(id);
+    if (trigger) settle(trigger, undefined);
+  }
+
   #offer(trigger: Trigger): void {
     const { type, meaning, owner, registration } = trigger;
     const provider = type.providers.at(-1)!.peer;
@@ -269,8 +276,13 @@ function frameOf({ namespace, trigger_namespace, ...rest }: RegisterTrigger): st
 /** Equal for equal target, config and metadata, in whatever order their keys were written. */
 function meaningOf(registration: RegisterTrigger): string {
   const { function_id, namespace = DEFAULT_NAMESPACE, config = {}, metadata } = registration;
-  return JSON.stringify([namespace, function_id, config, metadata], (_key, value: Json) => {
-    if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
+  try {
+    return JSON.stringify([namespace, function_id, config, metadata], (_key, value: Json) => {
+      if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+      return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+    });
+  } catch (cause) { // Only depth can do that: it came as JSON.
+    const message = `Trigger ${registration.id} is nested too deeply to be kept`;
+    throw new EngineError("serialization_error", message, { cause });
+  }
 }
