@@ -113,7 +113,7 @@ proveOnWire("state", {
     const line = await open();
     const scope = "expiry";
     for (const key of ["short", "updated", "set"]) {
-      await line.value("state::set", { scope, key, value: {}, ttl_ms: 30 });
+      await line.value("state::set", { scope, key, value: {}, ttl_ms: 300 });
     }
     await line.value("state::update", { scope, key: "updated", ops: [] });
     await line.value("state::set", { scope, key: "set", value: "stays" });
