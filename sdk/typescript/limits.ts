@@ -101,6 +101,8 @@ export const LOG_VALUE_CHARS_MAX = 4_000;
 export const HTTP_TIMEOUT_MS = 30_000;
 /** HTTP trigger: largest request body. */
 export const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
+/** HTTP trigger: levels of a JSON body. */
+export const HTTP_JSON_DEPTH_MAX = 10_000;
 /** HTTP trigger: requests at once. */
 export const HTTP_CONCURRENCY_MAX = 1_024;
 /** How often running HTTP requests are looked at: clients that left, deadlines that passed. */

@@ -167,7 +167,9 @@ export class Answers {
     const { request } = running;
     if (request.method === "GET" || request.method === "HEAD") return null;
     const { body_bytes_max } = this.#setup.config;
-    return running.read(readBody(request, headers, body_bytes_max, isLenient));
+    return running.read(readBody(request, headers, body_bytes_max, isLenient, (giveUp) => {
+      running.giveUpBody = giveUp;
+    }));
   }
 
   async #askAll(

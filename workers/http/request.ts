@@ -7,6 +7,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
+import { HTTP_JSON_DEPTH_MAX } from "../../sdk/typescript/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Match } from "./routes.ts";
 
@@ -40,7 +41,9 @@ export function readHeaders(headers: Headers): Record<string, string> {
 
 /** Decoded; of a repeated key the last value wins. */
 export function readQuery(query: string): Record<string, string> {
-  return query === "" ? {} : Object.fromEntries(new URLSearchParams(query));
+  if (query === "") return {};
+  // A question mark at the start would be taken for the one that is cut off already.
+  return Object.fromEntries(new URLSearchParams(query[0] === "?" ? `?${query}` : query));
 }
 
 /** Whether the body is to be parsed. */
@@ -70,11 +73,14 @@ export function makePayload<T>(
   };
 }
 
+/** A declared body up to here is read in one piece, which is quicker but cannot be given up. */
+const SMALL_BYTES = 64 * 1024;
+
 /**
  * The value in a JSON body, else `null`, also for an empty one; what nobody looks at is not read.
  *
  * `isLenient`: JSON that is none becomes `null`. A body that breaks off throws what the platform
- * throws.
+ * throws. `onGiveUp` is handed what lets go of a large body that is still arriving.
  *
  * @throws {EngineError} `body_too_large`, before the whole body has arrived; `invalid_json`.
  */
@@ -83,36 +89,37 @@ export async function readBody(
   headers: Readonly<Record<string, string>>,
   bytesMax: number,
   isLenient: boolean,
+  onGiveUp: (giveUp: () => void) => void = () => {},
 ): Promise<Json> {
   const declared = headers["content-length"];
-  try {
-    if (declared !== undefined) {
-      if (Number(declared) > bytesMax) throw tooLarge(bytesMax);
-      return declared !== "0" && isJson(headers) ? await request.json() : null;
-    }
-    if (request.body === null) return null;
-    const bytes = await collect(request.body, bytesMax, isJson(headers));
-    return bytes.length === 0 ? null : JSON.parse(new TextDecoder().decode(bytes));
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    if (isLenient) return null;
-    const message = `Request body is not JSON: ${error.message}`;
-    throw new EngineError("invalid_json", message, { cause: error });
+  const isWanted = isJson(headers);
+  if (declared !== undefined) {
+    if (Number(declared) > bytesMax) throw tooLarge(bytesMax);
+    if (declared === "0" || !isWanted) return null;
+    if (Number(declared) <= SMALL_BYTES) return parseJson(await request.text(), isLenient);
   }
+  if (request.body === null) return null;
+  const reader = request.body.getReader();
+  onGiveUp(() => void reader.cancel().catch(() => {})); // It broke off by itself meanwhile.
+  const bytes = await collect(reader, bytesMax, isWanted);
+  return isWanted ? parseJson(new TextDecoder().decode(bytes), isLenient) : null;
 }
 
-/** Reads a body of unknown length to its end; what is not wanted is counted and let go. */
+/** Reads a body in pieces to its end; what is not wanted is counted and let go. */
 async function collect(
-  body: ReadableStream<Uint8Array>,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
   bytesMax: number,
   isWanted: boolean,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let total = 0;
-  for await (const chunk of body) {
-    total += chunk.length;
-    if (total > bytesMax) throw tooLarge(bytesMax); // Leaving the loop cancels the rest.
-    if (isWanted) chunks.push(chunk);
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    total += read.value.length;
+    if (total > bytesMax) {
+      await reader.cancel();
+      throw tooLarge(bytesMax);
+    }
+    if (isWanted) chunks.push(read.value);
   }
   if (chunks.length === 1) return chunks[0]!;
   const whole = new Uint8Array(isWanted ? total : 0);
@@ -122,6 +129,62 @@ async function collect(
     at += chunk.length;
   }
   return whole;
+}
+
+function parseJson(received: string, isLenient: boolean): Json {
+  // The platform takes a byte order mark away from some bodies and not from others.
+  const text = received.charCodeAt(0) === 0xfeff ? received.slice(1) : received;
+  if (text === "") return null;
+  try {
+    if (isTooDeep(text)) {
+      throw new SyntaxError(`it is nested deeper than ${HTTP_JSON_DEPTH_MAX} levels`);
+    }
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    if (isLenient) return null;
+    const message = `Request body is not JSON: ${error.message}`;
+    throw new EngineError("invalid_json", message, { cause: error });
+  }
+}
+
+/**
+ * Whether reading and writing it would take far longer than its length says: a few megabytes of
+ * brackets would hold up everybody for many seconds.
+ */
+function isTooDeep(json: string): boolean {
+  if (json.length <= HTTP_JSON_DEPTH_MAX) return false;
+  let depth = 0;
+  for (let i = 0; i < json.length; i++) {
+    switch (json.charCodeAt(i)) {
+      case 0x22: // "
+        i = endOfText(json, i);
+        break;
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth > HTTP_JSON_DEPTH_MAX) return true;
+        break;
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--;
+        break;
+    }
+  }
+  return false;
+}
+
+/** Where the text that starts with the quote at `start` has its closing one. */
+function endOfText(json: string, start: number): number {
+  let end = start;
+  let isEscaped: boolean;
+  do {
+    end = json.indexOf('"', end + 1);
+    if (end < 0) return json.length;
+    let backslashes = 0;
+    while (json[end - 1 - backslashes] === "\\") backslashes++;
+    isEscaped = backslashes % 2 === 1;
+  } while (isEscaped);
+  return end;
 }
 
 function tooLarge(bytesMax: number): EngineError {

@@ -51,6 +51,44 @@ for (const body of ["{", "{'a':1}", "undefined", "{} {}", " ", "[1,]", '"\n"']) 
   });
 }
 
+/** A JSON body whose length is not said, and said. */
+function framings(body: string): RequestInit[] {
+  const headers = { "content-type": "application/json" };
+  const length = new TextEncoder().encode(body).length;
+  const declared = { ...headers, "content-length": `${length}` };
+  return [{ body, headers }, { body, headers: declared }];
+}
+
+Deno.test("A byte order mark before a JSON body is skipped, however the body is sent", async () => {
+  const { route, fetch, calls } = fakeHttp({}, { f: () => ({}) });
+  route("POST /f", "f");
+
+  for (const init of framings('\ufeff{"a":1}')) await fetch("POST /f", init);
+
+  const bodies = calls.map(({ payload }) => (payload as { body: Json }).body);
+  assert.deepEqual(bodies, [{ a: 1 }, { a: 1 }]);
+});
+
+Deno.test("A JSON body that is nested too deep is answered with 400 before it costs time", async () => {
+  const { route, fetch, calls } = fakeHttp({}, { f: () => ({}) });
+  route("POST /f", "f");
+  const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+  const onlyText = `["${'[{\\"'.repeat(20_000)}",[]]`;
+
+  for (const body of [nested(4_000_000), `{"a":"\\\\",${"[".repeat(20_000)}`]) {
+    for (const init of framings(body)) {
+      const response = await fetch("POST /f", init);
+      assert.equal(response.status, 400);
+      assert.match((await response.json()).error.message, /nested deeper than 10000 levels/);
+    }
+  }
+  for (const body of [nested(10_000), onlyText, `[${"[],{},".repeat(20_000)}0]`]) {
+    for (const init of framings(body)) assert.equal((await fetch("POST /f", init)).status, 200);
+  }
+
+  assert.equal(calls.length, 6);
+});
+
 Deno.test("A broken JSON body is null on a lenient route", async () => {
   const { route, fetch, calls } = fakeHttp({}, { f: () => ({}) });
   route("POST /f", "f", { lenient_body: true });
@@ -129,6 +167,7 @@ Deno.test("readQuery() decodes, takes the last of equal keys, and survives broke
     e: "%zz",
     ["__proto__"]: "p",
   });
+  assert.deepEqual(readQuery("?a=1&a=2"), { "?a": "1", a: "2" });
 });
 
 Deno.test("A chunked JSON body is put together, also across characters", async () => {

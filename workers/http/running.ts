@@ -26,6 +26,8 @@ export class RunningRequest {
   isReading = false;
   /** For calls: aborted when the client is gone or the worker stops. */
   readonly abort: AbortController;
+  /** Lets go of what is still arriving. */
+  giveUpBody: (() => void) | undefined;
   #giveUp: ((error: Error) => void) | undefined;
 
   /** Stores. */
@@ -61,6 +63,7 @@ export class RunningRequest {
     if (this.end) return;
     this.end = end;
     this.#giveUp?.(new Error(end));
+    if (this.isReading) this.giveUpBody?.();
     // The engine ends calls at their deadline by itself, and says so to the callee.
     if (end !== "timeout") this.abort.abort(new Error(end));
   }

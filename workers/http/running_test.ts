@@ -32,11 +32,14 @@ Deno.test("A client that goes away cancels the call of its handler", async () =>
 Deno.test("A body that never ends is given up at the time-out", async () => {
   const { route, fetch, clock } = fakeHttp({ timeout_ms: 1_000 }, { f: () => ({}) });
   route("POST /f", "f");
-  const answered = fetch("POST /f", { body: new ReadableStream<Uint8Array>({}) });
+  let isLetGo = false;
+  const body = new ReadableStream<Uint8Array>({ cancel: () => void (isLetGo = true) });
+  const answered = fetch("POST /f", { body });
 
   clock.tick(1_100);
 
   assert.equal((await answered).status, 504);
+  assert.equal(isLetGo, true);
 });
 
 Deno.test("Ten requests over the limit are answered with 429, and room comes back", async () => {
