@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:e340ddaf8a52ab094c8e4f128c107665647f41a6f879774c334ca373f38ba653
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:fe6e8061dbf03fd2747c7890c4130d59736142ecb2ba4e53b09c8db7b68a6fd3
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
