@@ -49,6 +49,7 @@ export class Builtins {
   readonly #runs = new Map<string, Run>();
   /** The last thing asked for; the next begins when it has settled. */
   #turn: Promise<void> = Promise.resolve();
+  #isClosed = false;
 
   /** Starts nothing yet. */
   constructor(options: BuiltinsOptions) {
@@ -101,8 +102,9 @@ export class Builtins {
     });
   }
 
-  /** Stops all, the last first. */
+  /** Stops all, the last first, and starts none any more. */
   close(): Promise<void> {
+    this.#isClosed = true;
     return this.#inTurn(async () => {
       for (const run of [...this.#runs.values()].reverse()) await this.#end(run);
     });
@@ -156,6 +158,7 @@ export class Builtins {
   }
 
   async #begin(run: Run): Promise<void> {
+    if (this.#isClosed) return void (run.state = "stopped");
     const { clock, log } = this.#options;
     const { name, config } = run.entry;
     const definition = this.#options.known.find((worker) => worker.name === name);

@@ -115,3 +115,20 @@ Deno.test("Builtins.close() stops the last first", async () => {
 
   assert.deepEqual(life, ["-b", "-a"]);
 });
+
+Deno.test("Builtins.close() is the end: what is asked for during or after it starts nothing", async () => {
+  const { builtins, life } = setup();
+  await builtins.apply([entry("a")]);
+  life.length = 0;
+
+  const applied = builtins.apply([entry("a"), entry("b")]);
+  await builtins.close();
+  await applied;
+  await builtins.start("a");
+
+  assert.deepEqual(life, ["-a"]);
+  assert.deepEqual(builtins.list().map(({ name, state }) => [name, state]), [
+    ["a", "stopped"],
+    ["b", "stopped"],
+  ]);
+});

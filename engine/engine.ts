@@ -77,6 +77,15 @@ export async function startEngine(options: StartOptions = {}): Promise<Engine> {
   return engine;
 }
 
+/** What the listener is told when it opens, and nobody tells it again. */
+const FIXED_SETTINGS = [
+  "host",
+  "port",
+  "auth_token",
+  "allowed_origins",
+  "max_message_bytes",
+] as const;
+
 /** The parts of one engine, and their order. */
 class AssembledEngine implements Engine {
   readonly #options: StartOptions;
@@ -122,10 +131,11 @@ class AssembledEngine implements Engine {
       this.#stack.defer(() => this.#builtins.close());
       await this.#project.applyBuiltins();
       this.#listener = this.#listen();
-      this.#stack.defer(() => this.#listener!.close());
+      this.#stack.defer(() => this.#closeListener());
       await writeSdkCopies(this.#config.dataDirectory);
       this.#stack.defer(() => supervisor.close());
       await this.#project.apply(this.#config);
+      this.#stack.defer(() => this.#project.close());
       this.#stack.use(this.#watch());
     } catch (thrown) {
       await this.#stack.disposeAsync();
@@ -162,6 +172,11 @@ class AssembledEngine implements Engine {
     await this.#stack.disposeAsync();
     this.#router.close();
     this.#finished.resolve();
+  }
+
+  async #closeListener(): Promise<void> {
+    await this.#listener?.close();
+    this.#listener = undefined;
   }
 
   /** Settles when no call runs any more, or the drain has lasted long enough. */
@@ -233,8 +248,8 @@ class AssembledEngine implements Engine {
   #applySettings(changed: Config): void {
     this.#router.applySettings(changed.engine);
     this.#level = this.#options.logLevel ?? changed.log.level;
-    for (const key of ["host", "port", "auth_token", "max_message_bytes"] as const) {
-      if (changed.engine[key] === this.#config.engine[key]) continue;
+    for (const key of FIXED_SETTINGS) {
+      if (String(changed.engine[key]) === String(this.#config.engine[key])) continue;
       this.#log.warn("a changed setting takes effect when the engine starts anew", {
         setting: `engine.${key}`,
       });

@@ -45,6 +45,7 @@ export class Project implements Supervision {
   readonly #options: ProjectOptions;
   #config: Config;
   #turn: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
 
   /** Applies nothing yet. */
   constructor(options: ProjectOptions) {
@@ -65,6 +66,15 @@ export class Project implements Supervision {
   /** Makes the system equal to a configuration; what did not change is not touched. */
   apply(config: Config): Promise<void> {
     return this.#inTurn(() => this.#apply(config));
+  }
+
+  /**
+   * Waits for what is being applied. What is asked for from now on is refused with `overloaded`, so
+   * that nothing starts behind the back of an engine that stops.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#turn;
   }
 
   /** Starts the built-ins that are always there and those of the configuration. */
@@ -230,7 +240,10 @@ export class Project implements Supervision {
   }
 
   #inTurn<T>(task: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(task);
+    const turn = this.#turn.then(() => {
+      if (!this.#isClosed) return task();
+      throw new EngineError("overloaded", "The engine is stopping and changes no workers");
+    });
     this.#turn = turn.catch(() => {}); // Its caller hears of it; the next must begin all the same.
     return turn;
   }

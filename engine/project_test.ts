@@ -239,3 +239,19 @@ Deno.test("the engine's own workers cannot be stopped, restarted or removed", as
   });
   await assert.rejects(project.remove("engine"), { code: "INVALID_ARGUMENTS" });
 });
+
+Deno.test("Project.close() waits for what is being added and refuses what comes later", async () => {
+  await using it = await setup();
+  const folder = await it.worker("math");
+
+  const first = it.project.add({ path: folder, isolation: "process" });
+  await Promise.resolve(); // Its turn has begun.
+  const second = it.project.add({ name: "engine-http" });
+  const closed = it.project.close();
+
+  await assert.rejects(second, { code: "overloaded", retryable: true });
+  await closed;
+  assert.equal((await first).added, true);
+  await assert.rejects(it.project.remove("math"), { code: "overloaded" });
+  assert.deepEqual(it.supervisor.entries.map(({ name }) => name), ["math"]);
+});

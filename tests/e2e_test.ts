@@ -158,6 +158,18 @@ Deno.test("an edit of config.yaml is applied without touching what did not chang
   assert.equal(await pidOf(engine, "math"), before);
 });
 
+Deno.test("an edit of what only a start can change is said to wait for one", async () => {
+  await using engine = await EngineProcess.start();
+  const path = `${engine.directory}/config.yaml`;
+  const text = await Deno.readTextFile(path);
+
+  const origins = "  allowed_origins: [https://console.example]\n";
+  await Deno.writeTextFile(path, text.replace("engine:\n", `engine:\n${origins}`));
+
+  await eventually(() => engine.stderr.includes("takes effect when the engine starts anew"));
+  assert.match(engine.stderr, /engine\.allowed_origins/);
+});
+
 Deno.test("a broken config.yaml is reported and changes nothing", async () => {
   await using engine = await setup();
   const path = `${engine.directory}/config.yaml`;
