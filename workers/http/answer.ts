@@ -67,6 +67,9 @@ interface Routed {
   readonly query: string;
 }
 
+/** What no name of a host has; the platform would read it as the start of the path. */
+const FOREIGN_TO_HOST = /[/?#]/;
+
 /** Nobody reads it: the client has gone. */
 const CLIENT_GONE = emptyReply(499);
 
@@ -107,6 +110,8 @@ export class Answers {
 
   async #enter(request: Request, headers: Record<string, string>): Promise<Reply> {
     const { routes, running: all, config } = this.#setup;
+    // Else a client could choose the route by its Host header, past a proxy that watches paths.
+    if (headers.host !== undefined && FOREIGN_TO_HOST.test(headers.host)) return emptyReply(400);
     const { path, query } = cutUrl(request.url);
     if (!hasToken(config.auth_token, headers.authorization, query)) return unauthorized();
     const match = this.#find(request.method, path);

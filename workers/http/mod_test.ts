@@ -147,6 +147,20 @@ Deno.test("A body over the limit on a real port is answered with 413, however it
   assert.equal(ran, 0);
 });
 
+Deno.test("A Host header on a real port cannot choose the route", async () => {
+  await using it = await onPort();
+  await it.serve("GET /hidden/f", () => ({}));
+
+  const statuses = [];
+  for (const host of ["a/hidden", "a?", "a#", "a", ""]) {
+    const path = host === "a/hidden" ? "/f" : "/hidden/f";
+    const answer = await raw(it.url, `GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+    statuses.push(answer.slice(9, 12));
+  }
+
+  assert.deepEqual(statuses, ["400", "400", "400", "200", "200"]);
+});
+
 Deno.test("JSON bodies on a real port: whole, empty, broken, and broken off", async () => {
   await using it = await onPort();
   const bodies: Json[] = [];
