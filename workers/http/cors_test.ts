@@ -45,3 +45,13 @@ Deno.test("A handler's own CORS header is not doubled", async () => {
 
   assert.equal(response.headers.get("access-control-allow-origin"), "https://mine.example");
 });
+
+Deno.test("A handler's own vary does not hide that the answer depends on the origin", async () => {
+  const cors = { origins: ["https://a.example"] };
+  const { route, fetch } = fakeHttp({ cors }, { f: () => ({ headers: { vary: "accept" } }) });
+  route("GET /f", "f");
+
+  const response = await fetch("GET /f", { headers: { origin: "https://a.example" } });
+
+  assert.equal(response.headers.get("vary"), "accept, Origin");
+});

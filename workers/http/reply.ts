@@ -108,7 +108,10 @@ export function toResponse(
     return new Response(body, { status, headers: { "content-type": reply.headers[0]![1] } });
   }
   const headers: HeaderPair[] = [...reply.headers];
-  for (const pair of extra) if (!has(headers, pair[0])) headers.push(pair);
+  for (const pair of extra) {
+    // What an answer depends on adds up: leaving ours out could show it to a page of another origin.
+    if (pair[0] === "vary" || !has(headers, pair[0])) headers.push(pair);
+  }
   if (!isHead) return new Response(body, { status, headers });
   if (body !== null) headers.push(["content-length", `${new TextEncoder().encode(body).length}`]);
   return new Response(null, { status, headers });
@@ -123,7 +126,7 @@ function readStatus(fields: JsonObject, remark: Remark): number {
   const status = fields.status_code ?? fields.statusCode;
   if (status === undefined || status === null) return 200;
   if (typeof status === "number" && isStatus(status)) return status;
-  remark("status_code is not a status from 200 to 599, so 200 is sent", JSON.stringify(status));
+  remark("status_code is not a status from 200 to 599, so 200 is sent", show(status));
   return 200;
 }
 
