@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:fe6e8061dbf03fd2747c7890c4130d59736142ecb2ba4e53b09c8db7b68a6fd3
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7be16be840adf4fa5b1cd80c2862fae3a9f1add525676f6814b0b3678e8f1ea1
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3820,6 +3820,11 @@ var latest;
 function logFor(worker) {
   latest = worker;
 }
+var CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+function printFailure({ message }) {
+  const text = message.replace(CONTROLS, (c) => c === "\n" || c === "	" ? " " : "");
+  console.error(`[engine] ${text}`);
+}
 var Logger = class {
   #worker;
   #service;
@@ -4210,16 +4215,19 @@ function describeError(thrown, message) {
 // sdk/typescript/arguments.ts
 function readUrl(url) {
   if (typeof url !== "string" || !URL.canParse(url)) {
-    throw invalid(`Engine address ${show(url)} is not a URL; try ws://127.0.0.1:49134`);
+    throw invalid(`Engine address ${showUrl(url)} is not a URL; try ws://127.0.0.1:49134`);
   }
   const parsed = new URL(url);
   if (parsed.protocol === "http:") parsed.protocol = "ws:";
   if (parsed.protocol === "https:") parsed.protocol = "wss:";
   if (parsed.protocol !== "ws:" && parsed.protocol !== "wss:") {
-    throw invalid(`Engine address ${show(url)} must start with ws:// or wss://`);
+    throw invalid(`Engine address ${showUrl(url)} must start with ws:// or wss://`);
   }
   parsed.hash = "";
   return parsed.href;
+}
+function withoutSecrets(url) {
+  return url.replace(/[?#].*/s, "").replace(/\/\/[^/]*@/, "//");
 }
 function checkId(what, id, example) {
   if (typeof id !== "string" || id === "") {
@@ -4271,6 +4279,9 @@ function toJson(what, value) {
 }
 function invalid(message) {
   return new EngineError("INVALID_ARGUMENTS", message);
+}
+function showUrl(url) {
+  return show(typeof url === "string" ? withoutSecrets(url) : url);
 }
 function show(value) {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
@@ -5682,7 +5693,7 @@ var Worker = class _Worker {
     checkReconnect(options.reconnect ?? {});
     if (options.onError) checkCallable("onError", options.onError);
     this.#url = url;
-    this.#onError = options.onError ?? ((error) => console.error(`[engine] ${error.message}`));
+    this.#onError = options.onError ?? printFailure;
     this.#announcement = describeWorker(options);
     this.name = this.#announcement.name;
     const scopes = new CallScopes();
@@ -5907,8 +5918,7 @@ var Worker = class _Worker {
     this.#inbound.triggerTypes.unregisterAll();
   }
   #failed(reason, retryMs) {
-    const url = this.#url.replace(/\?.*/, "");
-    const text = `Cannot reach the engine at ${url}: ${reason}`;
+    const text = `Cannot reach the engine at ${withoutSecrets(this.#url)}: ${reason}`;
     if (retryMs === void 0) {
       this.#giveUp(new EngineError("engine_unreachable", text));
     } else if (text !== this.#lastFailure) {

@@ -13,16 +13,21 @@ import type { ReconnectOptions } from "./options.ts";
 /** The address of an engine as a WebSocket one. @throws {EngineError} `INVALID_ARGUMENTS` */
 export function readUrl(url: unknown): string {
   if (typeof url !== "string" || !URL.canParse(url)) {
-    throw invalid(`Engine address ${show(url)} is not a URL; try ws://127.0.0.1:49134`);
+    throw invalid(`Engine address ${showUrl(url)} is not a URL; try ws://127.0.0.1:49134`);
   }
   const parsed = new URL(url);
   if (parsed.protocol === "http:") parsed.protocol = "ws:";
   if (parsed.protocol === "https:") parsed.protocol = "wss:";
   if (parsed.protocol !== "ws:" && parsed.protocol !== "wss:") {
-    throw invalid(`Engine address ${show(url)} must start with ws:// or wss://`);
+    throw invalid(`Engine address ${showUrl(url)} must start with ws:// or wss://`);
   }
   parsed.hash = ""; // A WebSocket address may not have one.
   return parsed.href;
+}
+
+/** An address for people: what may hold a token or a password is left out. */
+export function withoutSecrets(url: string): string {
+  return url.replace(/[?#].*/s, "").replace(/\/\/[^/]*@/, "//");
 }
 
 /** An id that is text, not empty and not too long. @throws {EngineError} `INVALID_ARGUMENTS` */
@@ -89,6 +94,10 @@ export function toJson(what: string, value: unknown): string | undefined {
 
 function invalid(message: string): EngineError {
   return new EngineError("INVALID_ARGUMENTS", message);
+}
+
+function showUrl(url: unknown): string {
+  return show(typeof url === "string" ? withoutSecrets(url) : url);
 }
 
 /** A value as a person would recognise it, short. */

@@ -7,6 +7,7 @@ import {
   checkTimeout,
   readUrl,
   toJson,
+  withoutSecrets,
 } from "./arguments.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
 
@@ -86,5 +87,12 @@ Deno.test("toJson() says what JSON cannot hold", () => {
       code: "serialization_error",
       message: /^The payload for a::b cannot be written as JSON: [^\n]+$/,
     });
+  }
+});
+
+Deno.test("an address is shown without what may be a token or a password", () => {
+  assert.equal(withoutSecrets("ws://me:s3cret@host:1/a?token=s3cret#x"), "ws://host:1/a");
+  for (const url of ["ftp://host/?token=s3cret", "ws//me:s3cret@host", "://:s3cret@host?s3cret"]) {
+    assert.throws(() => readUrl(url), (error: Error) => !error.message.includes("s3cret"));
   }
 });

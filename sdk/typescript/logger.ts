@@ -31,6 +31,19 @@ export function logFor(worker: LogTarget): void {
   latest = worker;
 }
 
+/** As {@linkcode printFailure} leaves them out: what moves a cursor or turns text round. */
+// deno-lint-ignore no-control-regex
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/**
+ * Says on the console what went wrong outside of any call, on one line. Its words may be those of
+ * another worker, so they lose their control characters.
+ */
+export function printFailure({ message }: Error): void {
+  const text = message.replace(CONTROLS, (c) => c === "\n" || c === "\t" ? " " : "");
+  console.error(`[engine] ${text}`);
+}
+
 /**
  * Writes to the console and to the engine's logs.
  *

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { OFFLINE_LOG_LINES_MAX } from "./limits.ts";
-import { logFor, Logger, type LogTarget } from "./logger.ts";
+import { logFor, Logger, type LogTarget, printFailure } from "./logger.ts";
 import type { CallRequest, ConnectionState } from "./options.ts";
 import type { Json } from "./protocol.ts";
 
@@ -152,3 +152,11 @@ for (const state of ["failed", "disconnected"] as const) {
     assert.deepEqual(worker.requests, []);
   });
 }
+
+Deno.test("printFailure() prints one line that cannot move the cursor", () => {
+  const error = new Error("refused:\n\u001b[2J\u009b1mno\u202e!\tReally\r");
+
+  assert.deepEqual(printed(() => printFailure(error)), [
+    "error: [engine] refused: [2J1mno! Really",
+  ]);
+});

@@ -15,6 +15,7 @@ import {
   checkReconnect,
   checkTimeout,
   readUrl,
+  withoutSecrets,
 } from "./arguments.ts";
 import { CallScopes } from "./call_scope.ts";
 import { platformClock } from "./clock.ts";
@@ -24,7 +25,7 @@ import { Handlers } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
 import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./limits.ts";
-import { logFor } from "./logger.ts";
+import { logFor, printFailure } from "./logger.ts";
 import type {
   CallRequest,
   ConnectionState,
@@ -91,7 +92,7 @@ export class Worker implements AsyncDisposable {
     checkReconnect(options.reconnect ?? {});
     if (options.onError) checkCallable("onError", options.onError);
     this.#url = url;
-    this.#onError = options.onError ?? ((error) => console.error(`[engine] ${error.message}`));
+    this.#onError = options.onError ?? printFailure;
     this.#announcement = describeWorker(options);
     this.name = this.#announcement.name;
     const scopes = new CallScopes();
@@ -298,8 +299,7 @@ export class Worker implements AsyncDisposable {
   }
 
   #failed(reason: string, retryMs: number | undefined): void {
-    const url = this.#url.replace(/\?.*/, ""); // The query may hold the token.
-    const text = `Cannot reach the engine at ${url}: ${reason}`;
+    const text = `Cannot reach the engine at ${withoutSecrets(this.#url)}: ${reason}`;
     if (retryMs === undefined) {
       this.#giveUp(new EngineError("engine_unreachable", text));
     } else if (text !== this.#lastFailure) {
