@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { Listen } from "../engine/ports/connection.ts";
 import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
-import { OP } from "./fakes/raw_ws_client.ts";
+import { encodeFrame, OP } from "./fakes/raw_ws_client.ts";
 
 const MIB = 1024 * 1024;
 /** Around every border of the framing, and text beyond ASCII. */
@@ -165,6 +165,24 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
       await eventually(() => line.texts.length > 0, "the text is there");
       assert.deepEqual(line.texts, ["after"]);
       assert.deepEqual(line.binaries, []);
+    },
+  },
+  {
+    name: "a header without its payload gets an empty pong: Nagle's delay waits for a word",
+    async run(listen) {
+      await using port = new Port(listen);
+      const { client, line } = await port.open();
+      const message = encodeFrame(OP.text, bytes("x".repeat(200)));
+
+      await client.write(message.subarray(0, 8));
+      assert.deepEqual(await client.next(), {
+        opcode: OP.pong,
+        fin: true,
+        payload: new Uint8Array(),
+      });
+      await client.write(message.subarray(8));
+
+      await eventually(() => line.texts.length === 1, "the message is whole");
     },
   },
   {

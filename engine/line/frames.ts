@@ -34,6 +34,8 @@ export interface FrameEvents {
 
 /** The first byte of a whole message of one frame. */
 const WHOLE_TEXT = 0x80 | OPCODE.text;
+/** A read that filled all the room there was: the next one gets so many times as much. */
+const READ_GROWTH = 4;
 /** Memory that is kept for the next message: making it anew costs more than filling it. */
 const KEPT_BYTES_MAX = 16 * READ_BYTES_MAX;
 /** Behind a large message, so that the start of the next one comes with its end. */
@@ -244,14 +246,16 @@ export class FrameReader {
     const size = this.#memory.bytes.length;
     if (this.#shrinks && size > READ_BYTES_FIRST) this.#replace(READ_BYTES_FIRST);
     else if (size > KEPT_BYTES_MAX) this.#replace(READ_BYTES_MAX);
-    else if (this.#isFull && size < READ_BYTES_MAX) this.#replace(size * 4);
-    this.#isFull = false;
-    this.#shrinks = false;
+    else if (this.#isFull && size < READ_BYTES_MAX) this.#replace(size * READ_GROWTH);
+    this.#isFull = this.#shrinks = false;
   }
 
   /** Grows with what has come, not with what a header claims. */
   #makeRoom(): void {
     const size = this.#memory.bytes.length;
+    const isFull = this.#isFull;
+    this.#isFull = false;
+    if (isFull && size < READ_BYTES_MAX) return this.#replace(size * READ_GROWTH);
     const isTight = size - this.#end < size >> 2;
     if (!isTight || (this.#needs > 0 && this.#needs <= size - this.#start)) return;
     if (this.#needs <= size) this.#replace(size);

@@ -24,7 +24,7 @@ export interface RawConnectionOptions {
   /** A peer from which nothing comes, or that takes nothing of what is due, for so long is cut. */
   readonly silenceMs: number;
   readonly pingMs: number;
-  /** Something waits to be written: {@linkcode RawConnection.flush} is due at the end of the turn. */
+  /** Something waits to be written: `flush` is due at the end of the turn. */
   due(line: RawConnection): void;
   /** The line was ended from this side because the peer broke a bound or a rule. */
   cut(reason: string): void;

@@ -18,6 +18,8 @@ testConnection("serve listener", listenServe, {
     "a goodbye with half a code is told 1002": SILENT_END,
     "a frame without a mask ends the line": NO_MASK,
     "a frame without a mask is told 1002": NO_MASK,
+    "a header without its payload gets an empty pong: Nagle's delay waits for a word":
+      "Deno does not show that there is a header",
     "the head of an upgrade that stalls is given up": "Deno.serve has no limit for it",
     "pause() holds the peer back until resume()": "Deno reads ahead whatever is done with it",
   },

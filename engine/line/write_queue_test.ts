@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { WRITE_BYTES_FIRST, WRITE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { OPCODE } from "./frames.ts";
+import { BlockPool, WriteQueue } from "./write_queue.ts";
+
+const TEXTS = [
+  ...[0, 1, 125, 126, 127, 5_000, 65_535, 65_536, 400_000].map((size) => "x".repeat(size)),
+  // Their bytes are many more than their characters, around every border of the header.
+  ...[42, 63, 64, 21_845, 40_000, 200_000].map((size) => "ü".repeat(size)),
+  ...[42, 43, 21_845, 21_846].map((size) => "東".repeat(size)),
+  "a" + "😀".repeat(16_384),
+];
+
+Deno.test("texts come out as frames, in order, whatever their length, characters and parts", () => {
+  const queue = new WriteQueue(new BlockPool());
+
+  for (const text of TEXTS) {
+    queue.text(text);
+    queue.text("head ", text);
+    queue.text("head ", new TextEncoder().encode(text));
+  }
+
+  const expected = TEXTS.flatMap((text) => [text, "head " + text, "head " + text]);
+  assert.deepEqual(framesOf(taken(queue)).map(({ text }) => text), expected);
+  assert.equal(queue.bytes, 0);
+});
+
+Deno.test("a half surrogate is sent as the replacement character", () => {
+  const queue = new WriteQueue(new BlockPool());
+
+  queue.text("a\ud83d");
+  queue.text("\udc00".repeat(50_000));
+
+  const [first, second] = framesOf(taken(queue));
+  assert.equal(first!.text, "a\ufffd");
+  assert.equal(second!.text, "\ufffd".repeat(50_000));
+});
+
+Deno.test("what is sent before a write takes it leaves in one block", () => {
+  const queue = new WriteQueue(new BlockPool());
+
+  for (let i = 0; i < 64; i++) queue.text("x".repeat(1_000));
+  const bytes = queue.next()!.length;
+
+  assert.equal(bytes, 64 * 1_004);
+  assert.equal(queue.bytes, bytes);
+});
+
+Deno.test("a block that is being written stays as it is, and what follows goes behind it", () => {
+  const queue = new WriteQueue(new BlockPool());
+  queue.text("first");
+  const block = queue.next()!;
+  const before = block.slice();
+
+  queue.text("second");
+  queue.wrote(3);
+  const rest = queue.next()!;
+
+  assert.deepEqual(block, before);
+  assert.deepEqual(rest, before.subarray(3));
+  queue.wrote(rest.length);
+  assert.deepEqual(framesOf(taken(queue)).map(({ text }) => text), ["second"]);
+});
+
+Deno.test("drop() forgets what is not being written and leaves whole frames", () => {
+  const queue = new WriteQueue(new BlockPool());
+  queue.text("being written");
+  queue.next();
+  queue.wrote(1);
+  for (let i = 0; i < 10; i++) queue.text("x".repeat(WRITE_BYTES_MAX));
+
+  queue.drop();
+  assert.equal(queue.bytes, "being written".length + 1);
+  queue.control(OPCODE.close, new Uint8Array());
+
+  const left = taken(queue);
+  assert.deepEqual(left.slice(-2), Uint8Array.of(0x88, 0));
+  assert.equal(left.length, "being written".length + 1 + 2);
+});
+
+Deno.test("memory is used again, in the size that is needed, and not kept without bound", () => {
+  const pool = new BlockPool();
+  const small = pool.take(10);
+  pool.give(small);
+  const huge = pool.take(WRITE_BYTES_MAX + 1);
+  pool.give(huge);
+
+  assert.equal(small.length, WRITE_BYTES_FIRST);
+  assert.equal(pool.take(WRITE_BYTES_FIRST), small);
+  assert.notEqual(pool.take(10), small);
+  assert.notEqual(pool.take(WRITE_BYTES_MAX + 1), huge);
+});
+
+/** Everything that is due, written in pieces of odd sizes. */
+function taken(queue: WriteQueue): Uint8Array {
+  const parts: number[] = [];
+  const all: Uint8Array[] = [];
+  for (let block = queue.next(); block; block = queue.next()) {
+    const count = Math.min(block.length, 70_001 + parts.length);
+    all.push(block.slice(0, count));
+    parts.push(count);
+    queue.wrote(count);
+  }
+  const joined = new Uint8Array(parts.reduce((sum, count) => sum + count, 0));
+  let at = 0;
+  for (const part of all) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
+function framesOf(bytes: Uint8Array): { first: number; text: string }[] {
+  const frames = [];
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  for (let at = 0; at < bytes.length;) {
+    const first = bytes[at]!;
+    const short = bytes[at + 1]!;
+    const header = short < 126 ? 2 : short === 126 ? 4 : 10;
+    const size = header === 2
+      ? short
+      : header === 4
+      ? view.getUint16(at + 2)
+      : Number(view.getBigUint64(at + 2));
+    assert.ok(header === 2 || size >= (header === 4 ? 126 : 65_536), "the shortest length");
+    const payload = bytes.subarray(at + header, at + header + size);
+    assert.equal(payload.length, size);
+    frames.push({ first, text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(payload) });
+    at += header + size;
+  }
+  return frames;
+}
