@@ -4,7 +4,8 @@
  * Works are settled strictly in the order in which they were added, also those that change nothing:
  * what they saw may be on its way itself, and a crash could still take it back. When a commit
  * fails, it fails for every work in it and for every later one that looked at a key it would have
- * changed. This file knows neither keys nor a database; it only sees ids.
+ * changed, and so on for the keys of those; they do not wait for the works between. This file knows
+ * neither keys nor a database; it only sees ids.
  *
  * @module
  */
@@ -96,16 +97,33 @@ export class GroupCommit<W extends Work> {
     const message = `The state file refused the write (${reason}); see that its disk has room`;
     const failure = new EngineError("SET_ERROR", message, { cause: thrown });
     const lost = new Set(group.flatMap(({ changed }) => changed));
-    const isLost = (work: W): boolean => work.looked.some((id) => lost.has(id));
-    const failed = new Set(group.filter(isLost));
-    for (const work of this.#waiting) {
-      if (!isLost(work)) continue;
-      failed.add(work);
-      for (const id of work.changed) lost.add(id);
-    }
+    const failed = new Set(group.filter(({ looked }) => looked.some((id) => lost.has(id))));
+    this.#addBuiltOn(failed, lost);
     const unharmed = group.filter((work) => !failed.has(work));
     this.#waiting = this.#waiting.filter((work) => !failed.has(work));
     for (const work of unharmed) work.settle(undefined);
     for (const work of failed) work.settle(failure);
+  }
+
+  /**
+   * Adds what waits and cannot be kept when some keys are undone: later works that looked at one
+   * of them, and earlier ones that change it too, since nobody would know what they leave there.
+   */
+  #addBuiltOn(failed: Set<W>, lost: ReadonlySet<string>): void {
+    const undone = new Set(lost);
+    let before: number;
+    do {
+      before = failed.size;
+      const gone = new Set(lost);
+      for (const work of this.#waiting) {
+        const { looked, changed } = work;
+        if (!looked.some((id) => gone.has(id)) && !changed.some((id) => undone.has(id))) continue;
+        failed.add(work);
+        for (const id of changed) {
+          gone.add(id);
+          undone.add(id);
+        }
+      }
+    } while (failed.size > before);
   }
 }

@@ -145,6 +145,26 @@ Deno.test("A work that looked at a key before a failed one would have changed it
   ]);
 });
 
+Deno.test("A work that changes a key which a later, failed one changes too fails with it", async () => {
+  const { add, end, settle, settled } = setup();
+  add("first");
+  await settle();
+  add("looks at m", { looked: ["m"], changed: [] });
+  add("counts k and m", { looked: ["k", "m"], changed: ["k", "m"] });
+  add("counts m", { looked: ["m"], changed: ["m"] });
+  add("counts k after first", { looked: ["first", "k"], changed: ["k"] });
+
+  await end(new Error("disk full"));
+
+  assert.deepEqual(settled, [
+    "first: SET_ERROR",
+    "counts k after first: SET_ERROR",
+    "counts k and m: SET_ERROR",
+    "counts m: SET_ERROR",
+    "looks at m",
+  ]);
+});
+
 Deno.test("After a failed commit the next ones go on", async () => {
   const { group, add, end, settled } = setup();
   add("a");

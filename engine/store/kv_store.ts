@@ -71,7 +71,7 @@ class KvStore implements Store {
   readonly #asked = new Set<Pending>();
   /** Lists that have not ended. */
   readonly #scans = new Set<Promise<Entry[]>>();
-  /** Resolves when the last write that was asked for is settled. */
+  /** Resolves when all writes that were asked for are settled. */
   #settled: Promise<void> = Promise.resolve();
   #version: number;
   #closing: Promise<void> | undefined;
@@ -111,7 +111,9 @@ class KvStore implements Store {
     checkWrite(changes);
     const keys = new Map(changes.map(([key]) => [keyId(key), key]));
     const answer = Promise.withResolvers<Changed[]>();
-    const settled = answer.promise.then(() => {}, () => {});
+    const settledAlone = answer.promise.then(() => {}, () => {});
+    // A failed one is settled before those that came before it and are still on their way.
+    const settled = this.#settled.then(() => settledAlone);
     const slots = [...keys.values()].map((key) => this.#slots.hold(key));
     for (const slot of slots) {
       slot.settled = settled;

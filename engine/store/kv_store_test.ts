@@ -192,6 +192,34 @@ Deno.test("KvStore undoes a failed commit and all that was built on it", async (
   assert.ok(after!.new!.version > before.version);
 });
 
+Deno.test("KvStore counts every write it answered, whatever failed around it", async () => {
+  const closed = gate();
+  await using store = await openTemporary(closed.faults);
+  const first = store.write([[["a"], () => 0], [["n"], () => 0], [["b"], () => 0]]);
+  await closed.letGo();
+  await first;
+  let counted = 0;
+  const count = (...also: StoreKey[]): Promise<void> =>
+    store.write([["n"], ...also].map(increment)).then(() => void counted++, () => {});
+
+  const lost = store.write([increment(["a"])]).catch(() => {});
+  await closed.arrived();
+  const writes = [count(), count(["a"])];
+  const other = put(store, ["b"], 1);
+  const failing = store.write([increment(["a"])]).catch(() => {});
+  const listed = store.list([], 10);
+  await isOpen(other);
+  await closed.letGo(new Error("disk full"));
+  await lost;
+  writes.push(count());
+  assert.ok(await isOpen(listed));
+  closed.open();
+  await Promise.all([...writes, other, failing]);
+
+  assert.equal((await store.get(["n"]))!.value, counted);
+  assert.ok((await listed).some(({ key, value }) => key[0] === "b" && value === 1));
+});
+
 Deno.test("KvStore goes on after commits that fail now and then, and keeps what it answered", async () => {
   for (const cacheBytes of [0, 1_000_000]) {
     const random = randomFrom(5);

@@ -25,7 +25,7 @@ export class Slot {
   newest: Known | undefined;
   /** Applied writes that are not settled. */
   applied = 0;
-  /** Resolves when the last write that was asked for is settled, however it ended. */
+  /** Resolves when the writes that were asked for are settled, however they ended. */
   settled: Promise<void> | undefined;
   /** Resolves when reading has ended; `failure` says why nothing is known after it. */
   loading: Promise<void> | undefined;
