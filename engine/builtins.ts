@@ -166,6 +166,7 @@ export class Builtins {
     const began = clock.now();
     run.launch++;
     run.state = "starting";
+    run.reason = null; // That of the start before says nothing of this one.
     run.startedAtMs = clock.wall();
     const stack = new AsyncDisposableStack();
     try {

@@ -99,7 +99,10 @@ Deno.test("Builtins.start() tries a failed built-in again", async () => {
   await builtins.apply([entry("b")]);
   fail.next = false;
 
-  await builtins.start("b");
+  const started = builtins.start("b");
+  await Promise.resolve();
+  assert.deepEqual([builtins.status("b")?.state, builtins.status("b")?.reason], ["starting", null]);
+  await started;
 
   assert.equal(builtins.status("b")?.state, "ready");
   assert.equal(builtins.status("b")?.launch, 2);

@@ -79,7 +79,7 @@ function digest(token: string): Uint8Array {
 
 /** The header wins over the query; empty when there is neither. */
 function tokenOf({ headers, query }: Upgrade): string {
-  const bearer = /^bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "");
+  const bearer = /^bearer +(.+?) *$/i.exec(headers.get("authorization") ?? "");
   return bearer?.[1] ?? query.get("token") ?? "";
 }
 

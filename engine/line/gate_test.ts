@@ -45,6 +45,14 @@ Deno.test("a token is taken as a bearer or from the query", () => {
   assert.equal(opened.length, 3);
 });
 
+Deno.test("a token may hold spaces", () => {
+  const { gate, opened } = setup({ authToken: "two words" });
+
+  open(gate(request("/", { authorization: "Bearer two words" })));
+
+  assert.deepEqual(opened, ["/"]);
+});
+
 for (
   const [name, path, headers] of [
     ["a missing token", "/", {}],
