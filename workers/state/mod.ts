@@ -29,8 +29,11 @@ import {
 import { StateTriggers } from "./triggers.ts";
 
 const Config = z.strictObject({});
-/** Smaller old values need no thought about the size of the answer. */
-const LARGE_BYTES = 64 * 1024;
+/**
+ * Smaller old values need no thought about the size of the answer: a message has 64 KiB more than a
+ * value, for them and for what is around both.
+ */
+const LARGE_BYTES = 32 * 1024;
 
 /** Keeps JSON values by scope and key in the engine's store. */
 export const state: BuiltinWorker<z.infer<typeof Config>> = {

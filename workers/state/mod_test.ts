@@ -227,6 +227,10 @@ Deno.test("state::set refuses what no answer could carry, and deletes do not", a
   await assert.rejects(at.call("set", { ...AT, value }), { code: "VALUE_TOO_LARGE" });
   const ops = [{ type: "append", path: "", value }];
   await assert.rejects(at.call("update", { ...AT, ops }), { code: "VALUE_TOO_LARGE" });
+  const [small, largest] = ["x".repeat(65_000), "x".repeat(VALUE_BYTES_MAX - 1_000)];
+  await at.call("set", { scope: "orders", key: "small", value: small });
+  const grown = at.call("set", { scope: "orders", key: "small", value: largest });
+  await assert.rejects(grown, { code: "VALUE_TOO_LARGE" });
   assert.equal((await at.call("delete", AT) as string).length, value.length);
   await at.call("set", { ...AT, value });
 });
