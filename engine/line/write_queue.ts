@@ -20,6 +20,9 @@ import { OPCODE } from "./frames.ts";
 /** Longest header of a frame that a server sends. */
 const HEADER_BYTES_MAX = 10;
 const GROWTH = 8;
+/** A short text is joined to its head: encoding once costs less than copying it. */
+const JOINED_CHARS_MAX = 2_048;
+const NONE: EncodeResult = { read: 0, written: 0 };
 const encoder = new TextEncoder();
 
 /** Memory that lines write from and give back; shared by those of one listener. */
@@ -75,8 +78,10 @@ export class WriteQueue {
 
   /** Adds a text message in one part or two; copies it. */
   text(head: Frame, rest: Frame = ""): void {
-    if (typeof head === "string" && typeof rest === "string") this.#string(head + rest);
-    else this.#frame(OPCODE.text, asBytes(head), asBytes(rest));
+    if (typeof head !== "string" || typeof rest !== "string") {
+      this.#frame(OPCODE.text, asBytes(head), asBytes(rest));
+    } else if (rest.length <= JOINED_CHARS_MAX || endsInHalf(head)) this.#string(head + rest, "");
+    else this.#string(head, rest);
   }
 
   /** Adds a binary message; copies it. */
@@ -121,17 +126,21 @@ export class WriteQueue {
     this.#blocks = [];
   }
 
-  #string(text: string): void {
-    const length = text.length;
-    let block = this.#room(length + 2 * HEADER_BYTES_MAX);
+  #string(head: string, rest: string): void {
+    const length = head.length + rest.length;
+    const block = this.#room(length + 2 * HEADER_BYTES_MAX);
     const guess = headerBytes(length);
-    const { read, written } = encodeAt(text, block, guess);
-    if (read === length) return this.#finish(block, guess, written);
+    const first = encodeAt(head, block, guess);
+    const second = rest === "" ? NONE : encodeAt(rest, block, guess + first.written);
+    if (first.read + second.read === length) {
+      return this.#finish(block, guess, first.written + second.written);
+    }
     // Beyond ASCII, and it did not fit.
-    const bytes = Buffer.byteLength(text);
-    block = this.#room(bytes + 2 * HEADER_BYTES_MAX);
-    encodeAt(text, block, headerBytes(bytes));
-    this.#finish(block, headerBytes(bytes), bytes);
+    const bytes = Buffer.byteLength(head) + Buffer.byteLength(rest);
+    const larger = this.#room(bytes + 2 * HEADER_BYTES_MAX);
+    const { written } = encodeAt(head, larger, headerBytes(bytes));
+    encodeAt(rest, larger, headerBytes(bytes) + written);
+    this.#finish(larger, headerBytes(bytes), bytes);
   }
 
   /** A payload lies behind the room that was left for its header. */
@@ -180,13 +189,13 @@ export class WriteQueue {
   }
 }
 
+type EncodeResult = ReturnType<TextEncoder["encodeInto"]>;
+
 /** Encodes behind the room for a header, and leaves as much free for a longer one. */
 function encodeAt(text: string, { memory, length }: Block, header: number): EncodeResult {
   const end = memory.length - HEADER_BYTES_MAX;
   return encoder.encodeInto(text, memory.subarray(length + header, end));
 }
-
-type EncodeResult = ReturnType<TextEncoder["encodeInto"]>;
 
 function headerBytes(payload: number): number {
   return payload < 126 ? 2 : payload < 65_536 ? 4 : HEADER_BYTES_MAX;
@@ -205,6 +214,11 @@ function writeHeader(memory: Uint8Array, start: number, opcode: number, payload:
     memory[at++] = 127;
     new DataView(memory.buffer, memory.byteOffset).setBigUint64(at, BigInt(payload));
   }
+}
+
+/** Half of a character, whose other half may be in what follows. */
+function endsInHalf(text: string): boolean {
+  return (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800;
 }
 
 function asBytes(frame: Frame): Uint8Array {

@@ -36,6 +36,15 @@ Deno.test("a half surrogate is sent as the replacement character", () => {
   assert.equal(second!.text, "\ufffd".repeat(50_000));
 });
 
+Deno.test("a character whose halves are in both parts stays one", () => {
+  const queue = new WriteQueue(new BlockPool());
+
+  for (const size of [0, 10_000]) queue.text("a\ud83d", "\ude00" + "x".repeat(size));
+
+  const texts = framesOf(taken(queue)).map(({ text }) => text);
+  assert.deepEqual(texts, ["a😀", "a😀" + "x".repeat(10_000)]);
+});
+
 Deno.test("what is sent before a write takes it leaves in one block", () => {
   const queue = new WriteQueue(new BlockPool());
 
