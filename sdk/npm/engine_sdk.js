@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7be16be840adf4fa5b1cd80c2862fae3a9f1add525676f6814b0b3678e8f1ea1
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:91395919dbcc9dc6b236617ac63f4035a01366549041f6950ea6c8388fe754a9
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -5566,6 +5566,8 @@ function keyOf(namespace, id) {
 var TriggerTypes = class {
   #setup;
   #watched = /* @__PURE__ */ new Map();
+  /** Ends that providers have not finished, the last of each trigger. They never reject. */
+  #ending = /* @__PURE__ */ new Map();
   /** Stores. */
   constructor(setup) {
     this.#setup = setup;
@@ -5582,7 +5584,8 @@ var TriggerTypes = class {
       line.send(answer(message, errorBody("trigger_type_not_found", "Trigger type not found")));
       return;
     }
-    const before = this.#end(id);
+    this.#end(id);
+    const before = this.#ending.get(id);
     const watched = {
       trigger_type,
       handlers,
@@ -5602,36 +5605,45 @@ var TriggerTypes = class {
   }
   /** Asks the provider to stop watching a trigger; one that is not watched is ignored. */
   unregister({ id }) {
-    void this.#end(id);
+    this.#end(id);
   }
   /** Asks the providers to stop watching all triggers, or those of one type. */
   unregisterAll(handlers) {
     for (const [id, watched] of [
       ...this.#watched
     ]) {
-      if (!handlers || watched.handlers === handlers) void this.#end(id);
+      if (!handlers || watched.handlers === handlers) this.#end(id);
     }
   }
-  /** Stops watching; resolves when the provider has done so. */
+  /** Stops watching; what comes next for the trigger waits until the provider has done so. */
   #end(id) {
     const watched = this.#watched.get(id);
-    if (!watched) return void 0;
+    if (!watched) return;
     this.#watched.delete(id);
-    const { trigger_type, handlers } = watched;
-    const stop = async () => {
-      if (watched.taken) await handlers.unregisterTrigger({
+    const stopped = watched.taken ? this.#stop(id, watched) : watched.done.then(() => watched.taken ? this.#stop(id, watched) : void 0);
+    if (!stopped) return;
+    const ended = stopped.then(() => {
+      if (this.#ending.get(id) === ended) this.#ending.delete(id);
+    });
+    this.#ending.set(id, ended);
+  }
+  /** Asks the provider to stop; `undefined` when it has done so already. Never rejects. */
+  #stop(id, { trigger_type, handlers }) {
+    const failed = (thrown) => {
+      const { code, message } = refusal(thrown);
+      this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
+    };
+    try {
+      const said = handlers.unregisterTrigger({
         id,
         trigger_type
       });
-    };
-    const ended = watched.taken ? this.#stop(stop) : watched.done.then(() => this.#stop(stop));
-    return ended;
-  }
-  #stop(stop) {
-    return this.#attempt(stop, (thrown) => {
-      const { code, message } = refusal(thrown);
-      this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
-    });
+      return said instanceof Object ? Promise.resolve(said).then(() => {
+      }, failed) : void 0;
+    } catch (thrown) {
+      failed(thrown);
+      return void 0;
+    }
   }
   async #attempt(task, failed) {
     try {

@@ -40,6 +40,8 @@ export interface TriggerTypesSetup {
 export class TriggerTypes {
   readonly #setup: TriggerTypesSetup;
   readonly #watched = new Map<string, Watched>();
+  /** Ends that providers have not finished, the last of each trigger. They never reject. */
+  readonly #ending = new Map<string, Promise<void>>();
 
   /** Stores. */
   constructor(setup: TriggerTypesSetup) {
@@ -59,7 +61,8 @@ export class TriggerTypes {
       line.send(answer(message, errorBody("trigger_type_not_found", "Trigger type not found")));
       return;
     }
-    const before = this.#end(id); // The same id again replaces what was there.
+    this.#end(id); // The same id again replaces what was there.
+    const before = this.#ending.get(id);
     const watched: Watched = { trigger_type, handlers, taken: false, done: Promise.resolve() };
     this.#watched.set(id, watched);
     let error: ErrorBody | undefined;
@@ -75,34 +78,45 @@ export class TriggerTypes {
 
   /** Asks the provider to stop watching a trigger; one that is not watched is ignored. */
   unregister({ id }: UnregisterTrigger): void {
-    void this.#end(id);
+    this.#end(id);
   }
 
   /** Asks the providers to stop watching all triggers, or those of one type. */
   unregisterAll(handlers?: TriggerHandlers): void {
     for (const [id, watched] of [...this.#watched]) {
-      if (!handlers || watched.handlers === handlers) void this.#end(id);
+      if (!handlers || watched.handlers === handlers) this.#end(id);
     }
   }
 
-  /** Stops watching; resolves when the provider has done so. */
-  #end(id: string): Promise<void> | undefined {
+  /** Stops watching; what comes next for the trigger waits until the provider has done so. */
+  #end(id: string): void {
     const watched = this.#watched.get(id);
-    if (!watched) return undefined;
+    if (!watched) return;
     this.#watched.delete(id);
-    const { trigger_type, handlers } = watched;
-    const stop = async (): Promise<void> => {
-      if (watched.taken) await handlers.unregisterTrigger({ id, trigger_type });
-    };
-    const ended = watched.taken ? this.#stop(stop) : watched.done.then(() => this.#stop(stop));
-    return ended;
+    const stopped = watched.taken
+      ? this.#stop(id, watched)
+      : watched.done.then(() => watched.taken ? this.#stop(id, watched) : undefined);
+    if (!stopped) return; // At once, as most do: then nothing need wait.
+    const ended = stopped.then(() => {
+      if (this.#ending.get(id) === ended) this.#ending.delete(id);
+    });
+    this.#ending.set(id, ended);
   }
 
-  #stop(stop: () => Promise<void>): Promise<void> {
-    return this.#attempt(stop, (thrown) => {
+  /** Asks the provider to stop; `undefined` when it has done so already. Never rejects. */
+  #stop(id: string, { trigger_type, handlers }: Watched): Promise<void> | undefined {
+    const failed = (thrown: unknown): void => {
       const { code, message } = refusal(thrown);
       this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
-    });
+    };
+    try {
+      const said: unknown = handlers.unregisterTrigger({ id, trigger_type });
+      // A short arrow function may well return what its last expression gives.
+      return said instanceof Object ? Promise.resolve(said).then(() => {}, failed) : undefined;
+    } catch (thrown) {
+      failed(thrown);
+      return undefined;
+    }
   }
 
   async #attempt(task: () => Promise<void>, failed: (thrown: unknown) => void): Promise<void> {

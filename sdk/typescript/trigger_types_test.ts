@@ -208,3 +208,43 @@ Deno.test("TriggerTypes answers also when a provider throws what has no text", a
   }]);
   assert.equal(types.size, 0);
 });
+
+for (const how of ["the engine takes it back", "the line ends"] as const) {
+  Deno.test(`TriggerTypes: a trigger that comes again after ${how} waits for its end`, async () => {
+    const log: string[] = [];
+    const ending = Promise.withResolvers<void>();
+    const { line, sent, types } = setup({
+      registerTrigger: ({ id }) => void log.push(`+${id}`),
+      async unregisterTrigger({ id }) {
+        await ending.promise;
+        log.push(`-${id}`);
+      },
+    });
+    await types.register(TRIGGER, line);
+
+    if (how === "the line ends") types.unregisterAll();
+    else types.unregister({ type: "unregistertrigger", id: "t1" });
+    const again = types.register(TRIGGER, line);
+    await Promise.resolve();
+    assert.deepEqual(log, ["+t1"]);
+    ending.resolve();
+    await again;
+
+    assert.deepEqual(log, ["+t1", "-t1", "+t1"]);
+    assert.deepEqual(sent, [ANSWER, ANSWER]);
+    assert.equal(types.size, 1);
+  });
+}
+
+Deno.test("TriggerTypes does not mind what unregisterTrigger returns", async () => {
+  const returned: unknown[] = [true, {}, () => {}, null];
+  const { line, reports, types } = setup({ unregisterTrigger: () => returned.shift() as void });
+
+  while (returned.length > 0) {
+    await types.register(TRIGGER, line);
+    types.unregister({ type: "unregistertrigger", id: "t1" });
+  }
+
+  assert.deepEqual(reports, []);
+  assert.equal(types.size, 0);
+});
