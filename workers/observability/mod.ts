@@ -17,7 +17,7 @@ const Config = z.strictObject({});
 
 const Line = z.object({
   message: z.string(),
-  data: z.unknown(),
+  data: z.unknown().optional(),
   trace_id: z.string().nullish(),
   span_id: z.string().nullish(),
   service_name: z.string().nullish(),

@@ -63,6 +63,15 @@ Deno.test("engine::log::info leaves out what says nothing and keeps trace ids", 
   });
 });
 
+Deno.test("engine::log::info takes a message alone", async () => {
+  await using it = await setup();
+
+  await it.log("info", { message: "started" });
+
+  assert.equal(it.local.lines[0]!.text, "started");
+  assert.equal(it.local.lines[0]!.fields.data, undefined);
+});
+
 Deno.test("engine::log::info cuts data that nobody would read", async () => {
   await using it = await setup();
 
