@@ -108,7 +108,7 @@ export class StateTriggers {
     for (const [scope, key] of filters) {
       for (const watch of this.#byFilter.get(filterOf(scope, key)) ?? []) {
         if (watch.condition === undefined) this.#call(watch, event);
-        else this.#callInTurn(watch, event, this.#allows(watch.condition, event));
+        else this.#callInTurn(watch, event, this.#allows(watch, watch.condition, event));
       }
     }
   }
@@ -124,11 +124,17 @@ export class StateTriggers {
     turns.set(key, turn);
   }
 
-  async #allows(function_id: string, event: StateEvent): Promise<boolean> {
+  /** The condition is looked for where the function of the trigger is. */
+  async #allows(
+    { trigger: { namespace } }: Watch,
+    function_id: string,
+    event: StateEvent,
+  ): Promise<boolean> {
     try {
       const answer = await this.#worker.trigger<StateEvent, Json | undefined>({
         function_id,
         payload: event,
+        namespace,
       });
       return answer !== false;
     } catch (thrown) {

@@ -161,6 +161,23 @@ Deno.test("Only a condition that says false suppresses a firing, and one that fa
   assert.equal(at.engine.lines.at(-1)?.fields.function_id, "test::condition");
 });
 
+Deno.test("A condition is looked for in the namespace of the trigger's function", async () => {
+  await using at = await setup();
+  const namespace = "blue";
+  const asked: Json[] = [];
+  at.worker.registerFunction("test::blue", (event) => void at.seen.push(event as JsonObject), {
+    namespace,
+  });
+  at.worker.registerFunction("test::condition", (event) => void asked.push(event), { namespace });
+  const config = { condition_function_id: "test::condition" };
+  await at.watch(config, { namespace, function_id: "test::blue" });
+
+  await at.set("cart", "u1", 1);
+
+  assert.equal(asked.length, 1);
+  assert.deepEqual(at.seen, asked);
+});
+
 Deno.test("A condition that is missing suppresses the firing", async () => {
   await using at = await setup();
   await at.watch({ condition_function_id: "test::nobody" });
