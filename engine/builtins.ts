@@ -176,7 +176,7 @@ export class Builtins {
       run.stack = stack;
       run.state = "ready";
       run.reason = definition.summary;
-      run.readyAfterMs = clock.now() - began;
+      run.readyAfterMs = Math.round(clock.now() - began);
       log.debug("built-in worker ready", { worker: name });
     } catch (thrown) {
       await stack.disposeAsync();

@@ -32,6 +32,7 @@ const ENGINE_KEYS = [
   "auth_token",
   "insecure",
   "allowed_origins",
+  "transport",
   "max_message_bytes",
   "invocation_timeout_ms",
   "validate_payloads",
@@ -134,6 +135,7 @@ function engineOf(fields: Fields): EngineSettings {
     ...token === undefined ? {} : { auth_token: token },
     insecure: fields.flag("insecure") ?? false,
     allowed_origins: fields.texts("allowed_origins") ?? [],
+    transport: fields.choice("transport", ["raw", "deno-serve"]) ?? "raw",
     max_message_bytes,
     invocation_timeout_ms: fields.integer("invocation_timeout_ms", 1, TIMEOUT_MS_MAX) ??
       INVOCATION_TIMEOUT_MS,

@@ -55,6 +55,7 @@ Deno.test("parseConfig() reads every key", async () => {
   auth_token: \${ENGINE_TOKEN:}
   insecure: true
   allowed_origins: [https://example.org]
+  transport: deno-serve
   max_message_bytes: 2048
   invocation_timeout_ms: 5
   validate_payloads: false
@@ -84,6 +85,7 @@ workers:
       auth_token: "0123",
       insecure: true,
       allowed_origins: ["https://example.org"],
+      transport: "deno-serve",
       max_message_bytes: 2048,
       invocation_timeout_ms: 5,
       validate_payloads: false,
@@ -117,6 +119,7 @@ Deno.test("parseConfig() fills in what is left out, also for sections without a 
     port: 49_134,
     insecure: false,
     allowed_origins: [],
+    transport: "raw",
     max_message_bytes: 67_108_864,
     invocation_timeout_ms: 600_000,
     validate_payloads: true,
@@ -153,7 +156,7 @@ workers:
 
   assert.deepEqual(await problemsOf(text), [
     "engine.prot: expected one of the keys host, port, auth_token, insecure, allowed_origins, " +
-    "max_message_bytes, invocation_timeout_ms, validate_payloads, max_inflight_calls_per_worker, " +
+    "transport, max_message_bytes, invocation_timeout_ms, validate_payloads, max_inflight_calls_per_worker, " +
     "max_inflight_bytes_per_worker, received an unknown key; did you mean port? (line 2)",
     "engine.port: expected 0 to 65535, received 70000 (line 3)",
     'workers[0].config.port: expected 1 to 65535, received "abc" (line 7)',

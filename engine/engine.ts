@@ -19,6 +19,7 @@ import { writeSdkCopies } from "./launch/sdk_copy.ts";
 import { Supervisor } from "./launch/supervisor.ts";
 import { makeGate } from "./line/gate.ts";
 import { localDial } from "./line/local_line.ts";
+import { listenRaw } from "./line/raw_listener.ts";
 import { listenServe } from "./line/serve_listener.ts";
 import { createLog } from "./log_writer.ts";
 import type { Config } from "./ports/config.ts";
@@ -83,6 +84,7 @@ const FIXED_SETTINGS = [
   "port",
   "auth_token",
   "allowed_origins",
+  "transport",
   "max_message_bytes",
 ] as const;
 
@@ -268,7 +270,8 @@ class AssembledEngine implements Engine {
       maxConnections: CONNECTIONS_MAX,
       accept,
     });
-    return listenServe({
+    const listen = engine.transport === "raw" ? listenRaw : listenServe;
+    return listen({
       hostname: engine.host,
       port: this.#options.port ?? engine.port,
       maxMessageBytes: engine.max_message_bytes,
@@ -291,11 +294,22 @@ class AssembledEngine implements Engine {
 
 async function readConfig(options: StartOptions): Promise<Config> {
   const directory = await Deno.realPath(options.directory ?? ".");
-  const path = options.configPath ?? `${directory}/config.yaml`;
+  const path = options.configPath === undefined
+    ? `${directory}/config.yaml`
+    : await withRealFolder(options.configPath);
   const named = options.configPath !== undefined;
   const there = named || await Deno.stat(path).then(() => true, () => false);
   if (!there) return defaultConfig(directory, builtinWorkers);
   return loadConfig(path, builtinWorkers, Deno.env.toObject());
+}
+
+/** The same file by a path without linked folders, so that workers below it are seen to be so. */
+async function withRealFolder(path: string): Promise<string> {
+  const cut = path.lastIndexOf("/");
+  const folder = cut < 0 ? "." : path.slice(0, cut) || "/";
+  // Without such a folder there is no such file, which is for others to say.
+  const real = await Deno.realPath(folder).catch(() => folder);
+  return `${real}/${path.slice(cut + 1)}`;
 }
 
 function logFormat(config: Config): "text" | "json" {

@@ -4,7 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../mod.ts";
+import { startEngine } from "../engine/mod.ts";
+import { type Json, registerWorker } from "../mod.ts";
 import { EngineProcess, eventually, isAlive } from "./fakes/engine_process.ts";
 
 const MATH_WORKER = `
@@ -190,3 +191,21 @@ Deno.test("an engine asked to stop leaves no process behind", async () => {
   assert.equal(code, 0);
   assert.deepEqual(pids.filter(isAlive), []);
 });
+
+for (const transport of ["raw", "deno-serve"]) {
+  Deno.test(`transport ${transport} carries workers and commands`, async () => {
+    const directory = await Deno.makeTempDir({ prefix: "engine-transport-" });
+    await Deno.writeTextFile(`${directory}/config.yaml`, `engine:\n  transport: ${transport}\n`);
+    await using engine = await startEngine({ directory, port: 0, logLevel: "error" });
+    await using worker = registerWorker(engine.endpoints[0]!.url);
+    worker.registerFunction("echo::big", (payload) => payload);
+
+    const payload = { text: "ä".repeat(200_000) };
+    const result = await worker.trigger({ function_id: "echo::big", payload });
+
+    assert.deepEqual(result, payload);
+    await worker.shutdown();
+    await engine.stop();
+    await Deno.remove(directory, { recursive: true });
+  });
+}

@@ -33,6 +33,8 @@ export interface EngineSettings {
   readonly insecure: boolean;
   /** Web origins besides loopback ones that may open a line. */
   readonly allowed_origins: readonly string[];
+  /** What carries lines: our own framing on TCP, or Deno's HTTP server and WebSocket. */
+  readonly transport: "raw" | "deno-serve";
   readonly max_message_bytes: number;
   readonly invocation_timeout_ms: number;
   readonly validate_payloads: boolean;
