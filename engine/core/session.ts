@@ -71,10 +71,15 @@ export class Session implements ConnectionEvents {
     if (!this.peer.isLive) return;
     const text = typeof frame === "string" ? frame : UTF_8.decode(frame);
     if (text === "") return;
-    const envelope = readEnvelope(text);
-    if (!envelope || !this.#calls.forward(this.peer, text, envelope)) this.#read(text, envelope);
-    this.#isFirst = false;
-    this.#owner.settled();
+    try {
+      const envelope = readEnvelope(text);
+      if (!envelope || !this.#calls.forward(this.peer, text, envelope)) this.#read(text, envelope);
+      this.#isFirst = false;
+      this.#owner.settled();
+    } catch (thrown) {
+      // A mistake of ours must not end the engine, and with it everybody's lines.
+      this.#refusals.warn(this.peer, "a message could not be handled", String(thrown));
+    }
   }
 
   binary(bytes: Uint8Array): void {
