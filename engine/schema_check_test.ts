@@ -219,3 +219,32 @@ function nestedList(levels: number): Json {
   for (let i = 0; i < levels; i++) list = [list];
   return list;
 }
+
+for (
+  const [items, isUnique] of [
+    [[1, "1", true, null, [1], [], {}, "true"], true],
+    [[{ a: 1, b: { c: 2, d: 3 } }, 5, { b: { d: 3, c: 2 }, a: 1 }], false],
+    [[[1, 2], [2, 1]], true],
+    [[0, -0], false],
+    [["a", "a"], false],
+    [[{ a: 1 }, { a: "1" }], true],
+    [[], true],
+  ] as [Json, boolean][]
+) {
+  Deno.test(`${JSON.stringify(items)} ${isUnique ? "fits" : "does not fit"} uniqueItems`, () => {
+    const check = createSchemas().compile({ uniqueItems: true });
+    const message = "must NOT have duplicate items";
+
+    assert.deepEqual(check(items), isUnique ? [] : [{ path: "", message }]);
+    assert.deepEqual(createSchemas().compile({ uniqueItems: false })(items), []);
+  });
+}
+
+Deno.test("A long list is checked for duplicates in one pass", () => {
+  const check = createSchemas().compile({ properties: { ids: { uniqueItems: true } } });
+  // Comparing each with every other would take minutes.
+  const ids = Array.from({ length: 200_000 }, (_, id): Json => ({ id }));
+
+  assert.deepEqual(check({ ids }), []);
+  assert.equal(check({ ids: [...ids, { id: 7 }] })[0]!.path, "/ids");
+});
