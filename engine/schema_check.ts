@@ -56,6 +56,11 @@ const COMMON = {
   code: { optimize: false }, // Passes over the code that take longer than a check ever saves.
 } as const;
 
+/** Names that every object answers to; only for them are checks made that ask who owns what. */
+const INHERITED_NAME = new RegExp(
+  `"(${Object.getOwnPropertyNames(Object.prototype).join("|")})"`,
+);
+
 /** In place of ajv's own, which compares every item with every other: minutes for a long list. */
 const UNIQUE_ITEMS = {
   keyword: "uniqueItems",
@@ -95,7 +100,9 @@ function usableSchema(schema: Json): Schema {
 /** In an ajv of its own, which keeps no schema longer than its check and lets no `$id` collide. */
 function compileAlone(schema: Schema, allErrors: boolean): Validate {
   try {
-    const alone = new ajv.Ajv2020({ ...COMMON, allErrors, meta: false, validateSchema: false });
+    const ownProperties = INHERITED_NAME.test(JSON.stringify(schema));
+    const options = { ...COMMON, allErrors, ownProperties, meta: false, validateSchema: false };
+    const alone = new ajv.Ajv2020(options);
     alone.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
     const validate = alone.compile(schema);
     if ("$async" in validate) throw new Error("it is asynchronous");

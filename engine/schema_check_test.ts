@@ -205,6 +205,9 @@ Deno.test("a property named like a part of every object is only a property", () 
 
   assert.equal(check({}).length, 1);
   assert.deepEqual(check({ constructor: "x" }), []);
+  const optional = createSchemas().compile({ properties: { valueOf: { type: "string" } } });
+  assert.deepEqual(optional({}), []);
+  assert.deepEqual(createSchemas().compile({ required: ["toString"] })({}).length, 1);
 });
 
 /** A schema with so many levels below it. */
