@@ -21,7 +21,7 @@ import {
 import { HttpListener } from "./listen.ts";
 import { Remarks } from "./remarks.ts";
 import type { Remark } from "./reply.ts";
-import { RouteTable } from "./routes.ts";
+import { type Route, RouteTable } from "./routes.ts";
 import { RunningRequests } from "./running.ts";
 
 /** Serves functions as HTTP routes. */
@@ -94,7 +94,8 @@ export function provideRoutes(
       const { api_path: path, http_method: method } = config;
       const remark: Remark = (text, about) => remarks.make(text, function_id, about);
       const target: Target = { function_id, namespace, metadata, config, remark };
-      routes.add({ id, method, path, value: target });
+      const before = routes.add({ id, method, path, value: target });
+      if (before) warnOfTakeover(host, before, target);
       const unknown = unknownKeys(raw);
       if (unknown.length === 0) return;
       host.log.warn("keys of a trigger's config mean nothing to engine-http", {
@@ -106,5 +107,19 @@ export function provideRoutes(
     unregisterTrigger({ id }) {
       routes.remove(id);
     },
+  });
+}
+
+/** Equal triggers of replicas never come here: the core merges them. */
+function warnOfTakeover(
+  { log }: Pick<EngineHost, "log">,
+  { method, path, value }: Route<Target>,
+  { function_id }: Target,
+): void {
+  log.warn("a trigger takes over a route; the one before serves again when it leaves", {
+    method,
+    path,
+    before: value.function_id,
+    now: function_id,
   });
 }

@@ -82,10 +82,11 @@ export class RouteTable<T> {
   /**
    * Adds a route; one with the same id is replaced.
    *
+   * @returns The route that served until now, if this one stands in front of it.
    * @throws {EngineError} `trigger_registration_failed` when the path cannot be one, or when a
    * route of the same shape names its parameters otherwise. Then nothing has changed.
    */
-  add(route: Route<T>): void {
+  add(route: Route<T>): Route<T> | undefined {
     const pattern = readPattern(route.path);
     const rival = this.#stackAt(pattern, route.method);
     if (rival && rival.names.join() !== pattern.names.join()) {
@@ -95,10 +96,12 @@ export class RouteTable<T> {
     this.remove(route.id);
     const leaf = this.#leafFor(pattern);
     const stack = leaf.get(route.method);
+    const before = stack && newest(stack);
     if (stack) stack.routes.push(route);
     else leaf.set(route.method, { names: pattern.names, routes: [route] });
     this.#places.set(route.id, { route, pattern });
     this.#methods.set(route.method, (this.#methods.get(route.method) ?? 0) + 1);
+    return before;
   }
 
   /** Removes the route with this id; `false` when there is none. */

@@ -40,6 +40,16 @@ Deno.test("RouteTable.find() goes back when a literal leads nowhere", () => {
   assert.deepEqual(found(table, "POST /a/b/d"), ["POST /a/b/d", {}]);
 });
 
+Deno.test("RouteTable.add() returns the route it stands in front of, and not itself", () => {
+  const table = setup("GET /a/:x", "POST /a/:x");
+  const route = { id: "n", method: "GET", path: "/a/:x", value: "new" };
+
+  assert.equal(table.add(route)?.id, "t0");
+  assert.equal(table.add({ ...route, id: "t0" })?.id, "n");
+  assert.equal(table.add({ ...route, id: "t0" })?.id, "n");
+  assert.equal(table.add({ ...route, method: "PUT" }), undefined);
+});
+
 Deno.test("RouteTable.find() keeps a trailing slash apart", () => {
   const table = setup("GET /a", "GET /b/", "GET /c/:id");
 
