@@ -115,9 +115,7 @@ export class RawConnection implements Connection {
     try {
       await this.#readAll(first);
     } catch (error) {
-      // A mistake of whoever takes the events: one line is lost, not the engine.
-      this.#options.cut(`a message could not be handled: ${(error as Error).message}`);
-      this.close(1011, "internal error");
+      this.#mistaken(error);
     }
     if (this.#waitsForEnd) await this.#finished();
     this.#end();
@@ -271,7 +269,11 @@ export class RawConnection implements Connection {
     this.#write();
     if (this.#isBehind && this.#queue.bytes <= DRAINED_BYTES && this.#state === "open") {
       this.#isBehind = false;
-      this.#events!.drained();
+      try {
+        this.#events!.drained();
+      } catch (error) {
+        this.#mistaken(error);
+      }
     }
     if (!this.#isWriting) this.#wake?.();
   };
@@ -288,6 +290,12 @@ export class RawConnection implements Connection {
     this.close(1008, reason);
     // The farewell may never be read: whoever waits for this peer learns it now.
     queueMicrotask(() => this.#report());
+  }
+
+  /** Whoever takes the events made a mistake: one line is lost, not the engine. */
+  #mistaken(error: unknown): void {
+    this.#options.cut(`a message could not be handled: ${error}`);
+    this.close(1011, "internal error");
   }
 
   #giveUp(reason: string): void {

@@ -102,7 +102,7 @@ Deno.test("a mistake of whoever takes the events costs the line, not the engine"
 
   assert.equal(await other.nextText(), "still here");
   assert.equal((await line.end()).code, 1011);
-  assert.deepEqual(port.cuts, ["a message could not be handled: not thought of"]);
+  assert.deepEqual(port.cuts, ["a message could not be handled: Error: not thought of"]);
 });
 
 Deno.test("a peer that pings and does not read fills no memory with answers", async () => {

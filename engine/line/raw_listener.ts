@@ -86,8 +86,9 @@ class RawListener implements Listener {
     for (;;) {
       try {
         const tcp = await this.#tcp.accept();
-        if (this.#sockets.size < CONNECTIONS_MAX + SPARE_SOCKETS) void this.#serve(tcp);
-        else tcp.close();
+        const isFull = this.#sockets.size >= CONNECTIONS_MAX + SPARE_SOCKETS;
+        if (isFull || this.#closed) tcp.close();
+        else void this.#serve(tcp);
       } catch (error) {
         if (this.#closed || error instanceof Deno.errors.BadResource) return;
         // No descriptors left, or a peer that left before it was taken: others may be luckier.
@@ -102,8 +103,13 @@ class RawListener implements Listener {
     const socket = new RawSocket(tcp);
     const request = new RawRequest(socket);
     this.#sockets.add(request);
-    const asked = await request.read();
-    if (asked) await this.#answer(request, socket, asked, address);
+    try {
+      const asked = await request.read();
+      if (asked) await this.#answer(request, socket, asked, address);
+    } catch (error) {
+      // A mistake of the gate or of who takes its lines: one line is lost, not the engine.
+      this.#options.onCut?.(address, `an upgrade could not be handled: ${error}`);
+    }
     socket.destroy();
     this.#gone(request);
   }
@@ -128,9 +134,12 @@ class RawListener implements Listener {
     this.#sockets.add(line);
     this.#sockets.delete(request);
     this.#lines++;
-    await line.run(verdict(line), rest);
-    this.#lines--;
-    this.#gone(line);
+    try {
+      await line.run(verdict(line), rest);
+    } finally {
+      this.#lines--;
+      this.#gone(line);
+    }
   }
 
   #lineOptions(address: string): RawConnectionOptions {

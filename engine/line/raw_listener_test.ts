@@ -1,4 +1,46 @@
+import assert from "node:assert/strict";
 import { testConnection } from "../../tests/connection_contract.ts";
+import { Port } from "../../tests/connection_setup.ts";
 import { listenRaw } from "./raw_listener.ts";
 
 testConnection("raw listener", listenRaw, { skips: {} });
+
+Deno.test("a mistake of the gate or of who takes the line costs one connection", async () => {
+  let asked = 0;
+  await using port = new Port(listenRaw, {}, () => {
+    asked++;
+    if (asked === 1) throw new Error("no verdict");
+    if (asked === 3) return { status: 403, message: "Not you" };
+    return () => {
+      throw new Error("no taker");
+    };
+  });
+
+  assert.ok(Number.isNaN((await port.ask()).status));
+  assert.ok(Number.isNaN((await port.ask()).status));
+  assert.equal((await port.ask()).status, 403);
+
+  const reason = "an upgrade could not be handled: Error: no ";
+  assert.deepEqual(port.cuts, [reason + "verdict", reason + "taker"]);
+});
+
+Deno.test("connections that come while the port closes leave nothing open", async () => {
+  for (let round = 0; round < 20; round++) {
+    const listener = listenRaw({
+      hostname: "127.0.0.1",
+      port: 0,
+      maxMessageBytes: 1_000,
+      maxQueuedBytes: 1_000,
+    }, () => ({ status: 404, message: "Nothing here" }));
+
+    const dialling = Array.from({ length: 5 }, () => dial(listener.port));
+    if (round % 2) await Promise.any(dialling);
+    await listener.close();
+
+    for (const peer of await Promise.all(dialling)) peer?.close();
+  }
+});
+
+function dial(port: number): Promise<Deno.TcpConn | undefined> {
+  return Deno.connect({ hostname: "127.0.0.1", port }).catch(() => undefined);
+}

@@ -37,7 +37,7 @@ export class BlockPool {
 
   /** Nobody uses it any more. */
   give(block: Uint8Array): void {
-    if (block.length > WRITE_BYTES_MAX) return;
+    if (block.length > WRITE_POOL_BYTES_MAX) return;
     const free = this.#free.get(block.length);
     if (!free) this.#free.set(block.length, [block]);
     else if (free.length * block.length < WRITE_POOL_BYTES_MAX) free.push(block);
@@ -47,7 +47,9 @@ export class BlockPool {
 /** Sizes come in steps, so that what one line gives back suits another. */
 function poolSize(bytes: number): number {
   let size = WRITE_BYTES_FIRST;
-  while (size < bytes && size < WRITE_BYTES_MAX) size = Math.min(size * GROWTH, WRITE_BYTES_MAX);
+  while (size < bytes && size < WRITE_POOL_BYTES_MAX) {
+    size = size < WRITE_BYTES_MAX ? Math.min(size * GROWTH, WRITE_BYTES_MAX) : size * 2;
+  }
   return Math.max(size, bytes);
 }
 

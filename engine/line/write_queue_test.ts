@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { WRITE_BYTES_FIRST, WRITE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import {
+  WRITE_BYTES_FIRST,
+  WRITE_BYTES_MAX,
+  WRITE_POOL_BYTES_MAX,
+} from "../../sdk/typescript/limits.ts";
 import { OPCODE } from "./frames.ts";
 import { BlockPool, WriteQueue } from "./write_queue.ts";
 
@@ -91,13 +95,16 @@ Deno.test("memory is used again, in the size that is needed, and not kept withou
   const pool = new BlockPool();
   const small = pool.take(10);
   pool.give(small);
-  const huge = pool.take(WRITE_BYTES_MAX + 1);
+  const large = pool.take(WRITE_BYTES_MAX + 1);
+  pool.give(large);
+  const huge = pool.take(WRITE_POOL_BYTES_MAX + 1);
   pool.give(huge);
 
   assert.equal(small.length, WRITE_BYTES_FIRST);
   assert.equal(pool.take(WRITE_BYTES_FIRST), small);
   assert.notEqual(pool.take(10), small);
-  assert.notEqual(pool.take(WRITE_BYTES_MAX + 1), huge);
+  assert.equal(pool.take(WRITE_BYTES_MAX + 2), large);
+  assert.notEqual(pool.take(WRITE_POOL_BYTES_MAX + 1), huge);
 });
 
 /** Everything that is due, written in pieces of odd sizes. */

@@ -47,7 +47,7 @@ export const READ_BYTES_MAX = 256 * 1024;
 export const WRITE_BYTES_FIRST = 4 * 1024;
 /** What a line writes at once at most, but for a message that is larger. */
 export const WRITE_BYTES_MAX = 256 * 1024;
-/** Memory for writing that is kept for the next line, of each size. */
+/** Memory for writing that is kept for the next message, of each size. */
 export const WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
 /** Functions one worker may offer. */
 export const FUNCTIONS_PER_WORKER_MAX = 10_000;
