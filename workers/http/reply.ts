@@ -109,7 +109,7 @@ export function toResponse(
   }
   const headers: HeaderPair[] = [...reply.headers];
   for (const pair of extra) {
-    // What an answer depends on adds up: leaving ours out could show it to a page of another origin.
+    // What an answer depends on adds up: without ours, a cache could show it to another origin.
     if (pair[0] === "vary" || !has(headers, pair[0])) headers.push(pair);
   }
   if (!isHead) return new Response(body, { status, headers });
