@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:91395919dbcc9dc6b236617ac63f4035a01366549041f6950ea6c8388fe754a9
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:9c79038fc3a37d66387d288358c7497e8b61851b30dc4caad706f58e944d1e5d
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
