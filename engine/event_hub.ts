@@ -58,6 +58,13 @@ export class EventHub {
       case "functions_changed":
       case "triggers_changed":
         return this.#log.debug(event.type.replace("_", " "), { id: event.worker_id });
+      case "trigger_parked":
+        return this.#log.info("trigger waits for its type", {
+          id: event.worker_id,
+          trigger: event.trigger_id,
+          trigger_type: event.trigger_type,
+          function_id: event.function_id,
+        });
       case "warning":
         return this.#log.warn(event.text, {
           id: event.worker_id ?? undefined,

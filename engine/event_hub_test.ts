@@ -42,6 +42,18 @@ Deno.test("EventHub.report() survives a listener that throws", () => {
   assert.ok(lines.some((line) => line.startsWith("error") && line.includes("broken")));
 });
 
+Deno.test("EventHub writes a trigger that waits for its type at info, with what it names", () => {
+  const { hub, lines } = setup();
+  const trigger = { trigger_id: "t1", trigger_type: "cron", function_id: "docs::index" };
+
+  hub.report({ type: "trigger_parked", worker_id: "w1", ...trigger });
+
+  assert.deepEqual(lines, [
+    'info trigger waits for its type {"id":"w1","trigger":"t1","trigger_type":"cron",' +
+    '"function_id":"docs::index"}',
+  ]);
+});
+
 Deno.test("EventHub writes workers that come and go at info, lines and commands at debug", () => {
   const { hub, lines } = setup();
 

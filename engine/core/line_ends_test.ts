@@ -38,6 +38,7 @@ Deno.test("what a worker leaves behind is cleared in order, all of it before any
     "invocationresult",
     "cancelinvocation",
     "unregistertrigger",
+    "trigger_parked",
     "worker_disconnected",
     "functions_changed",
     "triggers_changed",

@@ -60,6 +60,8 @@ export class Peer {
   inflightBytes = 0;
   /** Says no when it gave rise to so many warnings that nobody wants more. */
   readonly warnings: RateWindow = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
+  /** The same for triggers of its that wait for their types. */
+  readonly parkings: RateWindow = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   #isPaused = false;
 
   /** Makes the peer of a line that has just opened. */

@@ -49,7 +49,7 @@ import { OwnFunctions } from "./own_functions.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
 import { failure, Refusals } from "./refusals.ts";
 import { Session, type SessionOwner } from "./session.ts";
-import { TriggerTable } from "./trigger_table.ts";
+import { type Trigger, TriggerTable } from "./trigger_table.ts";
 
 export type { PeerInfo } from "./peer.ts";
 export type { RouterSettings } from "./calls.ts";
@@ -74,7 +74,7 @@ export class Router {
   readonly #options: RouterOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #functions = new FunctionTable();
-  readonly #triggers = new TriggerTable();
+  readonly #triggers = new TriggerTable((trigger) => this.#parked(trigger));
   readonly #refusals: Refusals;
   readonly #calls: Calls;
   readonly #own: OwnFunctions;
@@ -283,6 +283,14 @@ export class Router {
 
   #triggersChanged(peer: Peer, changed: boolean): void {
     if (changed) this.#report({ type: "triggers_changed", worker_id: peer.id });
+  }
+
+  /** Nobody provides the type of a trigger. Nothing of it goes to the worker: PROTOCOL 13.6. */
+  #parked({ owner, registration: { id: trigger_id, trigger_type, function_id } }: Trigger): void {
+    // When the engine goes down, providers leave before those who asked them: that is no news.
+    if (this.#state !== "open" || !owner.parkings.allow(this.#options.clock.now())) return;
+    const type = "trigger_parked";
+    this.#report({ type, worker_id: owner.id, trigger_id, trigger_type, function_id });
   }
 
   #offers(peer: Peer, id: string, namespace: string): boolean {

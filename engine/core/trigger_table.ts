@@ -54,10 +54,16 @@ export interface Delivery {
 /** The triggers. */
 export class TriggerTable {
   readonly types: TriggerTypes = new TriggerTypes();
+  readonly #parked: (trigger: Trigger) => void;
   readonly #byId = new Map<string, Trigger>();
   readonly #byOwner = new Map<Peer, Set<Trigger>>();
   /** By the id that the provider knows. */
   readonly #deliveries = new Map<string, Delivery>();
+
+  /** Makes an empty one; `parked` hears of each trigger that comes to wait for its type. */
+  constructor(parked: (trigger: Trigger) => void) {
+    this.#parked = parked;
+  }
 
   /** All triggers. */
   all(): Iterable<Trigger> {
@@ -99,8 +105,9 @@ export class TriggerTable {
     if (own) own.add(trigger);
     else this.#byOwner.set(owner, new Set([trigger]));
     type.triggers.add(trigger);
-    if (type.providers.length > 0) this.#offer(trigger);
-    else settle(trigger, undefined);
+    if (type.providers.length > 0) return this.#offer(trigger);
+    settle(trigger, undefined);
+    this.#parked(trigger);
   }
 
   /** Ends a trigger of a worker; `false` when it has none with that id. */
@@ -135,9 +142,13 @@ export class TriggerTable {
     if (!type?.providers.some((provider) => provider.peer === peer)) return false;
     const wasActive = type.providers.at(-1)!.peer === peer;
     this.types.removeProvider(type, peer);
-    if (wasActive) this.#park(type);
-    if (wasActive && type.providers.length > 0) {
-      for (const trigger of type.triggers) this.#offer(trigger);
+    if (wasActive) {
+      this.#park(type);
+      const isServed = type.providers.length > 0;
+      for (const trigger of type.triggers) {
+        if (isServed) this.#offer(trigger);
+        else this.#parked(trigger);
+      }
     }
     this.types.closeIfEmpty(type);
     return true;

@@ -19,6 +19,14 @@ export type EngineEvent =
   /** A worker's functions changed; `ids_changed` says whether the set of all ids did. */
   | { type: "functions_changed"; worker_id: string; ids_changed: boolean }
   | { type: "triggers_changed"; worker_id: string }
+  /** Nobody provides the type of a trigger; `worker_id` asked for it. It waits. */
+  | {
+    type: "trigger_parked";
+    worker_id: string;
+    trigger_id: string;
+    trigger_type: string;
+    function_id: string;
+  }
   /** Something a person should look at. */
   | { type: "warning"; text: string; worker_id: string | null; detail: string };
 
