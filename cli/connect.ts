@@ -6,7 +6,7 @@
  * @module
  */
 import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError, UsageError } from "./failure.ts";
 import type { EngineAddress, EngineLine } from "./terminal.ts";
 
 /** An engine that has not answered by then is not there, as far as a person can tell. */
@@ -26,6 +26,7 @@ export interface ConnectOptions extends EngineAddress {
  * Connects, once.
  *
  * @throws {CommandError} Not reachable, not an engine, or a token is missing or wrong.
+ * @throws {UsageError} The address is none.
  */
 export async function connectToEngine(options: ConnectOptions): Promise<EngineLine> {
   const url = readUrl(options.url ?? URL_DEFAULT);
@@ -59,7 +60,7 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === "ws:" || url?.protocol === "wss:") return text;
-  throw new CommandError(
+  throw new UsageError(
     `The address of the engine must look like ${URL_DEFAULT}, received ${JSON.stringify(text)}`,
   );
 }

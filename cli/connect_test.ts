@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Dial, TransportEvents } from "../mod.ts";
 import { connectToEngine } from "./connect.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError, describeFailure, EXIT_NOT_UNDERSTOOD, UsageError } from "./failure.ts";
 
 /** A line that reports `closed` at once with this reason; without one it never says anything. */
 function refusing(reason?: string): Dial {
@@ -86,7 +86,12 @@ Deno.test("another refusal is reported with its status", async () => {
 });
 
 for (const url of ["127.0.0.1:49134", "http://127.0.0.1:1", "nonsense", ""]) {
-  Deno.test(`the address ${JSON.stringify(url)} is refused`, async () => {
-    assert.match(await messageOf(connectToEngine({ url })), /must look like ws:/);
+  Deno.test(`the address ${JSON.stringify(url)} is not understood`, async () => {
+    const thrown = await connectToEngine({ url }).then(() => undefined, (reason) => reason);
+
+    assert.ok(thrown instanceof UsageError);
+    const { lines, exitCode } = describeFailure(thrown);
+    assert.equal(exitCode, EXIT_NOT_UNDERSTOOD);
+    assert.match(lines.join(), /must look like ws:.*received /);
   });
 }
