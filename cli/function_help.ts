@@ -91,9 +91,14 @@ function remarksOn(schema: JsonObject): string {
 
 /** Fields for the example: the required ones, or all when none is required. */
 function exampleFields(schema: Json | undefined): string[] {
-  if (!isObject(schema) || !isObject(schema["properties"])) return [];
-  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
-  const all = Object.entries(schema["properties"]);
+  if (!isObject(schema)) return [];
+  const first = firstAlternative(schema);
+  const properties = schema["properties"] ?? first?.["properties"];
+  if (!isObject(properties)) return [];
+  const required = [schema["required"], first?.["required"]].flatMap((names) =>
+    Array.isArray(names) ? names : []
+  );
+  const all = Object.entries(properties);
   const chosen = required.length > 0 ? all.filter(([name]) => required.includes(name)) : all;
   return chosen.map(([name, property]) => {
     const field = `${name.replaceAll(".", "\\.")}=${exampleOf(isObject(property) ? property : {})}`;
@@ -101,10 +106,18 @@ function exampleFields(schema: Json | undefined): string[] {
   });
 }
 
+/** What may stand for a schema that leaves a choice between others. */
+function firstAlternative(schema: JsonObject): JsonObject | undefined {
+  const either = schema["anyOf"] ?? schema["oneOf"];
+  return Array.isArray(either) ? either.find((one) => isObject(one)) : undefined;
+}
+
 function exampleOf(schema: JsonObject): string {
   const given = schema["default"] ?? schema["const"] ??
     (Array.isArray(schema["enum"]) ? schema["enum"][0] : undefined);
   if (given !== undefined) return typeof given === "string" ? given : compactJson(given);
+  const first = schema["type"] === undefined ? firstAlternative(schema) : undefined;
+  if (first) return exampleOf(first);
   const type = Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"];
   switch (type) {
     case "integer":

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../mod.ts";
 import { describeFunction } from "./function_help.ts";
 
 Deno.test("a function's help shows its parameters with types, need, texts and defaults", () => {
@@ -82,6 +83,30 @@ Deno.test("an example that a shell would take apart is quoted", () => {
   });
 
   assert.equal(lines.at(-1), "  engine trigger a::b 'x y={}' 'it'\\''s=a b'");
+});
+
+Deno.test("an example takes the first alternative where there are several", () => {
+  const exampleOf = (request_schema: Json) =>
+    describeFunction({ function_id: "a::b", request_schema }).at(-1);
+  const properties: JsonObject = {
+    kind: { anyOf: [{ type: "string", enum: ["microvm", "process"] }, { type: "null" }] },
+    deep: { oneOf: [{ anyOf: [{ type: "boolean" }] }] },
+    config: { anyOf: [{ type: "object" }, { type: "null" }] },
+    none: { anyOf: [] },
+  };
+
+  assert.equal(
+    exampleOf({ type: "object", properties }),
+    "  engine trigger a::b kind=microvm deep=true 'config={}' none=text",
+  );
+  assert.equal(
+    exampleOf({ properties, anyOf: [{ required: ["kind"] }, { required: ["deep"] }] }),
+    "  engine trigger a::b kind=microvm",
+  );
+  assert.equal(
+    exampleOf({ oneOf: [{ properties: { n: { type: "integer" } } }, { type: "null" }] }),
+    "  engine trigger a::b n=1",
+  );
 });
 
 Deno.test("what a worker says of itself cannot steer the terminal", () => {

@@ -22,7 +22,7 @@ const Add = z.object({
   isolation: z.enum(["microvm", "process"]).nullish(),
   reinstall: z.boolean().nullish(),
   config: z.record(z.string(), z.unknown()).nullish(),
-});
+}).meta({ anyOf: [{ required: ["name"] }, { required: ["path"] }] });
 
 /** Registers the functions of supervision. */
 export function offerSupervision(offers: Offers, supervision: Supervision): void {

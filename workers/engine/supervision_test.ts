@@ -144,3 +144,15 @@ for (
     await assert.rejects(it.ask(name, payload), { code });
   });
 }
+
+Deno.test("engine::supervisor::add says in its schema that it needs a name or a path", async () => {
+  await using local = new LocalEngine({ supervision: recordingSupervision([]) });
+  await local.start(engine);
+  const worker = await local.connect("cli");
+  const payload = { function_id: "engine::supervisor::add" };
+
+  const info = await worker.trigger({ function_id: "engine::functions::info", payload });
+
+  const { request_schema } = info as { request_schema: { anyOf: Json } };
+  assert.deepEqual(request_schema.anyOf, [{ required: ["name"] }, { required: ["path"] }]);
+});
