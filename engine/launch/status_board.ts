@@ -97,12 +97,12 @@ export class StatusBoard {
 
   ready(): void {
     this.#readyAt ??= this.#clock.now();
-    this.#readyAfterMs ??= this.#readyAt - this.#began;
+    this.#readyAfterMs ??= Math.round(this.#readyAt - this.#began);
     this.set("ready");
     this.#log.info("worker ready", {
       worker: this.#name,
       pid: this.#pid,
-      ms: Math.round(this.#readyAfterMs),
+      ms: this.#readyAfterMs,
     });
   }
 
@@ -142,7 +142,7 @@ export class StatusBoard {
       pid: this.#pid,
       restarts: this.#restarts,
       started_at_ms: this.#startedAtMs,
-      ready_after_ms: this.#readyAfterMs,
+      ready_after_ms: this.#state === "ready" ? this.#readyAfterMs : null,
       last_exit: this.#lastExit,
       dependencies: this.dependencies,
       launch: this.#launch,

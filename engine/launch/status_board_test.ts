@@ -68,6 +68,25 @@ Deno.test("StatusBoard keeps the time of the first readiness when a line comes b
   assert.equal(board.ended("exit code 0"), 1_000);
 });
 
+Deno.test("StatusBoard tells whole milliseconds to readiness, and none while not ready", () => {
+  const { board, clock } = setup();
+  const readyAfter = () => board.status(KNOWN).ready_after_ms;
+  board.begin();
+  board.starting();
+  clock.tick(300.6);
+  assert.equal(readyAfter(), null);
+
+  board.ready();
+  assert.equal(readyAfter(), 301);
+
+  board.lost("cut");
+  assert.equal(readyAfter(), null);
+  board.ready();
+  assert.equal(readyAfter(), 301);
+  board.set("stopped");
+  assert.equal(readyAfter(), null);
+});
+
 Deno.test("StatusBoard shows last lines with a failure only, and those of this launch", async () => {
   const { board, output } = setup();
   const print = (text: string) => output.write({ stream: "stdout", text });

@@ -39,7 +39,7 @@ export interface WorkerStatus {
   readonly restarts: number;
   /** Milliseconds since 1970; `null` when it does not run. */
   readonly started_at_ms: number | null;
-  /** Milliseconds from start to ready, of the last start. */
+  /** Whole milliseconds from start to ready; `null` while it is not ready. */
   readonly ready_after_ms: number | null;
   /** How the last run ended, such as `exit code 1`. */
   readonly last_exit: string | null;
