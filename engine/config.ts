@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { EngineError } from "../sdk/typescript/errors.ts";
 import {
   INFLIGHT_BYTES_MAX,
   INFLIGHT_CALLS_MAX,
@@ -24,6 +25,9 @@ export type { Config, EngineSettings, LogSettings, WorkerEntry } from "./ports/c
 
 /** Environment variables, such as `Deno.env.toObject()`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names of the built-in workers that always run, whether or not a file names them. */
+export const ALWAYS_RUNNING: readonly string[] = ["engine", "engine-observability"];
 
 const FILE = "config.yaml";
 const ENGINE_KEYS = [
@@ -191,7 +195,7 @@ function builtinEntry(
   }
   const worker = builtins.find((builtin) => builtin.name === name);
   if (!worker) {
-    const names = builtins.map((builtin) => builtin.name);
+    const names = builtins.map(({ name }) => name).filter((name) => !ALWAYS_RUNNING.includes(name));
     const meant = closest(name, names);
     const hint = meant ? `; did you mean ${meant}?` : "";
     const expected = `a built-in worker (${names.join(", ")}) or a path beside the name`;
@@ -238,8 +242,12 @@ function readText(path: string): string {
   try {
     return Deno.readTextFileSync(path);
   } catch (thrown) {
-    const what = thrown instanceof Deno.errors.NotFound ? "nothing there" : String(thrown);
-    const problem = problemText(FILE, `a file at ${path}`, what);
+    if (thrown instanceof Deno.errors.NotFound) {
+      const message = `${path} does not exist; make a project with engine create --directory ` +
+        "<name>, or give the path of another file";
+      throw new EngineError("config_invalid", message, { details: { problems: [message] } });
+    }
+    const problem = problemText(FILE, `a file at ${path}`, String(thrown));
     throw invalidFile("config_invalid", path, [problem]);
   }
 }

@@ -14,6 +14,7 @@ const HttpConfig = z.strictObject({
 const builtins: BuiltinWorker[] = [
   builtin("engine-http", (raw) => HttpConfig.parse(raw ?? {})),
   builtin("engine-state", (raw) => z.strictObject({}).parse(raw ?? {})),
+  ...["engine", "engine-observability"].map((name) => builtin(name, (raw) => raw)),
 ];
 
 function builtin(name: string, parse: (raw: unknown) => unknown): BuiltinWorker {
@@ -331,12 +332,10 @@ Deno.test("loadConfig() reads the file and says so when there is none", async ()
   await Deno.writeTextFile(path, "workers:\n  - name: engine-state\n");
 
   assert.equal(loadConfig(path, builtins, {}).workers[0]!.name, "engine-state");
-  assert.throws(() => loadConfig(`${path}.bak`, builtins, {}), {
-    code: "config_invalid",
-    details: {
-      problems: [`config.yaml: expected a file at ${path}.bak, received nothing there`],
-    },
-  });
+  const message = `${path}.bak does not exist; make a project with engine create --directory ` +
+    "<name>, or give the path of another file";
+  const thrown = { code: "config_invalid", message, details: { problems: [message] } };
+  assert.throws(() => loadConfig(`${path}.bak`, builtins, {}), thrown);
 });
 
 Deno.test("defaultConfig() turns state and HTTP on", () => {

@@ -9,7 +9,7 @@
 import { EngineError } from "../sdk/typescript/errors.ts";
 import type { BuiltinWorker } from "../workers/define.ts";
 import type { Builtins } from "./builtins.ts";
-import { parseConfig } from "./config.ts";
+import { ALWAYS_RUNNING, parseConfig } from "./config.ts";
 import {
   addWorkerEntry,
   changeWorkerConfig,
@@ -36,9 +36,6 @@ export interface ProjectOptions {
 
 /** What became of a request to add a worker. */
 type Added = { readonly name: string; readonly added: boolean; readonly changed: boolean };
-
-/** Names of the built-ins that always run. */
-const ALWAYS = ["engine", "engine-observability"];
 
 /** Both kinds of workers behind one interface, and the file that lists them. */
 export class Project implements Supervision {
@@ -159,7 +156,7 @@ export class Project implements Supervision {
     const { builtins, known } = this.#options;
     refuseAlways(name, "added");
     if (!known.some((worker) => worker.name === name)) {
-      const names = builtins.names.filter((known) => !ALWAYS.includes(known)).join(", ");
+      const names = builtins.names.filter((known) => !ALWAYS_RUNNING.includes(known)).join(", ");
       const message = `There is no built-in worker ${name}; there are: ${names}`;
       throw new EngineError("NOT_FOUND", message);
     }
@@ -227,7 +224,7 @@ export class Project implements Supervision {
   }
 
   #builtinEntries(config: Config): BuiltinEntry[] {
-    const always = this.#options.known.filter(({ name }) => ALWAYS.includes(name))
+    const always = this.#options.known.filter(({ name }) => ALWAYS_RUNNING.includes(name))
       .map((worker): BuiltinEntry => ({
         kind: "builtin",
         name: worker.name,
@@ -235,7 +232,7 @@ export class Project implements Supervision {
         raw: {},
       }));
     const named = config.workers.filter((entry) => entry.kind === "builtin")
-      .filter((entry) => !ALWAYS.includes(entry.name));
+      .filter((entry) => !ALWAYS_RUNNING.includes(entry.name));
     return [...always, ...named];
   }
 
@@ -255,7 +252,7 @@ function embeddedText(config: Config): string {
 }
 
 function refuseAlways(name: string, done: string): void {
-  if (!ALWAYS.includes(name)) return;
+  if (!ALWAYS_RUNNING.includes(name)) return;
   throw new EngineError("INVALID_ARGUMENTS", `${name} is the engine itself and cannot be ${done}`);
 }
 
