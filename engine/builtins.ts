@@ -133,7 +133,7 @@ export class Builtins {
       functions: functions.sort(),
       restarts: 0,
       started_at_ms: run.startedAtMs,
-      ready_after_ms: run.readyAfterMs,
+      ready_after_ms: run.state === "ready" ? run.readyAfterMs : null,
       last_exit: null,
       dependencies: null,
       launch: run.launch,

@@ -16,6 +16,7 @@ function recording(name: string, life: string[], fail = { next: false }): Builti
       if (fail.next) throw new EngineError("address_in_use", "Port 1 is taken");
       life.push(`+${name} ${JSON.stringify(config)}`);
       host.serves({ name, url: `http://${name}` });
+      if (host.clock instanceof FakeClock) host.clock.tick(1.6);
       const stack = new AsyncDisposableStack();
       stack.defer(() => void life.push(`-${name}`));
       return Promise.resolve(stack);
@@ -24,6 +25,7 @@ function recording(name: string, life: string[], fail = { next: false }): Builti
 }
 
 function setup() {
+  const clock = new FakeClock();
   const life: string[] = [];
   const fail = { next: false };
   const quiet = () => {};
@@ -31,11 +33,11 @@ function setup() {
   const directory = { functions: () => [] } as unknown as BuiltinsOptions["directory"];
   const builtins = new Builtins({
     known: [recording("a", life), recording("b", life, fail)],
-    clock: new FakeClock(),
+    clock,
     log,
     directory,
     dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
-    lend: {} as BuiltinsOptions["lend"],
+    lend: { clock } as unknown as BuiltinsOptions["lend"],
   });
   return { builtins, life, fail };
 }
@@ -107,6 +109,16 @@ Deno.test("Builtins.start() tries a failed built-in again", async () => {
   assert.equal(builtins.status("b")?.state, "ready");
   assert.equal(builtins.status("b")?.launch, 2);
   await builtins.close();
+});
+
+Deno.test("a built-in tells whole milliseconds to readiness, and none when not ready", async () => {
+  const { builtins } = setup();
+
+  await builtins.apply([entry("a")]);
+  assert.equal(builtins.status("a")?.ready_after_ms, 2);
+  await builtins.close();
+
+  assert.equal(builtins.status("a")?.ready_after_ms, null);
 });
 
 Deno.test("Builtins.close() stops the last first", async () => {
