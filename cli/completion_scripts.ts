@@ -13,6 +13,8 @@ export interface Candidate {
   readonly word: string;
   /** One line. */
   readonly summary: string;
+  /** Words that may follow it, for an option with few values. */
+  readonly values?: readonly string[];
 }
 
 /** What may follow after a path of commands, such as `["worker", "add"]`; empty for the root. */
@@ -44,6 +46,9 @@ function bashScript(places: readonly Place[]): string {
     const words = candidates.map(({ word }) => word).join(" ");
     return `    ${quote(nameOf(path))}) words=${quote(words)} ;;`;
   });
+  const values = valuesOf(places).map(([at, words]) =>
+    `    ${at}) words=${quote(words.join(" "))} ;;`
+  );
   return `# Completion of engine for bash. Load it with: source <(engine completions bash)
 _engine() {
   local word="\${COMP_WORDS[COMP_CWORD]}" place="" words="" i
@@ -54,6 +59,16 @@ _engine() {
   done
   case "$place" in
 ${answers.join("\n")}
+  esac
+  local before=$((COMP_CWORD - 1))
+  # Bash takes --option=value for three words.
+  if [[ $word == "=" ]]; then
+    word=""
+  elif [[ "\${COMP_WORDS[before]}" == "=" ]]; then
+    before=$((before - 1))
+  fi
+  case "$place \${COMP_WORDS[before]}" in
+${values.join("\n")}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
@@ -68,6 +83,9 @@ function zshScript(places: readonly Place[]): string {
     );
     return `    ${quote(nameOf(path))}) candidates=(${words.join(" ")}) ;;`;
   });
+  const values = valuesOf(places).map(([at, words]) =>
+    `    ${at}) candidates=(${words.map(quote).join(" ")}) ;;`
+  );
   return `#compdef engine
 # Completion of engine for zsh. Load it with: source <(engine completions zsh)
 _engine() {
@@ -81,6 +99,9 @@ _engine() {
   case "$place" in
 ${answers.join("\n")}
   esac
+  case "$place \${words[CURRENT-1]}" in
+${values.join("\n")}
+  esac
   _describe engine candidates || _files
 }
 compdef _engine engine
@@ -89,10 +110,12 @@ compdef _engine engine
 
 function fishScript(places: readonly Place[]): string {
   const offers = places.flatMap(({ path, candidates }) =>
-    candidates.map(({ word, summary }) => {
-      const place = `__engine_at ${quote(nameOf(path))}`;
+    candidates.map(({ word, summary, values }) => {
+      // Without quotes of its own: it stands in quotes already.
+      const place = `__engine_at ${nameOf(path)}`;
       const what = word.startsWith("--") ? `-l ${word.slice(2)}` : `-a ${quote(word)}`;
-      return `complete -c engine -n ${quote(place)} ${what} -d ${quote(summary)}`;
+      const choice = values ? ` -x -a ${quote(values.join(" "))}` : "";
+      return `complete -c engine -n ${quote(place)} ${what}${choice} -d ${quote(summary)}`;
     })
   );
   return `# Completion of engine for fish. Load it with: engine completions fish | source
@@ -108,6 +131,15 @@ function __engine_at
 end
 ${offers.join("\n")}
 `;
+}
+
+/** Patterns of a place and the option before the cursor, such as `'/create --template'`. */
+function valuesOf(places: readonly Place[]): [string, readonly string[]][] {
+  return places.flatMap(({ path, candidates }) =>
+    candidates.flatMap(({ word, values }): [string, readonly string[]][] =>
+      values ? [[quote(`${nameOf(path)} ${word}`), values]] : []
+    )
+  );
 }
 
 /** The name of a place in the scripts: `/worker/add`; empty for the root. */

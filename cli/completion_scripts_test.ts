@@ -10,7 +10,13 @@ const places: Place[] = [
     path: ["worker"],
     candidates: [{ word: "add", summary: "Add" }, { word: "list", summary: "" }],
   },
-  { path: ["worker", "add"], candidates: [{ word: "--force", summary: "Anew" }] },
+  {
+    path: ["worker", "add"],
+    candidates: [
+      { word: "--force", summary: "Anew" },
+      { word: "--isolation", summary: "How", values: ["microvm", "process"] },
+    ],
+  },
 ];
 
 /** What bash offers behind these words; the last one is being typed. */
@@ -32,7 +38,31 @@ Deno.test("the bash script offers what fits the place and the letters typed", as
   assert.deepEqual(await bashOffers("engine", ""), ["worker", "--config"]);
   assert.deepEqual(await bashOffers("engine", "wo"), ["worker"]);
   assert.deepEqual(await bashOffers("engine", "worker", ""), ["add", "list"]);
-  assert.deepEqual(await bashOffers("engine", "worker", "add", "--"), ["--force"]);
+  assert.deepEqual(await bashOffers("engine", "worker", "add", "--"), ["--force", "--isolation"]);
+});
+
+Deno.test("the bash script offers the values of an option behind it, and only there", async () => {
+  const add = ["engine", "worker", "add"];
+
+  assert.deepEqual(await bashOffers(...add, "--isolation", ""), ["microvm", "process"]);
+  assert.deepEqual(await bashOffers(...add, "--isolation", "pr"), ["process"]);
+  assert.deepEqual(await bashOffers(...add, "--isolation", "="), ["microvm", "process"]);
+  assert.deepEqual(await bashOffers(...add, "--isolation", "=", "mi"), ["microvm"]);
+  assert.deepEqual(await bashOffers(...add, "--force", "pr"), []);
+  assert.deepEqual(await bashOffers("engine", "--isolation", "pr"), []);
+});
+
+Deno.test("the zsh and fish scripts name the values of an option", () => {
+  assert.ok(
+    completionScript("zsh", places).includes(
+      "'/worker/add --isolation') candidates=('microvm' 'process') ;;",
+    ),
+  );
+  assert.ok(
+    completionScript("fish", places).includes(
+      "complete -c engine -n '__engine_at /worker/add' -l isolation -x -a 'microvm process' ",
+    ),
+  );
 });
 
 Deno.test("the bash script offers nothing for a path, so that bash offers files", async () => {

@@ -14,6 +14,25 @@ for (const shell of ["bash", "zsh", "fish"]) {
   });
 }
 
+for (
+  const [option, values] of [
+    ["/create --template", "quickstart"],
+    ["/project/init --template", "bare"],
+    ["/worker/add --isolation", "microvm process"],
+    [" --log-level", "debug info warn error"],
+    ["/completions", "bash zsh fish"],
+  ] as const
+) {
+  Deno.test(`the bash script offers ${values} behind engine${option}`, async () => {
+    const terminal = new FakeTerminal();
+
+    await terminal.run("completions", "bash");
+
+    const line = terminal.outText.split("\n").find((line) => line.includes(`    '${option}')`));
+    assert.ok(line?.includes(values), line);
+  });
+}
+
 Deno.test("an unknown shell is not understood", async () => {
   const terminal = new FakeTerminal();
 

@@ -12,8 +12,8 @@ import { UsageError } from "../failure.ts";
 import { nearest } from "../similar.ts";
 import { readNumber, type Terminal } from "../terminal.ts";
 
-/** What is in `--log-level`. */
-const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+/** What `--log-level` takes. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 
 /** Starts an engine; lent by tests. */
 export type Start = (options: StartOptions) => Promise<Engine>;

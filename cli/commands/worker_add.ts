@@ -30,6 +30,9 @@ Examples:
 A word with a slash is a directory, as is the name of one here with an engine.worker.yaml;
 any other word is the name of a worker that comes with the engine.`;
 
+/** What `--isolation` takes. */
+export const ISOLATIONS = ["microvm", "process"] as const satisfies readonly Isolation[];
+
 interface AddAnswer {
   readonly added: boolean;
   readonly changed: boolean;
@@ -88,9 +91,10 @@ async function isDirectory(word: string, terminal: Terminal): Promise<boolean> {
 }
 
 function readIsolation(text: string): Isolation {
-  if (text === "microvm" || text === "process") return text;
+  const isolation = ISOLATIONS.find((known) => known === text);
+  if (isolation !== undefined) return isolation;
   throw new UsageError(
-    `--isolation: expected microvm or process, received ${JSON.stringify(text)}`,
+    `--isolation: expected ${ISOLATIONS.join(" or ")}, received ${JSON.stringify(text)}`,
   );
 }
 
