@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SEND_AHEAD_BYTES } from "../../sdk/typescript/limits.ts";
+import { LINE_CLOSE_MS, SEND_AHEAD_BYTES } from "../../sdk/typescript/limits.ts";
 import { Port } from "../../tests/connection_setup.ts";
 import { OP } from "../../tests/fakes/raw_ws_client.ts";
 import { listenRaw } from "./raw_listener.ts";
@@ -108,14 +108,32 @@ Deno.test("a mistake of whoever takes the events costs the line, not the engine"
 Deno.test("a peer that pings and does not read fills no memory with answers", async () => {
   await using port = new Port(listenRaw);
   const { client, line } = await port.open();
-  line.connection.send("x".repeat(SEND_AHEAD_BYTES * 8));
-  const before = line.connection.queuedBytes;
+  const { connection } = line;
+  connection.send("x".repeat(SEND_AHEAD_BYTES * 16));
+  await client.text("what the system takes it has taken by now");
+  while (line.texts.length < 1) await turn();
+  const before = connection.queuedBytes;
 
   for (let i = 0; i < 100; i++) await client.frame(OP.ping, new Uint8Array(125));
   await client.text("behind them");
-  while (line.texts.length === 0) await turn();
+  while (line.texts.length < 2) await turn();
 
-  assert.ok(line.connection.queuedBytes <= before);
+  assert.ok(connection.queuedBytes <= before, `${connection.queuedBytes} after ${before}`);
+});
+
+Deno.test("a line that is paused and closed hears the peer's part in it", async () => {
+  await using port = new Port(listenRaw);
+  const { client, line } = await port.open();
+  line.connection.pause();
+  await turn();
+
+  line.connection.close(1000, "enough");
+  assert.equal((await client.nextClose())?.code, 1000);
+  const told = performance.now();
+  await client.close(1000);
+  await line.end();
+
+  assert.ok(performance.now() - told < LINE_CLOSE_MS, "not only when its time was over");
 });
 
 Deno.test("a line that floods does not keep timers and other lines from their turn", async () => {
