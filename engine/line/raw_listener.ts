@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { setImmediate } from "node:timers";
 import {
   CONNECTIONS_MAX,
   LINE_CLOSE_MS,
@@ -154,9 +155,9 @@ class RawListener implements Listener {
     };
   }
 
-  /** Behind everything that this turn still sends. */
+  /** Behind everything that this turn of the event loop still sends, whoever sends it. */
   #flushSoon(line: RawConnection): void {
-    if (this.#due.push(line) === 1) queueMicrotask(() => this.#flush());
+    if (this.#due.push(line) === 1) setImmediate(() => this.#flush());
   }
 
   #flush(): void {
