@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:9c79038fc3a37d66387d288358c7497e8b61851b30dc4caad706f58e944d1e5d
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:94a9a5fc892e7a7d0a6c57ec1a5a412e76a9324ec99e1371b9029cd317efc709
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4994,6 +4994,9 @@ var OutboundCalls = class {
   #setup;
   #waiting;
   #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
+  /** The part of all ids that is random; the rest counts. */
+  #idStart = newId().slice(0, 24);
+  #calls = 0;
   #engineCancels = false;
   #ended;
   /** Stores. */
@@ -5067,7 +5070,7 @@ var OutboundCalls = class {
     }
     const timeoutMs = this.#shorten(own, scope, function_id);
     if (signal?.aborted) throw cancelled(function_id);
-    const invocation_id = newId();
+    const invocation_id = this.#nextId();
     const deadline = this.#setup.clock.now() + timeoutMs;
     const call = {
       invocation_id,
@@ -5089,6 +5092,10 @@ var OutboundCalls = class {
     });
     this.#waiting.add(call);
     if (signal) this.#listen(call, signal);
+  }
+  /** A UUID of which only the last part changes: a random one costs more than the rest of a call. */
+  #nextId() {
+    return this.#idStart + (++this.#calls).toString(16).padStart(12, "0");
   }
   /** The smaller of the call's own time and what is left of the handler's that makes it. */
   #shorten(own, scope, function_id) {

@@ -40,6 +40,9 @@ export class OutboundCalls {
   readonly #setup: OutboundSetup;
   readonly #waiting: Waiting;
   readonly #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
+  /** The part of all ids that is random; the rest counts. */
+  readonly #idStart = newId().slice(0, 24);
+  #calls = 0;
   #engineCancels = false;
   #ended: ErrorBody | undefined;
 
@@ -127,7 +130,7 @@ export class OutboundCalls {
     const timeoutMs = this.#shorten(own, scope, function_id);
     if (signal?.aborted) throw cancelled(function_id);
 
-    const invocation_id = newId();
+    const invocation_id = this.#nextId();
     const deadline = this.#setup.clock.now() + timeoutMs;
     const call: OpenCall = {
       invocation_id,
@@ -146,6 +149,11 @@ export class OutboundCalls {
     });
     this.#waiting.add(call);
     if (signal) this.#listen(call, signal);
+  }
+
+  /** A UUID of which only the last part changes: a random one costs more than the rest of a call. */
+  #nextId(): string {
+    return this.#idStart + (++this.#calls).toString(16).padStart(12, "0");
   }
 
   /** The smaller of the call's own time and what is left of the handler's that makes it. */

@@ -361,3 +361,16 @@ Deno.test("a call that waits for a line says what its objects said when it was m
   calls.settle(result(frame!.invocation_id, 1));
   assert.equal(await call, 1);
 });
+
+Deno.test("ids of calls have the shape of a UUID and occur once, also among workers", () => {
+  const [one, other] = [setup(), setup()];
+
+  for (const { calls } of [one, one, other]) void calls.call(ADD).catch(() => {});
+
+  const ids = [...one.take(), ...other.take()].map((frame) => frame.invocation_id as string);
+  for (const id of ids) assert.match(id, /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-/);
+  assert.deepEqual(ids.map((id) => id.length), [36, 36, 36]);
+  assert.equal(new Set(ids).size, 3);
+  one.calls.end({ code: "SHUTDOWN", message: "over" });
+  other.calls.end({ code: "SHUTDOWN", message: "over" });
+});
