@@ -35,7 +35,8 @@ async function serve(
 }
 
 /** The error of an answer, whose body has the usual form. */
-function errorOf({ text }: Answer): JsonObject {
+function errorOf({ status, text }: Answer): JsonObject {
+  assert.notEqual(text, "", `the answer ${status} has no body`);
   const { error, ...rest } = JSON.parse(text);
   assert.deepEqual(rest, {});
   assert.match(error.error_id, /^[0-9a-f-]{36}$/);

@@ -83,7 +83,7 @@ proveOnWire("what a handler of a route is sent", {
     assert.equal(headers!["content-type"], "application/json");
     assert.equal(headers!["x-a"], "b");
     assert.equal(headers!.host, new URL(wire.httpUrl).host);
-    assert.ok(call.timeout_ms as number >= 1 && call.timeout_ms as number <= 1_500);
+    assert.ok(call.timeout_ms as number >= 1 && call.timeout_ms as number <= 3_000);
   },
 
   "`metadata` of the trigger, and its namespace": async (wire) => {

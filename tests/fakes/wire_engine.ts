@@ -61,7 +61,7 @@ async function start(settings: string[]): Promise<Engine> {
     "workers:",
     "  - name: engine-state",
     "  - name: engine-http",
-    "    config: { port: 0, body_bytes_max: 65536, timeout_ms: 1500 }",
+    "    config: { port: 0, body_bytes_max: 65536, timeout_ms: 3000 }",
   ];
   await Deno.writeTextFile(`${directory}/config.yaml`, lines.join("\n") + "\n");
   const engine = await startEngine({ directory, port: 0, logLevel: "error" });

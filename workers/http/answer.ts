@@ -122,7 +122,8 @@ export class Answers {
     try {
       return await this.#run({ running, match, headers, query });
     } catch (error) {
-      if (running.end === "timeout") return emptyReply(504);
+      // A step that was too slow has more to say, whoever noticed the deadline first.
+      if (running.end === "timeout" && !(error instanceof StepError)) return emptyReply(504);
       if (running.end === "stopped") return stopping();
       if (running.end === "client gone" || isBrokenOff(running, error)) return CLIENT_GONE;
       return this.#replyTo(error, match);

@@ -208,6 +208,27 @@ Deno.test("A handler that returns nothing keeps its client waiting until the tim
   assert.equal(running.size, 0);
 });
 
+Deno.test("Middleware that is too slow is named also when the deadline is noticed first", async () => {
+  let tooLate = () => {};
+  const { route, fetch, clock } = fakeHttp({ timeout_ms: 1_000 }, {
+    f: () => ({}),
+    slow: () =>
+      new Promise((_, reject) => {
+        tooLate = () => reject(failure("timeout", "Invocation of slow timed out after 1000 ms"));
+      }),
+  });
+  route("GET /f", "f", { middleware_function_ids: ["slow"] });
+
+  const answered = fetch("GET /f");
+  await settle();
+  clock.tick(1_100);
+  tooLate();
+  const response = await answered;
+
+  assert.equal(response.status, 504);
+  assert.equal((await response.json()).error.code, "MIDDLEWARE_TIMEOUT");
+});
+
 Deno.test("Once draining, requests are told to go elsewhere while running ones finish", async () => {
   let finish = () => {};
   const { route, fetch, answers } = fakeHttp({}, {
