@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:94a9a5fc892e7a7d0a6c57ec1a5a412e76a9324ec99e1371b9029cd317efc709
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8dcbe782695a94a4f365f60ea128ae0d09732e82978f710e8d5b79ad19acd0c9
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -5093,7 +5093,7 @@ var OutboundCalls = class {
     this.#waiting.add(call);
     if (signal) this.#listen(call, signal);
   }
-  /** A UUID of which only the last part changes: a random one costs more than the rest of a call. */
+  /** A UUID of which the last part counts: a random one costs more than the rest of a call. */
   #nextId() {
     return this.#idStart + (++this.#calls).toString(16).padStart(12, "0");
   }

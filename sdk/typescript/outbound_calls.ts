@@ -151,7 +151,7 @@ export class OutboundCalls {
     if (signal) this.#listen(call, signal);
   }
 
-  /** A UUID of which only the last part changes: a random one costs more than the rest of a call. */
+  /** A UUID of which the last part counts: a random one costs more than the rest of a call. */
   #nextId(): string {
     return this.#idStart + (++this.#calls).toString(16).padStart(12, "0");
   }
