@@ -57,7 +57,6 @@ const LAYERS: readonly Layer[] = [
     name: "assembly",
     files: /^engine\//,
     layers: ["contract", "ports", "core", "sdk", "adapters", "workers", "assembly", "embedded"],
-    packages: { zod: /engine\/config\.ts$/ },
   },
   {
     name: "customers",

@@ -248,3 +248,21 @@ Deno.test("whatever bytes arrive, nothing throws and the engine goes on", () => 
   worker.say({ type: "invocationresult", invocation_id: id, function_id: "f", result: 1 });
   assert.equal(caller.connection.take().length, 1);
 });
+
+Deno.test("a mistake of ours while a frame is passed on ends nobody's line", () => {
+  const engine = fakeRouter();
+  const { worker, caller } = calling(engine);
+  const send = worker.connection.send.bind(worker.connection);
+  worker.connection.send = () => {
+    throw new Error("broken assumption");
+  };
+  const call = '{"type":"invokefunction","invocation_id":"i2","function_id":"f","data":1}';
+
+  caller.say(call);
+  worker.connection.send = send;
+  caller.say(call.replace("i2", "i3"));
+
+  assert.equal(worker.connection.take().at(-1)?.type, "invokefunction");
+  const warning = engine.events.find((event) => event.type === "warning");
+  assert.match(warning?.detail ?? "", /broken assumption/);
+});

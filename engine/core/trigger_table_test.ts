@@ -4,43 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
-
-const TYPE = { type: "registertriggertype", id: "file-watch", description: "Files" };
-const TRIGGER = {
-  type: "registertrigger",
-  id: "t1",
-  trigger_type: "file-watch",
-  function_id: "docs::index",
-  config: { dir: "inbox" },
-};
-
-interface Setup extends FakeRouter {
-  readonly provider: FakeWorker;
-  readonly originator: FakeWorker;
-}
-
-/** A router with a provider of the type and a worker that may register triggers. */
-function setup(builtin: string | null = null): Setup {
-  const engine = fakeRouter();
-  const provider = engine.open({ builtin });
-  provider.say(TYPE);
-  return { ...engine, provider, originator: engine.open() };
-}
-
-/** What a line was sent since last time: the kind and the id of each trigger message. */
-function told({ connection }: FakeWorker): string[] {
-  return connection.take().map((message) => `${message.type} ${"id" in message ? message.id : ""}`);
-}
-
-function answers(
-  provider: FakeWorker,
-  id: string,
-  error?: { code: string; message: string },
-): void {
-  const { trigger_type, function_id } = TRIGGER;
-  provider.say({ type: "triggerregistrationresult", id, trigger_type, function_id, error });
-}
+import { fakeRouter } from "../../tests/fakes/fake_router.ts";
+import { answers, setup, told, TRIGGER, TYPE } from "../../tests/fakes/trigger_setup.ts";
 
 Deno.test("a trigger is handed to the provider of its type, and nobody is told of success", () => {
   const { provider, originator } = setup();
