@@ -148,3 +148,32 @@ def test_a_trigger_that_cannot_be_ended_is_logged(
     worker.shutdown()
 
     assert "Could not end trigger t1" in caplog.text
+
+
+def test_an_id_that_comes_again_waits_for_its_end(worker: Worker, engine: FakeEngine) -> None:
+    happened: list[str] = []
+    ending, may_end, started_again = threading.Event(), threading.Event(), threading.Event()
+
+    def start(trigger: TriggerInstance) -> None:
+        happened.append(f"start {trigger.id}")
+        if ending.is_set() and trigger.id == "t1":
+            started_again.set()
+
+    def stop(trigger: TriggerInstance) -> None:
+        ending.set()
+        assert may_end.wait(LIMIT_S)
+        happened.append(f"stop {trigger.id}")
+
+    worker.register_trigger_type({"id": "watch", "description": "W"}, start, stop)
+    engine.send({"type": "registertrigger", "id": "t1", **TRIGGER})
+    engine.wait(lambda frame: frame["type"] == "triggerregistrationresult")
+    engine.send({"type": "unregistertrigger", "id": "t1", "trigger_type": "watch"})
+    assert ending.wait(LIMIT_S)
+
+    engine.send({"type": "registertrigger", "id": "t1", **TRIGGER})
+    engine.send({"type": "registertrigger", "id": "t2", **TRIGGER})
+    engine.wait(lambda f: f["type"] == "triggerregistrationresult" and f["id"] == "t2")
+    may_end.set()
+
+    assert started_again.wait(LIMIT_S)
+    assert happened == ["start t1", "start t2", "stop t1", "start t1"]

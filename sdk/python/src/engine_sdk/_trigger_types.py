@@ -49,12 +49,13 @@ class Providers:
         self._post = post
         self._watched: dict[str, _Watched] = {}
         self._steps: set[asyncio.Task[None]] = set()
+        self._ending: dict[str, asyncio.Task[None]] = {}
+        """By trigger id, the stop that still runs; a trigger that comes again waits for it."""
 
     def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
         """Start a trigger, in place of one with the same id, and say how that went."""
-        before = self._watched.get(trigger.id)
         self.withdraw(trigger.id)
-        watched = _Watched(offer, last=None if before is None else before.last)
+        watched = _Watched(offer, last=self._ending.get(trigger.id))
         self._watched[trigger.id] = watched
 
         async def start() -> None:
@@ -88,7 +89,14 @@ class Providers:
             except Exception:
                 log.exception("[engine] Could not end trigger %s (%s)", trigger_id, instance)
 
-        self._append(watched, stop)
+        step = self._append(watched, stop)
+        self._ending[trigger_id] = step
+
+        def forget(_: asyncio.Task[None]) -> None:
+            if self._ending.get(trigger_id) is step:
+                del self._ending[trigger_id]
+
+        step.add_done_callback(forget)
 
     def withdraw_all(self, offer: TriggerType | None = None) -> None:
         """End all triggers, or those of one type."""
@@ -102,7 +110,7 @@ class Providers:
         if self._steps:
             await asyncio.wait(list(self._steps), timeout=seconds)
 
-    def _append(self, watched: _Watched, step: Callable[[], Any]) -> None:
+    def _append(self, watched: _Watched, step: Callable[[], Any]) -> asyncio.Task[None]:
         before = watched.last
 
         async def run() -> None:
@@ -110,9 +118,11 @@ class Providers:
                 await asyncio.wait([before])
             await step()
 
-        watched.last = self._loop.create_task(run())
-        self._steps.add(watched.last)
-        watched.last.add_done_callback(self._steps.discard)
+        task = self._loop.create_task(run())
+        watched.last = task
+        self._steps.add(task)
+        task.add_done_callback(self._steps.discard)
+        return task
 
     async def _call(self, handler: Callable[[Any], Any], trigger: TriggerInstance) -> None:
         """Run a handler; a thread is used unless it is a coroutine function."""
