@@ -36,7 +36,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: "adapters",
     files:
-      /^engine\/((line|store|launch)\/|(config_fields|config_file|config_issues|config_watch|log_writer|schema_check|system_clock|yaml_text)\.ts$)/,
+      /^engine\/((line|store|launch|vm)\/|(control_key|config_fields|config_file|config_issues|config_watch|log_writer|schema_check|system_clock|yaml_text)\.ts$)/,
     layers: ["contract", "ports", "core", "adapters", "sdk transport", "embedded"],
     packages: {
       yaml: /engine\/yaml_text\.ts$/,

@@ -24,6 +24,8 @@ export interface PeerInfo {
    * `engine::*`, what it offers cannot be taken over, and calls to it carry `caller`.
    */
   readonly builtin: string | null;
+  /** Belongs to the command line of the engine's own user on this machine; left out: no. */
+  readonly operator?: boolean;
 }
 
 /** Who a peer is. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Json } from "../../sdk/typescript/protocol.ts";
-import type { Isolation } from "./launcher.ts";
+import type { Accelerator, Isolation } from "./launcher.ts";
 import type { LogLevel } from "./log.ts";
 
 /** A config.yaml after every check: types are true and nobody checks again. */
@@ -70,6 +70,10 @@ export interface DirectoryEntry {
   readonly path: string;
   /** Left out: what the manifest says, else what the platform offers. */
   readonly isolation?: Isolation;
+  /** What runs its microVM; left out: `auto`. */
+  readonly accel?: Accelerator | "auto";
+  /** How many copies run at once; left out: what the manifest says, else 1. */
+  readonly replicas?: number;
   /** Wins over the manifest's `env`. */
   readonly env: Readonly<Record<string, string>>;
 }

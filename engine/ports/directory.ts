@@ -69,6 +69,8 @@ export interface WorkerView {
   readonly status: "connected" | "draining";
   readonly announced: boolean;
   readonly builtin: boolean;
+  /** Belongs to the command line of the engine's own user on this machine: may manage workers. */
+  readonly operator: boolean;
   readonly function_count: number;
   readonly trigger_count: number;
   /** Milliseconds since 1970. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
-import type { Isolation } from "./launcher.ts";
+import type { Accelerator, Ended, Isolation, Network, OutputChunk, Resources } from "./launcher.ts";
 
 /** Where a supervised worker stands. */
 export type WorkerState =
@@ -23,15 +23,17 @@ export interface WorkerStatus {
   readonly name: string;
   /** Part of the engine, or a directory with an engine.worker.yaml. */
   readonly kind: "builtin" | "directory";
-  /** Where it stands now. */
+  /** Where it stands now; of several replicas, the state of the one that is furthest. */
   readonly state: WorkerState;
+  /** When that state began, in milliseconds since 1970. */
+  readonly since_ms: number;
   /** What it says of itself: a summary, or why it waits or failed. */
   readonly reason: string | null;
   /** Absolute path of its directory; `null` for built-in ones. */
   readonly path: string | null;
   /** How it is kept apart; `null` for built-in ones. */
   readonly isolation: Isolation | null;
-  /** Process id; `null` when it does not run. */
+  /** Process id, of the first replica that runs; `null` when none does. */
   readonly pid: number | null;
   /** Functions it offers now. */
   readonly functions: readonly string[];
@@ -51,6 +53,39 @@ export interface WorkerStatus {
   readonly tail: readonly string[];
   /** Its log file; `null` for built-in ones. */
   readonly log_path: string | null;
+  /** Why it last failed or ended unasked, also after it has come back; `null`: it never did. */
+  readonly last_error: string | null;
+  /** What runs its microVM; `null` for other ones and while it does not run. */
+  readonly accelerator: Accelerator | null;
+  /** Where it may connect to; `null` when nothing restrains it. */
+  readonly network: Network | null;
+  /** What its microVM consists of; `null` for other ones. */
+  readonly resources: Resources | null;
+  /** Memory its processes hold now (resident), all replicas together; `null` when unknown. */
+  readonly memory_bytes: number | null;
+  /** Share of one processor it used lately, in percent, all replicas together; `null`: unknown. */
+  readonly cpu_percent: number | null;
+  /** Each copy that is wanted; one, unless `replicas` says otherwise. Empty for built-in ones. */
+  readonly replicas: readonly ReplicaStatus[];
+}
+
+/** One copy of a supervised worker, as it is now. */
+export interface ReplicaStatus {
+  /** From 1. */
+  readonly number: number;
+  readonly state: WorkerState;
+  /** Milliseconds since 1970. */
+  readonly since_ms: number;
+  readonly reason: string | null;
+  readonly pid: number | null;
+  /** Connection ids that it announced itself on. */
+  readonly worker_ids: readonly string[];
+  readonly restarts: number;
+  /** Milliseconds since 1970; `null` when it does not run. */
+  readonly started_at_ms: number | null;
+  readonly last_exit: string | null;
+  readonly memory_bytes: number | null;
+  readonly cpu_percent: number | null;
 }
 
 /**
@@ -58,15 +93,28 @@ export interface WorkerStatus {
  * `config_conflict`.
  */
 export interface Supervision {
-  list(): WorkerStatus[];
+  list(): Promise<WorkerStatus[]>;
   /** @throws {EngineError} `NOT_FOUND` with the names there are. */
-  status(name: string): WorkerStatus;
+  status(name: string): Promise<WorkerStatus>;
   /** Wants it to run; clears a `failed`. */
-  start(name: string): WorkerStatus;
+  start(name: string): Promise<WorkerStatus>;
   /** Wants it not to run, until start() or the engine's next start. */
-  stop(name: string): WorkerStatus;
-  /** Ends it and starts it again; `reinstall` throws the cached dependencies away first. */
-  restart(name: string, options: { reinstall: boolean }): WorkerStatus;
+  stop(name: string): Promise<WorkerStatus>;
+  /**
+   * Ends it and starts it again, one replica after the other; `reinstall` throws the cached
+   * dependencies away first.
+   */
+  restart(name: string, options: { reinstall: boolean }): Promise<WorkerStatus>;
+  /**
+   * Runs a command beside a worker that runs: same directory, environment and containment.
+   *
+   * @throws {EngineError} `NOT_FOUND`, `launch_failed`, `INVALID_ARGUMENTS` when it does not run.
+   */
+  exec(
+    request: ExecRequest,
+    output: (chunk: OutputChunk) => void,
+    signal: AbortSignal,
+  ): Promise<Ended>;
   /**
    * Adds a worker to `config.yaml`, or changes its isolation or configuration there, and wants it
    * to run. `added` is `false` when it was there already, `changed` says whether it is another now.
@@ -88,11 +136,23 @@ export interface AddAnswer {
   readonly worker: WorkerStatus;
 }
 
+/** What to run beside a worker. */
+export interface ExecRequest {
+  readonly name: string;
+  /** The program and its arguments; no shell reads them. */
+  readonly command: readonly string[];
+  /** From 1; left out: the first that runs. */
+  readonly replica?: number;
+}
+
 /** What to add: exactly one of `name` (a built-in) and `path` (an absolute directory). */
 export interface AddRequest {
   readonly name?: string;
   readonly path?: string;
   readonly isolation?: Isolation;
+  /** What runs its microVM. */
+  readonly accel?: Accelerator | "auto";
+  readonly replicas?: number;
   readonly reinstall?: boolean;
   /** Configuration of a built-in. */
   readonly config?: JsonObject;

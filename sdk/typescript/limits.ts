@@ -203,3 +203,32 @@ export const YAML_VALUES_MAX = 100_000;
 export const LOG_TAIL_LINES = 100;
 /** Lines of a worker's log that may be asked for at once. */
 export const LOG_TAIL_LINES_MAX = 10_000;
+
+/** A call waits so long for a worker that is being restarted, in milliseconds. */
+export const CALL_HOLD_MS = 5_000;
+/** Calls that wait for workers that are being restarted, in all. */
+export const HELD_CALLS_MAX = 10_000;
+/** Characters of the payloads of those calls, in all. */
+export const HELD_BYTES_MAX = 64 * 1024 * 1024;
+/** A worker that restarts or stops gets so long to finish the calls it runs, in milliseconds. */
+export const WORKER_DRAIN_MS = 10_000;
+/** A microVM has to be up by then, in milliseconds; software emulation on a busy machine is slow. */
+export const BOOT_TIMEOUT_MS = 60_000;
+/** A microVM that is kept for the next program of its worker waits so long, in milliseconds. */
+export const GUEST_KEEP_MS = 10_000;
+/** The guest that tells whether KVM runs guests has to answer by then, in milliseconds. */
+export const KVM_PROBE_MS = 5_000;
+/** Memory of a microVM that says nothing about it, in MiB. */
+export const GUEST_MEMORY_MB = 512;
+/** Least memory of a microVM, in MiB. */
+export const GUEST_MEMORY_MB_MIN = 128;
+/** Most memory of a microVM, in MiB. */
+export const GUEST_MEMORY_MB_MAX = 1_048_576;
+/** Processors of a microVM at most. */
+export const GUEST_CPUS_MAX = 64;
+/** Copies of one worker at most. */
+export const REPLICAS_MAX = 64;
+/** A command that is run beside a worker ends after so long, in milliseconds. */
+export const EXEC_TIMEOUT_MS = 600_000;
+/** What such a command may print, in bytes. */
+export const EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
