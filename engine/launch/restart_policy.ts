@@ -1,42 +1,94 @@
 /**
  * When a worker that ended unasked starts again, and when it is given up.
  *
- * Pure: it counts ends and answers with a wait. A worker that stayed ready for a while has earned
- * a fresh start; one that ends quickly again and again is left alone until somebody looks at it.
+ * Pure: it is told of ends and answers with what to do. Ends are counted over the time in which the
+ * worker could have run: the waits between them do not count, or a long back-off alone would keep a
+ * worker that never runs from being given up.
  *
  * @module
  */
 import {
-  QUICK_END_MS,
-  QUICK_ENDS_MAX,
+  RESTART_ENDS,
   RESTART_FIRST_MS,
   RESTART_MAX_MS,
   RESTART_RESET_MS,
+  RESTART_WITHIN_S,
 } from "../../sdk/typescript/limits.ts";
+
+/** What a manifest says of unasked ends; spelled as there. */
+export interface RestartSettings {
+  /** After any end, after one that was no success (exit code 0 is one), or after none. */
+  readonly policy: "always" | "on-failure" | "never";
+  /** So many ends within `within_s`, and it is given up; at least 1. */
+  readonly max: number;
+  /** Seconds, without those it waited to be started again. */
+  readonly within_s: number;
+  /** The first wait, in milliseconds; doubles with each end, up to `RESTART_MAX_MS`. */
+  readonly backoff_ms: number;
+}
+
+/** What holds when a manifest says nothing. */
+export const RESTART_DEFAULTS: RestartSettings = {
+  policy: "always",
+  max: RESTART_ENDS,
+  within_s: RESTART_WITHIN_S,
+  backoff_ms: RESTART_FIRST_MS,
+};
+
+/** An end that nobody asked for. */
+export interface UnaskedEnd {
+  /** How long it had been ready, in milliseconds; 0: never. */
+  readonly readyForMs: number;
+  /** When it ended, by a clock that never goes back. */
+  readonly atMs: number;
+  /** It exited with code 0. */
+  readonly clean: boolean;
+}
 
 /** What to do after an unasked end. */
 export type AfterEnd =
+  /** Start it again, so many milliseconds from now. */
   | { readonly type: "wait"; readonly ms: number }
+  /** Leave it: it is done, or it `failed`. */
+  | { readonly type: "stay"; readonly failed: boolean }
+  /** Leave it: it ended so often in short order. */
   | { readonly type: "give_up"; readonly ends: number };
 
-/** Counts the ends of one worker. */
+/** Counts the ends of one worker, or of one replica of it. */
 export class RestartPolicy {
-  #ends = 0;
-  #quickEnds = 0;
+  readonly #settings: RestartSettings;
+  /** Ends that are not too old to count, in milliseconds without the waits. */
+  #ends: number[] = [];
+  #waitedMs = 0;
+  #nextMs: number;
+
+  /** Has seen no end yet. */
+  constructor(settings: RestartSettings) {
+    this.#settings = settings;
+    this.#nextMs = settings.backoff_ms;
+  }
 
   /** Forgets all ends: somebody started the worker by hand or changed it. */
   reset(): void {
-    this.#ends = 0;
-    this.#quickEnds = 0;
+    this.#ends = [];
+    this.#nextMs = this.#settings.backoff_ms;
   }
 
-  /** The worker ended after it had been ready for `readyForMs` (0: never). */
-  ended(readyForMs: number): AfterEnd {
-    if (readyForMs >= RESTART_RESET_MS) this.reset();
-    this.#quickEnds = readyForMs < QUICK_END_MS ? this.#quickEnds + 1 : 0;
-    if (this.#quickEnds >= QUICK_ENDS_MAX) return { type: "give_up", ends: this.#quickEnds };
-    const ms = Math.min(RESTART_FIRST_MS * 2 ** this.#ends, RESTART_MAX_MS);
-    this.#ends++;
+  /** The worker ended; says what to do. */
+  ended({ readyForMs, atMs, clean }: UnaskedEnd): AfterEnd {
+    const { policy, max, within_s, backoff_ms } = this.#settings;
+    if (policy === "never" || (policy === "on-failure" && clean)) {
+      return { type: "stay", failed: !clean };
+    }
+
+    const now = atMs - this.#waitedMs;
+    this.#ends = [...this.#ends.filter((end) => now - end <= within_s * 1_000), now];
+    if (this.#ends.length >= max) return { type: "give_up", ends: this.#ends.length };
+
+    if (readyForMs >= RESTART_RESET_MS) this.#nextMs = backoff_ms;
+    const ms = Math.min(this.#nextMs, RESTART_MAX_MS);
+    this.#nextMs = ms * 2;
+    this.#waitedMs += ms;
     return { type: "wait", ms };
   }
 }

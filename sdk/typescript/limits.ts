@@ -167,16 +167,20 @@ export const DRAIN_MS = 5_000;
 export const STOP_GRACE_MS = 10_000;
 /** Workers that install or start at the same time. */
 export const STARTS_AT_ONCE_MAX = 4;
-/** First wait before a worker that ended unasked starts again. */
+/** First wait before a worker that ended unasked starts again; each later one is twice as long. */
 export const RESTART_FIRST_MS = 1_000;
 /** Longest such wait. */
 export const RESTART_MAX_MS = 30_000;
-/** Ready for so long: the next unasked end counts as the first. */
+/** Ready for so long: the next such wait is the first again. */
 export const RESTART_RESET_MS = 60_000;
-/** An end is quick when the worker had been ready for less than this. */
-export const QUICK_END_MS = 10_000;
-/** Quick ends in a row before a worker is given up. */
-export const QUICK_ENDS_MAX = 5;
+/** Unasked ends within `RESTART_WITHIN_S` before a worker is given up, when nobody says. */
+export const RESTART_ENDS = 5;
+/** Most ends that a manifest can allow. */
+export const RESTART_ENDS_MAX = 1_000;
+/** Time in which unasked ends are counted, in seconds, when nobody says. */
+export const RESTART_WITHIN_S = 60;
+/** Longest such time, in seconds: a day. */
+export const RESTART_WITHIN_S_MAX = 86_400;
 /** Time from start to ready. */
 export const READY_TIMEOUT_MS = 120_000;
 /** Time for `scripts.install`. */
