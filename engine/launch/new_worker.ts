@@ -4,11 +4,24 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Isolation } from "../ports/launcher.ts";
+import type { Accelerator, Isolation, Launcher } from "../ports/launcher.ts";
 import { readManifest } from "./manifest.ts";
 
-/** What this version can start. */
-const AVAILABLE: readonly Isolation[] = ["process"];
+/** What somebody wants to add. */
+export interface NewWorkerRequest {
+  /** Absolute directory with a manifest. */
+  readonly path: string;
+  /** Left out: what the manifest says, else what the platform offers. */
+  readonly isolation?: Isolation | undefined;
+  /** Left out: `auto`. */
+  readonly accel?: Accelerator | "auto" | undefined;
+}
+
+/** What this machine can start. */
+export interface NewWorkerSurroundings {
+  readonly platform: typeof Deno.build.os;
+  readonly launchers: Partial<Record<Isolation, Launcher>>;
+}
 
 /** A worker that can be added. */
 export interface NewWorker {
@@ -19,19 +32,21 @@ export interface NewWorker {
 }
 
 /**
- * Reads the manifest of a directory (absolute) and settles how the worker would be kept apart.
+ * Reads the manifest of a directory, settles how the worker would be kept apart, and asks the
+ * launcher whether that can be had.
  *
- * @throws {EngineError} `manifest_invalid` with every problem; `isolation_unavailable`.
+ * @throws {EngineError} `manifest_invalid` with every problem; `isolation_unavailable` with what
+ * to do.
  */
-// deno-lint-ignore require-await -- A throw has to become a rejection.
 export async function checkNewWorker(
-  path: string,
-  isolation: Isolation | undefined,
-  platform: typeof Deno.build.os,
+  { path, isolation, accel }: NewWorkerRequest,
+  { platform, launchers }: NewWorkerSurroundings,
 ): Promise<NewWorker> {
   const spec = readManifest(path);
   const settled = isolation ?? spec.isolation ?? defaultIsolation(platform);
-  if (!AVAILABLE.includes(settled)) throw isolationUnavailable(spec.name, settled);
+  const launcher = launchers[settled];
+  if (!launcher) throw isolationUnavailable(spec.name, settled);
+  await launcher.check?.(spec.name, accel ?? "auto");
   return { name: spec.name, isolation: settled };
 }
 
@@ -43,7 +58,7 @@ export function defaultIsolation(platform: typeof Deno.build.os): Isolation {
 /** The error for an isolation that there is no launcher for. */
 export function isolationUnavailable(name: string, isolation: Isolation): EngineError {
   const message = isolation === "microvm"
-    ? `Worker ${name} would run in a microVM, which this version cannot start; ` +
+    ? `Worker ${name} would run in a microVM, which only Linux can start; ` +
       "add it with --isolation process, which runs it as a plain process without containment"
     : `Worker ${name} asks for the isolation ${isolation}, which is not available here`;
   return new EngineError("isolation_unavailable", message, { details: { isolation } });

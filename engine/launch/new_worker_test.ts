@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { checkNewWorker, defaultIsolation } from "./new_worker.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import type { Isolation, Launcher } from "../ports/launcher.ts";
+import { checkNewWorker, defaultIsolation, type NewWorkerSurroundings } from "./new_worker.ts";
 
 async function withManifest(more: string, check: (path: string) => Promise<void>): Promise<void> {
   const path = await Deno.makeTempDir();
@@ -9,42 +11,82 @@ async function withManifest(more: string, check: (path: string) => Promise<void>
   await Deno.remove(path, { recursive: true });
 }
 
+/** A launcher that starts nothing and notes what it was asked. */
+function launcher(isolation: Isolation, check?: Launcher["check"]): Launcher {
+  const start = () => Promise.reject(new Error("nothing is to be started"));
+  return { isolation, start, ...check ? { check } : {} };
+}
+
+function around(check?: Launcher["check"]): NewWorkerSurroundings {
+  const launchers = { process: launcher("process"), microvm: launcher("microvm", check) };
+  return { platform: "linux", launchers };
+}
+
 Deno.test("checkNewWorker() gives the name and how the worker would run", () =>
   withManifest("", async (path) => {
-    const asked = await checkNewWorker(path, "process", "linux");
-    const onMac = await checkNewWorker(path, undefined, "darwin");
+    const asked = await checkNewWorker({ path, isolation: "process" }, around());
+    const usual = await checkNewWorker({ path }, around());
+    const onMac = await checkNewWorker({ path }, { ...around(), platform: "darwin" });
 
     assert.deepEqual(asked, { name: "math", isolation: "process" });
+    assert.deepEqual(usual, { name: "math", isolation: "microvm" });
     assert.deepEqual(onMac, asked);
   }));
 
 Deno.test("checkNewWorker() takes the isolation of the manifest when nobody asks for one", () =>
   withManifest("isolation: process\n", async (path) => {
-    const { isolation } = await checkNewWorker(path, undefined, "linux");
+    const found = await checkNewWorker({ path }, around());
+    const asked = await checkNewWorker({ path, isolation: "microvm" }, around());
 
-    assert.equal(isolation, "process");
+    assert.deepEqual([found.isolation, asked.isolation], ["process", "microvm"]);
   }));
 
-Deno.test("checkNewWorker() refuses a microVM and names the way on without one", () =>
+Deno.test("checkNewWorker() asks the launcher whether it could start the worker", () =>
   withManifest("", async (path) => {
-    const refusal = {
-      code: "isolation_unavailable",
-      message: "Worker math would run in a microVM, which this version cannot start; add it with " +
-        "--isolation process, which runs it as a plain process without containment",
-      details: { isolation: "microvm" },
+    const asked: unknown[] = [];
+    const check = (name: string, accel: string): Promise<void> => {
+      asked.push([name, accel]);
+      return Promise.resolve();
     };
 
-    await assert.rejects(checkNewWorker(path, undefined, "linux"), refusal);
-    await assert.rejects(checkNewWorker(path, "microvm", "darwin"), refusal);
+    await checkNewWorker({ path }, around(check));
+    await checkNewWorker({ path, accel: "tcg" }, around(check));
+    await checkNewWorker({ path, accel: "tcg", isolation: "process" }, around(check));
+
+    assert.deepEqual(asked, [["math", "auto"], ["math", "tcg"]]);
+  }));
+
+Deno.test("checkNewWorker() hands on why the launcher could not start it", () =>
+  withManifest("", async (path) => {
+    const refusal = new EngineError("isolation_unavailable", "KVM not accessible");
+    const refusing = around(() => Promise.reject(refusal));
+
+    await assert.rejects(checkNewWorker({ path }, refusing), refusal);
+    await checkNewWorker({ path, isolation: "process" }, refusing);
+  }));
+
+Deno.test("checkNewWorker() refuses a microVM where there is no launcher for one", () =>
+  withManifest("", async (path) => {
+    const launchers = { process: launcher("process") };
+
+    await assert.rejects(
+      checkNewWorker({ path, isolation: "microvm" }, { platform: "darwin", launchers }),
+      {
+        code: "isolation_unavailable",
+        message: "Worker math would run in a microVM, which only Linux can start; add it with " +
+          "--isolation process, which runs it as a plain process without containment",
+        details: { isolation: "microvm" },
+      },
+    );
   }));
 
 Deno.test("checkNewWorker() refuses a directory without a usable manifest", async () => {
   const invalid = { code: "manifest_invalid" };
 
-  await assert.rejects(checkNewWorker("/nowhere", "process", "linux"), invalid);
+  await assert.rejects(checkNewWorker({ path: "/nowhere" }, around()), invalid);
   await withManifest(
     "naem: x\n",
-    (path) => assert.rejects(checkNewWorker(path, "process", "linux"), invalid),
+    (path) => assert.rejects(checkNewWorker({ path }, around()), invalid),
   );
 });
 
