@@ -1,0 +1,197 @@
+/**
+ * Proves that a line to the engine is the command line of the engine's own user on its machine.
+ *
+ * The engine writes a secret into a file that only its user can read; whoever sends it back in a
+ * header while dialling is that user. It is another secret with every start, so what a dead engine
+ * left behind opens nothing. Nothing here decides what such a line may do.
+ *
+ * @module
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { thrownText } from "../sdk/typescript/errors.ts";
+import type { Log } from "./ports/log.ts";
+
+/** The header that carries the key. Web pages cannot send it. */
+export const CONTROL_HEADER = "x-engine-control";
+
+/** Bytes of chance in a key. */
+const KEY_BYTES = 32;
+
+/** What of a machine says where keys lie. */
+export interface KeyPlace {
+  /** As `Deno.build.os` names it. */
+  readonly platform: string;
+  /** A variable of the environment. */
+  env(name: string): string | undefined;
+  /** Number of the user; `null` where users have none. */
+  readonly uid: number | null;
+}
+
+/** The key of one engine, while that runs. Disposing of it removes the file. */
+export interface ControlKey extends AsyncDisposable {
+  /** Where the file is, or was to be. */
+  readonly path: string;
+  /** Why the file is not there, so that nobody can prove to be the user; `null`: it is there. */
+  readonly problem: string | null;
+  /** Whether the value of {@linkcode CONTROL_HEADER} is the key; takes the same time for all. */
+  matches(header: string | null): boolean;
+}
+
+/** What the file says. */
+interface KeyRecord {
+  /** Address of the engine, such as `ws://127.0.0.1:49134`. */
+  readonly url: string;
+  /** Process id of the engine. */
+  readonly pid: number;
+  /** The machine or container it runs in: process ids of others say nothing here. */
+  readonly machine: string;
+  readonly key: string;
+}
+
+/**
+ * Makes a key for the engine that listens at `url` and writes it where the command line looks.
+ *
+ * Never fails: without a file the engine runs, the log has a warning, and `problem` says why.
+ */
+export async function openControlKey(
+  url: string,
+  log: Log,
+  folder?: string,
+): Promise<ControlKey> {
+  const key = [...crypto.getRandomValues(new Uint8Array(KEY_BYTES))]
+    .map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const wanted = digest(key);
+  let path = `${portOf(url)}.json`;
+  let problem: string | null = null;
+  try {
+    const place = thisMachine();
+    const home = folder ?? keyFolder(place);
+    path = `${home}/${path}`;
+    await makeFolder(home, place.uid);
+    await removeStale(home);
+    await writeKey(path, { url, pid: Deno.pid, machine: Deno.hostname(), key });
+  } catch (thrown) {
+    problem = `${path} cannot be written (${thrownText(thrown)})`;
+    log.warn("the command line cannot manage workers", { reason: problem });
+  }
+  return {
+    path,
+    problem,
+    matches: (header) =>
+      problem === null && header !== null && timingSafeEqual(digest(header), wanted),
+    [Symbol.asyncDispose]: async () => {
+      // An engine that took the port meanwhile has written a key of its own.
+      if ((await readRecord(path))?.key === key) await removeFile(path);
+    },
+  };
+}
+
+/**
+ * The key of the engine at an address; `undefined` when there is none that may be sent there: only
+ * this machine gets one, as does the address that the engine itself said it listens on.
+ */
+export async function readControlKey(url: string, folder?: string): Promise<string | undefined> {
+  try {
+    const record = await readRecord(`${folder ?? keyFolder(thisMachine())}/${portOf(url)}.json`);
+    if (!record) return undefined;
+    const host = hostOf(url);
+    return isLoopback(host) || host === hostOf(record.url) ? record.key : undefined;
+  } catch {
+    return undefined; // Without a key the line is like any other; the engine says what it may do.
+  }
+}
+
+/** The folder of all keys of a user; absolute. */
+export function keyFolder({ platform, env, uid }: KeyPlace): string {
+  if (platform === "windows") {
+    const data = env("LOCALAPPDATA") ?? env("TEMP") ?? "C:\\Windows\\Temp";
+    return `${data.replaceAll("\\", "/")}/engine`;
+  }
+  const state = env("XDG_STATE_HOME");
+  if (state?.startsWith("/")) return `${state}/engine`; // A relative one has to be ignored.
+  const home = env("HOME");
+  if (home?.startsWith("/")) return `${home}/.local/state/engine`;
+  return `${env("TMPDIR")?.replace(/\/$/, "") ?? "/tmp"}/engine-${uid ?? "user"}/engine`;
+}
+
+function thisMachine(): KeyPlace {
+  return {
+    platform: Deno.build.os,
+    env: (name) => Deno.env.get(name) || undefined,
+    uid: Deno.uid(),
+  };
+}
+
+/** @throws {Error} It is not the user's own folder, or cannot be made so. */
+async function makeFolder(folder: string, uid: number | null): Promise<void> {
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+  if (uid === null) return; // Windows: what lies in the user's profile is the user's.
+  const info = await Deno.lstat(folder);
+  if (!info.isDirectory) throw new Error(`${folder} is no folder`);
+  if (info.uid !== uid) throw new Error(`${folder} belongs to another user`);
+  if (((info.mode ?? 0) & 0o077) !== 0) await Deno.chmod(folder, 0o700);
+}
+
+/** Complete or not there: a reader never finds half a file. */
+async function writeKey(path: string, record: KeyRecord): Promise<void> {
+  const draft = `${path}.${Deno.pid}`;
+  await removeFile(draft); // A dead process may have had the same id.
+  const text = `${JSON.stringify(record)}\n`;
+  await Deno.writeTextFile(draft, text, { createNew: true, mode: 0o600 });
+  await Deno.rename(draft, path);
+}
+
+/** Files of engines that ended without removing theirs. */
+async function removeStale(folder: string): Promise<void> {
+  const machine = Deno.hostname();
+  for await (const { name } of Deno.readDir(folder)) {
+    if (!/^\d+\.json$/.test(name)) continue;
+    const record = await readRecord(`${folder}/${name}`);
+    if (record?.machine === machine && isDead(record.pid)) await removeFile(`${folder}/${name}`);
+  }
+}
+
+/** What a file says; `undefined` when it is not there or no key file. */
+async function readRecord(path: string): Promise<KeyRecord | undefined> {
+  const text = await Deno.readTextFile(path).catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    const { url, pid, machine, key } = JSON.parse(text);
+    const isWhole = typeof url === "string" && URL.canParse(url) && Number.isInteger(pid) &&
+      pid > 0 && typeof machine === "string" && typeof key === "string" &&
+      /^[0-9a-f]{64}$/.test(key);
+    return isWhole ? { url, pid, machine, key } : undefined;
+  } catch {
+    return undefined; // Not JSON: somebody else's file.
+  }
+}
+
+async function removeFile(path: string): Promise<void> {
+  await Deno.remove(path).catch(() => {}); // Gone already, or not to be removed: it opens nothing.
+}
+
+function isDead(pid: number): boolean {
+  try {
+    Deno.kill(pid, 0 as unknown as Deno.Signal); // Signal 0 only asks.
+    return false;
+  } catch (thrown) {
+    return thrown instanceof Deno.errors.NotFound;
+  }
+}
+
+function digest(text: string): Uint8Array {
+  return createHash("sha256").update(text).digest();
+}
+
+function portOf(url: string): string {
+  const { port, protocol } = new URL(url);
+  return port || (protocol === "wss:" ? "443" : "80");
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname;
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
