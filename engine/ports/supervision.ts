@@ -172,6 +172,18 @@ export interface EngineInfo {
   readonly endpoints: readonly Endpoint[];
   /** Milliseconds since 1970. */
   readonly started_at_ms: number;
+  /** What the engine runs on, as `Deno.build.os` names it: `linux`, `darwin`, `windows` … */
+  readonly platform: string;
+  /** How a command line proves that it is the engine's own user on its machine. */
+  readonly control_key: ControlKeyInfo;
+}
+
+/** The file with which a command line proves whose it is. */
+export interface ControlKeyInfo {
+  /** Absolute path. */
+  readonly path: string;
+  /** Why the file is not there, so that nobody may change workers; `null`: it is there. */
+  readonly problem: string | null;
 }
 
 /** One address the engine serves. */
