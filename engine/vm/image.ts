@@ -1,0 +1,117 @@
+/**
+ * What a guest boots: a kernel, and the files it starts with.
+ *
+ * The files are busybox, the modules and the two programs below, in one archive. It is made of what
+ * is on this machine, whenever one of its parts has changed (a new engine brings another init), and
+ * kept in the cache; nothing is ever downloaded for it. The archive is not compressed: in software
+ * emulation unpacking it would take longer than reading it.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { publishFolder } from "./cache_files.ts";
+import { cpioArchive, type CpioEntry } from "./cpio.ts";
+import guestInit from "./guest_init.sh" with { type: "text" };
+import type { StoredKernel } from "./kernel_store.ts";
+
+/** A kernel and its first files, ready for QEMU. */
+export interface Image {
+  /** The kernel's version, such as `6.1.0-56-amd64`. */
+  readonly version: string;
+  /** Absolute path of a `vmlinux` or a `vmlinuz`. */
+  readonly kernel: string;
+  /** Absolute path of the archive. */
+  readonly initrd: string;
+}
+
+/** What the program `/probe` prints as soon as it runs. */
+export const PROBE_RUNS = "engine-probe: runs";
+/** What it prints when every module is loaded; nothing else follows. */
+export const PROBE_LOADED = "engine-probe: modules loaded";
+
+/** A guest that says that it runs, loads its modules and ends; chosen with `rdinit=/probe`. */
+const PROBE = `#!/busybox sh
+echo "${PROBE_RUNS}"
+while read -r name; do
+  /busybox insmod "/modules/$name.ko" || echo "engine-probe: module $name failed"
+done < /modules/order
+echo "${PROBE_LOADED}"
+/busybox reboot -f
+`;
+
+const ARCHIVE = "initrd.cpio";
+/** Holds the hash of the archive, to tell a damaged one. */
+const CHECK = "initrd.sha256";
+
+/**
+ * The image of a kernel, from the cache or made now.
+ *
+ * @param busybox Path of a static busybox.
+ * @param init The first program of a guest; tests lend another one.
+ * @throws {Error} When a part cannot be read or the cache cannot be written.
+ */
+export async function prepareImage(
+  cache: string,
+  kernel: StoredKernel,
+  busybox: string,
+  init: string = guestInit,
+): Promise<Image> {
+  const shell = await Deno.readFile(busybox);
+  const folder = `${cache}/images/${kernel.id}-${imageHash(kernel, shell, init)}`;
+  const image = { version: kernel.version, kernel: kernel.kernel, initrd: `${folder}/${ARCHIVE}` };
+  if (await isWhole(folder)) return image;
+  const archive = cpioArchive([
+    ...["dev", "modules", "proc", "sys"].map((path) => ({ path })),
+    // Where the first program's output goes, before it has mounted anything.
+    { path: "dev/console", device: [5, 1] as const },
+    { path: "busybox", bytes: shell, executable: true },
+    { path: "init", bytes: textBytes(init), executable: true },
+    { path: "probe", bytes: textBytes(PROBE), executable: true },
+    ...await moduleEntries(kernel),
+  ]);
+  await publishFolder(folder, async (temporary) => {
+    await Deno.writeFile(`${temporary}/${ARCHIVE}`, archive);
+    await Deno.writeTextFile(`${temporary}/${CHECK}`, sha256(archive));
+  }, () => isWhole(folder));
+  return image;
+}
+
+/** The folder of the cache that holds an image. */
+export function imageFolder(image: Image): string {
+  return image.initrd.slice(0, -ARCHIVE.length - 1);
+}
+
+async function moduleEntries(kernel: StoredKernel): Promise<CpioEntry[]> {
+  const order = kernel.modules.map(({ name }) => `${name}\n`).join("");
+  const files = await Promise.all(kernel.modules.map(async ({ name, path }) => ({
+    path: `modules/${name}.ko`,
+    bytes: await Deno.readFile(path),
+  })));
+  return [{ path: "modules/order", bytes: textBytes(order) }, ...files];
+}
+
+/** Differs whenever the archive would. */
+function imageHash(kernel: StoredKernel, busybox: Uint8Array, init: string): string {
+  const hash = createHash("sha256").update(busybox);
+  for (const text of [init, PROBE, ...kernel.modules.map(({ name }) => name)]) {
+    hash.update(`\0${text}`);
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function isWhole(folder: string): Promise<boolean> {
+  try {
+    const expected = await Deno.readTextFile(`${folder}/${CHECK}`);
+    return sha256(await Deno.readFile(`${folder}/${ARCHIVE}`)) === expected;
+  } catch {
+    return false; // Not made yet, or by halves.
+  }
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+function textBytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
