@@ -20,7 +20,7 @@ export const engine: BuiltinWorker<z.infer<typeof Config>> = {
   start(worker, _config, host) {
     const offers = new Offers(worker);
     offerDirectory(offers, host.directory);
-    offerSupervision(offers, host.supervision);
+    offerSupervision(offers, host);
     const availability = new Availability(worker, host.directory, host.clock);
     availability.offer(worker);
     const stack = new AsyncDisposableStack();

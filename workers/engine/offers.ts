@@ -7,6 +7,7 @@
  * @module
  */
 import { z } from "zod";
+import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../shapes.ts";
@@ -30,12 +31,14 @@ export class Offers {
     id: string,
     description: string,
     shape: Shape,
-    run: (payload: z.output<Shape>) => Json | Promise<Json>,
+    run: (payload: z.output<Shape>, context: CallContext) => Json | Promise<Json>,
   ): void {
     this.#shapes.set(id, shape);
-    this.#worker.registerFunction(id, (payload) => run(fit(id, shape, payload ?? {})), {
-      description,
-    });
+    this.#worker.registerFunction(
+      id,
+      (payload, _metadata, context) => run(fit(id, shape, payload ?? {}), context),
+      { description },
+    );
   }
 
   /** The JSON Schema of a payload; `undefined` for a function that is not offered here. */

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { Handler } from "../../sdk/typescript/options.ts";
+import type { CallContext, Handler } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { Offers } from "./offers.ts";
@@ -40,6 +40,19 @@ for (const payload of ["text", 5, true, [], { name: 5 }, { name: null }]) {
     assert.throws(() => call(payload), { code: "deserialization_error" });
   });
 }
+
+Deno.test("An offered function hears of its call besides its payload", () => {
+  let handler: Handler | undefined;
+  const worker = {
+    registerFunction(id: string, given: Handler) {
+      handler = given;
+      return { id, unregister() {} };
+    },
+  } as unknown as Worker;
+  new Offers(worker).add("f", "Who asks", z.object({}), (_payload, { caller }) => caller ?? null);
+
+  assert.equal(handler!(null, undefined, { caller: "w7" } as CallContext), "w7");
+});
 
 Deno.test("Offers.schemaOf() tells the shape of its own functions only", () => {
   const { offers } = setup();

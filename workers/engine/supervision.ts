@@ -1,64 +1,112 @@
 /**
  * `engine::supervisor::*`: what the command line asks of the workers that the engine runs.
  *
- * Every function hands on to the engine's {@linkcode Supervision}; only shapes are checked here.
+ * Every function hands on to the engine's {@linkcode Supervision}; only shapes are checked here,
+ * and who asks: whoever can change workers can run programs on this machine. Built-in workers may
+ * not either, since triggers make them call what anybody named.
  *
  * @module
  */
 import { z } from "zod";
-import type { AddRequest, Supervision } from "../../engine/ports/supervision.ts";
+import type { AddRequest, ExecRequest, Supervision } from "../../engine/ports/supervision.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX } from "../../sdk/typescript/limits.ts";
+import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX, REPLICAS_MAX } from "../../sdk/typescript/limits.ts";
+import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { EngineHost } from "../define.ts";
+import { runBeside } from "./exec.ts";
 import type { Offers } from "./offers.ts";
 
 const Nothing = z.object({});
 const Name = z.object({ name: z.string().min(1) });
 const Restart = Name.extend({ reinstall: z.boolean().nullish() });
 const Logs = Name.extend({ tail: z.int().min(0).max(LOG_TAIL_LINES_MAX).nullish() });
+const Replica = z.int().min(1).max(REPLICAS_MAX);
+const Exec = Name.extend({
+  command: z.array(z.string()).min(1),
+  replica: Replica.nullish(),
+});
 const Add = z.object({
   name: z.string().min(1).nullish(),
   path: z.string().min(1).nullish(),
   isolation: z.enum(["microvm", "process"]).nullish(),
+  accel: z.enum(["auto", "kvm", "tcg"]).nullish(),
+  replicas: Replica.nullish(),
   reinstall: z.boolean().nullish(),
   config: z.record(z.string(), z.unknown()).nullish(),
 }).meta({ anyOf: [{ required: ["name"] }, { required: ["path"] }] });
 
+/** What of the engine these functions need. */
+export type SupervisionHost = Pick<EngineHost, "clock" | "directory" | "supervision">;
+
 /** Registers the functions of supervision. */
-export function offerSupervision(offers: Offers, supervision: Supervision): void {
-  const id = (name: string): string => `engine::supervisor::${name}`;
-  offers.add(id("list"), "Workers the engine runs, and how they fare", Nothing, () => {
-    return { workers: supervision.list().map(plain) };
+export function offerSupervision(offers: Offers, host: SupervisionHost): void {
+  offerLooks(offers, host.supervision);
+  offerChanges(offers, host);
+}
+
+/** What anybody may ask. */
+function offerLooks(offers: Offers, supervision: Supervision): void {
+  offers.add(idOf("list"), "Workers the engine runs, and how they fare", Nothing, async () => {
+    return { workers: plain(await supervision.list()) };
   });
-  offers.add(id("status"), "How one worker fares", Name, ({ name }) => {
-    return plain(supervision.status(name));
+  offers.add(idOf("status"), "How one worker fares", Name, async ({ name }) => {
+    return plain(await supervision.status(name));
   });
-  offers.add(id("start"), "Starts a worker", Name, ({ name }) => {
-    return plain(supervision.start(name));
-  });
-  offers.add(id("stop"), "Stops a worker until it is started again", Name, ({ name }) => {
-    return plain(supervision.stop(name));
-  });
-  offers.add(id("restart"), "Ends a worker and starts it again", Restart, (payload) => {
-    return plain(supervision.restart(payload.name, { reinstall: payload.reinstall ?? false }));
-  });
-  offers.add(id("add"), "Adds a worker to config.yaml and starts it", Add, async (payload) => {
-    return plain(await supervision.add(readAdd(payload)));
-  });
-  offers.add(id("remove"), "Takes a worker out of config.yaml", Name, async ({ name }) => {
-    return plain(await supervision.remove(name));
-  });
-  offers.add(id("logs"), "The last lines a worker printed", Logs, async ({ name, tail }) => {
+  offers.add(idOf("logs"), "The last lines a worker printed", Logs, async ({ name, tail }) => {
     return { lines: await supervision.logs(name, tail ?? LOG_TAIL_LINES) };
   });
-  offers.add(id("info"), "Where this engine lies and what it serves", Nothing, () => {
+  offers.add(idOf("info"), "Where this engine lies and what it serves", Nothing, () => {
     return plain(supervision.info());
   });
 }
 
+/** What only the engine's own user may do. */
+function offerChanges(offers: Offers, host: SupervisionHost): void {
+  const { supervision } = host;
+  const add = <Shape extends z.ZodType>(
+    name: string,
+    description: string,
+    shape: Shape,
+    run: (payload: z.output<Shape>, context: CallContext) => Promise<object>,
+  ): void =>
+    offers.add(idOf(name), description, shape, async (payload, context) => {
+      checkOperator(host, context);
+      return plain(await run(payload, context));
+    });
+  add("start", "Starts a worker", Name, ({ name }) => supervision.start(name));
+  add("stop", "Stops a worker until it is started again", Name, ({ name }) => {
+    return supervision.stop(name);
+  });
+  add("restart", "Ends a worker and starts it again", Restart, ({ name, reinstall }) => {
+    return supervision.restart(name, { reinstall: reinstall ?? false });
+  });
+  add("add", "Adds a worker to config.yaml and starts it", Add, (payload) => {
+    return supervision.add(readAdd(payload));
+  });
+  add("remove", "Takes a worker out of config.yaml", Name, ({ name }) => supervision.remove(name));
+  add("exec", "Runs a command beside a worker", Exec, (payload, context) => {
+    const { name, command, replica } = payload;
+    const request: ExecRequest = { name, command, ...replica && { replica } };
+    return runBeside(host, request, context);
+  });
+}
+
+/** @throws {EngineError} `FORBIDDEN` unless the engine's own user calls, on its machine. */
+function checkOperator(host: SupervisionHost, { caller, function_id }: CallContext): void {
+  if (caller !== undefined && host.directory.worker(caller)?.operator) return;
+  const { path, problem } = host.supervision.info().control_key;
+  const why = problem === null ? `its key is in ${path}` : `none can be it now: ${problem}`;
+  throw new EngineError(
+    "FORBIDDEN",
+    `Only the command line of the engine's own user on its machine may call ${function_id} ` +
+      `(${why}); list, status, logs and info are open to all`,
+  );
+}
+
 /** @throws {EngineError} `INVALID_ARGUMENTS` unless exactly one of name and path is there. */
 function readAdd(payload: z.infer<typeof Add>): AddRequest {
-  const { name, path, isolation, reinstall, config } = payload;
+  const { name, path, isolation, accel, replicas, reinstall, config } = payload;
   if ((name ?? undefined) === undefined && (path ?? undefined) === undefined) {
     throw new EngineError("INVALID_ARGUMENTS", "Give the name of a built-in worker or a path");
   }
@@ -69,9 +117,15 @@ function readAdd(payload: z.infer<typeof Add>): AddRequest {
     ...name && { name },
     ...path && { path },
     ...isolation && { isolation },
+    ...accel && { accel },
+    ...replicas && { replicas },
     ...reinstall && { reinstall },
     ...config && { config: config as JsonObject },
   };
+}
+
+function idOf(name: string): string {
+  return `engine::supervisor::${name}`;
 }
 
 /** What the engine tells of itself is JSON already; the types only do not say so. */

@@ -1,83 +1,97 @@
 /**
- * `engine::supervisor::*`: what reaches the supervisor, and what does not get that far.
+ * `engine::supervisor::*`: what reaches the supervisor, what does not get that far, and from whom.
  *
  * @module
  */
 import assert from "node:assert/strict";
-import type { AddRequest, Supervision, WorkerStatus } from "../../engine/ports/supervision.ts";
+import { localDial } from "../../engine/line/local_line.ts";
+import type { Ended, OutputChunk } from "../../engine/ports/launcher.ts";
+import type {
+  AddRequest,
+  EngineInfo,
+  Supervision,
+  WorkerStatus,
+} from "../../engine/ports/supervision.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
+import type { CallRequest } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import { workerStatus } from "../../tests/fakes/worker_status.ts";
 import { engine } from "./mod.ts";
 
-const STATUS: WorkerStatus = {
-  name: "math",
-  kind: "directory",
-  state: "ready",
-  reason: null,
-  path: "/project/workers/math",
-  isolation: "process",
-  pid: 7,
-  functions: ["math::add"],
-  restarts: 0,
-  started_at_ms: 1,
-  ready_after_ms: 2,
-  last_exit: null,
-  dependencies: "cached",
-  launch: 1,
-  tail: [],
-  log_path: "/project/.engine/logs/math.log",
-};
+const STATUS = workerStatus();
 
-const INFO = {
+const INFO: EngineInfo = {
   version: "0.1.0",
   pid: 1,
   config_path: null,
   data_directory: "/project/.engine",
   endpoints: [{ name: "http", url: "http://127.0.0.1:3111" }],
   started_at_ms: 5,
+  platform: "linux",
+  control_key: { path: "/state/engine/49134.json", problem: null },
 };
 
+/** What a command prints, and how it ends; the default ends when its signal says so. */
+type Program = (output: (chunk: OutputChunk) => void, signal: AbortSignal) => Promise<Ended>;
+
+const untilAborted: Program = (_output, signal) =>
+  new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve({ code: null, signal: "SIGTERM" }));
+  });
+
 /** A supervisor that notes what it is asked, and knows one worker. */
-function recordingSupervision(asked: unknown[]): Supervision {
-  const known = (name: string): WorkerStatus => {
-    if (name === "math") return STATUS;
-    throw new EngineError("NOT_FOUND", `There is no worker ${name}; known: math`);
+function recordingSupervision(asked: unknown[], program: Program, info = INFO): Supervision {
+  const known = (name: string): Promise<WorkerStatus> => {
+    if (name === "math") return Promise.resolve(STATUS);
+    const message = `There is no worker ${name}; known: math`;
+    return Promise.reject(new EngineError("NOT_FOUND", message));
   };
   return {
-    list: () => [STATUS],
+    list: () => Promise.resolve([STATUS]),
     status: known,
     start: (name) => (asked.push(["start", name]), known(name)),
     stop: (name) => (asked.push(["stop", name]), known(name)),
     restart: (name, options) => (asked.push(["restart", name, options]), known(name)),
     add: (request: AddRequest) => {
       asked.push(["add", request]);
-      return Promise.resolve({
-        added: true,
-        changed: false,
-        config_path: "/project/config.yaml",
-        worker: STATUS,
-      });
+      const config_path = "/project/config.yaml";
+      return Promise.resolve({ added: true, changed: false, config_path, worker: STATUS });
     },
-    remove: (name) => {
+    remove: async (name) => {
       asked.push(["remove", name]);
-      return Promise.resolve({ config_path: `/project/${known(name) && "config.yaml"}` });
+      return { config_path: `/project/${await known(name) && "config.yaml"}` };
     },
-    logs: (name, tail) => Promise.resolve([`${known(name).name} ${tail}`]),
-    info: () => INFO,
+    exec: async (request, output, signal) => {
+      asked.push(["exec", request]);
+      await known(request.name);
+      return await program(output, signal);
+    },
+    logs: async (name, tail) => [`${(await known(name)).name} ${tail}`],
+    info: () => info,
   };
 }
 
-/** Somebody who asks, over a real router. */
-async function setup() {
+/** Somebody who asks, over a real router; the engine's own user unless `operator` is `false`. */
+async function setup({ operator = true, program = untilAborted, info = INFO } = {}) {
   const asked: unknown[] = [];
-  const local = new LocalEngine({ supervision: recordingSupervision(asked) });
+  const local = new LocalEngine({ supervision: recordingSupervision(asked, program, info) });
   await local.start(engine);
-  const worker = await local.connect("cli");
-  const ask = (name: string, payload?: Json) =>
-    worker.trigger({ function_id: `engine::supervisor::${name}`, payload });
-  return { asked, ask, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() };
+  const connect = async (name: string, isOperator: boolean): Promise<Worker> => {
+    const peer = { address: "127.0.0.1", launch_id: null, builtin: null, operator: isOperator };
+    const open = {
+      open: (line: Parameters<typeof local.router.open>[0]) => local.router.open(line, peer),
+    };
+    return await local.connect(name, { dial: localDial(open, name) });
+  };
+  const worker = await connect("cli", operator);
+  const ask = (name: string, payload?: Json, more: Partial<CallRequest> = {}) =>
+    worker.trigger({ function_id: `engine::supervisor::${name}`, payload, ...more });
+  return { asked, ask, local, connect, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() };
 }
+
+const ADDED = { added: true, changed: false, config_path: "/project/config.yaml", worker: STATUS };
 
 for (
   const [name, payload, result, heard] of [
@@ -94,15 +108,34 @@ for (
     ],
     [
       "add",
-      { path: "/project/workers/math", isolation: "process", reinstall: true, name: null },
-      { added: true, changed: false, config_path: "/project/config.yaml", worker: STATUS },
-      [["add", { path: "/project/workers/math", isolation: "process", reinstall: true }]],
+      {
+        path: "/p/math",
+        isolation: "microvm",
+        accel: "tcg",
+        replicas: 3,
+        reinstall: true,
+        name: null,
+      },
+      ADDED,
+      [["add", {
+        path: "/p/math",
+        isolation: "microvm",
+        accel: "tcg",
+        replicas: 3,
+        reinstall: true,
+      }]],
     ],
     [
       "add",
       { name: "engine-http", config: { port: 0, cors: { origins: ["*"] } } },
-      { added: true, changed: false, config_path: "/project/config.yaml", worker: STATUS },
+      ADDED,
       [["add", { name: "engine-http", config: { port: 0, cors: { origins: ["*"] } } }]],
+    ],
+    [
+      "add",
+      { path: "/p", isolation: null, accel: null, replicas: null, reinstall: null, config: null },
+      ADDED,
+      [["add", { path: "/p" }]],
     ],
     ["remove", { name: "math" }, { config_path: "/project/config.yaml" }, [["remove", "math"]]],
     ["logs", { name: "math" }, { lines: ["math 100"] }, []],
@@ -124,6 +157,7 @@ for (
     ["start", { name: "moth" }, "NOT_FOUND"],
     ["remove", { name: "moth" }, "NOT_FOUND"],
     ["logs", { name: "moth" }, "NOT_FOUND"],
+    ["exec", { name: "moth", command: ["ls"] }, "NOT_FOUND"],
     ["status", {}, "deserialization_error"],
     ["status", { name: "" }, "deserialization_error"],
     ["restart", { name: "math", reinstall: "yes" }, "deserialization_error"],
@@ -134,7 +168,14 @@ for (
     ["add", { name: null, path: null }, "INVALID_ARGUMENTS"],
     ["add", { name: "engine-http", path: "/x" }, "INVALID_ARGUMENTS"],
     ["add", { path: "/x", isolation: "jail" }, "deserialization_error"],
+    ["add", { path: "/x", accel: "hvf" }, "deserialization_error"],
+    ["add", { path: "/x", replicas: 0 }, "deserialization_error"],
+    ["add", { path: "/x", replicas: 65 }, "deserialization_error"],
     ["add", { name: "engine-http", config: [] }, "deserialization_error"],
+    ["exec", { name: "math" }, "deserialization_error"],
+    ["exec", { name: "math", command: [] }, "deserialization_error"],
+    ["exec", { name: "math", command: "ls" }, "deserialization_error"],
+    ["exec", { name: "math", command: ["ls"], replica: 0 }, "deserialization_error"],
     ["list", "text", "deserialization_error"],
   ] as [string, Json, string][]
 ) {
@@ -145,10 +186,137 @@ for (
   });
 }
 
+const CHANGES: readonly [string, Json][] = [
+  ["add", { path: "/x" }],
+  ["remove", { name: "math" }],
+  ["start", { name: "math" }],
+  ["stop", { name: "math" }],
+  ["restart", { name: "math" }],
+  ["exec", { name: "math", command: ["id"] }],
+];
+
+for (const [name, payload] of CHANGES) {
+  Deno.test(`engine::supervisor::${name} is refused to a line that is not the user's`, async () => {
+    await using it = await setup({ operator: false });
+
+    await assert.rejects(it.ask(name, payload), {
+      code: "FORBIDDEN",
+      message:
+        "FORBIDDEN: Only the command line of the engine's own user on its machine may call " +
+        `engine::supervisor::${name} (its key is in /state/engine/49134.json); ` +
+        "list, status, logs and info are open to all",
+    });
+    assert.deepEqual(it.asked, []);
+  });
+}
+
+for (
+  const [name, payload] of [["list"], ["status", { name: "math" }], ["logs", { name: "math" }], [
+    "info",
+  ]] as const
+) {
+  Deno.test(`engine::supervisor::${name} is open to a line that is not the user's`, async () => {
+    await using it = await setup({ operator: false });
+
+    await it.ask(name, payload);
+  });
+}
+
+Deno.test("an engine without a key for its command line says why when it refuses", async () => {
+  const problem = "/state/engine/49134.json cannot be written (read-only file system)";
+  const info = { ...INFO, control_key: { path: "/state/engine/49134.json", problem } };
+  await using it = await setup({ operator: false, info });
+
+  await assert.rejects(it.ask("stop", { name: "math" }), (thrown) => {
+    assert.ok(
+      String(thrown).includes(`(none can be it now: ${problem}); list, status`),
+      String(thrown),
+    );
+    return true;
+  });
+});
+
+Deno.test("a worker cannot name the operator's line as its caller", async () => {
+  await using it = await setup();
+  const operator = it.local.router.directory.workers().find((view) => view.operator)!.id;
+  const frames: string[] = [];
+  const stranger = { address: "127.0.0.1", launch_id: null, builtin: null };
+  const events = it.local.router.open({
+    id: "stranger",
+    queuedBytes: 0,
+    send: (head, rest = "") => void frames.push(`${head}${rest}`),
+    sendBinary: () => {},
+    pause: () => true,
+    resume: () => {},
+    close: () => {},
+  }, stranger);
+  const id = '"function_id":"engine::supervisor::stop"';
+  const rest = `"data":{"name":"math"}`;
+
+  events.text(`{"type":"invokefunction","invocation_id":"1",${id},"caller":"${operator}",${rest}}`);
+  events.text(`{"type":"invokefunction","invocation_id":"2",${id},${rest},"caller":"${operator}"}`);
+  await it.local.settle();
+
+  const results = frames.filter((frame) => frame.includes("invocationresult"));
+  assert.equal(results.length, 2, frames.join("\n"));
+  for (const result of results) assert.match(result, /"FORBIDDEN"/);
+  assert.deepEqual(it.asked, []);
+  events.closed(1000, "");
+});
+
+Deno.test("a trigger does not let a built-in worker change workers for somebody else", async () => {
+  await using it = await setup({ operator: false });
+  const name = "engine-http";
+  const builtin = await it.local.connect(name, { dial: localDial(it.local.router, name) });
+
+  const asking = builtin.trigger({
+    function_id: "engine::supervisor::stop",
+    payload: { name: "math" },
+  });
+
+  await assert.rejects(asking, { code: "FORBIDDEN" });
+  assert.deepEqual(it.asked, []);
+});
+
+Deno.test("engine::supervisor::exec sends what the command prints, and how it ended", async () => {
+  const program: Program = (output) => {
+    output({ stream: "stdout", bytes: new Uint8Array([0, 255, 10]) });
+    output({ stream: "stderr", bytes: new TextEncoder().encode("ü") });
+    return Promise.resolve({ code: 3, signal: null });
+  };
+  await using it = await setup({ program });
+  const seen: Json[] = [];
+
+  const ended = await it.ask("exec", { name: "math", command: ["make", "-k"], replica: 2 }, {
+    onProgress: (data) => seen.push(data),
+  });
+
+  assert.deepEqual(ended, { code: 3, signal: null });
+  assert.deepEqual(seen, [{ stream: "stdout", data: "AP8K" }, { stream: "stderr", data: "w7w=" }]);
+  assert.deepEqual(it.asked, [["exec", { name: "math", command: ["make", "-k"], replica: 2 }]]);
+});
+
+Deno.test("a caller that gives up ends the command that it runs", async () => {
+  const ended = Promise.withResolvers<Ended>();
+  const program: Program = async (output, signal) => {
+    const end = await untilAborted(output, signal);
+    ended.resolve(end);
+    return end;
+  };
+  await using it = await setup({ program });
+  const giveUp = new AbortController();
+  const call = it.ask("exec", { name: "math", command: ["cat"] }, { signal: giveUp.signal });
+  await it.local.settle();
+
+  giveUp.abort();
+
+  await assert.rejects(call);
+  assert.deepEqual(await ended.promise, { code: null, signal: "SIGTERM" });
+});
+
 Deno.test("engine::supervisor::add says in its schema that it needs a name or a path", async () => {
-  await using local = new LocalEngine({ supervision: recordingSupervision([]) });
-  await local.start(engine);
-  const worker = await local.connect("cli");
+  await using it = await setup({ operator: false });
+  const worker = await it.connect("asks", false);
   const payload = { function_id: "engine::supervisor::add" };
 
   const info = await worker.trigger({ function_id: "engine::functions::info", payload });

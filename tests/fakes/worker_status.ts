@@ -1,0 +1,72 @@
+/**
+ * What an engine tells of a worker, for tests of those who show it.
+ *
+ * @module
+ */
+import type { ReplicaStatus, WorkerStatus } from "../../engine/ports/supervision.ts";
+
+/** A worker that is ready, but for what a test changes. */
+export function workerStatus(changed: Partial<WorkerStatus> = {}): WorkerStatus {
+  return {
+    name: "math",
+    kind: "directory",
+    state: "ready",
+    since_ms: 1_000,
+    reason: null,
+    path: "/project/workers/math",
+    isolation: "process",
+    pid: 42,
+    functions: ["math::add"],
+    restarts: 0,
+    started_at_ms: 0,
+    ready_after_ms: 900,
+    last_exit: null,
+    dependencies: "none",
+    launch: 1,
+    tail: [],
+    log_path: "/project/.engine/logs/math.log",
+    last_error: null,
+    accelerator: null,
+    network: null,
+    resources: null,
+    memory_bytes: null,
+    cpu_percent: null,
+    replicas: [replicaStatus()],
+    ...changed,
+  };
+}
+
+/** A worker that comes with the engine, but for what a test changes. */
+export function builtinStatus(changed: Partial<WorkerStatus> = {}): WorkerStatus {
+  return workerStatus({
+    name: "engine-state",
+    kind: "builtin",
+    reason: "Values that outlive the engine",
+    path: null,
+    isolation: null,
+    pid: 7,
+    functions: ["state::get", "state::set"],
+    dependencies: null,
+    log_path: null,
+    replicas: [],
+    ...changed,
+  });
+}
+
+/** A copy of a worker that is ready, but for what a test changes. */
+export function replicaStatus(changed: Partial<ReplicaStatus> = {}): ReplicaStatus {
+  return {
+    number: 1,
+    state: "ready",
+    since_ms: 1_000,
+    reason: null,
+    pid: 42,
+    worker_ids: ["w1"],
+    restarts: 0,
+    started_at_ms: 0,
+    last_exit: null,
+    memory_bytes: null,
+    cpu_percent: null,
+    ...changed,
+  };
+}
