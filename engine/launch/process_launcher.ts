@@ -1,35 +1,26 @@
 /**
  * Launcher on plain processes. It contains nothing: a worker may do what the engine's user may.
  *
- * A program waits at a gate (one line on its standard input) until everything is in place that
- * ends it when the engine dies: its pid file, and a guard, a small shell in a session of its own
- * that ends the program's group when the engine's end of the guard's standard input closes. So
- * there is no moment in which a killed engine leaves a program behind.
+ * How a process is started, guarded and ended is {@linkcode GroupedProcess}'s business; here are
+ * the pid files, which let an engine end what its killed predecessor left, lines of output, and
+ * commands that run beside a program.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { ORPHAN_GRACE_MS, STOP_GRACE_MS } from "../../sdk/typescript/limits.ts";
-import type { Ended, Launcher, LaunchSpec, OutputLine, Running } from "../ports/launcher.ts";
+import type {
+  Ended,
+  Launcher,
+  LaunchSpec,
+  OutputChunk,
+  OutputLine,
+  Running,
+} from "../ports/launcher.ts";
+import { GroupedProcess, type ProcessSpec, SHELL } from "./grouped_process.ts";
 import { LineSplitter } from "./output_lines.ts";
 import { PidFiles } from "./pid_file.ts";
-import { endGroup, signalGroup } from "./process_group.ts";
-
-const SHELL = "/bin/sh";
-/** Without the word of the engine nothing is run. */
-const GATE = 'read -r _ || exit 125; exec </dev/null; exec "$0" -c "$1"';
-/** A word on standard input: the program has ended by itself. Its end: the engine is gone. */
-const GUARD = `read -r _ && exit 0
-kill -TERM "-$1" 2>/dev/null || exit 0
-left=$2
-while [ "$left" -gt 0 ]; do
-  sleep 1
-  kill -0 "-$1" 2>/dev/null || exit 0
-  left=$((left - 1))
-done
-kill -KILL "-$1" 2>/dev/null`;
-/** How long output may come after the program and its group are gone. */
-const LATE_OUTPUT_MS = 1_000;
+import { findProgram } from "./programs.ts";
 
 /** Starts programs as processes, each leader of a group of its own. */
 export class ProcessLauncher implements Launcher {
@@ -49,138 +40,125 @@ export class ProcessLauncher implements Launcher {
 
   async start(spec: LaunchSpec, output: (line: OutputLine) => void): Promise<Running> {
     await this.#pidFiles.endLeftover(spec.name, this.#graceMs);
-    const child = spawnProgram(spec);
-    const program = new Program(child, output, () => this.#pidFiles.remove(spec.name, child.pid));
+    const forget = (pid: number): Promise<void> => this.#pidFiles.remove(spec.name, pid);
+    const program = spawn(spec, () => new Program(spec, this.#graceMs, output, forget));
+    const launchId = spec.env.ENGINE_LAUNCH_ID ?? null;
     try {
-      const launchId = spec.env.ENGINE_LAUNCH_ID ?? null;
-      await this.#pidFiles.write(spec.name, child.pid, launchId);
-      program.guard = spawnGuard(child.pid, this.#graceMs);
-      await writeLine(child.stdin);
+      await program.open(() => this.#pidFiles.write(spec.name, program.pid, launchId));
     } catch (thrown) {
-      // The gate closes, so the program ends without having run.
-      await child.stdin.abort().catch(() => {});
-      await program.ended;
-      throw thrown instanceof EngineError ? thrown : launchFailed(spec, thrown);
+      throw launchFailed(spec, thrown);
     }
     return program;
   }
 }
 
-/** One process, its group and its guard. */
+/** One program and the commands beside it. */
 class Program implements Running {
-  readonly pid: number;
   readonly ended: Promise<Ended>;
-  /** Ends the group if the engine dies. */
-  guard: Deno.ChildProcess | undefined;
-  readonly #child: Deno.ChildProcess;
-  readonly #output: (line: OutputLine) => void;
-  #stopping: Promise<void> | undefined;
+  /** A plain process has none. */
+  readonly accelerator = null;
+  readonly #spec: LaunchSpec;
+  readonly #graceMs: number;
+  readonly #process: GroupedProcess;
+  readonly #commands = new Set<GroupedProcess>();
+  #isEnding = false;
 
   constructor(
-    child: Deno.ChildProcess,
+    spec: LaunchSpec,
+    graceMs: number,
     output: (line: OutputLine) => void,
-    forget: () => Promise<void>,
+    forget: (pid: number) => Promise<void>,
   ) {
-    this.#child = child;
-    this.#output = output;
-    this.pid = child.pid;
-    this.ended = this.#watch(forget);
+    const { command, directory, env } = spec;
+    const splitter = (stream: OutputLine["stream"]): LineSplitter =>
+      new LineSplitter((text) => output({ stream, text }));
+    const lines = { stdout: splitter("stdout"), stderr: splitter("stderr") };
+    this.#spec = spec;
+    this.#graceMs = graceMs;
+    this.#process = new GroupedProcess(
+      { argv: [SHELL, "-c", command], directory, env },
+      ({ stream, bytes }) => lines[stream].add(bytes),
+    );
+    this.ended = this.#process.ended.then(async (ended) => {
+      lines.stdout.end();
+      lines.stderr.end();
+      await this.#endCommands(STOP_GRACE_MS);
+      await forget(this.pid);
+      return ended;
+    });
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  /** Lets it run when `beforehand` is done. */
+  async open(beforehand: () => Promise<void>): Promise<void> {
+    await this.#process.open(this.#graceMs, beforehand);
   }
 
   async stop(graceMs: number): Promise<Ended> {
-    this.#stopping ??= endGroup(this.pid, graceMs);
-    await this.#stopping;
+    await Promise.all([this.#process.stop(graceMs), this.#endCommands(graceMs)]);
     return await this.ended;
   }
 
-  async #watch(forget: () => Promise<void>): Promise<Ended> {
-    const readers = [
-      this.#read(this.#child.stdout, "stdout"),
-      this.#read(this.#child.stderr, "stderr"),
-    ];
-    const status = await this.#child.status;
-    // What it started ends with it; while stop() waits, in the time that stop() gives.
-    if (!this.#stopping && signalGroup(this.pid, 0)) {
-      this.#stopping = endGroup(this.pid, STOP_GRACE_MS);
+  async exec(
+    command: readonly string[],
+    output: (chunk: OutputChunk) => void,
+    signal: AbortSignal,
+  ): Promise<Ended> {
+    const { name, directory, env } = this.#spec;
+    const file = await findCommand(this.#spec, command[0] ?? "");
+    if (signal.aborted) return { code: null, signal: "SIGTERM" };
+    if (this.#isEnding) throw new EngineError("launch_failed", `Worker ${name} is being ended`);
+    const spec: ProcessSpec = { argv: [file, ...command.slice(1)], directory, env };
+    const beside = spawn(this.#spec, () => new GroupedProcess(spec, output));
+    this.#commands.add(beside);
+    const stop = (): void => void beside.stop(STOP_GRACE_MS);
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      await beside.open(this.#graceMs, () => Promise.resolve());
+      return await beside.ended;
+    } catch (thrown) {
+      if (signal.aborted || this.#isEnding) return await beside.ended;
+      throw launchFailed(this.#spec, thrown);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      this.#commands.delete(beside);
     }
-    await this.#stopping;
-    await this.#endReaders(readers);
-    await this.#dismissGuard();
-    await forget();
-    return { code: status.signal === null ? status.code : null, signal: status.signal };
   }
 
-  #read(stream: ReadableStream<Uint8Array>, name: OutputLine["stream"]): Reader {
-    const lines = new LineSplitter((text) => this.#output({ stream: name, text }));
-    const reader = stream.getReader();
-    const pump = async (): Promise<void> => {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        lines.add(value);
-      }
-      lines.end();
-    };
-    return { done: pump().catch(() => lines.end()), cancel: () => reader.cancel() };
-  }
-
-  /** A process that left the group may keep the pipes open; it is not waited for. */
-  async #endReaders(readers: readonly Reader[]): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, LATE_OUTPUT_MS);
-    await Promise.race([Promise.all(readers.map(({ done }) => done)), late.promise]);
-    clearTimeout(timer);
-    await Promise.all(readers.map(({ cancel }) => cancel().catch(() => {})));
-    await Promise.all(readers.map(({ done }) => done));
-  }
-
-  async #dismissGuard(): Promise<void> {
-    if (!this.guard) return;
-    await writeLine(this.guard.stdin).catch(() => {}); // Somebody ended it; then it is gone.
-    await this.guard.status;
+  async #endCommands(graceMs: number): Promise<void> {
+    this.#isEnding = true;
+    await Promise.all([...this.#commands].map((command) => command.stop(graceMs)));
   }
 }
 
-/** One stream of a program while it is read. */
-interface Reader {
-  readonly done: Promise<void>;
-  cancel(): Promise<void>;
+/** The file that a command names: looked up on the worker's PATH, or relative to its directory. */
+async function findCommand({ name, directory, env }: LaunchSpec, command: string): Promise<string> {
+  const isPath = command.includes("/");
+  if (isPath) {
+    const file = command.startsWith("/") ? command : `${directory}/${command}`;
+    if (await Deno.stat(file).then((info) => info.isFile, () => false)) return file;
+  } else if (command !== "") {
+    const file = await findProgram(command, env.PATH ?? Deno.env.get("PATH") ?? "");
+    if (file) return file;
+  }
+  const where = isPath ? "in its directory or on this machine" : "on its PATH";
+  const message = `Worker ${name} finds no program ${JSON.stringify(command)} ${where}`;
+  throw new EngineError("launch_failed", message, { details: { program: command } });
 }
 
-function spawnProgram(spec: LaunchSpec): Deno.ChildProcess {
+function spawn<Spawned>(spec: LaunchSpec, make: () => Spawned): Spawned {
   try {
-    return new Deno.Command(SHELL, {
-      args: ["-c", GATE, SHELL, spec.command],
-      cwd: spec.directory,
-      env: { ...spec.env },
-      detached: true,
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
+    return make();
   } catch (thrown) {
     throw launchFailed(spec, thrown);
   }
 }
 
-function spawnGuard(pid: number, graceMs: number): Deno.ChildProcess {
-  return new Deno.Command(SHELL, {
-    args: ["-c", GUARD, SHELL, `${pid}`, `${Math.ceil(graceMs / 1_000)}`],
-    cwd: "/",
-    detached: true,
-    stdin: "piped",
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-}
-
-async function writeLine(stdin: WritableStream<Uint8Array>): Promise<void> {
-  const writer = stdin.getWriter();
-  await writer.write(new TextEncoder().encode("\n"));
-  await writer.close();
-}
-
 function launchFailed({ name, directory }: LaunchSpec, thrown: unknown): EngineError {
+  if (thrown instanceof EngineError) return thrown;
   const what = thrown instanceof Deno.errors.NotFound
     ? `${directory} or ${SHELL} does not exist`
     : String(thrown);

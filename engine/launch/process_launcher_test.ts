@@ -5,6 +5,7 @@ import {
   testLauncher,
   until,
 } from "../../tests/launcher_contract.ts";
+import type { Running } from "../ports/launcher.ts";
 import { ProcessLauncher } from "./process_launcher.ts";
 import { startOf } from "./process_group.ts";
 
@@ -108,4 +109,90 @@ Deno.test("ProcessLauncher does not wait for output of what left the program's g
 
   assert.deepEqual(ended, { code: null, signal: "SIGTERM" });
   Deno.kill(Number(lines[0]), "SIGKILL");
+});
+
+/** A program that runs until it is stopped, and commands beside it. */
+async function beside(under: LauncherUnderTest, command = "exec sleep 1000") {
+  const env = { GREETING: "hello" };
+  const spec = { name: "w", command, directory: under.directory, env };
+  const running = await under.launcher.start(spec, () => {});
+  const end = async (): Promise<void> => void await running.stop(5_000);
+  return { running, exec: execOn(running), [Symbol.asyncDispose]: end };
+}
+
+function execOn(running: Running) {
+  return async (command: string[], signal = new AbortController().signal) => {
+    const bytes: Uint8Array[] = [];
+    const ended = await running.exec(command, (chunk) => void bytes.push(chunk.bytes), signal);
+    return {
+      ...ended,
+      text: new TextDecoder().decode(await new Blob(bytes as BlobPart[]).bytes()),
+    };
+  };
+}
+
+Deno.test("a command beside a program has its directory, its environment and nothing to read", async () => {
+  await using under = await open();
+  await using program = await beside(under);
+
+  const { code, text } = await program.exec(["sh", "-c", 'cat; pwd; echo "$GREETING"; exit 3']);
+
+  assert.equal(code, 3);
+  assert.equal(text, `${await Deno.realPath(under.directory)}\nhello\n`);
+});
+
+Deno.test("a command beside a program is found by its name, its path or in the directory", async () => {
+  await using under = await open();
+  await using program = await beside(under);
+  await Deno.writeTextFile(`${under.directory}/tool`, "#!/bin/sh\necho tool $1\n", { mode: 0o755 });
+
+  assert.equal((await program.exec(["/bin/echo", "a  b"])).text, "a  b\n");
+  assert.equal((await program.exec(["./tool", "x"])).text, "tool x\n");
+});
+
+Deno.test("a command that is not there is refused by name", async () => {
+  await using under = await open();
+  await using program = await beside(under);
+
+  for (const name of ["no-such-program", "./nowhere", "/nowhere/at/all", "", "cd"]) {
+    const message = `Worker w finds no program ${JSON.stringify(name)} ` +
+      (name.includes("/") ? "in its directory or on this machine" : "on its PATH");
+    await assert.rejects(program.exec([name]), { code: "launch_failed", message });
+  }
+  await assert.rejects(program.exec([]), { code: "launch_failed" });
+});
+
+Deno.test("a command beside a program ends with its signal, with all that it started", async () => {
+  await using under = await open();
+  await using program = await beside(under);
+  const stopping = new AbortController();
+  const said: string[] = [];
+  const ended = program.running.exec(
+    ["sh", "-c", "sleep 1000 & echo $!; wait"],
+    ({ bytes }) => void said.push(new TextDecoder().decode(bytes)),
+    stopping.signal,
+  );
+  await until(() => said.length > 0);
+
+  stopping.abort();
+
+  assert.deepEqual(await ended, { code: null, signal: "SIGTERM" });
+  assert.equal(await isProgram(Number(said[0]), "sleep"), false);
+  assert.equal((await program.exec(["sleep", "9"], AbortSignal.abort())).signal, "SIGTERM");
+});
+
+Deno.test("a command beside a program ends with the program, and none starts after it", async () => {
+  await using under = await open();
+  for (const how of ["asked", "by itself"]) {
+    const program = await beside(under);
+    const ended = program.exec(["sleep", "1000"]);
+    await until(async () => (await program.exec(["true"])).code === 0);
+
+    if (how === "asked") await program.running.stop(5_000);
+    else Deno.kill(program.running.pid, "SIGKILL");
+
+    assert.equal((await ended).signal, "SIGTERM");
+    await program.running.ended;
+    await assert.rejects(program.exec(["true"]), { code: "launch_failed" });
+  }
 });
