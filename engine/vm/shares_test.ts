@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import type { Containment, LaunchSpec } from "../ports/launcher.ts";
+import { checkPlace, type Guarded, sharesOf } from "./shares.ts";
+
+const CONTAINMENT: Containment = {
+  reads: [],
+  writes: [],
+  network: "full",
+  resources: { cpus: 1, memory_mb: 128 },
+  accel: "auto",
+};
+
+/** A project with a worker, a home beside it and a runtime. */
+async function setup() {
+  const root = await Deno.realPath(await Deno.makeTempDir());
+  const data = `${root}/p/.engine`;
+  const worker = `${root}/p/workers/w`;
+  const home = `${root}/home`;
+  const deps = `${data}/deps/w`;
+  const runtime = `${root}/opt/python`;
+  for (const path of [worker, home, deps, runtime]) await Deno.mkdir(path, { recursive: true });
+  const guarded: Guarded = { dataDirectory: data, home };
+  const shares = (containment: Partial<Containment> = {}, directory = worker) => {
+    const spec: LaunchSpec = { name: "w", command: "run", directory, env: {} };
+    return sharesOf({ ...spec, containment: { ...CONTAINMENT, ...containment } }, guarded);
+  };
+  const refused = (path: string, why: RegExp) =>
+    assert.rejects(shares({}, path), { code: "isolation_unavailable", message: why });
+  const remove = () => Deno.remove(root, { recursive: true });
+  const rest = { guarded, shares, refused, [Symbol.asyncDispose]: remove };
+  return { root, data, worker, home, deps, runtime, ...rest };
+}
+
+Deno.test("sharesOf() shows the system, what is read and what is the worker's, nothing else", async () => {
+  await using there = await setup();
+  const { worker, deps, runtime } = there;
+
+  const shares = await there.shares({ reads: [runtime], writes: [deps] });
+
+  assert.deepEqual(shares.map(({ path }) => path).sort(), ["/usr", worker, deps, runtime].sort());
+  assert.deepEqual(
+    shares.filter(({ writable }) => writable).map(({ path }) => path).sort(),
+    [worker, deps].sort(),
+  );
+});
+
+Deno.test("sharesOf() names outer folders first and leaves out what they show already", async () => {
+  await using there = await setup();
+  const { worker, runtime } = there;
+  await Deno.mkdir(`${runtime}/inner`);
+  await Deno.mkdir(`${worker}/venv`);
+
+  const shares = await there.shares({
+    reads: [`${runtime}/inner`, runtime, "/usr/lib/python3", `${worker}/venv`, worker],
+    writes: [`${worker}/venv`, `${runtime}/inner`],
+  });
+
+  assert.deepEqual(shares.filter(({ path }) => path !== "/usr"), [
+    { path: runtime, writable: false },
+    { path: `${runtime}/inner`, writable: true },
+    { path: worker, writable: true },
+  ]);
+});
+
+Deno.test("sharesOf() takes paths with spaces, commas, quotes and letters of all kinds", async () => {
+  await using there = await setup();
+  const odd = `${there.root}/it's, a "dir" $x \\ ü`;
+  await Deno.mkdir(odd);
+
+  assert.ok((await there.shares({}, odd)).some(({ path }) => path === odd));
+  await Deno.mkdir(`${odd}\n`);
+  await there.refused(`${odd}\n`, /has control characters/);
+});
+
+Deno.test("sharesOf() refuses folders that do not exist or are none", async () => {
+  await using there = await setup();
+  await Deno.writeTextFile(`${there.root}/file`, "");
+  const missing = { code: "launch_failed", message: /nowhere is not a folder$/ };
+
+  await assert.rejects(there.shares({}, `${there.root}/nowhere`), missing);
+  await assert.rejects(there.shares({ reads: ["/nowhere"] }), missing);
+  await assert.rejects(there.shares({ writes: ["/nowhere"] }), missing);
+  await assert.rejects(there.shares({}, `${there.root}/file`), { code: "launch_failed" });
+});
+
+Deno.test("sharesOf() refuses a worker's directory that shows what is nobody's business", async () => {
+  await using there = await setup();
+  const { root, data, home } = there;
+
+  await there.refused(`${root}/p`, new RegExp(`which holds ${data}; move it`));
+  await there.refused(root, /which holds/);
+  await there.refused(home, new RegExp(`all of ${home} would be shown`));
+  await there.refused(data, /lies among the engine's own files|which holds/);
+  await there.refused(`${data}/deps`, /lies among the engine's own files/);
+  for (const path of ["/", "/etc", "/usr", "/usr/lib", "/tmp", "/var"]) {
+    await there.refused(path, /would be shown|which holds/);
+  }
+  for (const path of ["/proc/self", "/sys/kernel"]) {
+    await there.refused(path, /no ordinary files/);
+  }
+});
+
+Deno.test("sharesOf() is not deceived by links", async () => {
+  await using there = await setup();
+  const { root, home, worker } = there;
+  await Deno.symlink(`${root}/p`, `${root}/project`);
+  await Deno.symlink(home, `${root}/elsewhere`);
+  await Deno.symlink("/proc/self", `${root}/self`);
+  await Deno.symlink(worker, `${root}/linked`);
+
+  await there.refused(`${root}/project`, /which holds/);
+  await there.refused(`${root}/elsewhere`, /would be shown/);
+  await there.refused(`${root}/self`, /no ordinary files/);
+  const shares = await there.shares({}, `${root}/linked`);
+  assert.ok(shares.some(({ path, writable }) => path === `${root}/linked` && writable));
+});
+
+Deno.test("sharesOf() refuses runtimes in folders where programs of all kinds keep things", async () => {
+  await using there = await setup();
+  const { root, home, data } = there;
+  for (const path of [`${home}/.local/share`, `${home}/.pyenv/versions/3`]) {
+    await Deno.mkdir(path, { recursive: true });
+  }
+  const refuses = async (path: string): Promise<void> => {
+    const refusal = { code: "isolation_unavailable", message: /: it needs the folder .*; move it/ };
+    await assert.rejects(there.shares({ reads: [path] }), refusal, path);
+  };
+
+  for (const path of ["/", "/etc", "/opt", "/home", home, `${home}/.local`]) await refuses(path);
+  for (const path of [`${home}/.local/share`, data, `${root}/p`, root]) await refuses(path);
+  const shares = await there.shares({ reads: [`${home}/.pyenv/versions/3`] });
+  assert.ok(shares.some(({ path }) => path === `${home}/.pyenv/versions/3`));
+});
+
+Deno.test("sharesOf() refuses what lies behind a link in another shared folder", async () => {
+  await using there = await setup();
+  const { root, runtime, worker } = there;
+  await Deno.mkdir(`${root}/real`);
+  await Deno.symlink(`${root}/real`, `${runtime}/link`);
+
+  await assert.rejects(there.shares({ reads: [runtime], writes: [`${runtime}/link`] }), {
+    code: "isolation_unavailable",
+    message: new RegExp(`link is a link inside ${runtime}; use its real path ${root}/real`),
+  });
+  assert.ok((await there.shares({ reads: [runtime] }, worker)).length > 0);
+});
+
+Deno.test("checkPlace() refuses every microVM of a project below /usr", async () => {
+  await using there = await setup();
+  const refused = {
+    code: "isolation_unavailable",
+    message: /lies below \/usr, which every microVM/,
+  };
+
+  const below = (more: Partial<Guarded>) =>
+    checkPlace("w", there.worker, { ...there.guarded, ...more });
+
+  await assert.rejects(below({ dataDirectory: "/usr/local/p/.engine" }), refused);
+  await assert.rejects(below({ home: "/usr/home/u" }), refused);
+  await Deno.symlink("/usr/lib", `${there.root}/linked-home`);
+  await assert.rejects(below({ home: `${there.root}/linked-home` }), refused);
+  await below({ home: "/usr/sbin" });
+  await below({ home: undefined });
+});
+
+Deno.test("checkPlace() refuses a directory that holds what else is guarded", async () => {
+  await using there = await setup();
+  const cache = `${there.worker}/cache`;
+  await Deno.mkdir(cache);
+
+  await assert.rejects(checkPlace("w", there.worker, { ...there.guarded, more: [cache] }), {
+    message: new RegExp(`which holds ${cache}`),
+  });
+});
