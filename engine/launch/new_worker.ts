@@ -5,6 +5,8 @@
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Accelerator, Isolation, Launcher } from "../ports/launcher.ts";
+import { checkPlace } from "../vm/shares.ts";
+import { allowNetwork } from "./containment_pin.ts";
 import { readManifest } from "./manifest.ts";
 
 /** What somebody wants to add. */
@@ -17,9 +19,10 @@ export interface NewWorkerRequest {
   readonly accel?: Accelerator | "auto" | undefined;
 }
 
-/** What this machine can start. */
+/** What this machine can start, and where the engine's own files lie. */
 export interface NewWorkerSurroundings {
   readonly platform: typeof Deno.build.os;
+  readonly dataDirectory: string;
   readonly launchers: Partial<Record<Isolation, Launcher>>;
 }
 
@@ -33,20 +36,24 @@ export interface NewWorker {
 
 /**
  * Reads the manifest of a directory, settles how the worker would be kept apart, and asks the
- * launcher whether that can be had.
+ * launcher whether that can be had. Somebody who adds a worker anew agrees to its manifest.
  *
  * @throws {EngineError} `manifest_invalid` with every problem; `isolation_unavailable` with what
  * to do.
  */
 export async function checkNewWorker(
   { path, isolation, accel }: NewWorkerRequest,
-  { platform, launchers }: NewWorkerSurroundings,
+  { platform, launchers, dataDirectory }: NewWorkerSurroundings,
 ): Promise<NewWorker> {
   const spec = readManifest(path);
   const settled = isolation ?? spec.isolation ?? defaultIsolation(platform);
   const launcher = launchers[settled];
   if (!launcher) throw isolationUnavailable(spec.name, settled);
   await launcher.check?.(spec.name, accel ?? "auto");
+  if (settled === "microvm") {
+    await checkPlace(spec.name, path, { dataDirectory, home: Deno.env.get("HOME") });
+    await allowNetwork(dataDirectory, spec.name, spec.network);
+  }
   return { name: spec.name, isolation: settled };
 }
 

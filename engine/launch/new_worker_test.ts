@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Isolation, Launcher } from "../ports/launcher.ts";
+import { pinContainment } from "./containment_pin.ts";
 import { checkNewWorker, defaultIsolation, type NewWorkerSurroundings } from "./new_worker.ts";
 
 async function withManifest(more: string, check: (path: string) => Promise<void>): Promise<void> {
@@ -19,7 +20,7 @@ function launcher(isolation: Isolation, check?: Launcher["check"]): Launcher {
 
 function around(check?: Launcher["check"]): NewWorkerSurroundings {
   const launchers = { process: launcher("process"), microvm: launcher("microvm", check) };
-  return { platform: "linux", launchers };
+  return { platform: "linux", launchers, dataDirectory: "/nowhere/.engine" };
 }
 
 Deno.test("checkNewWorker() gives the name and how the worker would run", () =>
@@ -70,7 +71,11 @@ Deno.test("checkNewWorker() refuses a microVM where there is no launcher for one
     const launchers = { process: launcher("process") };
 
     await assert.rejects(
-      checkNewWorker({ path, isolation: "microvm" }, { platform: "darwin", launchers }),
+      checkNewWorker({ path, isolation: "microvm" }, {
+        ...around(),
+        platform: "darwin",
+        launchers,
+      }),
       {
         code: "isolation_unavailable",
         message: "Worker math would run in a microVM, which only Linux can start; add it with " +
@@ -78,6 +83,30 @@ Deno.test("checkNewWorker() refuses a microVM where there is no launcher for one
         details: { isolation: "microvm" },
       },
     );
+  }));
+
+Deno.test("checkNewWorker() refuses a microVM for a directory that holds the engine's files", () =>
+  withManifest("", async (path) => {
+    const dataDirectory = `${path}/.engine`;
+
+    await assert.rejects(checkNewWorker({ path }, { ...around(), dataDirectory }), {
+      code: "isolation_unavailable",
+      message: `Worker math cannot run in a microVM: its directory is ${path}, which holds ` +
+        `${dataDirectory}; move it, or run it with --isolation process, which contains nothing`,
+    });
+    await checkNewWorker({ path, isolation: "process" }, { ...around(), dataDirectory });
+  }));
+
+Deno.test("checkNewWorker() takes a request for the worker as consent to its network", () =>
+  withManifest("", async (path) => {
+    const dataDirectory = await Deno.makeTempDir();
+    const wish = { name: "math", path, isolation: "microvm", isConfigured: false } as const;
+    await pinContainment(dataDirectory, { ...wish, network: "engine" });
+
+    await checkNewWorker({ path }, { ...around(), dataDirectory });
+
+    await pinContainment(dataDirectory, { ...wish, network: "full" });
+    await Deno.remove(dataDirectory, { recursive: true });
   }));
 
 Deno.test("checkNewWorker() refuses a directory without a usable manifest", async () => {
