@@ -1,0 +1,137 @@
+/**
+ * Boots an image once, with nothing but a serial line, to see whether it runs.
+ *
+ * The machine is gone afterwards, whatever it did: it may spin in the kernel and hear no signal but
+ * the last, so it is killed, and a watchdog kills it should this process die first.
+ *
+ * @module
+ */
+import type { Accelerator } from "../ports/launcher.ts";
+import type { VmHost } from "./host_tools.ts";
+import { PROBE_LOADED, PROBE_RUNS } from "./image.ts";
+
+/** What to boot and how long to wait. */
+export interface ProbeRequest {
+  readonly host: VmHost;
+  readonly accelerator: Accelerator;
+  /** `runs`: its first program ran; `loaded`: it has loaded its modules as well. */
+  readonly until: "runs" | "loaded";
+  /** In milliseconds. */
+  readonly limitMs: number;
+}
+
+/** What came of it. */
+export interface ProbeResult {
+  /** `reached`: as far as was asked; `ended`: QEMU gave up before; `slow`: the time was over. */
+  readonly outcome: "reached" | "ended" | "slow";
+  /** Whole milliseconds until then, or until it was given up. */
+  readonly afterMs: number;
+  /** Last lines that it and QEMU printed. */
+  readonly tail: readonly string[];
+}
+
+/** Boots a probe. Never rejects. */
+export type ProbeBoot = (request: ProbeRequest) => Promise<ProbeResult>;
+
+/** Memory that the probe gets, in MiB. */
+const MEMORY_MB = 128;
+/** The watchdog waits so much longer than this process, in milliseconds. */
+const WATCHDOG_MS = 5_000;
+/** A killed machine that is not gone by then is left to the system, in milliseconds. */
+const GONE_MS = 2_000;
+/** Output may come so long after the end of the program, in milliseconds. */
+const LATE_OUTPUT_MS = 500;
+const TAIL_LINES = 8;
+
+/** See {@linkcode ProbeBoot}. */
+export const bootProbe: ProbeBoot = async (request) => {
+  const start = performance.now();
+  const { host, until, limitMs } = request;
+  const result = (outcome: ProbeResult["outcome"], text: string): ProbeResult => ({
+    outcome,
+    afterMs: Math.round(performance.now() - start),
+    tail: tailOf(text),
+  });
+  let child: Deno.ChildProcess;
+  try {
+    const seconds = Math.ceil((limitMs + WATCHDOG_MS) / 1000);
+    child = new Deno.Command(host.busybox, {
+      // The watchdog is another process; this one becomes QEMU.
+      args: ["timeout", "-s", "KILL", `${seconds}`, host.qemu, ...qemuArguments(request)],
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+  } catch (thrown) {
+    return result("ended", (thrown as Error).message);
+  }
+  const gone = child.status;
+  const wanted = until === "runs" ? PROBE_RUNS : PROBE_LOADED;
+  const printed = collect([child.stdout, child.stderr], wanted);
+  const outcome = await within<ProbeResult["outcome"], "slow">(
+    limitMs,
+    Promise.race([
+      printed.found,
+      // What it printed last may still be on its way when it has ended.
+      gone.then(() => within<"reached", "ended">(LATE_OUTPUT_MS, printed.found, "ended")),
+    ]),
+    "slow",
+  );
+  const answer = result(outcome, printed.text());
+  try {
+    child.kill("SIGKILL");
+  } catch {
+    // It is gone already.
+  }
+  await within(GONE_MS, gone, null);
+  child.unref();
+  await printed.stop();
+  return answer;
+};
+
+function qemuArguments({ host, accelerator }: ProbeRequest): string[] {
+  const { kernel, initrd } = host.image;
+  return [
+    ...["-M", "microvm", "-cpu", "max", "-smp", "1", "-m", `${MEMORY_MB}`],
+    ...["-accel", accelerator === "kvm" ? "kvm" : "tcg,thread=multi"],
+    ...["-nodefaults", "-no-user-config", "-nographic", "-serial", "stdio", "-no-reboot"],
+    ...["-kernel", kernel, "-initrd", initrd],
+    ...["-append", "console=ttyS0 quiet reboot=t panic=-1 rdinit=/probe"],
+  ];
+}
+
+/** Reads streams until a text is in one of them. */
+function collect(streams: readonly ReadableStream<Uint8Array>[], wanted: string) {
+  const { promise: found, resolve } = Promise.withResolvers<"reached">();
+  let text = "";
+  const readers = streams.map((stream) => stream.pipeThrough(new TextDecoderStream()).getReader());
+  const reads = readers.map(async (reader) => {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      // Enough for the text and a few lines before it.
+      text = (text + value).slice(-16_384);
+      if (text.includes(wanted)) resolve("reached");
+    }
+  });
+  return {
+    found,
+    text: () => text,
+    stop: async () => {
+      await Promise.all(readers.map((reader) => reader.cancel()));
+      await Promise.all(reads);
+    },
+  };
+}
+
+function tailOf(text: string): string[] {
+  const lines = text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line !== "");
+  return lines.slice(-TAIL_LINES);
+}
+
+/** What the promise resolves with; `late` if it needs longer than `ms` milliseconds. */
+async function within<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {
+  const { promise: over, resolve } = Promise.withResolvers<L>();
+  const timer = setTimeout(() => resolve(late), ms);
+  return await Promise.race([promise, over]).finally(() => clearTimeout(timer));
+}
