@@ -7,7 +7,8 @@
  *
  * @module
  */
-import type { ErrorCode } from "../../sdk/typescript/errors.ts";
+import { parseMessage, readWorkerMessage } from "../../sdk/typescript/codec.ts";
+import { CALL_HOLD_MS } from "../../sdk/typescript/limits.ts";
 import type {
   CancelInvocation,
   ErrorBody,
@@ -17,7 +18,6 @@ import type {
   Json,
 } from "../../sdk/typescript/protocol.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Misfit, Schemas } from "../ports/schemas.ts";
 import { Deadlines } from "./deadlines.ts";
 import {
   CALL_HEAD,
@@ -27,26 +27,27 @@ import {
   jsonText,
   RESULT_HEAD,
   resultTail,
+  valueTail,
 } from "./envelope.ts";
-import type { FunctionTable, LoadBounds, Replica } from "./function_table.ts";
+import type { Replica } from "./function_table.ts";
+import type { HeldCall, HeldCalls, Target } from "./held_calls.ts";
 import { type Invocation, Invocations } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
+import type { Placement, PlacementSettings } from "./placement.ts";
 import { errorTail, failure, type Refusals } from "./refusals.ts";
 
 /** The router's settings, which may change while it runs; PROTOCOL section 12 has the defaults. */
-export interface RouterSettings extends LoadBounds {
+export interface RouterSettings extends PlacementSettings {
   /** How long a call may take that names no time-out of its own. */
   readonly invocation_timeout_ms: number;
-  /** Whether payloads are checked against `request_format`. */
-  readonly validate_payloads: boolean;
 }
 
 /** What calls stand on. */
 export interface CallsOptions {
   readonly clock: Clock;
-  readonly schemas: Schemas;
-  readonly functions: FunctionTable;
+  readonly placement: Placement;
   readonly refusals: Refusals;
+  readonly held: HeldCalls;
   readonly settings: RouterSettings;
   /** A UUID, part of every id of a call. */
   readonly secret: string;
@@ -63,25 +64,27 @@ interface Start {
 
 /** Runs calls. */
 export class Calls {
-  readonly #functions: FunctionTable;
+  readonly #clock: Clock;
+  readonly #placement: Placement;
   readonly #refusals: Refusals;
-  readonly #schemas: Schemas;
+  readonly #held: HeldCalls;
   readonly #invocations: Invocations;
   readonly #deadlines: Deadlines<Invocation>;
   #settings: RouterSettings;
   #isDraining = false;
 
   /** Makes one in which no call runs. */
-  constructor({ clock, schemas, functions, refusals, settings, secret }: CallsOptions) {
-    this.#functions = functions;
+  constructor({ clock, placement, refusals, held, settings, secret }: CallsOptions) {
+    this.#clock = clock;
+    this.#placement = placement;
     this.#refusals = refusals;
-    this.#schemas = schemas;
+    this.#held = held;
     this.#settings = settings;
     this.#invocations = new Invocations(secret);
-    this.#deadlines = new Deadlines(clock, (invocation) => this.#timedOut(invocation));
+    this.#deadlines = new Deadlines(clock, (invocation) => this.#due(invocation));
   }
 
-  /** Calls that run now, those nobody waits for included. */
+  /** Calls that run or wait to start now, those nobody waits for included. */
   get size(): number {
     return this.#invocations.size;
   }
@@ -89,6 +92,7 @@ export class Calls {
   /** What holds for calls from now on. */
   applySettings(settings: RouterSettings): void {
     this.#settings = settings;
+    this.#placement.applySettings(settings);
   }
 
   /** From now on new calls are refused, but for those that a running call needs to finish. */
@@ -96,8 +100,9 @@ export class Calls {
     this.#isDraining = true;
   }
 
-  /** Leaves nothing on the clock. */
+  /** All lines are over: forgets what still waits to start, and leaves nothing on the clock. */
   stop(): void {
+    for (const { invocation } of this.#held.all()) this.#close(invocation);
     this.#deadlines.clear();
   }
 
@@ -110,47 +115,46 @@ export class Calls {
       return true;
     }
     if (this.#isDraining) return false;
-    const offer = this.#functions.find(envelope.function_id);
-    if (!offer || (offer.formats > 0 && this.#checks(peer))) return false;
-    const callerId = text.slice(envelope.idStart, envelope.idEnd);
+    const { function_id, timeout_ms, idStart, idEnd } = envelope;
+    const callerId = text.slice(idStart, idEnd);
     if (this.#invocations.findOfCaller(peer, callerId)) return false;
-    const replica = this.#functions.pick(offer, text.length, this.#settings);
-    if (!replica) return false;
-    const tail = text.slice(envelope.idEnd);
-    this.#start(peer, replica, { callerId, timeout_ms: envelope.timeout_ms, tail });
-    return true;
+    const replica = this.#placement.find(peer, function_id, text.length);
+    if (replica) this.#start(peer, replica, { callerId, timeout_ms, tail: text.slice(idEnd) });
+    return replica !== undefined;
   }
 
-  /** Starts a call, or says why not. `envelope` is that of `text`, if it has one. */
+  /** Starts a call, lets it wait, or says why not. `envelope` is that of `text`, if it has one. */
   invoke(caller: Peer, call: InvokeFunction, text: string, envelope?: Envelope): void {
     if (this.refusesId(caller, call)) return;
     if (this.#isDraining && caller.inflightCalls === 0) {
-      this.#refuse(caller, call, "overloaded", "The engine is stopping and takes no new calls");
-      return;
+      const message = "The engine is stopping and takes no new calls";
+      return this.#refusals.call(caller, call, failure("overloaded", message));
     }
     if (call.action?.type === "enqueue") {
-      this.#refuse(caller, call, "enqueue_error", `Queue '${call.action.queue}' not found`);
-      return;
+      const message = `Queue '${call.action.queue}' not found`;
+      return this.#refusals.call(caller, call, failure("enqueue_error", message));
     }
-    const offer = this.#functions.find(call.function_id, call.namespace);
-    if (!offer) return this.#refusals.notFound(caller, call);
-    const replica = this.#functions.pick(offer, text.length, this.#settings);
-    if (!replica) {
-      const who = `every worker that offers ${call.function_id} is at its bound`;
-      this.#refuse(
-        caller,
-        call,
-        "overloaded",
-        `Function ${call.function_id} is overloaded: ${who}`,
-      );
-      return;
-    }
-    const misfits = this.#checks(caller) ? this.#misfits(replica, call.data) : [];
-    if (misfits.length > 0) return this.#refuseMisfits(caller, call, misfits);
+    const chosen = this.#placement.choose(caller, call, text.length);
+    if (!chosen) return this.#hold(caller, call, text);
+    if ("code" in chosen) return this.#refusals.call(caller, call, chosen);
     const tail = envelope ? text.slice(envelope.idEnd) : callTail(call, text);
-    const waits = call.invocation_id !== undefined && call.action === undefined;
-    const callerId = waits ? jsonText(call.invocation_id!) : undefined;
-    this.#start(caller, replica, { callerId, timeout_ms: call.timeout_ms, tail });
+    const { timeout_ms } = call;
+    this.#start(caller, chosen, { callerId: callerIdOf(call), timeout_ms, tail });
+  }
+
+  /** Somebody may run a function from now on: calls that waited for it start, the oldest first. */
+  release(target: Target): void {
+    for (const held of this.#held.waitingFor(target)) {
+      // Whoever is sent one of them may cause another one's end.
+      if (this.#held.find(held.invocation) === held) this.#resume(held);
+    }
+  }
+
+  /** Ends the calls that wait for functions which nobody expects any more. */
+  dropUnexpected(): void {
+    for (const held of this.#held.unexpected()) {
+      if (this.#held.find(held.invocation) === held) this.#giveUp(held);
+    }
   }
 
   /** Whether the caller has a call under that id already; it is told so. */
@@ -196,7 +200,7 @@ export class Calls {
     if (!invocation) return;
     const { callee, id } = invocation;
     this.#fail(invocation, failure("cancelled", "Invocation cancelled"));
-    tellCancelled(callee, id, reason);
+    callee?.tellCancelled(id, reason);
   }
 
   /** A worker has left: what it ran has stopped, what it waited for is cancelled. */
@@ -209,27 +213,20 @@ export class Calls {
       while (invocation) {
         const { callee, id, next }: Invocation = invocation;
         this.#close(invocation);
-        tellCancelled(callee, id, "caller_disconnected");
+        callee?.tellCancelled(id, "caller_disconnected");
         invocation = next;
       }
     }
   }
 
-  /** Keeps a call open that the engine itself executes; the result names it for complete(). */
-  hold(caller: Peer, call: InvokeFunction, invocation_id: string): string {
-    const invocation = this.#invocations.open({
-      caller,
-      callerId: jsonText(invocation_id),
-      callee: undefined,
-      function_id: call.function_id,
-      timeout_ms: call.timeout_ms ?? this.#settings.invocation_timeout_ms,
-      bytes: 0,
-    });
+  /** Opens a call that the engine itself executes; the result names it for complete(). */
+  begin(caller: Peer, call: InvokeFunction, invocation_id: string): string {
+    const invocation = this.#open(caller, call, jsonText(invocation_id));
     this.#deadlines.add(invocation, invocation.timeout_ms);
     return invocation.id;
   }
 
-  /** Ends a held call: with an error, or with a value. `false` when it had ended before. */
+  /** Ends such a call: with an error, or with a value. `false` when it had ended before. */
   complete(id: string, outcome: { error: ErrorBody } | { result: Json }): boolean {
     const invocation = this.#invocations.find(id);
     if (!invocation) return false;
@@ -254,8 +251,65 @@ export class Calls {
       bytes: tail.length,
     });
     this.#deadlines.add(invocation, timeout_ms);
-    const head = CALL_HEAD + invocation.id;
-    callee.connection.send(callee.isBuiltin ? `${head}","caller":"${caller.id}` : head, tail);
+    send(caller, callee, invocation.id, tail);
+  }
+
+  /** The record of a call that no worker executes, or none yet. */
+  #open(caller: Peer, call: InvokeFunction, callerId: string | undefined): Invocation {
+    return this.#invocations.open({
+      caller: callerId === undefined ? undefined : caller,
+      callerId: callerId ?? "",
+      callee: undefined,
+      function_id: call.function_id,
+      timeout_ms: call.timeout_ms ?? this.#settings.invocation_timeout_ms,
+      bytes: 0,
+    });
+  }
+
+  /** Nobody there may run a call: it waits for whoever is expected to. */
+  #hold(caller: Peer, call: InvokeFunction, text: string): void {
+    if (!this.#held.isExpected(call)) return this.#refusals.notFound(caller, call);
+    if (!this.#held.hasRoom(text.length)) {
+      const message = `Function ${call.function_id} is overloaded: ${TOO_MANY_WAIT}`;
+      return this.#refusals.call(caller, call, failure("overloaded", message));
+    }
+    const invocation = this.#open(caller, call, callerIdOf(call));
+    this.#deadlines.add(invocation, Math.min(invocation.timeout_ms, CALL_HOLD_MS));
+    this.#held.add({ caller, call, text, invocation, since: this.#clock.now() });
+  }
+
+  /** Starts a call that waited, unless whoever could run it is gone again. */
+  #resume({ caller, text, invocation, since }: HeldCall): void {
+    const left = since + invocation.timeout_ms - this.#clock.now();
+    if (left <= 0) return this.#timedOut(invocation);
+    const call = readWorkerMessage(parseMessage(text)) as InvokeFunction;
+    const chosen = this.#placement.choose(caller, call, text.length);
+    if (!chosen) return;
+    if ("code" in chosen) {
+      this.#close(invocation);
+      return this.#refusals.call(caller, call, chosen);
+    }
+    // PROTOCOL 3.3: whoever runs it is told what is left of its time.
+    if (call.timeout_ms !== undefined) call.timeout_ms = Math.ceil(left);
+    const tail = callTail(call, text);
+    this.#held.remove(invocation);
+    this.#deadlines.remove(invocation);
+    this.#deadlines.add(invocation, left);
+    this.#invocations.assign(invocation, chosen.peer, tail.length);
+    send(caller, chosen.peer, invocation.id, tail);
+  }
+
+  /** A call has waited long enough, or in vain. */
+  #giveUp({ caller, call, invocation }: HeldCall): void {
+    this.#close(invocation);
+    this.#refusals.notFound(caller, call);
+  }
+
+  /** The time of a call is up, or that for which it may wait to start. */
+  #due(invocation: Invocation): void {
+    const held = invocation.callee ? undefined : this.#held.find(invocation);
+    if (held && invocation.timeout_ms >= CALL_HOLD_MS) this.#giveUp(held);
+    else this.#timedOut(invocation);
   }
 
   #settle(invocation: Invocation, tail: string): void {
@@ -272,53 +326,24 @@ export class Calls {
     const { callee, id, function_id, timeout_ms } = invocation;
     const message = `Invocation of ${function_id} timed out after ${timeout_ms} ms`;
     this.#fail(invocation, failure("timeout", message));
-    tellCancelled(callee, id, "timeout");
+    callee?.tellCancelled(id, "timeout");
   }
 
   #close(invocation: Invocation): void {
+    if (!invocation.callee) this.#held.remove(invocation);
     this.#deadlines.remove(invocation);
     this.#invocations.close(invocation);
   }
-
-  #refuse(caller: Peer, call: InvokeFunction, code: ErrorCode, message: string): void {
-    this.#refusals.call(caller, call, failure(code, message));
-  }
-
-  #refuseMisfits(caller: Peer, call: InvokeFunction, misfits: readonly Misfit[]): void {
-    const errors = misfits.map(({ path, message }) => ({ path, message }));
-    const first = `${errors[0]!.path} ${errors[0]!.message}`.trim();
-    const message = `Payload of ${call.function_id} does not fit its request_format: ${first}`;
-    this.#refusals.call(caller, call, failure("invalid_payload", message, { errors }));
-  }
-
-  /** Firings of the engine's own workers are not checked: their shape belongs to the type. */
-  #checks(caller: Peer): boolean {
-    return this.#settings.validate_payloads && !caller.isBuiltin;
-  }
-
-  #misfits(replica: Replica, data: Json = null): readonly Misfit[] {
-    if (replica.check === undefined) {
-      replica.check = null;
-      try {
-        replica.check = this.#schemas.compile(replica.registration.request_format!);
-      } catch (thrown) {
-        const detail = `${replica.offer.id}: ${(thrown as Error).message}`;
-        this.#refusals.warn(replica.peer, "request_format is not enforced", detail);
-      }
-    }
-    return replica.check?.(data) ?? [];
-  }
 }
 
-function tellCancelled(callee: Peer | undefined, id: string, reason: string | undefined): void {
-  if (!callee?.wantsCancel) return;
-  callee.tell({
-    type: "cancelinvocation",
-    invocation_id: id,
-    ...(reason === undefined ? {} : { reason }),
-  });
+const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";
+
+/** The id under which the caller waits, as it stands between quotes; `undefined`: it does not. */
+function callerIdOf({ invocation_id, action }: InvokeFunction): string | undefined {
+  return invocation_id === undefined || action ? undefined : jsonText(invocation_id);
 }
 
-function valueTail(function_id: string, result: Json): string {
-  return `","function_id":${JSON.stringify(function_id)},"result":${JSON.stringify(result)}}`;
+function send(caller: Peer, callee: Peer, id: string, tail: string): void {
+  const head = CALL_HEAD + id;
+  callee.connection.send(callee.isBuiltin ? `${head}","caller":"${caller.id}` : head, tail);
 }

@@ -17,6 +17,7 @@ import {
   DEFAULT_NAMESPACE,
   type InvocationResult,
   type InvokeFunction,
+  type Json,
 } from "../../sdk/typescript/protocol.ts";
 
 /** How every call starts, up to the text of its id. */
@@ -182,6 +183,11 @@ export function resultTail(result: InvocationResult, text: string): string {
   if (result.error !== undefined) return `${tail},"error":${errorText(result, text)}}`;
   if (result.result === undefined) return `${tail}}`;
   return `${tail + RESULT_KEY + fieldText(text, "result")}}`;
+}
+
+/** The tail of a result that the engine itself came to. */
+export function valueTail(function_id: string, result: Json): string {
+  return `","function_id":${JSON.stringify(function_id)},"result":${JSON.stringify(result)}}`;
 }
 
 function traceTail({ traceparent, baggage }: InvocationResult | InvokeFunction): string {

@@ -28,7 +28,9 @@ export interface Offer {
   readonly namespace: string;
   readonly id: string;
   readonly replicas: Replica[];
-  /** Where to begin looking for the next call. */
+  /** Those that may get calls; `replicas` itself while none of their workers drains. */
+  ready: readonly Replica[];
+  /** Where among them to begin looking for the next call. */
   turn: number;
   /** Replicas whose `request_format` is enforced. */
   formats: number;
@@ -80,6 +82,11 @@ export class FunctionTable {
     return this.#byPeer.get(peer)?.size ?? 0;
   }
 
+  /** What a worker offers. */
+  offersOf(peer: Peer): Offer[] {
+    return [...this.#byPeer.get(peer)?.keys() ?? []];
+  }
+
   /** The function of that name; `undefined` when no live worker offers it. */
   find(function_id: string, namespace: string = DEFAULT_NAMESPACE): Offer | undefined {
     return this.#offers.get(namespace)?.get(function_id);
@@ -100,6 +107,7 @@ export class FunctionTable {
     const check = isEnforced(peer, registration) ? undefined : null;
     const replica: Replica = { offer, peer, registration, check };
     offer.replicas.push(replica);
+    sift(offer);
     if (check === undefined) offer.formats++;
     const own = this.#byPeer.get(peer);
     if (own) own.set(offer, replica);
@@ -118,9 +126,18 @@ export class FunctionTable {
     return { gone: this.#closeIfEmpty(offer) };
   }
 
+  /** A worker drains from now on, and its replicas get no calls any more. */
+  drain(peer: Peer): void {
+    peer.isDraining = true;
+    for (const offer of this.offersOf(peer)) {
+      offer.turn = 0;
+      sift(offer);
+    }
+  }
+
   /** A worker has left: how many functions it offered, and how many of them nobody offers now. */
   removePeer(peer: Peer): { offered: number; gone: number } {
-    const offers = [...this.#byPeer.get(peer)?.keys() ?? []];
+    const offers = this.offersOf(peer);
     let gone = 0;
     for (const offer of offers) {
       this.#drop(offer, peer);
@@ -131,28 +148,39 @@ export class FunctionTable {
 
   /**
    * The replica to run a call with a payload of so many characters: the one whose worker executes
-   * the fewest calls, in turn among equals; `undefined` when all are at their bound.
+   * the fewest calls, in turn among equals; `undefined` when all are at their bound or drain.
    */
   pick(offer: Offer, bytes: number, bounds: LoadBounds): Replica | undefined {
-    const { replicas } = offer;
-    const { length } = replicas;
-    if (length === 1) return hasRoom(replicas[0]!.peer, bytes, bounds) ? replicas[0] : undefined;
+    const { ready } = offer;
+    const { length } = ready;
+    if (length === 1) return hasRoom(ready[0]!.peer, bytes, bounds) ? ready[0] : undefined;
     let best: Replica | undefined;
     let bestAt = 0;
     for (let i = 0; i < length; i++) {
       const at = (offer.turn + i) % length;
-      const replica = replicas[at]!;
+      const replica = ready[at]!;
       if (best && replica.peer.inflightCalls >= best.peer.inflightCalls) continue;
       if (!hasRoom(replica.peer, bytes, bounds)) continue;
       best = replica;
       bestAt = at;
     }
-    offer.turn = (bestAt + 1) % length;
+    if (best) offer.turn = (bestAt + 1) % length;
     return best;
   }
 
+  /**
+   * A draining worker's own replica, for a call that it makes while it runs one: without it that
+   * one might never end. Only when nobody else may be given the call.
+   */
+  pickOwn(offer: Offer, peer: Peer, bytes: number, bounds: LoadBounds): Replica | undefined {
+    if (!peer.isDraining || peer.inflightCalls === 0 || offer.ready.length > 0) return undefined;
+    const own = this.#byPeer.get(peer)?.get(offer);
+    return own && hasRoom(peer, bytes, bounds) ? own : undefined;
+  }
+
   #open(namespace: string, id: string): Offer {
-    const offer: Offer = { namespace, id, replicas: [], turn: 0, formats: 0 };
+    const replicas: Replica[] = [];
+    const offer: Offer = { namespace, id, replicas, ready: replicas, turn: 0, formats: 0 };
     const offers = this.#offers.get(namespace);
     if (offers) offers.set(id, offer);
     else this.#offers.set(namespace, new Map([[id, offer]]));
@@ -167,9 +195,10 @@ export class FunctionTable {
     if (!own || !replica) return false;
     own.delete(offer);
     if (own.size === 0) this.#byPeer.delete(peer);
-    const at = offer.replicas.indexOf(replica);
-    offer.replicas.splice(at, 1);
-    if (at < offer.turn) offer.turn--;
+    const place = offer.ready.indexOf(replica);
+    if (place >= 0 && place < offer.turn) offer.turn--;
+    offer.replicas.splice(offer.replicas.indexOf(replica), 1);
+    sift(offer);
     if (isEnforced(peer, replica.registration)) offer.formats--;
     return true;
   }
@@ -182,6 +211,13 @@ export class FunctionTable {
     this.#version++;
     return true;
   }
+}
+
+/** Says anew which replicas may get calls. */
+function sift(offer: Offer): void {
+  const { replicas } = offer;
+  const drains = replicas.some(({ peer }) => peer.isDraining);
+  offer.ready = drains ? replicas.filter(({ peer }) => !peer.isDraining) : replicas;
 }
 
 /** Whether a worker may get one more call. One that executes nothing may get any. */

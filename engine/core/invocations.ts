@@ -21,7 +21,7 @@ export class Invocation implements Due {
   caller: Peer | undefined;
   /** The caller's id of it, as it stands between quotes in JSON; empty without a caller. */
   callerId = "";
-  /** Who executes it; `undefined`: the engine itself. */
+  /** Who executes it; `undefined`: the engine itself, or nobody yet. */
   callee: Peer | undefined;
   function_id = "";
   /** How long it may take in all. */
@@ -91,6 +91,13 @@ export class Invocations {
     }
     if (opening.callee) addTo(opening.callee, record);
     return record;
+  }
+
+  /** Somebody executes a call from now on that nobody did. */
+  assign(record: Invocation, callee: Peer, bytes: number): void {
+    record.callee = callee;
+    record.bytes = bytes;
+    addTo(callee, record);
   }
 
   /** The call whose id stands in a text, from `start` to `end`; `undefined` when none runs. */

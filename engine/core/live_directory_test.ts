@@ -123,3 +123,15 @@ Deno.test("a worker is shown from the first moment, with what it holds and runs"
   assert.deepEqual([view.function_count, view.trigger_count, view.active_invocations], [1, 1, 1]);
   assert.equal(router.directory.worker("nobody"), undefined);
 });
+
+Deno.test("a line of the command line is shown as an operator's, others are not", () => {
+  const { router, open, openBuiltin } = fakeRouter();
+
+  const operator = open({ operator: true });
+  const others = [open(), open({ operator: false }), openBuiltin("engine-state")];
+
+  const shown = [operator, ...others].map(({ worker_id }) =>
+    router.directory.worker(worker_id)?.operator
+  );
+  assert.deepEqual(shown, [true, false, false, false]);
+});

@@ -109,12 +109,12 @@ export class OwnFunctions {
     if (!waits(call)) {
       triggers.add(caller, trigger);
     } else {
-      const held = calls.hold(caller, call, call.invocation_id);
+      const open = calls.begin(caller, call, call.invocation_id);
       let forget = (): void => {};
       const settled = (error: ErrorBody | undefined): void => {
         forget();
         // Nobody else knows the id, so a trigger whose caller did not wait for it must go.
-        const isWanted = calls.complete(held, error ? { error } : { result: { id } });
+        const isWanted = calls.complete(open, error ? { error } : { result: { id } });
         if (error || !isWanted) triggers.remove(caller, id);
       };
       // A provider may never answer; what it did not refuse counts as live.

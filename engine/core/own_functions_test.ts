@@ -71,6 +71,7 @@ Deno.test("an announcement is stored, counted at once, and answered if it has an
     status: "connected",
     announced: true,
     builtin: false,
+    operator: false,
     function_count: 0,
     trigger_count: 0,
     active_invocations: 0,

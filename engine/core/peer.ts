@@ -48,6 +48,8 @@ export class Peer {
   readonly connection: Connection;
   /** `false` from the moment its clean-up begins. */
   isLive = true;
+  /** Gets no new calls, until its end; what it runs goes on. */
+  isDraining = false;
   /** What it said of itself; `undefined` before. */
   announcement: Announcement | undefined;
   wantsCancel = false;
@@ -88,6 +90,13 @@ export class Peer {
   /** Sends a message; nothing happens when the line is over. */
   tell(message: EngineMessage): void {
     if (this.isLive) this.connection.send(encodeMessage(message));
+  }
+
+  /** Tells it that nobody waits for a call that it runs any more, if it wants to know. */
+  tellCancelled(invocation_id: string, reason: string | undefined): void {
+    if (!this.wantsCancel) return;
+    const why = reason === undefined ? {} : { reason };
+    this.tell({ type: "cancelinvocation", invocation_id, ...why });
   }
 
   /**

@@ -61,11 +61,8 @@ export class Refusals {
   notFound(caller: Peer, call: InvokeFunction): void {
     const similar = this.#similar(call);
     const details = similar.length > 0 ? { similar } : undefined;
-    this.call(
-      caller,
-      call,
-      failure("function_not_found", `Function ${call.function_id} not found`, details),
-    );
+    const message = `Function ${call.function_id} not found`;
+    this.call(caller, call, failure("function_not_found", message, details));
   }
 
   /** Reports something a person should look at, unless the line gave rise to too much already. */
@@ -92,7 +89,8 @@ export class Refusals {
   *#candidates(namespace: string, wanted: string): Generator<string> {
     const isReserved = wanted.startsWith("engine::");
     for (const id of this.#functions.visibleIds(namespace)) {
-      if (isReserved || !id.startsWith("engine::")) yield id;
+      // One that only draining workers offer is not found either, and no hint to itself.
+      if (id !== wanted && (isReserved || !id.startsWith("engine::"))) yield id;
     }
   }
 }

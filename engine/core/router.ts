@@ -11,7 +11,8 @@
  * 4. **Gone is gone.** When a worker leaves, its functions, triggers and types are out before the
  *    next frame of anybody is handled; what it ran ends with `invocation_stopped`, what it waited
  *    for is cancelled. `reattach` does the same to the old line. A late frame of an old line
- *    changes nothing.
+ *    changes nothing. One exception: until the handover of a worker that comes back ends
+ *    (`ports/traffic.ts`), its triggers stay and calls of its functions wait, for a bounded time.
  * 5. **Triggers outlive the provider of their type.** When it comes back, each is delivered to it
  *    once, with the same id.
  * 6. **In order.** Frames of one connection take effect in the order they came; a call right after
@@ -41,12 +42,16 @@ import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent, EventListener } from "../ports/events.ts";
 import type { Schemas } from "../ports/schemas.ts";
+import type { Traffic } from "../ports/traffic.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
 import type { Envelope } from "./envelope.ts";
 import { FunctionTable } from "./function_table.ts";
+import { Handovers } from "./handovers.ts";
+import { HeldCalls } from "./held_calls.ts";
 import { LiveDirectory } from "./live_directory.ts";
 import { OwnFunctions } from "./own_functions.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
+import { Placement } from "./placement.ts";
 import { failure, Refusals } from "./refusals.ts";
 import { Session, type SessionOwner } from "./session.ts";
 import { type Trigger, TriggerTable } from "./trigger_table.ts";
@@ -78,6 +83,7 @@ export class Router {
   readonly #refusals: Refusals;
   readonly #calls: Calls;
   readonly #own: OwnFunctions;
+  readonly #handovers: Handovers;
   readonly #events: EngineEvent[] = [];
   readonly #report: EventListener = (event) => void this.#events.push(event);
   readonly #owner: SessionOwner = {
@@ -91,25 +97,31 @@ export class Router {
 
   /** What is registered now. */
   readonly directory: Directory;
+  /** Relieves workers that are to be restarted or stopped. */
+  readonly traffic: Traffic;
 
   /** Makes a router without lines. */
   constructor(options: RouterOptions) {
     const { clock, schemas, settings } = options;
-    const functions = this.#functions;
-    const triggers = this.#triggers;
-    const refusals = new Refusals(clock, functions, this.#report);
+    const [functions, triggers, report] = [this.#functions, this.#triggers, this.#report];
+    const refusals = new Refusals(clock, functions, report);
     const newId = (): string => options.newId();
-    const secret = newId();
-    const calls = new Calls({ clock, schemas, functions, refusals, settings, secret });
+    const held = new HeldCalls();
+    const placement = new Placement(functions, schemas, refusals, settings);
+    const calls = new Calls({ clock, placement, refusals, held, settings, secret: newId() });
     this.#options = options;
     this.#refusals = refusals;
     this.#calls = calls;
-    this.#own = new OwnFunctions({ clock, calls, triggers, refusals, report: this.#report, newId });
+    this.#own = new OwnFunctions({ clock, calls, triggers, refusals, report, newId });
+    const peer = (id: string): Peer | undefined => this.#sessions.get(id)?.peer;
+    const settled = (): void => this.#settled();
+    this.#handovers = new Handovers({ functions, triggers, held, calls, report, peer, settled });
+    this.traffic = this.#handovers;
     const isDraining = (): boolean => this.#state !== "open";
     this.directory = new LiveDirectory({ functions, triggers, peers: this.#sessions, isDraining });
   }
 
-  /** Calls that are running now, those nobody waits for included. */
+  /** Calls that are running or held now, those nobody waits for included. */
   get runningCalls(): number {
     return this.#calls.size;
   }
@@ -199,10 +211,12 @@ export class Router {
 
   /** A line came back: what is left of the one before goes, before the next frame. */
   #reattach(peer: Peer, { previous_worker_id, reattach_token }: Reattach): void {
-    const previous = this.#sessions.get(previous_worker_id);
-    if (!previous || previous.peer === peer) return;
-    if (!isEqualSecret(previous.peer.reattach_token, reattach_token)) return;
-    previous.end(1000, "the worker came back on another line");
+    const session = this.#sessions.get(previous_worker_id);
+    const previous = session?.peer ?? this.#handovers.findLeft(previous_worker_id);
+    if (!previous || previous === peer) return;
+    if (!isEqualSecret(previous.reattach_token, reattach_token)) return;
+    this.#handovers.follow(previous, peer);
+    session?.end(1000, "the worker came back on another line");
   }
 
   /** A line is over: PROTOCOL 3.6, in its order. */
@@ -210,8 +224,8 @@ export class Router {
     this.#sessions.delete(peer.id);
     const { offered, gone } = this.#functions.removePeer(peer);
     this.#calls.removePeer(peer);
-    const hadTriggers = this.#triggers.countOf(peer) > 0;
-    this.#triggers.removeOwner(peer);
+    const had = this.#triggers.countOf(peer);
+    this.#handovers.left(peer);
     this.#triggers.removeProviderOfAll(peer);
     const name = peer.info.builtin ?? peer.announcement?.name ?? null;
     peer.announcement = undefined;
@@ -219,7 +233,7 @@ export class Router {
     this.#report({ type: "worker_disconnected", worker_id, name, reason });
     const ids_changed = gone > 0;
     if (offered > 0) this.#report({ type: "functions_changed", worker_id, ids_changed });
-    this.#triggersChanged(peer, hadTriggers);
+    this.#triggersChanged(peer, this.#triggers.countOf(peer) < had);
   }
 
   /** Tells of what happened; whoever hears it may send frames of its own. */
@@ -255,6 +269,7 @@ export class Router {
       this.#refusals.warn(other, "a registration has no effect any more", detail);
     }
     this.#report({ type: "functions_changed", worker_id, ids_changed: isNew });
+    this.#handovers.offered(peer, id, namespace);
   }
 
   #unregisterFunction(peer: Peer, { id, namespace }: UnregisterFunction): void {

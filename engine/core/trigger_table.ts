@@ -6,6 +6,11 @@
  * engine itself, of equal triggers of several workers, which fire once. Each delivery that was
  * given to a provider and is to end there is taken back with exactly one `unregistertrigger`.
  *
+ * A worker that is restarted may leave its triggers until it has registered them again. An equal
+ * one with the same id takes the place of the old one. With another id it joins the delivery, for
+ * types of the engine; for others, where each trigger is a delivery of its own, it is offered and
+ * then the old one ends, so that nothing is missed and at most one thing seen twice.
+ *
  * @module
  */
 import { encodeMessage } from "../../sdk/typescript/codec.ts";
@@ -27,7 +32,7 @@ export type Settled = (error: ErrorBody | undefined) => void;
 /** What a worker asked for. */
 export interface Trigger {
   readonly registration: RegisterTrigger;
-  /** Who asked for it. */
+  /** Who asked for it; over, while its worker is being restarted. */
   readonly owner: Peer;
   readonly type: TriggerType;
   /** The frame for its provider. */
@@ -87,7 +92,7 @@ export class TriggerTable {
 
   /**
    * Adds a trigger and offers it to its provider, if there is one. Another one with the same id
-   * ends first.
+   * ends first, unless it was left to this one.
    *
    * @throws {EngineError} `serialization_error` when it is nested too deeply to be written.
    */
@@ -95,19 +100,23 @@ export class TriggerTable {
     const frame = frameOf(registration);
     const meaning = meaningOf(registration);
     const before = this.#byId.get(registration.id);
+    const delivery = before && isLeftTo(owner, before, registration, meaning)
+      ? before.delivery
+      : undefined;
+    if (before && delivery) before.delivery = undefined;
     if (before) this.#end(before);
 
     const type = this.types.open(registration.trigger_type, registration.trigger_namespace);
-    const delivery = undefined;
     const trigger: Trigger = { registration, owner, type, frame, meaning, delivery, settled };
     this.#byId.set(registration.id, trigger);
     const own = this.#byOwner.get(owner);
     if (own) own.add(trigger);
     else this.#byOwner.set(owner, new Set([trigger]));
     type.triggers.add(trigger);
-    if (type.providers.length > 0) return this.#offer(trigger);
+    if (before && delivery) delivery.members.splice(delivery.members.indexOf(before), 1, trigger);
+    else if (type.providers.length > 0) return this.#offerAnew(trigger);
     settle(trigger, undefined);
-    this.#parked(trigger);
+    if (!delivery) this.#parked(trigger);
   }
 
   /** Ends a trigger of a worker; `false` when it has none with that id. */
@@ -116,6 +125,16 @@ export class TriggerTable {
     if (trigger?.owner !== owner) return false;
     this.#end(trigger);
     return true;
+  }
+
+  /** A worker has left and is to come back: its triggers stay, until removeOwner(). */
+  keep(owner: Peer): void {
+    for (const trigger of [...this.#byOwner.get(owner) ?? []]) {
+      const { type: { left }, meaning } = trigger;
+      if (trigger.settled) this.#end(trigger); // Its id was never told to anybody.
+      else if (left.has(meaning)) left.get(meaning)!.add(trigger);
+      else left.set(meaning, new Set([trigger]));
+    }
   }
 
   /** A worker has left: its triggers end. */
@@ -182,6 +201,14 @@ export class TriggerTable {
     if (trigger) settle(trigger, undefined);
   }
 
+  /** Offers a new trigger; of a type where none is merged, an equal one that was left then ends. */
+  #offerAnew(trigger: Trigger): void {
+    this.#offer(trigger);
+    const { left, providers } = trigger.type;
+    if (providers.at(-1)?.peer.isBuiltin) return;
+    for (const old of left.get(trigger.meaning) ?? []) return this.#end(old);
+  }
+
   #offer(trigger: Trigger): void {
     const { type, meaning, owner, registration } = trigger;
     const provider = type.providers.at(-1)!.peer;
@@ -230,6 +257,8 @@ export class TriggerTable {
     own.delete(trigger);
     if (own.size === 0) this.#byOwner.delete(owner);
     type.triggers.delete(trigger);
+    const left = type.left.get(trigger.meaning);
+    if (left?.delete(trigger) && left.size === 0) type.left.delete(trigger.meaning);
     if (delivery) {
       delivery.members.splice(delivery.members.indexOf(trigger), 1);
       if (delivery.members.length === 0) this.#endDelivery(delivery, trigger.meaning);
@@ -266,6 +295,18 @@ export class TriggerTable {
     }
     type.shared.clear();
   }
+}
+
+/** Whether a trigger waits for its worker to come back and is what that now registers again. */
+function isLeftTo(
+  owner: Peer,
+  { owner: before, type, meaning, delivery }: Trigger,
+  { trigger_type, trigger_namespace = DEFAULT_NAMESPACE }: RegisterTrigger,
+  newMeaning: string,
+): boolean {
+  return !before.isLive && delivery !== undefined && !delivery.isRefused &&
+    type.id === trigger_type && type.namespace === trigger_namespace && meaning === newMeaning &&
+    delivery.members.every((member) => member.owner !== owner);
 }
 
 function settle(trigger: Trigger, error: ErrorBody | undefined): void {

@@ -26,6 +26,8 @@ export interface TriggerType {
   readonly triggers: Set<Trigger>;
   /** What an own worker of the engine was given, by what it says: PROTOCOL 4.1 rule 9. */
   readonly shared: Map<string, Delivery[]>;
+  /** Triggers whose worker has left and is to come back, by what they say. */
+  readonly left: Map<string, Set<Trigger>>;
 }
 
 /** The types of triggers. */
@@ -53,6 +55,7 @@ export class TriggerTypes {
       providers: [],
       triggers: new Set(),
       shared: new Map(),
+      left: new Map(),
     };
     this.#types.set(keyOf(namespace, id), type);
     return type;

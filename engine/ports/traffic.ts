@@ -8,7 +8,8 @@
 export interface DrainOptions {
   /**
    * Somebody comes to offer the same again: calls that nobody else can run wait for that, each for
-   * `CALL_HOLD_MS` at most, and triggers stay in place. Otherwise such calls fail at once.
+   * `CALL_HOLD_MS` at most, and triggers stay in place. Otherwise such calls fail at once. Of two
+   * handovers that concern one line or one function, either can make them wait.
    */
   readonly isComingBack: boolean;
 }
@@ -19,14 +20,20 @@ export interface Handover {
   readonly runningCalls: number;
   /**
    * It is over: somebody has taken over, or nobody will. Calls that still wait for a function that
-   * nobody offers fail with `function_not_found`; triggers that nobody took over end. A second call
-   * changes nothing.
+   * nobody offers fail with `function_not_found`; triggers that nobody took over end. Lines that
+   * are not over yet stay relieved, and what they leave later is not kept. A second call changes
+   * nothing.
    */
   end(): void;
 }
 
 /** Relieves lines of their calls. */
 export interface Traffic {
-  /** From now on these lines (ids of connections) get no new calls; what they run goes on. */
+  /**
+   * From now on, until their end, these lines (ids of connections) get no new calls but for their
+   * own: a call that one of them runs may call what only that line offers. What they run goes on.
+   * A line that comes back by `reattach` is relieved as well. Ids of lines that are over or never
+   * were are passed over.
+   */
   drain(worker_ids: readonly string[], options: DrainOptions): Handover;
 }

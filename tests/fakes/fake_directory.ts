@@ -78,6 +78,7 @@ export class FakeDirectory implements Directory {
       status: "connected",
       announced: true,
       builtin: false,
+      operator: false,
       function_count: offered.length,
       trigger_count: 0,
       connected_at_ms: 0,
