@@ -100,14 +100,16 @@ export class Fields {
       this.problem(key, options.length === 1 ? options[0]! : `one of ${options.join(", ")}`);
   }
 
-  /** A list of texts. */
-  texts(key: string): string[] | undefined {
+  /** A list of texts; `check` says what is expected of one that does not fit. */
+  texts(key: string, check?: (text: string) => string | undefined): string[] | undefined {
     const value = this.#get(key);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) return this.problem(key, "a list of texts");
     return value.flatMap((item, i) => {
-      if (typeof item === "string" && item !== "") return [item];
-      this.#problem(pathOf(pathOf(this.#path, key), i), "a text", received(item));
+      const isText = typeof item === "string" && item !== "";
+      const expected = isText ? check?.(item) : "a text";
+      if (isText && expected === undefined) return [item];
+      this.#problem(pathOf(pathOf(this.#path, key), i), expected!, received(item));
       return [];
     });
   }
@@ -194,11 +196,11 @@ export function received(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
 }
 
-/** The option that a mistyped word probably means. */
+/** The option that a mistyped word, or one without its unit, probably means. */
 export function closest(word: string, options: readonly string[]): string | undefined {
   const allowed = word.length < 4 ? 1 : Math.max(2, Math.floor(word.length / 3));
   return options.map((option) => ({ option, steps: distance(word, option) }))
-    .filter(({ steps }) => steps <= allowed)
+    .filter(({ option, steps }) => steps <= allowed || option.startsWith(`${word}_`))
     .sort((a, b) => a.steps - b.steps)[0]?.option;
 }
 

@@ -15,7 +15,7 @@ Deno.test("Fields returns what fits and undefined for what is absent or empty", 
   assert.equal(fields.text("a"), "x");
   assert.equal(fields.integer("b", 1, 9), 5);
   assert.equal(fields.flag("c"), true);
-  assert.deepEqual(fields.texts("d"), ["p", "q"]);
+  assert.deepEqual(fields.texts("d", () => undefined), ["p", "q"]);
   assert.equal(fields.text("e"), undefined);
   assert.equal(fields.has("f"), false);
   assert.deepEqual(problems, []);
@@ -30,7 +30,7 @@ Deno.test("Fields reports each kind of misfit with path, value and line", () => 
   fields.flag("c");
   fields.choice("d", ["red", "green"]);
   fields.texts("e");
-  fields.texts("f");
+  fields.texts("f", () => "something else");
 
   assert.deepEqual(problems, [
     "a: expected a text, received 5 (line 1)",
@@ -41,6 +41,15 @@ Deno.test("Fields reports each kind of misfit with path, value and line", () => 
     "f[0]: expected a text, received 1 (line 6)",
     'f[1]: expected a text, received "" (line 6)',
   ]);
+});
+
+Deno.test("Fields.texts() reports each text that a check has a word against", () => {
+  const { fields, problems } = setup("a: [x, y, z]\n", ["a"]);
+
+  const texts = fields.texts("a", (text) => text === "y" ? "anything but y" : undefined);
+
+  assert.deepEqual(texts, ["x", "z"]);
+  assert.deepEqual(problems, ['a[1]: expected anything but y, received "y" (line 1)']);
 });
 
 Deno.test("Fields takes a variable that looks like a number for the text it is", () => {
@@ -116,6 +125,8 @@ Deno.test("isWorkerName() refuses what cannot be a file name", () => {
 Deno.test("closest() finds typing errors and nothing far-fetched", () => {
   assert.equal(closest("isolaton", ["name", "isolation"]), "isolation");
   assert.equal(closest("Port", ["port"]), "port");
+  assert.equal(closest("memory", ["cpus", "memory_mb"]), "memory_mb");
+  assert.equal(closest("mem", ["cpus", "memory_mb"]), undefined);
   assert.equal(closest("banana", ["port", "host"]), undefined);
 });
 

@@ -6,9 +6,21 @@
  *
  * @module
  */
+import {
+  GUEST_CPUS_MAX,
+  GUEST_MEMORY_MB,
+  GUEST_MEMORY_MB_MAX,
+  GUEST_MEMORY_MB_MIN,
+  REPLICAS_MAX,
+  RESTART_ENDS_MAX,
+  RESTART_MAX_MS,
+  RESTART_WITHIN_S_MAX,
+} from "../../sdk/typescript/limits.ts";
 import { Fields, isWorkerName, NAME_RULE, received } from "../config_fields.ts";
-import type { Isolation } from "../ports/launcher.ts";
+import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 import { invalidFile, problemText, readYaml } from "../yaml_text.ts";
+import { globProblem } from "./glob.ts";
+import { RESTART_DEFAULTS, type RestartSettings } from "./restart_policy.ts";
 
 /** Name of the manifest in a worker's directory. */
 export const MANIFEST = "engine.worker.yaml";
@@ -32,12 +44,33 @@ export interface WorkerSpec {
   /** The command that starts it, as a shell understands it. */
   readonly start: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Files and folders, relative, whose edits restart it; empty: none do. */
+  /** Files, folders and globs, relative, whose edits restart it; `!` makes exceptions. Empty: none do. */
   readonly watch: readonly string[];
   readonly isolation?: Isolation;
+  /** Where it may connect to, if it is contained. */
+  readonly network: Network;
+  /** What its microVM consists of, if it has one. */
+  readonly resources: Resources;
+  /** How many copies run at once, unless config.yaml says. */
+  readonly replicas: number;
+  readonly restart: RestartSettings;
+  /** Keys the manifest has that say something to a microVM only; left out: none. */
+  readonly microvmKeys?: readonly string[];
 }
 
-const TOP_KEYS = ["name", "runtime", "scripts", "env", "watch", "isolation"];
+const TOP_KEYS = [
+  "name",
+  "runtime",
+  "scripts",
+  "env",
+  "watch",
+  "isolation",
+  "network",
+  "resources",
+  "restart",
+  "replicas",
+];
+const MICROVM_KEYS = ["network", "resources"];
 const KINDS: Readonly<Record<Kind, readonly [PackageManager, ...PackageManager[]]>> = {
   python: ["pip", "uv"],
   typescript: ["deno", "npm"],
@@ -70,6 +103,17 @@ export function readManifest(directory: string): WorkerSpec {
   return spec;
 }
 
+/**
+ * What a person should know who runs it so: keys of its manifest that have no effect then, as one
+ * sentence; `undefined` when all have.
+ */
+export function withoutEffect(spec: WorkerSpec, isolation: Isolation): string | undefined {
+  if (isolation === "microvm" || !spec.microvmKeys) return undefined;
+  const keys = spec.microvmKeys.join(" and ");
+  return `${keys} of its ${MANIFEST} ${spec.microvmKeys.length > 1 ? "have" : "has"} no effect, ` +
+    "since a plain process is not contained; use isolation: microvm";
+}
+
 /** Puts a text into a shell command as one word. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
@@ -98,6 +142,7 @@ class ManifestReader {
     const written = this.#entry(install !== null);
     const entry = written ?? (command ? null : this.#usualEntry(kind));
     const isolation = this.#top.choice("isolation", ["microvm", "process"]);
+    const microvmKeys = MICROVM_KEYS.filter((key) => this.#top.has(key));
     return {
       name,
       directory: this.#directory,
@@ -109,6 +154,11 @@ class ManifestReader {
       env: this.#top.environment("env"),
       watch: this.#watch(),
       ...isolation ? { isolation } : {},
+      network: this.#network(),
+      resources: this.#resources(),
+      replicas: this.#top.integer("replicas", 1, REPLICAS_MAX) ?? 1,
+      restart: this.#restart(),
+      ...microvmKeys.length > 0 ? { microvmKeys } : {},
     };
   }
 
@@ -174,12 +224,39 @@ class ManifestReader {
   }
 
   #watch(): string[] {
-    const written = this.#top.texts("watch");
-    if (written?.every(isInside) === false) {
-      const what = received(written.find((path) => !isInside(path)));
-      this.#top.problem("watch", "paths inside the worker's directory", what);
-    }
-    return written ?? ["."];
+    const written = this.#top.texts("watch", globProblem) ?? ["."];
+    // Exceptions alone are exceptions from all there is.
+    return written.length > 0 && written.every((text) => text.startsWith("!"))
+      ? [".", ...written]
+      : written;
+  }
+
+  #network(): Network {
+    if (this.#top.value("network") === "none") {
+      const why = "a worker has to reach the engine, and with engine it reaches nothing else";
+      this.#top.problem("network", `engine, since ${why}`);
+    } else return this.#top.choice("network", ["full", "engine"]) ?? "full";
+    return "engine";
+  }
+
+  #resources(): Resources {
+    const fields = this.#top.fields("resources", ["cpus", "memory_mb"]);
+    const memory = fields.integer("memory_mb", GUEST_MEMORY_MB_MIN, GUEST_MEMORY_MB_MAX);
+    return {
+      cpus: fields.integer("cpus", 1, GUEST_CPUS_MAX) ?? 1,
+      memory_mb: memory ?? GUEST_MEMORY_MB,
+    };
+  }
+
+  #restart(): RestartSettings {
+    const fields = this.#top.fields("restart", Object.keys(RESTART_DEFAULTS));
+    const { policy, max, within_s, backoff_ms } = RESTART_DEFAULTS;
+    return {
+      policy: fields.choice("policy", ["always", "on-failure", "never"]) ?? policy,
+      max: fields.integer("max", 1, RESTART_ENDS_MAX) ?? max,
+      within_s: fields.integer("within_s", 1, RESTART_WITHIN_S_MAX) ?? within_s,
+      backoff_ms: fields.integer("backoff_ms", 1, RESTART_MAX_MS) ?? backoff_ms,
+    };
   }
 
   #isFile(path: string): boolean {

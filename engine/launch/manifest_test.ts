@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import type { EngineError } from "../../sdk/typescript/errors.ts";
-import { readManifest, shellWord, type WorkerSpec } from "./manifest.ts";
+import { readManifest, shellWord, withoutEffect, type WorkerSpec } from "./manifest.ts";
+
+const PYTHON = "runtime: { kind: python }\n";
 
 /** Reads a manifest in a directory with some empty files. */
 async function read(text: string, files: Record<string, string> = {}): Promise<WorkerSpec> {
@@ -35,8 +37,12 @@ scripts:
   install: pip install -r requirements.txt
   start: python3 -m app \${PORT}
 env: { LEVEL: 3 }
-watch: [src, app.py]
-isolation: process
+watch: [src, app.py, "!src/gen/**"]
+isolation: microvm
+network: engine
+resources: { cpus: 2, memory_mb: 1024 }
+replicas: 3
+restart: { policy: on-failure, max: 3, within_s: 600, backoff_ms: 250 }
 `;
 
   const spec = await read(text, { "app.py": "" });
@@ -50,9 +56,53 @@ isolation: process
     install: "pip install -r requirements.txt",
     start: "python3 -m app ${PORT}",
     env: { LEVEL: "3" },
-    watch: ["src", "app.py"],
-    isolation: "process",
+    watch: ["src", "app.py", "!src/gen/**"],
+    isolation: "microvm",
+    network: "engine",
+    resources: { cpus: 2, memory_mb: 1024 },
+    replicas: 3,
+    restart: { policy: "on-failure", max: 3, within_s: 600, backoff_ms: 250 },
+    microvmKeys: ["network", "resources"],
   });
+});
+
+Deno.test("readManifest() fills in what is left out, also in mappings that say only a part", async () => {
+  const files = { "main.py": "" };
+  const bare = await read(`name: w\n${PYTHON}`, files);
+  const part = await read(
+    `name: w\n${PYTHON}resources: { memory_mb: 256 }\nrestart: { max: 2 }\nnetwork:\n`,
+    files,
+  );
+
+  assert.deepEqual(bare.resources, { cpus: 1, memory_mb: 512 });
+  assert.deepEqual([bare.network, bare.replicas], ["full", 1]);
+  const restart = { policy: "always", max: 5, within_s: 60, backoff_ms: 1_000 };
+  assert.deepEqual(bare.restart, restart);
+  assert.deepEqual(part.resources, { cpus: 1, memory_mb: 256 });
+  assert.deepEqual(part.restart, { ...restart, max: 2 });
+  assert.deepEqual([part.network, part.microvmKeys], ["full", ["resources"]]);
+});
+
+Deno.test("readManifest() takes exceptions alone for exceptions from everything", async () => {
+  const text = `name: w\n${PYTHON}watch: ["!generated/**"]\n`;
+
+  assert.deepEqual((await read(text, { "main.py": "" })).watch, [".", "!generated/**"]);
+});
+
+Deno.test("withoutEffect() names the keys that a plain process leaves without effect", async () => {
+  const files = { "main.py": "" };
+  const one = await read(`name: w\n${PYTHON}network: full\n`, files);
+  const both = await read(`name: w\n${PYTHON}resources: {}\nnetwork: engine\n`, files);
+  const none = await read(`name: w\n${PYTHON}replicas: 2\n`, files);
+
+  assert.equal(
+    withoutEffect(one, "process"),
+    "network of its engine.worker.yaml has no effect, since a plain process is not contained; " +
+      "use isolation: microvm",
+  );
+  assert.match(withoutEffect(both, "process")!, /^network and resources of its .* have no effect/);
+  assert.equal(withoutEffect(both, "microvm"), undefined);
+  assert.equal(withoutEffect(none, "process"), undefined);
 });
 
 for (
@@ -114,7 +164,6 @@ Deno.test("readManifest() takes an empty watch list for off", async () => {
   assert.deepEqual((await read(text, { "main.py": "" })).watch, []);
 });
 
-const PYTHON = "runtime: { kind: python }\n";
 const BAD: readonly (readonly [title: string, text: string, ...problems: string[]])[] = [
   [
     "tabs",
@@ -136,8 +185,8 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
   [
     "a missing name and an unknown key",
     `nmae: w\n${PYTHON}`,
-    "nmae: expected one of the keys name, runtime, scripts, env, watch, isolation, " +
-    "received an unknown key; did you mean name? (line 1)",
+    "nmae: expected one of the keys name, runtime, scripts, env, watch, isolation, network, " +
+    "resources, restart, replicas, received an unknown key; did you mean name? (line 1)",
     "name: expected the name of the worker, received nothing (line 1)",
   ],
   [
@@ -184,9 +233,62 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     'watch: expected a list of texts, received "src" (line 5)',
   ],
   [
-    "watching outside",
-    `name: w\n${PYTHON}watch: [src, /etc]\n`,
-    'watch: expected paths inside the worker\'s directory, received "/etc" (line 3)',
+    "watching outside and globs that do not close",
+    `name: w\n${PYTHON}watch:\n  - src\n  - /etc\n  - "!../x"\n  - "a[b"\n  - "{a"\n  - "!"\n`,
+    "watch[1]: expected a path or glob inside the worker's directory, " +
+    'received "/etc" (line 5)',
+    "watch[2]: expected a path or glob inside the worker's directory, " +
+    'received "!../x" (line 6)',
+    'watch[3]: expected a glob whose [ has a ], received "a[b" (line 7)',
+    'watch[4]: expected a glob whose { has a }, received "{a" (line 8)',
+    'watch[5]: expected a path or glob after !, received "!" (line 9)',
+  ],
+  [
+    "a worker that may reach nothing",
+    `name: w\n${PYTHON}network: none\n`,
+    "network: expected engine, since a worker has to reach the engine, and with engine it " +
+    'reaches nothing else, received "none" (line 3)',
+  ],
+  [
+    "wrong types of all that is contained and restarted",
+    `name: w\n${PYTHON}network: [full]\nresources: 512\nreplicas: "3"\nrestart: never\n`,
+    "network: expected one of full, engine, received a list (line 3)",
+    "resources: expected a mapping, received 512 (line 4)",
+    'replicas: expected 1 to 64, received "3" (line 5)',
+    'restart: expected a mapping, received "never" (line 6)',
+  ],
+  [
+    "values that are too small",
+    `name: w\n${PYTHON}resources: { cpus: 0, memory_mb: 127 }\nreplicas: 0\n` +
+    "restart:\n  policy: sometimes\n  max: 0\n  within_s: 0\n  backoff_ms: 0\n",
+    "resources.memory_mb: expected 128 to 1048576, received 127 (line 3)",
+    "resources.cpus: expected 1 to 64, received 0 (line 3)",
+    "replicas: expected 1 to 64, received 0 (line 4)",
+    'restart.policy: expected one of always, on-failure, never, received "sometimes" (line 6)',
+    "restart.max: expected 1 to 1000, received 0 (line 7)",
+    "restart.within_s: expected 1 to 86400, received 0 (line 8)",
+    "restart.backoff_ms: expected 1 to 30000, received 0 (line 9)",
+  ],
+  [
+    "values that are too large or no whole numbers",
+    `name: w\n${PYTHON}resources: { cpus: 65, memory_mb: 512.5 }\nreplicas: 65\n` +
+    "restart: { max: 1001, within_s: 86401, backoff_ms: 30001 }\n",
+    "resources.memory_mb: expected 128 to 1048576, received 512.5 (line 3)",
+    "resources.cpus: expected 1 to 64, received 65 (line 3)",
+    "replicas: expected 1 to 64, received 65 (line 4)",
+    "restart.max: expected 1 to 1000, received 1001 (line 5)",
+    "restart.within_s: expected 1 to 86400, received 86401 (line 5)",
+    "restart.backoff_ms: expected 1 to 30000, received 30001 (line 5)",
+  ],
+  [
+    "mistyped keys inside",
+    `name: w\n${PYTHON}resources: { memory: 512, cpu: 1 }\nrestart: { backof_ms: 5 }\n`,
+    "resources.memory: expected one of the keys cpus, memory_mb, received an unknown key; " +
+    "did you mean memory_mb? (line 3)",
+    "resources.cpu: expected one of the keys cpus, memory_mb, received an unknown key; " +
+    "did you mean cpus? (line 3)",
+    "restart.backof_ms: expected one of the keys policy, max, within_s, backoff_ms, " +
+    "received an unknown key; did you mean backoff_ms? (line 4)",
   ],
   [
     "an empty file",

@@ -197,6 +197,14 @@ export const OUTPUT_PENDING_CHARS_MAX = 4 * 1024 * 1024;
 export const ORPHAN_GRACE_MS = 10_000;
 /** Quiet time after an edit before a file is read. */
 export const EDIT_DEBOUNCE_MS = 150;
+/** Edits that go on and on are told after so long all the same. */
+export const EDIT_HOLD_MS = 5_000;
+/** Patterns that say which files of a worker to watch, alternatives in braces counted each. */
+export const WATCH_PATTERNS_MAX = 1_000;
+/** Folders watched for one worker; edits in further ones go unseen, and the log says so. */
+export const WATCH_FOLDERS_MAX = 2_000;
+/** A directory to watch that is not there is looked for so often, in milliseconds. */
+export const WATCH_RETRY_MS = 1_000;
 /** A worker is ready when it has registered nothing for so long after its first function. */
 export const READY_QUIET_MS = 100;
 /** A worker without functions is ready so long after it announced itself. */
@@ -236,3 +244,5 @@ export const REPLICAS_MAX = 64;
 export const EXEC_TIMEOUT_MS = 600_000;
 /** What such a command may print, in bytes. */
 export const EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+/** A file that lists dependencies is read up to this size; a larger one counts by size and time. */
+export const DEPENDENCY_FILE_BYTES_MAX = 64 * 1024 * 1024;
