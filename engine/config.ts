@@ -12,6 +12,7 @@ import {
   INFLIGHT_CALLS_MAX,
   INVOCATION_TIMEOUT_MS,
   MESSAGE_BYTES_MAX,
+  REPLICAS_MAX,
   TIMEOUT_MS_MAX,
   WORKER_PORT,
 } from "../sdk/typescript/limits.ts";
@@ -43,7 +44,9 @@ const ENGINE_KEYS = [
   "max_inflight_calls_per_worker",
   "max_inflight_bytes_per_worker",
 ] as const;
-const WORKER_KEYS = ["name", "path", "isolation", "env", "config"] as const;
+/** Keys of workers that are directories, beside name and path. */
+const DIRECTORY_KEYS = ["isolation", "accel", "replicas", "env"] as const;
+const WORKER_KEYS = ["name", "path", ...DIRECTORY_KEYS, "config"] as const;
 /** Bounds that are sane for a setting in bytes or calls. */
 const SETTING_MAX = 2 ** 40;
 
@@ -190,7 +193,7 @@ function builtinEntry(
   fields: Fields,
   { source, problems, builtins }: Surroundings,
 ): WorkerEntry | undefined {
-  for (const key of ["isolation", "env"] as const) {
+  for (const key of DIRECTORY_KEYS) {
     if (fields.has(key)) fields.problem(key, "no such key without path", "one");
   }
   const worker = builtins.find((builtin) => builtin.name === name);
@@ -220,6 +223,8 @@ function directoryEntry(
     fields.problem("name", "a name that no built-in worker has", received(name));
   }
   const isolation = fields.choice("isolation", ["microvm", "process"]);
+  const accel = fields.choice("accel", ["auto", "kvm", "tcg"]);
+  const replicas = fields.integer("replicas", 1, REPLICAS_MAX);
   const env = fields.environment("env");
   const written = fields.text("path", "a directory");
   if (written === undefined) return undefined;
@@ -229,7 +234,15 @@ function directoryEntry(
     const what = kind === "file" ? "is a file" : "does not exist";
     return fields.problem("path", "a directory", `${received(written)}, which ${what}`);
   }
-  return { kind: "directory", name, path, env, ...isolation ? { isolation } : {} };
+  return {
+    kind: "directory",
+    name,
+    path,
+    env,
+    ...isolation && { isolation },
+    ...accel && { accel },
+    ...replicas && { replicas },
+  };
 }
 
 function shapeProblem(source: YamlText): string {

@@ -9,15 +9,21 @@
  */
 import { EngineError } from "../sdk/typescript/errors.ts";
 import type { Json, JsonObject } from "../sdk/typescript/protocol.ts";
-import type { Isolation } from "./ports/launcher.ts";
+import type { Accelerator, Isolation } from "./ports/launcher.ts";
 import { invalidFile, type ListChange, readYaml, rewriteYaml } from "./yaml_text.ts";
 
+/** Keys of a directory that can be asked for when it is added. */
+export interface WorkerKeys {
+  readonly isolation?: Isolation;
+  readonly accel?: Accelerator | "auto";
+  readonly replicas?: number;
+}
+
 /** An item of `workers` as it stands in the file. */
-export interface NewWorkerEntry {
+export interface NewWorkerEntry extends WorkerKeys {
   readonly name: string;
   /** Relative to config.yaml. */
   readonly path?: string;
-  readonly isolation?: Isolation;
   /** Configuration of a built-in worker. */
   readonly config?: JsonObject;
 }
@@ -28,10 +34,15 @@ export interface NewWorkerEntry {
  * @throws {EngineError} `config_invalid` when the text is not a mapping with a list of workers.
  */
 export function addWorkerEntry(text: string, entry: NewWorkerEntry): string {
-  const item: JsonObject = { name: entry.name };
-  if (entry.path !== undefined) item.path = entry.path;
-  if (entry.isolation !== undefined) item.isolation = entry.isolation;
-  if (entry.config !== undefined) item.config = entry.config;
+  const { name, path, isolation, accel, replicas, config } = entry;
+  const item: JsonObject = {
+    name,
+    ...path !== undefined && { path },
+    ...isolation && { isolation },
+    ...accel && { accel },
+    ...replicas && { replicas },
+    ...config && { config },
+  };
   return edit(text, { type: "add", item }, (lines, list) => {
     const dash = " ".repeat(list?.dashColumn ?? 2);
     const added = blockOf(item).map((line, i) => `${dash}${i === 0 ? "- " : "  "}${line}`);
@@ -64,21 +75,27 @@ export function removeWorkerEntry(text: string, name: string): string {
 }
 
 /**
- * The text with another isolation of one worker; the item stays in its place.
+ * The text with these keys of one worker; the item stays in its place, and its other keys stay.
  *
  * @throws {EngineError} `config_invalid`; `NOT_FOUND` when no item has the name.
  */
-export function changeWorkerIsolation(text: string, name: string, isolation: Isolation): string {
+export function changeWorkerKeys(text: string, name: string, keys: WorkerKeys): string {
   const index = indexOfWorker(text, name);
-  const change: ListChange = { type: "set", index, key: "isolation", value: isolation };
-  return edit(text, change, (lines, list) => {
+  return Object.entries(keys).reduce(
+    (edited, [key, value]) => setKey(edited, index, key, value),
+    text,
+  );
+}
+
+function setKey(text: string, index: number, key: string, value: string | number): string {
+  return edit(text, { type: "set", index, key, value }, (lines, list) => {
     const item = list?.items[index];
     if (!list || !item) return undefined;
-    const own = /^(\s*(?:- +)?isolation\s*:\s*)[\w"']+/;
+    const own = new RegExp(`^(\\s*(?:- +)?${key}\\s*:\\s*)[\\w"'-]+`);
     const at = lines.findIndex((line, i) => i >= item.start && i < item.end && own.test(line));
-    if (at >= 0) return lines.with(at, lines[at]!.replace(own, `$1${isolation}`));
+    if (at >= 0) return lines.with(at, lines[at]!.replace(own, `$1${value}`));
     const last = lines.slice(item.start, item.end).findLastIndex((line) => /^\s*[^\s#]/.test(line));
-    const added = `${" ".repeat(list.dashColumn + 2)}isolation: ${isolation}`;
+    const added = `${" ".repeat(list.dashColumn + 2)}${key}: ${value}`;
     return lines.toSpliced(item.start + last + 1, 0, added);
   });
 }

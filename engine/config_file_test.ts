@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import {
   addWorkerEntry,
   changeWorkerConfig,
-  changeWorkerIsolation,
+  changeWorkerKeys,
   removeWorkerEntry,
   writeConfigFile,
 } from "./config_file.ts";
@@ -29,11 +29,18 @@ log: { level: info }
 `;
 
 Deno.test("addWorkerEntry() puts lines in and changes no other", () => {
-  const entry = { name: "caller-worker", path: "./workers/caller", isolation: "process" } as const;
+  const entry = {
+    name: "caller-worker",
+    path: "./workers/caller",
+    isolation: "microvm",
+    accel: "tcg",
+    replicas: 2,
+  } as const;
 
   const edited = addWorkerEntry(FILE, entry);
 
-  const added = "  - name: caller-worker\n    path: ./workers/caller\n    isolation: process\n";
+  const added = "  - name: caller-worker\n    path: ./workers/caller\n    isolation: microvm\n" +
+    "    accel: tcg\n    replicas: 2\n";
   const before = "    isolation: process\n";
   assert.equal(edited, FILE.replace(before, before + added));
 });
@@ -74,12 +81,43 @@ Deno.test("changeWorkerConfig() changes the keys it is given and keeps all else"
   assert.throws(() => changeWorkerConfig(text, "d", {}), { code: "NOT_FOUND" });
 });
 
-Deno.test("changeWorkerIsolation() changes one word or adds one line", () => {
-  const changed = changeWorkerIsolation(FILE, "math-worker", "microvm");
-  const added = changeWorkerIsolation("workers:\n- name: a\n  path: ./a\n", "a", "process");
+Deno.test("changeWorkerKeys() changes one word or adds one line for each key", () => {
+  const changed = changeWorkerKeys(FILE, "math-worker", { isolation: "microvm" });
+  const added = changeWorkerKeys("workers:\n- name: a\n  path: ./a\n", "a", {
+    isolation: "process",
+    replicas: 2,
+  });
 
   assert.equal(changed, FILE.replace("isolation: process", "isolation: microvm"));
-  assert.equal(added, "workers:\n- name: a\n  path: ./a\n  isolation: process\n");
+  assert.equal(added, "workers:\n- name: a\n  path: ./a\n  isolation: process\n  replicas: 2\n");
+});
+
+Deno.test("changeWorkerKeys() keeps comments, blank lines and all other keys", () => {
+  const text = "# mine\nworkers:\n  - name: a # one\n    path: ./a\n\n    # how\n" +
+    "    accel: auto # for now\n    replicas: 1   # few\n    env:\n      accel: x\n\n" +
+    "  # last\n  - name: b\n    path: ./b\n";
+
+  const edited = changeWorkerKeys(text, "a", { accel: "tcg", replicas: 12, isolation: "microvm" });
+
+  const expected = text.replace("accel: auto", "accel: tcg").replace(
+    "replicas: 1 ",
+    "replicas: 12 ",
+  )
+    .replace("      accel: x\n", "      accel: x\n    isolation: microvm\n");
+  assert.equal(edited, expected);
+});
+
+Deno.test("changeWorkerKeys() puts a value in the place of a variable", () => {
+  const text = "workers:\n  - name: a\n    path: ./a\n    accel: ${ACCEL:kvm}\n";
+
+  assert.equal(
+    changeWorkerKeys(text, "a", { accel: "tcg" }),
+    "workers:\n  - name: a\n    path: ./a\n    accel: tcg\n",
+  );
+});
+
+Deno.test("changeWorkerKeys() refuses a name that is not there", () => {
+  assert.throws(() => changeWorkerKeys(FILE, "nobody", { replicas: 2 }), { code: "NOT_FOUND" });
 });
 
 for (
@@ -126,13 +164,13 @@ for (
   Deno.test(`edits keep the meaning of ${title}`, () => {
     const added = addWorkerEntry(text, { name: "a", path: "./a b" });
     const removed = removeWorkerEntry(added, "y");
-    const changed = changeWorkerIsolation(removed, "x", "process");
+    const changed = changeWorkerKeys(removed, "x", { isolation: "process", replicas: 2 });
 
     const { value, problems } = readYaml("config.yaml", changed);
     assert.deepEqual(problems, []);
     const { workers } = value as { workers: Record<string, unknown>[] };
     assert.deepEqual(workers.map((worker) => worker.name), ["x", "a"]);
-    assert.equal(workers[0]!.isolation, "process");
+    assert.deepEqual([workers[0]!.isolation, workers[0]!.replicas], ["process", 2]);
     assert.equal(workers[1]!.path, "./a b");
   });
 }

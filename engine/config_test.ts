@@ -68,7 +68,9 @@ workers:
     config: { host: localhost, port: 3999 }
   - name: math
     path: ./worker/../worker/
-    isolation: process
+    isolation: microvm
+    accel: tcg
+    replicas: 3
     env: { LEVEL: 1.10 }
 `;
 
@@ -105,7 +107,9 @@ workers:
         kind: "directory",
         name: "math",
         path: `${there.directory}/worker`,
-        isolation: "process",
+        isolation: "microvm",
+        accel: "tcg",
+        replicas: 3,
         env: { LEVEL: "1.10" },
       },
     ],
@@ -237,9 +241,28 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     'received "engine-http" (line 2)',
   ],
   [
-    "isolation of a built-in worker",
-    "workers:\n  - name: engine-http\n    isolation: process\n",
+    "what belongs to directories at a built-in worker",
+    "workers:\n  - name: engine-http\n    isolation: process\n    accel: kvm\n    replicas: 2\n" +
+    "    env: {}\n",
     "workers[0].isolation: expected no such key without path, received one (line 3)",
+    "workers[0].accel: expected no such key without path, received one (line 4)",
+    "workers[0].replicas: expected no such key without path, received one (line 5)",
+    "workers[0].env: expected no such key without path, received one (line 6)",
+  ],
+  [
+    "wrong values of all that a directory can have",
+    "workers:\n  - name: a\n    path: ./worker\n    accel: hvf\n    replicas: 0\n    env: [A=1]\n" +
+    "    replica: 2\n",
+    "workers[0].replica: expected one of the keys name, path, isolation, accel, replicas, env, " +
+    "config, received an unknown key; did you mean replicas? (line 7)",
+    'workers[0].accel: expected one of auto, kvm, tcg, received "hvf" (line 4)',
+    "workers[0].replicas: expected 1 to 64, received 0 (line 5)",
+    "workers[0].env: expected a mapping of names to texts, received a list (line 6)",
+  ],
+  [
+    "replicas that are no number",
+    "workers:\n  - name: a\n    path: ./worker\n    replicas: many\n",
+    'workers[0].replicas: expected 1 to 64, received "many" (line 4)',
   ],
   [
     "an unknown isolation",

@@ -169,7 +169,8 @@ function fieldsOf(difference: ConfigDifference | undefined): Record<string, stri
 /** What an entry says, whatever its worker made of it. */
 function essence(entry: WorkerEntry): string {
   if (entry.kind === "builtin") return JSON.stringify([entry.kind, entry.raw]);
-  return JSON.stringify([entry.kind, entry.path, entry.isolation ?? null, entry.env]);
+  const { kind, path, isolation = null, accel = null, replicas = null, env } = entry;
+  return JSON.stringify([kind, path, isolation, accel, replicas, env]);
 }
 
 function changedKeys(section: string, before: object, after: object): string[] {

@@ -185,4 +185,8 @@ Deno.test("configDifference() names what was added, removed and changed, by name
     changed: ["w"],
     settings: [],
   });
+  for (const other of [{ accel: "tcg" }, { replicas: 2 }, { env: { A: "1" } }] as const) {
+    const changes = configDifference(config([worker]), config([{ ...worker, ...other }]));
+    assert.deepEqual(changes.changed, ["w"], JSON.stringify(other));
+  }
 });

@@ -13,14 +13,24 @@ import { ALWAYS_RUNNING, parseConfig } from "./config.ts";
 import {
   addWorkerEntry,
   changeWorkerConfig,
-  changeWorkerIsolation,
+  changeWorkerKeys,
   removeWorkerEntry,
+  type WorkerKeys,
   writeConfigFile,
 } from "./config_file.ts";
-import { checkNewWorker } from "./launch/new_worker.ts";
+import { readManifest } from "./launch/manifest.ts";
+import type { NewWorker, NewWorkerRequest } from "./launch/new_worker.ts";
 import type { Supervisor } from "./launch/supervisor.ts";
 import type { BuiltinEntry, Config, DirectoryEntry, WorkerEntry } from "./ports/config.ts";
-import type { AddRequest, EngineInfo, Supervision, WorkerStatus } from "./ports/supervision.ts";
+import type { Ended, Isolation, OutputChunk } from "./ports/launcher.ts";
+import type {
+  AddAnswer,
+  AddRequest,
+  EngineInfo,
+  ExecRequest,
+  Supervision,
+  WorkerStatus,
+} from "./ports/supervision.ts";
 
 /** What {@linkcode Project} works with. */
 export interface ProjectOptions {
@@ -28,7 +38,12 @@ export interface ProjectOptions {
   readonly known: readonly BuiltinWorker[];
   readonly builtins: Builtins;
   readonly supervisor: Supervisor;
-  readonly platform: typeof Deno.build.os;
+  /**
+   * Settles how a worker would run, and asks whether it can, before anything is written down.
+   *
+   * @throws {EngineError} `manifest_invalid`; `isolation_unavailable` with what to do.
+   */
+  checkNewWorker(request: NewWorkerRequest): Promise<NewWorker>;
   /** Applies settings that are not about workers. */
   applySettings(config: Config): void;
   info(config: Config): EngineInfo;
@@ -79,47 +94,53 @@ export class Project implements Supervision {
     return this.#options.builtins.apply(this.#builtinEntries(this.#config));
   }
 
-  list(): WorkerStatus[] {
+  async list(): Promise<WorkerStatus[]> {
     const { builtins, supervisor } = this.#options;
-    return [...builtins.list(), ...supervisor.list()];
+    return [...builtins.list(), ...await supervisor.list()];
   }
 
-  status(name: string): WorkerStatus {
-    const { builtins, supervisor } = this.#options;
-    const found = builtins.status(name) ?? supervisor.list().find((worker) => worker.name === name);
-    if (found) return found;
-    const names = this.list().map((worker) => worker.name).sort();
-    throw new EngineError(
-      "NOT_FOUND",
-      `There is no worker ${name}; there are: ${names.join(", ")}`,
-    );
+  async status(name: string): Promise<WorkerStatus> {
+    return this.#options.builtins.status(name) ?? await this.#directory(name).status(name);
   }
 
-  start(name: string): WorkerStatus {
-    const { builtins, supervisor } = this.#options;
-    if (this.status(name).kind === "directory") return supervisor.start(name);
+  async start(name: string): Promise<WorkerStatus> {
+    const { builtins } = this.#options;
+    if (!builtins.status(name)) return await this.#directory(name).start(name);
     void builtins.start(name);
-    return this.status(name);
+    return await this.status(name);
   }
 
-  stop(name: string): WorkerStatus {
-    const { builtins, supervisor } = this.#options;
-    if (this.status(name).kind === "directory") return supervisor.stop(name);
+  async stop(name: string): Promise<WorkerStatus> {
+    const { builtins } = this.#options;
+    if (!builtins.status(name)) return await this.#directory(name).stop(name);
     refuseAlways(name, "stopped");
     void builtins.stop(name);
-    return this.status(name);
+    return await this.status(name);
   }
 
-  restart(name: string, options: { reinstall: boolean }): WorkerStatus {
-    const { builtins, supervisor } = this.#options;
-    if (this.status(name).kind === "directory") return supervisor.restart(name, options);
+  async restart(name: string, options: { reinstall: boolean }): Promise<WorkerStatus> {
+    const { builtins } = this.#options;
+    if (!builtins.status(name)) return await this.#directory(name).restart(name, options);
     refuseAlways(name, "restarted");
     void builtins.stop(name);
     void builtins.start(name);
-    return this.status(name);
+    return await this.status(name);
   }
 
-  add(request: AddRequest): ReturnType<Supervision["add"]> {
+  async exec(
+    request: ExecRequest,
+    output: (chunk: OutputChunk) => void,
+    signal: AbortSignal,
+  ): Promise<Ended> {
+    const { name } = request;
+    if (!this.#options.builtins.status(name)) {
+      return await this.#directory(name).exec(request, output, signal);
+    }
+    const message = `${name} runs inside the engine, and no command can be run beside it there`;
+    throw new EngineError("INVALID_ARGUMENTS", message);
+  }
+
+  add(request: AddRequest): Promise<AddAnswer> {
     return this.#inTurn(async () => {
       const { name, path } = request;
       if ((name === undefined) === (path === undefined)) {
@@ -128,32 +149,38 @@ export class Project implements Supervision {
       const added = path === undefined
         ? await this.#addBuiltin(name!, request)
         : await this.#addDirectory(path, request);
-      return { ...added, config_path: this.configPath, worker: this.status(added.name) };
+      return { ...added, config_path: this.configPath, worker: await this.status(added.name) };
     });
   }
 
   remove(name: string): Promise<{ config_path: string }> {
     return this.#inTurn(async () => {
-      this.status(name);
+      if (!this.#options.builtins.status(name)) this.#directory(name);
       refuseAlways(name, "removed");
       await this.#edit((text) => removeWorkerEntry(text, name));
       return { config_path: this.configPath };
     });
   }
 
-  logs(name: string, tail: number): Promise<string[]> {
-    if (this.status(name).kind === "directory") return this.#options.supervisor.logs(name, tail);
+  async logs(name: string, tail: number): Promise<string[]> {
+    if (!this.#options.builtins.status(name)) return await this.#directory(name).logs(name, tail);
     const message =
       `${name} is part of the engine and has no log of its own; see the engine's output`;
-    return Promise.reject(new EngineError("NOT_FOUND", message));
+    throw new EngineError("NOT_FOUND", message);
   }
 
   info(): EngineInfo {
     return this.#options.info(this.#config);
   }
 
-  async #addBuiltin(name: string, { config }: AddRequest): Promise<Added> {
+  async #addBuiltin(name: string, request: AddRequest): Promise<Added> {
     const { builtins, known } = this.#options;
+    const { config } = request;
+    for (const key of ["isolation", "accel", "replicas", "reinstall"] as const) {
+      if (request[key] === undefined) continue;
+      const message = `${name} is a built-in worker, and ${key} is for workers with a path`;
+      throw new EngineError("INVALID_ARGUMENTS", message);
+    }
     refuseAlways(name, "added");
     if (!known.some((worker) => worker.name === name)) {
       const names = builtins.names.filter((known) => !ALWAYS_RUNNING.includes(known)).join(", ");
@@ -171,32 +198,40 @@ export class Project implements Supervision {
     return { name, added: false, changed };
   }
 
-  async #addDirectory(
-    path: string,
-    request: AddRequest,
-  ): Promise<Added> {
-    const { supervisor, platform } = this.#options;
-    const known = this.#config.workers.find((entry): entry is DirectoryEntry =>
-      entry.kind === "directory" && isSamePlace(entry.path, path)
-    );
-    const wanted = request.isolation ?? known?.isolation;
-    const { name, isolation } = await checkNewWorker(path, wanted, platform);
+  async #addDirectory(path: string, request: AddRequest): Promise<Added> {
+    const { supervisor, checkNewWorker } = this.#options;
+    const { name } = readManifest(path);
     const present = this.#config.workers.find((entry) => entry.name === name);
     refuseClash(present, name, path);
-    const entry = {
-      name,
-      path: relativeTo(this.#config.directory, path),
-      ...request.isolation ? { isolation } : {},
-    };
-    const before = supervisor.list().find((worker) => worker.name === name)?.launch;
-    const isOther = request.isolation !== undefined && known?.isolation !== isolation;
-    const changed = present !== undefined && isOther &&
-      await this.#edit((text) => changeWorkerIsolation(text, name, isolation));
-    if (!present) await this.#edit((text) => addWorkerEntry(text, entry));
-    const status = supervisor.status(name);
-    if (request.reinstall) supervisor.restart(name, { reinstall: true });
-    else if (status.state !== "ready" && status.launch === before) supervisor.start(name);
-    return { name, added: !present, changed };
+    const known = present?.kind === "directory" ? present : undefined;
+    const { isolation } = await checkNewWorker({
+      path,
+      isolation: request.isolation ?? known?.isolation,
+      accel: request.accel ?? known?.accel,
+    });
+    refuseMisfits(name, isolation, request);
+
+    const keys = differingKeys(request, known);
+    const isOther = Object.keys(keys).length > 0;
+    const before = known && await supervisor.status(name);
+    const place = relativeTo(this.#config.directory, path);
+    if (!known) await this.#edit((text) => addWorkerEntry(text, { name, path: place, ...keys }));
+    else if (isOther) await this.#edit((text) => changeWorkerKeys(text, name, keys));
+
+    const { state, launch } = await supervisor.status(name);
+    if (request.reinstall) await supervisor.restart(name, { reinstall: true });
+    else if (state !== "ready" && launch === before?.launch) await supervisor.start(name);
+    return { name, added: !known, changed: known !== undefined && isOther };
+  }
+
+  /** The supervisor, for a worker that it has. @throws {EngineError} `NOT_FOUND`. */
+  #directory(name: string): Supervisor {
+    const { builtins, supervisor } = this.#options;
+    const directories = this.#config.workers.filter(({ kind }) => kind === "directory");
+    if (directories.some((entry) => entry.name === name)) return supervisor;
+    const names = [...builtins.list(), ...directories].map((worker) => worker.name).sort();
+    const message = `There is no worker ${name}; there are: ${names.join(", ")}`;
+    throw new EngineError("NOT_FOUND", message);
   }
 
   /**
@@ -264,6 +299,30 @@ function refuseClash(present: WorkerEntry | undefined, name: string, path: strin
   const message = `A worker ${name} is there already (${other}); ` +
     `change name in ${path}/engine.worker.yaml, or remove the other one`;
   throw new EngineError("INVALID_ARGUMENTS", message);
+}
+
+/** @throws {EngineError} `INVALID_ARGUMENTS` when what is asked for does not go together. */
+function refuseMisfits(name: string, isolation: Isolation, request: AddRequest): void {
+  if (request.config !== undefined) {
+    const message = `Worker ${name} is a directory, and config is for built-in workers; ` +
+      "set what it reads under env in config.yaml";
+    throw new EngineError("INVALID_ARGUMENTS", message);
+  }
+  if (request.accel === undefined || isolation === "microvm") return;
+  const message =
+    `accel says what runs a microVM, and worker ${name} would run as a plain process; ` +
+    "leave it out, or ask for isolation microvm";
+  throw new EngineError("INVALID_ARGUMENTS", message);
+}
+
+/** What is asked for and not so yet. */
+function differingKeys(request: AddRequest, entry: DirectoryEntry | undefined): WorkerKeys {
+  const { isolation, accel, replicas } = request;
+  return {
+    ...isolation !== entry?.isolation && isolation && { isolation },
+    ...accel !== (entry?.accel ?? "auto") && accel && { accel },
+    ...replicas !== entry?.replicas && replicas && { replicas },
+  };
 }
 
 /** Whether two paths lead to one directory, be it over links. */

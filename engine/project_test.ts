@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { EngineError } from "../sdk/typescript/errors.ts";
 import { FakeClock } from "../tests/fakes/fake_clock.ts";
 import type { BuiltinWorker } from "../workers/define.ts";
 import { Builtins, type BuiltinsOptions } from "./builtins.ts";
 import { defaultConfig, loadConfig } from "./config.ts";
 import type { Supervisor } from "./launch/supervisor.ts";
+import { checkNewWorker, type NewWorkerRequest } from "./launch/new_worker.ts";
 import type { DirectoryEntry } from "./ports/config.ts";
-import type { EngineInfo } from "./ports/supervision.ts";
+import type { Launcher } from "./ports/launcher.ts";
+import type { EngineInfo, ExecRequest } from "./ports/supervision.ts";
 import { Project, type ProjectOptions } from "./project.ts";
 
 const TEXT = `# my project
@@ -27,26 +30,49 @@ const KNOWN: readonly BuiltinWorker[] = [
     start: () => Promise.resolve(new AsyncDisposableStack()),
   }));
 
-/** Keeps the entries it is given; every worker is ready at once. */
+/** Keeps the entries it is given; every worker is in the same state. */
 class FakeSupervisor {
   entries: readonly DirectoryEntry[] = [];
+  state = "ready";
   readonly asked: string[] = [];
 
   apply(entries: readonly DirectoryEntry[]): void {
     this.entries = entries;
   }
 
-  list(): unknown[] {
-    return this.entries.map(({ name }) => ({ name, kind: "directory", state: "ready", launch: 1 }));
+  list(): Promise<unknown[]> {
+    const { state } = this;
+    return Promise.resolve(
+      this.entries.map(({ name }) => ({ name, kind: "directory", state, launch: 1 })),
+    );
   }
 
-  status(name: string): unknown {
-    return this.list().find((worker) => (worker as { name: string }).name === name);
+  async status(name: string): Promise<unknown> {
+    return (await this.list()).find((worker) => (worker as { name: string }).name === name);
   }
 
-  restart(name: string, { reinstall }: { reinstall: boolean }): unknown {
+  start(name: string): Promise<unknown> {
+    this.asked.push(`start ${name}`);
+    return this.status(name);
+  }
+
+  stop(name: string): Promise<unknown> {
+    this.asked.push(`stop ${name}`);
+    return this.status(name);
+  }
+
+  restart(name: string, { reinstall }: { reinstall: boolean }): Promise<unknown> {
     this.asked.push(`restart ${name} ${reinstall}`);
     return this.status(name);
+  }
+
+  exec({ name, command }: ExecRequest): Promise<unknown> {
+    this.asked.push(`exec ${name} ${command.join(" ")}`);
+    return Promise.resolve({ code: 7, signal: null });
+  }
+
+  logs(name: string, tail: number): Promise<string[]> {
+    return Promise.resolve([`${tail} of ${name}`]);
   }
 }
 
@@ -64,13 +90,29 @@ async function setup(text: string | null = TEXT) {
     lend: {} as BuiltinsOptions["lend"],
   });
   const supervisor = new FakeSupervisor();
+  const checks: string[] = [];
+  const host = { hasKvm: true };
+  const microvm = {
+    check: (name: string, accel: string) => {
+      checks.push(`${name} ${accel}`);
+      const isMissing = accel !== "tcg" && !host.hasKvm;
+      const missing = new EngineError("isolation_unavailable", "KVM not accessible");
+      return isMissing ? Promise.reject(missing) : Promise.resolve();
+    },
+  };
+  const launchers = { process: {} as Launcher, microvm: microvm as unknown as Launcher };
   const config = text === null ? defaultConfig(directory, KNOWN) : loadConfig(path, KNOWN, {});
   const options: ProjectOptions = {
     config,
     known: KNOWN,
     builtins,
     supervisor: supervisor as unknown as Supervisor,
-    platform: "linux",
+    checkNewWorker: (request: NewWorkerRequest) =>
+      checkNewWorker(request, {
+        platform: "linux",
+        dataDirectory: `${directory}/.engine`,
+        launchers,
+      }),
     applySettings: quiet,
     info: () => ({}) as EngineInfo,
   };
@@ -91,6 +133,8 @@ async function setup(text: string | null = TEXT) {
   return {
     project,
     supervisor,
+    checks,
+    host,
     read,
     path,
     worker,
@@ -151,15 +195,97 @@ Deno.test("Project.add() of a built-in that is there changes its configuration",
   });
 });
 
-Deno.test("Project.add() leaves config.yaml alone when the worker cannot run as asked", async () => {
+Deno.test("Project.add() writes accelerator and replicas, and asks the launcher first", async () => {
   await using it = await setup();
   const path = await it.worker("math");
 
-  await assert.rejects(it.project.add({ path, isolation: "microvm" }), {
-    code: "isolation_unavailable",
+  await it.project.add({ path, accel: "tcg", replicas: 3 });
+
+  assert.deepEqual(it.checks, ["math tcg"]);
+  assert.match(await it.read(), /path: \.\/workers\/math\n {4}accel: tcg\n {4}replicas: 3\n$/);
+  const { accel, replicas } = it.supervisor.entries[0]!;
+  assert.deepEqual([accel, replicas], ["tcg", 3]);
+});
+
+Deno.test("Project.add() again with other values changes the entry, and all else stays", async () => {
+  await using it = await setup();
+  const path = await it.worker("math");
+  await it.project.add({ path, accel: "tcg", replicas: 3 });
+  const before = await it.read();
+
+  const same = await it.project.add({ path, accel: "tcg", replicas: 3 });
+  const more = await it.project.add({ path, replicas: 4 });
+  const other = await it.project.add({ path, accel: "auto", isolation: "microvm" });
+
+  assert.deepEqual(
+    [same, more, other].map(({ added, changed }) => [added, changed]),
+    [[false, false], [false, true], [false, true]],
+  );
+  const after = before.replace("accel: tcg", "accel: auto").replace("replicas: 3", "replicas: 4");
+  assert.equal(await it.read(), `${after}    isolation: microvm\n`);
+  assert.deepEqual(it.checks, ["math tcg", "math tcg", "math tcg", "math auto"]);
+});
+
+Deno.test("Project.add() leaves config.yaml alone when the worker cannot run as asked", async () => {
+  await using it = await setup();
+  const path = await it.worker("math");
+  it.host.hasKvm = false;
+  const refused = { code: "isolation_unavailable", message: "KVM not accessible" };
+
+  await assert.rejects(it.project.add({ path }), refused);
+  await assert.rejects(it.project.add({ path, isolation: "microvm", accel: "kvm" }), refused);
+  assert.equal(await it.read(), TEXT);
+  assert.deepEqual(it.supervisor.entries, []);
+
+  await it.project.add({ path, accel: "tcg" });
+  const before = await it.read();
+  await assert.rejects(it.project.add({ path, accel: "kvm", replicas: 2 }), refused);
+  assert.equal(await it.read(), before);
+});
+
+Deno.test("Project.add() refuses what does not go together", async () => {
+  await using it = await setup();
+  const path = await it.worker("math");
+  const code = "INVALID_ARGUMENTS";
+
+  await assert.rejects(it.project.add({ path, isolation: "process", accel: "kvm" }), {
+    code,
+    message: "accel says what runs a microVM, and worker math would run as a plain process; " +
+      "leave it out, or ask for isolation microvm",
   });
+  await assert.rejects(it.project.add({ path, config: { port: 1 } }), {
+    code,
+    message: /^Worker math is a directory, and config is for built-in workers/,
+  });
+  for (const [key, value] of Object.entries({ accel: "tcg", replicas: 2, isolation: "process" })) {
+    await assert.rejects(it.project.add({ name: "engine-state", [key]: value }), {
+      code,
+      message: `engine-state is a built-in worker, and ${key} is for workers with a path`,
+    });
+  }
+  assert.equal(await it.read(), TEXT);
+});
+
+Deno.test("Project.add() refuses what config.yaml could not say, and writes nothing", async () => {
+  await using it = await setup();
+  const path = await it.worker("math");
+
+  await assert.rejects(it.project.add({ path, replicas: 65 }), { code: "config_invalid" });
+  await Deno.writeTextFile(`${path}/engine.worker.yaml`, "name: math\nnetwork: none\n");
+  await assert.rejects(it.project.add({ path }), { code: "manifest_invalid" });
 
   assert.equal(await it.read(), TEXT);
+});
+
+Deno.test("Project.add() starts a worker that is there and does not run", async () => {
+  await using it = await setup();
+  const path = await it.worker("math");
+  await it.project.add({ path });
+  it.supervisor.state = "failed";
+
+  await it.project.add({ path });
+
+  assert.deepEqual(it.supervisor.asked, ["start math"]);
 });
 
 Deno.test("Project.add() refuses a second worker of a name, a wrong built-in and both at once", async () => {
@@ -202,7 +328,7 @@ Deno.test("Project.add() without a config.yaml writes one that keeps what was ru
 
   const names = loadConfig(it.path, KNOWN, {}).workers.map(({ name }) => name);
   assert.deepEqual(names, ["engine-state", "engine-http", "math"]);
-  assert.equal(it.project.status("engine-http").state, "ready");
+  assert.equal((await it.project.status("engine-http")).state, "ready");
 });
 
 Deno.test("Project.add() refuses to edit a config.yaml that is broken by now", async () => {
@@ -212,7 +338,7 @@ Deno.test("Project.add() refuses to edit a config.yaml that is broken by now", a
   await assert.rejects(it.project.add({ name: "engine-http" }), { code: "config_invalid" });
 
   assert.equal(await it.read(), "- a list\n");
-  assert.equal(it.project.status("engine-state").state, "ready");
+  assert.equal((await it.project.status("engine-state")).state, "ready");
 });
 
 Deno.test("Project.remove() takes a worker out of config.yaml and stops it", async () => {
@@ -232,12 +358,58 @@ Deno.test("Project.remove() takes a worker out of config.yaml and stops it", asy
 Deno.test("the engine's own workers cannot be stopped, restarted or removed", async () => {
   await using it = await setup();
   const { project } = it;
+  const refused = { code: "INVALID_ARGUMENTS" };
 
-  assert.throws(() => project.stop("engine"), { code: "INVALID_ARGUMENTS" });
-  assert.throws(() => project.restart("engine", { reinstall: false }), {
+  await assert.rejects(project.stop("engine"), refused);
+  await assert.rejects(project.restart("engine", { reinstall: false }), refused);
+  await assert.rejects(project.remove("engine"), refused);
+});
+
+Deno.test("Project hands on to the supervisor what concerns a directory", async () => {
+  await using it = await setup();
+  const { project, supervisor } = it;
+  await project.add({ path: await it.worker("math") });
+  const { signal } = new AbortController();
+
+  await project.start("math");
+  await project.stop("math");
+  const ended = await project.exec({ name: "math", command: ["ls", "-l"] }, () => {}, signal);
+
+  assert.deepEqual(supervisor.asked, ["start math", "stop math", "exec math ls -l"]);
+  assert.equal(ended.code, 7);
+  assert.deepEqual(await project.logs("math", 3), ["3 of math"]);
+  const names = (await project.list()).map(({ name }) => name);
+  assert.deepEqual(names.slice(-2), ["engine-state", "math"]);
+});
+
+Deno.test("Project.exec() refuses built-in workers, which run inside the engine", async () => {
+  await using it = await setup();
+  const { signal } = new AbortController();
+  const exec = (name: string) => it.project.exec({ name, command: ["ls"] }, () => {}, signal);
+
+  await assert.rejects(exec("engine-state"), {
     code: "INVALID_ARGUMENTS",
+    message: "engine-state runs inside the engine, and no command can be run beside it there",
   });
-  await assert.rejects(project.remove("engine"), { code: "INVALID_ARGUMENTS" });
+  await assert.rejects(exec("nobody"), { code: "NOT_FOUND" });
+});
+
+Deno.test("Project names the workers there are when somebody asks for another", async () => {
+  await using it = await setup();
+  const { project } = it;
+  await project.add({ path: await it.worker("math") });
+  const unknown = {
+    code: "NOT_FOUND",
+    message: "There is no worker moth; there are: " +
+      "engine, engine-observability, engine-state, math",
+  };
+
+  await assert.rejects(project.status("moth"), unknown);
+  await assert.rejects(project.start("moth"), unknown);
+  await assert.rejects(project.stop("moth"), unknown);
+  await assert.rejects(project.restart("moth", { reinstall: true }), unknown);
+  await assert.rejects(project.remove("moth"), unknown);
+  await assert.rejects(project.logs("moth", 1), unknown);
 });
 
 Deno.test("Project.close() waits for what is being added and refuses what comes later", async () => {
