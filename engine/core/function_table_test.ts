@@ -194,3 +194,32 @@ Deno.test("FunctionTable.visibleIds() hides what asks to be hidden", () => {
   assert.deepEqual([...table.visibleIds("default")], ["math::add", "shown"]);
   assert.deepEqual([...table.visibleIds("eu")], []);
 });
+
+Deno.test("FunctionTable.pick() passes over workers that drain and keeps turns among the rest", () => {
+  const table = new FunctionTable();
+  const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => peer(id));
+  for (const worker of [a, b, c, d]) offers(table, worker!, "math::add");
+
+  table.drain(b!);
+  const turns = [1, 2, 3, 4].map(() => pick(table, "math::add"));
+  table.removePeer(a!);
+  const later = [1, 2].map(() => pick(table, "math::add"));
+
+  assert.deepEqual(turns, ["a", "c", "d", "a"]);
+  assert.deepEqual(later, ["c", "d"]);
+});
+
+Deno.test("a function whose workers all drain stays known, and the next worker gets its calls", () => {
+  const table = new FunctionTable();
+  const [a, b] = [peer("a"), peer("b")];
+  offers(table, a, "math::add");
+  table.drain(a);
+  offers(table, a, "math::sub");
+
+  assert.deepEqual([pick(table, "math::add"), pick(table, "math::sub")], [undefined, undefined]);
+  assert.deepEqual(table.offersOf(a).map(({ id }) => id), ["math::add", "math::sub"]);
+  offers(table, b, "math::add");
+  assert.deepEqual([pick(table, "math::add"), pick(table, "math::add")], ["b", "b"]);
+  table.removePeer(b);
+  assert.equal(pick(table, "math::add"), undefined);
+});

@@ -1,0 +1,116 @@
+/**
+ * Who runs a call, and the errors of those that nobody does.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { InvokeFunction, Json } from "../../sdk/typescript/protocol.ts";
+import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
+import { DEFAULT_SETTINGS, fakeSchemas } from "../../tests/fakes/fake_router.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import type { EngineEvent } from "../ports/events.ts";
+import { FunctionTable } from "./function_table.ts";
+import { Peer } from "./peer.ts";
+import { Placement } from "./placement.ts";
+import { Refusals } from "./refusals.ts";
+
+const FORMAT = { type: "object", required: ["a"] };
+
+function peer(id: string, builtin: string | null = null): Peer {
+  const info = { address: null, launch_id: null, builtin };
+  return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
+}
+
+function setup() {
+  const functions = new FunctionTable();
+  const events: EngineEvent[] = [];
+  const refusals = new Refusals(new FakeClock(), functions, (event) => void events.push(event));
+  const placement = new Placement(functions, fakeSchemas, refusals, DEFAULT_SETTINGS);
+  const offer = (worker: Peer, id: string, request_format?: Json): void => {
+    const format = request_format === undefined ? {} : { request_format };
+    functions.add(worker, { type: "registerfunction", id, ...format });
+  };
+  const caller = peer("caller");
+  /** The worker that runs a call, or its error. */
+  const choose = (function_id: string, data: Json = 1, from = caller): string | undefined => {
+    const call: InvokeFunction = { type: "invokefunction", function_id, data };
+    const chosen = placement.choose(from, call, 10);
+    return chosen && ("code" in chosen ? chosen.code : chosen.peer.id);
+  };
+  return { functions, events, placement, offer, caller, choose };
+}
+
+Deno.test("Placement.choose() finds who offers a function, and nobody for one nobody does", () => {
+  const { offer, choose } = setup();
+  offer(peer("a"), "f");
+
+  assert.deepEqual([choose("f"), choose("g")], ["a", undefined]);
+});
+
+Deno.test("Placement.choose() finds nobody when all workers of a function drain", () => {
+  const { functions, offer, choose } = setup();
+  const [a, b] = [peer("a"), peer("b")];
+  for (const worker of [a, b]) offer(worker, "f");
+
+  functions.drain(a);
+  assert.deepEqual([choose("f"), choose("f")], ["b", "b"]);
+  functions.drain(b);
+  assert.equal(choose("f"), undefined);
+});
+
+Deno.test("Placement.choose() says overloaded only when somebody is there and full", () => {
+  const { functions, placement, offer, choose } = setup();
+  const [full, drains] = [peer("full"), peer("drains")];
+  for (const worker of [full, drains]) offer(worker, "f");
+  full.inflightCalls = 1;
+  functions.drain(drains);
+
+  placement.applySettings({ ...DEFAULT_SETTINGS, max_inflight_calls_per_worker: 1 });
+  assert.equal(choose("f"), "overloaded");
+  placement.applySettings(DEFAULT_SETTINGS);
+  assert.equal(choose("f"), "full");
+});
+
+Deno.test("Placement.choose() gives a draining worker that runs a call its own, up to its bound", () => {
+  const { functions, placement, offer, caller, choose } = setup();
+  const drains = peer("drains");
+  offer(drains, "f");
+  functions.drain(drains);
+
+  assert.deepEqual([choose("f", 1, drains), choose("f", 1, caller)], [undefined, undefined]);
+  drains.inflightCalls = 1;
+  assert.deepEqual([choose("f", 1, drains), choose("f", 1, caller)], ["drains", undefined]);
+  placement.applySettings({ ...DEFAULT_SETTINGS, max_inflight_calls_per_worker: 1 });
+  assert.equal(choose("f", 1, drains), undefined);
+});
+
+Deno.test("Placement.choose() checks what a call carries, unless the engine makes it", () => {
+  const { placement, offer, choose } = setup();
+  offer(peer("a"), "f", FORMAT);
+
+  assert.deepEqual([choose("f", {}), choose("f", { a: 1 })], ["invalid_payload", "a"]);
+  assert.equal(choose("f", {}, peer("own", "engine-http")), "a");
+  placement.applySettings({ ...DEFAULT_SETTINGS, validate_payloads: false });
+  assert.equal(choose("f", {}), "a");
+});
+
+Deno.test("Placement.find() leaves functions with a request_format to those who parse", () => {
+  const { placement, offer, caller } = setup();
+  offer(peer("a"), "f");
+  offer(peer("b"), "g", FORMAT);
+
+  assert.equal(placement.find(caller, "f", 10)?.peer.id, "a");
+  assert.equal(placement.find(caller, "g", 10), undefined);
+  assert.equal(placement.find(caller, "h", 10), undefined);
+  assert.equal(placement.find(peer("own", "engine-http"), "g", 10)?.peer.id, "b");
+});
+
+Deno.test("a schema that cannot be used is reported once and not enforced", () => {
+  const { events, offer, choose } = setup();
+  offer(peer("a"), "f", { type: "odd" });
+
+  assert.deepEqual([choose("f"), choose("f")], ["a", "a"]);
+  assert.deepEqual(events.map((event) => event.type === "warning" && event.text), [
+    "request_format is not enforced",
+  ]);
+});
