@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { DEPENDENCY_FILE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
 import { MANIFEST } from "./manifest.ts";
 
 const FILES = new Set([
@@ -23,7 +24,12 @@ export function isDependencyFile(name: string): boolean {
   return FILES.has(name) || /^requirements.*\.txt$/.test(name);
 }
 
-/** Sixteen characters that stand for the contents of those files and for what else matters. */
+/**
+ * Sixteen characters that stand for the contents of those files and for what else matters.
+ *
+ * A worker may have put anything there: what is no ordinary file, such as a pipe that nobody writes
+ * to, counts for nothing, and one that is too large counts by its size and time.
+ */
 export async function dependencyHash(
   directory: string,
   more: readonly string[],
@@ -34,10 +40,16 @@ export async function dependencyHash(
   }
   const parts: string[] = [...more, Deno.build.target];
   for (const name of names.sort()) {
-    const text = await Deno.readTextFile(`${directory}/${name}`).catch(() => "");
-    parts.push(name, text);
+    parts.push(name, await contentOf(`${directory}/${name}`));
   }
   const bytes = new TextEncoder().encode(JSON.stringify(parts));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return digest.toHex().slice(0, 16);
+}
+
+async function contentOf(path: string): Promise<string> {
+  const info = await Deno.stat(path).catch(() => undefined);
+  if (!info?.isFile) return "";
+  if (info.size > DEPENDENCY_FILE_BYTES_MAX) return `${info.size} ${info.mtime?.getTime()}`;
+  return await Deno.readTextFile(path).catch(() => "");
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DEPENDENCY_FILE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
 import { dependencyHash, isDependencyFile } from "./dependency_hash.ts";
 
 Deno.test("dependencyHash() follows the files that say what to install, and what else matters", async () => {
@@ -17,6 +18,32 @@ Deno.test("dependencyHash() follows the files that say what to install, and what
   await write("requirements.txt", "requests");
   assert.notEqual(await dependencyHash(directory, ["3.12"]), listed);
   assert.match(listed, /^[0-9a-f]{16}$/);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("dependencyHash() does not wait for what is no file, nor read what has no end", async () => {
+  const directory = await Deno.makeTempDir();
+  const before = await dependencyHash(directory, []);
+  await new Deno.Command("mkfifo", { args: [`${directory}/requirements.txt`] }).output();
+  await Deno.symlink("/dev/zero", `${directory}/package.json`);
+  await Deno.symlink("/nowhere", `${directory}/uv.lock`);
+  await Deno.mkdir(`${directory}/deno.json`);
+
+  assert.notEqual(await dependencyHash(directory, []), before);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("dependencyHash() takes a file that is too large by its size and time", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/package-lock.json`;
+  await Deno.writeTextFile(path, "");
+  await Deno.truncate(path, DEPENDENCY_FILE_BYTES_MAX + 1);
+  const first = await dependencyHash(directory, []);
+  assert.equal(await dependencyHash(directory, []), first);
+
+  await Deno.truncate(path, DEPENDENCY_FILE_BYTES_MAX + 2);
+
+  assert.notEqual(await dependencyHash(directory, []), first);
   await Deno.remove(directory, { recursive: true });
 });
 

@@ -1,21 +1,24 @@
 /**
  * Installs what a worker depends on, once per content of the files that say so.
  *
- * A marker is written when everything is there, so that an installation that was cut short is done
- * again. Python packages go to a folder of the engine's (`<data>/deps/<worker>/<hash>`), never to
- * the machine's Python; npm and Deno keep their own places. Commands run through the worker's own
- * launcher, so they are contained like the worker.
+ * What was installed is written down when everything is there, so that an installation that was cut
+ * short is done again; it is written where no worker can write. Python packages go to a new folder
+ * of the engine's (`<data>/deps/<worker>/…`) each time, never to the machine's Python, and the one
+ * before stays for programs that still run; npm and Deno keep their own places. Commands run
+ * through the worker's own launcher, so they are contained like the worker, but for the network:
+ * packages come from the world.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { INSTALL_TIMEOUT_MS, STOP_GRACE_MS } from "../../sdk/typescript/limits.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Ended, Launcher, OutputLine } from "../ports/launcher.ts";
+import type { Containment, Ended, Launcher, OutputLine } from "../ports/launcher.ts";
 import { dependencyHash } from "./dependency_hash.ts";
+import { readInstallation, writeInstallation } from "./installation.ts";
 import { shellWord, type WorkerSpec } from "./manifest.ts";
 import { requireProgram } from "./programs.ts";
-import { probePython } from "./python.ts";
+import { probePython, type PythonFacts } from "./python.ts";
 import { PYTHON_REQUIREMENT, pythonSdkDirectory } from "./sdk_copy.ts";
 
 /** What to install, and with what. */
@@ -24,6 +27,10 @@ export interface InstallOptions {
   readonly name: string;
   readonly spec: WorkerSpec;
   readonly launcher: Launcher;
+  /** What the commands get of the machine; left out: what the engine has. */
+  readonly containment?: Containment | undefined;
+  /** The Python that a contained worker runs; left out: the one on its PATH is asked. */
+  readonly python?: PythonFacts | undefined;
   readonly dataDirectory: string;
   /** Environment of the worker, with its PATH. */
   readonly env: Readonly<Record<string, string>>;
@@ -34,7 +41,7 @@ export interface InstallOptions {
   readonly signal: AbortSignal;
   /** Gets what the commands print while they run. */
   output(line: OutputLine): void;
-  /** Told before commands run, such as `installing dependencies with pip`. */
+  /** Told what goes on, such as `installing dependencies with pip`. */
   began(what: string): void;
 }
 
@@ -50,11 +57,22 @@ export interface Installed {
 interface Plan {
   readonly commands: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Whether everything that the marker vouches for is still there. */
+  /** Whether everything that an installation left behind is still there. */
   isComplete(): Promise<boolean>;
 }
 
-const MARKER = ".installed";
+/** Folder below a worker's dependencies where contained package managers keep what they fetched. */
+const CACHE = "cache";
+
+/** The folder for all that a worker depends on. */
+export function dependencyFolder(dataDirectory: string, name: string): string {
+  return `${dataDirectory}/deps/${name}`;
+}
+
+/** See {@linkcode CACHE}. */
+export function cacheFolder(dataDirectory: string, name: string): string {
+  return `${dependencyFolder(dataDirectory, name)}/${CACHE}`;
+}
 
 /**
  * Installs, or finds that nothing has changed since.
@@ -64,29 +82,39 @@ const MARKER = ".installed";
  */
 export async function installDependencies(options: InstallOptions): Promise<Installed> {
   const { name, spec, dataDirectory, signal } = options;
-  const python = spec.kind === "python" ? await probePython(name, spec, options.env) : undefined;
-  const hash = await dependencyHash(spec.directory, [PYTHON_REQUIREMENT, python?.version ?? ""]);
-  const all = `${dataDirectory}/deps/${name}`;
-  const place = `${all}/${hash}`;
-  const plan = await planOf(options, place);
+  const python = spec.kind === "python" ? options.python ?? await pythonOf(options) : undefined;
+  const hash = await hashOf(options, python);
+  const known = await readInstallation(dataDirectory, name);
+  const isKnown = known?.hash === hash && !options.reinstall;
+  const fresh = `${hash}-${crypto.randomUUID().slice(0, 8)}`;
+  const all = dependencyFolder(dataDirectory, name);
+  const folder = isKnown ? known.folder : fresh;
+  const plan = await planOf(options, `${all}/${folder}`);
   if (plan.commands.length === 0) return { result: "none", env: plan.env };
-
-  if (options.reinstall) await removeTree(all);
-  const isDone = await exists(`${place}/${MARKER}`) && await plan.isComplete();
-  if (isDone) return { result: "cached", env: plan.env };
+  if (isKnown && await plan.isComplete()) return { result: "cached", env: plan.env };
   if (python && !python.hasPip && spec.packageManager === "pip") throw noPip(name);
+  if (options.reinstall) await removeTree(`${all}/${CACHE}`);
 
-  await removeTree(all);
-  await Deno.mkdir(place, { recursive: true });
-  options.began(`installing dependencies with ${spec.packageManager}`);
-  for (const command of plan.commands) await run(options, command, plan.env);
-  // npm and Deno write lock files, which count as well.
-  const after = await dependencyHash(spec.directory, [PYTHON_REQUIREMENT, python?.version ?? ""]);
-  const marked = spec.kind === "python" ? place : `${all}/${after}`;
+  const renewed = await planOf(options, `${all}/${fresh}`);
+  await Deno.mkdir(all, { recursive: true });
+  if (spec.kind === "python") await Deno.mkdir(`${all}/${fresh}`);
+  for (const command of renewed.commands) await run(options, command, renewed.env);
   if (signal.aborted) throw cancelled(name);
-  await Deno.mkdir(marked, { recursive: true });
-  await Deno.writeTextFile(`${marked}/${MARKER}`, "");
-  return { result: "installed", env: plan.env };
+  // npm and Deno write lock files, which count as well.
+  const after = spec.kind === "python" ? hash : await hashOf(options, python);
+  await writeInstallation(dataDirectory, name, { hash: after, folder: fresh });
+  await removeOthers(all, [CACHE, fresh, known?.folder ?? ""]);
+  return { result: "installed", env: renewed.env };
+}
+
+function pythonOf({ name, spec, env }: InstallOptions): Promise<PythonFacts> {
+  return probePython({ name, directory: spec.directory, env, isolated: false });
+}
+
+/** Contained or not is part of it: what Deno fetched is somewhere else then. */
+function hashOf({ spec, launcher }: InstallOptions, python?: PythonFacts): Promise<string> {
+  const more = [PYTHON_REQUIREMENT, python?.version ?? "", launcher.isolation];
+  return dependencyHash(spec.directory, more);
 }
 
 async function planOf(options: InstallOptions, place: string): Promise<Plan> {
@@ -125,7 +153,7 @@ async function pythonPlan(
       PIP_ROOT_USER_ACTION: "ignore",
       PIP_DISABLE_PIP_VERSION_CHECK: "1",
     },
-    isComplete: () => Promise.resolve(true),
+    isComplete: () => exists(place),
   };
 }
 
@@ -144,7 +172,9 @@ async function npmPlan({ name, spec, env }: InstallOptions): Promise<Plan> {
   };
 }
 
-async function denoPlan({ name, spec, env }: InstallOptions): Promise<Plan> {
+async function denoPlan(
+  { name, spec, env, dataDirectory, containment }: InstallOptions,
+): Promise<Plan> {
   await requireProgram("deno", env.PATH ?? "", name);
   const usual = spec.entry === null
     ? []
@@ -152,21 +182,27 @@ async function denoPlan({ name, spec, env }: InstallOptions): Promise<Plan> {
   return {
     commands: spec.install === null ? usual : [spec.install],
     env: {},
-    isComplete: () => Promise.resolve(true),
+    isComplete: async () => !containment || await exists(cacheFolder(dataDirectory, name)),
   };
 }
 
 /** Runs one command to its end, within its time and while it is wanted. */
 async function run(
-  { name, spec, launcher, env, clock, signal, output }: InstallOptions,
+  options: InstallOptions,
   command: string,
   added: Readonly<Record<string, string>>,
 ): Promise<void> {
+  const { name, spec, launcher, env, clock, signal, output, began } = options;
   if (signal.aborted) throw cancelled(name);
   const all = { ...env, ...added };
+  const own = { name, command, directory: spec.directory, env: all };
+  const containment = options.containment && { ...options.containment, network: "full" } as const;
+  const what = `installing dependencies with ${spec.packageManager}`;
+  began(what);
   const running = await launcher.start(
-    { name, command, directory: spec.directory, env: all },
+    containment ? { ...own, containment, keep: true } : own,
     output,
+    (first) => began(`${what}: ${first}`),
   );
   let isLate = false;
   const stop = (): void => void running.stop(STOP_GRACE_MS);
@@ -186,11 +222,12 @@ async function run(
   throw new EngineError("install_failed", message);
 }
 
-/** How a program ended, in words: `exit code 1` or `signal SIGKILL`. */
-export function describeEnd({ code, signal }: Ended): string {
-  if (signal !== null) return `signal ${signal}`;
-  if (code === 127) return "exit code 127 (a program that it needs was not found)";
-  return `exit code ${code}`;
+/** How a program ended, in words: `exit code 1` or `signal SIGKILL (out of memory)`. */
+export function describeEnd({ code, signal, reason }: Ended): string {
+  if (code === null && signal === null) return reason ?? "an unknown end";
+  const because = code === 127 ? reason ?? "a program that it needs was not found" : reason;
+  const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
+  return because === undefined ? how : `${how} (${because})`;
 }
 
 function noPip(name: string): EngineError {
@@ -208,10 +245,14 @@ function exists(path: string): Promise<boolean> {
   return Deno.stat(path).then(() => true, () => false);
 }
 
-async function removeTree(path: string): Promise<void> {
-  try {
-    await Deno.remove(path, { recursive: true });
-  } catch (thrown) {
-    if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
+/** Leaves these in a folder; what cannot be removed is left too, and taken for nothing. */
+async function removeOthers(folder: string, kept: readonly string[]): Promise<void> {
+  for await (const { name } of Deno.readDir(folder)) {
+    if (!kept.includes(name)) await removeTree(`${folder}/${name}`);
   }
+}
+
+/** Another program of the worker may be writing there, so it may not be possible. */
+async function removeTree(path: string): Promise<void> {
+  await Deno.remove(path, { recursive: true }).catch(() => {});
 }

@@ -2,8 +2,15 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
 import { until } from "../../tests/launcher_contract.ts";
+import type { Containment, Launcher } from "../ports/launcher.ts";
 import { describeEnd, installDependencies, type InstallOptions } from "./install.ts";
 import { readManifest } from "./manifest.ts";
+
+/** A program that says it is this Python. */
+function python(version: string, hasPip = true): string {
+  const facts = [true, hasPip, version, "/usr/bin/python3", "/usr", "/usr"];
+  return `echo '${JSON.stringify(facts)}'`;
+}
 
 /** A worker, tools that only say that they are there, and a launcher whose programs succeed. */
 async function setup(runtime: string, files: Record<string, string> = {}) {
@@ -16,7 +23,7 @@ async function setup(runtime: string, files: Record<string, string> = {}) {
   const addProgram = (name: string, script: string) =>
     Deno.writeTextFile(`${bin}/${name}`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   for (const name of ["uv", "node", "npm", "deno"]) await addProgram(name, "exit 0");
-  await addProgram("python3", "echo True True 3.12.1");
+  await addProgram("python3", python("3.12.1"));
   await write("engine.worker.yaml", `name: w\n${runtime}\n`);
   for (const [path, text] of Object.entries(files)) await write(path, text);
   const launcher = new FakeLauncher();
@@ -40,10 +47,12 @@ async function setup(runtime: string, files: Record<string, string> = {}) {
   const commands = () => launcher.programs.map(({ spec }) => spec.command);
   const remove = () => Deno.remove(root, { recursive: true });
   const deps = `${root}/.engine/deps/w`;
+  const folders = () => [...Deno.readDirSync(deps)].map(({ name }) => `${deps}/${name}`);
   return {
     directory,
     bin,
     deps,
+    folders,
     launcher,
     clock,
     began,
@@ -68,7 +77,7 @@ Deno.test("installDependencies() installs for Python beside the project, once", 
 
   assert.deepEqual([first.result, second.result], ["installed", "cached"]);
   assert.deepEqual(there.began, ["installing dependencies with pip"]);
-  const [place] = [...Deno.readDirSync(there.deps)].map(({ name }) => `${there.deps}/${name}`);
+  const [place] = there.folders();
   assert.deepEqual(there.commands(), [
     `python3 -m pip install --target ${place} 'websockets>=13.0,<18' -r requirements.txt`,
   ]);
@@ -108,9 +117,28 @@ for (const file of ["requirements.txt", "pyproject.toml", "uv.lock", "engine.wor
     await there.write(file, `${old}# edited\n`);
 
     assert.equal((await there.install()).result, "installed");
-    assert.equal([...Deno.readDirSync(there.deps)].length, 1);
+    assert.equal((await there.install()).result, "cached");
   });
 }
+
+Deno.test("installDependencies() keeps the packages before for programs that still run", async () => {
+  await using there = await setup(PYTHON, { "main.py": "" });
+  await there.install();
+  const [first] = there.folders();
+
+  for (const edit of ["a", "b"]) {
+    await there.write("requirements.txt", edit);
+    await there.install();
+  }
+  assert.equal(there.folders().length, 2);
+  assert.equal(there.folders().includes(first!), false);
+
+  const before = there.folders();
+  const { env } = await there.install({ reinstall: true });
+  const place = env.PYTHONPATH!.split(":")[0]!;
+  assert.equal(before.includes(place), false);
+  assert.deepEqual(there.folders().filter((folder) => before.includes(folder)).length, 1);
+});
 
 Deno.test("installDependencies() installs again for another Python, not for edited sources", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
@@ -119,7 +147,7 @@ Deno.test("installDependencies() installs again for another Python, not for edit
   await there.write("main.py", "print(1)");
   assert.equal((await there.install()).result, "cached");
 
-  await there.addProgram("python3", "echo True True 3.13.0");
+  await there.addProgram("python3", python("3.13.0"));
   assert.equal((await there.install()).result, "installed");
 });
 
@@ -146,15 +174,46 @@ Deno.test("installDependencies() does an installation again that failed", async 
 
 Deno.test("installDependencies() does an installation again that was cut short", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
+  there.launcher.onStart = (program) => {
+    Deno.writeTextFileSync(`${program.spec.env.PIP_TARGET}/half.py`, "");
+    program.exit(1);
+  };
+  await assert.rejects(there.install());
+  const [half] = there.folders();
+
+  there.launcher.onStart = (program) => program.exit(0);
+  const { env } = await there.install();
+
+  assert.deepEqual(there.folders(), [env.PIP_TARGET]);
+  assert.notEqual(env.PIP_TARGET, half);
+});
+
+Deno.test("installDependencies() does an installation again whose packages are gone", async () => {
+  await using there = await setup(PYTHON, { "main.py": "" });
   await there.install();
-  const [{ name }] = [...Deno.readDirSync(there.deps)] as [Deno.DirEntry];
-  await Deno.writeTextFile(`${there.deps}/${name}/half.py`, "");
-  await Deno.remove(`${there.deps}/${name}/.installed`);
+  await Deno.remove(there.deps, { recursive: true });
 
   assert.equal((await there.install()).result, "installed");
+});
 
-  const left = [...Deno.readDirSync(`${there.deps}/${name}`)].map(({ name }) => name);
-  assert.deepEqual(left, [".installed"]);
+Deno.test("installDependencies() writes nothing where a worker could have put a link", async () => {
+  await using there = await setup(PYTHON, { "main.py": "" });
+  await there.install();
+  const [place] = there.folders();
+  const outside = `${there.directory}/precious`;
+  await Deno.writeTextFile(outside, "mine");
+  for (const name of [".installed", "link"]) {
+    await Deno.symlink(outside, `${place}/${name}`);
+    await Deno.symlink(there.directory, `${there.deps}/${name}`);
+  }
+
+  await there.write("requirements.txt", "x");
+  await there.install();
+  await there.write("requirements.txt", "y");
+  await there.install();
+
+  assert.equal(await Deno.readTextFile(outside), "mine");
+  assert.equal(there.folders().length, 2);
 });
 
 Deno.test("installDependencies() ends an installation that takes too long", async () => {
@@ -189,7 +248,7 @@ Deno.test("installDependencies() ends an installation that is no longer wanted",
 
 Deno.test("installDependencies() says how to get pip", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
-  await there.addProgram("python3", "echo True False 3.12.1");
+  await there.addProgram("python3", python("3.12.1", false));
 
   await assert.rejects(there.install(), {
     code: "launch_failed",
@@ -241,6 +300,106 @@ Deno.test("installDependencies() has Deno fetch what the entry imports", async (
   assert.equal((await there.install()).result, "cached");
 
   assert.deepEqual(there.commands(), ["deno install --quiet --entrypoint main.ts"]);
+});
+
+/** What a contained worker gets. */
+const CONTAINMENT: Containment = {
+  reads: [],
+  writes: [],
+  network: "engine",
+  resources: { cpus: 1, memory_mb: 256 },
+  accel: "auto",
+};
+
+Deno.test("installDependencies() installs contained, with the world to fetch from", async () => {
+  await using there = await setup(PYTHON, { "main.py": "" });
+  const python = {
+    version: "3.12.1",
+    hasPip: true,
+    executable: "/usr/bin/python3",
+    prefix: "/usr",
+    basePrefix: "/usr",
+  };
+  await there.addProgram("python3", "echo this python must not be asked; exit 1");
+
+  await there.install({ containment: CONTAINMENT, python });
+
+  const { containment, keep } = there.launcher.last.spec;
+  assert.deepEqual(containment, { ...CONTAINMENT, network: "full" });
+  assert.equal(keep, true);
+});
+
+Deno.test("installDependencies() lets a plain process keep nothing", async () => {
+  await using there = await setup(PYTHON, { "main.py": "" });
+
+  await there.install();
+
+  const { containment, keep } = there.launcher.last.spec;
+  assert.deepEqual([containment, keep], [undefined, undefined]);
+});
+
+Deno.test("installDependencies() fetches again for a contained Deno whose cache is gone", async () => {
+  await using there = await setup(DENO, { "main.ts": "", "deno.json": "{}" });
+  const options = { containment: CONTAINMENT };
+  there.launcher.onStart = (program) => {
+    Deno.mkdirSync(`${there.deps}/cache/deno`, { recursive: true });
+    program.exit(0);
+  };
+  const results = async () => (await there.install(options)).result;
+  assert.deepEqual([await results(), await results()], ["installed", "cached"]);
+
+  await Deno.remove(there.deps, { recursive: true });
+  assert.equal(await results(), "installed");
+});
+
+Deno.test("installDependencies() keeps what was fetched, but for a reinstallation", async () => {
+  await using there = await setup(PYTHON, { "main.py": "" });
+  await there.install();
+  await Deno.mkdir(`${there.deps}/cache/pip`, { recursive: true });
+
+  await there.write("requirements.txt", "x");
+  await there.install();
+  assert.ok(there.folders().includes(`${there.deps}/cache`));
+
+  await there.install({ reinstall: true });
+  assert.equal(there.folders().includes(`${there.deps}/cache`), false);
+});
+
+Deno.test("installDependencies() installs again for another isolation", async () => {
+  await using there = await setup(PYTHON, { "main.py": "" });
+  await there.install();
+  const launcher = new FakeLauncher();
+  launcher.onStart = (program) => program.exit(0);
+  const contained = { isolation: "microvm", start: launcher.start.bind(launcher) } as const;
+
+  assert.equal((await there.install({ launcher: contained })).result, "installed");
+});
+
+Deno.test("installDependencies() says what an installation waits for", async () => {
+  await using there = await setup(PYTHON, { "main.py": "" });
+  const start: Launcher["start"] = (spec, output, phase) => {
+    phase!("booting a microVM (tcg)");
+    return there.launcher.start(spec, output);
+  };
+
+  await there.install({ launcher: { isolation: "microvm", start } });
+
+  assert.deepEqual(there.began, [
+    "installing dependencies with pip",
+    "installing dependencies with pip: booting a microVM (tcg)",
+  ]);
+});
+
+Deno.test("describeEnd() tells what there is to say besides", () => {
+  const reason = "out of memory (128 MiB)";
+
+  assert.equal(
+    describeEnd({ code: null, signal: "SIGKILL", reason }),
+    `signal SIGKILL (${reason})`,
+  );
+  assert.equal(describeEnd({ code: 1, signal: null, reason }), `exit code 1 (${reason})`);
+  assert.equal(describeEnd({ code: null, signal: null, reason }), reason);
+  assert.equal(describeEnd({ code: null, signal: null }), "an unknown end");
 });
 
 Deno.test("describeEnd() tells exit codes from signals", () => {

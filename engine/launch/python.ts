@@ -4,7 +4,6 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { WorkerSpec } from "./manifest.ts";
 import { requireProgram } from "./programs.ts";
 
 /** What is to be known of a Python. */
@@ -12,24 +11,44 @@ export interface PythonFacts {
   /** Full version with its build: packages made for one may not suit another. */
   readonly version: string;
   readonly hasPip: boolean;
+  /** Absolute path of the program itself, whatever script on the PATH leads to it. */
+  readonly executable: string;
+  /** The folder that it and its packages are installed in; of a virtual environment, its own. */
+  readonly prefix: string;
+  /** The folder of the installation that a virtual environment is made of. */
+  readonly basePrefix: string;
 }
 
-const PROBE = "import sys, importlib.util as u; " +
-  "print(sys.version_info >= (3, 10), bool(u.find_spec('pip')), sys.version.split(chr(10))[0])";
+/** Whose Python to ask, and how. */
+export interface PythonQuestion {
+  /** Name of the worker, for messages. */
+  readonly name: string;
+  /** Where to run it: version switchers look for a choice there. */
+  readonly directory: string;
+  /** Added to the engine's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Nothing of the user's or of the environment is read, only what is installed with it. */
+  readonly isolated: boolean;
+}
+
+/** Modules in the directory are no part of Python, so they are not looked for there. */
+const PROBE = `import sys
+sys.path = [place for place in sys.path if place]
+import importlib.util, json
+print(json.dumps([sys.version_info >= (3, 10), bool(importlib.util.find_spec("pip")),
+  sys.version.split(chr(10))[0], sys.executable, sys.prefix, sys.base_prefix]))`;
 
 /**
- * Runs `python3` in the worker's directory and with its environment.
+ * Runs `python3` with a few lines of the engine's.
  *
  * @throws {EngineError} `launch_failed` when there is none, or one that is too old.
  */
 export async function probePython(
-  name: string,
-  { directory }: WorkerSpec,
-  env: Readonly<Record<string, string>>,
+  { name, directory, env, isolated }: PythonQuestion,
 ): Promise<PythonFacts> {
   await requireProgram("python3", env.PATH ?? "", name);
   const command = new Deno.Command("/bin/sh", {
-    args: ["-c", 'exec python3 -c "$0"', PROBE],
+    args: ["-c", `exec python3 ${isolated ? "-I " : ""}-c "$0"`, PROBE],
     cwd: directory,
     env: { ...env },
     stdin: "null",
@@ -38,16 +57,34 @@ export async function probePython(
   });
   const { success, stdout, stderr } = await command.output();
   const text = new TextDecoder();
-  const found = /^(True|False) (True|False) (.+)$/.exec(text.decode(stdout).trim());
-  if (!success || !found) {
+  const facts = success ? readFacts(text.decode(stdout)) : undefined;
+  if (!facts) {
     const said = text.decode(stderr).trim().split("\n").at(-1) ?? "";
     const message = `Worker ${name} needs python3, which does not run here: ${said}`;
     throw new EngineError("launch_failed", message, { details: { program: "python3" } });
   }
-  const [, isRecent, hasPip, version] = found;
-  if (isRecent === "False") {
-    const message = `Worker ${name} needs Python 3.10 or later; python3 is ${version}`;
+  if (!facts.isRecent) {
+    const message = `Worker ${name} needs Python 3.10 or later; python3 is ${facts.version}`;
     throw new EngineError("launch_failed", message, { details: { program: "python3" } });
   }
-  return { version: version!, hasPip: hasPip === "True" };
+  const { isRecent: _, ...python } = facts;
+  return python;
+}
+
+function readFacts(answer: string): (PythonFacts & { readonly isRecent: boolean }) | undefined {
+  try {
+    const [isRecent, hasPip, version, executable, prefix, basePrefix] = JSON.parse(answer);
+    const texts = [version, executable, prefix, basePrefix];
+    if (!texts.every((text) => typeof text === "string")) return undefined;
+    return {
+      isRecent: isRecent === true,
+      hasPip: hasPip === true,
+      version,
+      executable,
+      prefix,
+      basePrefix,
+    };
+  } catch {
+    return undefined; // It printed something else; the caller says so.
+  }
 }

@@ -1,28 +1,73 @@
 import assert from "node:assert/strict";
-import type { WorkerSpec } from "./manifest.ts";
-import { probePython } from "./python.ts";
+import { probePython, type PythonFacts } from "./python.ts";
 
 /** A directory whose `bin` holds a python3 that is this script. */
 async function withPython(
   script: string,
-  check: (probe: () => ReturnType<typeof probePython>) => Promise<void>,
+  check: (probe: (isolated?: boolean) => Promise<PythonFacts>) => Promise<void>,
 ): Promise<void> {
   const directory = await Deno.makeTempDir();
   await Deno.writeTextFile(`${directory}/python3`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  await check(() => probePython("w", { directory } as WorkerSpec, { PATH: directory }));
+  await check((isolated = false) =>
+    probePython({ name: "w", directory, env: { PATH: directory }, isolated })
+  );
   await Deno.remove(directory, { recursive: true });
 }
 
+/** What the probe prints, as a script. */
+function facts(isRecent: boolean, hasPip: boolean, version: string): string {
+  const all = [isRecent, hasPip, version, "/x/bin/python3", "/x", "/usr"];
+  return `echo '${JSON.stringify(all)}'`;
+}
+
+const PATH = Deno.env.get("PATH")!;
+
 Deno.test("probePython() knows the Python of this machine", async () => {
-  const spec = { directory: "/" } as WorkerSpec;
+  const question = { name: "w", directory: "/", env: { PATH } };
 
-  const { version } = await probePython("w", spec, { PATH: Deno.env.get("PATH")! });
+  for (const isolated of [true, false]) {
+    const python = await probePython({ ...question, isolated });
 
-  assert.match(version, /^3\.\d+\.\d+/);
+    assert.match(python.version, /^3\.\d+\.\d+/);
+    assert.equal((await Deno.stat(python.executable)).isFile, true);
+    assert.equal((await Deno.stat(`${python.basePrefix}/lib`)).isDirectory, true);
+    assert.equal((await Deno.stat(python.prefix)).isDirectory, true);
+  }
 });
 
+Deno.test("probePython() runs nothing that lies in the directory", async () => {
+  const directory = await Deno.makeTempDir();
+  const evil = "import os; os.mkdir(os.path.join(os.path.dirname(__file__), 'RAN'))";
+  for (const name of ["importlib", "json", "site", "sitecustomize", "usercustomize", "os"]) {
+    await Deno.mkdir(`${directory}/${name}`);
+    await Deno.writeTextFile(`${directory}/${name}/__init__.py`, evil);
+    await Deno.writeTextFile(`${directory}/${name}/util.py`, evil);
+  }
+  const question = { name: "w", directory, isolated: true };
+
+  for (const isolated of [true, false]) {
+    const env = { PATH, ...isolated ? { PYTHONPATH: directory, PYTHONSTARTUP: "x.py" } : {} };
+    assert.ok((await probePython({ ...question, env, isolated })).version);
+  }
+
+  for (const { name } of Deno.readDirSync(directory)) {
+    const files = [...Deno.readDirSync(`${directory}/${name}`)].map(({ name }) => name).sort();
+    assert.deepEqual(files, ["__init__.py", "util.py"], name);
+  }
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("probePython() asks an isolated Python for what is installed with it only", () =>
+  withPython(
+    `[ "$1" = -I ] && ${facts(true, false, "1")} || ${facts(true, true, "2")}`,
+    async (probe) => {
+      assert.equal((await probe(true)).version, "1");
+      assert.equal((await probe(false)).version, "2");
+    },
+  ));
+
 Deno.test("probePython() refuses a Python that is too old", () =>
-  withPython("echo False True 3.8.2", async (probe) => {
+  withPython(facts(false, true, "3.8.2"), async (probe) => {
     await assert.rejects(probe(), {
       code: "launch_failed",
       message: "Worker w needs Python 3.10 or later; python3 is 3.8.2",
@@ -37,7 +82,20 @@ Deno.test("probePython() reports a Python that does not run, with its last line"
     });
   }));
 
-Deno.test("probePython() says whether there is pip", () =>
-  withPython("echo True False 3.11.2", async (probe) => {
-    assert.deepEqual(await probe(), { version: "3.11.2", hasPip: false });
+for (const answer of ["hello", "[]", "{}", "null", '[true,true,"3.12"]', ""]) {
+  Deno.test(`probePython() takes the answer ${answer || "nothing"} for none`, () =>
+    withPython(`echo '${answer}'`, async (probe) => {
+      await assert.rejects(probe(), { code: "launch_failed", message: /which does not run here/ });
+    }));
+}
+
+Deno.test("probePython() says what Python it is, where it lies and whether it has pip", () =>
+  withPython(facts(true, false, "3.11.2"), async (probe) => {
+    assert.deepEqual(await probe(), {
+      version: "3.11.2",
+      hasPip: false,
+      executable: "/x/bin/python3",
+      prefix: "/x",
+      basePrefix: "/usr",
+    });
   }));

@@ -77,9 +77,14 @@ export const TYPESCRIPT_FILES: Readonly<Record<string, string>> = {
 /** What the Python SDK itself needs from pip. */
 export const PYTHON_REQUIREMENT = "websockets>=13.0,<18";
 
+/** The folder with the SDKs of all languages. */
+export function sdkDirectory(dataDirectory: string): string {
+  return `${dataDirectory}/sdk`;
+}
+
 /** The folder that a Python worker needs on its path to import `engine_sdk`. */
 export function pythonSdkDirectory(dataDirectory: string): string {
-  return `${dataDirectory}/sdk/python`;
+  return `${sdkDirectory(dataDirectory)}/python`;
 }
 
 /**
@@ -90,7 +95,7 @@ export function pythonSdkDirectory(dataDirectory: string): string {
 export async function writeSdkCopies(dataDirectory: string): Promise<void> {
   const python = `${pythonSdkDirectory(dataDirectory)}/engine_sdk`;
   await writeFiles(python, PYTHON_FILES);
-  await writeFiles(`${dataDirectory}/sdk/typescript`, TYPESCRIPT_FILES);
+  await writeFiles(`${sdkDirectory(dataDirectory)}/typescript`, TYPESCRIPT_FILES);
   for await (const { name, isFile } of Deno.readDir(python)) {
     if (isFile && !Object.hasOwn(PYTHON_FILES, name)) await Deno.remove(`${python}/${name}`);
   }
