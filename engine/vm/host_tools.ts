@@ -14,6 +14,9 @@ import { openKernel, type StoredKernel } from "./kernel_store.ts";
 /** The program that runs microVMs. */
 export const QEMU = "qemu-system-x86_64";
 
+/** What distributions call it. */
+const BUSYBOXES: readonly string[] = ["busybox", "busybox.static", "busybox-static"];
+
 /** A machine on which microVMs can run. */
 export interface VmHost {
   readonly image: Image;
@@ -114,7 +117,7 @@ function unavailable(name: string, reason: string, advice: string): EngineError 
 /** The system's, if it needs no libraries, else the one that the setup put into the cache. */
 async function findBusybox(places: VmPlaces): Promise<string | undefined> {
   const candidates = places.path.split(":").filter((folder) => folder !== "")
-    .map((folder) => `${folder}/busybox`);
+    .flatMap((folder) => BUSYBOXES.map((name) => `${folder}/${name}`));
   if (places.cache !== undefined) candidates.push(`${places.cache}/busybox`);
   for (const path of new Set(candidates)) {
     const bytes = await Deno.readFile(path).catch(() => undefined);

@@ -78,7 +78,7 @@ export class Accelerators {
     if (wanted === "tcg") return { accelerator: "tcg", warning: null };
     const access = await this.#access();
     if (access.state !== "granted") throw notAccessible(name, `${access.reason}; ${ways(access)}`);
-    const answer = await this.answer(host);
+    const answer = await this.#answer(host);
     if (answer.runs) return { accelerator: "kvm", warning: null };
     if (wanted === "kvm") throw notAccessible(name, `${answer.reason}; ${ways(access)}`);
     if (this.#warned.has(name)) return { accelerator: "tcg", warning: null };
@@ -87,8 +87,16 @@ export class Accelerators {
     return { accelerator: "tcg", warning };
   }
 
+  /** Why `auto` cannot mean KVM here, with what to do; `null` when guests run under it. */
+  async obstacle(host: VmHost): Promise<string | null> {
+    const access = await this.#access();
+    if (access.state !== "granted") return `${access.reason}; ${ways(access)}`;
+    const answer = await this.#answer(host);
+    return answer.runs ? null : answer.reason;
+  }
+
   /** Whether guests run under KVM, which can be opened; from the cache or by a probe. */
-  answer(host: VmHost): Promise<KvmAnswer> {
+  #answer(host: VmHost): Promise<KvmAnswer> {
     const { kernel } = host.image;
     const found = this.#answers.get(kernel) ?? this.#find(host);
     this.#answers.set(kernel, found);
