@@ -13,6 +13,7 @@ import { addCreate } from "./commands/create.ts";
 import { addFunctions } from "./commands/functions.ts";
 import { addStart } from "./commands/start.ts";
 import { addTrigger } from "./commands/trigger.ts";
+import { addVm } from "./commands/vm.ts";
 import { addWorker } from "./commands/worker.ts";
 import { describeFailure, EXIT_DONE, EXIT_NOT_UNDERSTOOD } from "./failure.ts";
 import type { Terminal } from "./terminal.ts";
@@ -44,6 +45,7 @@ export function createProgram(terminal: Terminal): Command {
   addCreate(program as Command, terminal);
   addTrigger(program as Command, terminal);
   addWorker(program as Command, terminal);
+  addVm(program as Command, terminal);
   addFunctions(program as Command, terminal);
   addCompletions(program as Command, terminal);
   return program as Command;

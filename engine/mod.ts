@@ -17,4 +17,7 @@ export { writeSdkCopies } from "./launch/sdk_copy.ts";
 export { VERSION } from "./version.ts";
 export type { Endpoint, EngineInfo, WorkerState, WorkerStatus } from "./ports/supervision.ts";
 export type { LogLevel } from "./ports/log.ts";
-export type { Isolation } from "./ports/launcher.ts";
+export type { Accelerator, Isolation } from "./ports/launcher.ts";
+export { setUpVm, vmSetupCommands, type VmSetupOptions, type VmSetupReport } from "./vm/setup.ts";
+export type { NamedKernel } from "./vm/setup_plan.ts";
+export { type VmStatus, vmStatus } from "./vm/machine_status.ts";

@@ -15,6 +15,8 @@ import { publishText } from "./cache_files.ts";
 import { type VmHost, vmPlaces } from "./host_tools.ts";
 import { bootProbe, type ProbeBoot, type ProbeResult } from "./probe_boot.ts";
 
+const WITHOUT_KVM = "choose --accel tcg (software emulation, slow) or --isolation process (no VM)";
+
 /** What came of opening the device. */
 export type KvmAccess =
   | { readonly state: "granted" }
@@ -22,6 +24,14 @@ export type KvmAccess =
 
 /** Whether guests run under KVM; `reason` says what the probe saw. */
 export type KvmAnswer = { readonly runs: true } | { readonly runs: false; readonly reason: string };
+
+/** Why guests do not run under KVM. */
+export interface KvmObstacle {
+  /** Whether workers fail because of it, unless they ask for software emulation. */
+  readonly blocks: boolean;
+  /** For people, with what to do if there is something. */
+  readonly reason: string;
+}
 
 /** What tests lend. */
 export interface KvmOptions {
@@ -76,23 +86,25 @@ export class Accelerators {
     host: VmHost,
   ): Promise<AcceleratorChoice> {
     if (wanted === "tcg") return { accelerator: "tcg", warning: null };
-    const access = await this.#access();
-    if (access.state !== "granted") throw notAccessible(name, `${access.reason}; ${ways(access)}`);
-    const answer = await this.#answer(host);
-    if (answer.runs) return { accelerator: "kvm", warning: null };
-    if (wanted === "kvm") throw notAccessible(name, `${answer.reason}; ${ways(access)}`);
+    const obstacle = await this.obstacle(host);
+    if (obstacle === null) return { accelerator: "kvm", warning: null };
+    const { blocks, reason } = obstacle;
+    if (blocks) throw notAccessible(name, reason);
+    if (wanted === "kvm") throw notAccessible(name, `${reason}; ${WITHOUT_KVM}`);
     if (this.#warned.has(name)) return { accelerator: "tcg", warning: null };
     this.#warned.add(name);
-    const warning = `Worker ${name} runs in software emulation, which is slow: ${answer.reason}`;
+    const warning = `Worker ${name} runs in software emulation, which is slow: ${reason}`;
     return { accelerator: "tcg", warning };
   }
 
-  /** Why `auto` cannot mean KVM here, with what to do; `null` when guests run under it. */
-  async obstacle(host: VmHost): Promise<string | null> {
+  /** What keeps `auto` from meaning KVM here; `null` when guests run under it. */
+  async obstacle(host: VmHost): Promise<KvmObstacle | null> {
     const access = await this.#access();
-    if (access.state !== "granted") return `${access.reason}; ${ways(access)}`;
+    if (access.state !== "granted") {
+      return { blocks: true, reason: `${access.reason}; ${ways(access)}` };
+    }
     const answer = await this.#answer(host);
-    return answer.runs ? null : answer.reason;
+    return answer.runs ? null : { blocks: false, reason: answer.reason };
   }
 
   /** Whether guests run under KVM, which can be opened; from the cache or by a probe. */
@@ -179,9 +191,8 @@ function notAccessible(name: string, what: string): EngineError {
 
 /** What can be done about it, and how to do without it. */
 function ways(access: KvmAccess): string {
-  const without = "choose --accel tcg (software emulation, slow) or --isolation process (no VM)";
-  if (access.state !== "denied") return without;
-  return `run sudo usermod -aG kvm $USER and log in again, or ${without}`;
+  if (access.state !== "denied") return WITHOUT_KVM;
+  return `run sudo usermod -aG kvm $USER and log in again, or ${WITHOUT_KVM}`;
 }
 
 function answerFile(cache: string): string {

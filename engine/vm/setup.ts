@@ -12,29 +12,38 @@ import type { Accelerator } from "../ports/launcher.ts";
 import { removeStale, withTemporary } from "./cache_files.ts";
 import { findVmHost, type VmHost } from "./host_tools.ts";
 import { type KernelSource, storeKernel } from "./kernel_store.ts";
-import { Accelerators, type KvmOptions, openKvm } from "./kvm_probe.ts";
+import { Accelerators, type KvmOptions } from "./kvm_probe.ts";
 import { adviceOn } from "./packages.ts";
 import { bootProbe, type ProbeBoot } from "./probe_boot.ts";
 import { type SetupMachine, thisMachine } from "./setup_machine.ts";
-import { downloadCommand, type NamedKernel, planSetup, unpackCommand } from "./setup_plan.ts";
+import {
+  downloadCommand,
+  type NamedKernel,
+  planLines,
+  planSetup,
+  unpackCommand,
+} from "./setup_plan.ts";
 import { createUnpack } from "./unpack.ts";
 
-/** How to set up; everything but `say` may be left out. */
-export interface SetupOptions {
+/** How to set up. */
+export interface VmSetupOptions {
   /** Gets lines of progress, commands and what they print among them. */
   readonly say: (line: string) => void;
   /** Boot this kernel instead of one that is found or fetched. */
   readonly kernel?: NamedKernel | undefined;
-  /** Default: the one this runs on. */
+}
+
+/** What tests lend. */
+export interface SetupParts {
+  /** Default: the machine that this runs on. */
   readonly machine?: SetupMachine;
   /** Boots the check. Default: QEMU. */
   readonly boot?: ProbeBoot;
-  /** Lent by tests. */
   readonly kvm?: KvmOptions;
 }
 
 /** What the setup came to. */
-export interface SetupReport {
+export interface VmSetupReport {
   /** What the check ran with. */
   readonly accelerator: Accelerator;
   /** Why it is not KVM, with what to do; `null` when it is. */
@@ -48,13 +57,32 @@ export interface SetupReport {
 }
 
 /**
- * Sets a machine up.
+ * Gets what microVMs need on this machine, and boots one as a check.
  *
  * @throws {EngineError} `isolation_unavailable`, `install_failed` or `launch_failed`, with what to
  * do; what was done until then stays and is not done again next time.
  */
-export async function setUpVm(options: SetupOptions): Promise<SetupReport> {
-  const { say, machine = thisMachine() } = options;
+export async function setUpVm(options: VmSetupOptions): Promise<VmSetupReport> {
+  return await setUpMachine(options);
+}
+
+/**
+ * The commands that {@linkcode setUpVm} would run on this machine; empty when nothing is missing.
+ *
+ * @throws {EngineError} `isolation_unavailable` when it cannot be set up, with what to do.
+ */
+export async function vmSetupCommands(kernel?: NamedKernel): Promise<string[]> {
+  const machine = thisMachine();
+  return planLines(await planSetup(machine, kernel), machine.places.cache!);
+}
+
+/** The same as {@linkcode setUpVm} for any machine. */
+export async function setUpMachine(
+  options: VmSetupOptions,
+  parts: SetupParts = {},
+): Promise<VmSetupReport> {
+  const { say } = options;
+  const machine = parts.machine ?? thisMachine();
   await getParts(machine, options.kernel, say);
   const cache = machine.places.cache!; // Without one planning has failed.
   const host = await findVmHost("of the check", machine.places);
@@ -63,7 +91,7 @@ export async function setUpVm(options: SetupOptions): Promise<SetupReport> {
   await removeStale(cache, () => true, now);
   await removeStale(`${cache}/kernels`, (name) => [kernelFolder, "current"].includes(name), now);
   await removeStale(`${cache}/images`, (name) => name.startsWith(kernelFolder), now);
-  return { ...await checkBoot(host, options), kernel: host.image.version, cache };
+  return { ...await checkBoot(host, say, parts), kernel: host.image.version, cache };
 }
 
 async function getParts(
@@ -142,16 +170,19 @@ async function takeKernel(
 
 async function checkBoot(
   host: VmHost,
-  { say, boot = bootProbe, kvm = {} }: SetupOptions,
-): Promise<Pick<SetupReport, "accelerator" | "why" | "boot_ms">> {
+  say: (line: string) => void,
+  { boot = bootProbe, kvm = {} }: SetupParts,
+): Promise<Pick<VmSetupReport, "accelerator" | "why" | "boot_ms">> {
   const accelerators = new Accelerators({ boot, ...kvm, fresh: true });
-  const why = await accelerators.obstacle(host);
-  const accelerator = why === null ? "kvm" : "tcg";
+  const obstacle = await accelerators.obstacle(host);
+  const accelerator = obstacle === null ? "kvm" : "tcg";
   say(`Booting a guest with ${accelerator} as a check`);
   const request = { host, accelerator, until: "loaded", limitMs: BOOT_TIMEOUT_MS } as const;
   const { outcome, afterMs, tail } = await boot(request);
   const faults = tail.filter((line) => /^engine-probe: module \S+ failed/.test(line));
-  if (outcome === "reached" && faults.length === 0) return { accelerator, why, boot_ms: afterMs };
+  if (outcome === "reached" && faults.length === 0) {
+    return { accelerator, why: obstacle?.reason ?? null, boot_ms: afterMs };
+  }
   for (const line of tail) say(`  ${line}`);
   const what = outcome === "slow"
     ? `did not come up within ${BOOT_TIMEOUT_MS / 1000} s`
