@@ -24,12 +24,13 @@ export interface Image {
   readonly initrd: string;
 }
 
-/** What the program `/probe` prints as soon as it runs. */
+/** A program in every image that says that it runs, loads the modules and ends. */
+export const PROBE_PATH = "/probe";
+/** What that prints as soon as it runs. */
 export const PROBE_RUNS = "engine-probe: runs";
 /** What it prints when every module is loaded; nothing else follows. */
 export const PROBE_LOADED = "engine-probe: modules loaded";
 
-/** A guest that says that it runs, loads its modules and ends; chosen with `rdinit=/probe`. */
 const PROBE = `#!/busybox sh
 echo "${PROBE_RUNS}"
 while read -r name; do

@@ -6,9 +6,12 @@
  *
  * @module
  */
+import { GUEST_MEMORY_MB_MIN } from "../../sdk/typescript/limits.ts";
 import type { Accelerator } from "../ports/launcher.ts";
+import { measureGuestClock } from "./guest_clock.ts";
 import type { VmHost } from "./host_tools.ts";
-import { PROBE_LOADED, PROBE_RUNS } from "./image.ts";
+import { PROBE_LOADED, PROBE_PATH, PROBE_RUNS } from "./image.ts";
+import { qemuCommand } from "./qemu.ts";
 
 /** What to boot and how long to wait. */
 export interface ProbeRequest {
@@ -33,8 +36,6 @@ export interface ProbeResult {
 /** Boots a probe. Never rejects. */
 export type ProbeBoot = (request: ProbeRequest) => Promise<ProbeResult>;
 
-/** Memory that the probe gets, in MiB. */
-const MEMORY_MB = 128;
 /** The watchdog waits so much longer than this process, in milliseconds. */
 const WATCHDOG_MS = 5_000;
 /** A killed machine that is not gone by then is left to the system, in milliseconds. */
@@ -45,8 +46,9 @@ const TAIL_LINES = 8;
 
 /** See {@linkcode ProbeBoot}. */
 export const bootProbe: ProbeBoot = async (request) => {
-  const start = performance.now();
   const { host, until, limitMs } = request;
+  const command = await probeCommand(request);
+  const start = performance.now();
   const result = (outcome: ProbeResult["outcome"], text: string): ProbeResult => ({
     outcome,
     afterMs: Math.round(performance.now() - start),
@@ -57,7 +59,7 @@ export const bootProbe: ProbeBoot = async (request) => {
     const seconds = Math.ceil((limitMs + WATCHDOG_MS) / 1000);
     child = new Deno.Command(host.busybox, {
       // The watchdog is another process; this one becomes QEMU.
-      args: ["timeout", "-s", "KILL", `${seconds}`, host.qemu, ...qemuArguments(request)],
+      args: ["timeout", "-s", "KILL", `${seconds}`, ...command],
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
@@ -89,15 +91,34 @@ export const bootProbe: ProbeBoot = async (request) => {
   return answer;
 };
 
-function qemuArguments({ host, accelerator }: ProbeRequest): string[] {
-  const { kernel, initrd } = host.image;
-  return [
-    ...["-M", "microvm", "-cpu", "max", "-smp", "1", "-m", `${MEMORY_MB}`],
-    ...["-accel", accelerator === "kvm" ? "kvm" : "tcg,thread=multi"],
-    ...["-nodefaults", "-no-user-config", "-nographic", "-serial", "stdio", "-no-reboot"],
-    ...["-kernel", kernel, "-initrd", initrd],
-    ...["-append", "console=ttyS0 quiet reboot=t panic=-1 rdinit=/probe"],
-  ];
+/** The machine that workers get, with no shares and another first program. */
+async function probeCommand({ host, accelerator }: ProbeRequest): Promise<string[]> {
+  const { image, qemu, busybox } = host;
+  const command = qemuCommand({
+    name: "probe",
+    image,
+    qemu,
+    busybox,
+    accelerator,
+    resources: { cpus: 1, memory_mb: GUEST_MEMORY_MB_MIN },
+    network: "full",
+    engine: { hostname: "127.0.0.1", port: 1 }, // Nothing in it connects to anything.
+    shares: [],
+    ports: [],
+    clockKhz: accelerator === "tcg" ? await clockOf(qemu) : undefined,
+  });
+  return command.map((word, i) =>
+    command[i - 1] === "-append" ? `${word} rdinit=${PROBE_PATH}` : word
+  );
+}
+
+async function clockOf(qemu: string): Promise<number | undefined> {
+  const directory = await Deno.makeTempDir({ prefix: "engine-vm-" });
+  try {
+    return await measureGuestClock({ qemu, directory });
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
 }
 
 /** Reads streams until a text is in one of them. */
