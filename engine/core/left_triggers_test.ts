@@ -178,6 +178,35 @@ Deno.test("each equal trigger takes the place of one that was left, for a type o
   assert.deepEqual(told(provider), ["unregistertrigger t3"]);
 });
 
+Deno.test("equal triggers that come back with their ids are all taken over, for a type of a worker", () => {
+  const { provider, originator, open, router } = setup();
+  for (const id of ["t1", "t2", "t3"]) originator.say({ ...TRIGGER, id });
+  answers(provider, "t3", { code: "no", message: "no" });
+  const handover = router.traffic.drain([originator.worker_id], COMES);
+  originator.cut();
+  told(provider);
+  const again = open();
+
+  for (const id of ["t3", "t1", "t2", "t2"]) again.say({ ...TRIGGER, id });
+  handover.end();
+
+  assert.deepEqual(told(provider), [
+    "registertrigger t3",
+    "unregistertrigger t2",
+    "registertrigger t2",
+  ]);
+  assert.equal(router.directory.triggers().length, 3);
+});
+
+Deno.test("an equal trigger replaces one that was left while nobody provides the type", () => {
+  const { provider, open, router } = restarting(null);
+  provider.cut();
+
+  open().say(OTHER_ID);
+
+  assert.deepEqual(router.directory.triggers().map(({ id }) => id), ["t2"]);
+});
+
 Deno.test("two equal triggers that were left are two again, for a type of the engine", () => {
   const { provider, originator, open, router } = setup("engine-watch");
   for (const id of ["t1", "t2"]) originator.say({ ...TRIGGER, id });

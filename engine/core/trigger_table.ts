@@ -114,9 +114,11 @@ export class TriggerTable {
     else this.#byOwner.set(owner, new Set([trigger]));
     type.triggers.add(trigger);
     if (before && delivery) delivery.members.splice(delivery.members.indexOf(before), 1, trigger);
-    else if (type.providers.length > 0) return this.#offerAnew(trigger);
-    settle(trigger, undefined);
-    if (!delivery) this.#parked(trigger);
+    else if (type.providers.length > 0) this.#offer(trigger);
+    else this.#parked(trigger);
+    if (!before) this.#relieve(trigger);
+    // Nobody is going to be asked.
+    if (delivery || type.providers.length === 0) settle(trigger, undefined);
   }
 
   /** Ends a trigger of a worker; `false` when it has none with that id. */
@@ -201,12 +203,11 @@ export class TriggerTable {
     if (trigger) settle(trigger, undefined);
   }
 
-  /** Offers a new trigger; of a type where none is merged, an equal one that was left then ends. */
-  #offerAnew(trigger: Trigger): void {
-    this.#offer(trigger);
-    const { left, providers } = trigger.type;
-    if (providers.at(-1)?.peer.isBuiltin) return;
-    for (const old of left.get(trigger.meaning) ?? []) return this.#end(old);
+  /** Where no triggers are merged, an equal one that was left ends when a new one is there. */
+  #relieve({ type: { left, providers }, meaning }: Trigger): void {
+    if (left.size === 0 || providers.at(-1)?.peer.isBuiltin) return;
+    const [old] = left.get(meaning) ?? [];
+    if (old) this.#end(old);
   }
 
   #offer(trigger: Trigger): void {
