@@ -1,25 +1,29 @@
 /**
  * Opens the CLI's line to a running engine, and says quickly and plainly when there is none.
  *
- * The CLI is a worker that offers nothing: it has the same door as everybody.
+ * The CLI is a worker that offers nothing: it has the same door as everybody. What lets it change
+ * workers is a key that the engine of the same user, on the same machine, has left in a file.
  *
  * @module
  */
+import { CONTROL_HEADER, readControlKey } from "../engine/control_key.ts";
 import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import type { EngineAddress, EngineLine } from "./terminal.ts";
+import type { CallOptions, EngineAddress, EngineLine } from "./terminal.ts";
 
 /** An engine that has not answered by then is not there, as far as a person can tell. */
 const CONNECT_MS_MAX = 1_500;
 /** Where the engine is when nobody says otherwise; the SDK's default too. */
 const URL_DEFAULT = "ws://127.0.0.1:49134";
 
-/** For tests: another way to dial, and less patience. */
+/** For tests: another way to dial, less patience, another key. */
 export interface ConnectOptions extends EngineAddress {
   /** Default: a WebSocket. */
   readonly dial?: Dial;
   /** Default: 1,500. */
   readonly patienceMs?: number;
+  /** The key that proves whose command line this is; default: what the engine left in a file. */
+  readonly findKey?: (url: string) => Promise<string | undefined>;
 }
 
 /**
@@ -30,6 +34,7 @@ export interface ConnectOptions extends EngineAddress {
  */
 export async function connectToEngine(options: ConnectOptions): Promise<EngineLine> {
   const url = readUrl(options.url ?? URL_DEFAULT);
+  const key = await (options.findKey ?? readControlKey)(url);
   const { promise: opened, resolve, reject } = Promise.withResolvers<void>();
   let reason = "";
   const worker = registerWorker(url, {
@@ -37,6 +42,7 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
     reconnect: { maxAttempts: 1 },
     onError: (error) => reason ||= error.message,
     ...options.token === undefined ? {} : { token: options.token },
+    ...key === undefined ? {} : { headers: { [CONTROL_HEADER]: key } },
     ...options.dial === undefined ? {} : { dial: options.dial },
   });
   const stopListening = worker.onConnectionState((state) => {
@@ -90,11 +96,8 @@ function withoutSecrets(text: string): string {
 
 function lineOf(worker: Worker): EngineLine {
   return {
-    async call(function_id: string, payload: Json, timeout_ms?: number) {
-      const request = timeout_ms === undefined
-        ? { function_id, payload }
-        : { function_id, payload, timeout_ms };
-      return await worker.trigger<Json, Json | undefined>(request);
+    async call(function_id: string, payload: Json, options: CallOptions = {}) {
+      return await worker.trigger<Json, Json | undefined>({ function_id, payload, ...options });
     },
     [Symbol.asyncDispose]: () => worker.shutdown(),
   };

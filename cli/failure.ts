@@ -2,8 +2,9 @@
  * How a command fails, and what the person in front of it is told.
  *
  * Two kinds: what was typed makes no sense ({@linkcode UsageError}, exit code 2), or it could not
- * be done (everything else, exit code 1). Failures of calls are recognised by their `code` alone,
- * so this file needs nothing of the SDK but types.
+ * be done (everything else, exit code 1), unless a command chooses its own ({@linkcode ExitWith}).
+ * Failures of calls are recognised by their `code` alone, so this file needs nothing of the SDK but
+ * types.
  *
  * @module
  */
@@ -16,6 +17,10 @@ export const EXIT_DONE = 0;
 export const EXIT_FAILED = 1;
 /** Exit code when a command or a config.yaml was not understood. */
 export const EXIT_NOT_UNDERSTOOD = 2;
+/** Exit code when a worker was not where it was wanted within `--timeout`. */
+export const EXIT_NOT_READY = 3;
+/** Exit code of a command that Ctrl-C ended. */
+export const EXIT_INTERRUPTED = 130;
 
 /** The person typed something this program does not understand. */
 export class UsageError extends Error {
@@ -29,6 +34,23 @@ export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
+/** A command ends with a code of its own, after it has said what there is to say. */
+export class ExitWith extends Error {
+  /** For people who read a stack. */
+  override readonly name = "ExitWith";
+  /** What the process ends with. */
+  readonly exitCode: number;
+  /** Still to be said, on standard error. */
+  readonly lines: readonly string[];
+
+  /** Makes one. */
+  constructor(exitCode: number, lines: readonly string[] = []) {
+    super(`exit code ${exitCode}`);
+    this.exitCode = exitCode;
+    this.lines = lines;
+  }
+}
+
 /** A failure, ready to be printed. */
 export interface Failure {
   /** For standard error; the first one says what happened, the others what to do about it. */
@@ -39,6 +61,7 @@ export interface Failure {
 
 /** Turns whatever a command threw into lines and an exit code. */
 export function describeFailure(thrown: unknown): Failure {
+  if (thrown instanceof ExitWith) return thrown;
   if (thrown instanceof UsageError) {
     return { lines: [`error: ${thrown.message}`], exitCode: EXIT_NOT_UNDERSTOOD };
   }

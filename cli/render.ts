@@ -96,6 +96,22 @@ export function renderDuration(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** A duration in a narrow column, to one unit: `0s`, `59s`, `4m`, `23h`, `12d`. */
+export function renderShortDuration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** An amount of memory for people: `612 KiB`, `47 MiB`, `1.5 GiB`. */
+export function renderBytes(bytes: number): string {
+  const mib = bytes / 1024 / 1024;
+  if (mib < 1) return `${Math.round(bytes / 1024)} KiB`;
+  return mib < 1_000 ? `${Math.round(mib)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
+}
+
 /** A number and its noun: `1 function`, `3 functions`. */
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;

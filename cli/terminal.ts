@@ -7,7 +7,7 @@
  * @module
  */
 import type { Json } from "../mod.ts";
-import { UsageError } from "./failure.ts";
+import { EXIT_INTERRUPTED, ExitWith, UsageError } from "./failure.ts";
 import { printable } from "./render.ts";
 
 /** An engine that answers calls; disposing of it ends the line. */
@@ -17,7 +17,25 @@ export interface EngineLine extends AsyncDisposable {
    *
    * @throws {InvocationError} When the call failed.
    */
-  call(function_id: string, payload: Json, timeout_ms?: number): Promise<Json | undefined>;
+  call(function_id: string, payload: Json, options?: CallOptions): Promise<Json | undefined>;
+}
+
+/** How a call is made. */
+export interface CallOptions {
+  /** Milliseconds to wait for the result. Default: 30,000. */
+  readonly timeout_ms?: number | undefined;
+  /** Cancels the call when aborted. */
+  readonly signal?: AbortSignal;
+  /** Gets what the handler tells while it runs, in order. */
+  readonly onProgress?: (data: Json) => void;
+}
+
+/** A terminal that obeys control sequences: lines can be rewritten there. */
+export interface Screen {
+  /** Characters in a line, and lines, as they are now. */
+  size(): { readonly columns: number; readonly rows: number };
+  /** Writes text with its control sequences. */
+  write(text: string): void;
 }
 
 /** Which engine to talk to. */
@@ -34,6 +52,10 @@ export interface Terminal {
   out(text: string): void;
   /** Writes lines of progress or failure to standard error. */
   err(text: string): void;
+  /** Writes what another program printed, byte for byte. */
+  bytes(stream: "stdout" | "stderr", bytes: Uint8Array): void;
+  /** Standard error, if it is a terminal on which lines can be rewritten. */
+  readonly screen: Screen | undefined;
   /** Where relative paths start: absolute, without a slash at its end. */
   readonly directory: string;
   /** A variable of the environment; empty counts as not set. */
@@ -65,6 +87,8 @@ export function systemTerminal(): Terminal {
   return {
     out: (text) => write(Deno.stdout, text),
     err: (text) => write(Deno.stderr, text),
+    bytes: (stream, bytes) => writeBytes(Deno[stream], bytes),
+    screen: env("TERM") !== "dumb" && Deno.stderr.isTerminal() ? systemScreen() : undefined,
     directory,
     env,
     readFile: (path) => Deno.readTextFile(path),
@@ -97,6 +121,27 @@ export function wait(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
+ * Runs a task that Ctrl-C asks to end, by the signal it gets.
+ *
+ * @throws {ExitWith} 130 when the task failed after that and had nothing to say of it.
+ */
+export async function interruptible<T>(
+  terminal: Pick<Terminal, "onInterrupt">,
+  task: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController();
+  const stopListening = terminal.onInterrupt(() => ending.abort());
+  try {
+    return await task(ending.signal);
+  } catch (thrown) {
+    if (!ending.signal.aborted || thrown instanceof ExitWith) throw thrown;
+    throw new ExitWith(EXIT_INTERRUPTED, ["interrupted"]);
+  } finally {
+    stopListening();
+  }
+}
+
+/**
  * A whole number that was typed, within bounds.
  *
  * @throws {UsageError} Naming the option and the bounds.
@@ -107,9 +152,17 @@ export function readNumber(option: string, text: string, least: number, most: nu
   throw new UsageError(`${option}: expected ${least} to ${most}, received ${JSON.stringify(text)}`);
 }
 
-function write(stream: typeof Deno.stdout | typeof Deno.stderr, text: string): void {
+/** Where this process writes. */
+type Stream = typeof Deno.stdout | typeof Deno.stderr;
+
+function write(stream: Stream, text: string): void {
   // Text of workers must not steer a terminal; a file or a pipe gets it as it is.
-  let rest = new TextEncoder().encode(`${stream.isTerminal() ? printable(text) : text}\n`);
+  const shown = stream.isTerminal() ? printable(text) : text;
+  writeBytes(stream, new TextEncoder().encode(`${shown}\n`));
+}
+
+function writeBytes(stream: Stream, bytes: Uint8Array): void {
+  let rest = bytes;
   try {
     while (rest.length > 0) rest = rest.subarray(stream.writeSync(rest));
   } catch (thrown) {
@@ -117,6 +170,19 @@ function write(stream: typeof Deno.stdout | typeof Deno.stderr, text: string): v
     if (thrown instanceof Deno.errors.BrokenPipe) Deno.exit(0);
     throw thrown;
   }
+}
+
+function systemScreen(): Screen {
+  return {
+    size: () => {
+      try {
+        return Deno.consoleSize();
+      } catch {
+        return { columns: 80, rows: 24 }; // A terminal that does not tell.
+      }
+    },
+    write: (text) => writeBytes(Deno.stderr, new TextEncoder().encode(text)),
+  };
 }
 
 function onInterrupt(listener: () => void): () => void {

@@ -1,40 +1,87 @@
 /**
  * Workers as text: the list, one in full, and the line that says one is ready.
  *
+ * The list stays below 100 columns: what needs words stands on lines of its own.
+ *
  * @module
  */
 import type { WorkerStatus } from "../engine/mod.ts";
-import { count, printable, renderDuration, renderTable } from "./render.ts";
+import {
+  count,
+  printable,
+  renderBytes,
+  renderDuration,
+  renderShortDuration,
+  renderTable,
+} from "./render.ts";
+import { readyOf } from "./worker_phase.ts";
+
+/** One copy of a worker. */
+type Replica = WorkerStatus["replicas"][number];
+
+/** A longer name gets a line of its own. */
+const NAME_CHARS_MAX = 18;
+/** Width of the list. */
+const LIST_CHARS_MAX = 100;
 
 /** A table of workers, head first; `wallMs` is the time now, in milliseconds since 1970. */
 export function renderWorkers(workers: readonly WorkerStatus[], wallMs: number): string[] {
+  const head = [
+    "NAME",
+    "STATE",
+    "SINCE",
+    "READY",
+    "PID",
+    "RESTARTS",
+    "FUNCS",
+    "MEMORY",
+    "CPU",
+    "ISOLATION",
+  ];
   const rows = workers.map((worker) => [
-    worker.name,
+    worker.name.length > NAME_CHARS_MAX ? "" : worker.name,
     worker.state,
+    renderShortDuration(wallMs - worker.since_ms),
+    worker.kind === "builtin" ? "-" : readyOf(worker).replace(" of ", "/"),
     worker.kind === "directory" && worker.pid !== null ? String(worker.pid) : "-",
-    worker.started_at_ms === null ? "-" : renderDuration(wallMs - worker.started_at_ms),
-    String(worker.functions.length),
-    worker.isolation ?? "-",
     String(worker.restarts),
-    worker.reason ?? "",
+    String(worker.functions.length),
+    worker.memory_bytes === null ? "-" : renderBytes(worker.memory_bytes),
+    worker.cpu_percent === null ? "-" : `${Math.round(worker.cpu_percent)}%`,
+    isolationOf(worker) ?? "-",
   ]);
-  const head = ["NAME", "STATE", "PID", "UP", "FUNCTIONS", "ISOLATION", "RESTARTS", "REMARK"];
-  return renderTable(head, rows);
+  const [first = "", ...lines] = renderTable(head, rows);
+  return [
+    first,
+    ...workers.flatMap((worker, i) => [
+      ...worker.name.length > NAME_CHARS_MAX ? [printable(worker.name)] : [],
+      lines[i] ?? "",
+      ...remarksOn(worker).flatMap((remark) => wrap(remark, LIST_CHARS_MAX, "  ")),
+    ]),
+  ];
 }
 
 /** All that is known of one worker, one line each. */
 export function renderStatus(worker: WorkerStatus, wallMs: number): string[] {
-  const up = worker.started_at_ms === null ? null : renderDuration(wallMs - worker.started_at_ms);
-  const ready = worker.ready_after_ms === null ? null : renderDuration(worker.ready_after_ms);
+  const ago = (atMs: number | null): string | null =>
+    atMs === null ? null : renderDuration(wallMs - atMs);
+  const { resources } = worker;
   const lines: (readonly [string, string | null])[] = [
     ["state", worker.state],
+    ["since", `${ago(worker.since_ms)} ago`],
     ["remark", worker.reason],
+    ["last error", worker.last_error === worker.reason ? null : worker.last_error],
     ["kind", worker.kind],
     ["directory", worker.path],
-    ["isolation", worker.isolation],
+    ["isolation", isolationOf(worker)?.replace(/\/(.*)/, " ($1)") ?? null],
+    ["resources", resources && `${count(resources.cpus, "cpu")}, ${resources.memory_mb} MiB`],
+    ["network", worker.network],
+    ["replicas", worker.replicas.length > 1 ? `${readyOf(worker)} ready` : null],
     ["pid", worker.pid === null ? null : String(worker.pid)],
-    ["up", up],
-    ["ready after", ready],
+    ["up", ago(worker.started_at_ms)],
+    ["ready after", worker.ready_after_ms === null ? null : renderDuration(worker.ready_after_ms)],
+    ["memory", worker.memory_bytes === null ? null : renderBytes(worker.memory_bytes)],
+    ["cpu", worker.cpu_percent === null ? null : `${worker.cpu_percent.toFixed(1)} %`],
     ["restarts", String(worker.restarts)],
     ["last exit", worker.last_exit],
     ["dependencies", worker.dependencies],
@@ -42,9 +89,11 @@ export function renderStatus(worker: WorkerStatus, wallMs: number): string[] {
     ["functions", worker.functions.join(", ") || "none"],
   ];
   const shown = lines.filter((line): line is readonly [string, string] => line[1] !== null);
+  const replicas = worker.replicas.length > 1 ? renderReplicas(worker.replicas, wallMs) : [];
   return [
     printable(worker.name),
     ...shown.map(([name, value]) => `  ${name.padEnd(12)}  ${printable(value)}`),
+    ...replicas.map((line) => `  ${line}`),
     ...worker.tail.length > 0 ? ["  last lines"] : [],
     ...worker.tail.map((line) => `    | ${printable(line)}`),
   ];
@@ -52,12 +101,60 @@ export function renderStatus(worker: WorkerStatus, wallMs: number): string[] {
 
 /** The one line of result of a worker that is ready: name, pid, time, functions. */
 export function renderReady(worker: WorkerStatus): string {
+  const { kind, pid, replicas } = worker;
+  const who = replicas.length > 1
+    ? `${replicas.length} replicas, pids ${replicas.map((replica) => replica.pid ?? "?").join(" ")}`
+    : `pid ${pid ?? "unknown"}`;
   const facts = [
-    worker.kind === "builtin" ? "part of the engine" : `pid ${worker.pid ?? "unknown"}`,
+    kind === "builtin" ? "part of the engine" : who,
     ...worker.ready_after_ms === null ? [] : [renderDuration(worker.ready_after_ms)],
     functionsOf(worker),
   ];
   return printable(`${worker.name} is ready: ${facts.join(", ")}`);
+}
+
+function renderReplicas(replicas: readonly Replica[], wallMs: number): string[] {
+  const head = ["REPLICA", "STATE", "SINCE", "PID", "RESTARTS", "MEMORY", "CPU", "REMARK"];
+  return renderTable(
+    head,
+    replicas.map((replica) => [
+      String(replica.number),
+      replica.state,
+      renderShortDuration(wallMs - replica.since_ms),
+      replica.pid === null ? "-" : String(replica.pid),
+      String(replica.restarts),
+      replica.memory_bytes === null ? "-" : renderBytes(replica.memory_bytes),
+      replica.cpu_percent === null ? "-" : `${Math.round(replica.cpu_percent)}%`,
+      replica.reason ?? replica.last_exit ?? "",
+    ]),
+  );
+}
+
+/** What needs words: why it is not ready, a warning, and what went wrong before. */
+function remarksOn({ kind, state, reason, last_error }: WorkerStatus): string[] {
+  const isSummary = kind === "builtin" && state === "ready";
+  return [
+    ...reason === null || isSummary ? [] : [reason],
+    ...last_error === null || last_error === reason ? [] : [`last error: ${last_error}`],
+  ];
+}
+
+/** Words in lines that start with `indent` and are `width` long at most. */
+function wrap(text: string, width: number, indent: string): string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of printable(text).split(/\s+/).filter((word) => word !== "")) {
+    const longer = line === indent ? `${indent}${word}` : `${line} ${word}`;
+    if (longer.length > width && line !== indent) {
+      lines.push(line);
+      line = `${indent}${word}`;
+    } else line = longer;
+  }
+  return line === indent ? lines : [...lines, line];
+}
+
+function isolationOf({ isolation, accelerator }: WorkerStatus): string | null {
+  return accelerator === null ? isolation : `${isolation}/${accelerator}`;
 }
 
 function functionsOf({ functions }: WorkerStatus): string {

@@ -7,8 +7,8 @@ import type { Command } from "@commander-js/extra-typings";
 import { type Candidate, completionScript, type Place, SHELLS } from "../completion_scripts.ts";
 import { UsageError } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
+import { ACCELERATORS, ISOLATIONS } from "../worker_words.ts";
 import { LOG_LEVELS } from "./start.ts";
-import { ISOLATIONS } from "./worker_add.ts";
 
 const EXAMPLES = `
 Examples:
@@ -54,6 +54,7 @@ async function readValues(): Promise<Values> {
   return {
     "--template": templates.map(({ name }) => name),
     "--isolation": ISOLATIONS,
+    "--accel": ACCELERATORS,
     "--log-level": LOG_LEVELS,
   };
 }

@@ -92,7 +92,7 @@ async function runTrigger(
   });
 
   await using engine = await terminal.connect(flags);
-  const result = await engine.call(function_id, payload, timeout_ms).catch((thrown) => {
+  const result = await engine.call(function_id, payload, { timeout_ms }).catch((thrown) => {
     throw (thrown as { code?: unknown }).code === "invocation_stopped"
       ? cutOff(thrown, function_id, payload)
       : thrown;

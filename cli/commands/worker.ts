@@ -8,6 +8,7 @@
  */
 import type { Command } from "@commander-js/extra-typings";
 import { addLogs } from "./worker_logs.ts";
+import { addExec } from "./worker_exec.ts";
 import { addWorkerAdd } from "./worker_add.ts";
 import {
   addList,
@@ -24,12 +25,14 @@ Examples:
   engine worker add ./workers/math-worker      a directory with an engine.worker.yaml
   engine worker add engine-state               a worker that comes with the engine
   engine worker list
-  engine worker logs math-worker -f`;
+  engine worker logs math-worker -f
+  engine worker exec math-worker -- ls -l      a command beside it`;
 
 /** Adds `engine worker` and its commands. */
 export function addWorker(program: Command, terminal: Terminal): void {
   const group = program.command("worker")
     .description("Add, remove and look after workers")
+    .enablePositionalOptions() // Else -- is lost on the way to exec.
     .addHelpText("after", EXAMPLES) as Command;
   addWorkerAdd(group, terminal);
   addRemove(group, terminal);
@@ -39,4 +42,5 @@ export function addWorker(program: Command, terminal: Terminal): void {
   addStop(group, terminal);
   addRestart(group, terminal);
   addLogs(group, terminal);
+  addExec(group, terminal);
 }

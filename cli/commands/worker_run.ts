@@ -6,14 +6,31 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { WorkerStatus } from "../../engine/mod.ts";
 import type { Json } from "../../mod.ts";
+import { showProgress } from "../progress.ts";
 import { compactJson } from "../render.ts";
-import { readNumber, type Terminal } from "../terminal.ts";
-import { renderReady, renderStatus, renderWorkers } from "../worker_view.ts";
-import { statusOf, waitUntilReady, waitUntilStopped } from "../worker_wait.ts";
-import { WAIT_MS, WAIT_MS_MAX } from "./worker_add.ts";
+import {
+  type CallOptions,
+  type EngineAddress,
+  type EngineLine,
+  interruptible,
+  type Terminal,
+} from "../terminal.ts";
+import { readTimeout, TIMEOUT_S } from "../timeout.ts";
+import {
+  ANSWER_MS_MAX,
+  followAll,
+  FollowedWorker,
+  type Following,
+  interrupted,
+  statusOf,
+} from "../worker_follow.ts";
+import { standOf } from "../worker_phase.ts";
+import { renderStatus, renderWorkers } from "../worker_view.ts";
 
 const URL_HELP = "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)";
 const TOKEN_HELP = "token of the engine (default: ENGINE_TOKEN)";
+const READY_HELP = "how long to wait until it is ready, such as 90, 90s or 2m; 0: do not wait";
+const CODES = "\nExit codes: 0 ready, 1 failed, 2 not understood, 3 not ready within --timeout.";
 
 /** Adds `engine worker list`. */
 export function addList(group: Command, terminal: Terminal): void {
@@ -54,18 +71,15 @@ export function addStartWorker(group: Command, terminal: Terminal): void {
   group.command("start")
     .description("Start a worker that was stopped or has failed")
     .argument("<name>", "name of the worker")
-    .option("--wait-ms <ms>", "how long to wait until it is ready", `${WAIT_MS}`)
+    .option("--timeout <time>", READY_HELP, `${TIMEOUT_S}`)
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
-    .addHelpText("after", "\nExamples:\n  engine worker start math-worker")
+    .addHelpText("after", `\nExamples:\n  engine worker start math-worker\n${CODES}`)
     .action(async (name, flags) => {
-      const waitMs = readNumber("--wait-ms", flags.waitMs, 0, WAIT_MS_MAX);
-      await using engine = await terminal.connect(flags);
-      const before = await statusOf(engine, name);
-      await engine.call("engine::supervisor::start", { name });
-      const afterLaunch = before.state === "ready" ? undefined : before.launch;
-      const following = { engine, terminal, name, waitMs, afterLaunch };
-      terminal.out(renderReady(await waitUntilReady(following)));
+      await act(name, flags, terminal, async (engine, before, options) => {
+        await engine.call("engine::supervisor::start", { name }, options);
+        return { goal: "ready", before: standOf(before) === "ended" ? before : undefined };
+      });
     });
 }
 
@@ -74,40 +88,38 @@ export function addStop(group: Command, terminal: Terminal): void {
   group.command("stop")
     .description("Stop a worker, until it is started or the engine starts anew")
     .argument("<name>", "name of the worker")
-    .option("--wait-ms <ms>", "how long to wait until it has ended", `${WAIT_MS}`)
+    .option("--timeout <time>", "how long to wait until it has ended, such as 90s", `${TIMEOUT_S}`)
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", "\nExamples:\n  engine worker stop math-worker")
     .action(async (name, flags) => {
-      const waitMs = readNumber("--wait-ms", flags.waitMs, 0, WAIT_MS_MAX);
-      await using engine = await terminal.connect(flags);
-      await engine.call("engine::supervisor::stop", { name });
-      const { state, last_exit } = await waitUntilStopped({ engine, terminal, name, waitMs });
-      terminal.out(`${name} is ${state}${last_exit === null ? "" : ` (${last_exit})`}`);
+      await act(name, flags, terminal, async (engine, _before, options) => {
+        await engine.call("engine::supervisor::stop", { name }, options);
+        return { goal: "stopped" };
+      });
     });
 }
 
 /** Adds `engine worker restart`. */
 export function addRestart(group: Command, terminal: Terminal): void {
   group.command("restart")
-    .description("End a worker and start it again")
+    .description("End a worker and start it again, one replica after the other")
     .argument("<name>", "name of the worker")
     .option("--force", "install its dependencies anew")
-    .option("--wait-ms <ms>", "how long to wait until it is ready", `${WAIT_MS}`)
+    .option("--timeout <time>", READY_HELP, `${TIMEOUT_S}`)
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
     .addHelpText(
       "after",
-      "\nExamples:\n  engine worker restart math-worker\n  engine worker restart mail --force",
+      "\nExamples:\n  engine worker restart math-worker\n" +
+        `  engine worker restart mail --force\n${CODES}`,
     )
     .action(async (name, flags) => {
-      const waitMs = readNumber("--wait-ms", flags.waitMs, 0, WAIT_MS_MAX);
-      await using engine = await terminal.connect(flags);
-      const { launch } = await statusOf(engine, name);
-      const reinstall = flags.force ?? false;
-      await engine.call("engine::supervisor::restart", { name, reinstall });
-      const following = { engine, terminal, name, waitMs, afterLaunch: launch };
-      terminal.out(renderReady(await waitUntilReady(following)));
+      await act(name, flags, terminal, async (engine, before, options) => {
+        const reinstall = flags.force ?? false;
+        await engine.call("engine::supervisor::restart", { name, reinstall }, options);
+        return { goal: "ready", before, renewed: "all" };
+      });
     });
 }
 
@@ -125,4 +137,38 @@ export function addRemove(group: Command, terminal: Terminal): void {
       const { config_path } = answer as unknown as { config_path: string };
       terminal.out(`${name} removed from ${config_path}`);
     });
+}
+
+interface ActFlags extends EngineAddress {
+  readonly timeout: string;
+}
+
+/** Asks the engine for something, and stays until the worker is where it is wanted. */
+async function act(
+  name: string,
+  flags: ActFlags,
+  terminal: Terminal,
+  ask: (
+    engine: EngineLine,
+    before: WorkerStatus,
+    options: CallOptions,
+  ) => Promise<Pick<Following, "goal" | "before" | "renewed">>,
+): Promise<void> {
+  const timeoutMs = readTimeout(flags.timeout);
+  await interruptible(terminal, async (signal) => {
+    await using engine = await terminal.connect(flags);
+    const before = await statusOf(engine, name);
+    const options = { timeout_ms: ANSWER_MS_MAX, signal };
+    const wanted = await ask(engine, before, options).catch((thrown) => {
+      throw signal.aborted ? interrupted([{ name, isAsked: true }]) : thrown;
+    });
+    if (timeoutMs === 0) {
+      const { state } = await statusOf(engine, name);
+      return terminal.out(`${name} is ${state}; see: engine worker status ${name}`);
+    }
+    const progress = showProgress(terminal);
+    const row = progress.row(name);
+    const followed = new FollowedWorker({ engine, terminal, row, name, ...wanted });
+    await followAll([followed], { terminal, progress, timeoutMs, signal });
+  });
 }

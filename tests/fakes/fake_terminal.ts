@@ -7,11 +7,15 @@
  */
 import type { Command } from "@commander-js/extra-typings";
 import { createProgram, runProgram } from "../../cli/program.ts";
-import type { EngineAddress, Terminal } from "../../cli/terminal.ts";
+import type { CallOptions, EngineAddress, Terminal } from "../../cli/terminal.ts";
 import { InvocationError, type Json, type JsonObject } from "../../mod.ts";
+import type { FakeScreen } from "./fake_screen.ts";
 
 /** Answers the calls of one function; may throw an {@linkcode InvocationError}. */
-export type Answer = (payload: JsonObject) => Json | undefined | Promise<Json | undefined>;
+export type Answer = (
+  payload: JsonObject,
+  options: CallOptions,
+) => Json | undefined | Promise<Json | undefined>;
 
 /** What a test lends to commands. */
 export interface FakeOptions {
@@ -23,6 +27,12 @@ export interface FakeOptions {
   readonly directory?: string;
   /** Thrown by connect(). */
   readonly unreachable?: Error;
+  /** Standard error is this terminal; standard output is the same one. */
+  readonly screen?: FakeScreen;
+  /** Variables of the environment. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Called with the time whenever a command waits. */
+  readonly onWait?: (nowMs: number) => void;
 }
 
 /** A call as the engine got it. */
@@ -38,7 +48,10 @@ export class FakeTerminal implements Terminal {
   readonly errLines: string[] = [];
   readonly calls: SeenCall[] = [];
   readonly addresses: EngineAddress[] = [];
+  /** What was written byte for byte, in order. */
+  readonly pieces: [stream: "stdout" | "stderr", bytes: Uint8Array][] = [];
   readonly directory: string;
+  readonly screen: FakeScreen | undefined;
   readonly #options: FakeOptions;
   readonly #listeners = new Set<() => void>();
   /** Lines to the engine that are open. */
@@ -47,6 +60,7 @@ export class FakeTerminal implements Terminal {
 
   constructor(options: FakeOptions = {}) {
     this.#options = options;
+    this.screen = options.screen;
     this.directory = options.directory ?? "/project";
   }
 
@@ -70,13 +84,21 @@ export class FakeTerminal implements Terminal {
 
   out(text: string): void {
     this.outLines.push(...text.split("\n"));
+    this.screen?.print(text);
   }
 
   err(text: string): void {
     this.errLines.push(...text.split("\n"));
+    this.screen?.print(text);
   }
 
-  env(): undefined {}
+  bytes(stream: "stdout" | "stderr", bytes: Uint8Array): void {
+    this.pieces.push([stream, bytes]);
+  }
+
+  env(name: string): string | undefined {
+    return this.#options.variables?.[name];
+  }
 
   readonly readFile = (path: string): Promise<string> => {
     const text = this.#options.files?.[path];
@@ -91,8 +113,8 @@ export class FakeTerminal implements Terminal {
     if (this.#options.unreachable) return Promise.reject(this.#options.unreachable);
     this.openLines++;
     return Promise.resolve({
-      call: (function_id: string, payload: Json, timeout_ms?: number) =>
-        this.#answer(function_id, payload, timeout_ms),
+      call: (function_id: string, payload: Json, options: CallOptions = {}) =>
+        this.#answer(function_id, payload, options),
       [Symbol.asyncDispose]: () => {
         this.openLines--;
         return Promise.resolve();
@@ -108,9 +130,11 @@ export class FakeTerminal implements Terminal {
     return 1_700_000_000_000 + this.#nowMs;
   }
 
-  wait(ms: number): Promise<void> {
+  async wait(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return;
     this.#nowMs += ms;
-    return Promise.resolve();
+    this.#options.onWait?.(this.#nowMs);
+    for (let i = 0; i < 20; i++) await Promise.resolve(); // Whatever is due has its turn.
   }
 
   onInterrupt(listener: () => void): () => void {
@@ -128,13 +152,14 @@ export class FakeTerminal implements Terminal {
     return this.#listeners.size;
   }
 
-  async #answer(function_id: string, payload: Json, timeout_ms?: number) {
+  async #answer(function_id: string, payload: Json, options: CallOptions) {
+    const { timeout_ms } = options;
     this.calls.push({ function_id, payload, ...timeout_ms === undefined ? {} : { timeout_ms } });
     const answer = this.#options.functions?.[function_id];
     if (!answer) {
       const body = { code: "function_not_found", message: `Function ${function_id} not found` };
       throw new InvocationError(body, function_id);
     }
-    return await answer(payload as JsonObject);
+    return await answer(payload as JsonObject, options);
   }
 }

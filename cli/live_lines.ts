@@ -1,0 +1,83 @@
+/**
+ * Lines at the end of a terminal that are rewritten in place.
+ *
+ * Every write leaves the terminal as it was found: the cursor stands at the start of a line below
+ * the others, with plain letters and line wrapping. So whatever ends the program, nothing is to be
+ * restored. It does not know what the lines mean.
+ *
+ * @module
+ */
+import { printable } from "./render.ts";
+import type { Screen } from "./terminal.ts";
+
+/** One line: text, and an end of it that is less important. */
+export interface LiveLine {
+  readonly text: string;
+  readonly dimmed?: string | undefined;
+}
+
+const ESC = "\x1b[";
+/** Long lines are cut off by the terminal, whatever it holds for wide. */
+const WRAP_OFF = `${ESC}?7l`;
+const WRAP_ON = `${ESC}?7h`;
+const DIM = `${ESC}2m`;
+const PLAIN = `${ESC}0m`;
+const CLEAR_REST_OF_LINE = `${ESC}K`;
+const CLEAR_BELOW = `${ESC}J`;
+
+/** See the top of this file. */
+export class LiveLines {
+  readonly #screen: Screen;
+  readonly #hasColour: boolean;
+  #height = 0;
+  #shown = "";
+
+  /** Writes nothing yet; without colour nothing is dimmed. */
+  constructor(screen: Screen, hasColour: boolean) {
+    this.#screen = screen;
+    this.#hasColour = hasColour;
+  }
+
+  /** Rewrites the lines; as many as the terminal has room for. */
+  draw(lines: readonly LiveLine[]): void {
+    const { columns, rows } = this.#screen.size();
+    const room = Math.max(1, rows - 1);
+    const fitting = lines.length <= room ? lines : [
+      ...lines.slice(0, room - 1),
+      { text: `… and ${lines.length - room + 1} more` },
+    ];
+    const body = fitting.map((line) => this.#cut(line, columns - 1) + CLEAR_REST_OF_LINE + "\n")
+      .join("");
+    if (body === this.#shown) return;
+    this.#shown = body;
+    this.#screen.write(`${WRAP_OFF}${this.#home()}${body}${CLEAR_BELOW}${WRAP_ON}`);
+    this.#height = fitting.length;
+  }
+
+  /** Writes lines that stay, above those that are rewritten. */
+  above(lines: readonly string[]): void {
+    const text = lines.map((line) => `${printable(line)}\n`).join("");
+    this.#screen.write(`${this.#home()}${CLEAR_BELOW}${text}`);
+    this.#height = 0;
+    this.#shown = "";
+  }
+
+  #home(): string {
+    return this.#height === 0 ? "\r" : `\r${ESC}${this.#height}A`;
+  }
+
+  #cut({ text, dimmed }: LiveLine, width: number): string {
+    const head = [...onOneLine(text)];
+    if (head.length > width) return head.slice(0, Math.max(0, width - 1)).join("") + "…";
+    if (dimmed === undefined) return head.join("");
+    const room = width - head.length - 2;
+    if (room < 4) return head.join(""); // Too little to say anything.
+    const tail = [...onOneLine(dimmed)];
+    const rest = tail.length > room ? `${tail.slice(0, room - 1).join("")}…` : tail.join("");
+    return `${head.join("")}  ${this.#hasColour ? `${DIM}${rest}${PLAIN}` : rest}`;
+  }
+}
+
+function onOneLine(text: string): string {
+  return printable(text).replaceAll(/[\t\n]/g, " ");
+}

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { UsageError } from "./failure.ts";
+import { readTimeout } from "./timeout.ts";
+
+for (
+  const [text, ms] of [
+    ["0", 0],
+    ["300", 300_000],
+    ["0.5", 500],
+    ["90s", 90_000],
+    ["2m", 120_000],
+    ["1.5m", 90_000],
+    ["24h", 86_400_000],
+  ] as const
+) {
+  Deno.test(`--timeout ${text} is ${ms} ms`, () => assert.equal(readTimeout(text), ms));
+}
+
+for (const text of ["", "-1", "1d", "2 m", "m", "1e9", "Infinity", "25h", "90S", "0x10"]) {
+  Deno.test(`--timeout ${JSON.stringify(text)} is not understood`, () => {
+    assert.throws(() => readTimeout(text), (thrown) => {
+      assert.ok(thrown instanceof UsageError);
+      assert.ok(thrown.message.endsWith(`received ${JSON.stringify(text)}`), thrown.message);
+      return true;
+    });
+  });
+}

@@ -1,0 +1,77 @@
+/**
+ * What the status of a worker means to somebody who waits for it.
+ *
+ * @module
+ */
+import type { WorkerState, WorkerStatus } from "../engine/mod.ts";
+import { printable } from "./render.ts";
+
+/** Whether a worker is where it is wanted, on its way there, or has ended on its way. */
+export type Stand = "ready" | "moving" | "ended";
+
+/** Where a worker stands; it is ready when all its replicas are. */
+export function standOf({ state, replicas }: WorkerStatus): Stand {
+  if (isMoving(state)) return "moving";
+  if (state !== "ready") return "ended";
+  const others = replicas.filter((replica) => replica.state !== "ready");
+  if (others.length === 0) return "ready";
+  return others.some((replica) => isMoving(replica.state)) ? "moving" : "ended";
+}
+
+/** What takes its time, in words, with what the engine says of it. */
+export function phaseOf(status: WorkerStatus): string {
+  const { state, reason } = status;
+  const text = state === "ready" ? `${readyOf(status)} ready` : wordsOf(status);
+  return reason === null || state === "ready" ? text : `${text}: ${reason}`;
+}
+
+/** How many replicas are ready, such as `2 of 3`. */
+export function readyOf({ replicas }: WorkerStatus): string {
+  const ready = replicas.filter(({ state }) => state === "ready").length;
+  return `${ready} of ${replicas.length}`;
+}
+
+/** Why a worker is not going to be ready: one sentence that says where to look. */
+export function failureOf(status: WorkerStatus): string {
+  const { name, state, last_exit, log_path } = status;
+  const broken = state === "ready"
+    ? status.replicas.find((replica) => replica.state !== "ready")
+    : undefined;
+  const of = broken ?? status;
+  const who = broken ? `replica ${broken.number} of ${name}` : name;
+  const why = of.reason ?? of.last_exit ?? status.last_error ?? last_exit ?? "no reason was given";
+  const log = log_path === null ? "" : `; all it printed: engine worker logs ${name}`;
+  if (of.state === "stopped") return printable(`${who} was stopped meanwhile${log}`);
+  const what = of.state === "failed" ? "failed" : "ended and will be tried again";
+  return printable(`${who} ${what}: ${why}${log}`);
+}
+
+/** Whether nothing runs any more of what ran before. */
+export function isRenewed(before: WorkerStatus, now: WorkerStatus): boolean {
+  return now.launch > before.launch &&
+    !before.replicas.some((old) =>
+      now.replicas.some((replica) =>
+        replica.number === old.number && replica.started_at_ms !== null &&
+        replica.started_at_ms === old.started_at_ms
+      )
+    );
+}
+
+function isMoving(state: WorkerState): boolean {
+  return state === "queued" || state === "installing" || state === "starting" ||
+    state === "stopping";
+}
+
+function wordsOf({ state, isolation }: WorkerStatus): string {
+  switch (state) {
+    case "queued":
+      return "waiting for its turn";
+    case "installing":
+      return "installing dependencies";
+    case "starting":
+      if (isolation === "process") return "starting as a plain process, which keeps nothing apart";
+      return isolation === "microvm" ? "starting in a microVM" : "starting";
+    default:
+      return state;
+  }
+}
