@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import type { Dial, TransportEvents } from "../mod.ts";
+import { openControlKey, readControlKey } from "../engine/control_key.ts";
+import type { Dial, Json, TransportEvents } from "../mod.ts";
+import { recordingLog } from "../tests/fakes/fake_http.ts";
 import { connectToEngine } from "./connect.ts";
 import { CommandError, describeFailure, EXIT_NOT_UNDERSTOOD, UsageError } from "./failure.ts";
 
@@ -34,7 +36,72 @@ async function messageOf(promise: Promise<unknown>): Promise<string> {
 Deno.test("a line to an engine carries calls", async () => {
   await using engine = await connectToEngine({ url: "ws://127.0.0.1:1", dial: echoing });
 
-  assert.deepEqual(await engine.call("a::b", { c: 1 }, 1_000), { c: 1 });
+  assert.deepEqual(await engine.call("a::b", { c: 1 }, { timeout_ms: 1_000 }), { c: 1 });
+});
+
+/** The headers that a dial to this address sends. */
+async function headersTo(url: string, key: string | undefined): Promise<Record<string, string>> {
+  const asked: string[] = [];
+  const sent: Record<string, string>[] = [];
+  const dial: Dial = (dialled, events, options) => {
+    sent.push({ ...options.headers });
+    return echoing(dialled, events, options);
+  };
+  const findKey = (wanted: string) => (asked.push(wanted), Promise.resolve(key));
+  await using _engine = await connectToEngine({ url, dial, findKey });
+  assert.deepEqual(asked, [url]);
+  return sent[0]!;
+}
+
+Deno.test("the key of an engine is sent to it when there is one, and nothing else", async () => {
+  const url = "ws://127.0.0.1:1";
+
+  assert.equal((await headersTo(url, "0123"))["x-engine-control"], "0123");
+  assert.ok(!("x-engine-control" in await headersTo(url, undefined)));
+});
+
+Deno.test("the key that an engine left is sent to its address, and to no other machine", async () => {
+  const folder = await Deno.makeTempDir();
+  const log = recordingLog([]);
+  const sent: (string | undefined)[] = [];
+  const dial: Dial = (url, events, options) => {
+    sent.push(options.headers?.["x-engine-control"]);
+    return echoing(url, events, options);
+  };
+  {
+    await using key = await openControlKey("ws://127.0.0.1:7", log, folder);
+    const findKey = (url: string) => readControlKey(url, folder);
+    for (const host of ["127.0.0.1", "localhost", "192.0.2.1", "example.org"]) {
+      await using _engine = await connectToEngine({ url: `ws://${host}:7`, dial, findKey });
+    }
+    assert.deepEqual(sent.map((header) => key.matches(header ?? null)), [true, true, false, false]);
+    assert.deepEqual(sent.slice(2), [undefined, undefined]);
+  }
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("a call can be cancelled, and hears of its progress", async () => {
+  const telling: Dial = (_url, events) => {
+    queueMicrotask(() => events.opened());
+    return {
+      send(message) {
+        const { type, invocation_id } = JSON.parse(message as string);
+        if (type !== "invokefunction" || invocation_id === undefined) return;
+        const progress = { type: "invocationprogress", invocation_id, data: { done: 1 } };
+        queueMicrotask(() => events.text(JSON.stringify(progress)));
+      },
+      close: () => queueMicrotask(() => events.closed(1000, "")),
+    };
+  };
+  await using engine = await connectToEngine({ url: "ws://127.0.0.1:1", dial: telling });
+  const giveUp = new AbortController();
+  const heard = Promise.withResolvers<Json>();
+
+  const call = engine.call("a::b", null, { signal: giveUp.signal, onProgress: heard.resolve });
+
+  assert.deepEqual(await heard.promise, { done: 1 });
+  giveUp.abort();
+  await assert.rejects(call);
 });
 
 Deno.test("an engine that is not there is reported with how to start one", async () => {

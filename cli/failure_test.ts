@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { EngineError, InvocationError } from "../mod.ts";
-import { CommandError, describeFailure, UsageError } from "./failure.ts";
+import { CommandError, describeFailure, ExitWith, UsageError } from "./failure.ts";
 
 Deno.test("what was typed wrongly ends with 2, what could not be done with 1", () => {
   assert.deepEqual(describeFailure(new UsageError("Which function?")), {
@@ -98,4 +98,11 @@ Deno.test("details that the message names already are not shown again", () => {
   const error = new EngineError("address_in_use", "Port 5 is taken", { details: { port: 5 } });
 
   assert.deepEqual(describeFailure(error).lines, ["error: address_in_use: Port 5 is taken"]);
+});
+
+Deno.test("a command may end with a code of its own, and with nothing more to say", () => {
+  const { lines, exitCode } = describeFailure(new ExitWith(77));
+
+  assert.deepEqual([lines, exitCode], [[], 77]);
+  assert.deepEqual(describeFailure(new ExitWith(130, ["interrupted"])).lines, ["interrupted"]);
 });

@@ -50,7 +50,7 @@ for (
     [["banana"], /unknown command 'banana'; what there is: engine --help/],
     [["start"], /the engine starts with: engine --config FILE/],
     [["worker", "ad", "./x"], /unknown command 'ad'\n\(Did you mean add\?\)/],
-    [["worker", "add"], /missing required argument 'worker'/],
+    [["worker", "add"], /missing required argument 'workers'/],
     [["trigger", "a::b", "--payloda=1"], /Did you mean --payload\?/],
     [["trigger", "a::b", "--payload"], /argument missing/],
     [["functions", "a", "b"], /too many arguments/],

@@ -105,11 +105,13 @@ export function renderShortDuration(ms: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** An amount of memory for people: `612 KiB`, `47 MiB`, `1.5 GiB`. */
+/** An amount of memory for people: `612 KiB`, `47 MiB`, `1.5 GiB`, `24 GiB`. */
 export function renderBytes(bytes: number): string {
   const mib = bytes / 1024 / 1024;
   if (mib < 1) return `${Math.round(bytes / 1024)} KiB`;
-  return mib < 1_000 ? `${Math.round(mib)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
+  if (mib < 1_000) return `${Math.round(mib)} MiB`;
+  const gib = mib / 1024;
+  return `${gib < 9.95 ? gib.toFixed(1) : Math.round(gib)} GiB`;
 }
 
 /** A number and its noun: `1 function`, `3 functions`. */

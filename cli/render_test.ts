@@ -3,8 +3,10 @@ import {
   compactJson,
   count,
   printable,
+  renderBytes,
   renderDuration,
   renderJson,
+  renderShortDuration,
   renderTable,
 } from "./render.ts";
 
@@ -79,3 +81,33 @@ Deno.test("renderDuration() uses the two units that matter", () => {
 Deno.test("count() knows one from many", () => {
   assert.deepEqual([0, 1, 2].map((n) => count(n, "line")), ["0 lines", "1 line", "2 lines"]);
 });
+
+for (
+  const [ms, text] of [
+    [-5, "0s"],
+    [999, "0s"],
+    [59_999, "59s"],
+    [60_000, "1m"],
+    [3_599_999, "59m"],
+    [3_600_000, "1h"],
+    [86_399_999, "23h"],
+    [86_400_000, "1d"],
+    [400 * 86_400_000, "400d"],
+  ] as const
+) {
+  Deno.test(`renderShortDuration(${ms}) is ${text}`, () => {
+    assert.equal(renderShortDuration(ms), text);
+  });
+}
+
+for (
+  const [bytes, text] of [
+    [0, "0 KiB"],
+    [627_000, "612 KiB"],
+    [49_283_072, "47 MiB"],
+    [1_610_612_736, "1.5 GiB"],
+    [25_769_803_776, "24 GiB"],
+  ] as const
+) {
+  Deno.test(`renderBytes(${bytes}) is ${text}`, () => assert.equal(renderBytes(bytes), text));
+}

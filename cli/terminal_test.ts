@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { UsageError } from "./failure.ts";
-import { readNumber, systemTerminal, wait } from "./terminal.ts";
+import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
+import { ExitWith, UsageError } from "./failure.ts";
+import { interruptible, readNumber, systemTerminal, wait } from "./terminal.ts";
 
 Deno.test("readNumber() takes whole numbers within bounds, and nothing else", () => {
   assert.equal(readNumber("--tail", "0", 0, 10), 0);
@@ -62,4 +63,33 @@ Deno.test("the real terminal reads files and hands out lines of both streams", a
   assert.equal(new TextDecoder().decode(stderr), "typed\n");
   await Deno.remove(file);
   await Deno.remove(program);
+});
+
+Deno.test("a task that Ctrl-C ends fails with 130, and is told by its signal", async () => {
+  const terminal = new FakeTerminal();
+  const running = interruptible(terminal, (signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(new Error("cancelled")));
+    }));
+
+  terminal.interrupt();
+
+  await assert.rejects(running, (thrown) => {
+    assert.ok(thrown instanceof ExitWith);
+    assert.deepEqual([thrown.exitCode, thrown.lines], [130, ["interrupted"]]);
+    return true;
+  });
+  assert.equal(terminal.interruptListeners, 0);
+});
+
+Deno.test("a task that ends by itself ends as it does, and leaves no listener", async () => {
+  const terminal = new FakeTerminal();
+
+  assert.equal(await interruptible(terminal, () => Promise.resolve(5)), 5);
+  await assert.rejects(
+    interruptible(terminal, () => Promise.reject(new Error("its own"))),
+    /its own/,
+  );
+
+  assert.equal(terminal.interruptListeners, 0);
 });

@@ -1,72 +1,146 @@
 import assert from "node:assert/strict";
-import type { WorkerStatus } from "../engine/mod.ts";
+import { builtinStatus, replicaStatus, workerStatus } from "../tests/fakes/worker_status.ts";
 import { renderReady, renderStatus, renderWorkers } from "./worker_view.ts";
 
-function worker(changed: Partial<WorkerStatus> = {}): WorkerStatus {
-  return {
-    name: "math-worker",
-    kind: "directory",
-    state: "ready",
-    reason: null,
-    path: "/p/workers/math-worker",
-    isolation: "process",
-    pid: 42,
-    functions: ["math::add"],
-    restarts: 1,
-    started_at_ms: 10_000,
-    ready_after_ms: 2_800,
-    last_exit: null,
-    dependencies: "cached",
-    launch: 2,
-    tail: [],
-    log_path: "/p/.engine/logs/math-worker.log",
-    ...changed,
-  };
-}
+const MIB = 1024 * 1024;
 
-Deno.test("the list of workers is a table", () => {
-  const builtin = worker({
-    name: "engine-state",
-    kind: "builtin",
-    pid: 7,
-    isolation: null,
-    restarts: 0,
-    reason: "Shared values",
+const machine = workerStatus({
+  name: "python-worker",
+  since_ms: 70_000,
+  restarts: 2,
+  isolation: "microvm",
+  accelerator: "tcg",
+  network: "engine",
+  resources: { cpus: 1, memory_mb: 512 },
+  memory_bytes: 212 * MIB,
+  cpu_percent: 12.4,
+  reason: "KVM opens but runs no guest, so this worker runs in software emulation",
+  last_error: "out of memory (512 MiB)",
+  replicas: [
+    replicaStatus({ memory_bytes: 106 * MIB, cpu_percent: 6 }),
+    replicaStatus({ number: 2, state: "waiting", pid: null, reason: "killed", since_ms: 74_000 }),
+    replicaStatus({ number: 3, restarts: 2, pid: 44 }),
+  ],
+});
+
+Deno.test("the list of workers is a table, with what needs words below", () => {
+  const stopped = workerStatus({
+    state: "stopped",
+    since_ms: 75_000 - 2 * 3_600_000,
+    pid: null,
+    functions: [],
+    replicas: [replicaStatus({ state: "stopped" })],
   });
-  const stopped = worker({ state: "stopped", pid: null, started_at_ms: null, functions: [] });
 
-  assert.deepEqual(renderWorkers([builtin, worker(), stopped], 75_000), [
-    "NAME          STATE    PID  UP         FUNCTIONS  ISOLATION  RESTARTS  REMARK",
-    "engine-state  ready    -    1 min 5 s  1          -          0         Shared values",
-    "math-worker   ready    42   1 min 5 s  1          process    1",
-    "math-worker   stopped  -    -          0          process    1",
+  assert.deepEqual(renderWorkers([builtinStatus(), machine, stopped], 75_000), [
+    "NAME           STATE    SINCE  READY  PID  RESTARTS  FUNCS  MEMORY   CPU  ISOLATION",
+    "engine-state   ready    1m     -      -    0         2      -        -    -",
+    "python-worker  ready    5s     2/3    42   2         1      212 MiB  12%  microvm/tcg",
+    "  KVM opens but runs no guest, so this worker runs in software emulation",
+    "  last error: out of memory (512 MiB)",
+    "math           stopped  2h     0/1    -    0         0      -        -    process",
   ]);
 });
 
-Deno.test("the status of a worker leaves out what is not known", () => {
-  const lines = renderStatus(worker({ pid: null, started_at_ms: null, path: null }), 75_000);
+Deno.test("the list of workers stays within 100 columns, whatever is in it", () => {
+  const wide = workerStatus({
+    name: "a-worker-with-a-very-long-name-that-nobody-would-type-twice",
+    state: "installing",
+    since_ms: 0,
+    pid: 4_194_304,
+    restarts: 12_345,
+    functions: Array.from({ length: 10_000 }, (_, i) => `a::f${i}`),
+    isolation: "microvm",
+    accelerator: "kvm",
+    memory_bytes: 1_023 * 1024 * MIB,
+    cpu_percent: 6_400,
+    reason: "word ".repeat(60),
+    last_error: `${"another ".repeat(40)}\nline`,
+    replicas: Array.from({ length: 64 }, (_, i) => replicaStatus({ number: i + 1 })),
+  });
+  const named = workerStatus({ ...wide, name: "x".repeat(18) });
 
-  assert.equal(lines[0], "math-worker");
-  assert.ok(lines.includes("  state         ready"));
-  assert.ok(!lines.some((line) => /^ {2}(pid|up|directory|last exit) /.test(line)));
+  const lines = renderWorkers([wide, named, builtinStatus()], 400 * 86_400_000);
+
+  for (const line of lines) assert.ok(line.length <= 100, `${line.length}: ${line}`);
+  assert.ok(lines.includes(wide.name));
+});
+
+Deno.test("the summary of a built-in worker is in its status, its failure in the list too", () => {
+  const failed = builtinStatus({ state: "failed", reason: "Port 3111 is taken" });
+
+  assert.ok(!renderWorkers([builtinStatus()], 0).join().includes("outlive"));
+  assert.ok(renderStatus(builtinStatus(), 0).join().includes("outlive"));
+  assert.equal(renderWorkers([failed], 0).at(-1), "  Port 3111 is taken");
+});
+
+Deno.test("the status of a worker says all that is known", () => {
+  const lines = renderStatus(machine, 75_000);
+
+  assert.deepEqual(lines, [
+    "python-worker",
+    "  state         ready",
+    "  since         5.0 s ago",
+    "  remark        KVM opens but runs no guest, so this worker runs in software emulation",
+    "  last error    out of memory (512 MiB)",
+    "  kind          directory",
+    "  directory     /project/workers/math",
+    "  isolation     microvm (tcg)",
+    "  resources     1 cpu, 512 MiB",
+    "  network       engine",
+    "  replicas      2 of 3 ready",
+    "  pid           42",
+    "  up            1 min 15 s",
+    "  ready after   900 ms",
+    "  memory        212 MiB",
+    "  cpu           12.4 %",
+    "  restarts      2",
+    "  dependencies  none",
+    "  log           /project/.engine/logs/math.log",
+    "  functions     math::add",
+    "  REPLICA  STATE    SINCE  PID  RESTARTS  MEMORY   CPU  REMARK",
+    "  1        ready    1m     42   0         106 MiB  6%",
+    "  2        waiting  1s     -    0         -        -    killed",
+    "  3        ready    1m     44   2         -        -",
+  ]);
+});
+
+Deno.test("the status of a worker leaves out what is not known, and says nothing twice", () => {
+  const failed = workerStatus({
+    state: "failed",
+    pid: null,
+    started_at_ms: null,
+    path: null,
+    reason: "no luck",
+    last_error: "no luck",
+  });
+  const lines = renderStatus(failed, 75_000);
+
+  assert.ok(!lines.some((line) => /^ {2}(pid|up|directory|last exit|memory|cpu) /.test(line)));
+  assert.equal(lines.filter((line) => line.includes("no luck")).length, 1);
 });
 
 Deno.test("the status of a worker that failed ends with its last lines, made harmless", () => {
-  const lines = renderStatus(worker({ state: "failed", tail: ["\u001b[31mboom", "bang"] }), 0);
+  const lines = renderStatus(
+    workerStatus({ state: "failed", tail: ["\u001b[31mboom", "bang"] }),
+    0,
+  );
 
   assert.deepEqual(lines.slice(-3), ["  last lines", "    | boom", "    | bang"]);
 });
 
 Deno.test("the line of a worker that is ready says name, pid, time and functions", () => {
-  assert.equal(renderReady(worker()), "math-worker is ready: pid 42, 2.8 s, math::add");
+  assert.equal(renderReady(workerStatus()), "math is ready: pid 42, 900 ms, math::add");
   assert.equal(
-    renderReady(
-      worker({ kind: "builtin", ready_after_ms: 3, functions: ["a", "b", "c", "d", "e"] }),
-    ),
-    "math-worker is ready: part of the engine, 3 ms, 5 functions",
+    renderReady(builtinStatus({ ready_after_ms: 3, functions: ["a", "b", "c", "d", "e"] })),
+    "engine-state is ready: part of the engine, 3 ms, 5 functions",
   );
   assert.equal(
-    renderReady(worker({ functions: [], ready_after_ms: null })),
-    "math-worker is ready: pid 42, no functions",
+    renderReady(workerStatus({ functions: [], ready_after_ms: null })),
+    "math is ready: pid 42, no functions",
+  );
+  assert.equal(
+    renderReady(machine),
+    "python-worker is ready: 3 replicas, pids 42 ? 44, 900 ms, math::add",
   );
 });

@@ -7,7 +7,18 @@ for (const shell of ["bash", "zsh", "fish"]) {
 
     assert.equal(await terminal.run("completions", shell), 0);
 
-    for (const word of ["trigger", "create", "completions", "restart", "isolation", "timeout-ms"]) {
+    for (
+      const word of [
+        "trigger",
+        "create",
+        "completions",
+        "restart",
+        "exec",
+        "isolation",
+        "accel",
+        "timeout-ms",
+      ]
+    ) {
       assert.ok(terminal.outText.includes(word), word);
     }
     assert.match(terminal.outText, /\/worker\/add/);
@@ -19,6 +30,11 @@ for (
     ["/create --template", "quickstart"],
     ["/project/init --template", "bare"],
     ["/worker/add --isolation", "microvm process"],
+    ["/worker/add --accel", "auto kvm tcg"],
+    ["/worker/add", "--isolation --accel --replicas --force --timeout"],
+    ["/worker/exec", "--replica --url --token"],
+    ["/worker/start", "--timeout"],
+    ["/worker", "restart logs exec"],
     [" --log-level", "debug info warn error"],
     ["/completions", "bash zsh fish"],
   ] as const

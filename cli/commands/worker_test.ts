@@ -6,7 +6,9 @@ Deno.test("engine worker alone prints the commands there are and is not understo
 
   assert.equal(await terminal.run("worker"), 2);
 
-  for (const command of ["add", "remove", "list", "status", "start", "stop", "restart", "logs"]) {
+  for (
+    const command of ["add", "remove", "list", "status", "start", "stop", "restart", "logs", "exec"]
+  ) {
     assert.match(terminal.errText, new RegExp(`^ {2}${command} `, "m"));
   }
 });
