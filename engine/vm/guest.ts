@@ -1,0 +1,346 @@
+/**
+ * One microVM: boots, runs programs, ends.
+ *
+ * Every path in the guest is that of the host. Programs are written as scripts into a folder that
+ * the guest reads, and started by a line on the control line; what they print comes on ports of its
+ * own. If the machine goes, whatever ran in it has ended with it, and the reason says why.
+ *
+ * @module
+ */
+import { EngineError, thrownText } from "../../sdk/typescript/errors.ts";
+import { BOOT_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
+import { LineSplitter } from "../launch/output_lines.ts";
+import type {
+  Accelerator,
+  Ended,
+  Network,
+  OutputChunk,
+  OutputLine,
+  Resources,
+} from "../ports/launcher.ts";
+import { decodeControl, encodeControl, type FromGuest, type ToGuest } from "./control_line.ts";
+import { guestClock } from "./guest_clock.ts";
+import { GuestFiles } from "./guest_files.ts";
+import { GuestPorts } from "./guest_ports.ts";
+import { GuestChannel, type StartedProgram } from "./guest_program.ts";
+import type { Image } from "./image.ts";
+import { Machine } from "./machine.ts";
+import { type EngineAddress, engineUrlHost, qemuCommand } from "./qemu.ts";
+
+/** A folder of the host that the guest sees at the same path. */
+export interface Share {
+  /** Absolute. */
+  readonly path: string;
+  readonly writable: boolean;
+}
+
+/** What a guest is made of. */
+export interface GuestOptions {
+  /** The worker's name, for messages and as host name. */
+  readonly name: string;
+  readonly image: Image;
+  /** Path of `qemu-system-x86_64`. */
+  readonly qemu: string;
+  /** Path of a static busybox. */
+  readonly busybox: string;
+  readonly accelerator: Accelerator;
+  readonly resources: Resources;
+  readonly network: Network;
+  /** Where the engine listens on the host. */
+  readonly engine: EngineAddress;
+  readonly shares: readonly Share[];
+  /** For files of this guest; made when it boots, removed when it has ended. */
+  readonly runDirectory: string;
+}
+
+/** A program to run in a guest. */
+export interface GuestCommand {
+  readonly directory: string;
+  /** All that is in its environment, besides `PATH` and `HOME` where they are missing. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A program that runs in a guest. */
+export interface GuestProgram {
+  /** It, what it left behind and its output are through. Never rejects. */
+  readonly ended: Promise<Ended>;
+  /** `TERM` goes to its process group, `KILL` to all that it started. */
+  signal(name: "TERM" | "KILL"): void;
+}
+
+/** Programs that can run beside the main one at once; more wait for their turn. */
+const EXEC_CHANNELS = 4;
+/** A program that is to end has so long until it is killed, in milliseconds. */
+const EXEC_GRACE_MS = 2_000;
+
+/** See the module. */
+export class Guest {
+  /** Process id of QEMU. */
+  readonly pid: number;
+  /** Where the guest's programs find the engine, such as `10.0.2.2:49134`. */
+  readonly engineUrlHost: string;
+  /** The machine is gone, and its files. Never rejects. */
+  readonly ended: Promise<Ended>;
+  readonly #name: string;
+  readonly #files: GuestFiles;
+  readonly #machine: Machine;
+  readonly #control: Deno.UnixConn;
+  readonly #main: GuestChannel;
+  readonly #beside: readonly GuestChannel[];
+  readonly #ready = Promise.withResolvers<void>();
+  /** Wakes those who wait for a free channel. */
+  #channelFreed = Promise.withResolvers<void>();
+  #sending: Promise<unknown> = Promise.resolve();
+  #trouble: string | undefined;
+  #isGone = false;
+
+  private constructor(
+    options: GuestOptions,
+    files: GuestFiles,
+    machine: Machine,
+    connections: ReadonlyMap<string, Deno.UnixConn>,
+  ) {
+    this.#name = options.name;
+    this.#files = files;
+    this.#machine = machine;
+    this.#control = connections.get("control")!;
+    this.pid = machine.pid;
+    this.engineUrlHost = engineUrlHost(options.network, options.engine);
+    const [main, ...beside] = Array.from({ length: 1 + EXEC_CHANNELS }, (_, number) => {
+      const stdout = connections.get(`out${number}`)!;
+      const stderr = connections.get(`err${number}`)!;
+      const send = (message: ToGuest): void => this.#send(message);
+      return new GuestChannel(number, { stdout, stderr }, options.resources.memory_mb, send);
+    });
+    this.#main = main!;
+    this.#beside = beside;
+    this.ended = this.#watch(connections);
+  }
+
+  /**
+   * Boots a machine and waits until it takes programs.
+   *
+   * @param signal Ends the wait, and the machine.
+   * @throws {EngineError} `launch_failed` with the console's last lines; after `BOOT_TIMEOUT_MS`
+   * at the latest.
+   */
+  static async boot(options: GuestOptions, signal?: AbortSignal): Promise<Guest> {
+    const { accelerator, image, name, qemu } = options;
+    const limit = AbortSignal.timeout(BOOT_TIMEOUT_MS);
+    const given = signal ? AbortSignal.any([signal, limit]) : limit;
+    const files = new GuestFiles(options);
+    let machine: Machine | undefined;
+    try {
+      await files.write();
+      await using ports = await GuestPorts.open(portNames());
+      const folder = image.initrd.slice(0, image.initrd.lastIndexOf("/"));
+      const clockKhz = accelerator === "tcg" ? await guestClock(qemu, folder) : undefined;
+      given.throwIfAborted();
+      const parts = { shares: files.folders, ports: ports.ports, clockKhz };
+      machine = await Machine.start(name, qemuCommand({ ...options, ...parts }));
+      const connections = await unlessItEnds(machine, given, ports.accept());
+      const guest = new Guest(options, files, machine, connections);
+      await unlessItEnds(machine, given, guest.#ready.promise);
+      return guest;
+    } catch (thrown) {
+      machine?.kill();
+      const ended = await machine?.ended;
+      await files.remove();
+      const why = limit.aborted
+        ? `it was not up within ${BOOT_TIMEOUT_MS / 1_000} s`
+        : ended?.reason ?? thrownText(thrown);
+      throw bootFailed(name, why, machine?.console() ?? [], thrown);
+    }
+  }
+
+  /**
+   * Runs a program as a shell understands it: one at a time, several after each other. Resolves
+   * when it has its process. When it has ended, nothing that it started is left in the guest, and
+   * what runs beside it is ended.
+   *
+   * @throws {EngineError} `launch_failed` when the machine is gone.
+   */
+  async run(
+    program: GuestCommand & { readonly command: string },
+    output: (line: OutputLine) => void,
+  ): Promise<GuestProgram> {
+    const lines = {
+      stdout: new LineSplitter((text) => output({ stream: "stdout", text })),
+      stderr: new LineSplitter((text) => output({ stream: "stderr", text })),
+    };
+    const command = ["/bin/sh", "-c", program.command];
+    const script = await this.#files.writeScript({ ...program, command });
+    if (!this.#main.isFree) throw this.#cannotRun("it runs another one");
+    const { started, ended } = this.#start(this.#main, script, ({ stream, bytes }) => {
+      lines[stream].add(bytes);
+    });
+    await started;
+    return {
+      ended: ended.then((how) => {
+        lines.stdout.end();
+        lines.stderr.end();
+        for (const channel of this.#beside) void channel.signal("KILL");
+        return how;
+      }),
+      signal: (name) => void this.#main.signal(name),
+    };
+  }
+
+  /**
+   * Runs another program beside the main one, or waits until one of those that do has ended.
+   * Resolves when it has ended; the signal ends it.
+   *
+   * @throws {EngineError} `launch_failed` when the machine is gone.
+   * @throws The signal's reason, if it came before the program had a process.
+   */
+  async exec(
+    program: GuestCommand & { readonly command: readonly string[] },
+    output: (chunk: OutputChunk) => void,
+    signal: AbortSignal,
+  ): Promise<Ended> {
+    const script = await this.#files.writeScript(program);
+    const channel = await this.#freeChannel(signal);
+    const { ended } = this.#start(channel, script, output);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const end = (): void => {
+      void channel.signal("TERM");
+      timer = setTimeout(() => void channel.signal("KILL"), EXEC_GRACE_MS);
+    };
+    signal.addEventListener("abort", end);
+    const how = await ended;
+    signal.removeEventListener("abort", end);
+    clearTimeout(timer);
+    return how;
+  }
+
+  /** Asks the guest to end; after `graceMs` ends it. */
+  async powerOff(graceMs: number): Promise<Ended> {
+    this.#send({ type: "off" });
+    const timer = setTimeout(() => this.#machine.kill(), graceMs);
+    const ended = await this.ended;
+    clearTimeout(timer);
+    return ended;
+  }
+
+  #start(
+    channel: GuestChannel,
+    script: number,
+    output: (chunk: OutputChunk) => void,
+  ): { started: Promise<void>; ended: Promise<Ended> } {
+    if (this.#isGone) throw this.#cannotRun("its microVM is gone");
+    const { started, ended } = channel.start(script, output);
+    return { started, ended: this.#endOf(script, ended) };
+  }
+
+  /** A program whose machine went was killed with it. */
+  async #endOf(script: number, told: StartedProgram["ended"]): Promise<Ended> {
+    const ended = await told;
+    this.#channelFreed.resolve();
+    this.#channelFreed = Promise.withResolvers();
+    await this.#files.removeScript(script);
+    if (ended) return ended;
+    const { signal, reason } = await this.ended;
+    return { code: null, signal: signal ?? "SIGKILL", reason: reason ?? "its microVM ended" };
+  }
+
+  async #freeChannel(signal: AbortSignal): Promise<GuestChannel> {
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort);
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        if (this.#isGone) throw this.#cannotRun("its microVM is gone");
+        const channel = this.#beside.find(({ isFree }) => isFree);
+        if (channel) return channel;
+        await Promise.race([this.#channelFreed.promise, aborted]);
+      }
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #send(message: ToGuest): void {
+    const bytes = new TextEncoder().encode(encodeControl(message));
+    this.#sending = this.#sending.then(() => writeAll(this.#control, bytes)).catch(() => {
+      // The machine is gone or about to go; its end says so.
+    });
+  }
+
+  async #watch(connections: ReadonlyMap<string, Deno.UnixConn>): Promise<Ended> {
+    const listening = this.#listen();
+    const ended = await this.#machine.ended;
+    this.#isGone = true;
+    await Promise.all([listening, ...[this.#main, ...this.#beside].map((one) => one.close())]);
+    for (const connection of connections.values()) connection.close();
+    this.#channelFreed.resolve();
+    await this.#files.remove();
+    return this.#trouble === undefined ? ended : { ...ended, reason: this.#trouble };
+  }
+
+  async #listen(): Promise<void> {
+    const lines = new LineSplitter((line) => {
+      const message = decodeControl(line);
+      if (message) this.#take(message);
+    });
+    const buffer = new Uint8Array(1_024);
+    for (;;) {
+      const count = await this.#control.read(buffer).catch(() => null);
+      if (count === null) break;
+      lines.add(buffer.subarray(0, count));
+    }
+  }
+
+  #take(message: FromGuest): void {
+    switch (message.type) {
+      case "ready":
+        return this.#ready.resolve();
+      case "started":
+      case "exit":
+        return [this.#main, ...this.#beside][message.channel]?.take(message);
+      case "trouble":
+        this.#trouble = message.text;
+    }
+  }
+
+  #cannotRun(why: string): EngineError {
+    return new EngineError("launch_failed", `${this.#name} cannot run a program: ${why}`);
+  }
+}
+
+function portNames(): string[] {
+  const channels = Array.from({ length: 1 + EXEC_CHANNELS }, (_, i) => [`out${i}`, `err${i}`]);
+  return [...channels.flat(), "control"]; // The guest takes the last one as a sign of the others.
+}
+
+/** Waits for a promise while the machine lives and nobody gives up. */
+async function unlessItEnds<T>(
+  machine: Machine,
+  signal: AbortSignal,
+  promise: Promise<T>,
+): Promise<T> {
+  const stopped = Promise.withResolvers<never>();
+  const stop = (): void => stopped.reject(signal.reason);
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop);
+  void machine.ended.then(() => stopped.reject(new Error("it ended while it booted")));
+  try {
+    return await Promise.race([promise, stopped.promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+async function writeAll(connection: Deno.UnixConn, bytes: Uint8Array): Promise<void> {
+  for (let rest = bytes; rest.length > 0;) rest = rest.subarray(await connection.write(rest));
+}
+
+function bootFailed(
+  name: string,
+  why: string,
+  console: readonly string[],
+  cause: unknown,
+): EngineError {
+  const message = `The microVM of ${name} does not boot: ${why}`;
+  return new EngineError("launch_failed", message, { details: { console: [...console] }, cause });
+}

@@ -1,0 +1,202 @@
+#!/busybox sh
+# The first program of a guest, and the only one of ours in it.
+#
+# It makes a small system around what the host shares, at the same paths as there, and then runs
+# what the control line asks for. Everything that holds names of the host (paths, environments,
+# commands) comes as shell text in files that the host writes, so that any bytes are safe: boot.sh
+# says how the guest looks, <n>.sh is a program. It knows nothing of workers.
+#
+# Control line, host to guest:       Guest to host:
+#   run <channel> <n> <end mark>       ready
+#   signal <channel> <TERM|KILL>       started <channel>
+#   off                                exit <channel> code|signal <number> [oom]
+#                                      trouble <text>: the guest is of no use
+#
+# A channel is two ports, out<channel> and err<channel>. Each ends what one program printed with
+# the end mark of its run.
+
+b=/busybox
+hub=/run/host
+own=/run/agent
+groups=$own/cgroup
+
+trouble() {
+  echo "engine: $1" >/dev/console
+  [ -n "$control" ] && echo "trouble $1" >&3
+  $b sleep 1
+  $b reboot -f
+}
+
+kernel_file_systems() {
+  $b mount -t proc -o nosuid,nodev,noexec proc /proc
+  $b mount -t sysfs -o nosuid,nodev,noexec sysfs /sys
+  $b mount -t devtmpfs -o nosuid,mode=0755 dev /dev
+  $b mkdir -p /dev/pts /dev/shm /run /tmp /var/tmp /root /home $hub
+  $b mkdir -m 0700 $own
+  $b mkdir $groups
+  $b mount -t devpts -o nosuid,noexec,gid=5,mode=620,ptmxmode=666 devpts /dev/pts
+  $b mount -t tmpfs -o nosuid,nodev,mode=1777 shm /dev/shm
+  $b mount -t cgroup2 -o nosuid,nodev,noexec cgroup $groups
+  $b chmod 0755 /
+  $b chmod 1777 /tmp /var/tmp
+  $b chmod 0700 /root
+  $b ln -s /proc/self/fd /dev/fd
+  $b ln -s fd/0 /dev/stdin
+  $b ln -s fd/1 /dev/stdout
+  $b ln -s fd/2 /dev/stderr
+  $b ln -s /run /var/run
+}
+
+modules() {
+  while read -r module; do
+    $b insmod "/modules/$module.ko" || trouble "the module $module cannot be loaded"
+  done </modules/order
+  $b rm -rf /modules
+}
+
+# plan9 <tag> <where> <options>
+plan9() {
+  $b mkdir -p "$2"
+  $b mount -t 9p -o "trans=virtio,version=9p2000.L,msize=131072,nosuid,nodev,$3" "$1" "$2" ||
+    trouble "$2 cannot be mounted"
+}
+
+# What boot.sh may say.
+read_only() { plan9 "$1" "$2" ro,cache=loose; }
+writable() { plan9 "$1" "$2" access=any,cache=mmap; }
+link() { $b ln -s "$2" "/$1"; }
+user() {
+  user=$1 name=$3
+  [ "$user" = 0 ] && return
+  $b mkdir -p "/home/$name"
+  $b chown "$1:$2" "/home/$name"
+}
+
+network() {
+  $b ip link set lo up
+  $b ip addr add 10.0.2.15/24 dev eth0
+  $b ip link set eth0 up
+  $b ip route add default via 10.0.2.2
+}
+
+# Finds a port by its name; nothing when there is none. Ports get their names one after the other
+# while the guest boots already; the last one is the control line.
+port() {
+  for entry in /sys/class/virtio-ports/*; do
+    [ -e "$entry/name" ] && read -r found <"$entry/name" && [ "$found" = "$1" ] &&
+      echo "/dev/${entry##*/}" && return
+  done
+}
+
+# Memory is counted for each program, so that one that takes too much ends alone and whole.
+program_groups() {
+  echo +memory >$groups/cgroup.subtree_control
+  $b mkdir $groups/programs
+  echo +memory >$groups/programs/cgroup.subtree_control
+  for entry in /sys/class/virtio-ports/*; do
+    read -r found <"$entry/name"
+    case $found in
+      out*)
+        channel=${found#out}
+        $b mkdir "$own/$channel" "$groups/programs/$channel"
+        echo 1 >"$groups/programs/$channel/memory.oom.group"
+        $b mkfifo -m 0600 "$own/$channel/out" "$own/$channel/err"
+        $b chown "$user" "$own/$channel/out" "$own/$channel/err"
+        port "out$channel" >"$own/$channel/out_port"
+        port "err$channel" >"$own/$channel/err_port"
+        ;;
+    esac
+  done
+}
+
+oom_kills() {
+  while read -r what count; do
+    [ "$what" = oom_kill ] && echo "$count"
+  done <"$groups/programs/$1/memory.events"
+}
+
+# pump <channel> <out|err> <end mark>: what a program prints, to the host.
+pump() {
+  read -r to <"$own/$1/$2_port"
+  { $b cat; printf '\0%s' "$3"; } <"$own/$1/$2" >"$to"
+}
+
+# Runs in the program's own process: joins its group, drops what it may, becomes it.
+enter() {
+  echo $$ >"$groups/programs/$1/cgroup.procs"
+  echo $$ >"$own/$1/pid"
+  echo 0 >/proc/self/oom_score_adj
+  echo "started $1" >&3
+  exec 3>&-
+  [ "$user" = 0 ] && exec $b sh "$hub/$2.sh"
+  exec $b su -m -s /sh "$name" -c ". $hub/$2.sh"
+}
+
+# program <channel> <n> <end mark>: runs one to its end and tells how it was.
+program() {
+  pump "$1" out "$3" &
+  pump "$1" err "$3" &
+  before=$(oom_kills "$1")
+  $b time -o "$own/$1/how" -f %x $b setsid $b sh /init enter "$1" "$2" \
+    >"$own/$1/out" 2>"$own/$1/err" </dev/null
+  echo 1 >"$groups/programs/$1/cgroup.kill"
+  wait
+  $b rm -f "$own/$1/pid"
+  read -r how <"$own/$1/how"
+  case $how in
+    *signal*) how="signal ${how##* }" ;; # Command terminated by signal 9
+    *) how="code ${how##* }" ;; # Command exited with non-zero status 7, or the code alone.
+  esac
+  [ "$(oom_kills "$1")" = "$before" ] || how="$how oom"
+  echo "exit $1 $how" >&3
+}
+
+# send_signal <channel> <name>
+send_signal() {
+  if [ "$2" = KILL ]; then
+    echo 1 >"$groups/programs/$1/cgroup.kill"
+  elif read -r pid <"$own/$1/pid"; then
+    $b kill -s "$2" -- "-$pid"
+  fi
+}
+
+off() {
+  echo 1 >$groups/programs/cgroup.kill
+  $b sync
+  $b reboot -f
+}
+
+# The end of the control line is the end of the host's interest.
+agent() {
+  echo ready >&3
+  while read -r verb first second third <&3; do
+    case $verb in
+      run) (program "$first" "$second" "$third" &) ;;
+      signal) send_signal "$first" "$second" 2>/dev/null ;;
+      off) off ;;
+    esac
+  done
+  off
+}
+
+if [ "$1" = enter ]; then
+  . $own/settings
+  enter "$2" "$3"
+fi
+
+kernel_file_systems
+modules
+plan9 host $hub ro,cache=none
+until control=$(port control) && [ -n "$control" ]; do
+  $b usleep 5000
+done
+exec 3<>"$control"
+network
+. $hub/boot.sh
+printf 'user=%s name=%s' "$user" "$name" >$own/settings
+$b ln $b /sh
+program_groups
+echo -1000 >/proc/self/oom_score_adj
+agent &
+wait # For all whom nobody else buries.
+trouble "the agent ended"

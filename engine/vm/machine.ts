@@ -1,0 +1,142 @@
+/**
+ * One QEMU process: started so that it cannot outlive the engine, watched until it is gone.
+ *
+ * It waits at a gate until its guard runs: a small shell in a session of its own that kills it when
+ * the engine's end of the guard's standard input closes. What the guest's kernel prints is kept for
+ * the moment when something goes wrong. What runs inside the guest is not known here.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { LineSplitter } from "../launch/output_lines.ts";
+import type { Ended } from "../ports/launcher.ts";
+
+const SHELL = "/bin/sh";
+/** Without the word of the engine nothing is run. */
+const GATE = 'read -r _ || exit 125; exec "$@" </dev/null';
+/** A word: the machine is gone. The end of input: the engine is, so the guest gets a moment. */
+const GUARD = `read -r _ && exit 0
+left=$2
+while [ "$left" -gt 0 ]; do
+  sleep 1
+  kill -0 "$1" 2>/dev/null || exit 0
+  left=$((left - 1))
+done
+kill -KILL "$1" 2>/dev/null`;
+/** An engine that dies leaves a guest so long to end by itself, in seconds. */
+const ORPHAN_SECONDS = 10;
+/** Lines of the console that are kept. */
+const CONSOLE_LINES = 40;
+/** Lines of the console that an error tells. */
+const TOLD_LINES = 8;
+
+const PANIC = /Kernel panic - not syncing: (.*)/;
+
+/** A QEMU that runs. */
+export class Machine {
+  /** Process id of QEMU. */
+  readonly pid: number;
+  /** Settles when the process is gone. Never rejects. */
+  readonly ended: Promise<Ended>;
+  readonly #child: Deno.ChildProcess;
+  readonly #console: string[] = [];
+
+  private constructor(child: Deno.ChildProcess, guard: Deno.ChildProcess) {
+    this.#child = child;
+    this.pid = child.pid;
+    this.ended = this.#watch(guard);
+  }
+
+  /**
+   * Starts it.
+   *
+   * @param name The worker's, for messages.
+   * @param command Program and arguments.
+   * @throws {EngineError} `launch_failed` when there is no such program.
+   */
+  static async start(name: string, command: readonly string[]): Promise<Machine> {
+    let child: Deno.ChildProcess | undefined;
+    try {
+      child = spawn(["-c", GATE, SHELL, ...command], "piped");
+      const machine = new Machine(child, spawnGuard(child.pid));
+      await writeLine(child.stdin);
+      return machine;
+    } catch (thrown) {
+      // The gate closes, so nothing has run.
+      await child?.stdin.abort().catch(() => {});
+      const message = `The microVM of ${name} cannot be started: ${thrown}`;
+      throw new EngineError("launch_failed", message, { cause: thrown });
+    }
+  }
+
+  /** The last lines that the guest's kernel and QEMU printed; none behind a panic. */
+  console(): readonly string[] {
+    const panic = this.#console.findIndex((line) => PANIC.test(line));
+    return this.#console.slice(0, panic < 0 ? undefined : panic + 1).slice(-TOLD_LINES);
+  }
+
+  /** Ends it at once. */
+  kill(): void {
+    try {
+      this.#child.kill("SIGKILL");
+    } catch {
+      // It is gone already.
+    }
+  }
+
+  async #watch(guard: Deno.ChildProcess): Promise<Ended> {
+    const readers = [this.#read(this.#child.stdout), this.#read(this.#child.stderr)];
+    const status = await this.#child.status;
+    await Promise.all(readers);
+    await writeLine(guard.stdin).catch(() => {}); // Somebody ended it; then it is gone.
+    await guard.status;
+    const { code, signal } = status;
+    const reason = panicOf(this.#console) ?? (code === 0 ? undefined : this.#console.at(-1));
+    const ended: Ended = { code: signal === null ? code : null, signal };
+    return reason === undefined ? ended : { ...ended, reason };
+  }
+
+  async #read(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const lines = new LineSplitter((text) => {
+      if (text.trim() === "") return;
+      this.#console.push(text.trimEnd());
+      if (this.#console.length > CONSOLE_LINES) this.#console.shift();
+    });
+    try {
+      for await (const bytes of stream) lines.add(bytes);
+    } catch {
+      // A pipe that breaks has nothing more to tell.
+    }
+    lines.end();
+  }
+}
+
+/** What a kernel that gave up says, such as `kernel panic: Attempted to kill init!`. */
+export function panicOf(console: readonly string[]): string | undefined {
+  for (const line of console) {
+    const found = PANIC.exec(line)?.[1];
+    if (found !== undefined) return `kernel panic: ${found.trim()}`;
+  }
+  return undefined;
+}
+
+function spawn(args: readonly string[], output: "piped" | "null"): Deno.ChildProcess {
+  return new Deno.Command(SHELL, {
+    args: [...args],
+    cwd: "/",
+    detached: true,
+    stdin: "piped",
+    stdout: output,
+    stderr: output,
+  }).spawn();
+}
+
+function spawnGuard(pid: number): Deno.ChildProcess {
+  return spawn(["-c", GUARD, SHELL, `${pid}`, `${ORPHAN_SECONDS}`], "null");
+}
+
+async function writeLine(stdin: WritableStream<Uint8Array>): Promise<void> {
+  const writer = stdin.getWriter();
+  await writer.write(new TextEncoder().encode("\n"));
+  await writer.close();
+}
