@@ -9,6 +9,7 @@
 import assert from "node:assert/strict";
 import { Random } from "./fakes/random.ts";
 import { call } from "./fakes/sim_call_steps.ts";
+import { endHandover } from "./fakes/sim_handover_steps.ts";
 import { leave, STEPS } from "./fakes/sim_steps.ts";
 import { SIM_TIMEOUT_MS, SimWorld } from "./fakes/sim_world.ts";
 
@@ -32,6 +33,8 @@ function live(seed: number): void {
   world.calls.passed();
   assert.deepEqual(world.calls.open(), [], "a call has no end");
   for (const line of [...world.lines]) leave(world, line);
+  world.check();
+  for (const handover of [...world.handovers.open]) endHandover(world, handover);
   world.check();
   assert.equal(world.router.runningCalls, 0);
   world.router.close();

@@ -18,19 +18,29 @@ export const TARGETS: readonly string[] = [
   "default engine::x",
 ];
 
+/** A line offers a function. */
+export function register(world: SimWorld, line: SimLine, target: string): void {
+  const [namespace, id] = target.split(" ") as [string, string];
+  world.offer(line, target);
+  const fields: [string, string][] = [["type", '"registerfunction"'], ["id", JSON.stringify(id)]];
+  if (namespace !== "default") fields.push(["namespace", JSON.stringify(namespace)]);
+  line.say(written(world.random, fields));
+  world.calls.offered(target);
+}
+
 function callOf(world: SimWorld, line: SimLine, id: string | undefined, isVoid: boolean): void {
   const { random } = world;
   const target = random.pick(TARGETS);
   const [namespace, function_id] = target.split(" ") as [string, string];
-  const timeoutMs = random.once(2) ? 1 + random.below(SIM_TIMEOUT_MS) : undefined;
+  const timeout_ms = random.once(2) ? 1 + random.below(SIM_TIMEOUT_MS) : undefined;
   const waits = isVoid ? undefined : id;
-  const made = world.calls.make(line, waits, target, timeoutMs ?? SIM_TIMEOUT_MS);
+  const made = world.calls.make({ caller: line, id: waits, target, timeout_ms });
   const fields: [string, string][] = [["type", '"invokefunction"']];
   if (id !== undefined) fields.push(["invocation_id", JSON.stringify(id)]);
   fields.push(["function_id", JSON.stringify(function_id)]);
   if (namespace !== "default") fields.push(["namespace", JSON.stringify(namespace)]);
   if (isVoid) fields.push(["action", '{"type":"void"}']);
-  if (timeoutMs) fields.push(["timeout_ms", String(timeoutMs)]);
+  if (timeout_ms) fields.push(["timeout_ms", String(timeout_ms)]);
   fields.push(["data", oddValue(made.mark)]);
   line.say(written(random, fields));
 }

@@ -2,7 +2,8 @@
  * What may happen to calls, as somebody knows it who sees all lines but not the engine.
  *
  * Holds promises 1, 2, 3, 7, 8 and 9: each message towards a line is explained by what happened
- * before, or the simulation fails.
+ * before, or the simulation fails. A call that nobody can run now is held exactly when somebody is
+ * expected to, starts when somebody can, in its turn, and ends in time.
  *
  * @module
  */
@@ -13,6 +14,7 @@ import type {
   InvocationResult,
   InvokeFunction,
 } from "../../sdk/typescript/protocol.ts";
+import { CALL_HOLD_MS } from "../../sdk/typescript/limits.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import { markOf, oddValue, type SimLine } from "./sim_line.ts";
 
@@ -26,7 +28,12 @@ export interface SimCall {
   /** The caller's id; `undefined`: it does not wait. */
   readonly id: string | undefined;
   readonly target: string;
+  /** Its own time-out; `undefined`: the engine's holds. */
+  readonly timeout_ms: number | undefined;
+  readonly madeAt: number;
   readonly endsAt: number;
+  /** Waits for somebody to run it. */
+  isHeld: boolean;
   /** Who was asked to run it, and under which id. */
   callee: SimLine | undefined;
   engineId: string | undefined;
@@ -39,17 +46,37 @@ export interface SimCall {
   progressHeard: number;
 }
 
+/** What calls depend on. */
+export interface SimOffers {
+  /** Who offers a function now, the newest last. */
+  replicas(target: string): readonly SimLine[];
+  /** Whether somebody is expected to offer it. */
+  isExpected(target: string): boolean;
+}
+
+/** What a line asks for. */
+export interface SimRequest {
+  readonly caller: SimLine;
+  /** The caller's id; `undefined`: it does not wait. */
+  readonly id: string | undefined;
+  readonly target: string;
+  /** Its own time-out; `undefined`: the engine's holds. */
+  readonly timeout_ms: number | undefined;
+}
+
 /** All calls of a simulated world. */
 export class SimCalls {
   readonly all: Map<string, SimCall> = new Map();
   readonly #clock: FakeClock;
-  readonly #replicas: (target: string) => readonly SimLine[];
+  readonly #offers: SimOffers;
+  readonly #timeoutMs: number;
   #marks = 0;
 
-  /** Makes one; `replicas` says who offers a function now. */
-  constructor(clock: FakeClock, replicas: (target: string) => readonly SimLine[]) {
+  /** Makes one; calls that name no time-out have `timeoutMs`. */
+  constructor(clock: FakeClock, offers: SimOffers, timeoutMs: number) {
     this.#clock = clock;
-    this.#replicas = replicas;
+    this.#offers = offers;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Calls that run, as far as one can know. */
@@ -63,19 +90,22 @@ export class SimCalls {
   }
 
   /** A call is about to be made. */
-  make(caller: SimLine, id: string | undefined, target: string, timeoutMs: number): SimCall {
+  make(request: SimRequest): SimCall {
+    const { id, timeout_ms = this.#timeoutMs } = request;
+    const madeAt = this.#clock.now();
+    const isHeld = this.#isHeld(request);
     const call: SimCall = {
       mark: `m${++this.#marks}`,
-      caller,
-      id,
-      target,
-      endsAt: this.#clock.now() + timeoutMs,
+      ...request,
+      madeAt,
+      endsAt: madeAt + timeout_ms,
+      isHeld,
       callee: undefined,
       engineId: undefined,
       said: undefined,
       isCancelled: false,
       isBroken: false,
-      isOpen: id !== undefined,
+      isOpen: id !== undefined || isHeld,
       progress: 0,
       progressHeard: 0,
     };
@@ -94,9 +124,36 @@ export class SimCalls {
   /** Time has passed: what nobody waits for is over without a word. */
   passed(): void {
     for (const call of this.open()) {
-      if (call.endsAt > this.#clock.now()) continue;
+      if (lastMomentOf(call) > this.#clock.now()) continue;
       assert.equal(call.id, undefined, `call ${call.mark} outlived its deadline`);
       call.isOpen = false;
+    }
+  }
+
+  /** Somebody has begun to offer a function: nothing waits for it any more. */
+  offered(target: string): void {
+    for (const call of this.#held(target)) {
+      if (this.#ready(target).length === 0) continue;
+      assert.equal(call.id, undefined, `call ${call.mark} did not start when it could`);
+      this.#assertFull(target);
+      call.isOpen = false;
+    }
+  }
+
+  /** A handover is about to end: what waited in vain is over. */
+  dropUnexpected(): void {
+    for (const call of this.#held()) {
+      if (call.id === undefined && !this.#offers.isExpected(call.target)) call.isOpen = false;
+    }
+  }
+
+  /** What is held is held for a reason. */
+  check(): void {
+    for (const call of this.#held()) {
+      const { mark, target } = call;
+      assert.equal(this.#ready(target).length, 0, `call ${mark} waits and could run`);
+      assert.ok(this.#offers.isExpected(target), `call ${mark} waits for nobody`);
+      assert.ok(lastMomentOf(call) > this.#clock.now(), `call ${mark} waits too long`);
     }
   }
 
@@ -108,14 +165,12 @@ export class SimCalls {
     assert.equal(message.action, undefined, "an action was sent to a worker");
     assert.equal(message.caller, line.builtin ? call.caller.worker_id : undefined);
     assert.ok(text.endsWith(`"data":${oddValue(call.mark)}}`), `payload changed: ${text}`);
-    const replicas = this.#replicas(call.target);
-    assert.ok(replicas.includes(line), `${line.id} does not offer ${call.target}`);
-    assert.ok(!this.#isFull(line), `${line.id} got a call beyond its bound`);
-    const load = this.runningAt(line).length;
-    for (const other of replicas) {
-      const isFreer = !this.#isFull(other) && this.runningAt(other).length < load;
-      assert.ok(!isFreer, `${line.id} got a call for which ${other.id} had more room`);
-    }
+    const left = Math.ceil(call.endsAt - this.#clock.now());
+    assert.equal(message.timeout_ms, call.timeout_ms && left, "not what is left of its time");
+    assert.ok(left > 0, `call ${call.mark} started after its end`);
+    this.#assertChosen(line, call);
+    if (call.isHeld) this.#assertFirst(call);
+    call.isHeld = false;
     call.callee = line;
     call.engineId = message.invocation_id;
     call.isOpen = true;
@@ -152,12 +207,45 @@ export class SimCalls {
     assert.ok(call.isCancelled, "a call was cancelled and nobody asked for it");
   }
 
+  /** Whether a call that is about to be made has to wait until somebody can run it. */
+  #isHeld({ caller, target }: SimRequest): boolean {
+    const isOwn = this.#mayRunOwn(caller, target) && !this.#isFull(caller);
+    return this.#ready(target).length === 0 && !isOwn && this.#offers.isExpected(target);
+  }
+
+  #assertChosen(line: SimLine, call: SimCall): void {
+    assert.ok(!this.#isFull(line), `${line.id} got a call beyond its bound`);
+    const ready = this.#ready(call.target);
+    if (line.isDraining) {
+      const isOwn = line === call.caller && this.#mayRunOwn(line, call.target);
+      return assert.ok(isOwn && ready.length === 0, `${line.id} drains and got ${call.mark}`);
+    }
+    assert.ok(ready.includes(line), `${line.id} does not offer ${call.target}`);
+    const load = this.runningAt(line).length;
+    for (const other of ready) {
+      const isFreer = !this.#isFull(other) && this.runningAt(other).length < load;
+      assert.ok(!isFreer, `${line.id} got a call for which ${other.id} had more room`);
+    }
+  }
+
+  /** A held call starts in its turn; void ones before it may have been refused. */
+  #assertFirst(call: SimCall): void {
+    const [first] = this.#held(call.target).filter(({ id }) => id !== undefined);
+    if (call.id !== undefined) assert.equal(first, call, `call ${call.mark} went ahead of others`);
+  }
+
+  #assertFull(target: string): void {
+    const isFull = this.#ready(target).every((line) => this.#isFull(line));
+    assert.ok(isFull, `a void call of ${target} was dropped though somebody had room`);
+  }
+
   /** Whether something that happened can end a call like this. */
   #explains(call: SimCall, code: string): boolean {
-    const replicas = this.#replicas(call.target);
+    const ready = this.#ready(call.target);
     switch (code) {
       case "timeout":
-        return call.callee !== undefined && call.endsAt === this.#clock.now();
+        return (call.callee !== undefined || call.isHeld) && call.endsAt === this.#clock.now() &&
+          (!call.isHeld || call.endsAt < call.madeAt + CALL_HOLD_MS);
       case "cancelled":
         return call.isCancelled;
       case "invocation_stopped":
@@ -165,13 +253,33 @@ export class SimCalls {
       case "bad_message":
         return call.isBroken;
       case "function_not_found":
-        return call.callee === undefined && replicas.length === 0;
+        return call.callee === undefined && ready.length === 0 &&
+          (!this.#offers.isExpected(call.target) ||
+            call.isHeld && call.madeAt + CALL_HOLD_MS === this.#clock.now());
       case "overloaded":
-        return call.callee === undefined && replicas.length > 0 &&
-          replicas.every((line) => this.#isFull(line));
+        return call.callee === undefined && ready.length > 0 &&
+          ready.every((line) => this.#isFull(line));
       default:
         return false;
     }
+  }
+
+  /** Calls that wait, for a function or for any, in the order they came. */
+  #held(target?: string): SimCall[] {
+    return this.open().filter((call) =>
+      call.isHeld && (target === undefined || call.target === target)
+    );
+  }
+
+  /** Who may get calls of a function. */
+  #ready(target: string): SimLine[] {
+    return this.#offers.replicas(target).filter(({ isDraining }) => !isDraining);
+  }
+
+  /** Whether a line that drains may run what it calls itself: it runs a call that needs it. */
+  #mayRunOwn(line: SimLine, target: string): boolean {
+    return line.isDraining && this.runningAt(line).length > 0 &&
+      this.#offers.replicas(target).includes(line);
   }
 
   #openOf(line: SimLine, id: string): SimCall | undefined {
@@ -181,4 +289,9 @@ export class SimCalls {
   #isFull(line: SimLine): boolean {
     return line.isStalled || this.runningAt(line).length >= SIM_CALLS_MAX;
   }
+}
+
+/** When a call ends, or stops waiting, whatever else happens. */
+function lastMomentOf({ isHeld, madeAt, endsAt }: SimCall): number {
+  return isHeld ? Math.min(endsAt, madeAt + CALL_HOLD_MS) : endsAt;
 }

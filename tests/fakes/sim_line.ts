@@ -16,6 +16,8 @@ export class SimLine extends FakeConnection {
   reattach_token = "";
   /** Over, as far as the world knows; the engine must not send any more. */
   isGone = false;
+  /** Relieved of its calls; stays so to its end. */
+  isDraining = false;
   wantsCancel = false;
   wantsProgress = false;
   /** Does not read: what it is sent piles up. */

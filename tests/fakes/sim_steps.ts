@@ -15,10 +15,12 @@ import {
   callVoid,
   cancel,
   lie,
+  register,
   resultOf,
   TARGETS,
   tellNews,
 } from "./sim_call_steps.ts";
+import { comeBackLate, depart, endSome, relieve, retake, succeed } from "./sim_handover_steps.ts";
 import { oddValue, type SimLine, written } from "./sim_line.ts";
 import {
   addTrigger,
@@ -34,7 +36,7 @@ const LINES_MAX = 6;
 /** What can happen, and how often compared to the rest. */
 const ACTIONS: readonly (readonly [weight: number, (world: SimWorld) => void])[] = [
   [4, arrive],
-  [1, arriveOwn],
+  [2, arriveOwn],
   [6, offer],
   [2, retract],
   [20, call],
@@ -58,6 +60,12 @@ const ACTIONS: readonly (readonly [weight: number, (world: SimWorld) => void])[]
   [3, haunt],
   [2, speakRubbish],
   [5, wait],
+  [4, relieve],
+  [4, depart],
+  [2, endSome],
+  [2, comeBackLate],
+  [3, retake],
+  [6, succeed],
 ];
 
 /** Every step, as often as it is likely. */
@@ -84,14 +92,6 @@ function arriveOwn(world: SimWorld): void {
   if (world.lines.length >= LINES_MAX || world.lines.some(({ builtin }) => builtin)) return;
   const line = world.arrive(true);
   for (const target of ["default state::get", "default engine::x"]) register(world, line, target);
-}
-
-function register(world: SimWorld, line: SimLine, target: string): void {
-  const [namespace, id] = target.split(" ") as [string, string];
-  world.offer(line, target);
-  const fields: [string, string][] = [["type", '"registerfunction"'], ["id", JSON.stringify(id)]];
-  if (namespace !== "default") fields.push(["namespace", JSON.stringify(namespace)]);
-  line.say(written(world.random, fields));
 }
 
 function offer(world: SimWorld): void {
@@ -137,6 +137,7 @@ function comeBack(world: SimWorld): void {
   const { worker_id, reattach_token } = old;
   const frame = { type: "reattach", previous_worker_id: worker_id, reattach_token };
   const line = world.arrive(false);
+  world.handovers.follow(old, line);
   world.bury(old);
   line.say(JSON.stringify(frame));
   assert.ok(old.closing, "the old line is closed when its worker comes back");

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { written } from "./sim_line.ts";
+import { type SimLine, written } from "./sim_line.ts";
 import type { SimWorld } from "./sim_world.ts";
 
 const TYPES = ["files", "mail"];
@@ -19,8 +19,20 @@ export function addTrigger(world: SimWorld): void {
   const trigger_type = random.pick(TYPES);
   const own = [...triggers.all.values()].filter((trigger) => trigger.owner === owner);
   const id = own.length > 0 && random.once(3) ? random.pick(own).id : world.name("t");
-  const isSame = own.some((trigger) =>
-    trigger.id !== id && trigger.trigger_type === trigger_type && trigger.config === config
+  registerTrigger(world, owner, id, trigger_type, config);
+}
+
+/** A line registers a trigger, unless it has an equal one. */
+export function registerTrigger(
+  { random, triggers }: SimWorld,
+  owner: SimLine,
+  id: string,
+  trigger_type: string,
+  config: number,
+): void {
+  const isSame = [...triggers.all.values()].some((trigger) =>
+    trigger.owner === owner && trigger.id !== id && trigger.trigger_type === trigger_type &&
+    trigger.config === config
   );
   if (isSame) return;
   triggers.add({ id, owner, trigger_type, config, isRefused: false });
@@ -31,11 +43,14 @@ export function addTrigger(world: SimWorld): void {
     ["function_id", '"a"'],
     ["config", String(config)],
   ]));
+  triggers.added();
 }
 
 /** A line ends one of its triggers. */
 export function removeTrigger(world: SimWorld): void {
-  const all = [...world.triggers.all.values()].filter(({ owner }) => !owner.paused);
+  const all = [...world.triggers.all.values()].filter(({ owner }) =>
+    !owner.paused && !owner.isGone
+  );
   if (all.length === 0) return;
   const { id, owner } = world.random.pick(all);
   world.triggers.all.delete(id);

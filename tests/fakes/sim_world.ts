@@ -15,11 +15,12 @@ import { FakeClock } from "./fake_clock.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "./fake_router.ts";
 import type { Random } from "./random.ts";
 import { SIM_CALLS_MAX, SimCalls } from "./sim_calls.ts";
+import { SimHandovers } from "./sim_handovers.ts";
 import { SimLine } from "./sim_line.ts";
 import { SimTriggers } from "./sim_triggers.ts";
 
-/** Time-out of calls that name none. */
-export const SIM_TIMEOUT_MS = 400;
+/** Time-out of calls that name none: longer than any may wait to start. */
+export const SIM_TIMEOUT_MS = 8_000;
 
 /** Everything there is. */
 export class SimWorld {
@@ -28,6 +29,7 @@ export class SimWorld {
   readonly router: Router;
   readonly calls: SimCalls;
   readonly triggers: SimTriggers = new SimTriggers();
+  readonly handovers: SimHandovers = new SimHandovers();
   /** Lines that are not over. */
   lines: SimLine[] = [];
   /** Lines that are over; what they still say must change nothing. */
@@ -41,7 +43,11 @@ export class SimWorld {
   /** Makes an empty world. */
   constructor(random: Random) {
     this.random = random;
-    this.calls = new SimCalls(this.clock, (target) => this.offers.get(target) ?? []);
+    const offers = {
+      replicas: (target: string) => this.offers.get(target) ?? [],
+      isExpected: (target: string) => this.handovers.isExpected(target),
+    };
+    this.calls = new SimCalls(this.clock, offers, SIM_TIMEOUT_MS);
     this.router = new Router({
       clock: this.clock,
       schemas: fakeSchemas,
@@ -88,7 +94,7 @@ export class SimWorld {
       this.#setOffers(target, replicas.filter((other) => other !== line));
     }
     this.calls.forget(line);
-    this.triggers.forget(line);
+    this.triggers.forget(line, this.handovers.keeps(line));
   }
 
   /** A line is about to offer a function. */
@@ -98,6 +104,7 @@ export class SimWorld {
     if ((isOwn || target.includes(" engine::")) && !line.builtin) return;
     const kept = replicas.filter((other) => other !== line && (other.builtin || !line.builtin));
     this.#setOffers(target, [...kept, line]);
+    this.handovers.offered(line, target);
   }
 
   /** A line is about to take an offer back. */
@@ -114,8 +121,13 @@ export class SimWorld {
       .map(([target, lines]) => [target, lines.map(({ worker_id }) => worker_id)]);
     assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(expected));
     assert.deepEqual(
-      directory.workers().map(({ id, active_invocations }) => [id, active_invocations]).sort(),
-      this.lines.map((line) => [line.worker_id, this.calls.runningAt(line).length]).sort(),
+      directory.workers().map(({ id, status, active_invocations }) =>
+        `${id} ${status} ${active_invocations}`
+      ).sort(),
+      this.lines.map((line) => {
+        const status = line.isDraining ? "draining" : "connected";
+        return `${line.worker_id} ${status} ${this.calls.runningAt(line).length}`;
+      }).sort(),
     );
     assert.deepEqual(
       directory.triggers().map(({ id, state }) => `${id} ${state}`).sort(),
@@ -125,6 +137,8 @@ export class SimWorld {
       }).sort(),
     );
     this.triggers.check(this.lines);
+    this.handovers.check((line) => this.calls.runningAt(line).length);
+    this.calls.check();
     assert.equal(this.router.runningCalls, this.calls.open().length);
   }
 
