@@ -54,7 +54,9 @@ export async function bootFile(
   }
   if (!isBzImage(viewOf(bytes))) throw new Error("it is not a Linux kernel for x86-64");
   try {
-    const vmlinux = await unpack(payloadOf(bytes));
+    const { packed, length } = payloadOf(bytes);
+    const vmlinux = await unpack(packed);
+    if (vmlinux.length !== length) throw new Error("it is damaged");
     if (hasPvhEntry(vmlinux)) return { bytes: vmlinux, form: "vmlinux" };
     return { bytes, form: "vmlinuz", reason: "its vmlinux has no PVH entry" };
   } catch (thrown) {
@@ -72,18 +74,21 @@ function isBzImage(view: DataView): boolean {
     view.getUint32(0x202, true) === HEADER_MAGIC;
 }
 
-/** The packed `vmlinux` inside a `vmlinuz`. */
-function payloadOf(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+/** The packed `vmlinux` inside a `vmlinuz`, and how long it is when it is unpacked. */
+function payloadOf(
+  bytes: Uint8Array<ArrayBuffer>,
+): { packed: Uint8Array<ArrayBuffer>; length: number } {
   const view = viewOf(bytes);
   if (view.getUint16(0x206, true) < PAYLOAD_PROTOCOL) throw new Error("its header is too old");
   const start = ((bytes[0x1f1] || 4) + 1) * 512 + view.getUint32(0x248, true);
   const end = start + view.getUint32(0x24c, true);
-  if (end > bytes.length) throw new Error("it is cut off");
+  if (end > bytes.length || end < start + 4) throw new Error("it is cut off");
   const payload = bytes.subarray(start, end);
   const packing = packingOf(payload);
   if (packing === "none") throw new Error("it is packed in a way that is not known here");
-  // All packings but gzip, which has it already, are followed by the length of what they hold.
-  return packing === "gzip" ? payload : payload.subarray(0, -4);
+  // The length stands at the end: gzip has it itself, the others are followed by it.
+  const length = view.getUint32(end - 4, true);
+  return { packed: packing === "gzip" ? payload : payload.subarray(0, -4), length };
 }
 
 function isElf(bytes: Uint8Array): boolean {

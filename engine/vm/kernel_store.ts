@@ -112,6 +112,7 @@ export async function storeKernel(
     ),
     builtin: [...needed.builtin, ...spare.builtin],
   };
+  const text = JSON.stringify(record, null, 2);
   const id = `${version}-${createHash("sha256").update(file).digest("hex").slice(0, 8)}`;
   await publishFolder(`${cache}/kernels/${id}`, async (folder) => {
     await Deno.mkdir(`${folder}/modules`);
@@ -119,8 +120,12 @@ export async function storeKernel(
     for (const { name, bytes } of all.values()) {
       await Deno.writeFile(`${folder}/modules/${name}.ko`, bytes);
     }
-    await Deno.writeTextFile(`${folder}/kernel.json`, JSON.stringify(record, null, 2));
-  }, () => hasFiles(`${cache}/kernels/${id}`, record));
+    await Deno.writeTextFile(`${folder}/kernel.json`, text);
+  }, async () => {
+    const folder = `${cache}/kernels/${id}`;
+    const found = await Deno.readTextFile(`${folder}/kernel.json`).catch(() => "");
+    return found === text && await hasFiles(folder, record);
+  });
   await publishText(`${cache}/kernels/current`, id);
   return storedKernel(cache, id, record);
 }

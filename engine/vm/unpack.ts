@@ -28,7 +28,8 @@ export type Unpack = (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<Arra
 
 /**
  * Makes an {@linkcode Unpack}, which throws an `Error` that says why when bytes are damaged or there
- * is nothing to unpack them with.
+ * is nothing to unpack them with. Of zstd that is cut off it gives what there is; who knows the
+ * length has to compare.
  *
  * @param xz Path of the program `xz`; `undefined` when there is none.
  */
