@@ -9,8 +9,8 @@ import { isWithin, SYSTEM } from "./shares.ts";
 /** Where programs of a guest are found when nothing comes before. */
 export const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** What a guest has of its own of this machine's certificates. */
-const CERTIFICATES = ["/etc/ssl/certs", "/etc/ssl/certs/ca-certificates.crt"];
+/** Folders with certificates that a guest has a copy of, where this machine has them. */
+const CERTIFICATES = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"];
 
 const ALLOWED = [
   /^(https?|ftp|all|no)_proxy$/i,
@@ -36,7 +36,7 @@ export function guestEnv(
   env: Readonly<Record<string, string>>,
   visible: readonly string[],
 ): Record<string, string> {
-  const places = [SYSTEM, ...visible];
+  const places = [SYSTEM, ...CERTIFICATES, ...visible];
   const passed: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
     if (!ALLOWED.some((pattern) => pattern.test(name))) continue;
@@ -71,7 +71,7 @@ export function addressedEnv(
   env: Readonly<Record<string, string>>,
   engineHost: string,
 ): Record<string, string> {
-  const addressed: Record<string, string> = { HOME: "/root", PATH: SYSTEM_PATH, ...env };
+  const addressed: Record<string, string> = { ...env };
   const hostname = engineHost.replace(/:\d+$/, "");
   if (env.ENGINE_URL !== undefined) {
     addressed.ENGINE_URL = env.ENGINE_URL.replace(/^(\w+:\/\/)[^/?#]*/, `$1${engineHost}`);
@@ -89,7 +89,7 @@ export function addressedEnv(
 function isFound(word: string, places: readonly string[]): boolean {
   if (word.startsWith("~")) return false;
   const path = word.startsWith("file:") ? word.replace(/^file:(\/\/)?/, "") : word;
-  if (!path.startsWith("/") || CERTIFICATES.includes(path)) return true;
+  if (!path.startsWith("/")) return true;
   return !path.split("/").includes("..") && places.some((place) => isWithin(path, place));
 }
 

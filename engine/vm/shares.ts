@@ -9,13 +9,7 @@
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { LaunchSpec } from "../ports/launcher.ts";
-
-/** A folder of this machine that a guest sees at the same path. */
-export interface SharedFolder {
-  /** Absolute. */
-  readonly path: string;
-  readonly writable: boolean;
-}
+import type { Share } from "./guest.ts";
 
 /** What no guest may see. */
 export interface Guarded {
@@ -50,10 +44,10 @@ const NO_FILES = ["/dev", "/proc", "/sys"];
 export async function sharesOf(
   spec: LaunchSpec,
   guarded: Guarded,
-): Promise<SharedFolder[]> {
+): Promise<Share[]> {
   const { name, directory, containment } = spec;
   await checkPlace(name, directory, guarded);
-  const shares: SharedFolder[] = [{ path: SYSTEM, writable: false }];
+  const shares: Share[] = [{ path: SYSTEM, writable: false }];
   for (const path of containment?.reads ?? []) {
     await checkPath(name, path);
     await refuseWhole(name, `it needs the folder ${path}`, path, guarded);
@@ -97,6 +91,32 @@ export async function checkPlace(
     throw refused(name, `its directory ${directory} lies among the engine's own files`);
   }
   await refuseWhole(name, `its directory is ${directory}`, directory, guarded);
+}
+
+/**
+ * The directories of workers that were given to guests: one that lies in another's could be read and
+ * changed by it, or swapped for a link to somewhere else.
+ */
+export class WorkerFolders {
+  /** Name of the worker by real path. */
+  readonly #owners = new Map<string, string>();
+
+  /**
+   * Notes the directory of a worker, whose earlier one no longer counts.
+   *
+   * @throws {EngineError} `isolation_unavailable` when it lies in that of another worker, or the
+   * other way round.
+   */
+  async claim(name: string, directory: string): Promise<void> {
+    const real = await realPath(directory);
+    for (const [other, owner] of this.#owners) {
+      if (owner === name) this.#owners.delete(other);
+      else if (isBelow(real, other) || isBelow(other, real)) {
+        throw refused(name, `its directory ${directory} and that of ${owner}, ${other}, overlap`);
+      }
+    }
+    this.#owners.set(real, name);
+  }
 }
 
 /** Whether a path is a folder or something in it. */
@@ -147,7 +167,7 @@ async function refuseWhole(
 }
 
 /** A folder that another one shows already with the same rights or more need not be shared. */
-function withoutNested(shares: readonly SharedFolder[]): SharedFolder[] {
+function withoutNested(shares: readonly Share[]): Share[] {
   const sorted = [...new Map(shares.map((share) => [share.path, share])).values()]
     .sort((one, other) => one.path < other.path ? -1 : 1);
   return sorted.filter(({ path, writable }) =>
@@ -158,8 +178,8 @@ function withoutNested(shares: readonly SharedFolder[]): SharedFolder[] {
 /** Links inside a folder lead elsewhere in the guest, so nothing can be shown behind one. */
 async function refuseBehindLink(
   name: string,
-  { path }: SharedFolder,
-  shares: readonly SharedFolder[],
+  { path }: Share,
+  shares: readonly Share[],
 ): Promise<void> {
   const outer = shares.find((other) => isBelow(path, other.path));
   if (!outer) return;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Containment, LaunchSpec } from "../ports/launcher.ts";
-import { checkPlace, type Guarded, sharesOf } from "./shares.ts";
+import { checkPlace, type Guarded, sharesOf, WorkerFolders } from "./shares.ts";
 
 const CONTAINMENT: Containment = {
   reads: [],
@@ -171,4 +171,24 @@ Deno.test("checkPlace() refuses a directory that holds what else is guarded", as
   await assert.rejects(checkPlace("w", there.worker, { ...there.guarded, more: [cache] }), {
     message: new RegExp(`which holds ${cache}`),
   });
+});
+
+Deno.test("WorkerFolders refuses a worker whose directory lies in that of another", async () => {
+  const folders = new WorkerFolders();
+  const overlap = { code: "isolation_unavailable", message: /and that of a, \/p\/a, overlap/ };
+  await folders.claim("a", "/p/a");
+
+  await assert.rejects(folders.claim("b", "/p/a/b"), overlap);
+  await assert.rejects(folders.claim("b", "/p"), overlap);
+  await folders.claim("b", "/p/ab");
+});
+
+Deno.test("WorkerFolders lets copies share a directory and a worker move", async () => {
+  const folders = new WorkerFolders();
+  await folders.claim("a", "/p/a");
+  await folders.claim("a-2", "/p/a");
+  await folders.claim("a", "/p/a");
+
+  await folders.claim("a", "/p/a/moved");
+  await folders.claim("b", "/p/b");
 });

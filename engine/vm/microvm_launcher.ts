@@ -1,0 +1,205 @@
+/**
+ * Launcher on microVMs: each program runs in a machine of its own, which sees the system's programs,
+ * the folders that its containment names, and nothing else.
+ *
+ * A machine is known by all that decides what it is, as one text: where that is equal, one that
+ * waits is as good as a new one. What a boot is made of comes from others: what runs it, the
+ * folders, the image.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import {
+  GUEST_KEEP_MS,
+  GUEST_MEMORY_MB_MIN,
+  ORPHAN_GRACE_MS,
+} from "../../sdk/typescript/limits.ts";
+import { PidFiles } from "../launch/pid_file.ts";
+import type { Clock } from "../ports/clock.ts";
+import type {
+  Accelerator,
+  Containment,
+  Launcher,
+  LaunchSpec,
+  OutputLine,
+  Running,
+} from "../ports/launcher.ts";
+import type { Log } from "../ports/log.ts";
+import { Guest, type GuestOptions, type Share } from "./guest.ts";
+import { addressedEnv } from "./guest_env.ts";
+import { findVmHost, type VmHost } from "./host_tools.ts";
+import { type IdleGuest, KeptGuests } from "./kept_guests.ts";
+import { Accelerators } from "./kvm_probe.ts";
+import { type BootedGuest, MicroVmProgram } from "./microvm_program.ts";
+import { RunFolders } from "./run_folders.ts";
+import { type Guarded, sharesOf, WorkerFolders } from "./shares.ts";
+
+/** What a {@linkcode MicroVmLauncher} works with. */
+export interface MicroVmOptions {
+  /** Absolute; pid files and what guests need while they run are kept in `run` below it. */
+  readonly dataDirectory: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where the engine listens on this machine, at the moment of a boot. */
+  readonly engine: () => { readonly hostname: string; readonly port: number };
+  /** Finds image and programs. Default: those of this machine. */
+  readonly findHost?: (name: string) => Promise<VmHost>;
+  /** Says what runs a machine. Default: KVM where it runs guests. */
+  readonly accelerators?: Pick<Accelerators, "choose">;
+  /** Boots a machine. Default: {@linkcode Guest.boot}. */
+  readonly boot?: (options: GuestOptions) => Promise<BootedGuest>;
+  /** The user's home, which no guest sees. Default: `HOME`. */
+  readonly home?: string;
+}
+
+/** All that decides what a machine is. */
+interface Plan {
+  readonly key: string;
+  readonly host: VmHost;
+  readonly accelerator: Accelerator;
+  readonly shares: readonly Share[];
+  readonly containment: Containment;
+}
+
+/** A machine that was booted, with what it leaves behind. */
+interface Booted extends IdleGuest {
+  readonly guest: BootedGuest;
+}
+
+/** For a program that says nothing. */
+const LEAST: Containment = {
+  reads: [],
+  writes: [],
+  network: "engine",
+  resources: { cpus: 1, memory_mb: GUEST_MEMORY_MB_MIN },
+  accel: "auto",
+};
+/** How long a guest without a program may take to power off by itself. */
+const POWER_OFF_MS = 5_000;
+
+/** Starts programs in microVMs. */
+export class MicroVmLauncher implements Launcher {
+  /** Always `microvm`. */
+  readonly isolation = "microvm";
+  readonly #options: MicroVmOptions;
+  readonly #findHost: (name: string) => Promise<VmHost>;
+  readonly #accelerators: Pick<Accelerators, "choose">;
+  readonly #boot: (options: GuestOptions) => Promise<BootedGuest>;
+  readonly #pidFiles: PidFiles;
+  readonly #runFolders: RunFolders;
+  readonly #folders = new WorkerFolders();
+  readonly #kept: KeptGuests<Booted>;
+  #isWarned = false;
+
+  /** Looks for nothing and boots nothing yet. */
+  constructor(options: MicroVmOptions) {
+    const { dataDirectory, clock } = options;
+    this.#options = options;
+    this.#findHost = options.findHost ?? ((name) => findVmHost(name));
+    this.#accelerators = options.accelerators ?? new Accelerators();
+    this.#boot = options.boot ?? ((options) => Guest.boot(options));
+    this.#pidFiles = new PidFiles(`${dataDirectory}/run`);
+    this.#runFolders = new RunFolders(`${dataDirectory}/run/vm`);
+    this.#kept = new KeptGuests(clock, GUEST_KEEP_MS);
+  }
+
+  async check(name: string, accel: Accelerator | "auto"): Promise<void> {
+    await this.#choose(name, accel);
+  }
+
+  async start(
+    spec: LaunchSpec,
+    output: (line: OutputLine) => void,
+    phase: (what: string) => void = () => {},
+  ): Promise<Running> {
+    const plan = await this.#plan(spec);
+    const { directory } = spec;
+    const kept = this.#kept.take(plan.key, directory);
+    // It may have died this very moment; then a new one is booted like for anybody.
+    const again = kept && await this.#run(kept, plan, spec, output).catch(() => undefined);
+    if (again) return again;
+    phase(`booting a microVM (${plan.accelerator})`);
+    return await this.#run(await this.#bootFor(plan, spec), plan, spec, output);
+  }
+
+  async close(): Promise<void> {
+    await this.#kept.close();
+  }
+
+  async #choose(
+    name: string,
+    accel: Accelerator | "auto",
+  ): Promise<{ host: VmHost; accelerator: Accelerator }> {
+    const host = await this.#findHost(name);
+    const { accelerator, warning } = await this.#accelerators.choose(name, accel, host);
+    if (warning !== null && !this.#isWarned) {
+      this.#isWarned = true;
+      this.#options.log.warn(warning, { worker: name });
+    }
+    return { host, accelerator };
+  }
+
+  async #plan(spec: LaunchSpec): Promise<Plan> {
+    const containment = spec.containment ?? LEAST;
+    const { host, accelerator } = await this.#choose(spec.name, containment.accel);
+    const shares = await sharesOf(spec, this.#guarded(host));
+    await this.#folders.claim(spec.name, spec.directory);
+    const { network, resources } = containment;
+    const parts = [host, accelerator, shares, network, resources, this.#options.engine()];
+    return { key: JSON.stringify(parts), host, accelerator, shares, containment };
+  }
+
+  #guarded({ image }: VmHost): Guarded {
+    const { dataDirectory, home = Deno.env.get("HOME") } = this.#options;
+    const state = Deno.env.get("XDG_STATE_HOME");
+    const more = [image.kernel, image.initrd, ...state ? [`${state}/engine`] : []];
+    return { dataDirectory, home, more };
+  }
+
+  async #bootFor(plan: Plan, { name, directory, env }: LaunchSpec): Promise<Booted> {
+    await this.#pidFiles.endLeftover(name, ORPHAN_GRACE_MS);
+    const { host, accelerator, shares, key, containment: { network, resources } } = plan;
+    const runDirectory = await this.#runFolders.next();
+    const engine = this.#options.engine();
+    const own = { name, accelerator, network, resources, shares, engine, runDirectory };
+    const guest = await this.#boot({ ...own, ...host });
+    await this.#pidFiles.write(name, guest.pid, env.ENGINE_LAUNCH_ID ?? null);
+    const gone = guest.ended.then(() => this.#pidFiles.remove(name, guest.pid));
+    const release = async (): Promise<void> => {
+      await guest.powerOff(POWER_OFF_MS);
+      await gone;
+    };
+    return { key, directory, guest, ended: gone, release };
+  }
+
+  async #run(
+    booted: Booted,
+    { accelerator }: Plan,
+    spec: LaunchSpec,
+    output: (line: OutputLine) => void,
+  ): Promise<Running> {
+    const { guest } = booted;
+    const { name, command, directory } = spec;
+    const env = addressedEnv(spec.env, guest.engineUrlHost);
+    try {
+      const program = await guest.run({ command, directory, env }, output);
+      const leave = async (isKept: boolean): Promise<void> => {
+        if (isKept) this.#kept.keep(booted);
+        else await booted.release();
+      };
+      const { clock } = this.#options;
+      return new MicroVmProgram(program, { spec, env, guest, accelerator, clock, leave });
+    } catch (thrown) {
+      await booted.release();
+      throw launchFailed(name, thrown);
+    }
+  }
+}
+
+function launchFailed(name: string, thrown: unknown): EngineError {
+  if (thrown instanceof EngineError) return thrown;
+  const message = `Worker ${name} cannot be started in a microVM: ${
+    thrown instanceof Error ? thrown.message : String(thrown)
+  }`;
+  return new EngineError("launch_failed", message, { cause: thrown });
+}

@@ -1,0 +1,318 @@
+import assert from "node:assert/strict";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
+import { until } from "../../tests/launcher_contract.ts";
+import type { Containment, Ended, LaunchSpec } from "../ports/launcher.ts";
+import type { VmHost } from "./host_tools.ts";
+import { MicroVmLauncher, type MicroVmOptions } from "./microvm_launcher.ts";
+
+const HOST: VmHost = {
+  image: { version: "6.1.0", kernel: "/cache/vmlinux", initrd: "/cache/initrd.gz" },
+  qemu: "/usr/bin/qemu-system-x86_64",
+  busybox: "/usr/bin/busybox",
+};
+const DONE: Ended = { code: 0, signal: null };
+
+/** A project with a worker, and a launcher whose machines are fakes. */
+async function setup(more: Partial<MicroVmOptions> = {}) {
+  const root = await Deno.realPath(await Deno.makeTempDir());
+  const dataDirectory = `${root}/.engine`;
+  const directory = `${root}/w`;
+  for (const path of [directory, dataDirectory]) await Deno.mkdir(path);
+  const clock = new FakeClock();
+  const machines: FakeGuest[] = [];
+  const warnings: unknown[] = [];
+  const phases: string[] = [];
+  const lines: string[] = [];
+  const quiet = () => {};
+  const launcher = new MicroVmLauncher({
+    dataDirectory,
+    clock,
+    log: { debug: quiet, info: quiet, error: quiet, warn: (...all) => void warnings.push(all) },
+    engine: () => ({ hostname: "127.0.0.1", port: 49134 }),
+    findHost: () => Promise.resolve(HOST),
+    accelerators: { choose: () => Promise.resolve({ accelerator: "tcg", warning: null }) },
+    boot: (options) => {
+      machines.push(new FakeGuest(options));
+      return Promise.resolve(machines.at(-1)!);
+    },
+    home: `${root}/home`,
+    ...more,
+  });
+  const start = (spec: Partial<LaunchSpec> = {}) =>
+    launcher.start(
+      { name: "w", command: "run", directory, env: {}, ...spec },
+      ({ text }) => void lines.push(text),
+      (what) => void phases.push(what),
+    );
+  /** Pid files. */
+  const left = (): string[] => {
+    const entries = [...Deno.readDirSync(dataDirectory)];
+    if (!entries.some(({ name }) => name === "run")) return [];
+    const files = [...Deno.readDirSync(`${dataDirectory}/run`)].filter(({ isFile }) => isFile);
+    return files.map(({ name }) => name);
+  };
+  const close = async (): Promise<void> => {
+    await launcher.close();
+    for (const machine of machines) machine.end(DONE);
+    await until(() => left().length === 0);
+    await Deno.remove(root, { recursive: true });
+  };
+  const seen = { machines, warnings, phases, lines, left };
+  return {
+    ...seen,
+    root,
+    dataDirectory,
+    directory,
+    clock,
+    launcher,
+    start,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function containment(more: Partial<Containment> = {}): Containment {
+  const resources = { cpus: 2, memory_mb: 256 };
+  return { reads: [], writes: [], network: "full", resources, accel: "auto", ...more };
+}
+
+Deno.test("MicroVmLauncher boots the machine that the containment describes", async () => {
+  await using there = await setup();
+  const { dataDirectory, directory, root } = there;
+  const [deps, runtime] = [`${dataDirectory}/deps/w`, `${root}/python`];
+  for (const path of [deps, runtime]) await Deno.mkdir(path, { recursive: true });
+
+  const wish = containment({ reads: [runtime], writes: [deps] });
+  const running = await there.start({ containment: wish });
+
+  const { runDirectory, shares, ...rest } = there.machines[0]!.options;
+  assert.ok(runDirectory.startsWith(`${dataDirectory}/run/vm/`));
+  assert.deepEqual(rest, {
+    ...HOST,
+    name: "w",
+    accelerator: "tcg",
+    network: "full",
+    resources: { cpus: 2, memory_mb: 256 },
+    engine: { hostname: "127.0.0.1", port: 49134 },
+  });
+  assert.deepEqual(
+    shares.toSorted((a, b) => a.path < b.path ? -1 : 1),
+    [
+      { path: "/usr", writable: false },
+      { path: deps, writable: true },
+      { path: runtime, writable: false },
+      { path: directory, writable: true },
+    ].toSorted((a, b) => a.path < b.path ? -1 : 1),
+  );
+  assert.deepEqual([running.pid, running.accelerator], [Deno.pid, "tcg"]);
+  assert.deepEqual(there.phases, ["booting a microVM (tcg)"]);
+});
+
+Deno.test("MicroVmLauncher gives least to a program that says nothing", async () => {
+  await using there = await setup();
+
+  await there.start();
+
+  const { network, resources, shares } = there.machines[0]!.options;
+  assert.deepEqual([network, resources], ["engine", { cpus: 1, memory_mb: 128 }]);
+  assert.deepEqual(shares.map(({ path }) => path).sort(), ["/usr", there.directory].sort());
+});
+
+Deno.test("MicroVmLauncher leads the program to the engine, and hands on what it prints", async () => {
+  await using there = await setup();
+
+  await there.start({ env: { ENGINE_URL: "ws://127.0.0.1:49134?token=x", A: "b" } });
+  const program = there.machines[0]!.programs[0]!;
+  program.print("hello");
+
+  assert.deepEqual(program.env, { ENGINE_URL: "ws://10.0.2.2:7?token=x", A: "b" });
+  assert.equal(program.directory, there.directory);
+  assert.deepEqual(there.lines, ["hello"]);
+});
+
+Deno.test("MicroVmLauncher powers the machine off when its program has ended", async () => {
+  await using there = await setup();
+  const running = await there.start({ env: { ENGINE_LAUNCH_ID: "launch-1" } });
+  const [machine] = there.machines;
+  assert.deepEqual(there.left(), ["w.json"]);
+
+  machine!.programs[0]!.end({ code: 7, signal: null });
+
+  assert.deepEqual(await running.ended, { code: 7, signal: null });
+  assert.equal(machine!.powerOffs.length, 1);
+  assert.deepEqual(there.left(), []);
+});
+
+Deno.test("MicroVmLauncher says how the machine ended when that ends the program", async () => {
+  await using there = await setup();
+  const running = await there.start({ keep: true });
+  const reason = "kernel panic: Attempted to kill init!";
+
+  there.machines[0]!.end({ code: 0, signal: null, reason });
+
+  assert.deepEqual(await running.ended, { code: null, signal: "SIGKILL", reason });
+  await there.start();
+  assert.equal(there.machines.length, 2);
+});
+
+Deno.test("MicroVmLauncher keeps a machine for the next program of its worker", async () => {
+  await using there = await setup();
+  const installing = await there.start({ keep: true, containment: containment() });
+  there.machines[0]!.programs[0]!.end(DONE);
+  await installing.ended;
+  assert.deepEqual(there.machines[0]!.powerOffs, []);
+
+  const running = await there.start({ containment: containment() });
+
+  assert.equal(there.machines.length, 1);
+  assert.deepEqual(there.phases, ["booting a microVM (tcg)"]);
+  const [, program] = there.machines[0]!.programs;
+  program!.end(DONE);
+  await running.ended;
+  assert.equal(there.machines[0]!.powerOffs.length, 1);
+});
+
+Deno.test("MicroVmLauncher keeps a machine over a restart, without a boot", async () => {
+  await using there = await setup();
+  const running = await there.start();
+
+  const ended = await running.stop(1_000, { keep: true });
+  await there.start();
+
+  assert.deepEqual(ended, { code: null, signal: "SIGTERM" });
+  assert.deepEqual([there.machines.length, there.machines[0]!.programs.length], [1, 2]);
+});
+
+Deno.test("MicroVmLauncher powers a kept machine off after 10 s", async () => {
+  await using there = await setup();
+  await (await there.start()).stop(1_000, { keep: true });
+
+  there.clock.tick(10_000);
+  await there.machines[0]!.ended;
+  await there.start();
+
+  assert.deepEqual([there.machines.length, there.machines[0]!.powerOffs.length], [2, 1]);
+});
+
+for (
+  const [what, change] of [
+    ["resources", { resources: { cpus: 1, memory_mb: 256 } }],
+    ["network", { network: "engine" }],
+    ["folders", { reads: ["/work"] }],
+  ] as const
+) {
+  Deno.test(`MicroVmLauncher boots anew for other ${what}`, async () => {
+    await using there = await setup();
+    await Deno.mkdir(`${there.root}/work`);
+    await (await there.start({ containment: containment() })).stop(1_000, { keep: true });
+
+    const reads = "reads" in change ? [`${there.root}/work`] : [];
+    await there.start({ containment: containment({ ...change, reads }) });
+
+    assert.equal(there.machines.length, 2);
+    assert.equal(there.machines[0]!.powerOffs.length, 1);
+  });
+}
+
+Deno.test("MicroVmLauncher gives no worker the machine of another", async () => {
+  await using there = await setup();
+  await Deno.mkdir(`${there.root}/other`);
+  await (await there.start()).stop(1_000, { keep: true });
+
+  await there.start({ name: "other", directory: `${there.root}/other` });
+
+  assert.equal(there.machines.length, 2);
+});
+
+Deno.test("MicroVmLauncher boots anew when a kept machine takes no program", async () => {
+  await using there = await setup();
+  await (await there.start()).stop(1_000, { keep: true });
+  there.machines[0]!.isBroken = true;
+
+  await there.start();
+
+  assert.equal(there.machines.length, 2);
+  assert.equal(there.machines[0]!.powerOffs.length, 1);
+});
+
+Deno.test("MicroVmLauncher hands on why a boot fails", async () => {
+  const boot = () => Promise.reject(new EngineError("launch_failed", "no answer"));
+  await using there = await setup({ boot });
+
+  await assert.rejects(there.start(), { code: "launch_failed", message: "no answer" });
+});
+
+Deno.test("MicroVmLauncher says why a machine takes no program", async () => {
+  await using there = await setup({
+    boot: (options) => Promise.resolve(Object.assign(new FakeGuest(options), { isBroken: true })),
+  });
+
+  await assert.rejects(there.start(), {
+    code: "launch_failed",
+    message: "Worker w cannot be started in a microVM: the line to the guest is gone",
+  });
+});
+
+Deno.test("MicroVmLauncher warns once of software emulation that nobody asked for", async () => {
+  const warning = "KVM opens and runs no guest";
+  const choose = () => Promise.resolve({ accelerator: "tcg", warning } as const);
+  await using there = await setup({ accelerators: { choose } });
+
+  await there.launcher.check("w", "auto");
+  await there.start();
+
+  assert.deepEqual(there.warnings, [[warning, { worker: "w" }]]);
+});
+
+Deno.test("MicroVmLauncher.check() looks for what a machine needs and boots none", async () => {
+  const asked: unknown[] = [];
+  const failure = new EngineError("isolation_unavailable", "KVM not accessible");
+  await using there = await setup({
+    findHost: (name) => {
+      asked.push(name);
+      return Promise.resolve(HOST);
+    },
+    accelerators: {
+      choose: (...all) => {
+        asked.push(all);
+        return Promise.reject(failure);
+      },
+    },
+  });
+
+  await assert.rejects(there.launcher.check("math", "kvm"), failure);
+  await assert.rejects(there.start({ name: "math" }), failure);
+
+  assert.deepEqual(asked.slice(0, 2), ["math", ["math", "kvm", HOST]]);
+  assert.equal(there.machines.length, 0);
+});
+
+Deno.test("MicroVmLauncher refuses what would show too much, before it boots anything", async () => {
+  await using there = await setup();
+  await Deno.mkdir(`${there.directory}/inner`);
+  const refused = { code: "isolation_unavailable" };
+
+  await assert.rejects(there.start({ directory: there.root }), refused);
+  assert.equal(there.machines.length, 0);
+
+  await there.start();
+  await assert.rejects(there.start({ name: "in", directory: `${there.directory}/inner` }), refused);
+  await assert.rejects(there.start({ directory: `${there.root}/nowhere` }), {
+    code: "launch_failed",
+  });
+  assert.equal(there.machines.length, 1);
+});
+
+Deno.test("MicroVmLauncher ends the machine that a killed engine left before it boots another", async () => {
+  await using there = await setup();
+  const sleep = new Deno.Command("sleep", { args: ["1000"], detached: true }).spawn();
+  const { startOf } = await import("../launch/process_group.ts");
+  await Deno.mkdir(`${there.dataDirectory}/run`);
+  const record = { pid: sleep.pid, started: await startOf(sleep.pid), launch_id: null };
+  await Deno.writeTextFile(`${there.dataDirectory}/run/w.json`, JSON.stringify(record));
+
+  await there.start();
+
+  assert.equal((await sleep.status).signal, "SIGTERM");
+});
