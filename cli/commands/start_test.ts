@@ -25,6 +25,8 @@ function setup(options: { config_path?: string | null; fails?: Error } = {}) {
         { name: "http", url: "http://127.0.0.1:3111" },
       ],
       started_at_ms: 0,
+      platform: "linux",
+      control_key: { path: "/state/49134.json", problem: null },
     }),
     stop: (stop = {}) => {
       stops.push(stop);

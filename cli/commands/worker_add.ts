@@ -26,8 +26,8 @@ Examples:
 A word with a slash is a directory, as is the name of one here with an engine.worker.yaml; key=value
 belongs to the word before it; any other word is the name of a worker that comes with the engine.
 
-Exit codes: 0 all are ready, 1 one failed, 2 not understood, 3 not ready within --timeout, 130 Ctrl-C
-(the engine goes on: see engine worker list).`;
+Exit codes: 0 all are ready, 1 one failed, 2 not understood, 3 not ready within --timeout, 130 after
+Ctrl-C (the engine goes on: see engine worker list).`;
 
 /** Adds `engine worker add`. */
 export function addWorkerAdd(group: Command, terminal: Terminal): void {
@@ -35,7 +35,7 @@ export function addWorkerAdd(group: Command, terminal: Terminal): void {
     .description("Add workers to config.yaml and start them")
     .argument(
       "<workers...>",
-      "directories of workers, or names of those that come with the engine, each with its key=value",
+      "directories of workers, or names of those that come with the engine, with their key=value",
     )
     .option("--isolation <kind>", "microvm or process (default: microvm on Linux, else process)")
     .option("--accel <what>", "what runs its microVM: auto, kvm or tcg (default: auto)")

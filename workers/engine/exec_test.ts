@@ -1,106 +1,54 @@
 /**
- * Commands beside workers: bytes in order, and bounds on time and output.
+ * Commands beside workers: bytes in order, in pieces.
  *
  * @module
  */
 import assert from "node:assert/strict";
 import type { Ended, OutputChunk } from "../../engine/ports/launcher.ts";
-import type { Supervision } from "../../engine/ports/supervision.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
-import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { runBeside } from "./exec.ts";
 
-type Output = (chunk: OutputChunk) => void;
-
-/** A command that runs until it is ended; `print` is its output. */
-function setup() {
-  const clock = new FakeClock();
+/** Runs a command that prints this and ends like that; what was sent, and how it ended. */
+async function setup(printed: readonly OutputChunk[], ended: Ended) {
   const sent: { stream: string; data: string }[] = [];
-  const giveUp = new AbortController();
-  const ended = Promise.withResolvers<Ended>();
-  const started = Promise.withResolvers<{ output: Output; signal: AbortSignal }>();
-  const supervision = {
-    exec: (_request: unknown, output: Output, signal: AbortSignal) => {
-      started.resolve({ output, signal });
-      signal.addEventListener("abort", () => ended.resolve({ code: null, signal: "SIGKILL" }));
-      return ended.promise;
-    },
-  } as unknown as Supervision;
+  const exec = (_request: unknown, output: (chunk: OutputChunk) => void) => {
+    for (const chunk of printed) output(chunk);
+    return Promise.resolve(ended);
+  };
   const context = {
-    signal: giveUp.signal,
+    signal: new AbortController().signal,
     progress: (data: Json) => void sent.push(data as { stream: string; data: string }),
   };
-  const result = runBeside({ clock, supervision }, { name: "m", command: ["c"] }, context);
-  return { clock, sent, giveUp, ended, started, result };
-}
-
-function bytesOf(sent: readonly { data: string }[]): number[] {
-  return sent.flatMap(({ data }) => [...Uint8Array.fromBase64(data)]);
+  const result = await runBeside({ exec }, { name: "m", command: ["c"] }, context);
+  return { sent, result };
 }
 
 Deno.test("output is cut into pieces whose bytes are the same, in order", async () => {
-  const it = setup();
-  const { output } = await it.started.promise;
   const bytes = new Uint8Array(100_000).map((_, i) => i % 251);
 
-  output({ stream: "stdout", bytes });
-  output({ stream: "stdout", bytes: new Uint8Array() });
-  it.ended.resolve({ code: 0, signal: null });
+  const { sent, result } = await setup([
+    { stream: "stdout", bytes },
+    { stream: "stderr", bytes: new Uint8Array() },
+    { stream: "stderr", bytes: new Uint8Array([0, 255]) },
+  ], { code: 0, signal: null });
 
-  assert.deepEqual(await it.result, { code: 0, signal: null });
-  assert.equal(it.sent.length, 3);
-  assert.deepEqual(bytesOf(it.sent), [...bytes]);
+  assert.deepEqual(result, { code: 0, signal: null });
+  assert.deepEqual(sent.map(({ stream }) => stream), ["stdout", "stdout", "stdout", "stderr"]);
+  const received = sent.flatMap(({ data }) => [...Uint8Array.fromBase64(data)]);
+  assert.deepEqual(received, [...bytes, 0, 255]);
 });
 
-Deno.test("a command that prints without end is ended at the bound, and the caller told", async () => {
-  const it = setup();
-  const { output, signal } = await it.started.promise;
-  const bytes = new Uint8Array(1024 * 1024 - 1);
+Deno.test("why a command was ended is passed on", async () => {
+  const ended = { code: null, signal: "SIGKILL", reason: "took longer than 600 s" };
 
-  for (let i = 0; i < 66 && !signal.aborted; i++) output({ stream: "stderr", bytes });
-  const count = it.sent.length;
-  output({ stream: "stderr", bytes });
-
-  assert.deepEqual(await it.result, {
-    code: null,
-    signal: "SIGKILL",
-    reason: "it printed more than 64 MiB and was ended",
-  });
-  assert.equal(it.sent.length, count);
-  const total = it.sent.reduce((sum, { data }) => sum + Uint8Array.fromBase64(data).length, 0);
-  assert.equal(total, 64 * 1024 * 1024);
+  assert.deepEqual((await setup([], ended)).result, ended);
 });
 
-Deno.test("a command that runs too long is ended, and the caller told", async () => {
-  const it = setup();
-  const { signal } = await it.started.promise;
+Deno.test("a command that cannot be started is a failure of the call", async () => {
+  const exec = () => Promise.reject(new Error("no such program"));
+  const context = { signal: new AbortController().signal, progress: () => {} };
 
-  it.clock.tick(599_999);
-  assert.equal(signal.aborted, false);
-  it.clock.tick(1);
+  const running = runBeside({ exec }, { name: "m", command: ["c"] }, context);
 
-  assert.deepEqual(await it.result, {
-    code: null,
-    signal: "SIGKILL",
-    reason: "it took longer than 600 s and was ended",
-  });
-});
-
-Deno.test("a command that has ended leaves no timer behind", async () => {
-  const it = setup();
-  await it.started.promise;
-
-  it.ended.resolve({ code: 1, signal: null });
-  await it.result;
-
-  assert.equal(it.clock.waiting, 0);
-});
-
-Deno.test("a caller that gives up ends the command, which is not called too long", async () => {
-  const it = setup();
-  await it.started.promise;
-
-  it.giveUp.abort();
-
-  assert.deepEqual(await it.result, { code: null, signal: "SIGKILL" });
+  await assert.rejects(running, /no such program/);
 });

@@ -37,7 +37,7 @@ const Add = z.object({
 }).meta({ anyOf: [{ required: ["name"] }, { required: ["path"] }] });
 
 /** What of the engine these functions need. */
-export type SupervisionHost = Pick<EngineHost, "clock" | "directory" | "supervision">;
+export type SupervisionHost = Pick<EngineHost, "directory" | "supervision">;
 
 /** Registers the functions of supervision. */
 export function offerSupervision(offers: Offers, host: SupervisionHost): void {
@@ -88,7 +88,7 @@ function offerChanges(offers: Offers, host: SupervisionHost): void {
   add("exec", "Runs a command beside a worker", Exec, (payload, context) => {
     const { name, command, replica } = payload;
     const request: ExecRequest = { name, command, ...replica && { replica } };
-    return runBeside(host, request, context);
+    return runBeside(supervision, request, context);
   });
 }
 
