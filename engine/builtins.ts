@@ -34,7 +34,11 @@ export interface BuiltinsOptions {
 interface Run {
   entry: BuiltinEntry;
   state: WorkerState;
+  /** When that state began, in milliseconds since 1970. */
+  sinceMs: number;
   reason: string | null;
+  /** Why it last failed. */
+  lastError: string | null;
   launch: number;
   startedAtMs: number | null;
   readyAfterMs: number | null;
@@ -126,6 +130,7 @@ export class Builtins {
       name,
       kind: "builtin",
       state: run.state,
+      since_ms: run.sinceMs,
       reason: run.reason,
       path: null,
       isolation: null,
@@ -139,6 +144,13 @@ export class Builtins {
       launch: run.launch,
       tail: [],
       log_path: null,
+      last_error: run.lastError,
+      accelerator: null,
+      network: null,
+      resources: null,
+      memory_bytes: null, // It shares the engine's.
+      cpu_percent: null,
+      replicas: [],
     };
   }
 
@@ -146,7 +158,9 @@ export class Builtins {
     const run: Run = {
       entry,
       state: "queued",
+      sinceMs: this.#options.clock.wall(),
       reason: null,
+      lastError: null,
       launch: 0,
       startedAtMs: null,
       readyAfterMs: null,
@@ -158,15 +172,14 @@ export class Builtins {
   }
 
   async #begin(run: Run): Promise<void> {
-    if (this.#isClosed) return void (run.state = "stopped");
+    if (this.#isClosed) return this.#set(run, "stopped", null);
     const { clock, log } = this.#options;
     const { name, config } = run.entry;
     const definition = this.#options.known.find((worker) => worker.name === name);
     if (!definition) throw new EngineError("NOT_FOUND", `There is no built-in worker ${name}`);
     const began = clock.now();
     run.launch++;
-    run.state = "starting";
-    run.reason = null; // That of the start before says nothing of this one.
+    this.#set(run, "starting", null); // The reason of the start before says nothing of this one.
     run.startedAtMs = clock.wall();
     const stack = new AsyncDisposableStack();
     try {
@@ -174,15 +187,14 @@ export class Builtins {
       stack.defer(() => worker.shutdown());
       stack.use(await definition.start(worker, config, this.#hostFor(run, stack)));
       run.stack = stack;
-      run.state = "ready";
-      run.reason = definition.summary;
+      this.#set(run, "ready", definition.summary);
       run.readyAfterMs = Math.round(clock.now() - began);
       log.debug("built-in worker ready", { worker: name });
     } catch (thrown) {
       await stack.disposeAsync();
       const { code, message } = describeThrown(thrown);
-      run.state = "failed";
-      run.reason = message;
+      this.#set(run, "failed", message);
+      run.lastError = message;
       run.startedAtMs = null;
       run.endpoints = [];
       log.error("built-in worker failed to start", { worker: name, code, reason: message });
@@ -193,7 +205,7 @@ export class Builtins {
     const { stack, entry: { name } } = run;
     run.stack = null;
     if (stack) {
-      run.state = "stopping";
+      this.#set(run, "stopping", run.reason);
       await stack.disposeAsync().catch((thrown: unknown) => {
         this.#options.log.error("built-in worker failed to stop", {
           worker: name,
@@ -201,10 +213,15 @@ export class Builtins {
         });
       });
     }
-    run.state = "stopped";
-    run.reason = null;
+    this.#set(run, "stopped", null);
     run.startedAtMs = null;
     run.endpoints = [];
+  }
+
+  #set(run: Run, state: WorkerState, reason: string | null): void {
+    if (run.state !== state) run.sinceMs = this.#options.clock.wall();
+    run.state = state;
+    run.reason = reason;
   }
 
   #connect(name: string, description: string): Worker {

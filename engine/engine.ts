@@ -200,6 +200,7 @@ class AssembledEngine implements Engine {
       dataDirectory,
       engineUrl: () => workerUrl(this.#listener!, this.#config.engine.auth_token),
       directory: this.#router.directory,
+      traffic: this.#router.traffic,
       platform: Deno.build.os,
     });
     this.#events.listen((event) => supervisor.onEvent(event));

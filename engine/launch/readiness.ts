@@ -1,8 +1,8 @@
 /**
  * Finds out, from what the core reports, which lines belong to a launch and when it is ready.
  *
- * A line belongs to it when it brought the launch's id; else, if it brought none, when the name or
- * the process id it announced fits. Ready means: announced, and nothing more was registered for a
+ * A line belongs to it when it brought the launch's id; else, if it brought none, when the process
+ * id or the name it announced fits. Ready means: announced, and nothing more was registered for a
  * short while after the first function (or for a longer while without any).
  *
  * @module
@@ -12,6 +12,9 @@ import type { Clock } from "../ports/clock.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent } from "../ports/events.ts";
 
+/** A line that has said who it is. */
+export type AnnouncedLine = Extract<EngineEvent, { type: "worker_announced" }>;
+
 /** Who is told what comes of a launch. */
 export interface ReadinessEvents {
   /** Everything it offers seems to be there. */
@@ -20,48 +23,45 @@ export interface ReadinessEvents {
   lost(reason: string): void;
 }
 
-/** Watches one launch of one worker. */
+/** Watches one launch of one replica. */
 export class Readiness implements Disposable {
+  /** The id that lines of this launch bring. */
+  readonly launchId: string;
+  /** Process id that lines without an id may announce; `undefined`: it says nothing. */
+  pid: number | undefined;
   readonly #clock: Clock;
   readonly #directory: Directory;
-  readonly #name: string;
-  readonly #launchId: string;
   readonly #events: ReadinessEvents;
   readonly #lines = new Set<string>();
-  /** Process id of the program, once it is known. */
-  pid: number | undefined;
   #cancelTimer: () => void = () => {};
   #isReady = false;
 
   /** Waits for lines from now on. */
   constructor(
     { clock, directory }: { readonly clock: Clock; readonly directory: Directory },
-    name: string,
     launchId: string,
     events: ReadinessEvents,
   ) {
     this.#clock = clock;
     this.#directory = directory;
-    this.#name = name;
-    this.#launchId = launchId;
+    this.launchId = launchId;
     this.#events = events;
   }
 
-  /** Ids of all functions that the launch offers now, sorted. */
-  get functions(): string[] {
-    if (this.#lines.size === 0) return [];
-    return this.#directory.functions()
-      .filter(({ worker_ids }) => worker_ids.some((id) => this.#lines.has(id)))
-      .map(({ function_id }) => function_id).sort();
+  /** Ids of the lines it has now. */
+  get lines(): readonly string[] {
+    return [...this.#lines];
   }
 
-  /** Takes what the core reports. */
+  /** Takes a line that belongs to this launch. */
+  take(workerId: string): void {
+    this.#lines.add(workerId);
+    this.#wait();
+  }
+
+  /** Takes what the core reports of lines that were taken. */
   onEvent(event: EngineEvent): void {
     switch (event.type) {
-      case "worker_announced":
-        if (!this.#isMine(event)) return;
-        this.#lines.add(event.worker_id);
-        return this.#wait();
       case "functions_changed":
         if (this.#lines.has(event.worker_id)) this.#wait();
         return;
@@ -78,11 +78,6 @@ export class Readiness implements Disposable {
     this.#lines.clear();
   }
 
-  #isMine(event: Extract<EngineEvent, { type: "worker_announced" }>): boolean {
-    if (event.launch_id !== null) return event.launch_id === this.#launchId;
-    return event.name === this.#name || event.pid === this.pid;
-  }
-
   /** Starts the quiet time anew. */
   #wait(): void {
     if (this.#isReady) return;
@@ -96,4 +91,16 @@ export class Readiness implements Disposable {
       this.#events.ready();
     });
   }
+}
+
+/** The launch, of all there are of a worker of that name, that a line belongs to. */
+export function ownerOf(
+  line: AnnouncedLine,
+  name: string,
+  launches: readonly Readiness[],
+): Readiness | undefined {
+  if (line.launch_id !== null) return launches.find(({ launchId }) => launchId === line.launch_id);
+  const byProcess = launches.find(({ pid }) => pid === line.pid);
+  if (byProcess || line.name !== name) return byProcess;
+  return launches.find(({ lines }) => lines.length === 0);
 }

@@ -1,13 +1,19 @@
 /**
  * Lets a bounded number of workers install or start at the same time, in the order they asked.
  *
+ * Who has everything that a start needs goes before those who have yet to prepare, or the first
+ * worker of a large project would be ready after the last one is installed.
+ *
  * @module
  */
+
+/** What a place is for. */
+export type SlotUse = "prepare" | "start";
 
 /** A bounded number of places. */
 export class StartSlots {
   #free: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting: Readonly<Record<SlotUse, (() => void)[]>> = { start: [], prepare: [] };
 
   /** `places` can be held at once. */
   constructor(places: number) {
@@ -18,32 +24,35 @@ export class StartSlots {
    * Waits for a place; call the result to give it back, once or more often. `undefined` when the
    * signal came first.
    */
-  async take(signal: AbortSignal): Promise<(() => void) | undefined> {
+  async take(signal: AbortSignal, use: SlotUse): Promise<(() => void) | undefined> {
     if (signal.aborted) return undefined;
     if (this.#free > 0) this.#free--;
-    else if (!await this.#turn(signal)) return undefined;
+    else if (!await this.#turn(signal, this.#waiting[use])) return undefined;
     let isHeld = true;
-    return () => {
+    const release = (): void => {
       if (!isHeld) return;
       isHeld = false;
-      const next = this.#waiting.shift();
+      const next = this.#waiting.start.shift() ?? this.#waiting.prepare.shift();
       if (next) next();
       else this.#free++;
     };
+    if (!signal.aborted) return release;
+    release(); // It was given at the moment in which it was no longer wanted.
+    return undefined;
   }
 
-  #turn(signal: AbortSignal): Promise<boolean> {
+  #turn(signal: AbortSignal, waiting: (() => void)[]): Promise<boolean> {
     return new Promise((resolve) => {
       const go = (): void => {
         signal.removeEventListener("abort", leave);
         resolve(true);
       };
       const leave = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        waiting.splice(waiting.indexOf(go), 1);
         resolve(false);
       };
       signal.addEventListener("abort", leave, { once: true });
-      this.#waiting.push(go);
+      waiting.push(go);
     });
   }
 }

@@ -6,9 +6,9 @@ const NEVER = new AbortController().signal;
 Deno.test("StartSlots hands its places on in the order they were asked for", async () => {
   const slots = new StartSlots(1);
   const order: string[] = [];
-  const release = await slots.take(NEVER);
-  const second = slots.take(NEVER).then((give) => (order.push("second"), give));
-  const third = slots.take(NEVER).then((give) => (order.push("third"), give));
+  const release = await slots.take(NEVER, "start");
+  const second = slots.take(NEVER, "start").then((give) => (order.push("second"), give));
+  const third = slots.take(NEVER, "start").then((give) => (order.push("third"), give));
   assert.deepEqual(order, []);
 
   release!();
@@ -20,12 +20,12 @@ Deno.test("StartSlots hands its places on in the order they were asked for", asy
 
 Deno.test("StartSlots takes a place back once, however often it is given", async () => {
   const slots = new StartSlots(1);
-  const release = await slots.take(NEVER);
+  const release = await slots.take(NEVER, "start");
   release!();
   release!();
-  await slots.take(NEVER);
+  await slots.take(NEVER, "start");
   const leaving = new AbortController();
-  const second = slots.take(leaving.signal);
+  const second = slots.take(leaving.signal, "start");
 
   leaving.abort();
 
@@ -34,15 +34,45 @@ Deno.test("StartSlots takes a place back once, however often it is given", async
 
 Deno.test("StartSlots forgets who no longer waits", async () => {
   const slots = new StartSlots(1);
-  const release = await slots.take(NEVER);
+  const release = await slots.take(NEVER, "start");
   const leaving = new AbortController();
-  const gone = slots.take(leaving.signal);
-  const last = slots.take(NEVER);
+  const gone = slots.take(leaving.signal, "start");
+  const last = slots.take(NEVER, "start");
 
   leaving.abort();
   release!();
 
   assert.equal(await gone, undefined);
   assert.equal(typeof await last, "function");
-  assert.equal(await slots.take(AbortSignal.abort()), undefined);
+  assert.equal(await slots.take(AbortSignal.abort(), "start"), undefined);
+});
+
+Deno.test("StartSlots lets starts go before preparations", async () => {
+  const slots = new StartSlots(1);
+  const order: string[] = [];
+  const release = await slots.take(NEVER, "start");
+  const uses = ["prepare", "start", "prepare", "start"] as const;
+  const all = uses.map(async (use) => {
+    const give = await slots.take(NEVER, use);
+    order.push(use);
+    give!();
+  });
+
+  release!();
+  await Promise.all(all);
+
+  assert.deepEqual(order, ["start", "start", "prepare", "prepare"]);
+});
+
+Deno.test("StartSlots takes back a place that came at the moment it was no longer wanted", async () => {
+  const slots = new StartSlots(1);
+  const release = await slots.take(NEVER, "start");
+  const leaving = new AbortController();
+  const late = slots.take(leaving.signal, "start");
+
+  release!();
+  leaving.abort();
+
+  assert.equal(await late, undefined);
+  assert.equal(typeof await slots.take(NEVER, "start"), "function");
 });

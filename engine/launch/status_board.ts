@@ -1,63 +1,61 @@
 /**
- * What is known of a supervised worker, in the words that people and programs get to see.
+ * What is known of one replica, in the words that people and programs get to see.
  *
  * Holds no decisions: it is told what happens, dates it, logs it and answers.
  *
  * @module
  */
 import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { WorkerState, WorkerStatus } from "../ports/supervision.ts";
-import type { OutputLog } from "./output_log.ts";
+import type { Log, LogFields } from "../ports/log.ts";
+import type { ReplicaStatus, WorkerState } from "../ports/supervision.ts";
 
 /** Last lines that go with a failure. */
 const FAILURE_LINES = 20;
 
-/** The status of one worker. */
+/** Something that was said, and when, in milliseconds since 1970. */
+export interface Dated {
+  readonly text: string;
+  readonly atMs: number;
+}
+
+/** What a board says; the rest of a replica's status is known elsewhere. */
+export type BoardView =
+  & Pick<ReplicaStatus, "state" | "since_ms" | "reason" | "pid" | "restarts" | "started_at_ms">
+  & {
+    readonly ready_after_ms: number | null;
+    readonly lastExit: Dated | null;
+    readonly lastError: Dated | null;
+    /** Last lines it printed, while it waits after an end or has failed; empty otherwise. */
+    readonly tail: readonly string[];
+  };
+
+/** The status of one replica. */
 export class StatusBoard {
-  readonly #name: string;
-  readonly #output: OutputLog;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** What the installation did. */
-  dependencies: WorkerStatus["dependencies"] = null;
+  /** Fields that every line of the log about it has. */
+  readonly #who: () => LogFields;
   #state: WorkerState = "stopped";
+  #sinceMs: number;
   #reason: string | null = null;
   #pid: number | null = null;
-  #launch = 0;
   #restarts = 0;
   #startedAtMs: number | null = null;
-  #began = 0;
-  #readyAt: number | undefined;
   #readyAfterMs: number | null = null;
-  #lastExit: string | null = null;
-  /** Lines of output before what this launch does now: install, or run. */
-  #mark = 0;
-  #preparedAtMs = 0;
+  #lastExit: Dated | null = null;
+  #lastError: Dated | null = null;
+  #tail: string[] = [];
 
-  /** Starts as `stopped`. */
-  constructor(
-    name: string,
-    output: OutputLog,
-    { clock, log }: { readonly clock: Clock; readonly log: Log },
-  ) {
-    this.#name = name;
-    this.#output = output;
+  /** Starts as `stopped`; `who` gives the fields that name it in the log. */
+  constructor({ clock, log }: { readonly clock: Clock; readonly log: Log }, who: () => LogFields) {
     this.#clock = clock;
     this.#log = log;
+    this.#who = who;
+    this.#sinceMs = clock.wall();
   }
 
   get state(): WorkerState {
     return this.#state;
-  }
-
-  get pid(): number | null {
-    return this.#pid;
-  }
-
-  /** When the program of this launch began to read its files, in milliseconds since 1970. */
-  get preparedAtMs(): number {
-    return this.#preparedAtMs;
   }
 
   /** Another state, with what there is to say about it. */
@@ -66,89 +64,79 @@ export class StatusBoard {
     this.#state = state;
     this.#reason = reason;
     if (!isNew) return;
-    const fields = { worker: this.#name, reason: reason ?? undefined };
+    this.#sinceMs = this.#clock.wall();
+    const fields = { ...this.#who(), reason: reason ?? undefined };
     if (state === "failed") this.#log.error("worker failed", fields);
     else if (state === "waiting") this.#log.warn("worker waits for its next start", fields);
     else if (state === "stopped") this.#log.info("worker stopped", fields);
-    else this.#log.debug("worker changed state", { ...fields, state });
+    else if (state !== "ready") this.#log.debug("worker changed state", { ...fields, state });
   }
 
-  /** A new launch. */
-  begin(): void {
-    this.#launch++;
-    this.#mark = this.#output.count;
-    this.set("queued");
+  /** Preparations or a program begin: lines from before say nothing of what comes. */
+  begin(state: "queued" | "starting"): void {
+    this.#tail = [];
+    this.set(state);
   }
 
-  /** Preparations are done; from now on edits are news. */
-  starting(): void {
-    this.#preparedAtMs = this.#clock.wall();
-    this.#mark = this.#output.count;
-    this.#began = this.#clock.now();
-    this.#readyAfterMs = null;
-    this.#readyAt = undefined;
-    this.set("starting");
-  }
-
+  /** The program runs. */
   started(pid: number): void {
     this.#pid = pid;
     this.#startedAtMs = this.#clock.wall();
   }
 
-  ready(): void {
-    this.#readyAt ??= this.#clock.now();
-    this.#readyAfterMs ??= Math.round(this.#readyAt - this.#began);
+  /** It offers what it has to offer, so many milliseconds after its start. */
+  ready(afterMs: number): void {
+    this.#readyAfterMs = Math.round(afterMs);
     this.set("ready");
-    this.#log.info("worker ready", {
-      worker: this.#name,
-      pid: this.#pid,
-      ms: this.#readyAfterMs,
-    });
+    this.#log.info("worker ready", { ...this.#who(), pid: this.#pid, ms: this.#readyAfterMs });
   }
 
-  /** Its line is gone while it still runs. */
-  lost(reason: string): void {
-    if (this.#state === "ready") this.set("starting", reason);
-  }
-
-  /** The program has ended; returns for how long it had been ready. */
-  ended(how: string): number {
-    const readyForMs = this.#readyAt === undefined ? 0 : this.#clock.now() - this.#readyAt;
-    this.#lastExit = how;
+  /** The program has ended. */
+  ended(how: string): void {
+    this.#lastExit = this.#dated(how);
     this.#pid = null;
     this.#startedAtMs = null;
-    this.#readyAt = undefined;
-    return readyForMs;
   }
 
+  /** Something went wrong; it is remembered when all is well again. */
+  error(reason: string): void {
+    this.#lastError = this.#dated(reason);
+  }
+
+  /** An end that nobody asked for. */
   countRestart(): void {
     this.#restarts++;
   }
 
+  /** Somebody started it by hand or changed it. */
   forgetRestarts(): void {
     this.#restarts = 0;
   }
 
-  /** All of it, with what only the worker's life knows. */
-  status(
-    known: Pick<WorkerStatus, "path" | "isolation" | "functions">,
-  ): WorkerStatus {
+  /** A line that it, or its installation, printed. */
+  print(text: string): void {
+    this.#tail.push(text);
+    if (this.#tail.length > FAILURE_LINES) this.#tail.shift();
+  }
+
+  /** All of it. */
+  view(): BoardView {
     const hasFailed = this.#state === "waiting" || this.#state === "failed";
     return {
-      name: this.#name,
-      kind: "directory",
       state: this.#state,
+      since_ms: this.#sinceMs,
       reason: this.#reason,
       pid: this.#pid,
       restarts: this.#restarts,
       started_at_ms: this.#startedAtMs,
       ready_after_ms: this.#state === "ready" ? this.#readyAfterMs : null,
-      last_exit: this.#lastExit,
-      dependencies: this.dependencies,
-      launch: this.#launch,
-      tail: hasFailed ? this.#output.since(this.#mark, FAILURE_LINES) : [],
-      log_path: this.#output.path,
-      ...known,
+      lastExit: this.#lastExit,
+      lastError: this.#lastError,
+      tail: hasFailed ? [...this.#tail] : [],
     };
+  }
+
+  #dated(text: string): Dated {
+    return { text, atMs: this.#clock.wall() };
   }
 }

@@ -1,120 +1,108 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { OutputLog } from "./output_log.ts";
 import { StatusBoard } from "./status_board.ts";
-
-const KNOWN = { path: "/p/w", isolation: "process", functions: [] } as const;
 
 function setup() {
   const clock = new FakeClock();
   const lines: string[] = [];
   const at = (level: string) => (text: string): void => void lines.push(`${level} ${text}`);
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-  const output = new OutputLog("/proc/nowhere/w.log", () => clock.wall());
-  return { clock, lines, output, board: new StatusBoard("w", output, { clock, log }) };
+  return { clock, lines, board: new StatusBoard({ clock, log }, () => ({ worker: "w" })) };
 }
 
-Deno.test("StatusBoard begins as a worker that is stopped", () => {
-  const { board } = setup();
+Deno.test("StatusBoard begins as one that is stopped", () => {
+  const { board, clock } = setup();
 
-  assert.deepEqual(board.status(KNOWN), {
-    name: "w",
-    kind: "directory",
+  assert.deepEqual(board.view(), {
     state: "stopped",
+    since_ms: clock.wall(),
     reason: null,
-    path: "/p/w",
-    isolation: "process",
     pid: null,
-    functions: [],
     restarts: 0,
     started_at_ms: null,
     ready_after_ms: null,
-    last_exit: null,
-    dependencies: null,
-    launch: 0,
+    lastExit: null,
+    lastError: null,
     tail: [],
-    log_path: "/proc/nowhere/w.log",
   });
 });
 
-Deno.test("StatusBoard dates a launch and tells for how long it was ready", () => {
+Deno.test("StatusBoard dates a state by its beginning, whatever is said meanwhile", () => {
   const { board, clock } = setup();
-  board.begin();
-  board.starting();
+  board.set("installing");
+  const since = clock.wall();
+  clock.tick(500);
+
+  board.set("installing", "with pip");
+  assert.deepEqual([board.view().since_ms, board.view().reason], [since, "with pip"]);
+
+  board.set("queued");
+  assert.equal(board.view().since_ms, since + 500);
+});
+
+Deno.test("StatusBoard dates a program and forgets it with its end", () => {
+  const { board, clock } = setup();
+  board.begin("starting");
   board.started(7);
   clock.tick(300);
 
-  board.ready();
-  clock.tick(5_000);
+  const { pid, started_at_ms } = board.view();
+  assert.deepEqual([pid, started_at_ms], [7, clock.wall() - 300]);
+  board.ended("exit code 1");
 
-  const { started_at_ms, ready_after_ms, pid } = board.status(KNOWN);
-  assert.deepEqual([started_at_ms, ready_after_ms, pid], [clock.wall() - 5_300, 300, 7]);
-  assert.equal(board.ended("exit code 1"), 5_000);
-  assert.equal(board.status(KNOWN).started_at_ms, null);
-});
-
-Deno.test("StatusBoard keeps the time of the first readiness when a line comes back", () => {
-  const { board, clock } = setup();
-  board.begin();
-  board.starting();
-  clock.tick(300);
-  board.ready();
-
-  board.lost("cut");
-  clock.tick(1_000);
-  board.ready();
-
-  assert.equal(board.status(KNOWN).ready_after_ms, 300);
-  assert.equal(board.ended("exit code 0"), 1_000);
+  const view = board.view();
+  assert.deepEqual([view.pid, view.started_at_ms], [null, null]);
+  assert.deepEqual(view.lastExit, { text: "exit code 1", atMs: clock.wall() });
 });
 
 Deno.test("StatusBoard tells whole milliseconds to readiness, and none while not ready", () => {
-  const { board, clock } = setup();
-  const readyAfter = () => board.status(KNOWN).ready_after_ms;
-  board.begin();
-  board.starting();
-  clock.tick(300.6);
-  assert.equal(readyAfter(), null);
+  const { board } = setup();
+  board.begin("starting");
+  assert.equal(board.view().ready_after_ms, null);
 
-  board.ready();
-  assert.equal(readyAfter(), 301);
+  board.ready(300.6);
+  assert.equal(board.view().ready_after_ms, 301);
 
-  board.lost("cut");
-  assert.equal(readyAfter(), null);
-  board.ready();
-  assert.equal(readyAfter(), 301);
-  board.set("stopped");
-  assert.equal(readyAfter(), null);
+  board.set("starting", "its line is gone");
+  assert.equal(board.view().ready_after_ms, null);
 });
 
-Deno.test("StatusBoard shows last lines with a failure only, and those of this launch", async () => {
-  const { board, output } = setup();
-  const print = (text: string) => output.write({ stream: "stdout", text });
-  print("old");
-  board.begin();
-  for (let i = 0; i < 30; i++) print(`line ${i}`);
+Deno.test("StatusBoard keeps the last error when all is well again", () => {
+  const { board, clock } = setup();
+  board.error("It ended with exit code 1");
+  const atMs = clock.wall();
+  clock.tick(1_000);
 
-  assert.deepEqual(board.status(KNOWN).tail, []);
+  board.ready(5);
+
+  assert.deepEqual(board.view().lastError, { text: "It ended with exit code 1", atMs });
+  assert.equal(board.view().reason, null);
+});
+
+Deno.test("StatusBoard shows last lines with a failure only, and those of this attempt", () => {
+  const { board } = setup();
+  board.print("old");
+  board.begin("starting");
+  for (let i = 0; i < 30; i++) board.print(`line ${i}`);
+  assert.deepEqual(board.view().tail, []);
+
   board.set("failed", "no");
 
-  const { tail, reason } = board.status(KNOWN);
+  const { tail, reason } = board.view();
   assert.equal(reason, "no");
   assert.equal(tail.length, 20);
   assert.equal(tail.at(-1), "line 29");
-  await output.close();
 });
 
-Deno.test("StatusBoard leaves out of a failure what an installation before it printed", async () => {
-  const { board, output } = setup();
-  board.begin();
-  output.write({ stream: "stdout", text: "installed" });
-  board.starting();
-  output.write({ stream: "stderr", text: "no such module" });
+Deno.test("StatusBoard counts restarts until somebody starts it by hand", () => {
+  const { board } = setup();
+  board.countRestart();
+  board.countRestart();
+  assert.equal(board.view().restarts, 2);
 
-  board.set("failed", "It ended");
+  board.forgetRestarts();
 
-  assert.deepEqual(board.status(KNOWN).tail, ["no such module"]);
-  await output.close();
+  assert.equal(board.view().restarts, 0);
 });
 
 Deno.test("StatusBoard logs each change of state once, at the level it deserves", () => {
@@ -122,12 +110,14 @@ Deno.test("StatusBoard logs each change of state once, at the level it deserves"
 
   board.set("starting");
   board.set("starting", "still");
+  board.ready(1);
   board.set("waiting", "ended");
   board.set("failed", "given up");
   board.set("stopped");
 
   assert.deepEqual(lines, [
     "debug worker changed state",
+    "info worker ready",
     "warn worker waits for its next start",
     "error worker failed",
     "info worker stopped",

@@ -15,8 +15,8 @@ Deno.test("Supervisor.apply() touches only what changed", async () => {
 
   const names = launcher.programs.map(({ spec }) => spec.name).sort();
   assert.deepEqual(names, ["a", "b", "b", "c"]);
-  assert.equal(supervisor.status("a").launch, 1);
-  assert.equal(supervisor.status("b").launch, 2);
+  assert.equal((await supervisor.status("a")).launch, 1);
+  assert.equal((await supervisor.status("b")).launch, 2);
   assert.equal(launcher.programs.findLast(({ spec }) => spec.name === "b")!.spec.env.LEVEL, "2");
 });
 
@@ -29,7 +29,7 @@ Deno.test("Supervisor.apply() stops what is no longer listed", async () => {
   supervisor.apply([]);
   await there.settle();
 
-  assert.deepEqual(supervisor.list(), []);
+  assert.deepEqual(await supervisor.list(), []);
   assert.deepEqual(launcher.last.stops, [10_000]);
 });
 
@@ -45,13 +45,13 @@ Deno.test("Supervisor never runs two copies of a name, however quickly it comes 
   supervisor.apply([]);
   supervisor.apply([entry]);
   await there.settle();
-  assert.equal(supervisor.status("w").state, "queued");
+  assert.equal((await supervisor.status("w")).state, "queued");
   assert.equal(launcher.programs.length, 1);
 
   launcher.onStart = () => {};
   first.exit(0);
   await there.announce("w");
-  assert.equal(supervisor.status("w").state, "ready");
+  assert.equal((await supervisor.status("w")).state, "ready");
   assert.equal(launcher.programs.length, 2);
 });
 
@@ -63,7 +63,7 @@ Deno.test("Supervisor starts a bounded number of workers at the same time", asyn
   for (const name of names.slice(0, 4)) await there.reaches(name, "starting");
   await there.settle();
   assert.equal(launcher.programs.length, 4);
-  assert.equal(supervisor.status("e").state, "queued");
+  assert.equal((await supervisor.status("e")).state, "queued");
 
   await there.announce("a");
   launcher.programs.find(({ spec }) => spec.name === "b")!.exit(1);
@@ -80,16 +80,16 @@ Deno.test("Supervisor.stop() ends a worker for good, start() wants it again", as
   supervisor.apply([entry]);
   await there.announce("w");
 
-  assert.equal(supervisor.stop("w").state, "stopping");
+  assert.equal((await supervisor.stop("w")).state, "stopping");
   await there.reaches("w", "stopped");
   supervisor.apply([{ ...entry, env: { A: "1" } }]);
   await there.settle();
   assert.equal(launcher.programs.length, 1);
-  assert.equal(supervisor.status("w").last_exit, "signal SIGTERM");
+  assert.equal((await supervisor.status("w")).last_exit, "signal SIGTERM");
 
-  assert.equal(supervisor.start("w").state, "queued");
+  assert.equal((await supervisor.start("w")).state, "queued");
   await there.announce("w");
-  assert.equal(supervisor.status("w").state, "ready");
+  assert.equal((await supervisor.status("w")).state, "ready");
   assert.equal(launcher.last.spec.env.A, "1");
 });
 
@@ -97,12 +97,12 @@ Deno.test("Supervisor.start() of a worker that is there changes nothing", async 
   await using there = await supervised();
   const { supervisor, launcher } = there;
   supervisor.apply([await there.entry("w")]);
-  supervisor.start("w");
+  await supervisor.start("w");
   await there.announce("w");
 
-  assert.equal(supervisor.start("w").state, "ready");
+  assert.equal((await supervisor.start("w")).state, "ready");
 
-  assert.equal(supervisor.status("w").launch, 1);
+  assert.equal((await supervisor.status("w")).launch, 1);
   assert.equal(launcher.programs.length, 1);
 });
 
@@ -114,10 +114,10 @@ Deno.test("Supervisor.start() ends a wait and clears a failure", async () => {
   await there.reaches("w", "waiting");
 
   launcher.onStart = () => {};
-  supervisor.start("w");
+  await supervisor.start("w");
   await there.announce("w");
 
-  const { state, restarts, launch } = supervisor.status("w");
+  const { state, restarts, launch } = await supervisor.status("w");
   assert.deepEqual([state, restarts, launch], ["ready", 0, 2]);
   assert.equal(there.clock.waiting, 0);
 });
@@ -133,7 +133,7 @@ Deno.test("Supervisor.start() makes the ends before it forgotten", async () => {
   await there.reaches("w", "waiting");
   assert.equal(clock.nextIn, 2_000);
 
-  supervisor.start("w");
+  await supervisor.start("w");
   await there.settle();
   await there.reaches("w", "waiting");
 
@@ -147,7 +147,7 @@ Deno.test("Supervisor.stop() ends a wait at once", async () => {
   supervisor.apply([await there.entry("w")]);
   await there.reaches("w", "waiting");
 
-  supervisor.stop("w");
+  await supervisor.stop("w");
   await there.reaches("w", "stopped");
 
   assert.equal(there.clock.waiting, 0);
@@ -159,11 +159,11 @@ Deno.test("Supervisor.restart() ends a worker and starts it anew", async () => {
   supervisor.apply([await there.entry("w")]);
   await there.announce("w");
 
-  supervisor.restart("w", { reinstall: false });
+  await supervisor.restart("w", { reinstall: false });
   await there.announce("w");
 
   assert.deepEqual(launcher.programs.map(({ stops }) => stops.length), [1, 0]);
-  assert.equal(supervisor.status("w").launch, 2);
+  assert.equal((await supervisor.status("w")).launch, 2);
 });
 
 Deno.test("Supervisor.restart() several times in a row leads to one new copy", async () => {
@@ -195,10 +195,10 @@ Deno.test("Supervisor gives the log of a worker and refuses names that are not t
   assert.equal(lines.length, 1);
   assert.match(lines[0]!, /^2025-11-21T12:00:00\.\d{3}Z out hello$/);
   const unknown = { code: "NOT_FOUND", message: "There is no worker x; there are: w, v" };
-  assert.throws(() => supervisor.status("x"), unknown);
-  assert.throws(() => supervisor.start("x"), unknown);
-  assert.throws(() => supervisor.stop("x"), unknown);
-  assert.throws(() => supervisor.restart("x", { reinstall: false }), unknown);
+  await assert.rejects(supervisor.status("x"), unknown);
+  await assert.rejects(supervisor.start("x"), unknown);
+  await assert.rejects(supervisor.stop("x"), unknown);
+  await assert.rejects(supervisor.restart("x", { reinstall: false }), unknown);
   await assert.rejects(supervisor.logs("x", 1), unknown);
 });
 

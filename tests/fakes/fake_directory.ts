@@ -20,6 +20,11 @@ export class FakeDirectory implements Directory {
     this.#offers.set(workerId, functionIds);
   }
 
+  /** The line is gone. */
+  leave(workerId: string): void {
+    this.#offers.delete(workerId);
+  }
+
   functions(): FunctionView[] {
     const ids = new Set([...this.#offers.values()].flat());
     return [...ids].map((function_id) => {

@@ -8,15 +8,32 @@ import type {
   Ended,
   Launcher,
   LaunchSpec,
+  OutputChunk,
   OutputLine,
   Running,
+  StopProgram,
 } from "../../engine/ports/launcher.ts";
+
+/** A command beside a program, in the hands of a test. */
+export interface FakeCommand {
+  readonly command: readonly string[];
+  readonly output: (chunk: OutputChunk) => void;
+  readonly signal: AbortSignal;
+  end(ended: Ended): void;
+}
 
 /** A program that a {@linkcode FakeLauncher} was asked to start. */
 export class FakeProgram implements Running {
   readonly pid: number;
   readonly spec: LaunchSpec;
   readonly ended: Promise<Ended>;
+  readonly accelerator = null;
+  /** Whether it runs still. */
+  isRunning = true;
+  /** Whether stop() said that the same worker starts again at once. */
+  isKept = false;
+  /** Commands that were run beside it. */
+  readonly commands: FakeCommand[] = [];
   /** Times that stop() was called with, in order. */
   readonly stops: number[] = [];
   /** Whether stop() ends it at once; else the test does. */
@@ -31,7 +48,10 @@ export class FakeProgram implements Running {
     this.#output = output;
     const { promise, resolve } = Promise.withResolvers<Ended>();
     this.ended = promise;
-    this.#end = resolve;
+    this.#end = (ended) => {
+      this.isRunning = false;
+      resolve(ended);
+    };
   }
 
   /** Prints a line. */
@@ -44,10 +64,23 @@ export class FakeProgram implements Running {
     this.#end({ code, signal: null });
   }
 
-  stop(graceMs: number): Promise<Ended> {
+  stop(graceMs: number, { keep = false }: StopProgram = {}): Promise<Ended> {
     this.stops.push(graceMs);
+    this.isKept = keep;
     if (this.leavesWhenAsked) this.#end({ code: null, signal: "SIGTERM" });
     return this.ended;
+  }
+
+  exec(
+    command: readonly string[],
+    output: (chunk: OutputChunk) => void,
+    signal: AbortSignal,
+  ): Promise<Ended> {
+    const { promise, resolve } = Promise.withResolvers<Ended>();
+    this.commands.push({ command, output, signal, end: resolve });
+    const stop = (): void => resolve({ code: null, signal: "SIGTERM" });
+    signal.addEventListener("abort", stop, { once: true });
+    return promise;
   }
 }
 
@@ -60,6 +93,8 @@ export class FakeLauncher implements Launcher {
   onStart: (program: FakeProgram) => void = () => {};
   /** While set, nothing can be started and this is why. */
   failure: string | undefined;
+  /** Whether close() was called. */
+  isClosed = false;
 
   /** The program that was started last. */
   get last(): FakeProgram {
@@ -74,5 +109,10 @@ export class FakeLauncher implements Launcher {
     this.programs.push(program);
     this.onStart(program);
     return Promise.resolve(program);
+  }
+
+  close(): Promise<void> {
+    this.isClosed = true;
+    return Promise.resolve();
   }
 }

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { supervised } from "../../tests/fakes/supervised.ts";
 
-Deno.test("WorkerLife starts a worker with what it needs to find the engine", async () => {
+Deno.test("Replica starts a worker with what it needs to find the engine", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   const entry = await there.entry("w");
 
   supervisor.apply([{ ...entry, env: { LEVEL: "3" } }]);
-  assert.equal(supervisor.status("w").state, "queued");
+  assert.equal((await supervisor.status("w")).state, "queued");
   await there.reaches("w", "starting");
 
   const { spec } = launcher.last;
@@ -23,7 +23,7 @@ Deno.test("WorkerLife starts a worker with what it needs to find the engine", as
   ]);
 });
 
-Deno.test("WorkerLife is ready when the worker has announced itself, and says how long it took", async () => {
+Deno.test("Replica is ready when the worker has announced itself, and says how long it took", async () => {
   await using there = await supervised();
   const { supervisor, clock } = there;
   supervisor.apply([await there.entry("w")]);
@@ -32,7 +32,7 @@ Deno.test("WorkerLife is ready when the worker has announced itself, and says ho
 
   await there.announce("w");
 
-  const status = supervisor.status("w");
+  const status = await supervisor.status("w");
   assert.equal(status.state, "ready");
   assert.equal(status.pid, 100);
   assert.equal(status.ready_after_ms, 500);
@@ -43,7 +43,7 @@ Deno.test("WorkerLife is ready when the worker has announced itself, and says ho
   assert.deepEqual(status.tail, []);
 });
 
-Deno.test("WorkerLife waits after a worker that exits at once, with its code and last lines", async () => {
+Deno.test("Replica waits after a worker that exits at once, with its code and last lines", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   launcher.onStart = (program) => {
@@ -55,7 +55,7 @@ Deno.test("WorkerLife waits after a worker that exits at once, with its code and
   supervisor.apply([await there.entry("w")]);
   await there.reaches("w", "waiting");
 
-  const status = supervisor.status("w");
+  const status = await supervisor.status("w");
   assert.equal(
     status.reason,
     "It ended with exit code 1 before it was ready; next start in 1 s",
@@ -67,18 +67,18 @@ Deno.test("WorkerLife waits after a worker that exits at once, with its code and
   assert.equal(status.started_at_ms, null);
 });
 
-Deno.test("WorkerLife says so of a worker that leaves with code 0 before it registered", async () => {
+Deno.test("Replica says so of a worker that leaves with code 0 before it registered", async () => {
   await using there = await supervised();
   there.launcher.onStart = (program) => program.exit(0);
 
   there.supervisor.apply([await there.entry("w")]);
   await there.reaches("w", "waiting");
 
-  const { reason } = there.supervisor.status("w");
+  const { reason } = await there.supervisor.status("w");
   assert.equal(reason, "It ended with exit code 0 before it was ready; next start in 1 s");
 });
 
-Deno.test("WorkerLife starts again with growing waits and gives up after five quick ends", async () => {
+Deno.test("Replica starts again with growing waits and gives up after five quick ends", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   launcher.onStart = (program) => {
@@ -96,10 +96,10 @@ Deno.test("WorkerLife starts again with growing waits and gives up after five qu
   }
   await there.reaches("w", "failed");
 
-  const status = supervisor.status("w");
+  const status = await supervisor.status("w");
   assert.equal(
     status.reason,
-    "Given up after it ended 5 times in a row: " +
+    "Given up after it ended 5 times in short order: " +
       "It ended with exit code 127 (a program that it needs was not found) before it was ready",
   );
   assert.deepEqual(status.tail, ["run 5"]);
@@ -107,22 +107,45 @@ Deno.test("WorkerLife starts again with growing waits and gives up after five qu
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("WorkerLife stops a worker that never announces itself, and tries again", async () => {
+Deno.test("Replica ends a worker that never announces itself, and gives it up", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   supervisor.apply([await there.entry("w")]);
-  await there.reaches("w", "starting");
+  await there.started("w", 1);
   await there.settle();
+  launcher.last.print("connecting ...");
 
-  clock.tick(120_000);
-  await there.reaches("w", "waiting");
+  clock.tick(119_999);
+  assert.equal((await supervisor.status("w")).state, "starting");
+  clock.tick(1);
+  const status = await there.reaches("w", "failed");
 
   assert.deepEqual(launcher.last.stops, [10_000]);
-  const { reason } = supervisor.status("w");
-  assert.equal(reason, "It did not register with the engine within 120 s; next start in 1 s");
+  assert.equal(status.reason, "It did not register with the engine within 120 s");
+  assert.equal(status.last_error, status.reason);
+  assert.deepEqual([status.tail, status.pid], [["connecting ..."], null]);
+  clock.tick(600_000);
+  await there.settle();
+  assert.equal(launcher.programs.length, 1);
 });
 
-Deno.test("WorkerLife starts a worker again that ended after it was ready", async () => {
+Deno.test("Replica starts a worker again that had been ready and lost its line for good", async () => {
+  await using there = await supervised();
+  const { launcher, clock } = there;
+  there.supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+
+  there.hangUp(launcher.last);
+  clock.tick(120_000);
+  const status = await there.reaches("w", "waiting");
+
+  assert.equal(status.reason, "It had no line to the engine for 120 s; next start in 1 s");
+  clock.tick(1_000);
+  await there.announce("w");
+  assert.equal(launcher.programs.length, 2);
+});
+
+Deno.test("Replica starts a worker again that ended after it was ready", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   supervisor.apply([await there.entry("w")]);
@@ -131,41 +154,43 @@ Deno.test("WorkerLife starts a worker again that ended after it was ready", asyn
   clock.tick(61_000);
   launcher.last.exit(3);
   await there.reaches("w", "waiting");
-  assert.equal(supervisor.status("w").reason, "It ended with exit code 3; next start in 1 s");
+  assert.equal(
+    (await supervisor.status("w")).reason,
+    "It ended with exit code 3; next start in 1 s",
+  );
   clock.tick(1_000);
   await there.announce("w");
 
-  const status = supervisor.status("w");
+  const status = await supervisor.status("w");
   assert.deepEqual([status.state, status.pid, status.restarts], ["ready", 101, 1]);
 });
 
-Deno.test("WorkerLife does not call a worker ready whose line is gone", async () => {
+Deno.test("Replica does not call a worker ready whose line is gone", async () => {
   await using there = await supervised();
   const { supervisor } = there;
   supervisor.apply([await there.entry("w")]);
   await there.announce("w");
 
-  const worker_id = "line-100";
-  supervisor.onEvent({ type: "worker_disconnected", worker_id, name: "w", reason: "cut" });
+  there.hangUp(there.launcher.last);
 
-  const { state, reason, pid } = supervisor.status("w");
+  const { state, reason, pid } = await supervisor.status("w");
   assert.deepEqual([state, reason, pid], [
     "starting",
     "Its line to the engine ended (cut); waiting for it to come back",
     100,
   ]);
-  await there.announce("w");
-  assert.equal(supervisor.status("w").state, "ready");
+  await there.announce("w", there.launcher.last);
+  assert.equal((await supervisor.status("w")).state, "ready");
 });
 
-Deno.test("WorkerLife fails at once when the manifest is wrong, with every problem", async () => {
+Deno.test("Replica fails at once when the manifest is wrong, with every problem", async () => {
   await using there = await supervised();
 
   there.supervisor.apply([await there.entry("w", "runtime: { kind: cobol }\nwatch: src\n")]);
   await there.reaches("w", "failed");
 
   assert.equal(
-    there.supervisor.status("w").reason,
+    (await there.supervisor.status("w")).reason,
     'runtime.kind: expected one of python, typescript, javascript, received "cobol" (line 2); ' +
       "runtime.entry: expected the entry file, or scripts.start, or one of the files main.py, " +
       "worker.py, src/main.py, src/worker.py, received nothing (line 2); " +
@@ -174,7 +199,7 @@ Deno.test("WorkerLife fails at once when the manifest is wrong, with every probl
   assert.equal(there.launcher.programs.length, 0);
 });
 
-Deno.test("WorkerLife fails when there is no launcher for the isolation or it refuses", async () => {
+Deno.test("Replica fails when there is no launcher for the isolation or it refuses", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   const microvm = { ...await there.entry("vm"), isolation: "microvm" } as const;
@@ -184,12 +209,15 @@ Deno.test("WorkerLife fails when there is no launcher for the isolation or it re
   await there.reaches("vm", "failed");
   await there.reaches("w", "failed");
 
-  assert.match(supervisor.status("vm").reason!, /^Worker vm would run in a microVM.*--isolation/);
-  assert.equal(supervisor.status("w").reason, "Worker w cannot be started: no shell");
+  assert.match(
+    (await supervisor.status("vm")).reason!,
+    /^Worker vm would run in a microVM.*--isolation/,
+  );
+  assert.equal((await supervisor.status("w")).reason, "Worker w cannot be started: no shell");
   assert.equal(there.clock.waiting, 0);
 });
 
-Deno.test("WorkerLife starts a worker anew when it was edited, also one that failed", async () => {
+Deno.test("Replica starts a worker anew when it was edited, also one that failed", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   const manifest = "runtime: { kind: nothing }\n";
@@ -202,14 +230,13 @@ Deno.test("WorkerLife starts a worker anew when it was edited, also one that fai
   await there.announce("w");
   clock.tick(1_000);
   there.edit("w");
-  assert.equal(supervisor.status("w").state, "stopping");
-  await there.announce("w");
+  await there.announce("w", await there.started("w", 2));
 
   assert.deepEqual(launcher.programs.map(({ stops }) => stops.length), [1, 0]);
-  assert.equal(supervisor.status("w").restarts, 0);
+  assert.equal((await supervisor.status("w")).restarts, 0);
 });
 
-Deno.test("WorkerLife takes no notice of edits that the program has read, or while it is stopped", async () => {
+Deno.test("Replica takes no notice of edits that the program has read, or while it is stopped", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   clock.tick(10_000);
@@ -217,17 +244,17 @@ Deno.test("WorkerLife takes no notice of edits that the program has read, or whi
   await there.announce("w");
 
   there.edit("w", { changedAtMs: clock.wall() - 5_000 });
-  assert.equal(supervisor.status("w").state, "ready");
-  supervisor.stop("w");
+  assert.equal((await supervisor.status("w")).state, "ready");
+  await supervisor.stop("w");
   await there.reaches("w", "stopped");
   there.edit("w");
   await there.settle();
 
-  assert.equal(supervisor.status("w").state, "stopped");
+  assert.equal((await supervisor.status("w")).state, "stopped");
   assert.equal(launcher.programs.length, 1);
 });
 
-Deno.test("WorkerLife watches what the manifest lists, and the manifest", async () => {
+Deno.test("Replica watches what the manifest lists, and the manifest", async () => {
   await using there = await supervised();
   const start = "runtime: { kind: javascript }\nscripts: { start: run }\n";
 
