@@ -70,15 +70,12 @@ export const bootProbe: ProbeBoot = async (request) => {
   const gone = child.status;
   const wanted = until === "runs" ? PROBE_RUNS : PROBE_LOADED;
   const printed = collect([child.stdout, child.stderr], wanted);
-  const outcome = await within<ProbeResult["outcome"], "slow">(
-    limitMs,
-    Promise.race([
-      printed.found,
-      // What it printed last may still be on its way when it has ended.
-      gone.then(() => within<"reached", "ended">(LATE_OUTPUT_MS, printed.found, "ended")),
-    ]),
-    "slow",
-  );
+  const ended = gone.then(() => "ended" as const);
+  const first = await within(limitMs, Promise.race([printed.found, ended]), "slow" as const);
+  const outcome = first === "ended"
+    // What it printed last may still be on its way.
+    ? await within(LATE_OUTPUT_MS, printed.found, first)
+    : first;
   const answer = result(outcome, printed.text());
   try {
     child.kill("SIGKILL");
