@@ -7,12 +7,14 @@
  * @module
  */
 import { Command } from "@commander-js/extra-typings";
-import { CommandError, describeFailure, EXIT_DONE, EXIT_FAILED } from "./failure.ts";
+import { CommandError, describeFailure, EXIT_DONE } from "./failure.ts";
 import { QuickstartRun } from "./quickstart_run.ts";
 import { readNumber } from "./terminal.ts";
+import { readIsolation } from "./worker_words.ts";
 
 const program = new Command("quickstart")
   .description("Show and check the quickstart: two workers, two languages, state and HTTP")
+  .option("--isolation <kind>", "microvm or process: how its workers are kept apart", "process")
   .option("--keep", "leave everything running until Ctrl-C")
   .option("--directory <dir>", "where to make the project (default: a temporary directory)")
   .option("--port <port>", "port for workers", "49134")
@@ -26,11 +28,12 @@ if (import.meta.main) {
 async function runQuickstart(flags: ReturnType<typeof program.opts>): Promise<number> {
   const run = new QuickstartRun({
     main: new URL("./main.ts", import.meta.url),
-    directory: await readDirectory(flags.directory),
     isTemporary: flags.directory === undefined && !flags.keep,
     port: readNumber("--port", flags.port, 1, 65_535),
+    isolation: readIsolation(flags.isolation),
     httpPort: readNumber("--http-port", flags.httpPort, 1, 65_535),
     say: (line) => console.log(line),
+    directory: await readDirectory(flags.directory), // Last: wrong options make no directory.
   });
   const interrupted = new Promise<"interrupted">((resolve) => {
     Deno.addSignalListener("SIGINT", () => resolve("interrupted"));
@@ -71,6 +74,7 @@ async function readDirectory(directory: string | undefined): Promise<string> {
 
 function explain(thrown: unknown): number {
   console.log("");
-  for (const line of describeFailure(thrown).lines) console.error(line);
-  return EXIT_FAILED;
+  const { lines, exitCode } = describeFailure(thrown);
+  for (const line of lines) console.error(line);
+  return exitCode;
 }

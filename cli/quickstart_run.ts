@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { WorkerStatus } from "../engine/mod.ts";
+import type { Isolation, WorkerStatus } from "../engine/mod.ts";
 import type { JsonObject } from "../mod.ts";
 import { uncommentBlock } from "./comment_block.ts";
 import { CommandError } from "./failure.ts";
@@ -12,9 +12,9 @@ import { checkPort, checkPython, isRunning, postUntilThere, within } from "./mac
 import { compactJson, renderDuration } from "./render.ts";
 
 /** How long a worker may take to come back after an edit or a restart of the engine. */
-const COME_BACK_MS = 60_000;
+const COME_BACK_MS = { process: 60_000, microvm: 600_000 };
 /** How long an engine may take to end. */
-const END_MS = 30_000;
+const END_MS = { process: 30_000, microvm: 90_000 };
 /** How long Ctrl-C, which a terminal sends to all, may need to reach the engine by itself. */
 const CTRL_C_MS = 500;
 
@@ -28,6 +28,8 @@ export interface QuickstartOptions {
   readonly isTemporary: boolean;
   readonly port: number;
   readonly httpPort: number;
+  /** How the workers are kept apart; microVMs may be slow, so all waits are longer. */
+  readonly isolation: Isolation;
   /** Shows a line. */
   say(line: string): void;
 }
@@ -70,6 +72,7 @@ export class QuickstartRun {
     checkPort(httpPort, "--http-port");
     await checkPython();
     this.#say(`The quickstart, in ${directory}`);
+    if (this.#options.isolation === "microvm") await this.#checkMachines();
     await this.#createProject();
     await this.#startEngine("2. Start the engine");
     await this.#addPythonWorker();
@@ -141,15 +144,36 @@ export class QuickstartRun {
   async #stopEngine(engine: LiveProcess, afterCtrlC: boolean): Promise<Outcome | undefined> {
     const knows = afterCtrlC && await within(CTRL_C_MS, engine.sees("Stopping; running calls"));
     if (!knows) engine.kill("SIGINT");
-    return await within(END_MS, engine.ended);
+    return await within(END_MS[this.#options.isolation], engine.ended);
   }
 
   get #url(): string {
     return `ws://127.0.0.1:${this.#options.port}`;
   }
 
+  get #comeBackMs(): number {
+    return COME_BACK_MS[this.#options.isolation];
+  }
+
+  /** A first installation in software emulation may need more than the default. */
+  get #timeout(): string[] {
+    return this.#options.isolation === "microvm" ? ["--timeout", "15m"] : [];
+  }
+
+  #addOf(path: string): string[] {
+    return ["worker", "add", path, "--isolation", this.#options.isolation, ...this.#timeout];
+  }
+
   get #usesDefaultPort(): boolean {
     return this.#options.port === 49134;
+  }
+
+  async #checkMachines(): Promise<void> {
+    this.#title("Workers run in microVMs; without KVM each start takes tens of seconds");
+    const { code } = await this.#outside.run(["vm", "status"]);
+    if (code !== 0) {
+      throw new CommandError("this machine has no microVMs yet; run: engine vm setup");
+    }
   }
 
   async #createProject(): Promise<void> {
@@ -171,13 +195,13 @@ export class QuickstartRun {
     if (this.#isAbandoned) throw new CommandError("the quickstart has ended");
     this.#title(title);
     this.#engine = this.#inside.start(["--config", "config.yaml"], { outOnly: true });
-    const isUp = await within(COME_BACK_MS, this.#engine.sees(this.#url));
+    const isUp = await within(this.#comeBackMs, this.#engine.sees(this.#url));
     this.#expect(isUp === true, `the engine serves ${this.#url}`, this.#engine.printed);
   }
 
   async #addPythonWorker(): Promise<void> {
     this.#title("3. Add a worker in Python");
-    const args = ["worker", "add", "./workers/math-worker", "--isolation", "process"];
+    const args = this.#addOf("./workers/math-worker");
     const adding = this.#inside.start(args);
     await adding.sees("added to");
     const early = await this.#inside.run(["trigger", "math::add", "a=2", "b=3"]);
@@ -196,8 +220,7 @@ export class QuickstartRun {
 
   async #addTypescriptWorker(): Promise<void> {
     this.#title("4. Add a worker in TypeScript that calls the one in Python");
-    const args = ["worker", "add", "./workers/caller-worker", "--isolation", "process"];
-    await this.#succeeds(this.#inside.run(args));
+    await this.#succeeds(this.#inside.run(this.#addOf("./workers/caller-worker")));
     await this.#returns(["math::add_two_numbers", "a=2", "b=3"], { c: 5 });
   }
 
@@ -212,7 +235,7 @@ export class QuickstartRun {
 
   async #surviveRestarts(): Promise<void> {
     this.#title("   The total survives a restart of the worker …");
-    await this.#succeeds(this.#inside.run(["worker", "restart", "math-worker"]));
+    await this.#succeeds(this.#inside.run(["worker", "restart", "math-worker", ...this.#timeout]));
     await this.#addsTo(["math::add", "a=2", "b=3"], 5);
     const engine = this.#engine!;
     this.#say(`\n   … and an engine that is killed\n$ kill -9 ${engine.pid}`);
@@ -220,7 +243,7 @@ export class QuickstartRun {
     await engine.ended;
     await this.#startEngine("   Start it again");
     await this.#totalComes(5);
-    await this.#addsTo(["math::add_two_numbers", "a=2", "b=3"], 5, COME_BACK_MS);
+    await this.#addsTo(["math::add_two_numbers", "a=2", "b=3"], 5, this.#comeBackMs);
   }
 
   async #serveHttp(): Promise<void> {
@@ -232,7 +255,7 @@ export class QuickstartRun {
     const url = `localhost:${httpPort}/math/add-two-numbers`;
     const sent = '{"a": 100, "b": 200}';
     this.#say(`$ curl -i -X POST ${url} -H 'Content-Type: application/json' -d '${sent}'`);
-    const response = await postUntilThere(`http://${url}`, sent, COME_BACK_MS);
+    const response = await postUntilThere(`http://${url}`, sent, this.#comeBackMs);
     const text = await response.text();
     this.#say(`  HTTP/1.1 ${response.status} ${response.statusText}`);
     this.#say(`  content-type: ${response.headers.get("content-type")}`);
@@ -253,7 +276,7 @@ export class QuickstartRun {
   async #totalComes(c: number): Promise<void> {
     const has = ({ stdout }: Outcome) => stdout.includes("running_total");
     const args = ["trigger", "math::add", "a=2", "b=3"];
-    const outcome = await this.#inside.runUntil(args, has, COME_BACK_MS).catch((thrown) => {
+    const outcome = await this.#inside.runUntil(args, has, this.#comeBackMs).catch((thrown) => {
       throw new CommandError(`expected a running_total from math::add: ${thrown.message}`);
     });
     this.#checkTotal(outcome, c);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { CommandError } from "./failure.ts";
-import { QuickstartRun } from "./quickstart_run.ts";
+import { type QuickstartOptions, QuickstartRun } from "./quickstart_run.ts";
 
-function setup(port: number, httpPort: number) {
+function setup(port: number, httpPort: number, more: Partial<QuickstartOptions> = {}) {
   const said: string[] = [];
   const run = new QuickstartRun({
     main: new URL("./main.ts", import.meta.url),
@@ -10,7 +10,9 @@ function setup(port: number, httpPort: number) {
     isTemporary: false,
     port,
     httpPort,
+    isolation: "process",
     say: (line) => said.push(line),
+    ...more,
   });
   return { said, run };
 }
@@ -46,4 +48,27 @@ Deno.test("the quickstart says where all is, and how other terminals find an unu
     "  http     http://127.0.0.1:5001",
     "  For other terminals: export ENGINE_URL=ws://127.0.0.1:5000",
   ]);
+});
+
+Deno.test("the quickstart in microVMs asks first whether this machine can run them", async () => {
+  const directory = await Deno.makeTempDir();
+  await Deno.writeTextFile(
+    `${directory}/main.ts`,
+    "console.log(Deno.args.join(' ')); Deno.exit(1);",
+  );
+  const { said, run } = setup(0, 0, {
+    isolation: "microvm",
+    main: new URL(`file://${directory}/main.ts`),
+    directory: `${directory}/hello`,
+  });
+
+  await assert.rejects(() => run.steps(), (thrown) => {
+    assert.ok(thrown instanceof CommandError);
+    assert.equal(thrown.message, "this machine has no microVMs yet; run: engine vm setup");
+    return true;
+  });
+
+  assert.match(said[1]!, /Workers run in microVMs; without KVM each start takes tens of seconds/);
+  assert.deepEqual(said.slice(2), ["$ engine vm status", "  vm status"]);
+  await Deno.remove(directory, { recursive: true });
 });

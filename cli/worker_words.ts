@@ -90,15 +90,22 @@ function readOptions({ isolation, accel, replicas, force }: AddFlags): JsonObjec
     throw new UsageError("--accel is for microVMs, so it does not go with --isolation process");
   }
   return {
-    ...isolation === undefined
-      ? {}
-      : { isolation: readChoice("--isolation", isolation, ISOLATIONS) },
+    ...isolation === undefined ? {} : { isolation: readIsolation(isolation) },
     ...accel === undefined ? {} : { accel: readChoice("--accel", accel, ACCELERATORS) },
     ...replicas === undefined
       ? {}
       : { replicas: readNumber("--replicas", replicas, 1, REPLICAS_MAX) },
     ...force ? { reinstall: true } : {},
   };
+}
+
+/**
+ * What was typed behind `--isolation`.
+ *
+ * @throws {UsageError} Naming what is expected.
+ */
+export function readIsolation(text: string): Isolation {
+  return readChoice("--isolation", text, ISOLATIONS);
 }
 
 function readChoice<T extends string>(option: string, text: string, known: readonly T[]): T {
