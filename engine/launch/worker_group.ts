@@ -257,8 +257,8 @@ export class WorkerGroup {
     );
     if (!culprit || older.length === 0) return null;
     const { reason, lastError } = culprit.board.view();
-    const what = older.length === wanted.length ? "it" : `${older.length} of ${wanted.length}`;
-    return `The new version did not become ready, so ${what} keeps running the old one: ` +
+    const who = wanted.length === 1 ? "it keeps" : `${older.length} of ${wanted.length} keep`;
+    return `The new version did not become ready, so ${who} running the old one: ` +
       (culprit.isRefused ? lastError!.text : reason);
   }
 
