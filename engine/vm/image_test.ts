@@ -28,7 +28,7 @@ Deno.test("an image has the kernel and an archive with busybox, init, probe and 
   assert.equal(image.version, at.kernel.version);
   const text = await archiveText(image.initrd);
   assert.ok(text.includes(new TextDecoder("latin1").decode(new TextEncoder().encode(guestInit))));
-  assert.ok(text.includes("virtio_ring\nvirtio\nvirtio_mmio\n"), "the order of loading");
+  assert.ok(text.includes("virtio_ring\nvirtio\nvirtio_pci\n"), "the order of loading");
   for (const name of ["busybox\0", "init\0", "probe\0", "modules/9p.ko\0", "dev/console\0"]) {
     assert.ok(text.includes(name), name);
   }

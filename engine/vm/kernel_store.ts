@@ -15,20 +15,20 @@ import type { Unpack } from "./unpack.ts";
 
 /** What every guest loads; a kernel without one of them cannot be used. */
 export const GUEST_MODULES: readonly string[] = [
-  "virtio_mmio",
+  "virtio_pci",
   "virtio_console",
   "9pnet_virtio",
   "9p",
   "virtio_net",
+  "virtio_balloon",
 ];
 
 /** Kept besides, so that a later engine that wants one need not fetch the kernel again. */
 export const SPARE_MODULES: readonly string[] = [
   "overlay",
-  "virtio_balloon",
   "virtio_blk",
   "virtio_rng",
-  "virtio_pci",
+  "virtio_mmio",
   "vmw_vsock_virtio_transport",
   "virtiofs",
 ];

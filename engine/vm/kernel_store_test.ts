@@ -41,12 +41,13 @@ Deno.test("the modules of a stored kernel are in the order of loading", async ()
   assert.deepEqual(names, [
     "virtio_ring",
     "virtio",
-    "virtio_mmio",
+    "virtio_pci",
     "virtio_console",
     "9pnet_virtio",
     "9pnet",
     "9p",
     "virtio_net",
+    "virtio_balloon",
   ]);
   for (const { path } of modules) assert.ok((await Deno.stat(path)).isFile, path);
 });

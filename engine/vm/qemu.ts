@@ -53,8 +53,8 @@ export interface QemuOptions {
 const HOST_ADDRESS = "10.0.2.2";
 /** Where connections to the engine go that have to be carried there one by one. */
 const CARRIED_ADDRESS = "10.0.2.4";
-/** A microvm has 24 places for devices: shares, network, ports, balloon. */
-export const SHARES_MAX = 21;
+/** Devices that there is a place for besides those that every guest has. */
+export const SHARES_MAX = 28;
 /** Translated code that is kept by software emulation, in MiB: QEMU's own default is 1,024. */
 const TRANSLATED_MB = 128;
 
@@ -65,7 +65,7 @@ export function qemuCommand(options: QemuOptions): string[] {
   return [
     options.qemu,
     ...["-name", `engine-${quote(options.name)}`],
-    ...["-M", "microvm,x-option-roms=off,auto-kernel-cmdline=off"],
+    ...["-M", "microvm,pcie=on,x-option-roms=off,auto-kernel-cmdline=off"],
     ...["-accel", isKvm ? "kvm" : `tcg,thread=multi,tb-size=${TRANSLATED_MB}`],
     ...["-cpu", isKvm ? "host" : "max"],
     ...["-smp", `${resources.cpus}`, "-m", `${resources.memory_mb}`],
@@ -76,7 +76,7 @@ export function qemuCommand(options: QemuOptions): string[] {
     ...["-append", kernelCommandLine(options)],
     ...options.shares.flatMap(shareArguments),
     ...networkArguments(options),
-    ...["-device", "virtio-balloon-device,free-page-reporting=on"],
+    ...["-device", "virtio-balloon-pci,free-page-reporting=on"],
     ...portArguments(options.ports),
   ];
 }
@@ -116,7 +116,7 @@ function shareArguments({ tag, path, writable }: SharedFolder): string[] {
     "-fsdev",
     `local,id=${tag},path=${quote(path)},security_model=none,multidevs=remap${access}`,
     "-device",
-    `virtio-9p-device,fsdev=${tag},mount_tag=${tag}`,
+    `virtio-9p-pci,fsdev=${tag},mount_tag=${tag}`,
   ];
 }
 
@@ -133,12 +133,12 @@ function networkArguments({ busybox, engine, network }: QemuOptions): string[] {
     const carry = `${shellWord(busybox)} nc ${shellWord(host)} ${port}`;
     user += `,guestfwd=tcp:${CARRIED_ADDRESS}:${port}-cmd:${quote(carry)}`;
   }
-  return ["-netdev", user, "-device", "virtio-net-device,netdev=n"];
+  return ["-netdev", user, "-device", "virtio-net-pci,netdev=n,romfile="];
 }
 
 function portArguments(ports: readonly GuestPort[]): string[] {
   return [
-    ...["-device", "virtio-serial-device,max_ports=31"],
+    ...["-device", "virtio-serial-pci,max_ports=31"],
     ...ports.flatMap(({ name, socket }) => [
       ...["-chardev", `socket,id=${name},path=${quote(socket)}`],
       ...["-device", `virtserialport,chardev=${name},name=${name}`],
