@@ -77,11 +77,6 @@ export async function prepareImage(
   return image;
 }
 
-/** The folder of the cache that holds an image. */
-export function imageFolder(image: Image): string {
-  return image.initrd.slice(0, -ARCHIVE.length - 1);
-}
-
 async function moduleEntries(kernel: StoredKernel): Promise<CpioEntry[]> {
   const order = kernel.modules.map(({ name }) => `${name}\n`).join("");
   const files = await Promise.all(kernel.modules.map(async ({ name, path }) => ({

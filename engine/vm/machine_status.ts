@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Accelerator } from "../ports/launcher.ts";
-import { findVmHost, findVmParts, type VmHost, type VmPlaces, vmPlaces } from "./host_tools.ts";
+import { findVmParts, type VmHost, type VmPlaces, vmPlaces } from "./host_tools.ts";
+import { prepareImage } from "./image.ts";
 import { Accelerators, type KvmObstacle, type KvmOptions } from "./kvm_probe.ts";
 
 /** What there is; the names are those of `engine vm status --json`. */
@@ -43,11 +43,18 @@ export async function vmStatus(): Promise<VmStatus> {
 /** The same as {@linkcode vmStatus} for any machine. */
 export async function statusOf(places: VmPlaces, kvm: KvmOptions = {}): Promise<VmStatus> {
   const { unsupported, qemu, busybox, kernel, missing } = await findVmParts(places);
+  const { cache } = places;
   const lacks = unsupported !== null
     ? [`${unsupported}; run workers with --isolation process`]
     : missing.map((part) => `${part}; run engine vm setup`);
-  const host = missing.length > 0 ? undefined : await findVmHost("(none)", places)
-    .catch((thrown: EngineError) => void lacks.push(thrown.message));
+  let host: VmHost | undefined;
+  if (qemu && busybox && kernel && cache) {
+    try {
+      host = { image: await prepareImage(cache, kernel, busybox), qemu, busybox };
+    } catch (thrown) {
+      lacks.push(`an image, which cannot be made in ${cache}: ${(thrown as Error).message}`);
+    }
+  }
   const obstacle = host ? await new Accelerators(kvm).obstacle(host) : null;
   if (obstacle?.blocks) lacks.push(`KVM: ${obstacle.reason}`);
   return {
@@ -59,9 +66,7 @@ export async function statusOf(places: VmPlaces, kvm: KvmOptions = {}): Promise<
     kernel: kernel ? { version: kernel.version, path: kernel.kernel, origin: kernel.origin } : null,
     initramfs: host ? { path: host.image.initrd, bytes: await bytesIn(host.image.initrd) } : null,
     busybox: busybox === undefined ? null : { path: busybox },
-    cache: places.cache === undefined
-      ? null
-      : { path: places.cache, bytes: await bytesIn(places.cache) },
+    cache: cache === undefined ? null : { path: cache, bytes: await bytesIn(cache) },
   };
 }
 
@@ -74,12 +79,13 @@ function acceleratorOf(
 }
 
 async function qemuVersion(qemu: string): Promise<string> {
-  const command = new Deno.Command(qemu, { args: ["--version"], stderr: "null" });
-  const printed = await command.output().then(
-    ({ stdout }) => new TextDecoder().decode(stdout),
-    () => "", // It cannot be run; the version says so.
-  );
-  return /version (\S+)/.exec(printed)?.[1] ?? "unknown";
+  try {
+    const command = new Deno.Command(qemu, { args: ["--version"], stderr: "null" });
+    const printed = new TextDecoder().decode((await command.output()).stdout);
+    return /version (\S+)/.exec(printed)?.[1] ?? "unknown";
+  } catch {
+    return "unknown"; // It cannot be run.
+  }
 }
 
 /** Bytes of a file, or of all files below a folder. */

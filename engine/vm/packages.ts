@@ -8,7 +8,7 @@
 import type { SetupMachine } from "./setup_machine.ts";
 
 /** Packages that depend on the newest kernel: Debian's and Ubuntu's. Flavours for clouds lack 9p. */
-const KERNEL_PACKAGES: readonly string[] = ["linux-image-amd64", "linux-image-generic"];
+export const KERNEL_PACKAGES: readonly string[] = ["linux-image-amd64", "linux-image-generic"];
 /** Of what they depend on, the packages with the files of a kernel. */
 const KERNEL_FILES = /^linux-(image|modules|modules-extra)-\d/;
 

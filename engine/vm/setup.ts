@@ -10,7 +10,8 @@ import { EngineError } from "../../sdk/typescript/errors.ts";
 import { BOOT_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
 import type { Accelerator } from "../ports/launcher.ts";
 import { removeStale, withTemporary } from "./cache_files.ts";
-import { findVmHost, type VmHost } from "./host_tools.ts";
+import { findVmParts, type VmHost } from "./host_tools.ts";
+import { prepareImage } from "./image.ts";
 import { type KernelSource, storeKernel } from "./kernel_store.ts";
 import { Accelerators, type KvmOptions } from "./kvm_probe.ts";
 import { adviceOn } from "./packages.ts";
@@ -84,14 +85,35 @@ export async function setUpMachine(
   const { say } = options;
   const machine = parts.machine ?? thisMachine();
   await getParts(machine, options.kernel, say);
+  const host = await readyHost(machine);
   const cache = machine.places.cache!; // Without one planning has failed.
-  const host = await findVmHost("of the check", machine.places);
-  const now = Date.now();
-  const kernelFolder = host.image.kernel.split("/").at(-2)!;
-  await removeStale(cache, () => true, now);
-  await removeStale(`${cache}/kernels`, (name) => [kernelFolder, "current"].includes(name), now);
-  await removeStale(`${cache}/images`, (name) => name.startsWith(kernelFolder), now);
+  await tidy(cache, host);
   return { ...await checkBoot(host, say, parts), kernel: host.image.version, cache };
+}
+
+/** All parts together, with the image made. */
+async function readyHost(machine: SetupMachine): Promise<VmHost> {
+  const { qemu, busybox, kernel, missing } = await findVmParts(machine.places);
+  const { cache } = machine.places;
+  if (!qemu || !busybox || !kernel || !cache) {
+    const message = `Every command has run, and this machine still lacks ${missing.join(", ")}`;
+    throw new EngineError("install_failed", message);
+  }
+  try {
+    return { image: await prepareImage(cache, kernel, busybox), qemu, busybox };
+  } catch (thrown) {
+    throw failed(`The image cannot be made in ${cache}`, thrown);
+  }
+}
+
+/** Removes older kernels and images, unless somebody may just be making them. */
+async function tidy(cache: string, { image }: VmHost): Promise<void> {
+  const now = Date.now();
+  const folderOf = (path: string) => path.split("/").at(-2)!;
+  const kernel = folderOf(image.kernel);
+  await removeStale(cache, () => true, now);
+  await removeStale(`${cache}/kernels`, (name) => name === kernel || name === "current", now);
+  await removeStale(`${cache}/images`, (name) => name === folderOf(image.initrd), now);
 }
 
 async function getParts(

@@ -7,7 +7,7 @@ import { EngineError } from "../../sdk/typescript/errors.ts";
 import { findVmParts, type VmParts } from "./host_tools.ts";
 import { findInstalledKernel } from "./installed_kernel.ts";
 import type { KernelSource } from "./kernel_store.ts";
-import { byHand, isKnown, kernelPackages } from "./packages.ts";
+import { byHand, isKnown, KERNEL_PACKAGES, kernelPackages } from "./packages.ts";
 import type { SetupMachine } from "./setup_machine.ts";
 import { createUnpack } from "./unpack.ts";
 
@@ -27,8 +27,8 @@ export interface SetupPlan {
   readonly install: readonly string[] | null;
   /** Packages that are fetched and unpacked into the cache, without being installed. */
   readonly fetch: readonly string[];
-  /** Whether one of them is for busybox. */
-  readonly busybox: boolean;
+  /** Whether a kernel has to be among them; apt without its lists does not know its name. */
+  readonly fetchesKernel: boolean;
   /** A kernel that is on this machine and is copied into the cache. */
   readonly kernel: KernelSource | null;
 }
@@ -54,7 +54,7 @@ export async function planSetup(machine: SetupMachine, named?: NamedKernel): Pro
   const kernel = await chosenKernel(machine, parts, named);
   const fetchesKernel = parts.kernel === undefined && kernel === null;
   if (parts.qemu !== undefined && parts.busybox !== undefined && !fetchesKernel) {
-    return { update: null, install: null, fetch: [], busybox: false, kernel };
+    return { update: null, install: null, fetch: [], fetchesKernel, kernel };
   }
   return await planPackages(machine, parts, kernel, fetchesKernel);
 }
@@ -64,8 +64,11 @@ export function planLines(plan: SetupPlan, cache: string): string[] {
   const lines = [plan.update, plan.install].filter((command) => command !== null)
     .map((command) => command.join(" "));
   if (plan.fetch.length > 0) {
-    lines.push(`cd ${cache}`, downloadCommand(plan.fetch).join(" "));
+    lines.push(`# in a temporary folder of ${cache}:`, downloadCommand(plan.fetch).join(" "));
     lines.push(...plan.fetch.map((name) => unpackCommand(`${name}_*.deb`).join(" ")));
+  }
+  if (plan.fetchesKernel && !plan.fetch.some((name) => name.startsWith("linux-image-"))) {
+    lines.push(`# the same with the package that ${KERNEL_PACKAGES.join(" or ")} depends on`);
   }
   if (plan.kernel) lines.push(`# copy ${plan.kernel.kernel} and its modules into ${cache}`);
   return lines;
@@ -95,22 +98,36 @@ async function planPackages(
         .join("\n"),
     );
   }
-  const busybox = parts.busybox === undefined;
   const install: string[] = [];
   if (parts.qemu === undefined) install.push(QEMU_PACKAGE);
   // Without it guests boot the vmlinuz as it is, which takes twice as long.
-  if (fetchesKernel && await machine.find("xz") === undefined) install.push(XZ_PACKAGE);
-  const fetch = busybox ? [BUSYBOX_PACKAGE] : [];
-  const fromKernel = fetchesKernel ? await kernelPackages(machine) : [];
-  const known = await isKnown(machine, [...install, ...fetch, ...fromKernel]) &&
-    (!fetchesKernel || fromKernel.length > 0);
-  return {
-    update: known ? null : await asRoot(machine, ["apt-get", "update"]),
+  const lacksXz = fetchesKernel && await machine.find("xz") === undefined;
+  const root = await rootPrefix(machine);
+  if (lacksXz && root) install.push(XZ_PACKAGE);
+  const fetch = [
+    ...parts.busybox === undefined ? [BUSYBOX_PACKAGE] : [],
+    ...fetchesKernel ? await kernelPackages(machine) : [],
+  ];
+  const knowsKernel = !fetchesKernel || fetch.some((name) => name.startsWith("linux-image-"));
+  const known = knowsKernel && await isKnown(machine, [...install, ...fetch]);
+  const commands = {
+    update: known ? null : ["apt-get", "update"],
     install: install.length === 0
       ? null
-      : await asRoot(machine, ["apt-get", "install", "-y", "--no-install-recommends", ...install]),
-    fetch: [...fetch, ...fromKernel],
-    busybox,
+      : ["apt-get", "install", "-y", "--no-install-recommends", ...install],
+  };
+  const asRoot = [commands.update, commands.install].filter((command) => command !== null);
+  if (!root && asRoot.length > 0) {
+    const line = asRoot.map((command) => command.join(" ")).join(" && ");
+    throw impossible(
+      `This needs root, and there is no sudo; let root run ${line}, then repeat this`,
+    );
+  }
+  return {
+    update: commands.update && [...root!, ...commands.update],
+    install: commands.install && [...root!, ...commands.install],
+    fetch,
+    fetchesKernel,
     kernel,
   };
 }
@@ -121,17 +138,25 @@ async function chosenKernel(
   parts: VmParts,
   named: NamedKernel | undefined,
 ): Promise<KernelSource | null> {
-  if (named) return { ...named, origin: named.kernel };
+  if (named) {
+    await Promise.all([needs(named.kernel, "isFile"), needs(named.modules, "isDirectory")]);
+    return { ...named, origin: named.kernel };
+  }
   if (parts.kernel !== undefined) return null;
   return await findInstalledKernel(machine.root, createUnpack(await machine.find("xz"))) ?? null;
 }
 
-async function asRoot(machine: SetupMachine, command: readonly string[]): Promise<string[]> {
-  if (machine.uid === 0) return [...command];
-  if (await machine.find("sudo") !== undefined) return ["sudo", ...command];
-  throw impossible(
-    `This needs root, and there is no sudo; let root run: ${command.join(" ")}; then repeat this`,
-  );
+async function needs(path: string, kind: "isFile" | "isDirectory"): Promise<void> {
+  const info = await Deno.stat(path).catch(() => undefined);
+  if (info?.[kind]) return;
+  const what = kind === "isFile" ? "file" : "folder";
+  throw new EngineError("INVALID_ARGUMENTS", `There is no ${what} ${path} that can be read`);
+}
+
+/** What a command of root begins with; `undefined` when this user cannot run one. */
+async function rootPrefix(machine: SetupMachine): Promise<readonly string[] | undefined> {
+  if (machine.uid === 0) return [];
+  return await machine.find("sudo") === undefined ? undefined : ["sudo"];
 }
 
 function impossible(message: string): EngineError {

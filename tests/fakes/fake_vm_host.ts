@@ -27,7 +27,7 @@ export async function fakeVmPlaces(
   await Deno.mkdir(bin);
   await Deno.mkdir(cache);
   if (qemu) {
-    const script = "#!/bin/sh\necho QEMU emulator version 7.2.22 (Debian)\n";
+    const script = "#!/bin/sh\necho 'QEMU emulator version 7.2.22 (Debian)'\n";
     await Deno.writeTextFile(`${bin}/qemu-system-x86_64`, script, { mode: 0o755 });
   }
   if (busybox !== "none") await writeBusybox(`${bin}/busybox`, busybox);
