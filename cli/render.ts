@@ -110,8 +110,8 @@ export function renderBytes(bytes: number): string {
   const mib = bytes / 1024 / 1024;
   if (mib < 1) return `${Math.round(bytes / 1024)} KiB`;
   if (mib < 1_000) return `${Math.round(mib)} MiB`;
-  const gib = mib / 1024;
-  return `${gib < 9.95 ? gib.toFixed(1) : Math.round(gib)} GiB`;
+  const [amount, unit] = mib < 1_000 * 1024 ? [mib / 1024, "GiB"] : [mib / 1024 / 1024, "TiB"];
+  return `${amount < 9.95 ? amount.toFixed(1) : Math.round(amount)} ${unit}`;
 }
 
 /** A number and its noun: `1 function`, `3 functions`. */

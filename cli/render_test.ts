@@ -107,6 +107,7 @@ for (
     [49_283_072, "47 MiB"],
     [1_610_612_736, "1.5 GiB"],
     [25_769_803_776, "24 GiB"],
+    [1_098_437_885_952, "1.0 TiB"],
   ] as const
 ) {
   Deno.test(`renderBytes(${bytes}) is ${text}`, () => assert.equal(renderBytes(bytes), text));

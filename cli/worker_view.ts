@@ -20,7 +20,7 @@ import { readyOf } from "./worker_phase.ts";
 type Replica = WorkerStatus["replicas"][number];
 
 /** A longer name gets a line of its own. */
-const NAME_CHARS_MAX = 18;
+const NAME_CHARS_MAX = 20;
 /** Width of the list. */
 const LIST_CHARS_MAX = 100;
 
@@ -35,7 +35,7 @@ export function renderWorkers(workers: readonly WorkerStatus[], wallMs: number):
     "RESTARTS",
     "FUNCS",
     "MEMORY",
-    "CPU",
+    "CPU%",
     "ISOLATION",
   ];
   const rows = workers.map((worker) => [
@@ -47,7 +47,7 @@ export function renderWorkers(workers: readonly WorkerStatus[], wallMs: number):
     String(worker.restarts),
     String(worker.functions.length),
     worker.memory_bytes === null ? "-" : renderBytes(worker.memory_bytes),
-    worker.cpu_percent === null ? "-" : `${Math.round(worker.cpu_percent)}%`,
+    worker.cpu_percent === null ? "-" : String(Math.round(worker.cpu_percent)),
     isolationOf(worker) ?? "-",
   ]);
   const [first = "", ...lines] = renderTable(head, rows);
@@ -114,7 +114,7 @@ export function renderReady(worker: WorkerStatus): string {
 }
 
 function renderReplicas(replicas: readonly Replica[], wallMs: number): string[] {
-  const head = ["REPLICA", "STATE", "SINCE", "PID", "RESTARTS", "MEMORY", "CPU", "REMARK"];
+  const head = ["REPLICA", "STATE", "SINCE", "PID", "RESTARTS", "MEMORY", "CPU%", "REMARK"];
   return renderTable(
     head,
     replicas.map((replica) => [
@@ -124,7 +124,7 @@ function renderReplicas(replicas: readonly Replica[], wallMs: number): string[] 
       replica.pid === null ? "-" : String(replica.pid),
       String(replica.restarts),
       replica.memory_bytes === null ? "-" : renderBytes(replica.memory_bytes),
-      replica.cpu_percent === null ? "-" : `${Math.round(replica.cpu_percent)}%`,
+      replica.cpu_percent === null ? "-" : String(Math.round(replica.cpu_percent)),
       replica.reason ?? replica.last_exit ?? "",
     ]),
   );

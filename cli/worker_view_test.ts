@@ -33,12 +33,12 @@ Deno.test("the list of workers is a table, with what needs words below", () => {
   });
 
   assert.deepEqual(renderWorkers([builtinStatus(), machine, stopped], 75_000), [
-    "NAME           STATE    SINCE  READY  PID  RESTARTS  FUNCS  MEMORY   CPU  ISOLATION",
-    "engine-state   ready    1m     -      -    0         2      -        -    -",
-    "python-worker  ready    5s     2/3    42   2         1      212 MiB  12%  microvm/tcg",
+    "NAME           STATE    SINCE  READY  PID  RESTARTS  FUNCS  MEMORY   CPU%  ISOLATION",
+    "engine-state   ready    1m     -      -    0         2      -        -     -",
+    "python-worker  ready    5s     2/3    42   2         1      212 MiB  12    microvm/tcg",
     "  KVM opens but runs no guest, so this worker runs in software emulation",
     "  last error: out of memory (512 MiB)",
-    "math           stopped  2h     0/1    -    0         0      -        -    process",
+    "math           stopped  2h     0/1    -    0         0      -        -     process",
   ]);
 });
 
@@ -58,7 +58,7 @@ Deno.test("the list of workers stays within 100 columns, whatever is in it", () 
     last_error: `${"another ".repeat(40)}\nline`,
     replicas: Array.from({ length: 64 }, (_, i) => replicaStatus({ number: i + 1 })),
   });
-  const named = workerStatus({ ...wide, name: "x".repeat(18) });
+  const named = workerStatus({ ...wide, name: "x".repeat(20) });
 
   const lines = renderWorkers([wide, named, builtinStatus()], 400 * 86_400_000);
 
@@ -98,9 +98,9 @@ Deno.test("the status of a worker says all that is known", () => {
     "  dependencies  none",
     "  log           /project/.engine/logs/math.log",
     "  functions     math::add",
-    "  REPLICA  STATE    SINCE  PID  RESTARTS  MEMORY   CPU  REMARK",
-    "  1        ready    1m     42   0         106 MiB  6%",
-    "  2        waiting  1s     -    0         -        -    killed",
+    "  REPLICA  STATE    SINCE  PID  RESTARTS  MEMORY   CPU%  REMARK",
+    "  1        ready    1m     42   0         106 MiB  6",
+    "  2        waiting  1s     -    0         -        -     killed",
     "  3        ready    1m     44   2         -        -",
   ]);
 });

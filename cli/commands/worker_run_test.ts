@@ -39,7 +39,7 @@ Deno.test("worker list is a table, and JSON on one line with --json", async () =
 
   assert.match(
     terminal.outLines[0]!,
-    /^NAME +STATE +SINCE +READY +PID +RESTARTS +FUNCS +MEMORY +CPU +ISOLATION$/,
+    /^NAME +STATE +SINCE +READY +PID +RESTARTS +FUNCS +MEMORY +CPU% +ISOLATION$/,
   );
   assert.match(terminal.outLines[1]!, /^math +ready +2s +1\/1 +42 +0 +1 +- +- +process$/);
   assert.deepEqual(JSON.parse(terminal.outLines[2]!), [math]);
