@@ -10,10 +10,12 @@ import { CONNECTIONS_MAX, DRAIN_MS } from "../sdk/typescript/limits.ts";
 import { LAUNCH_ID_HEADER } from "../sdk/typescript/protocol.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { Builtins } from "./builtins.ts";
-import { defaultConfig, loadConfig } from "./config.ts";
+import { loadConfig } from "./config.ts";
 import { watchConfig } from "./config_watch.ts";
+import { CONTROL_HEADER, type ControlKey, openControlKey } from "./control_key.ts";
 import { Router } from "./core/router.ts";
 import { EventHub } from "./event_hub.ts";
+import { checkNewWorker } from "./launch/new_worker.ts";
 import { ProcessLauncher } from "./launch/process_launcher.ts";
 import { writeSdkCopies } from "./launch/sdk_copy.ts";
 import { Supervisor } from "./launch/supervisor.ts";
@@ -24,14 +26,17 @@ import { listenServe } from "./line/serve_listener.ts";
 import { createLog } from "./log_writer.ts";
 import type { Config } from "./ports/config.ts";
 import type { Accept, Listener, Upgrade } from "./ports/connection.ts";
+import type { Isolation, Launcher } from "./ports/launcher.ts";
 import type { Log, LogLevel } from "./ports/log.ts";
 import type { Store } from "./ports/store.ts";
 import type { Endpoint, EngineInfo } from "./ports/supervision.ts";
 import { Project } from "./project.ts";
 import { createSchemas } from "./schema_check.ts";
+import { readConfig } from "./start_config.ts";
 import { openKvStore } from "./store/kv_store.ts";
 import { systemClock } from "./system_clock.ts";
 import { VERSION } from "./version.ts";
+import { MicroVmLauncher } from "./vm/microvm_launcher.ts";
 
 /** What to start. */
 export interface StartOptions {
@@ -99,10 +104,12 @@ class AssembledEngine implements Engine {
   readonly #finished = Promise.withResolvers<void>();
   readonly #stack = new AsyncDisposableStack();
   readonly #skipDrain = Promise.withResolvers<void>();
+  readonly #launchers: Partial<Record<Isolation, Launcher>>;
   #level: LogLevel;
   #project!: Project;
   #builtins!: Builtins;
   #listener: Listener | undefined;
+  #key: ControlKey | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(config: Config, options: StartOptions) {
@@ -118,6 +125,7 @@ class AssembledEngine implements Engine {
       report: (event) => this.#events.report(event),
       settings: config.engine,
     });
+    this.#launchers = this.#createLaunchers();
   }
 
   /** Starts upward; undoes what was done if a step fails. */
@@ -134,6 +142,7 @@ class AssembledEngine implements Engine {
       await this.#project.applyBuiltins();
       this.#listener = this.#listen();
       this.#stack.defer(() => this.#closeListener());
+      this.#key = this.#stack.use(await openControlKey(addressOf(this.#listener), this.#log));
       await writeSdkCopies(this.#config.dataDirectory);
       this.#stack.defer(() => supervisor.close());
       await this.#project.apply(this.#config);
@@ -191,12 +200,21 @@ class AssembledEngine implements Engine {
     }
   }
 
+  #createLaunchers(): Partial<Record<Isolation, Launcher>> {
+    const { dataDirectory } = this.#config;
+    const process = new ProcessLauncher(dataDirectory);
+    if (Deno.build.os !== "linux") return { process };
+    const engine = (): Listener => reachable(this.#listener!);
+    const options = { dataDirectory, clock: systemClock, log: this.#log, engine };
+    return { process, microvm: new MicroVmLauncher(options) };
+  }
+
   #createSupervisor(): Supervisor {
     const { dataDirectory } = this.#config;
     const supervisor = new Supervisor({
       clock: systemClock,
       log: this.#log,
-      launchers: { process: new ProcessLauncher(dataDirectory) },
+      launchers: this.#launchers,
       dataDirectory,
       engineUrl: () => workerUrl(this.#listener!, this.#config.engine.auth_token),
       directory: this.#router.directory,
@@ -235,7 +253,12 @@ class AssembledEngine implements Engine {
       known: builtinWorkers,
       builtins: this.#builtins,
       supervisor,
-      platform: Deno.build.os,
+      checkNewWorker: (request) =>
+        checkNewWorker(request, {
+          platform: Deno.build.os,
+          launchers: this.#launchers,
+          dataDirectory: this.#config.dataDirectory,
+        }),
       applySettings: (changed) => this.#applySettings(changed),
       info: (current) => ({
         version: VERSION,
@@ -244,6 +267,11 @@ class AssembledEngine implements Engine {
         data_directory: current.dataDirectory,
         endpoints: this.endpoints,
         started_at_ms: this.#startedAtMs,
+        platform: Deno.build.os,
+        control_key: {
+          path: this.#key?.path ?? "",
+          problem: this.#key ? this.#key.problem : "the engine is still starting",
+        },
       }),
     });
   }
@@ -262,7 +290,9 @@ class AssembledEngine implements Engine {
   #listen(): Listener {
     const { engine } = this.#config;
     const accept = ({ address, headers }: Upgrade): Accept => {
-      const peer = { address, launch_id: headers.get(LAUNCH_ID_HEADER), builtin: null };
+      const launch_id = headers.get(LAUNCH_ID_HEADER);
+      const operator = this.#key?.matches(headers.get(CONTROL_HEADER)) ?? false;
+      const peer = { address, launch_id, builtin: null, operator };
       return (connection) => this.#router.open(connection, peer);
     };
     const gate = makeGate({
@@ -293,26 +323,6 @@ class AssembledEngine implements Engine {
   }
 }
 
-async function readConfig(options: StartOptions): Promise<Config> {
-  const directory = await Deno.realPath(options.directory ?? ".");
-  const path = options.configPath === undefined
-    ? `${directory}/config.yaml`
-    : await withRealFolder(options.configPath);
-  const named = options.configPath !== undefined;
-  const there = named || await Deno.stat(path).then(() => true, () => false);
-  if (!there) return defaultConfig(directory, builtinWorkers);
-  return loadConfig(path, builtinWorkers, Deno.env.toObject());
-}
-
-/** The same file by a path without linked folders, so that workers below it are seen to be so. */
-async function withRealFolder(path: string): Promise<string> {
-  const cut = path.lastIndexOf("/");
-  const folder = cut < 0 ? "." : path.slice(0, cut) || "/";
-  // Without such a folder there is no such file, which is for others to say.
-  const real = await Deno.realPath(folder).catch(() => folder);
-  return `${real}/${path.slice(cut + 1)}`;
-}
-
 function logFormat(config: Config): "text" | "json" {
   if (config.log.format !== "auto") return config.log.format;
   return Deno.stderr.isTerminal() ? "text" : "json";
@@ -322,9 +332,13 @@ function addressOf({ hostname, port }: Listener): string {
   return `ws://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
 }
 
-/** Where workers on this machine dial, whatever address the engine listens on. */
-function workerUrl(listener: Listener, token: string | undefined): string {
+/** Where workers on this machine reach the listener, whatever address it listens on. */
+function reachable(listener: Listener): Listener {
   const everywhere = listener.hostname === "0.0.0.0" || listener.hostname === "::";
-  const url = addressOf(everywhere ? { ...listener, hostname: "127.0.0.1" } : listener);
+  return everywhere ? { ...listener, hostname: "127.0.0.1" } : listener;
+}
+
+function workerUrl(listener: Listener, token: string | undefined): string {
+  const url = addressOf(reachable(listener));
   return token === undefined ? url : `${url}?token=${encodeURIComponent(token)}`;
 }
