@@ -1,10 +1,11 @@
 /**
  * What engine and guest say to each other on the control line, one message a line.
  *
- * The other end is `guest_init.sh`. A guest is not trusted: what cannot be read is `undefined`.
+ * The other end is `guest_init.sh`. A guest is not trusted: what cannot be read is passed over.
  *
  * @module
  */
+import { LineSplitter } from "../launch/output_lines.ts";
 
 /** A program of a guest runs on a channel: 0 the main one, from 1 on what runs beside it. */
 export type Channel = number;
@@ -33,6 +34,46 @@ export type FromGuest =
   }
   /** It cannot go on; the machine ends. */
   | { readonly type: "trouble"; text: string };
+
+/** Most bytes that are read at once; messages are short. */
+const READ_BYTES = 1_024;
+
+/** The engine's end of the line. */
+export class ControlLine {
+  /** Settles when the guest's end is closed. */
+  readonly closed: Promise<void>;
+  readonly #connection: Deno.Conn;
+  #sending: Promise<unknown> = Promise.resolve();
+
+  /** Listens from now on; `take` gets what can be read, in order. */
+  constructor(connection: Deno.Conn, take: (message: FromGuest) => void) {
+    this.#connection = connection;
+    this.closed = this.#listen(take);
+  }
+
+  /** Sends in order. A guest that is gone hears nothing; its end is told elsewhere. */
+  send(message: ToGuest): void {
+    const bytes = new TextEncoder().encode(encodeControl(message));
+    this.#sending = this.#sending.then(async () => {
+      for (let rest = bytes; rest.length > 0;) {
+        rest = rest.subarray(await this.#connection.write(rest));
+      }
+    }).catch(() => {});
+  }
+
+  async #listen(take: (message: FromGuest) => void): Promise<void> {
+    const lines = new LineSplitter((line) => {
+      const message = decodeControl(line);
+      if (message) take(message);
+    });
+    const buffer = new Uint8Array(READ_BYTES);
+    for (;;) {
+      const count = await this.#connection.read(buffer).catch(() => null);
+      if (count === null) break;
+      lines.add(buffer.subarray(0, count));
+    }
+  }
+}
 
 /** The line, with its end. */
 export function encodeControl(message: ToGuest): string {

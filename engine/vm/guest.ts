@@ -18,7 +18,7 @@ import type {
   OutputLine,
   Resources,
 } from "../ports/launcher.ts";
-import { decodeControl, encodeControl, type FromGuest, type ToGuest } from "./control_line.ts";
+import { ControlLine, type FromGuest } from "./control_line.ts";
 import { guestClock } from "./guest_clock.ts";
 import { GuestFiles } from "./guest_files.ts";
 import { GuestPorts } from "./guest_ports.ts";
@@ -79,20 +79,23 @@ export class Guest {
   readonly pid: number;
   /** Where the guest's programs find the engine, such as `10.0.2.2:49134`. */
   readonly engineUrlHost: string;
-  /** The machine is gone, and its files. Never rejects. */
+  /**
+   * The machine is gone, and its files. Without a reason it was asked to; otherwise that says why
+   * it went, such as `kernel panic: …`. Never rejects.
+   */
   readonly ended: Promise<Ended>;
   readonly #name: string;
   readonly #files: GuestFiles;
   readonly #machine: Machine;
-  readonly #control: Deno.UnixConn;
+  readonly #control: ControlLine;
   readonly #main: GuestChannel;
   readonly #beside: readonly GuestChannel[];
   readonly #ready = Promise.withResolvers<void>();
   /** Wakes those who wait for a free channel. */
   #channelFreed = Promise.withResolvers<void>();
-  #sending: Promise<unknown> = Promise.resolve();
   #trouble: string | undefined;
   #isGone = false;
+  #isAskedToEnd = false;
 
   private constructor(
     options: GuestOptions,
@@ -103,14 +106,17 @@ export class Guest {
     this.#name = options.name;
     this.#files = files;
     this.#machine = machine;
-    this.#control = connections.get("control")!;
+    this.#control = new ControlLine(connections.get("control")!, (message) => {
+      this.#take(message);
+    });
     this.pid = machine.pid;
     this.engineUrlHost = engineUrlHost(options.network, options.engine);
+    const { memory_mb: memoryMb } = options.resources;
     const [main, ...beside] = Array.from({ length: 1 + EXEC_CHANNELS }, (_, number) => {
       const stdout = connections.get(`out${number}`)!;
       const stderr = connections.get(`err${number}`)!;
-      const send = (message: ToGuest): void => this.#send(message);
-      return new GuestChannel(number, { stdout, stderr }, options.resources.memory_mb, send);
+      const control = this.#control;
+      return new GuestChannel({ number, stdout, stderr, control, memoryMb });
     });
     this.#main = main!;
     this.#beside = beside;
@@ -215,7 +221,8 @@ export class Guest {
 
   /** Asks the guest to end; after `graceMs` ends it. */
   async powerOff(graceMs: number): Promise<Ended> {
-    this.#send({ type: "off" });
+    this.#isAskedToEnd = true;
+    this.#control.send({ type: "off" });
     const timer = setTimeout(() => this.#machine.kill(), graceMs);
     const ended = await this.ended;
     clearTimeout(timer);
@@ -240,7 +247,7 @@ export class Guest {
     await this.#files.removeScript(script);
     if (ended) return ended;
     const { signal, reason } = await this.ended;
-    return { code: null, signal: signal ?? "SIGKILL", reason: reason ?? "its microVM ended" };
+    return { code: null, signal: signal ?? "SIGKILL", reason: reason ?? "its microVM was stopped" };
   }
 
   async #freeChannel(signal: AbortSignal): Promise<GuestChannel> {
@@ -260,35 +267,17 @@ export class Guest {
     }
   }
 
-  #send(message: ToGuest): void {
-    const bytes = new TextEncoder().encode(encodeControl(message));
-    this.#sending = this.#sending.then(() => writeAll(this.#control, bytes)).catch(() => {
-      // The machine is gone or about to go; its end says so.
-    });
-  }
-
   async #watch(connections: ReadonlyMap<string, Deno.UnixConn>): Promise<Ended> {
-    const listening = this.#listen();
-    const ended = await this.#machine.ended;
+    const { code, signal, reason } = await this.#machine.ended;
     this.#isGone = true;
-    await Promise.all([listening, ...[this.#main, ...this.#beside].map((one) => one.close())]);
+    const channels = [this.#main, ...this.#beside].map((channel) => channel.close());
+    await Promise.all([this.#control.closed, ...channels]);
     for (const connection of connections.values()) connection.close();
     this.#channelFreed.resolve();
     await this.#files.remove();
-    return this.#trouble === undefined ? ended : { ...ended, reason: this.#trouble };
-  }
-
-  async #listen(): Promise<void> {
-    const lines = new LineSplitter((line) => {
-      const message = decodeControl(line);
-      if (message) this.#take(message);
-    });
-    const buffer = new Uint8Array(1_024);
-    for (;;) {
-      const count = await this.#control.read(buffer).catch(() => null);
-      if (count === null) break;
-      lines.add(buffer.subarray(0, count));
-    }
+    const why = this.#trouble ?? reason;
+    if (why === undefined && this.#isAskedToEnd) return { code, signal };
+    return { code: null, signal: signal ?? "SIGKILL", reason: why ?? "its microVM ended" };
   }
 
   #take(message: FromGuest): void {
@@ -329,10 +318,6 @@ async function unlessItEnds<T>(
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-async function writeAll(connection: Deno.UnixConn, bytes: Uint8Array): Promise<void> {
-  for (let rest = bytes; rest.length > 0;) rest = rest.subarray(await connection.write(rest));
 }
 
 function bootFailed(

@@ -6,8 +6,8 @@
  *
  * @module
  */
+import type { Network } from "../ports/launcher.ts";
 import { writeGuestEtc } from "./guest_etc.ts";
-import type { GuestOptions } from "./guest.ts";
 import type { SharedFolder } from "./qemu.ts";
 import { bootScript, type GuestScript, guestUser, programScript } from "./shell_text.ts";
 
@@ -17,17 +17,27 @@ const ETC_TAG = "etc";
 /** Links at the root that lead into `/usr` on systems of today. */
 const ROOT_LINKS = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
+/** What they depend on. */
+export interface GuestFilesOptions {
+  /** The worker's name. */
+  readonly name: string;
+  readonly network: Network;
+  readonly shares: readonly { readonly path: string; readonly writable: boolean }[];
+  /** Absolute; made and removed. */
+  readonly runDirectory: string;
+}
+
 /** Writes and removes them. */
 export class GuestFiles {
   /** All that the guest sees of the host. */
   readonly folders: readonly SharedFolder[];
   readonly #directory: string;
-  readonly #options: GuestOptions;
+  readonly #options: GuestFilesOptions;
   readonly #user = guestUser(Deno.uid() ?? 0, Deno.gid() ?? 0);
   #scripts = 0;
 
   /** Writes nothing yet. */
-  constructor(options: GuestOptions) {
+  constructor(options: GuestFilesOptions) {
     this.#options = options;
     this.#directory = options.runDirectory;
     this.folders = [

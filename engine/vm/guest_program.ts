@@ -7,7 +7,7 @@
  * @module
  */
 import type { Ended, OutputChunk } from "../ports/launcher.ts";
-import { type Channel, type FromGuest, signalName, type ToGuest } from "./control_line.ts";
+import { type Channel, type ControlLine, type FromGuest, signalName } from "./control_line.ts";
 import { EndMarks } from "./end_mark.ts";
 
 /** After a program's end its output is given up when nothing came for so long, in milliseconds. */
@@ -15,10 +15,14 @@ const SILENT_MS = 10_000;
 /** Most bytes that are read at once. */
 const READ_BYTES = 16 * 1024;
 
-/** The connections of one channel. */
-export interface ChannelStreams {
-  readonly stdout: Deno.UnixConn;
-  readonly stderr: Deno.UnixConn;
+/** What a channel consists of. */
+export interface ChannelParts {
+  readonly number: Channel;
+  readonly stdout: Deno.Conn;
+  readonly stderr: Deno.Conn;
+  readonly control: Pick<ControlLine, "send">;
+  /** Memory of the machine, to name it. */
+  readonly memoryMb: number;
 }
 
 /** How a program ended, as the guest tells it. */
@@ -33,24 +37,15 @@ interface Current {
 
 /** See the module. */
 export class GuestChannel {
-  readonly number: Channel;
-  readonly #send: (message: ToGuest) => void;
-  readonly #memoryMb: number;
+  readonly #parts: ChannelParts;
   readonly #streams: readonly { readonly marks: EndMarks; readonly done: Promise<void> }[];
   #current: Current | undefined;
   #lastByteMs = 0;
 
   /** Reads the streams from now on, until they end. */
-  constructor(
-    number: Channel,
-    { stdout, stderr }: ChannelStreams,
-    memoryMb: number,
-    send: (message: ToGuest) => void,
-  ) {
-    this.number = number;
-    this.#send = send;
-    this.#memoryMb = memoryMb;
-    this.#streams = [this.#read(stdout, "stdout"), this.#read(stderr, "stderr")];
+  constructor(parts: ChannelParts) {
+    this.#parts = parts;
+    this.#streams = [this.#read(parts.stdout, "stdout"), this.#read(parts.stderr, "stderr")];
   }
 
   /** Whether nothing runs on it. */
@@ -65,12 +60,13 @@ export class GuestChannel {
     const exit = Promise.withResolvers<Exit | undefined>();
     this.#current = { output, started, exit };
     const marked = this.#streams.map(({ marks }) => marks.next(endMark));
-    this.#send({ type: "run", channel: this.number, script, endMark });
+    const { control, memoryMb, number: channel } = this.#parts;
+    control.send({ type: "run", channel, script, endMark });
     const ended = exit.promise.then(async (told) => {
       await this.#silence(Promise.all(marked));
       for (const { marks } of this.#streams) marks.end();
       this.#current = undefined;
-      return told === undefined ? undefined : endedOf(told, this.#memoryMb);
+      return told === undefined ? undefined : endedOf(told, memoryMb);
     });
     return { started: started.promise, ended };
   }
@@ -80,7 +76,8 @@ export class GuestChannel {
     const current = this.#current;
     if (!current) return;
     await current.started.promise;
-    if (current === this.#current) this.#send({ type: "signal", channel: this.number, name });
+    const { control, number: channel } = this.#parts;
+    if (current === this.#current) control.send({ type: "signal", channel, name });
   }
 
   /** What the guest says of this channel. */
@@ -96,7 +93,7 @@ export class GuestChannel {
     this.#current?.exit.resolve(undefined);
   }
 
-  #read(connection: Deno.UnixConn, stream: OutputChunk["stream"]) {
+  #read(connection: Deno.Conn, stream: OutputChunk["stream"]) {
     const marks = new EndMarks((bytes) => this.#current?.output({ stream, bytes }));
     const pump = async (): Promise<void> => {
       const buffer = new Uint8Array(READ_BYTES);
