@@ -97,11 +97,11 @@ function printCommands(commands: readonly string[], terminal: Terminal): void {
   for (const line of commands) terminal.out(line);
 }
 
-function reportLines({ accelerator, why, boot_ms, kernel }: VmSetupReport): string[] {
+function reportLines({ ready, accelerator, why, boot_ms, kernel }: VmSetupReport): string[] {
   const seconds = (boot_ms / 1000).toFixed(1);
-  const lines = [`Ready: kernel ${kernel} boots in ${seconds} s with ${WORDS[accelerator]}`];
-  if (why !== null) lines.push(`Not with KVM: ${why}`);
-  return lines;
+  const boots = `kernel ${kernel} boots in ${seconds} s with ${WORDS[accelerator]}`;
+  if (!ready) return [`Set up: ${boots}`, `KVM not accessible: ${why}`];
+  return [`Ready: ${boots}`, ...why === null ? [] : [`Not with KVM: ${why}`]];
 }
 
 const WORDS = { kvm: "KVM", tcg: "software emulation (tcg)" } as const;

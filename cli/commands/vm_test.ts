@@ -30,6 +30,7 @@ const BARE: VmStatus = {
 };
 
 const REPORT: VmSetupReport = {
+  ready: true,
   accelerator: "kvm",
   why: null,
   boot_ms: 812,
@@ -73,7 +74,7 @@ Deno.test("setup says its progress on standard error and its result on standard 
 });
 
 Deno.test("setup without KVM says why", async () => {
-  const why = "this machine has no /dev/kvm; choose --accel tcg";
+  const why = "/dev/kvm opens, but no guest ran under it within 5 s";
   const { terminal, run } = setup({
     setUp: () => Promise.resolve({ ...REPORT, accelerator: "tcg", why, boot_ms: 2_960 }),
   });
@@ -83,6 +84,20 @@ Deno.test("setup without KVM says why", async () => {
   assert.deepEqual(terminal.outLines, [
     "Ready: kernel 6.1.0-7-amd64 boots in 3.0 s with software emulation (tcg)",
     `Not with KVM: ${why}`,
+  ]);
+});
+
+Deno.test("setup of a machine whose KVM workers cannot open does not call it ready", async () => {
+  const why = "this machine has no /dev/kvm; choose --accel tcg";
+  const { terminal, run } = setup({
+    setUp: () => Promise.resolve({ ...REPORT, ready: false, accelerator: "tcg", why }),
+  });
+
+  assert.equal(await run("vm", "setup"), 0);
+
+  assert.deepEqual(terminal.outLines, [
+    "Set up: kernel 6.1.0-7-amd64 boots in 0.8 s with software emulation (tcg)",
+    `KVM not accessible: ${why}`,
   ]);
 });
 

@@ -45,6 +45,8 @@ export interface SetupParts {
 
 /** What the setup came to. */
 export interface VmSetupReport {
+  /** Whether a worker that says nothing about its accelerator can be started now. */
+  readonly ready: boolean;
   /** What the check ran with. */
   readonly accelerator: Accelerator;
   /** Why it is not KVM, with what to do; `null` when it is. */
@@ -194,7 +196,7 @@ async function checkBoot(
   host: VmHost,
   say: (line: string) => void,
   { boot = bootProbe, kvm = {} }: SetupParts,
-): Promise<Pick<VmSetupReport, "accelerator" | "why" | "boot_ms">> {
+): Promise<Pick<VmSetupReport, "ready" | "accelerator" | "why" | "boot_ms">> {
   const accelerators = new Accelerators({ boot, ...kvm, fresh: true });
   const obstacle = await accelerators.obstacle(host);
   const accelerator = obstacle === null ? "kvm" : "tcg";
@@ -203,7 +205,8 @@ async function checkBoot(
   const { outcome, afterMs, tail } = await boot(request);
   const faults = tail.filter((line) => /^engine-probe: module \S+ failed/.test(line));
   if (outcome === "reached" && faults.length === 0) {
-    return { accelerator, why: obstacle?.reason ?? null, boot_ms: afterMs };
+    const ready = obstacle === null || !obstacle.blocks;
+    return { ready, accelerator, why: obstacle?.reason ?? null, boot_ms: afterMs };
   }
   for (const line of tail) say(`  ${line}`);
   const what = outcome === "slow"

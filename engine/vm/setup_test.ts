@@ -75,6 +75,7 @@ Deno.test("a machine that has nothing gets all parts, each command said before i
   const report = await at.run({ fake });
 
   assert.deepEqual(report, {
+    ready: true,
     accelerator: "kvm",
     why: null,
     boot_ms: 812,
@@ -232,8 +233,9 @@ Deno.test("a machine without KVM is checked in software emulation and told why",
   const fake = new FakeBoot(REACHED);
   const access = { state: "absent", reason: "this machine has no /dev/kvm" } as const;
 
-  const { accelerator, why } = await at.run({ fake, access });
+  const { accelerator, ready, why } = await at.run({ fake, access });
 
+  assert.equal(ready, false);
   assert.equal(accelerator, "tcg");
   assert.match(why!, /^this machine has no \/dev\/kvm; choose --accel tcg/);
   assert.deepEqual(fake.requests.map((request) => request.accelerator), ["tcg"]);
