@@ -15,10 +15,19 @@ export interface LauncherUnderTest extends AsyncDisposable {
   readonly launcher: Launcher;
   /** Absolute; programs run in it. */
   readonly directory: string;
+  /** Said with each start and stop; see {@linkcode LaunchSpec}. */
+  readonly keep?: boolean;
+  /** Whether a process that a program told of still runs such a program. Default: on this machine. */
+  isProgram?(pid: number, name: string): Promise<boolean>;
 }
 
-/** A claim that an implementation may skip. */
-export type LauncherClaim = "signals" | "leftovers";
+/** What an implementation asks of the suite. */
+export interface LauncherSuite {
+  /** All claims are steps of one test, which opens once: for launchers that take their time. */
+  readonly together?: boolean;
+  /** Why the suite cannot run here; printed. */
+  readonly skipped?: string | undefined;
+}
 
 /** A program that was started, and what it has printed. */
 interface Started {
@@ -34,17 +43,26 @@ const PATIENCE_MS = 20_000;
 export function testLauncher(
   name: string,
   open: () => Promise<LauncherUnderTest>,
-  skips: Partial<Record<LauncherClaim, string>> = {},
+  { together = false, skipped }: LauncherSuite = {},
 ): void {
-  const claim = (what: string, run: (under: LauncherUnderTest) => Promise<void>): void => {
-    Deno.test(`${name} ${what}`, async () => {
+  const claims: { what: string; run: Parameters<Claim>[1] }[] = [];
+  const claim: Claim = (what, run) => void claims.push({ what, run });
+  for (const add of [testOutput, testEnds, testStop, testExec]) add(claim);
+  if (skipped !== undefined) console.log(`${name} is not tested here: ${skipped}`);
+  const ignore = skipped !== undefined;
+  if (together) {
+    Deno.test({ name: `${name} keeps the launchers' contract`, ignore }, async (test) => {
+      await using under = await open();
+      for (const { what, run } of claims) await test.step(what, () => run(under));
+    });
+    return;
+  }
+  for (const { what, run } of claims) {
+    Deno.test({ name: `${name} ${what}`, ignore }, async () => {
       await using under = await open();
       await run(under);
     });
-  };
-  testOutput(claim);
-  testEnds(claim, skips);
-  testStop(claim);
+  }
 }
 
 type Claim = (what: string, run: (under: LauncherUnderTest) => Promise<void>) => void;
@@ -93,20 +111,18 @@ function testOutput(claim: Claim): void {
   });
 }
 
-function testEnds(claim: Claim, skips: Partial<Record<LauncherClaim, string>>): void {
+function testEnds(claim: Claim): void {
   claim("tells exit codes", async (under) => {
     const { running } = await start(under, "exit 7");
 
     assert.deepEqual(await running.ended, { code: 7, signal: null });
   });
 
-  if (!skips.signals) {
-    claim("tells a signal from an exit code", async (under) => {
-      const { running } = await start(under, "kill -KILL $$");
+  claim("tells a signal from an exit code", async (under) => {
+    const { running } = await start(under, "kill -KILL $$");
 
-      assert.deepEqual(await running.ended, { code: null, signal: "SIGKILL" });
-    });
-  }
+    assert.deepEqual(await running.ended, { code: null, signal: "SIGKILL" });
+  });
 
   claim("says that a command does not exist by exit code 127", async (under) => {
     const { running } = await start(under, "no-such-program-anywhere");
@@ -114,15 +130,13 @@ function testEnds(claim: Claim, skips: Partial<Record<LauncherClaim, string>>): 
     assert.equal((await running.ended).code, 127);
   });
 
-  if (!skips.leftovers) {
-    claim("ends what a program leaves behind", async (under) => {
-      const { running, lines } = await start(under, "sleep 1000 & echo $!; exit 3");
+  claim("ends what a program leaves behind", async (under) => {
+    const { running, lines } = await start(under, "sleep 1000 & echo $!; exit 3");
 
-      assert.deepEqual(await running.ended, { code: 3, signal: null });
+    assert.deepEqual(await running.ended, { code: 3, signal: null });
 
-      assert.equal(await isProgram(Number(textsOf(lines, "stdout")[0]), "sleep"), false);
-    });
-  }
+    assert.equal(await isAlive(under, lines[0]!.text, "sleep"), false);
+  });
 
   claim("refuses a directory that does not exist", async ({ launcher, directory }) => {
     const spec = specOf(`${directory}/nowhere`, "true");
@@ -137,7 +151,7 @@ function testStop(claim: Claim): void {
     const { running, lines, printed } = await start(under, command);
     await printed("up");
 
-    const ended = await running.stop(PATIENCE_MS);
+    const ended = await running.stop(PATIENCE_MS, keepOf(under));
 
     assert.deepEqual(ended, { code: 5, signal: null });
     assert.deepEqual(textsOf(lines, "stdout"), ["up", "leaving"]);
@@ -148,18 +162,19 @@ function testStop(claim: Claim): void {
     const { running, lines, printed } = await start(under, stubborn);
     await printed("up");
 
-    await running.stop(300);
+    await running.stop(300, keepOf(under));
 
-    const pid = Number(lines[0]!.text);
-    assert.ok(pid > 1);
-    assert.equal(await isProgram(pid, "sh"), false);
+    assert.equal(await isAlive(under, lines[0]!.text, "sh"), false);
   });
 
   claim("stops a program once, however often it is asked, also after its end", async (under) => {
     const { running, printed } = await start(under, "echo up; exec sleep 1000");
     await printed("up");
 
-    const [first, second] = await Promise.all([running.stop(5_000), running.stop(1)]);
+    const [first, second] = await Promise.all([
+      running.stop(5_000, keepOf(under)),
+      running.stop(1, keepOf(under)),
+    ]);
 
     assert.deepEqual(first, second);
     assert.deepEqual(await running.stop(1), first);
@@ -167,25 +182,100 @@ function testStop(claim: Claim): void {
   });
 
   claim("runs several programs at once, each with its own output", async (under) => {
-    const starts = [1, 2, 3].map((n) => start(under, `echo ${n}`, {}, `worker-${n}`));
+    const numbers = under.keep ? [1, 2] : [1, 2, 3];
+    const starts = numbers.map((n) => start(under, `echo ${n}`, {}, `worker-${n}`));
     const programs = await Promise.all(starts);
 
     await Promise.all(programs.map(({ running }) => running.ended));
 
     const texts = programs.map(({ lines }) => textsOf(lines, "stdout"));
-    assert.deepEqual(texts, [["1"], ["2"], ["3"]]);
+    assert.deepEqual(texts, numbers.map((n) => [`${n}`]));
   });
 }
 
+function testExec(claim: Claim): void {
+  claim(
+    "runs commands beside a program, as they are, with its directory and environment",
+    async (under) => {
+      const { running, printed } = await start(under, "echo up; exec sleep 1000", {
+        GREETING: "hi",
+      });
+      await printed("up");
+
+      const script = 'cat; pwd; echo "$GREETING $1"; echo bad >&2; exit 9';
+      const first = await exec(running, ["/bin/sh", "-c", script, "sh", `a  'b' "c" $d`]);
+      const second = await exec(running, ["true"]);
+
+      assert.deepEqual(first.ended, { code: 9, signal: null });
+      const directory = await Deno.realPath(under.directory);
+      assert.equal(first.stdout, `${directory}\nhi a  'b' "c" $d\n`);
+      assert.equal(first.stderr, "bad\n");
+      assert.deepEqual(second.ended, { code: 0, signal: null });
+      await running.stop(5_000, keepOf(under));
+    },
+  );
+
+  claim("ends a command beside a program when its signal comes", async (under) => {
+    const { running, printed } = await start(under, "echo up; exec sleep 1000");
+    await printed("up");
+    const leaving = new AbortController();
+
+    const { ended } = await exec(running, WAITING, leaving.signal, () => leaving.abort());
+
+    assert.deepEqual(ended, { code: null, signal: "SIGTERM" });
+    await running.stop(5_000, keepOf(under));
+  });
+
+  claim("ends commands with the program, and starts none after it", async (under) => {
+    const { running, printed } = await start(under, "echo up; exec sleep 1000");
+    await printed("up");
+    const waits = Promise.withResolvers<void>();
+    const beside = exec(running, WAITING, undefined, waits.resolve);
+    await waits.promise;
+
+    await running.stop(5_000, keepOf(under));
+
+    assert.notEqual((await beside).ended.code, 0);
+    await assert.rejects(exec(running, ["true"]), { code: "launch_failed" });
+  });
+}
+
+/** A command that says when it runs, and then does so until it is ended. */
+const WAITING = ["/bin/sh", "-c", "echo here; exec sleep 1000"];
+
+/** Runs a command to its end. */
+async function exec(
+  running: Running,
+  command: readonly string[],
+  signal = new AbortController().signal,
+  onOutput = () => {},
+) {
+  const printed = { stdout: "", stderr: "" };
+  const ended = await running.exec(command, ({ stream, bytes }) => {
+    printed[stream] += new TextDecoder().decode(bytes);
+    onOutput();
+  }, signal);
+  return { ...printed, ended };
+}
+
+function keepOf({ keep }: LauncherUnderTest): { keep?: boolean } {
+  return keep === undefined ? {} : { keep };
+}
+
+async function isAlive(under: LauncherUnderTest, pid: string, name: string): Promise<boolean> {
+  assert.match(pid, /^\d+$/);
+  return await (under.isProgram ?? isProgram)(Number(pid), name);
+}
+
 async function start(
-  { launcher, directory }: LauncherUnderTest,
+  under: LauncherUnderTest,
   command: string,
   env: Record<string, string> = {},
   name = "worker",
 ): Promise<Started> {
   const lines: OutputLine[] = [];
-  const spec = { ...specOf(directory, command), env, name };
-  const running = await launcher.start(spec, (line) => void lines.push(line));
+  const spec = { ...specOf(under.directory, command), env, name, ...keepOf(under) };
+  const running = await under.launcher.start(spec, (line) => void lines.push(line));
   const printed = (text: string) => until(() => lines.some((line) => line.text === text));
   return { running, lines, printed };
 }
