@@ -12,6 +12,7 @@
  *
  * @module
  */
+export { CONTROL_HEADER, readControlKey } from "./control_key.ts";
 export { type Engine, startEngine, type StartOptions, type StopOptions } from "./engine.ts";
 export { writeSdkCopies } from "./launch/sdk_copy.ts";
 export { VERSION } from "./version.ts";

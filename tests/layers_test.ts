@@ -15,6 +15,13 @@ interface Layer {
   readonly packages?: Readonly<Record<string, RegExp>>;
 }
 
+/** Folders of adapters, and single files beside the assembly. */
+const ADAPTERS = new RegExp(
+  "^engine/((line|store|launch|vm)/|(" +
+    "control_key|config_fields|config_file|config_issues|config_watch|" +
+    "log_writer|schema_check|system_clock|yaml_text)\\.ts$)",
+);
+
 /** The first that matches a path is its layer. */
 const LAYERS: readonly Layer[] = [
   {
@@ -35,8 +42,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     name: "adapters",
-    files:
-      /^engine\/((line|store|launch|vm)\/|(control_key|config_fields|config_file|config_issues|config_watch|log_writer|schema_check|system_clock|yaml_text)\.ts$)/,
+    files: ADAPTERS,
     layers: ["contract", "ports", "core", "adapters", "sdk transport", "embedded"],
     packages: {
       yaml: /engine\/yaml_text\.ts$/,
@@ -45,6 +51,7 @@ const LAYERS: readonly Layer[] = [
       "node:crypto": /./,
       "node:timers": /engine\/line\/raw_listener\.ts$/,
       "node:module": /engine\/schema_check\.ts$/,
+      "node:zlib": /engine\/vm\/unpack\.ts$/,
     },
   },
   {
