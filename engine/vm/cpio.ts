@@ -1,7 +1,7 @@
 /**
  * Writes a cpio archive (`newc`), the form in which a kernel takes its first files.
  *
- * Equal entries give equal bytes: times are zero, everything belongs to root and inodes are counted.
+ * Equal entries give equal bytes: times are zero, all belongs to root and inodes are counted.
  *
  * @module
  */

@@ -1,10 +1,10 @@
 /**
  * Chooses what runs a worker's microVM: KVM where guests run under it, else what was asked for.
  *
- * Three cases are met in practice. `/dev/kvm` cannot be opened: the worker fails and its user is told
- * the ways on. It opens and guests run: nothing to say. It opens and guests never run (a nested host
- * without hardware virtualisation, on which QEMU spins for ever): found by booting a probe with a
- * limit; the answer is kept until the machine or the kernel is another one.
+ * Three cases are met in practice. `/dev/kvm` cannot be opened: the worker fails and its user is
+ * told the ways on. It opens and guests run: nothing to say. It opens and guests never run (a
+ * nested host without hardware virtualisation, on which QEMU spins for ever): found by booting a
+ * probe with a limit; the answer is kept until the machine or the kernel is another one.
  *
  * @module
  */
@@ -77,8 +77,8 @@ export class Accelerators {
    * Chooses for a worker; many at once share one probe.
    *
    * @param name The worker, for messages.
-   * @throws {EngineError} `isolation_unavailable` when KVM was not ruled out and cannot be opened, or
-   * was demanded and runs no guest; the message begins with `KVM not accessible`.
+   * @throws {EngineError} `isolation_unavailable` when KVM was not ruled out and cannot be opened,
+   * or was demanded and runs no guest; the message begins with `KVM not accessible`.
    */
   async choose(
     name: string,

@@ -7,7 +7,7 @@
  */
 import type { SetupMachine } from "./setup_machine.ts";
 
-/** Packages that depend on the newest kernel: Debian's and Ubuntu's. Flavours for clouds lack 9p. */
+/** Packages that depend on the newest kernel: Debian's, Ubuntu's. Flavours for clouds lack 9p. */
 export const KERNEL_PACKAGES: readonly string[] = ["linux-image-amd64", "linux-image-generic"];
 /** Of what they depend on, the packages with the files of a kernel. */
 const KERNEL_FILES = /^linux-(image|modules|modules-extra)-\d/;
@@ -60,6 +60,8 @@ export async function kernelPackages(machine: SetupMachine): Promise<string[]> {
   return [];
 }
 
+const NO_NETWORK = "there is no way to the package server; check the network and http_proxy";
+
 /** What apt, dpkg or sudo said, by a part of it, and what to do then. */
 const FAILURES: readonly (readonly [RegExp, string])[] = [
   [
@@ -71,17 +73,15 @@ const FAILURES: readonly (readonly [RegExp, string])[] = [
     "another package manager is at work; try again when it has finished",
   ],
   [
-    /not in the sudoers|may not run|password is required|incorrect password|a terminal is required/i,
+    /not in the sudoers|may not run|password is required|incorrect password|terminal is required/i,
     "sudo was not allowed; let somebody who may run it by hand, then repeat this",
   ],
   [
     /\b404\b|Hash Sum mismatch|size mismatch/i,
     "the lists of packages are old; run apt-get update as root, then repeat this",
   ],
-  [
-    /Temporary failure|Could not resolve|Could not connect|Cannot initiate|Unable to connect|Network is unreachable|Failed to fetch|timed out/i,
-    "there is no way to the package server; check the network and http_proxy",
-  ],
+  [/Temporary failure|Could not (resolve|connect)|Cannot initiate|Unable to connect/i, NO_NETWORK],
+  [/Network is unreachable|Failed to fetch|timed out/i, NO_NETWORK],
   [
     /Unable to locate package|No packages found|has no installation candidate|Can't find a source/i,
     "apt does not know the package; check the sources in /etc/apt",

@@ -27,9 +27,9 @@ export function packingOf(bytes: Uint8Array): Packing {
 export type Unpack = (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<ArrayBuffer>>;
 
 /**
- * Makes an {@linkcode Unpack}, which throws an `Error` that says why when bytes are damaged or there
- * is nothing to unpack them with. Of zstd that is cut off it gives what there is; who knows the
- * length has to compare.
+ * Makes an {@linkcode Unpack}, which throws an `Error` that says why when bytes are damaged or
+ * there is nothing to unpack them with. Of zstd that is cut off it gives what there is; who knows
+ * the length has to compare.
  *
  * @param xz Path of the program `xz`; `undefined` when there is none.
  */
