@@ -119,6 +119,11 @@ export class Releases {
     }
   }
 
+  /** Settles when what is being made now has ended. */
+  async idle(): Promise<void> {
+    await this.#making?.promise.catch(() => {}); // Told to those who asked for it.
+  }
+
   #isUsable(version: number): boolean {
     const { version: present, isDone, stopping } = this.#making ?? { version: 0 };
     if (present !== version || stopping!.signal.aborted) return false;

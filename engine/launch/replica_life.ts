@@ -77,7 +77,7 @@ export class Replica {
     this.board = new StatusBoard(tools, () => home.who());
   }
 
-  /** The version it was told to run last; 0: none yet. */
+  /** The version it is meant to run, also when that was given up; 0: none. */
   get version(): number {
     return this.#version;
   }
@@ -137,6 +137,7 @@ export class Replica {
   /** Wants it not to run. A second call changes nothing. */
   stop(): void {
     if (this.#loop && !this.#isWanted && !this.#verdict) return;
+    this.#version = 0;
     this.#isWanted = false;
     this.#verdict = undefined;
     this.#relief.end();
@@ -281,6 +282,10 @@ export class Replica {
 
   /** Waits until the run is over or something else is wanted; decides what becomes of it. */
   async #follow(run: ReplicaRun, signal: AbortSignal): Promise<void> {
+    if (this.board.state === "stopping") { // It was to be stopped, and is not any more.
+      this.board.set("starting");
+      if (run.isReady) this.#ready(run);
+    }
     const over = await whileWanted(run.over, signal);
     if (!over || signal.aborted) return;
     const { readyForMs } = run;

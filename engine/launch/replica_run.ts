@@ -51,6 +51,8 @@ export class ReplicaRun {
   readonly #settle: (over: RunOver) => void;
   #running: Running | undefined;
   #isReady = false;
+  /** Its lines were ready before the launcher had said that it runs. */
+  #isEarly = false;
   #hasEnded = false;
   #beganAt = 0;
   #readyAt: number | undefined;
@@ -107,8 +109,9 @@ export class ReplicaRun {
       this.#running = running;
       // In a machine of its own a program has other process ids than here.
       if (launcher.isolation === "process") this.readiness.pid = running.pid;
-      if (!this.#isReady) this.#limit();
       this.#events.started(running);
+      if (this.#isEarly) this.#ready();
+      else this.#limit();
       void running.ended.then((ended) => this.#ended(ended));
     } catch (thrown) {
       this.#close();
@@ -129,6 +132,8 @@ export class ReplicaRun {
   }
 
   #ready(): void {
+    this.#isEarly = !this.#running;
+    if (this.#isEarly) return;
     this.#cancelLimit();
     this.#isReady = true;
     this.#readyAt ??= this.#tools.clock.now();
@@ -137,7 +142,9 @@ export class ReplicaRun {
 
   #lost(reason: string): void {
     this.#isReady = false;
-    if (this.#running) this.#limit();
+    this.#isEarly = false;
+    if (!this.#running) return;
+    this.#limit();
     this.#events.lost(reason);
   }
 

@@ -105,12 +105,12 @@ export class WorkerGroup {
 
   /** Wants it to run; ends waits, and tries again what was given up. */
   start(): void {
-    const wasWanted = this.#isWanted;
+    const isNews = !this.#isWanted;
     this.#isWanted = true;
     const idle = this.#wanted.filter((replica) =>
-      replica.version !== 0 && (!wasWanted || replica.isRefused || isIdle(replica))
+      replica.version !== 0 && (replica.isRefused || isIdle(replica))
     );
-    if (idle.length > 0) this.#releases.doubt();
+    if (isNews || idle.length > 0) this.#releases.doubt();
     for (const replica of idle) replica.run(this.#version);
     this.#reconcile();
   }
@@ -173,6 +173,7 @@ export class WorkerGroup {
     this.#reconcile();
     const replicas = [...this.#replicas.values()];
     await Promise.all(replicas.map((replica) => hurry ? replica.close() : replica.gone()));
+    await this.#releases.idle(); // An installation that is no longer wanted takes time to end.
     await this.#log.close();
   }
 

@@ -1,0 +1,134 @@
+/**
+ * Random lives of workers: whatever is asked for, in whatever order, what runs is in the end what
+ * is wanted, and the status says what is so.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { Random } from "../../tests/fakes/random.ts";
+import { SimSupervision } from "../../tests/fakes/sim_supervision.ts";
+
+const SEEDS = 150;
+const STEPS = 80;
+const NAMES = ["a", "b", "c", "d", "e", "f"];
+const MANIFEST = "runtime: { kind: javascript, package_manager: npm }\nscripts: { start: run }\n";
+
+async function withRoot(run: (root: string) => Promise<void>): Promise<void> {
+  const root = await Deno.makeTempDir();
+  try {
+    for (const name of NAMES) {
+      await Deno.mkdir(`${root}/${name}`);
+      const restart = name === "b" ? "restart: { policy: on-failure }\n" : "";
+      const manifest = `name: ${name}\n${MANIFEST}${restart}`;
+      await Deno.writeTextFile(`${root}/${name}/engine.worker.yaml`, manifest);
+    }
+    await run(root);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
+/** One thing that a person, a program or the machine does. */
+async function step(world: SimSupervision): Promise<void> {
+  const { random, supervisor } = world;
+  const name = random.pick(NAMES.slice(0, random.once(3) ? NAMES.length : 2));
+  const isListed = world.listed.has(name);
+  const running = world.programs.filter(({ isRunning }) => isRunning);
+  const program = running.length > 0 ? random.pick(running) : undefined;
+  const choices: readonly (() => unknown)[] = [
+    () => world.list(name, 1 + random.below(3), random.once(2)),
+    () => world.list(name, 1 + random.below(3), false),
+    () => world.remove(name),
+    () => isListed && (world.wanted.set(name, true), supervisor.start(name)),
+    () => isListed && (world.wanted.set(name, false), supervisor.stop(name)),
+    () => isListed && restart(world, name),
+    () => isListed && restart(world, name),
+    () => world.edit(name),
+    () => world.edit(name),
+    () => program?.exit(random.once(2) ? 0 : 1),
+    () => program?.hangUp(),
+    ...Array(6).fill(() => program?.announce()),
+    ...Array(4).fill(() => world.proceed()),
+    () => world.clock.tick(150_000),
+    ...Array(6).fill(() => world.clock.tick(random.below(3_000))),
+    () => void (world.traffic.runningCalls = random.below(3)),
+    () => world.traffic.handovers.forEach((handover) => handover.runningCalls = 0),
+  ];
+  await random.pick(choices)();
+  if (!random.once(3)) await world.settle();
+  assert.deepEqual(world.violations, []);
+  await checkClaims(world);
+}
+
+function restart(world: SimSupervision, name: string): Promise<unknown> {
+  world.wanted.set(name, true);
+  return world.supervisor.restart(name, { reinstall: world.random.once(2) });
+}
+
+/** What the status claims at any moment. */
+async function checkClaims(world: SimSupervision): Promise<void> {
+  for (const { name, replicas, state } of await world.supervisor.list()) {
+    for (const replica of replicas) {
+      if (replica.state !== "ready") continue;
+      const program = world.running(name).find(({ pid }) => pid === replica.pid);
+      assert.ok(program?.isAnnounced, `${name} ${replica.number} claims to be ready`);
+    }
+    const isOneReady = replicas.some((replica) => replica.state === "ready");
+    assert.equal(state === "ready", isOneReady, `${name} is ${state}`);
+  }
+}
+
+/** What holds when nothing happens any more. */
+async function checkRest(world: SimSupervision): Promise<void> {
+  const listed = await world.supervisor.list();
+  assert.deepEqual(listed.map(({ name }) => name).sort(), [...world.listed.keys()].sort());
+  for (const { name, replicas } of listed) {
+    assert.equal(replicas.length, world.listed.get(name)!.replicas);
+    for (const { number, state, pid } of replicas) {
+      const settled = world.wanted.get(name) ? ["ready", "failed"] : ["stopped"];
+      if (name === "b") settled.push("stopped"); // A clean end is one that lasts.
+      assert.ok(settled.includes(state), `${name} ${number} is ${state}`);
+      assert.equal(pid !== null, state === "ready", `${name} ${number} is ${state} with ${pid}`);
+    }
+    const pids = replicas.map(({ pid }) => pid).filter((pid) => pid !== null);
+    assert.deepEqual(world.running(name).map(({ pid }) => pid).sort(), pids.sort());
+  }
+  const running = world.programs.filter(({ isRunning }) => isRunning);
+  for (const { worker } of running) assert.ok(world.wanted.get(worker), `${worker} is not wanted`);
+  assert.ok(world.traffic.handovers.every(({ isOver }) => isOver), "a handover is open");
+  assert.equal(world.clock.waiting, 0, "somebody waits still");
+  assert.deepEqual(world.violations, []);
+}
+
+/** Whoever is asked to start does so: nothing is stuck, and all run what is wanted now. */
+async function checkLife(world: SimSupervision): Promise<void> {
+  for (const name of world.listed.keys()) {
+    world.wanted.set(name, true);
+    void world.supervisor.start(name);
+  }
+  await world.calmDown();
+  for (const { name, replicas, state, reason } of await world.supervisor.list()) {
+    assert.equal(state, "ready", `${name}: ${reason}`);
+    assert.ok(replicas.every((replica) => replica.state === "ready"), `${name}: ${reason}`);
+    const levels = world.running(name).map(({ spec }) => spec.env.LEVEL);
+    const { LEVEL } = world.listed.get(name)!.env;
+    assert.deepEqual(levels, levels.map(() => LEVEL), `${name} runs an old version: ${reason}`);
+  }
+  await checkRest(world);
+}
+
+Deno.test("what runs is in the end what is wanted, whatever was asked for on the way", async () => {
+  await withRoot(async (root) => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      try {
+        await using world = new SimSupervision(root, new Random(seed));
+        for (let i = 0; i < STEPS; i++) await step(world);
+        await world.calmDown();
+        await checkRest(world);
+        await checkLife(world);
+      } catch (thrown) {
+        throw new Error(`seed ${seed}`, { cause: thrown });
+      }
+    }
+  });
+});
