@@ -4,13 +4,14 @@
  *
  * @module
  */
-import type { EngineInfo, WorkerStatus } from "../engine/mod.ts";
+import type { EngineInfo, Isolation, WorkerStatus } from "../engine/mod.ts";
+import type { JsonObject } from "../mod.ts";
 import { describeFailure, EXIT_DONE, EXIT_NOT_READY } from "./failure.ts";
 import type { Progress, ProgressRow } from "./progress.ts";
 import { renderDuration } from "./render.ts";
 import type { EngineLine, Terminal } from "./terminal.ts";
 import { ANSWER_MS_MAX, type Followed, FollowedWorker } from "./worker_follow.ts";
-import { standOf } from "./worker_phase.ts";
+import { standOf, type Wish } from "./worker_phase.ts";
 import type { WantedWorker } from "./worker_words.ts";
 
 /** Answer of `engine::supervisor::add`. */
@@ -160,7 +161,16 @@ class AddedWorker implements Followed {
       before: isTouched ? before : undefined,
       renewed: changed || isAnew ? "all" : "one",
       mayRest: changed && !isAnew,
+      wish: wishOf(this.#wanted.request),
     });
     return isolation;
   }
+}
+
+function wishOf({ isolation, accel, replicas }: JsonObject): Wish {
+  return {
+    ...isolation === undefined ? {} : { isolation: isolation as Isolation },
+    ...accel === "kvm" || accel === "tcg" ? { accelerator: accel } : {},
+    ...replicas === undefined ? {} : { replicas: Number(replicas) },
+  };
 }

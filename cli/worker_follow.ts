@@ -20,7 +20,7 @@ import { LogTail } from "./log_tail.ts";
 import type { Progress, ProgressRow } from "./progress.ts";
 import { printable, renderDuration } from "./render.ts";
 import type { EngineLine, Terminal } from "./terminal.ts";
-import { failureOf, isRenewed, phaseOf, standOf } from "./worker_phase.ts";
+import { failureOf, fits, isRenewed, phaseOf, standOf, type Wish } from "./worker_phase.ts";
 import { renderReady } from "./worker_view.ts";
 
 /** Longest time until the engine answers that it will do something to a worker. */
@@ -65,6 +65,8 @@ export interface Following {
   readonly renewed?: "one" | "all";
   /** It may be that nothing has to be started: after a second of rest that is taken for so. */
   readonly mayRest?: boolean;
+  /** What it is to be when it is ready. */
+  readonly wish?: Wish;
 }
 
 /** One worker on its way. */
@@ -107,7 +109,7 @@ export class FollowedWorker implements Followed {
   }
 
   async #poll(): Promise<void> {
-    const { engine, terminal, goal } = this.#following;
+    const { engine, terminal, goal, before, wish = {} } = this.#following;
     const status = await statusOf(engine, this.name);
     if (this.#exitCode !== undefined) return; // Given up while it was asked.
     this.#last = status;
@@ -117,9 +119,12 @@ export class FollowedWorker implements Followed {
     if (goal === "stopped" && (status.state === "stopped" || status.state === "failed")) {
       return this.#stopped(status);
     }
-    if (goal === "ready" && stand === "ready" && this.#isNew(status)) return this.#ready(status);
-    if (goal === "ready" && stand === "ended") {
-      if (this.#isNew(status) || now - this.#movedAtMs > STALE_MS) return await this.#fail(status);
+    if (goal === "ready" && stand !== "moving") {
+      const isDone = this.#isNew(status) && (stand === "ended" || fits(status, wish));
+      if (isDone) return stand === "ready" ? this.#ready(status) : await this.#fail(status);
+      // Given up: what ran before goes on, or nothing has come of the request.
+      const isOver = stand === "ended" || status.launch > (before?.launch ?? Infinity);
+      if (isOver && now - this.#movedAtMs > STALE_MS) return await this.#fail(status);
     }
     if (stand === "moving") this.#show(status);
     await this.#look(status);

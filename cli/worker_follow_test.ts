@@ -8,7 +8,8 @@ import { ExitWith } from "./failure.ts";
 import { showProgress } from "./progress.ts";
 import { followAll, FollowedWorker, type Following } from "./worker_follow.ts";
 
-interface Options extends Partial<Pick<Following, "goal" | "before" | "renewed" | "mayRest">> {
+interface Options
+  extends Partial<Pick<Following, "goal" | "before" | "renewed" | "mayRest" | "wish">> {
   readonly timeoutMs?: number;
   readonly screen?: FakeScreen;
   /** Ctrl-C comes when so many milliseconds have passed. */
@@ -265,6 +266,35 @@ Deno.test("a change that starts nothing is over after a second of rest", async (
 
   assert.equal(code, 0);
   assert.ok(terminal.now() - 1_000 > 1_000);
+});
+
+Deno.test("a worker is not ready before it is what was asked for, however long it rests", async () => {
+  const before = workerStatus();
+  const vm = { isolation: "microvm" } as const;
+  const { code, out } = await follow([
+    ...times(30, {}),
+    { ...vm, state: "starting" },
+    { ...vm, launch: 2, pid: 43 },
+  ], { before, renewed: "all", mayRest: true, wish: vm });
+
+  assert.equal(code, 0);
+  assert.match(out[0]!, /pid 43/);
+});
+
+Deno.test("a worker that the engine keeps as it was is a failure, with the engine's reason", async () => {
+  const before = workerStatus();
+  const kept = { launch: 2, reason: "The new version did not become ready: no KVM" };
+  const { code, err, out } = await follow([{}, { state: "starting" }, kept], {
+    before,
+    renewed: "all",
+  });
+
+  assert.equal(code, 1);
+  assert.deepEqual(out, []);
+  assert.match(
+    err.at(-1)!,
+    /^error: math runs as it did before: The new version did not .* no KVM/,
+  );
 });
 
 Deno.test("waiting for a worker to end goes on while it is stopping", async () => {

@@ -6,6 +6,12 @@
 import type { WorkerState, WorkerStatus } from "../engine/mod.ts";
 import { printable } from "./render.ts";
 
+/** What is said of a worker that stays in a state. */
+const OUTCOMES: Partial<Record<WorkerState, string>> = {
+  failed: "failed",
+  ready: "runs as it did before",
+};
+
 /** Whether a worker is where it is wanted, on its way there, or has ended on its way. */
 export type Stand = "ready" | "moving" | "ended";
 
@@ -42,8 +48,26 @@ export function failureOf(status: WorkerStatus): string {
   const why = of.reason ?? of.last_exit ?? status.last_error ?? last_exit ?? "no reason was given";
   const log = log_path === null ? "" : `; all it printed: engine worker logs ${name}`;
   if (of.state === "stopped") return printable(`${who} was stopped meanwhile${log}`);
-  const what = of.state === "failed" ? "failed" : "ended and will be tried again";
+  const what = OUTCOMES[of.state] ?? "ended and will be tried again";
   return printable(`${who} ${what}: ${why}${log}`);
+}
+
+/** What a worker is to be; what is left out may be anything. */
+export type Wish =
+  & {
+    readonly [Key in "isolation" | "accelerator"]?: NonNullable<WorkerStatus[Key]>;
+  }
+  & {
+    /** How many copies. */
+    readonly replicas?: number;
+  };
+
+/** Whether what runs is what is wished for, rather than what ran before. */
+export function fits(status: WorkerStatus, { isolation, accelerator, replicas }: Wish): boolean {
+  return (isolation === undefined || status.isolation === isolation) &&
+    (accelerator === undefined || status.isolation === "process" ||
+      status.accelerator === accelerator) &&
+    (replicas === undefined || status.replicas.length === replicas);
 }
 
 /** Whether nothing runs any more of what ran before. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { WorkerState, WorkerStatus } from "../engine/mod.ts";
 import { builtinStatus, replicaStatus, workerStatus } from "../tests/fakes/worker_status.ts";
-import { failureOf, isRenewed, phaseOf, standOf } from "./worker_phase.ts";
+import { failureOf, fits, isRenewed, phaseOf, standOf } from "./worker_phase.ts";
 
 function replicas(...states: WorkerState[]): WorkerStatus["replicas"] {
   return states.map((state, i) => replicaStatus({ number: i + 1, state }));
@@ -69,6 +69,10 @@ for (
       reason: "killed",
       log_path: null,
     }],
+    ["math runs as it did before: the new version did not become ready", {
+      reason: "the new version did not become ready",
+      log_path: null,
+    }],
     ["replica 2 of math was stopped meanwhile", {
       log_path: null,
       replicas: replicas("ready", "stopped"),
@@ -95,4 +99,15 @@ Deno.test("a worker is renewed when it was started since and no replica is as ol
   assert.equal(isRenewed(before, { ...before, launch: 5, replicas: started(9, 9) }), true);
   assert.equal(isRenewed(before, { ...before, launch: 5, replicas: started(9) }), true);
   assert.equal(isRenewed(builtinStatus(), builtinStatus({ launch: 2 })), true);
+});
+
+Deno.test("a worker fits when it is all that is wished for", () => {
+  const status = workerStatus({ isolation: "microvm", accelerator: "tcg" });
+
+  assert.equal(fits(status, {}), true);
+  assert.equal(fits(status, { isolation: "microvm", accelerator: "tcg", replicas: 1 }), true);
+  assert.equal(fits(status, { isolation: "process" }), false);
+  assert.equal(fits(status, { isolation: "microvm", accelerator: "kvm" }), false);
+  assert.equal(fits(status, { replicas: 2 }), false);
+  assert.equal(fits(workerStatus({ isolation: "process" }), { accelerator: "kvm" }), true);
 });

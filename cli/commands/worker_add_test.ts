@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { InvocationError, type Json } from "../../mod.ts";
 import { FakeScreen } from "../../tests/fakes/fake_screen.ts";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+import { replicaStatus } from "../../tests/fakes/worker_status.ts";
 import { type Script, scriptedWorkers } from "../../tests/fakes/scripted_workers.ts";
 
 interface Options {
@@ -226,8 +227,9 @@ Deno.test("an isolation that was asked for, or Linux, needs no explanation", asy
 
 Deno.test("worker add says when the worker was there already, or is changed", async () => {
   const there = setup({ a: { added: false, before: {} } });
+  const two = [1, 2].map((number) => replicaStatus({ number, started_at_ms: 9 }));
   const changed = setup({
-    a: { added: false, changed: true, before: {}, states: [{ launch: 2, replicas: [] }] },
+    a: { added: false, changed: true, before: {}, states: [{ launch: 2, replicas: two }] },
   });
 
   assert.equal(await there.run("worker", "add", "./a"), 0);
