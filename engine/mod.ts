@@ -16,9 +16,16 @@ export { CONTROL_HEADER, readControlKey } from "./control_key.ts";
 export { type Engine, startEngine, type StartOptions, type StopOptions } from "./engine.ts";
 export { writeSdkCopies } from "./launch/sdk_copy.ts";
 export { VERSION } from "./version.ts";
-export type { Endpoint, EngineInfo, WorkerState, WorkerStatus } from "./ports/supervision.ts";
+export type {
+  ControlKeyInfo,
+  Endpoint,
+  EngineInfo,
+  ReplicaStatus,
+  WorkerState,
+  WorkerStatus,
+} from "./ports/supervision.ts";
 export type { LogLevel } from "./ports/log.ts";
-export type { Accelerator, Isolation } from "./ports/launcher.ts";
+export type { Accelerator, Isolation, Network, Resources } from "./ports/launcher.ts";
 export { setUpVm, vmSetupCommands, type VmSetupOptions, type VmSetupReport } from "./vm/setup.ts";
 export type { NamedKernel } from "./vm/setup_plan.ts";
 export { type VmStatus, vmStatus } from "./vm/machine_status.ts";
