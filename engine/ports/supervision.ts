@@ -73,18 +73,25 @@ export interface WorkerStatus {
 export interface ReplicaStatus {
   /** From 1. */
   readonly number: number;
+  /** Where it stands now. */
   readonly state: WorkerState;
-  /** Milliseconds since 1970. */
+  /** When that state began, in milliseconds since 1970. */
   readonly since_ms: number;
+  /** Why it waits or failed, or what it does now. */
   readonly reason: string | null;
+  /** Process id; `null` when it does not run. */
   readonly pid: number | null;
   /** Connection ids that it announced itself on. */
   readonly worker_ids: readonly string[];
+  /** Unasked ends since it was last started by hand. */
   readonly restarts: number;
   /** Milliseconds since 1970; `null` when it does not run. */
   readonly started_at_ms: number | null;
+  /** How the last run ended, such as `exit code 1`. */
   readonly last_exit: string | null;
+  /** Memory its processes hold now (resident); `null` when unknown. */
   readonly memory_bytes: number | null;
+  /** Share of one processor it used lately, in percent; `null` when unknown. */
   readonly cpu_percent: number | null;
 }
 
