@@ -3,7 +3,7 @@
  * The program `engine`: its commands, its help, its exit codes.
  *
  * Commands are declared here and loaded when they run, so that `engine --help` need not read the
- * engine. Exit codes: 0 done, 1 failed, 2 not understood.
+ * engine. `failure.ts` has the exit codes.
  *
  * @module
  */
