@@ -18,14 +18,16 @@ import type {
   OutputLine,
   Resources,
 } from "../ports/launcher.ts";
+import { ChannelPool } from "./channel_pool.ts";
 import { ControlLine, type FromGuest } from "./control_line.ts";
 import { guestClock } from "./guest_clock.ts";
 import { GuestFiles } from "./guest_files.ts";
 import { GuestPorts } from "./guest_ports.ts";
-import { GuestChannel, type StartedProgram } from "./guest_program.ts";
+import { GuestChannel, type StartedProgram } from "./guest_channel.ts";
 import type { Image } from "./image.ts";
 import { Machine } from "./machine.ts";
 import { type EngineAddress, engineUrlHost, qemuCommand } from "./qemu.ts";
+import type { GuestScript } from "./shell_text.ts";
 
 /** A folder of the host that the guest sees at the same path. */
 export interface Share {
@@ -89,10 +91,8 @@ export class Guest {
   readonly #machine: Machine;
   readonly #control: ControlLine;
   readonly #main: GuestChannel;
-  readonly #beside: readonly GuestChannel[];
+  readonly #beside: ChannelPool;
   readonly #ready = Promise.withResolvers<void>();
-  /** Wakes those who wait for a free channel. */
-  #channelFreed = Promise.withResolvers<void>();
   #trouble: string | undefined;
   #isGone = false;
   #isAskedToEnd = false;
@@ -119,7 +119,7 @@ export class Guest {
       return new GuestChannel({ number, stdout, stderr, control, memoryMb });
     });
     this.#main = main!;
-    this.#beside = beside;
+    this.#beside = new ChannelPool(beside);
     this.ended = this.#watch(connections);
   }
 
@@ -175,7 +175,7 @@ export class Guest {
       stderr: new LineSplitter((text) => output({ stream: "stderr", text })),
     };
     const command = ["/bin/sh", "-c", program.command];
-    const script = await this.#files.writeScript({ ...program, command });
+    const script = await this.#writeScript({ ...program, command });
     if (!this.#main.isFree) throw this.#cannotRun("it runs another one");
     const { started, ended } = this.#start(this.#main, script, ({ stream, bytes }) => {
       lines[stream].add(bytes);
@@ -185,7 +185,7 @@ export class Guest {
       ended: ended.then((how) => {
         lines.stdout.end();
         lines.stderr.end();
-        for (const channel of this.#beside) void channel.signal("KILL");
+        for (const channel of this.#beside.channels) void channel.signal("KILL");
         return how;
       }),
       signal: (name) => void this.#main.signal(name),
@@ -204,16 +204,24 @@ export class Guest {
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
   ): Promise<Ended> {
-    const script = await this.#files.writeScript(program);
-    const channel = await this.#freeChannel(signal);
-    const { ended } = this.#start(channel, script, output);
+    const script = await this.#writeScript(program);
+    const start = (channel: GuestChannel) => ({
+      channel,
+      ended: this.#start(channel, script, output).ended,
+    });
+    const started = await this.#beside.start(start, signal).catch(async (thrown) => {
+      await this.#files.removeScript(script);
+      throw thrown;
+    });
+    if (!started) throw this.#cannotRun("its microVM is gone");
     let timer: ReturnType<typeof setTimeout> | undefined;
     const end = (): void => {
-      void channel.signal("TERM");
-      timer = setTimeout(() => void channel.signal("KILL"), EXEC_GRACE_MS);
+      void started.channel.signal("TERM");
+      timer = setTimeout(() => void started.channel.signal("KILL"), EXEC_GRACE_MS);
     };
     signal.addEventListener("abort", end);
-    const how = await ended;
+    if (signal.aborted) end();
+    const how = await started.ended;
     signal.removeEventListener("abort", end);
     clearTimeout(timer);
     return how;
@@ -229,6 +237,14 @@ export class Guest {
     return ended;
   }
 
+  async #writeScript(program: GuestScript): Promise<number> {
+    try {
+      return await this.#files.writeScript(program);
+    } catch (thrown) {
+      throw this.#cannotRun(this.#isGone ? "its microVM is gone" : thrownText(thrown));
+    }
+  }
+
   #start(
     channel: GuestChannel,
     script: number,
@@ -242,38 +258,20 @@ export class Guest {
   /** A program whose machine went was killed with it. */
   async #endOf(script: number, told: StartedProgram["ended"]): Promise<Ended> {
     const ended = await told;
-    this.#channelFreed.resolve();
-    this.#channelFreed = Promise.withResolvers();
+    this.#beside.wake();
     await this.#files.removeScript(script);
     if (ended) return ended;
     const { signal, reason } = await this.ended;
     return { code: null, signal: signal ?? "SIGKILL", reason: reason ?? "its microVM was stopped" };
   }
 
-  async #freeChannel(signal: AbortSignal): Promise<GuestChannel> {
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", abort);
-    try {
-      for (;;) {
-        signal.throwIfAborted();
-        if (this.#isGone) throw this.#cannotRun("its microVM is gone");
-        const channel = this.#beside.find(({ isFree }) => isFree);
-        if (channel) return channel;
-        await Promise.race([this.#channelFreed.promise, aborted]);
-      }
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
-  }
-
   async #watch(connections: ReadonlyMap<string, Deno.UnixConn>): Promise<Ended> {
     const { code, signal, reason } = await this.#machine.ended;
     this.#isGone = true;
-    const channels = [this.#main, ...this.#beside].map((channel) => channel.close());
-    await Promise.all([this.#control.closed, ...channels]);
+    this.#beside.close();
+    const channels = [this.#main, ...this.#beside.channels];
+    await Promise.all([this.#control.closed, ...channels.map((channel) => channel.close())]);
     for (const connection of connections.values()) connection.close();
-    this.#channelFreed.resolve();
     await this.#files.remove();
     const why = this.#trouble ?? reason;
     if (why === undefined && this.#isAskedToEnd) return { code, signal };
@@ -286,7 +284,7 @@ export class Guest {
         return this.#ready.resolve();
       case "started":
       case "exit":
-        return [this.#main, ...this.#beside][message.channel]?.take(message);
+        return [this.#main, ...this.#beside.channels][message.channel]?.take(message);
       case "trouble":
         this.#trouble = message.text;
     }

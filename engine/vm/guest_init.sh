@@ -88,6 +88,14 @@ port() {
   done
 }
 
+# Without this a program that takes too much memory is slowed down for minutes, while its own code
+# is thrown out and fetched again, before somebody says that there is none left.
+no_thrashing() {
+  [ -d /sys/kernel/mm/lru_gen ] || return
+  echo y >/sys/kernel/mm/lru_gen/enabled
+  echo 1000 >/sys/kernel/mm/lru_gen/min_ttl_ms
+}
+
 # Memory is counted for each program, so that one that takes too much ends alone and whole.
 program_groups() {
   echo +memory >$groups/cgroup.subtree_control
@@ -193,8 +201,10 @@ done
 exec 3<>"$control"
 network
 . $hub/boot.sh
+$b hostname -F /etc/hostname
 printf 'user=%s name=%s' "$user" "$name" >$own/settings
 $b ln $b /sh
+no_thrashing
 program_groups
 echo -1000 >/proc/self/oom_score_adj
 agent &

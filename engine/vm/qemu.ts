@@ -104,10 +104,13 @@ export function engineUrlHost(network: Network, engine: EngineAddress): string {
   return `${isAtHost(hostname) ? HOST_ADDRESS : hostname}:${port}`;
 }
 
-/** QEMU may start programs only where it has to: see {@linkcode networkArguments}. */
+/**
+ * QEMU may start programs, and give them a session of their own, only where connections are carried
+ * one by one: see {@linkcode networkArguments}.
+ */
 function sandbox({ network, engine }: QemuOptions): string {
-  const spawn = isCarried(network, engine) ? "allow" : "deny";
-  return `on,obsolete=deny,elevateprivileges=deny,spawn=${spawn},resourcecontrol=deny`;
+  const programs = isCarried(network, engine) ? "allow" : "deny";
+  return `on,obsolete=deny,resourcecontrol=deny,elevateprivileges=${programs},spawn=${programs}`;
 }
 
 function shareArguments({ tag, path, writable }: SharedFolder): string[] {
