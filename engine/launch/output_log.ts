@@ -23,8 +23,6 @@ export class OutputLog {
   readonly #wall: () => number;
   readonly #maxBytes: number;
   readonly #last: string[] = [];
-  /** Lines that came so far; those in memory are the last of them. */
-  #count = 0;
   #pending: string[] = [];
   #pendingChars = 0;
   #dropped = 0;
@@ -37,16 +35,10 @@ export class OutputLog {
     this.#maxBytes = maxBytes;
   }
 
-  /** Lines that came so far, for {@linkcode since}. */
-  get count(): number {
-    return this.#count;
-  }
-
   /** Takes a line. */
   write({ stream, text }: OutputLine): void {
     const time = new Date(this.#wall()).toISOString();
     const line = `${time} ${stream === "stdout" ? "out" : "err"} ${text}`;
-    this.#count++;
     this.#last.push(line);
     if (this.#last.length > TAIL_LINES_MAX) this.#last.shift();
     if (this.#pendingChars + line.length > OUTPUT_PENDING_CHARS_MAX) {
@@ -58,19 +50,14 @@ export class OutputLog {
     this.#writing ??= this.#writeAll();
   }
 
-  /** The texts of the last lines, `limit` at most, that came after the first `count`. */
-  since(count: number, limit: number): string[] {
-    const wanted = Math.min(this.#count - count, limit);
-    return wanted <= 0 ? [] : this.#last.slice(-wanted).map((line) => line.slice(29));
-  }
-
   /** The last lines with their times, older file included. */
   async tail(limit: number): Promise<string[]> {
     await this.#writing;
     if (limit <= this.#last.length) return limit <= 0 ? [] : this.#last.slice(-limit);
     const newer = await lastLines(this.path, limit);
     if (newer.length >= limit) return newer;
-    return [...await lastLines(`${this.path}.1`, limit - newer.length), ...newer];
+    const all = [...await lastLines(`${this.path}.1`, limit - newer.length), ...newer];
+    return all.length >= this.#last.length ? all : [...this.#last]; // They could not be written.
   }
 
   /** Waits until everything is written. */

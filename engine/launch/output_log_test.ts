@@ -60,20 +60,6 @@ Deno.test("OutputLog keeps the last lines in memory and reads more from the file
   assert.equal((await log.tail(TAIL_LINES_MAX + 5)).length, TAIL_LINES_MAX + 5);
 });
 
-Deno.test("OutputLog.since() gives the texts that came after a moment", async () => {
-  await using there = await setup();
-  const { log, print } = there;
-  print("before");
-  const mark = log.count;
-
-  assert.deepEqual(log.since(mark, 5), []);
-  for (const text of ["a", "b", "c"]) print(text);
-
-  assert.deepEqual(log.since(mark, 5), ["a", "b", "c"]);
-  assert.deepEqual(log.since(mark, 2), ["b", "c"]);
-  await log.close();
-});
-
 Deno.test("OutputLog drops what the disk cannot take and says how much", async () => {
   await using there = await setup();
   const { log, print } = there;
@@ -95,6 +81,6 @@ Deno.test("OutputLog bears a place where it cannot write", async () => {
   log.write({ stream: "stdout", text: "kept" });
   await log.close();
 
-  assert.deepEqual(log.since(0, 5), ["kept"]);
+  assert.match((await log.tail(5))[0]!, / kept$/);
   assert.deepEqual(await log.tail(5), []);
 });

@@ -100,13 +100,16 @@ async function checkRest(world: SimSupervision): Promise<void> {
   assert.deepEqual(world.violations, []);
 }
 
-/** Whoever is asked to start does so: nothing is stuck, and all run what is wanted now. */
-async function checkLife(world: SimSupervision): Promise<void> {
+async function startAll(world: SimSupervision): Promise<void> {
   for (const name of world.listed.keys()) {
     world.wanted.set(name, true);
-    void world.supervisor.start(name);
+    await world.supervisor.start(name);
   }
   await world.calmDown();
+}
+
+/** Nothing is stuck, and all run what is wanted now. */
+async function checkLife(world: SimSupervision): Promise<void> {
   for (const { name, replicas, state, reason } of await world.supervisor.list()) {
     assert.equal(state, "ready", `${name}: ${reason}`);
     assert.ok(replicas.every((replica) => replica.state === "ready"), `${name}: ${reason}`);
@@ -117,6 +120,17 @@ async function checkLife(world: SimSupervision): Promise<void> {
   await checkRest(world);
 }
 
+/** A change of all of them goes through, and whoever has several replicas serves all the time. */
+async function checkRoll(world: SimSupervision): Promise<void> {
+  for (const [name, { replicas }] of world.listed) world.list(name, replicas!, true);
+  await world.calmDown(async () => {
+    for (const { name, replicas, state } of await world.supervisor.list()) {
+      assert.ok(state === "ready" || replicas.length === 1, `${name} is ${state} while it rolls`);
+    }
+  });
+  await checkLife(world);
+}
+
 Deno.test("what runs is in the end what is wanted, whatever was asked for on the way", async () => {
   await withRoot(async (root) => {
     for (let seed = 1; seed <= SEEDS; seed++) {
@@ -125,7 +139,9 @@ Deno.test("what runs is in the end what is wanted, whatever was asked for on the
         for (let i = 0; i < STEPS; i++) await step(world);
         await world.calmDown();
         await checkRest(world);
+        await startAll(world);
         await checkLife(world);
+        await checkRoll(world);
       } catch (thrown) {
         throw new Error(`seed ${seed}`, { cause: thrown });
       }

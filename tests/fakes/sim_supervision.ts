@@ -173,11 +173,15 @@ export class SimSupervision implements AsyncDisposable {
     if (all.length > 0) this.random.pick(all)();
   }
 
-  /** Everything that is on its way goes on, programs announce themselves, time passes. */
-  async calmDown(): Promise<void> {
+  /**
+   * Everything that is on its way goes on, programs announce themselves, time passes; `look` is
+   * called again and again.
+   */
+  async calmDown(look: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     this.isCalm = true;
     for (let i = 0; i < 400; i++) {
       await this.settle();
+      await look();
       for (const go of [...this.#pending]) go();
       for (const handover of this.traffic.handovers) handover.runningCalls = 0;
       for (const program of this.programs.filter(({ isRunning }) => isRunning)) {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Supervisor } from "../../engine/launch/supervisor.ts";
+import { Supervisor, type SupervisorOptions } from "../../engine/launch/supervisor.ts";
 import type { Usage } from "../../engine/launch/usage.ts";
 import type { WorkerChange, WorkerWatchOptions } from "../../engine/launch/worker_watch.ts";
 import type { DirectoryEntry } from "../../engine/ports/config.ts";
@@ -52,8 +52,10 @@ export interface Supervised extends AsyncDisposable {
   edit(name: string, change?: Partial<WorkerChange>): void;
 }
 
-/** Starts with no workers. */
-export async function supervised(): Promise<Supervised> {
+/** Starts with no workers; `overrides` replace what the supervisor works with. */
+export async function supervised(
+  overrides: Partial<SupervisorOptions> = {},
+): Promise<Supervised> {
   const root = await Deno.makeTempDir();
   const clock = new FakeClock();
   const launcher = new FakeLauncher();
@@ -78,6 +80,7 @@ export async function supervised(): Promise<Supervised> {
       watches.add(options);
       return { [Symbol.dispose]: () => void watches.delete(options) };
     },
+    ...overrides,
   });
   const there = { clock, launcher, directory, traffic, usages, supervisor, watches, lines };
   return { ...there, ...stepsOf(there, root) };
