@@ -40,6 +40,7 @@ export class Machine {
   readonly ended: Promise<Ended>;
   readonly #child: Deno.ChildProcess;
   readonly #console: string[] = [];
+  #panic: string | undefined;
 
   private constructor(child: Deno.ChildProcess, guard: Deno.ChildProcess) {
     this.#child = child;
@@ -71,8 +72,7 @@ export class Machine {
 
   /** The last lines that the guest's kernel and QEMU printed; none behind a panic. */
   console(): readonly string[] {
-    const panic = this.#console.findIndex((line) => PANIC.test(line));
-    return this.#console.slice(0, panic < 0 ? undefined : panic + 1).slice(-TOLD_LINES);
+    return [...this.#console];
   }
 
   /** Ends it at once. */
@@ -85,39 +85,47 @@ export class Machine {
   }
 
   async #watch(guard: Deno.ChildProcess): Promise<Ended> {
-    const readers = [this.#read(this.#child.stdout), this.#read(this.#child.stderr)];
-    const status = await this.#child.status;
+    let complaint: string | undefined;
+    const readers = [
+      eachLine(this.#child.stdout, (line) => this.#keep(line)),
+      eachLine(this.#child.stderr, (line) => this.#keep(complaint = line)),
+    ];
+    const { code, signal } = await this.#child.status;
     await Promise.all(readers);
     await writeLine(guard.stdin).catch(() => {}); // Somebody ended it; then it is gone.
     await guard.status;
-    const { code, signal } = status;
-    const reason = panicOf(this.#console) ?? (code === 0 ? undefined : this.#console.at(-1));
     const ended: Ended = { code: signal === null ? code : null, signal };
+    // QEMU that ends by itself with an error says why with its last words.
+    const reason = this.#panic ?? (ended.code === 0 || signal !== null ? undefined : complaint);
     return reason === undefined ? ended : { ...ended, reason };
   }
 
-  async #read(stream: ReadableStream<Uint8Array>): Promise<void> {
-    const lines = new LineSplitter((text) => {
-      if (text.trim() === "") return;
-      this.#console.push(text.trimEnd());
-      if (this.#console.length > CONSOLE_LINES) this.#console.shift();
-    });
-    try {
-      for await (const bytes of stream) lines.add(bytes);
-    } catch {
-      // A pipe that breaks has nothing more to tell.
-    }
-    lines.end();
+  /** What a kernel prints behind a panic is about itself. */
+  #keep(line: string): void {
+    if (this.#panic !== undefined) return;
+    this.#console.push(line);
+    if (this.#console.length > CONSOLE_LINES) this.#console.shift();
+    this.#panic = panicOf(line);
   }
 }
 
-/** What a kernel that gave up says, such as `kernel panic: Attempted to kill init!`. */
-export function panicOf(console: readonly string[]): string | undefined {
-  for (const line of console) {
-    const found = PANIC.exec(line)?.[1];
-    if (found !== undefined) return `kernel panic: ${found.trim()}`;
+/** What a kernel that gives up says, such as `kernel panic: Attempted to kill init!`. */
+export function panicOf(line: string): string | undefined {
+  const found = /Kernel panic - not syncing: (.*)/.exec(line)?.[1];
+  return found === undefined ? undefined : `kernel panic: ${found.trim()}`;
+}
+
+async function eachLine(
+  stream: ReadableStream<Uint8Array>,
+  take: (line: string) => void,
+): Promise<void> {
+  const lines = new LineSplitter((text) => void (text.trim() !== "" && take(text.trimEnd())));
+  try {
+    for await (const bytes of stream) lines.add(bytes);
+  } catch {
+    // A pipe that breaks has nothing more to tell.
   }
-  return undefined;
+  lines.end();
 }
 
 function spawn(args: readonly string[], output: "piped" | "null"): Deno.ChildProcess {
