@@ -82,5 +82,4 @@ Deno.test("OutputLog bears a place where it cannot write", async () => {
   await log.close();
 
   assert.match((await log.tail(5))[0]!, / kept$/);
-  assert.deepEqual(await log.tail(5), []);
 });

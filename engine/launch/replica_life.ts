@@ -16,7 +16,7 @@ import type { Traffic } from "../ports/traffic.ts";
 import { describeEnd } from "./install.ts";
 import type { Release, Waiting } from "./releases.ts";
 import { Relief } from "./relief.ts";
-import { ReplicaRun, type RunOver, type RunTools } from "./replica_run.ts";
+import { ReplicaRun, type RunTools } from "./replica_run.ts";
 import type { StartSlots } from "./start_slots.ts";
 import { StatusBoard } from "./status_board.ts";
 import { UnaskedEnds } from "./unasked_end.ts";

@@ -99,7 +99,8 @@ function stepsOf(
       if (found !== undefined) return found;
       await settle();
     }
-    throw new Error(`It did not come: ${JSON.stringify(await supervisor.list())}`);
+    const all = (await supervisor.list()).map(({ name, state, reason }) => [name, state, reason]);
+    throw new Error(`It did not come: ${JSON.stringify(all)}`);
   };
   const until: Supervised["until"] = (name, holds) =>
     patiently(async () => {
