@@ -31,7 +31,11 @@ Deno.test("a worker has as many programs as its entry says, else its manifest, e
   const both = { ...await there.entry("both", manifest), replicas: 3 };
 
   supervisor.apply([await there.entry("one"), await there.entry("two", manifest), both]);
-  for (const name of ["one", "two", "two", "both", "both", "both"]) await there.announce(name);
+  for (let i = 0; i < 6; i++) {
+    await there.until("one", () => launcher.programs.length > i);
+    const program = launcher.programs[i]!;
+    await there.announce(program.spec.name.split("@")[0]!, program);
+  }
   await there.settle();
 
   const names = launcher.programs.map(({ spec }) => spec.name).sort();
