@@ -296,6 +296,17 @@ Deno.test("a trigger that a registration by function made is left like any other
   assert.deepEqual(told(provider), [`unregistertrigger ${given}`]);
 });
 
+Deno.test("an equal trigger with the id of one whose line is there replaces it as ever", () => {
+  const { provider, originator, open, router } = setup();
+  originator.say(TRIGGER);
+  router.traffic.drain([originator.worker_id], COMES);
+  told(provider);
+
+  open().say(TRIGGER);
+
+  assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t1"]);
+});
+
 Deno.test("a left trigger cannot be ended by anybody else", () => {
   const { provider, open, router } = restarting("engine-watch");
 

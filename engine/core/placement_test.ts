@@ -84,6 +84,19 @@ Deno.test("Placement.choose() gives a draining worker that runs a call its own, 
   assert.equal(choose("f", 1, drains), undefined);
 });
 
+Deno.test("Placement.choose() gives a draining worker nothing of its own while another is there", () => {
+  const { functions, placement, offer, choose } = setup();
+  const [drains, other] = [peer("drains"), peer("other")];
+  for (const worker of [drains, other]) offer(worker, "f");
+  functions.drain(drains);
+  drains.inflightCalls = 1;
+
+  assert.equal(choose("f", 1, drains), "other");
+  other.inflightCalls = 2;
+  placement.applySettings({ ...DEFAULT_SETTINGS, max_inflight_calls_per_worker: 2 });
+  assert.equal(choose("f", 1, drains), "overloaded");
+});
+
 Deno.test("Placement.choose() checks what a call carries, unless the engine makes it", () => {
   const { placement, offer, choose } = setup();
   offer(peer("a"), "f", FORMAT);
