@@ -39,7 +39,7 @@ function setup() {
     dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
     lend: { clock } as unknown as BuiltinsOptions["lend"],
   });
-  return { builtins, life, fail };
+  return { builtins, life, fail, clock };
 }
 
 function entry(name: string, config: Json = {}): BuiltinEntry {
@@ -146,4 +146,22 @@ Deno.test("Builtins.close() is the end: what is asked for during or after it sta
     ["a", "stopped"],
     ["b", "stopped"],
   ]);
+});
+
+Deno.test("a built-in dates its state and remembers why it last failed", async () => {
+  const { builtins, fail, clock } = setup();
+  fail.next = true;
+  await builtins.apply([entry("b")]);
+  const failedAt = clock.wall();
+  clock.tick(1_000);
+  assert.equal(builtins.status("b")?.since_ms, failedAt);
+  fail.next = false;
+
+  await builtins.start("b");
+  const status = builtins.status("b")!;
+
+  assert.deepEqual([status.state, status.last_error], ["ready", "Port 1 is taken"]);
+  assert.equal(status.since_ms, clock.wall());
+  assert.deepEqual([status.replicas, status.memory_bytes, status.network], [[], null, null]);
+  await builtins.close();
 });

@@ -76,7 +76,11 @@ export class Supervisor {
     return [...this.#groups.values()].map((group) => group.status(usages));
   }
 
-  /** One worker, each claim checked now. @throws {EngineError} `NOT_FOUND` with the names there are. */
+  /**
+   * One worker, each claim checked now.
+   *
+   * @throws {EngineError} `NOT_FOUND` with the names there are.
+   */
   async status(name: string): Promise<WorkerStatus> {
     return await this.#statusOf(this.#group(name));
   }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { supervised } from "../../tests/fakes/supervised.ts";
+import type { WorkerStatus } from "../ports/supervision.ts";
 
 Deno.test("Supervisor.apply() touches only what changed", async () => {
   await using there = await supervised();
@@ -221,6 +222,42 @@ Deno.test("Supervisor.close() asks all workers at once and waits for the last", 
   launcher.programs[1]!.exit(0);
   await closed;
 
+  assert.equal(launcher.isClosed, true);
   assert.deepEqual(there.watches, new Set());
   assert.equal(there.clock.waiting, 0);
+});
+
+Deno.test("Supervisor.close() waits for no calls, also of workers that are leaving already", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher, traffic } = there;
+  traffic.runningCalls = 1;
+  const [a, b] = await Promise.all(["a", "b"].map((name) => there.entry(name)));
+  supervisor.apply([a!, b!]);
+  await there.announce("a");
+  await there.announce("b");
+  supervisor.apply([b!]);
+  await there.settle();
+  assert.deepEqual(launcher.programs.map(({ stops }) => stops.length), [0, 0]);
+
+  await supervisor.close();
+
+  assert.deepEqual(launcher.programs.map(({ stops }) => stops.length), [1, 1]);
+  assert.ok(traffic.handovers.every(({ isOver }) => isOver));
+});
+
+Deno.test("Supervisor believes the world more than a worker", async () => {
+  await using there = await supervised();
+  const { supervisor, usages, directory } = there;
+  supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+  usages.set(100, { isAlive: true, memoryBytes: 4_096, cpuPercent: 1.5 });
+  const { memory_bytes, cpu_percent } = await supervisor.status("w");
+  assert.deepEqual([memory_bytes, cpu_percent], [4_096, 1.5]);
+
+  directory.leave("line-100");
+  assert.equal((await supervisor.status("w")).state, "starting");
+  usages.set(100, { isAlive: false, memoryBytes: null, cpuPercent: null });
+
+  const [{ state, pid, functions }] = await supervisor.list() as [WorkerStatus];
+  assert.deepEqual([state, pid, functions], ["waiting", null, []]);
 });

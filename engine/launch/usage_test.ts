@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { until } from "../../tests/launcher_contract.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import type { ProcessRow, ProcessTable } from "./process_table.ts";
+import { systemClock } from "../system_clock.ts";
 import { ProcessUsages } from "./usage.ts";
 
 /** A machine with processes in the hands of a test; each holds 1,000 bytes. */
@@ -96,4 +98,23 @@ Deno.test("ProcessUsages knows nothing where the system does not tell", async ()
 
   assert.deepEqual(usage, { isAlive: true, memoryBytes: null, cpuPercent: null });
   assert.equal((await usages.of([])).size, 0);
+});
+
+Deno.test("ProcessUsages sees what a real program does, and that it is gone", async () => {
+  if (Deno.build.os !== "linux" && Deno.build.os !== "darwin") return;
+  const args = ["-c", "while :; do :; done"];
+  const child = new Deno.Command("sh", { args, detached: true }).spawn();
+  const usages = new ProcessUsages(systemClock);
+
+  let busy = (await usages.of([child.pid])).get(child.pid)!;
+  await until(async () => {
+    busy = (await usages.of([child.pid])).get(child.pid)!;
+    return busy.cpuPercent! > 0; // Others may have the processors for a while.
+  });
+  child.kill("SIGKILL");
+  await child.status;
+  const gone = (await usages.of([child.pid])).get(child.pid)!;
+
+  assert.ok(busy.isAlive && busy.memoryBytes! > 0, JSON.stringify(busy));
+  assert.equal(gone.isAlive, false);
 });

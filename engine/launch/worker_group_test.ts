@@ -376,3 +376,54 @@ Deno.test("a worker that ends as it may is stopped with the reason, and stays so
   await there.announce("w");
   await there.reaches("w", "ready");
 });
+
+Deno.test("an edit in the middle of a roll starts it anew, and one replica serves all the time", async () => {
+  await using there = await supervised();
+  const { supervisor, clock } = there;
+  await ready(there, 2);
+  clock.tick(1_000);
+
+  there.edit("w");
+  await there.announce("w", await there.started("w", 3));
+  const second = await there.started("w", 4);
+  clock.tick(1_000);
+  there.edit("w");
+  const third = await there.started("w", 5);
+  assert.equal((await supervisor.status("w")).replicas[0]!.state, "ready");
+  assert.equal(second.isRunning, false);
+  await there.announce("w", third);
+  await there.announce("w", await there.started("w", 6));
+
+  assert.deepEqual(pidsOf(await there.until("w", areReady)), [105, 104]);
+});
+
+Deno.test("a stop in the middle of a roll stops all, and a start brings the new version", async () => {
+  await using there = await supervised();
+  const { supervisor } = there;
+  const entry = await ready(there, 2);
+  supervisor.apply([{ ...entry, env: { LEVEL: "2" } }]);
+  await there.started("w", 3);
+
+  await supervisor.stop("w");
+  await there.reaches("w", "stopped");
+  assert.deepEqual(there.running("w"), []);
+  await supervisor.start("w");
+  for (const n of [4, 5]) await there.announce("w", await there.started("w", n));
+  await there.until("w", areReady);
+
+  assert.deepEqual(there.running("w").map(({ spec }) => spec.env.LEVEL), ["2", "2"]);
+});
+
+Deno.test("a wrong manifest leaves what runs, and says what is wrong with it", async () => {
+  await using there = await supervised();
+  await ready(there, 1);
+  there.clock.tick(1_000);
+
+  await there.entry("w", "runtime: { kind: cobol }\nscripts: { start: run }\n");
+  there.edit("w", { paths: ["engine.worker.yaml"] });
+  const { reason, state } = await there.until("w", ({ reason }) => reason !== null);
+
+  assert.equal(state, "ready");
+  assert.match(reason!, /^The new version did not become ready, so it keeps running the old one: /);
+  assert.match(reason!, /runtime.kind: expected one of python, typescript, javascript/);
+});
