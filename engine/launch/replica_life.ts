@@ -194,9 +194,10 @@ export class Replica {
     if (!this.#run?.running) this.board.set("queued");
     const slot = await this.#tools.slots.take(signal, "start");
     if (!slot) return;
+    if (this.#run) await this.#relieve(this.#run); // Its end gives back its own slot, not this one.
     this.#releaseSlot = slot;
-    if (this.#run) await this.#relieve(this.#run);
-    if (!signal.aborted) await this.#start(release, signal);
+    if (signal.aborted) slot();
+    else await this.#start(release, signal);
   }
 
   /** What to start from; `undefined` when it is not wanted any more or cannot be had. */
@@ -207,10 +208,12 @@ export class Replica {
       if (signal.aborted) return undefined;
       const reason = problemOf(thrown);
       this.#home.refused();
-      this.board.error(reason);
       this.#isRefused = this.#run?.running !== undefined;
-      if (this.#isRefused) this.#home.changed();
-      else this.#giveUp("failed", reason);
+      if (!this.#isRefused) this.#giveUp("failed", reason);
+      else {
+        this.board.error(reason);
+        this.#home.changed();
+      }
       return undefined;
     }
   }

@@ -75,6 +75,24 @@ Deno.test("Supervisor starts a bounded number of workers at the same time", asyn
   assert.equal(launcher.programs.length, 6);
 });
 
+Deno.test("Supervisor restarts a bounded number of workers at the same time", async () => {
+  await using there = await supervised();
+  const { supervisor, launcher } = there;
+  const names = ["a", "b", "c", "d", "e", "f"];
+  supervisor.apply(await Promise.all(names.map((name) => there.entry(name))));
+  for (let i = 0; i < 6; i++) {
+    await there.until("a", () => launcher.programs.length > i);
+    await there.announce(launcher.programs[i]!.spec.name, launcher.programs[i]);
+  }
+
+  for (const name of names) await supervisor.restart(name, { reinstall: false });
+  await there.until("a", () => launcher.programs.length === 10);
+  await there.settle();
+
+  const states = (await supervisor.list()).map(({ state }) => state).sort();
+  assert.deepEqual(states, ["ready", "ready", ...Array(4).fill("starting")]);
+});
+
 Deno.test("Supervisor.stop() ends a worker for good, start() wants it again", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
