@@ -142,6 +142,8 @@ export function lie(world: SimWorld): void {
   }
   for (const trigger of world.triggers.all.values()) {
     if (world.triggers.serving(trigger.trigger_type) === line) continue;
+    // An id may outlive its trigger where equal ones of others live on: then this is no lie.
+    if (world.triggers.heldBy(line).has(trigger.id)) continue;
     line.say(JSON.stringify({
       type: "triggerregistrationresult",
       id: trigger.id,
