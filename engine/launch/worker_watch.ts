@@ -1,226 +1,245 @@
 /**
  * Sees edits of a worker's files.
  *
- * A folder stands for the sources in it and below; what a program writes there (caches, data,
- * logs) does not count. A file that is named counts whatever it is. Several changes in short
- * order are told as one.
+ * The system's notices say when to look, a comparison of what lies there says what changed: notices
+ * get lost when much happens, comparisons do not. Several changes in short order are told as one. A
+ * directory that is not there, or that is deleted and made again, is found when it comes. No turn
+ * of this takes long, however much lies there.
  *
  * @module
  */
-import { EDIT_DEBOUNCE_MS } from "../../sdk/typescript/limits.ts";
+import {
+  EDIT_DEBOUNCE_MS,
+  EDIT_HOLD_MS,
+  WATCH_FILES_MAX,
+  WATCH_FOLDERS_MAX,
+  WATCH_RETRY_MS,
+} from "../../sdk/typescript/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isDependencyFile } from "./dependency_hash.ts";
+import { FolderNotices } from "./folder_notices.ts";
+import { inSlices, type Steps } from "./slices.ts";
+import { kindOf, scanSources, type SourceScan } from "./source_scan.ts";
+import { WatchPatterns } from "./watch_patterns.ts";
 
 /** What to watch. */
 export interface WorkerWatchOptions {
   /** Absolute. */
   readonly directory: string;
-  /** Files and folders, relative to the directory; empty: nothing. */
+  /** As {@linkcode WatchPatterns} takes them; empty: nothing. */
   readonly watch: readonly string[];
   readonly clock: Clock;
   /** Told some time after the last change of several. */
   onChange(change: WorkerChange): void;
-  /** Told when the system gives no watch: edits go unseen, all else goes on. */
+  /** Told when edits go unseen or are seen later, and what to do; all else goes on. */
   onFailure(reason: string): void;
 }
 
 /** Some files were edited, made, renamed or removed. */
 export interface WorkerChange {
-  /** Relative to the worker's directory, sorted. */
+  /** Relative to the worker's directory, sorted; of many the first few. */
   readonly paths: readonly string[];
-  /** Whether one of them says what to install. */
+  /** Whether one of all of them says what to install. */
   readonly dependencies: boolean;
-  /** When the last of them changed, in milliseconds since 1970; the present for removed ones. */
+  /** When the last of them changed, in milliseconds since 1970. */
   readonly changedAtMs: number;
 }
 
 /** Watches until it is closed. */
 export type WatchWorker = (options: WorkerWatchOptions) => Disposable;
 
-/** Folders that programs fill. */
-const IGNORED_FOLDERS = new Set([
-  ".engine",
-  ".git",
-  ".mypy_cache",
-  ".pytest_cache",
-  ".ruff_cache",
-  ".venv",
-  "__pycache__",
-  "node_modules",
-  "venv",
-]);
-const SOURCE =
-  /\.(py|pyi|ts|mts|cts|tsx|js|mjs|cjs|jsx|html|css|sql|graphql|toml|ini|cfg)$|^\.env$/;
-/** What editors leave for a moment. */
-const TEMPORARY = /^(\.#|#)|~$|\.(swp|swx|tmp)$/;
-/** Folders watched for one worker; beyond it the rest goes unseen. */
-const FOLDERS_MAX = 2_000;
+/** Paths that a change names. */
+const PATHS_TOLD = 20;
+/** So many notices in short order, and others may be lost: Deno keeps no more. */
+const FLOOD = 16;
+/** Times of files move on in such steps. */
+const TICK_MS = 10;
+/** Looks that no edit asks for take one part of the time in so many. */
+const LOOKS_SHARE = 10;
+/** It looks so often at once while folders keep changing; then a moment later. */
+const READS_AT_ONCE = 3;
 
 /** Watches with the system's own notices. Files that do not exist yet are seen when they come. */
 export const watchWorker: WatchWorker = (options) => new FileWatch(options);
 
-/** One worker's watch; it starts anew when a folder is made. */
+/** One worker's watch. */
 class FileWatch implements Disposable {
   readonly #options: WorkerWatchOptions;
-  /** The directory without links: that is how the system names what changed. */
-  readonly #root: string;
-  /** Absolute paths of what is watched. */
-  readonly #roots: readonly string[];
-  readonly #changed = new Set<string>();
-  #watcher: Deno.FsWatcher | undefined;
+  readonly #patterns: WatchPatterns;
+  readonly #notices: FolderNotices;
+  #scan: SourceScan | undefined;
+  /** When that began, in milliseconds since 1970. */
+  #scannedAtMs = 0;
+  /** How long the last look took. */
+  #lookedForMs = 0;
+  /** Names of files of which a notice spoke. */
+  readonly #noticed = new Set<string>();
+  /** When what changed did so, by name. */
+  readonly #changed = new Map<string, number>();
+  /** When the first notice of several came, by the clock and by the calendar. */
+  #woken: { readonly at: number; readonly atMs: number } | undefined;
+  #otherNotices = 0;
+  #isLooking = false;
+  #isClosed = false;
+  #failures = "";
   #cancelTimer: () => void = () => {};
+  #cancelRetry: () => void = () => {};
 
   constructor(options: WorkerWatchOptions) {
     this.#options = options;
-    this.#root = realPath(options.directory);
-    this.#roots = options.watch.map((path) => realPath(join(this.#root, path)));
-    this.#open();
+    this.#patterns = new WatchPatterns(options.watch);
+    this.#notices = new FolderNotices({
+      onEvent: (event) => this.#onEvent(event),
+      platform: Deno.build.os,
+    });
+    if (options.watch.length > 0) void this.#look();
   }
 
   [Symbol.dispose](): void {
+    this.#isClosed = true;
     this.#cancelTimer();
-    this.#watcher?.close();
-    this.#watcher = undefined;
+    this.#cancelRetry();
+    void inSlices(this.#notices.close(), () => true);
   }
 
-  #open(): void {
+  /** Looks some time after the last of several notices, but not never. */
+  #wake(quietMs = EDIT_DEBOUNCE_MS): void {
+    const { clock } = this.#options;
+    const now = clock.now();
+    this.#woken ??= { at: now, atMs: Date.now() };
+    this.#cancelTimer();
+    const ms = Math.max(0, Math.min(quietMs, this.#woken.at + EDIT_HOLD_MS - now));
+    this.#cancelTimer = clock.after(ms, () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return this.#wake();
+    this.#isLooking = true;
+    const wokenAtMs = this.#woken?.atMs;
+    this.#woken = undefined;
+    this.#otherNotices = 0;
+    const began = this.#options.clock.now();
     try {
-      let folders = this.#folders();
-      if (folders.size === 0) return;
-      let watcher = Deno.watchFs([...folders], { recursive: false });
-      // A folder that was made after its parent was read and before it was watched goes unseen.
-      for (let now = this.#folders(); !isWithin(now, folders); now = this.#folders()) {
-        watcher.close();
-        folders = now;
-        watcher = Deno.watchFs([...folders], { recursive: false });
-      }
-      this.#watcher = watcher;
-      void this.#follow(watcher);
+      await inSlices(this.#compare(wokenAtMs), () => !this.#isClosed);
     } catch (thrown) {
-      this.#options.onFailure(String(thrown));
+      this.#fail(String(thrown));
     }
+    this.#lookedForMs = this.#options.clock.now() - began;
+    this.#isLooking = false;
+    if (this.#isClosed) return;
+    if (wokenAtMs !== undefined) this.#tell();
+    else if (this.#changed.size > 0) this.#wake(); // There may be more in a moment.
   }
 
-  #folders(): Set<string> {
-    const folders = new Set(this.#roots.flatMap((path) => isFolder(path) ? [] : [parentOf(path)]));
-    for (const path of this.#roots) addFolders(folders, path);
-    return folders;
-  }
-
-  async #follow(watcher: Deno.FsWatcher): Promise<void> {
-    for await (const { kind, paths } of watcher) {
-      if (kind === "access" || kind === "any" || kind === "other") continue;
-      for (const path of paths) this.#note(path);
-      const made = kind === "create" || kind === "rename" ? paths.filter(isWatchable) : [];
-      if (made.length === 0 || this.#watcher !== watcher) continue;
-      // The new watch comes before the old one ends, so nothing falls between the two.
-      this.#open();
-      for (const path of made.flatMap(filesBelow)) this.#note(path);
-      break;
+  /** Reads what lies there; notes what differs, and has the system watch what came. */
+  *#compare(wokenAtMs: number | undefined): Steps<void> {
+    for (let i = 0; i < READS_AT_ONCE; i++) {
+      const scannedAtMs = Date.now();
+      const scan = yield* scanSources(this.#options.directory, this.#patterns);
+      if (this.#scan) this.#noteChanges(this.#scan, scan, wokenAtMs ?? scannedAtMs);
+      this.#scan = scan;
+      this.#scannedAtMs = scannedAtMs;
+      this.#check(scan);
+      if (this.#notices.isWatching(scan)) return;
+      yield* this.#notices.watch(scan);
     }
+    this.#wake();
   }
 
-  #note(path: string): void {
-    if (!this.#counts(path)) return;
-    this.#changed.add(path);
-    this.#cancelTimer();
-    this.#cancelTimer = this.#options.clock.after(EDIT_DEBOUNCE_MS, () => this.#tell());
+  #noteChanges(before: SourceScan, now: SourceScan, atMs: number): void {
+    for (const [name, { stamp, changedAtMs }] of now.files) {
+      const old = before.files.get(name);
+      // Two edits in the same moment look the same: one may have come after the last look.
+      const mayDiffer = this.#noticed.has(name) && changedAtMs >= this.#scannedAtMs - TICK_MS;
+      if (old === undefined) {
+        // What was moved here is as old as its arrival.
+        this.#changed.set(name, Math.max(changedAtMs, atMs));
+      } else if (old.stamp !== stamp || mayDiffer) this.#changed.set(name, changedAtMs);
+    }
+    for (const name of before.files.keys()) if (!now.files.has(name)) this.#changed.set(name, atMs);
+    this.#noticed.clear();
   }
 
-  #counts(path: string): boolean {
-    const name = nameOf(path);
-    if (this.#roots.includes(path)) return !isFolder(path);
-    const folders = path.slice(this.#root.length + 1).split("/");
-    if (folders.some((part) => IGNORED_FOLDERS.has(part)) || TEMPORARY.test(name)) return false;
-    return this.#roots.some((root) => path.startsWith(`${root}/`)) &&
-      (SOURCE.test(name) || isDependencyFile(name));
+  /** Looks again by itself where no notice will come. */
+  #check({ isThere, isCut }: SourceScan): void {
+    const { failure } = this.#notices;
+    if (isCut) {
+      this.#fail(
+        `it has more than ${WATCH_FOLDERS_MAX} folders or ${WATCH_FILES_MAX} files, and those ` +
+          "beyond are left out; name those that matter under watch",
+      );
+    }
+    if (failure !== null) {
+      const remedy = Deno.build.os === "linux" ? "; raise fs.inotify.max_user_watches" : "";
+      this.#fail(
+        `the system watches no more folders (${failure}), so its files are read every ` +
+          `${WATCH_RETRY_MS / 1_000} s instead${remedy}`,
+      );
+    }
+    this.#cancelRetry();
+    if (isThere && failure === null) return;
+    const ms = Math.max(WATCH_RETRY_MS, this.#lookedForMs * LOOKS_SHARE);
+    this.#cancelRetry = this.#options.clock.after(ms, () => void this.#look());
+  }
+
+  /** Each reason is told once. */
+  #fail(reason: string): void {
+    if (this.#failures.includes(reason)) return;
+    this.#failures += `${reason}\n`;
+    this.#options.onFailure(reason);
+  }
+
+  #onEvent({ kind, paths, flag }: Deno.FsEvent): void {
+    if (flag === "rescan") this.#notices.distrust(); // The system lost some.
+    if (flag === "rescan" || paths.some((path) => this.#isOfInterest(kind, path))) {
+      return this.#wake();
+    }
+    if (kind === "access" || ++this.#otherNotices !== FLOOD || this.#woken) return;
+    this.#wake(Math.max(EDIT_DEBOUNCE_MS, this.#lookedForMs * LOOKS_SHARE));
+  }
+
+  #isOfInterest(kind: Deno.FsEvent["kind"], path: string): boolean {
+    if (kind === "access") return false;
+    if (this.#scan?.targets.has(path)) return true;
+    const name = this.#nameOf(path);
+    if (name === undefined || !["create", "modify", "rename", "remove"].includes(kind)) {
+      return false;
+    }
+    if (name !== "" && this.#patterns.counts(name)) {
+      this.#noticed.add(name);
+      return true;
+    }
+    if (kind === "modify") return false;
+    if (this.#scan?.folders.some((folder) => folder.path === path || folder.name === name)) {
+      this.#notices.distrust(); // Perhaps it is gone and comes again.
+      return true;
+    }
+    const is = kindOf(path);
+    return is === "link" || (is === "folder" && this.#patterns.reach(name) !== "outside");
+  }
+
+  /** What a path is called in the worker's directory; `undefined`: it is none of its own. */
+  #nameOf(path: string): string | undefined {
+    const { root, folders } = this.#scan!;
+    if (path === root) return "";
+    if (path.startsWith(`${root}/`)) return path.slice(root.length + 1);
+    const folder = path.slice(0, path.lastIndexOf("/"));
+    const linked = folders.find((one) => one.path === folder || one.path === path)?.name;
+    if (linked === undefined) return undefined;
+    return folders.some((one) => one.path === path)
+      ? linked
+      : `${linked}${path.slice(folder.length)}`;
   }
 
   #tell(): void {
-    const paths = [...this.#changed].sort();
+    if (this.#changed.size === 0) return;
+    const names = [...this.#changed.keys()].sort();
+    const changedAtMs = [...this.#changed.values()].reduce((last, at) => Math.max(last, at), 0);
     this.#changed.clear();
-    if (this.#watcher === undefined) return;
     this.#options.onChange({
-      paths: paths.map((path) => path.slice(this.#root.length + 1)),
-      dependencies: paths.some((path) => isDependencyFile(nameOf(path))),
-      changedAtMs: Math.max(...paths.map((path) => changeTime(path) ?? Date.now())),
+      paths: names.slice(0, PATHS_TOLD),
+      dependencies: names.some((name) => isDependencyFile(name.slice(name.lastIndexOf("/") + 1))),
+      changedAtMs,
     });
   }
-}
-
-function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
-  return [...some].every((path) => all.has(path));
-}
-
-/** The folder and those below it that are not left out. */
-function addFolders(folders: Set<string>, path: string): void {
-  if (!isFolder(path) || folders.size >= FOLDERS_MAX) return;
-  folders.add(path);
-  for (const { name, isDirectory } of entriesOf(path)) {
-    if (isDirectory && !IGNORED_FOLDERS.has(name)) addFolders(folders, `${path}/${name}`);
-  }
-}
-
-function filesBelow(folder: string): string[] {
-  return entriesOf(folder).flatMap(({ name, isDirectory }) => {
-    const path = `${folder}/${name}`;
-    if (!isDirectory) return [path];
-    return IGNORED_FOLDERS.has(name) ? [] : filesBelow(path);
-  });
-}
-
-function entriesOf(folder: string): Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(folder)];
-  } catch {
-    return []; // Gone again, or not ours to read.
-  }
-}
-
-function isWatchable(path: string): boolean {
-  return isFolder(path) && !IGNORED_FOLDERS.has(nameOf(path));
-}
-
-function isFolder(path: string): boolean {
-  try {
-    return Deno.lstatSync(path).isDirectory;
-  } catch {
-    return false; // Gone.
-  }
-}
-
-/**
- * When the file was last written, renamed or replaced. Deno tells the latter two in whole seconds:
- * of those the end counts, since an edit taken for old would be lost.
- */
-function changeTime(path: string): number | undefined {
-  try {
-    const { ctime, mtime } = Deno.statSync(path);
-    const writtenMs = mtime?.getTime() ?? 0;
-    const changedMs = ctime?.getTime() ?? writtenMs;
-    return changedMs <= writtenMs ? writtenMs : changedMs + 999;
-  } catch {
-    return undefined; // Removed.
-  }
-}
-
-function realPath(path: string): string {
-  try {
-    return Deno.realPathSync(path);
-  } catch {
-    return path; // Not there yet.
-  }
-}
-
-function join(directory: string, path: string): string {
-  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  return [directory, ...parts].join("/");
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/"));
-}
-
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
 }

@@ -203,7 +203,9 @@ export const EDIT_HOLD_MS = 5_000;
 export const WATCH_PATTERNS_MAX = 1_000;
 /** Folders watched for one worker; edits in further ones go unseen, and the log says so. */
 export const WATCH_FOLDERS_MAX = 2_000;
-/** A directory to watch that is not there is looked for so often, in milliseconds. */
+/** Files watched for one worker; edits of further ones go unseen, and the log says so. */
+export const WATCH_FILES_MAX = 20_000;
+/** Where the system gives no notice, edits are looked for so often, in milliseconds. */
 export const WATCH_RETRY_MS = 1_000;
 /** A worker is ready when it has registered nothing for so long after its first function. */
 export const READY_QUIET_MS = 100;
