@@ -66,16 +66,14 @@ export class Handovers implements Traffic {
   drain(worker_ids: readonly string[], options: DrainOptions): Handover {
     const { functions, peer: find } = this.#options;
     const handover = new OpenHandover(options, (handover) => this.#end(handover));
-    this.#open.add(handover);
     for (const id of worker_ids) {
-      const peer = find(id);
+      const peer = find(id) ?? this.findLeft(id);
       if (!peer) continue; // It left a moment ago, and took with it what it offered.
       handover.peers.add(peer);
       functions.drain(peer);
-      for (const offer of functions.offersOf(peer)) {
-        this.#expect(handover, targetOf(offer.id, offer.namespace));
-      }
+      for (const target of this.#offeredBy(peer)) this.#expect(handover, target);
     }
+    this.#open.add(handover);
     return handover;
   }
 
@@ -114,7 +112,7 @@ export class Handovers implements Traffic {
   #end(handover: OpenHandover): void {
     if (!this.#open.delete(handover)) return;
     const { held, calls, settled } = this.#options;
-    for (const target of handover.targets) held.forgo(target);
+    if (handover.isComingBack) { for (const target of handover.targets) held.forgo(target); }
     for (const peer of handover.peers) {
       if (!peer.isLive && !this.#isComingBack(peer)) this.#endTriggers(peer);
     }
@@ -123,11 +121,20 @@ export class Handovers implements Traffic {
   }
 
   #expect({ isComingBack, peers, targets }: OpenHandover, target: Target): void {
-    if (!isComingBack || targets.has(target)) return;
+    if (targets.has(target)) return;
     // Whoever offers ever new ids and takes them back again ends here.
     if (targets.size >= peers.size * FUNCTIONS_PER_WORKER_MAX) return;
     targets.add(target);
-    this.#options.held.expect(target);
+    if (isComingBack) this.#options.held.expect(target);
+  }
+
+  /** What a line offers; of one that has left, what the handovers that concern it know of. */
+  #offeredBy(peer: Peer): Target[] {
+    if (peer.isLive) {
+      const offers = this.#options.functions.offersOf(peer);
+      return offers.map(({ id, namespace }) => targetOf(id, namespace));
+    }
+    return [...this.#open].flatMap(({ peers, targets }) => peers.has(peer) ? [...targets] : []);
   }
 
   #isComingBack(peer: Peer): boolean {

@@ -195,6 +195,27 @@ Deno.test("of two handovers of one line, either makes its calls wait", () => {
   restart.end();
 });
 
+Deno.test("a line that left for good is expected after all while its handover is open", () => {
+  const { router, worker, caller, open } = calling();
+  const stop = router.traffic.drain([worker.worker_id], GOES);
+  worker.cut();
+  call(caller, "i1");
+  assert.deepEqual(results(caller), { i1: "function_not_found" });
+
+  const start = router.traffic.drain([worker.worker_id], COMES);
+  stop.end();
+  call(caller, "i2");
+  const again = open();
+  offers(again);
+
+  assert.equal(handed(again).length, 1);
+  start.end();
+  assert.equal(router.traffic.drain([worker.worker_id], COMES).runningCalls, 0);
+  again.cut();
+  call(caller, "i3");
+  assert.deepEqual(results(caller), { i2: "invocation_stopped", i3: "function_not_found" });
+});
+
 Deno.test("a second restart while the first is open hands over twice", () => {
   const { router, worker, caller, open } = calling();
   const first = router.traffic.drain([worker.worker_id], COMES);

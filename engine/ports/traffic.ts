@@ -33,7 +33,7 @@ export interface Traffic {
    * From now on, until their end, these lines (ids of connections) get no new calls but for their
    * own: a call that one of them runs may call what only that line offers. What they run goes on.
    * A line that comes back by `reattach` is relieved as well. Ids of lines that are over or never
-   * were are passed over.
+   * were are passed over, unless a handover that concerns them is open.
    */
   drain(worker_ids: readonly string[], options: DrainOptions): Handover;
 }

@@ -21,10 +21,13 @@ export function relieve(world: SimWorld): void {
   const targets = [...world.offers].filter(([, replicas]) =>
     replicas.some((line) => lines.includes(line))
   ).map(([target]) => target);
-  const begun = handovers.begin(lines, targets, isComingBack);
   const ids = lines.map(({ worker_id }) => worker_id);
   if (random.once(3)) ids.push("nobody");
-  if (random.once(3) && world.ghosts.length > 0) ids.push(random.pick(world.ghosts).worker_id);
+  const ghosts = world.ghosts.filter(() => random.once(4));
+  ids.push(...ghosts.map(({ worker_id }) => worker_id));
+  const left = ghosts.filter((ghost) => handovers.concerns(ghost));
+  targets.push(...left.flatMap((ghost) => handovers.offeredBy(ghost)));
+  const begun = handovers.begin([...lines, ...left], targets, isComingBack);
   begun.handover = world.router.traffic.drain(ids, { isComingBack });
 }
 

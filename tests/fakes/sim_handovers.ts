@@ -43,6 +43,16 @@ export class SimHandovers {
     for (const { lines } of this.open) if (lines.delete(old)) lines.add(line);
   }
 
+  /** Whether a handover of the line is open. */
+  concerns(line: SimLine): boolean {
+    return [...this.open].some(({ lines }) => lines.has(line));
+  }
+
+  /** What the lines offered that are relieved together with this one. */
+  offeredBy(line: SimLine): string[] {
+    return [...this.open].flatMap(({ lines, targets }) => lines.has(line) ? [...targets] : []);
+  }
+
   /** Whether calls that nobody can run wait. */
   isExpected(target: string): boolean {
     return [...this.open].some(({ isComingBack, targets }) => isComingBack && targets.has(target));
