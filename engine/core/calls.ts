@@ -1,5 +1,5 @@
 /**
- * The life of a call: held if need be, started at a replica, then settled, failed, cancelled or late.
+ * The life of a call: perhaps held, started at a replica, then settled, failed, cancelled or late.
  *
  * Whatever ends a call closes its record first and sends afterwards, so nothing that follows can
  * end it again. Frames in canonical order come in by {@linkcode Calls.forward} and are not parsed;
