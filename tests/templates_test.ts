@@ -61,6 +61,26 @@ for (const template of templates) {
 
       assert.equal(spec.name, directory.split("/").at(-1));
     });
+
+    Deno.test(`${template.name}: ${path} shows in comments what the engine takes`, async () => {
+      await using written = await setup(template);
+      const file = `${written.directory}/${path}`;
+      const before = readManifest(file.replace("/engine.worker.yaml", ""));
+      const text = await Deno.readTextFile(file);
+      await Deno.writeTextFile(file, text.replaceAll(/^# (?=[a-z]+: )/gm, ""));
+
+      const { env, watch, microvmKeys, ...spec } = readManifest(
+        file.replace("/engine.worker.yaml", ""),
+      );
+
+      const { env: _env, watch: _watch, ...defaults } = before;
+      assert.deepEqual(spec, defaults); // What is shown is the default, but for these.
+      if (template.kind === "worker") {
+        assert.deepEqual(env, { LEVEL: "debug" });
+        assert.deepEqual(watch, [".", "!generated/**"]);
+        assert.deepEqual(microvmKeys, ["network", "resources"]);
+      }
+    });
   }
 
   for (const path of pathsOf(template, "config.yaml")) {

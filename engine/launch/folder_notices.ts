@@ -1,13 +1,13 @@
 /**
  * The system's notices that something happened in some folders.
  *
- * They are hints: when much happens, Deno drops most of them, and a folder that was deleted and made
- * again is watched no more until it is watched anew.
+ * They are hints: when much happens, Deno drops most of them, and a folder that was deleted and
+ * made again is watched no more until it is watched anew.
  *
  * Deno has one watch for the whole process and compares each notice with the paths of every
  * `watchFs`, one after the other until one contains it, each time with some calls of the system; so
- * what is listened to names few paths. The folders themselves are named in others that nobody reads,
- * behind a path that contains everything.
+ * what is listened to names few paths. The folders themselves are named in others that nobody
+ * reads, behind a path that contains everything.
  *
  * @module
  */

@@ -2,8 +2,8 @@
  * Paths with wildcards: `*` and `?` within a name, `**` for any folders, `[ab]`, `{a,b}`, and a
  * backslash before a character that stands for itself.
  *
- * Nothing here looks at files. Matching goes back to the last star only, so that its work is bounded
- * by the product of the lengths, whatever a pattern says.
+ * Nothing here looks at files. Matching goes back to the last star only, so that its work is
+ * bounded by the product of the lengths, whatever a pattern says.
  *
  * @module
  */

@@ -44,7 +44,7 @@ export interface WorkerSpec {
   /** The command that starts it, as a shell understands it. */
   readonly start: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Files, folders and globs, relative, whose edits restart it; `!` makes exceptions. Empty: none do. */
+  /** Relative files, folders and globs whose edits restart it, `!` before exceptions. */
   readonly watch: readonly string[];
   readonly isolation?: Isolation;
   /** Where it may connect to, if it is contained. */
