@@ -137,7 +137,8 @@ async function pythonPlan(
   if (spec.packageManager === "uv") await requireProgram("uv", env.PATH ?? "", name);
   const tool = spec.packageManager === "uv"
     ? "uv pip install --python python3"
-    : "python3 -m pip install";
+    // What is imported is compiled then; packages of the machine's Python are not looked through.
+    : "python3 -m pip install --no-compile --no-warn-conflicts";
   const file = `${spec.directory}/requirements.txt`;
   const listed = spec.install === null && await exists(file) ? " -r requirements.txt" : "";
   const own = `${tool} --target ${shellWord(place)} '${PYTHON_REQUIREMENT}'${listed}`;

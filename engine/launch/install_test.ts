@@ -79,7 +79,8 @@ Deno.test("installDependencies() installs for Python beside the project, once", 
   assert.deepEqual(there.began, ["installing dependencies with pip"]);
   const [place] = there.folders();
   assert.deepEqual(there.commands(), [
-    `python3 -m pip install --target ${place} 'websockets>=13.0,<18' -r requirements.txt`,
+    "python3 -m pip install --no-compile --no-warn-conflicts " +
+    `--target ${place} 'websockets>=13.0,<18' -r requirements.txt`,
   ]);
   const { env, name, directory } = there.launcher.last.spec;
   assert.deepEqual([name, directory, env.PIP_TARGET], ["w", there.directory, place]);
@@ -95,7 +96,10 @@ Deno.test("installDependencies() runs the worker's own script after the SDK's re
   await there.install();
 
   const [own, script] = there.commands();
-  assert.match(own!, /^python3 -m pip install --target \S+ 'websockets>=13.0,<18'$/);
+  assert.match(
+    own!,
+    /^python3 -m pip install --no-compile --no-warn-conflicts --target \S+ 'websockets>=13.0,<18'$/,
+  );
   assert.equal(script, "pip install -r dev.txt");
   assert.equal(there.launcher.last.spec.env.PIP_TARGET!.startsWith(there.deps), true);
 });
