@@ -10,6 +10,7 @@ import { printable } from "./render.ts";
 const OUTCOMES: Partial<Record<WorkerState, string>> = {
   failed: "failed",
   ready: "runs as it did before",
+  stopped: "ended",
 };
 
 /** Whether a worker is where it is wanted, on its way there, or has ended on its way. */
@@ -28,7 +29,8 @@ export function standOf({ state, replicas }: WorkerStatus): Stand {
 export function phaseOf(status: WorkerStatus): string {
   const { state, reason } = status;
   const text = state === "ready" ? `${readyOf(status)} ready` : wordsOf(status);
-  return reason === null || state === "ready" ? text : `${text}: ${reason}`;
+  if (reason === null || state === "ready") return text;
+  return reason.startsWith(text) ? reason : `${text}: ${reason}`;
 }
 
 /** How many replicas are ready, such as `2 of 3`. */
@@ -47,7 +49,9 @@ export function failureOf(status: WorkerStatus): string {
   const who = broken ? `replica ${broken.number} of ${name}` : name;
   const why = of.reason ?? of.last_exit ?? status.last_error ?? last_exit ?? "no reason was given";
   const log = log_path === null ? "" : `; all it printed: engine worker logs ${name}`;
-  if (of.state === "stopped") return printable(`${who} was stopped meanwhile${log}`);
+  if (of.state === "stopped" && of.reason === null) {
+    return printable(`${who} was stopped meanwhile${log}`);
+  }
   const what = OUTCOMES[of.state] ?? "ended and will be tried again";
   return printable(`${who} ${what}: ${why}${log}`);
 }

@@ -38,6 +38,10 @@ for (
     ["waiting for its turn", { state: "queued" }],
     ["waiting for its turn: 4 others start", { state: "queued", reason: "4 others start" }],
     ["installing dependencies", { state: "installing" }],
+    ["installing dependencies with pip", {
+      state: "installing",
+      reason: "installing dependencies with pip",
+    }],
     ["starting in a microVM", { state: "starting", isolation: "microvm" }],
     ["starting", { state: "starting", isolation: null }],
     ["stopping", { state: "stopping" }],
@@ -64,6 +68,11 @@ for (
     }],
     ["math failed: no reason was given", { state: "failed", log_path: null }],
     ["math was stopped meanwhile", { state: "stopped", log_path: null }],
+    ["math ended: with exit code 0, and its restart policy is on-failure", {
+      state: "stopped",
+      reason: "with exit code 0, and its restart policy is on-failure",
+      log_path: null,
+    }],
     ["math ended and will be tried again: killed", {
       state: "waiting",
       reason: "killed",

@@ -97,9 +97,10 @@ function checked(claim: ReplicaView, { directory, usages, nowMs }: World): Repli
     since_ms: nowMs,
     ready_after_ms: null,
   });
-  if ((state === "ready" || state === "starting") && pid !== null) {
-    const isGone = usages.get(pid)?.isAlive === false;
-    if (isGone) return { ...wrong("waiting", `Process ${pid} is gone`), pid: null };
+  if (pid !== null && usages.get(pid)?.isAlive === false) {
+    const isNews = state === "ready" || state === "starting";
+    // Whether it is started again is decided when all that it had started is gone, too.
+    return { ...isNews ? wrong("queued", `Process ${pid} is gone`) : claim, pid: null };
   }
   const hasLine = lines.some((id) => directory.worker(id) !== undefined);
   if (state === "ready" && !hasLine) return wrong("starting", "It has no line to the engine");

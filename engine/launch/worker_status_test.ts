@@ -100,13 +100,14 @@ Deno.test("workerStatus() does not believe a replica whose process is gone", () 
   for (const state of ["ready", "starting"] as const) {
     const { state: shown, reason, pid, since_ms } = status([{ ...serving(1), state }]);
     assert.deepEqual([shown, reason, pid, since_ms], [
-      "waiting",
+      "queued",
       "Process 10 is gone",
       null,
       9_000,
     ]);
   }
-  assert.equal(status([{ ...serving(1), state: "stopping" }]).state, "stopping");
+  const stopping = status([{ ...serving(1), state: "stopping" }]);
+  assert.deepEqual([stopping.state, stopping.pid], ["stopping", null]);
 });
 
 Deno.test("workerStatus() does not believe a replica whose line is gone", () => {
