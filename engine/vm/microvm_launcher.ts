@@ -134,7 +134,8 @@ export class MicroVmLauncher implements Launcher {
     const { accelerator, warning } = await this.#accelerators.choose(name, accel, host);
     if (warning !== null && !this.#isWarned) {
       this.#isWarned = true;
-      this.#options.log.warn(warning, { worker: name });
+      const text = "microVMs run in software emulation, which is slow";
+      this.#options.log.warn(text, { worker: name, reason: warning });
     }
     return { host, accelerator };
   }

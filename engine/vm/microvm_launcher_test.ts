@@ -262,7 +262,8 @@ Deno.test("MicroVmLauncher warns once of software emulation that nobody asked fo
   await there.launcher.check("w", "auto");
   await there.start();
 
-  assert.deepEqual(there.warnings, [[warning, { worker: "w" }]]);
+  const text = "microVMs run in software emulation, which is slow";
+  assert.deepEqual(there.warnings, [[text, { worker: "w", reason: warning }]]);
 });
 
 Deno.test("MicroVmLauncher.check() looks for what a machine needs and boots none", async () => {
