@@ -81,6 +81,21 @@ Deno.test("FolderNotices.watch() sees a folder again that was deleted and made a
   }
 });
 
+Deno.test("FolderNotices.watch() sees the root again that was deleted and made anew", async () => {
+  await using there = await setup();
+  await there.run(there.folders("a"));
+  for (const identity of [2, 3]) {
+    Deno.removeSync(`${there.directory}/root`, { recursive: true });
+    const watched = there.folders(`a:${identity}`);
+    there.seen.length = 0;
+
+    await there.run(watched);
+    there.write("root/x");
+
+    await until(() => there.seen.includes("root/x"));
+  }
+});
+
 Deno.test("FolderNotices.isWatching() knows folders again, whatever their order", async () => {
   await using there = await setup();
   const { notices, folders } = there;
