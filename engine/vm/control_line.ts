@@ -31,9 +31,7 @@ export type FromGuest =
     signal: number | null;
     /** Whether memory ran out while it ran and somebody of it was ended for that. */
     outOfMemory: boolean;
-  }
-  /** It cannot go on; the machine ends. */
-  | { readonly type: "trouble"; text: string };
+  };
 
 /** Most bytes that are read at once; messages are short. */
 const READ_BYTES = 1_024;
@@ -90,7 +88,6 @@ export function encodeControl(message: ToGuest): string {
 /** Reads a line. */
 export function decodeControl(line: string): FromGuest | undefined {
   if (line === "ready") return { type: "ready" };
-  if (line.startsWith("trouble ")) return { type: "trouble", text: line.slice(8) };
   const started = /^started (\d{1,2})$/.exec(line);
   if (started) return { type: "started", channel: Number(started[1]) };
   const exit = /^exit (\d{1,2}) (code|signal) (\d{1,3})( oom)?$/.exec(line);

@@ -93,7 +93,6 @@ export class Guest {
   readonly #main: GuestChannel;
   readonly #beside: ChannelPool;
   readonly #ready = Promise.withResolvers<void>();
-  #trouble: string | undefined;
   #isGone = false;
   #isAskedToEnd = false;
 
@@ -273,9 +272,8 @@ export class Guest {
     await Promise.all([this.#control.closed, ...channels.map((channel) => channel.close())]);
     for (const connection of connections.values()) connection.close();
     await this.#files.remove();
-    const why = this.#trouble ?? reason;
-    if (why === undefined && this.#isAskedToEnd) return { code, signal };
-    return { code: null, signal: signal ?? "SIGKILL", reason: why ?? "its microVM ended" };
+    if (reason === undefined && this.#isAskedToEnd) return { code, signal };
+    return { code: null, signal: signal ?? "SIGKILL", reason: reason ?? "its microVM ended" };
   }
 
   #take(message: FromGuest): void {
@@ -285,8 +283,6 @@ export class Guest {
       case "started":
       case "exit":
         return [this.#main, ...this.#beside.channels][message.channel]?.take(message);
-      case "trouble":
-        this.#trouble = message.text;
     }
   }
 

@@ -10,7 +10,8 @@
 #   run <channel> <n> <end mark>       ready
 #   signal <channel> <TERM|KILL>       started <channel>
 #   off                                exit <channel> code|signal <number> [oom]
-#                                      trouble <text>: the guest is of no use
+#
+# A guest that is of no use says why on the console, behind "engine: ", and ends.
 #
 # A channel is two ports, out<channel> and err<channel>. Each ends what one program printed with
 # the end mark of its run.
@@ -22,7 +23,6 @@ groups=$own/cgroup
 
 trouble() {
   echo "engine: $1" >/dev/console
-  [ -n "$control" ] && echo "trouble $1" >&3
   $b sleep 1
   $b reboot -f
 }
@@ -73,18 +73,22 @@ user() {
 }
 
 network() {
-  $b ip link set lo up
-  $b ip addr add 10.0.2.15/24 dev eth0
-  $b ip link set eth0 up
-  $b ip route add default via 10.0.2.2
+  $b ifconfig lo 127.0.0.1
+  $b ifconfig eth0 10.0.2.15 netmask 255.255.255.0
+  $b route add default gw 10.0.2.2
 }
 
-# Finds a port by its name; nothing when there is none. Ports get their names one after the other
-# while the guest boots already; the last one is the control line.
-port() {
-  for entry in /sys/class/virtio-ports/*; do
-    [ -e "$entry/name" ] && read -r found <"$entry/name" && [ "$found" = "$1" ] &&
-      echo "/dev/${entry##*/}" && return
+# Sets port_<name> for each port, and channels. Ports get their names one after the other while the
+# guest boots already; the control line is the last one.
+ports() {
+  until [ -n "$port_control" ]; do
+    [ -n "$channels" ] && $b usleep 5000
+    channels=
+    for entry in /sys/class/virtio-ports/*; do
+      [ -e "$entry/name" ] && read -r found <"$entry/name" || continue
+      eval "port_$found=/dev/${entry##*/}"
+      case $found in out*) channels="$channels ${found#out}" ;; esac
+    done
   done
 }
 
@@ -101,19 +105,16 @@ program_groups() {
   echo +memory >$groups/cgroup.subtree_control
   $b mkdir $groups/programs
   echo +memory >$groups/programs/cgroup.subtree_control
-  for entry in /sys/class/virtio-ports/*; do
-    read -r found <"$entry/name"
-    case $found in
-      out*)
-        channel=${found#out}
-        $b mkdir "$own/$channel" "$groups/programs/$channel"
-        echo 1 >"$groups/programs/$channel/memory.oom.group"
-        $b mkfifo -m 0600 "$own/$channel/out" "$own/$channel/err"
-        $b chown "$user" "$own/$channel/out" "$own/$channel/err"
-        port "out$channel" >"$own/$channel/out_port"
-        port "err$channel" >"$own/$channel/err_port"
-        ;;
-    esac
+  folders= pipes=
+  for channel in $channels; do
+    folders="$folders $own/$channel $groups/programs/$channel"
+    pipes="$pipes $own/$channel/out $own/$channel/err"
+  done
+  $b mkdir $folders
+  $b mkfifo -m 0600 $pipes
+  $b chown "$user" $pipes
+  for channel in $channels; do
+    echo 1 >"$groups/programs/$channel/memory.oom.group"
   done
 }
 
@@ -125,7 +126,7 @@ oom_kills() {
 
 # pump <channel> <out|err> <end mark>: what a program prints, to the host.
 pump() {
-  read -r to <"$own/$1/$2_port"
+  eval "to=\$port_$2$1"
   { $b cat; printf '\0%s' "$3"; } <"$own/$1/$2" >"$to"
 }
 
@@ -195,10 +196,8 @@ fi
 kernel_file_systems
 modules
 plan9 host $hub ro,cache=none
-until control=$(port control) && [ -n "$control" ]; do
-  $b usleep 5000
-done
-exec 3<>"$control"
+ports
+exec 3<>"$port_control"
 network
 . $hub/boot.sh
 $b hostname -F /etc/hostname

@@ -276,19 +276,24 @@ function lineServer() {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   let connections = 0;
   const answer = async (connection: Deno.TcpConn): Promise<void> => {
-    using closed = connection;
-    const writer = closed.writable.getWriter();
-    const reader = closed.readable.pipeThrough(new TextDecoderStream()).getReader();
+    using open = connection;
+    const buffer = new Uint8Array(65_536);
+    const decoder = new TextDecoder();
+    const write = async (text: string): Promise<void> => {
+      for (let rest = new TextEncoder().encode(text); rest.length > 0;) {
+        rest = rest.subarray(await open.write(rest));
+      }
+    };
     for (let text = "";;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      text += value;
+      const count = await open.read(buffer);
+      if (count === null) return;
+      text += decoder.decode(buffer.subarray(0, count));
       const lines = text.split("\n");
       text = lines.pop()!;
       for (const line of lines) {
         if (line === "bye") return;
-        const reply = line.startsWith("send ") ? "x".repeat(Number(line.slice(5))) : line.length;
-        await writer.write(new TextEncoder().encode(`${reply}\n`));
+        const size = line.startsWith("send ") ? Number(line.slice(5)) : undefined;
+        await write(`${size === undefined ? line.length : "x".repeat(size)}\n`);
       }
     }
   };

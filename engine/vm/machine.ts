@@ -25,12 +25,8 @@ done
 kill -KILL "$1" 2>/dev/null`;
 /** An engine that dies leaves a guest so long to end by itself, in seconds. */
 const ORPHAN_SECONDS = 10;
-/** Lines of the console that are kept. */
-const CONSOLE_LINES = 40;
-/** Lines of the console that an error tells. */
-const TOLD_LINES = 8;
-
-const PANIC = /Kernel panic - not syncing: (.*)/;
+/** Lines of the console that are kept, and told by an error. */
+const CONSOLE_LINES = 10;
 
 /** A QEMU that runs. */
 export class Machine {
@@ -40,7 +36,7 @@ export class Machine {
   readonly ended: Promise<Ended>;
   readonly #child: Deno.ChildProcess;
   readonly #console: string[] = [];
-  #panic: string | undefined;
+  #lastWords: string | undefined;
 
   private constructor(child: Deno.ChildProcess, guard: Deno.ChildProcess) {
     this.#child = child;
@@ -70,7 +66,7 @@ export class Machine {
     }
   }
 
-  /** The last lines that the guest's kernel and QEMU printed; none behind a panic. */
+  /** The last lines that the guest and QEMU printed, up to why it ended if that was said. */
   console(): readonly string[] {
     return [...this.#console];
   }
@@ -96,23 +92,27 @@ export class Machine {
     await guard.status;
     const ended: Ended = { code: signal === null ? code : null, signal };
     // QEMU that ends by itself with an error says why with its last words.
-    const reason = this.#panic ?? (ended.code === 0 || signal !== null ? undefined : complaint);
+    const reason = this.#lastWords ?? (ended.code === 0 || signal !== null ? undefined : complaint);
     return reason === undefined ? ended : { ...ended, reason };
   }
 
-  /** What a kernel prints behind a panic is about itself. */
+  /** What a kernel prints behind its last words is about itself. */
   #keep(line: string): void {
-    if (this.#panic !== undefined) return;
+    if (this.#lastWords !== undefined) return;
     this.#console.push(line);
     if (this.#console.length > CONSOLE_LINES) this.#console.shift();
-    this.#panic = panicOf(line);
+    this.#lastWords = lastWordsOf(line);
   }
 }
 
-/** What a kernel that gives up says, such as `kernel panic: Attempted to kill init!`. */
-export function panicOf(line: string): string | undefined {
-  const found = /Kernel panic - not syncing: (.*)/.exec(line)?.[1];
-  return found === undefined ? undefined : `kernel panic: ${found.trim()}`;
+/**
+ * Why a guest ends, if the line says so: `kernel panic: Attempted to kill init!`, or what its first
+ * program found missing.
+ */
+export function lastWordsOf(line: string): string | undefined {
+  const panic = /Kernel panic - not syncing: (.*)/.exec(line)?.[1];
+  if (panic !== undefined) return `kernel panic: ${panic.trim()}`;
+  return /^engine: (.*)/.exec(line)?.[1];
 }
 
 async function eachLine(
