@@ -293,7 +293,7 @@ Deno.test("a worker that the engine keeps as it was is a failure, with the engin
   assert.deepEqual(out, []);
   assert.match(
     err.at(-1)!,
-    /^error: math runs as it did before: The new version did not .* no KVM/,
+    /^error: math: The new version did not .* no KVM/,
   );
 });
 

@@ -9,7 +9,6 @@ import { printable } from "./render.ts";
 /** What is said of a worker that stays in a state. */
 const OUTCOMES: Partial<Record<WorkerState, string>> = {
   failed: "failed",
-  ready: "runs as it did before",
   stopped: "ended",
 };
 
@@ -52,6 +51,7 @@ export function failureOf(status: WorkerStatus): string {
   if (of.state === "stopped" && of.reason === null) {
     return printable(`${who} was stopped meanwhile${log}`);
   }
+  if (of.state === "ready") return printable(`${who}: ${why}${log}`); // It runs as it did before.
   const what = OUTCOMES[of.state] ?? "ended and will be tried again";
   return printable(`${who} ${what}: ${why}${log}`);
 }

@@ -78,8 +78,8 @@ for (
       reason: "killed",
       log_path: null,
     }],
-    ["math runs as it did before: the new version did not become ready", {
-      reason: "the new version did not become ready",
+    ["math: the new version did not become ready, so it keeps running the old one", {
+      reason: "the new version did not become ready, so it keeps running the old one",
       log_path: null,
     }],
     ["replica 2 of math was stopped meanwhile", {

@@ -70,7 +70,7 @@ export function renderStatus(worker: WorkerStatus, wallMs: number): string[] {
     ["state", worker.state],
     ["since", `${ago(worker.since_ms)} ago`],
     ["remark", worker.reason],
-    ["last error", worker.last_error === worker.reason ? null : worker.last_error],
+    ["last error", otherErrorOf(worker)],
     ["kind", worker.kind],
     ["directory", worker.path],
     ["isolation", isolationOf(worker)?.replace(/\/(.*)/, " ($1)") ?? null],
@@ -125,18 +125,25 @@ function renderReplicas(replicas: readonly Replica[], wallMs: number): string[] 
       String(replica.restarts),
       replica.memory_bytes === null ? "-" : renderBytes(replica.memory_bytes),
       replica.cpu_percent === null ? "-" : String(Math.round(replica.cpu_percent)),
-      replica.reason ?? replica.last_exit ?? "",
+      replica.reason ?? (replica.last_exit === null ? "" : `last exit: ${replica.last_exit}`),
     ]),
   );
 }
 
 /** What needs words: why it is not ready, a warning, and what went wrong before. */
-function remarksOn({ kind, state, reason, last_error }: WorkerStatus): string[] {
+function remarksOn(worker: WorkerStatus): string[] {
+  const { kind, state, reason } = worker;
   const isSummary = kind === "builtin" && state === "ready";
+  const error = otherErrorOf(worker);
   return [
     ...reason === null || isSummary ? [] : [reason],
-    ...last_error === null || last_error === reason ? [] : [`last error: ${last_error}`],
+    ...error === null ? [] : [`last error: ${error}`],
   ];
+}
+
+/** What went wrong last, unless the reason of its state tells it already. */
+function otherErrorOf({ reason, last_error }: WorkerStatus): string | null {
+  return last_error !== null && reason?.includes(last_error) ? null : last_error;
 }
 
 /** Words in lines that start with `indent` and are `width` long at most. */

@@ -19,7 +19,7 @@ const machine = workerStatus({
   replicas: [
     replicaStatus({ memory_bytes: 106 * MIB, cpu_percent: 6 }),
     replicaStatus({ number: 2, state: "waiting", pid: null, reason: "killed", since_ms: 74_000 }),
-    replicaStatus({ number: 3, restarts: 2, pid: 44 }),
+    replicaStatus({ number: 3, restarts: 2, pid: 44, last_exit: "signal SIGTERM" }),
   ],
 });
 
@@ -101,7 +101,7 @@ Deno.test("the status of a worker says all that is known", () => {
     "  REPLICA  STATE    SINCE  PID  RESTARTS  MEMORY   CPU%  REMARK",
     "  1        ready    1m     42   0         106 MiB  6",
     "  2        waiting  1s     -    0         -        -     killed",
-    "  3        ready    1m     44   2         -        -",
+    "  3        ready    1m     44   2         -        -     last exit: signal SIGTERM",
   ]);
 });
 
@@ -115,7 +115,11 @@ Deno.test("the status of a worker leaves out what is not known, and says nothing
     last_error: "no luck",
   });
   const lines = renderStatus(failed, 75_000);
+  const waits = workerStatus({ ...failed, state: "waiting", reason: "no luck; next start in 1 s" });
 
+  for (const shown of [renderStatus(waits, 0), renderWorkers([failed, waits], 0)]) {
+    assert.ok(!shown.join().includes("last error"));
+  }
   assert.ok(!lines.some((line) => /^ {2}(pid|up|directory|last exit|memory|cpu) /.test(line)));
   assert.equal(lines.filter((line) => line.includes("no luck")).length, 1);
 });
