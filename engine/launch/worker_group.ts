@@ -18,7 +18,7 @@ import type { OutputLine, Running } from "../ports/launcher.ts";
 import type { LogFields } from "../ports/log.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
 import { EditWatch, type EditWatchTools } from "./edit_watch.ts";
-import type { WorkerSpec } from "./manifest.ts";
+import { withoutEffect, type WorkerSpec } from "./manifest.ts";
 import { OutputLog } from "./output_log.ts";
 import { isolationOf } from "./prepare.ts";
 import { ownerOf } from "./readiness.ts";
@@ -47,6 +47,8 @@ export class WorkerGroup {
   #isWanted = false;
   #version = 1;
   #launch = 0;
+  /** What was said of settings that have no effect; said again only when it is something else. */
+  #idleSettings: string | undefined;
 
   /** Runs nothing before {@linkcode start}, and then only after `before` has settled. */
   constructor(entry: DirectoryEntry, tools: GroupTools, before?: Promise<void>) {
@@ -244,7 +246,17 @@ export class WorkerGroup {
   #read(spec: WorkerSpec): void {
     this.#spec = spec;
     this.#watch.follow(this.#entry.path, spec.watch);
+    this.#warnOfIdleSettings(spec);
     this.#reconcile();
+  }
+
+  #warnOfIdleSettings(spec: WorkerSpec): void {
+    const { log, platform } = this.#tools;
+    const idle = withoutEffect(spec, isolationOf(this.#entry, spec, platform));
+    if (idle !== undefined && idle !== this.#idleSettings) {
+      log.warn("a setting has no effect", { worker: this.#entry.name, reason: idle });
+    }
+    this.#idleSettings = idle;
   }
 
   /** Why some replicas run an older version than they are meant to. */

@@ -54,6 +54,20 @@ Deno.test("replicas are prepared once", async () => {
   assert.equal(prepared, 1);
 });
 
+Deno.test("settings of microVMs that do nothing for a plain process are said once", async () => {
+  await using there = await supervised();
+  const manifest = "runtime: { kind: javascript }\nscripts: { start: run }\nnetwork: engine\n";
+  there.supervisor.apply([await there.entry("w", manifest)]);
+  await there.started("w", 1);
+  await there.announce("w");
+
+  await there.supervisor.restart("w", { reinstall: false });
+  await there.started("w", 2);
+
+  const said = there.lines.filter((line) => line.includes("no effect"));
+  assert.deepEqual(said, ["warn a setting has no effect"]);
+});
+
 Deno.test("lines of several replicas say which of them printed them, in one log", async () => {
   await using there = await supervised();
   await ready(there, 2);
