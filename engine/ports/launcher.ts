@@ -21,7 +21,7 @@ export interface Resources {
   readonly memory_mb: number;
 }
 
-/** What a contained program gets of this machine besides its directory and the system's programs. */
+/** What a contained program gets besides its directory and the system's programs. */
 export interface Containment {
   /** Absolute paths of folders that it may read, found at the same place. */
   readonly reads: readonly string[];
