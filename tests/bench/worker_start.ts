@@ -70,7 +70,6 @@ async function measure(
     await wait(FORGOTTEN_MS);
     figures.warm.push(await add(engine, example, isolation));
     if (example.edit) figures.reload.push(await reload(engine, example, example.edit, round));
-    }
     await wait(IDLE_MS);
     const status = JSON.parse(await run(engine, "worker", "status", example.name, "--json"));
     figures.memory.push(status.memory_bytes);
