@@ -20,7 +20,7 @@ const EXAMPLES: readonly Example[] = [
     name: "python",
     files: {
       "engine.worker.yaml": "name: python\nruntime: { kind: python, entry: main.py }\n" +
-        "network: engine\nresources: { memory_mb: 256 }\n",
+        "resources: { memory_mb: 256 }\n",
       "main.py": "import engine_sdk, os, websockets\n" +
         "assert websockets.__file__.startswith(os.environ['PIP_TARGET'])\n" +
         "print(engine_sdk.register_worker.__name__)\n",
@@ -30,7 +30,7 @@ const EXAMPLES: readonly Example[] = [
     name: "node",
     files: {
       "engine.worker.yaml": "name: node\nruntime: { kind: javascript, entry: main.js }\n" +
-        "network: engine\nresources: { memory_mb: 256 }\n",
+        "resources: { memory_mb: 256 }\n",
       "package.json": JSON.stringify({
         type: "module",
         dependencies: { ms: "2.1.3", "engine-sdk": "file:../../.engine/sdk/typescript" },
@@ -75,7 +75,9 @@ for (const { name, files } of EXAMPLES) {
       assert.equal(cold.dependencies, "installed");
       assert.equal(cold.lines.at(-1), PRINTED[name]);
       assert.match(coldPhases[0]!, /^installing dependencies with (pip|npm|deno)$/);
-      // The second one has no network to fetch anything from.
+      // An installation has the network, so the start after it boots anew if the worker has none.
+      const boots = coldPhases.filter((phase) => phase.endsWith("booting a microVM (tcg)"));
+      assert.equal(boots.length, files["engine.worker.yaml"]!.includes("network: engine") ? 2 : 1);
       assert.deepEqual([warm.dependencies, warm.lines], ["cached", cold.lines]);
       assert.deepEqual(project.phases, ["booting a microVM (tcg)"]);
     },

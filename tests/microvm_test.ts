@@ -63,7 +63,9 @@ vmTest("a guest cannot read what is not its own, whatever way it takes", async (
     ...attempts.map((path) => `cat '${path}'`),
     "cat /etc/shadow /etc/gshadow /proc/1/root/etc/shadow",
     // Everything there is, but for the system's own programs.
-    `grep -rsl '${SECRET.replace("-", "'-'")}' / --exclude-dir=usr --exclude-dir=proc --exclude-dir=sys`,
+    `grep -rsl '${
+      SECRET.replace("-", "'-'")
+    }' / --exclude-dir=usr --exclude-dir=proc --exclude-dir=sys`,
     `echo "--- project"; ls -A ${project.root}/project ${project.root} ${project.dataDirectory}`,
     `echo "--- home"; ls -A '${home}' /home/* /root`,
     'echo "--- own"; cat own.txt',
@@ -142,16 +144,24 @@ async function snapshot(folders: readonly string[]): Promise<Record<string, stri
   return found;
 }
 
-/** A server that answers each connection with a word, and counts them. */
+/** A server that answers what it is told first with a word, and counts who came. */
 function serve(word: string, hostname = "127.0.0.1") {
   const listener = Deno.listen({ hostname, port: 0 });
   let connections = 0;
+  const answer = async (connection: Deno.Conn): Promise<void> => {
+    using _ = connection;
+    const buffer = new Uint8Array(100);
+    await connection.read(buffer);
+    await connection.write(new TextEncoder().encode(`${word}\n`));
+    while (await connection.read(buffer) !== null); // Until the other side has had it all.
+  };
   const serving = (async () => {
+    const answers: Promise<void>[] = [];
     for await (const connection of listener) {
       connections++;
-      await connection.write(new TextEncoder().encode(`${word}\n`)).catch(() => {});
-      connection.close();
+      answers.push(answer(connection).catch(() => {}));
     }
+    await Promise.all(answers);
   })();
   const close = async (): Promise<void> => {
     listener.close();
@@ -162,7 +172,9 @@ function serve(word: string, hostname = "127.0.0.1") {
 }
 
 /** Asks for what a server says, from a guest; nothing after a few seconds. */
-const ASK = `ask() { echo "$1 $2: $(/busybox timeout 5 /busybox nc "$1" "$2" </dev/zero)"; }
+const ASK = `ask() {
+    echo "$1 $2: $(echo hello | /busybox timeout 8 /busybox nc "$1" "$2")"
+  }
   engine=\${ENGINE_URL#*//}; engine=\${engine%%/*}
 `;
 

@@ -1,6 +1,6 @@
 /**
- * Launcher on microVMs: each program runs in a machine of its own, which sees the system's programs,
- * the folders that its containment names, and nothing else.
+ * Launcher on microVMs: each program runs in a machine of its own, which sees the system's
+ * programs, the folders that its containment names, and nothing else.
  *
  * A machine is known by all that decides what it is, as one text: where that is equal, one that
  * waits is as good as a new one. What a boot is made of comes from others: what runs it, the

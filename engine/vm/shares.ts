@@ -94,8 +94,8 @@ export async function checkPlace(
 }
 
 /**
- * The directories of workers that were given to guests: one that lies in another's could be read and
- * changed by it, or swapped for a link to somewhere else.
+ * The directories of workers that were given to guests: one that lies in another's could be read
+ * and changed by it, or swapped for a link to somewhere else.
  */
 export class WorkerFolders {
   /** Name of the worker by real path. */
