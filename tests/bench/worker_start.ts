@@ -47,6 +47,9 @@ const EXAMPLES: readonly Example[] = [
   },
 ];
 
+/** Each edit makes another one. */
+let versions = 0;
+
 /** Seconds, and bytes. */
 interface Figures {
   readonly cold: number[];
@@ -69,7 +72,7 @@ async function measure(
     await run(engine, "worker", "remove", example.name);
     await wait(FORGOTTEN_MS);
     figures.warm.push(await add(engine, example, isolation));
-    if (example.edit) figures.reload.push(await reload(engine, example, example.edit, round));
+    if (example.edit) figures.reload.push(await reload(engine, example, example.edit, ++versions));
     await wait(IDLE_MS);
     const status = JSON.parse(await run(engine, "worker", "status", example.name, "--json"));
     figures.memory.push(status.memory_bytes);
