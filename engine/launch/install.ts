@@ -19,7 +19,7 @@ import { readInstallation, writeInstallation } from "./installation.ts";
 import { shellWord, type WorkerSpec } from "./manifest.ts";
 import { requireProgram } from "./programs.ts";
 import { probePython, type PythonFacts } from "./python.ts";
-import { PYTHON_REQUIREMENT, pythonSdkDirectory } from "./sdk_copy.ts";
+import { PYTHON_FILES, PYTHON_REQUIREMENT, pythonSdkDirectory } from "./sdk_copy.ts";
 
 /** What to install, and with what. */
 export interface InstallOptions {
@@ -112,9 +112,13 @@ function pythonOf({ name, spec, env }: InstallOptions): Promise<PythonFacts> {
 }
 
 /** Contained or not is part of it: what Deno fetched is somewhere else then. */
-function hashOf({ spec, launcher }: InstallOptions, python?: PythonFacts): Promise<string> {
+function hashOf(
+  { spec, launcher, containment }: InstallOptions,
+  python?: PythonFacts,
+): Promise<string> {
   const more = [PYTHON_REQUIREMENT, python?.version ?? "", launcher.isolation];
-  return dependencyHash(spec.directory, more);
+  const copied = python && containment ? [JSON.stringify(PYTHON_FILES)] : [];
+  return dependencyHash(spec.directory, [...more, ...copied]);
 }
 
 async function planOf(options: InstallOptions, place: string): Promise<Plan> {
@@ -131,7 +135,7 @@ async function planOf(options: InstallOptions, place: string): Promise<Plan> {
 }
 
 async function pythonPlan(
-  { name, spec, dataDirectory, env }: InstallOptions,
+  { name, spec, dataDirectory, env, containment }: InstallOptions,
   place: string,
 ): Promise<Plan> {
   if (spec.packageManager === "uv") await requireProgram("uv", env.PATH ?? "", name);
@@ -142,9 +146,15 @@ async function pythonPlan(
   const file = `${spec.directory}/requirements.txt`;
   const listed = spec.install === null && await exists(file) ? " -r requirements.txt" : "";
   const own = `${tool} --target ${shellWord(place)} '${PYTHON_REQUIREMENT}'${listed}`;
-  const path = [place, pythonSdkDirectory(dataDirectory), env.PYTHONPATH ?? ""];
+  const shared = pythonSdkDirectory(dataDirectory);
+  // A contained worker cannot keep bytecode in the shared copy, and would compile it at each start.
+  const sdk = containment ? `${place}/.sdk` : shared;
+  const copy = `mkdir -p ${shellWord(sdk)} && cp -R ${shellWord(`${shared}/engine_sdk`)} ` +
+    `${shellWord(sdk)} && `;
+  const first = containment ? copy + own : own;
+  const path = [place, sdk, env.PYTHONPATH ?? ""];
   return {
-    commands: spec.install === null ? [own] : [own, spec.install],
+    commands: spec.install === null ? [first] : [first, spec.install],
     env: {
       PYTHONPATH: path.filter((part) => part !== "").join(":"),
       PYTHONUNBUFFERED: "1",

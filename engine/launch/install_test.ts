@@ -65,6 +65,13 @@ async function setup(runtime: string, files: Record<string, string> = {}) {
 }
 
 const PYTHON = "runtime: { kind: python, entry: main.py }";
+const SYSTEM_PYTHON = {
+  version: "3.12.1",
+  hasPip: true,
+  executable: "/usr/bin/python3",
+  prefix: "/usr",
+  basePrefix: "/usr",
+};
 const UV = "runtime: { kind: python, package_manager: uv, entry: main.py }";
 const NODE = "runtime: { kind: javascript, entry: main.js }";
 const DENO = "runtime: { kind: typescript, entry: main.ts }";
@@ -317,19 +324,24 @@ const CONTAINMENT: Containment = {
 
 Deno.test("installDependencies() installs contained, with the world to fetch from", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
-  const python = {
-    version: "3.12.1",
-    hasPip: true,
-    executable: "/usr/bin/python3",
-    prefix: "/usr",
-    basePrefix: "/usr",
-  };
   await there.addProgram("python3", "echo this python must not be asked; exit 1");
 
-  await there.install({ containment: CONTAINMENT, python });
+  await there.install({ containment: CONTAINMENT, python: SYSTEM_PYTHON });
 
   const { containment, keep } = there.launcher.last.spec;
   assert.deepEqual(containment, { ...CONTAINMENT, network: "full" });
+
+  Deno.test("a contained Python worker gets a copy of the SDK that keeps its bytecode", async () => {
+    await using there = await setup(PYTHON, { "main.py": "" });
+
+    const { env } = await there.install({ containment: CONTAINMENT, python: SYSTEM_PYTHON });
+
+    const [place] = there.folders();
+    const shared = there.deps.replace("deps/w", "sdk/python");
+    const copy = `mkdir -p ${place}/.sdk && cp -R ${shared}/engine_sdk ${place}/.sdk && python3 `;
+    assert.equal(there.commands()[0]!.slice(0, copy.length), copy);
+    assert.equal(env.PYTHONPATH, `${place}:${place}/.sdk`);
+  });
   assert.equal(keep, true);
 });
 
