@@ -116,9 +116,7 @@ export class FollowedWorker implements Followed {
     const now = terminal.now();
     const stand = standOf(status);
     if (stand === "moving") this.#movedAtMs = now;
-    if (goal === "stopped" && (status.state === "stopped" || status.state === "failed")) {
-      return this.#stopped(status);
-    }
+    if (goal === "stopped" && status.state !== "stopping") return this.#stopped(status);
     if (goal === "ready" && stand !== "moving") {
       const isDone = this.#isNew(status) && (stand === "ended" || fits(status, wish));
       if (isDone) return stand === "ready" ? this.#ready(status) : await this.#fail(status);
@@ -161,6 +159,11 @@ export class FollowedWorker implements Followed {
   }
 
   #stopped({ name, state, last_exit }: WorkerStatus): void {
+    if (state !== "stopped" && state !== "failed") {
+      const message = `error: ${name} is ${state}: it was started meanwhile; ` +
+        `see: engine worker status ${name}`;
+      return this.#end(EXIT_FAILED, "started meanwhile", { err: [printable(message)] });
+    }
     const text = printable(`${name} is ${state}${last_exit === null ? "" : ` (${last_exit})`}`);
     this.#end(EXIT_DONE, state, { out: [text] });
   }

@@ -307,6 +307,17 @@ Deno.test("waiting for a worker to end goes on while it is stopping", async () =
   assert.deepEqual(out, ["math is stopped (SIGTERM)"]);
 });
 
+Deno.test("waiting for a worker to end is over when somebody starts it meanwhile", async () => {
+  for (const state of ["queued", "starting", "ready", "waiting"] as const) {
+    const { code, err } = await follow([{ state: "stopping" }, { state }], { goal: "stopped" });
+
+    assert.equal(code, 1);
+    const message = `error: math is ${state}: it was started meanwhile; ` +
+      "see: engine worker status math";
+    assert.equal(err.at(-1), message);
+  }
+});
+
 Deno.test("several workers are followed at once, and one that fails stops none", async () => {
   const { code, err, out } = await follow({
     a: { states: [{ state: "starting" }, { state: "failed", reason: "no luck" }] },
