@@ -14,6 +14,8 @@ export interface ProcessRow {
   readonly group: number;
   /** `false` of the dead whom nobody has buried. */
   readonly isAlive: boolean;
+  /** A signal holds it until another lets it go on. A debugger's hold does not count. */
+  readonly isHalted?: true;
   /** Processor time it has used since it started, in milliseconds. */
   readonly cpuMs: number;
 }
@@ -64,6 +66,7 @@ export function parseStat(text: string): ProcessRow {
     parent: Number(fields[1]),
     group: Number(fields[2]),
     isAlive: fields[0] !== "Z" && fields[0] !== "X",
+    ...fields[0] === "T" && { isHalted: true },
     cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS,
   };
 }
@@ -94,6 +97,7 @@ export function parsePs(text: string): ProcessTable {
       parent: Number(parent),
       group: Number(group),
       isAlive: !state!.startsWith("Z"),
+      ...state!.startsWith("T") && { isHalted: true as const },
       cpuMs: psTimeMs(time!),
     };
   });

@@ -16,18 +16,22 @@ Deno.test("parseStat() reads the fields behind a name that holds anything", () =
 
   assert.deepEqual(parseStat(text), { pid: 42, parent: 7, group: 40, isAlive: true, cpuMs: 420 });
   assert.equal(parseStat(text.replace(" R ", " Z ")).isAlive, false);
+  assert.equal(parseStat(text.replace(" R ", " T ")).isHalted, true);
+  assert.equal(parseStat(text.replace(" R ", " t ")).isHalted, undefined);
 });
 
 Deno.test("parsePs() reads what ps prints, times of any length", async () => {
   const table = parsePs(
     "    1     0     1 Ss     1024   0:01.50\n" +
-      " 4711     1  4711 S+    20480 1-02:03:04\n   99     1    99 Z          0   0:00.00\n\n",
+      " 4711     1  4711 S+    20480 1-02:03:04\n   99     1    99 Z          0   0:00.00\n\n" +
+      "   98     1    98 T          8   0:00.00\n",
   );
 
   assert.deepEqual(table.rows, [
     { pid: 1, parent: 0, group: 1, isAlive: true, cpuMs: 1_500 },
     { pid: 4711, parent: 1, group: 4711, isAlive: true, cpuMs: 93_784_000 },
     { pid: 99, parent: 1, group: 99, isAlive: false, cpuMs: 0 },
+    { pid: 98, parent: 1, group: 98, isAlive: true, isHalted: true, cpuMs: 0 },
   ]);
   assert.equal(await table.memoryOf([1, 4711, 8]), 21_504 * 1_024);
 });

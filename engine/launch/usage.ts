@@ -13,6 +13,8 @@ import { familyOf, type ProcessTable, readProcessTable } from "./process_table.t
 export interface Usage {
   /** Whether its first process lives; `true` where nobody can tell. */
   readonly isAlive: boolean;
+  /** A process of it that a signal holds; left out when there is none or nobody can tell. */
+  readonly halted?: number;
   /** Resident memory; `null` when unknown. */
   readonly memoryBytes: number | null;
   /** Percent of one processor, with one decimal; `null` when unknown. */
@@ -99,9 +101,15 @@ export class ProcessUsages implements Usages {
 
   async #usage(pid: number, table: ProcessTable | undefined): Promise<Usage> {
     if (!table) return { isAlive: true, memoryBytes: null, cpuPercent: null };
-    const family = familyOf(table.rows, pid).map((row) => row.pid);
+    const rows = familyOf(table.rows, pid);
+    const family = rows.map((row) => row.pid);
     if (!family.includes(pid)) return { isAlive: false, memoryBytes: null, cpuPercent: null };
-    const memoryBytes = await table.memoryOf(family);
-    return { isAlive: true, memoryBytes, cpuPercent: this.#looks.get(pid)?.percent ?? null };
+    const halted = rows.find(({ isHalted }) => isHalted)?.pid;
+    return {
+      isAlive: true,
+      ...halted !== undefined && { halted },
+      memoryBytes: await table.memoryOf(family) || null, // None: it has just ended.
+      cpuPercent: this.#looks.get(pid)?.percent ?? null,
+    };
   }
 }

@@ -100,7 +100,7 @@ Deno.test("ProcessUsages knows nothing where the system does not tell", async ()
   assert.equal((await usages.of([])).size, 0);
 });
 
-Deno.test("ProcessUsages sees what a real program does, and that it is gone", async () => {
+Deno.test("ProcessUsages sees what a real program does, that it is held and that it is gone", async () => {
   if (Deno.build.os !== "linux" && Deno.build.os !== "darwin") return;
   const args = ["-c", "while :; do :; done"];
   const child = new Deno.Command("sh", { args, detached: true }).spawn();
@@ -111,6 +111,12 @@ Deno.test("ProcessUsages sees what a real program does, and that it is gone", as
     busy = (await usages.of([child.pid])).get(child.pid)!;
     return busy.cpuPercent! > 0; // Others may have the processors for a while.
   });
+  child.kill("SIGSTOP");
+  const held = (): Promise<number | undefined> =>
+    usages.of([child.pid]).then((all) => all.get(child.pid)!.halted);
+  await until(async () => await held() === child.pid);
+  child.kill("SIGCONT");
+  await until(async () => await held() === undefined);
   child.kill("SIGKILL");
   await child.status;
   const gone = (await usages.of([child.pid])).get(child.pid)!;

@@ -104,7 +104,10 @@ function checked(claim: ReplicaView, { directory, usages, nowMs }: World): Repli
   }
   const hasLine = lines.some((id) => directory.worker(id) !== undefined);
   if (state === "ready" && !hasLine) return wrong("starting", "It has no line to the engine");
-  return claim;
+  const halted = pid === null ? undefined : usages.get(pid)?.halted;
+  if (halted === undefined) return claim;
+  const remark = `Process ${halted} is held by a signal; to let it go on: kill -CONT ${halted}`;
+  return { ...claim, reason: claim.reason === null ? remark : `${claim.reason}. ${remark}` };
 }
 
 function replicaStatus(replica: ReplicaView, { directory, usages }: World): ReplicaStatus {

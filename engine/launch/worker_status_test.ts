@@ -110,6 +110,18 @@ Deno.test("workerStatus() does not believe a replica whose process is gone", () 
   assert.deepEqual([stopping.state, stopping.pid], ["stopping", null]);
 });
 
+Deno.test("workerStatus() says that a program is held by a signal, beside what it says already", () => {
+  const { directory, usages, status } = setup();
+  directory.offer("c1", "w::run");
+  usages.set(10, { isAlive: true, halted: 11, memoryBytes: 5_000, cpuPercent: 0 });
+  const remark = "Process 11 is held by a signal; to let it go on: kill -CONT 11";
+
+  const { state, reason } = status([serving(1)]);
+
+  assert.deepEqual([state, reason], ["ready", remark]);
+  assert.equal(status([{ ...serving(1), reason: "A warning" }]).reason, `A warning. ${remark}`);
+});
+
 Deno.test("workerStatus() does not believe a replica whose line is gone", () => {
   const { status } = setup();
 
