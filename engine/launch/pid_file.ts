@@ -7,6 +7,7 @@
  * @module
  */
 import { endGroup, startOf } from "./process_group.ts";
+import { endStrays } from "./strays.ts";
 
 /** A program that was started. */
 interface Record {
@@ -42,12 +43,16 @@ export class PidFiles {
     if (record?.pid === pid) await Deno.remove(this.#path(name)).catch(() => {}); // Gone is fine.
   }
 
-  /** Ends what the file says, if it is still the same program. Returns its id if it was. */
+  /**
+   * Ends what the file says, if it is still the same program, and what that had started. Returns
+   * its id if it was.
+   */
   async endLeftover(name: string, graceMs: number): Promise<number | undefined> {
     const record = await this.#read(name);
     if (!record) return undefined;
     const isSame = await startOf(record.pid) === record.started;
     if (isSame) await endGroup(record.pid, graceMs);
+    await endStrays(record.launch_id ?? null, graceMs);
     await this.remove(name, record.pid);
     return isSame ? record.pid : undefined;
   }

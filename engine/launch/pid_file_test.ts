@@ -29,6 +29,25 @@ Deno.test("PidFiles.endLeftover() ends the program in the file", async () => {
   assert.equal(await files.endLeftover("w", 5_000), undefined);
 });
 
+Deno.test({
+  name: "PidFiles.endLeftover() ends what the program had started, although it is gone itself",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    await using there = await setup();
+    const { files, child } = there;
+    const launchId = crypto.randomUUID();
+    const env = { ENGINE_LAUNCH_ID: launchId };
+    const left = new Deno.Command("sleep", { args: ["1000"], detached: true, env }).spawn();
+    await files.write("w", child.pid, launchId);
+    child.kill("SIGKILL");
+    await child.status;
+
+    assert.equal(await files.endLeftover("w", 5_000), undefined);
+
+    assert.equal((await left.status).signal, "SIGTERM");
+  },
+});
+
 Deno.test("PidFiles.endLeftover() never touches another process with the same id", async () => {
   await using there = await setup();
   const { files, run, child } = there;

@@ -21,6 +21,7 @@ import { GroupedProcess, type ProcessSpec, SHELL } from "./grouped_process.ts";
 import { LineSplitter } from "./output_lines.ts";
 import { PidFiles } from "./pid_file.ts";
 import { findProgram } from "./programs.ts";
+import { endStrays } from "./strays.ts";
 
 /** Starts programs as processes, each leader of a group of its own. */
 export class ProcessLauncher implements Launcher {
@@ -83,6 +84,7 @@ class Program implements Running {
       lines.stdout.end();
       lines.stderr.end();
       await this.#endCommands(STOP_GRACE_MS);
+      await endStrays(env.ENGINE_LAUNCH_ID ?? null, STOP_GRACE_MS);
       await forget(this.pid);
       return ended;
     });

@@ -111,6 +111,23 @@ Deno.test("ProcessLauncher does not wait for output of what left the program's g
   Deno.kill(Number(lines[0]), "SIGKILL");
 });
 
+Deno.test({
+  name: "ProcessLauncher ends what left the program's group, too",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    await using under = await open();
+    const command = "setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.3; exit 3";
+    const lines: string[] = [];
+    const env = { ENGINE_LAUNCH_ID: crypto.randomUUID() };
+    const spec = { name: "w", command, directory: under.directory, env };
+
+    const running = await under.launcher.start(spec, (line) => void lines.push(line.text));
+
+    assert.deepEqual(await running.ended, { code: 3, signal: null });
+    await until(async () => !await isProgram(Number(lines[0]), "sleep"));
+  },
+});
+
 /** A program that runs until it is stopped, and commands beside it. */
 async function beside(under: LauncherUnderTest, command = "exec sleep 1000") {
   const env = { GREETING: "hello" };
