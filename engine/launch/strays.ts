@@ -31,7 +31,7 @@ export async function straysOf(launchId: string | null): Promise<number[]> {
   return found.flat().sort((one, other) => one - other);
 }
 
-/** Asks the strays of a launch to leave and, after `graceMs`, ends them. Returns when none is left. */
+/** Asks the strays of a launch to leave; after `graceMs`, ends them. Returns when none is left. */
 export async function endStrays(launchId: string | null, graceMs: number): Promise<void> {
   const asked = new Set<number>();
   const began = performance.now();
