@@ -9,10 +9,11 @@
 import { CONTROL_HEADER, readControlKey } from "../engine/mod.ts";
 import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
 import { CommandError, UsageError } from "./failure.ts";
+import { renderDuration } from "./render.ts";
 import type { CallOptions, EngineAddress, EngineLine } from "./terminal.ts";
 
-/** An engine that has not answered by then is not there, as far as a person can tell. */
-const CONNECT_MS_MAX = 1_500;
+/** Long enough for an engine on a busy machine; where nothing listens, that is known at once. */
+const CONNECT_MS_MAX = 10_000;
 /** Where the engine is when nobody says otherwise; the SDK's default too. */
 const URL_DEFAULT = "ws://127.0.0.1:49134";
 
@@ -20,7 +21,7 @@ const URL_DEFAULT = "ws://127.0.0.1:49134";
 export interface ConnectOptions extends EngineAddress {
   /** Default: a WebSocket. */
   readonly dial?: Dial;
-  /** Default: 1,500. */
+  /** Default: 10,000. */
   readonly patienceMs?: number;
   /** The key that proves whose command line this is; default: what the engine left in a file. */
   readonly findKey?: (url: string) => Promise<string | undefined>;
@@ -49,7 +50,8 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
     if (state === "connected") resolve();
     if (state === "failed" || state === "reconnecting") reject(explain(url, reason));
   });
-  const timer = setTimeout(() => reject(explain(url, "")), options.patienceMs ?? CONNECT_MS_MAX);
+  const patienceMs = options.patienceMs ?? CONNECT_MS_MAX;
+  const timer = setTimeout(() => reject(silent(url, patienceMs)), patienceMs);
   if (worker.connectionState === "connected") resolve();
   try {
     await opened;
@@ -84,6 +86,13 @@ function explain(url: string, reason: string): CommandError {
   }
   return new CommandError(
     `The engine is not running at ${shown}; start it with: engine --config config.yaml`,
+  );
+}
+
+function silent(url: string, patienceMs: number): CommandError {
+  return new CommandError(
+    `Nothing at ${withoutSecrets(url)} has answered for ${renderDuration(patienceMs)}; ` +
+      "the engine there is busy or does not listen there, see what it prints",
   );
 }
 
