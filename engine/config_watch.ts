@@ -10,7 +10,7 @@ import { EngineError } from "../sdk/typescript/errors.ts";
 import { EDIT_DEBOUNCE_MS } from "../sdk/typescript/limits.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Config, WorkerEntry } from "./ports/config.ts";
-import type { Log } from "./ports/log.ts";
+import type { Log, LogFields } from "./ports/log.ts";
 
 /** What to watch, and who hears of it. */
 export interface ConfigWatchOptions {
@@ -22,8 +22,11 @@ export interface ConfigWatchOptions {
   readonly current?: Config;
   /** Reads and checks the file. @throws {EngineError} `config_invalid`. */
   load(path: string): Config;
-  /** Puts a configuration into force. Called for one edit after the other, never at once. */
-  apply(config: Config): Promise<void>;
+  /**
+   * Puts into force what `read` returns; nothing: nothing. It reads when nobody else is changing
+   * the file, or an edit of the engine itself that came between would be undone.
+   */
+  apply(read: () => Config | undefined): Promise<void>;
 }
 
 /** What differs between two configurations. */
@@ -126,12 +129,17 @@ class FileWatch implements ConfigWatch {
       return;
     }
     try {
-      const config = load(path);
-      const difference = this.#current && configDifference(this.#current, config);
-      const fields = fieldsOf(difference);
-      if (difference && Object.values(fields).every((names) => names === undefined)) return;
-      await apply(config);
-      this.#current = config;
+      let applied: Config | undefined;
+      let fields: LogFields = {};
+      await apply(() => {
+        const config = load(path);
+        const difference = this.#current && configDifference(this.#current, config);
+        fields = fieldsOf(difference);
+        const isSame = difference && Object.values(fields).every((names) => names === undefined);
+        return applied = isSame ? undefined : config;
+      });
+      if (!applied) return;
+      this.#current = applied;
       log.info("config.yaml applied", fields);
     } catch (thrown) {
       reportProblems(log, path, thrown);

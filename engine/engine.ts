@@ -145,7 +145,7 @@ class AssembledEngine implements Engine {
       this.#key = this.#stack.use(await openControlKey(addressOf(this.#listener), this.#log));
       await writeSdkCopies(this.#config.dataDirectory);
       this.#stack.defer(() => supervisor.close());
-      await this.#project.apply(this.#config);
+      await this.#project.apply(() => this.#config);
       this.#stack.defer(() => this.#project.close());
       this.#stack.use(this.#watch());
     } catch (thrown) {
@@ -317,7 +317,7 @@ class AssembledEngine implements Engine {
       clock: systemClock,
       log: this.#log,
       load: (path) => loadConfig(path, builtinWorkers, Deno.env.toObject()),
-      apply: (config) => this.#project.apply(config),
+      apply: (read) => this.#project.apply(read),
       current: this.#config,
     });
   }

@@ -75,9 +75,15 @@ export class Project implements Supervision {
     return this.#config.path ?? `${this.#config.directory}/config.yaml`;
   }
 
-  /** Makes the system equal to a configuration; what did not change is not touched. */
-  apply(config: Config): Promise<void> {
-    return this.#inTurn(() => this.#apply(config));
+  /**
+   * Makes the system equal to the configuration that `read` returns when its turn has come; what
+   * did not change is not touched, and without one nothing is.
+   */
+  apply(read: () => Config | undefined): Promise<void> {
+    return this.#inTurn(async () => {
+      const config = read();
+      if (config) await this.#apply(config);
+    });
   }
 
   /**

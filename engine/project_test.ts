@@ -117,7 +117,7 @@ async function setup(text: string | null = TEXT) {
     info: () => ({}) as EngineInfo,
   };
   const project = new Project(options);
-  await project.apply(config);
+  await project.apply(() => config);
   const stack = new AsyncDisposableStack();
   stack.defer(() => Deno.remove(directory, { recursive: true }));
   stack.defer(() => builtins.close());
@@ -153,6 +153,19 @@ Deno.test("Project.add() writes a directory into config.yaml, relative, and runs
   assert.ok(text.startsWith("# my project\nworkers:\n  - name: engine-state # values\n"), text);
   assert.match(text, /- name: math\n {4}path: \.\/workers\/math\n {4}isolation: process\n$/);
   assert.deepEqual(it.supervisor.entries.map((entry) => entry.path), [path]);
+});
+
+Deno.test("Project.apply() reads the file only when an addition before it is done", async () => {
+  await using it = await setup();
+  const paths = [await it.worker("one"), await it.worker("two")];
+
+  const adding = paths.map((path) => it.project.add({ path, isolation: "process" }));
+  const applying = it.project.apply(() =>
+    parseConfig(Deno.readTextFileSync(it.path), it.path, KNOWN, {})
+  );
+  await Promise.all([...adding, applying]);
+
+  assert.deepEqual(it.supervisor.entries.map((entry) => entry.name), ["one", "two"]);
 });
 
 Deno.test("Project.add() of what is there changes nothing but what was asked for", async () => {
