@@ -7,7 +7,7 @@
  * @module
  */
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parse, parseDocument, Scalar } from "yaml";
-import type { Document, Node, YAMLMap } from "yaml";
+import type { Node, YAMLMap } from "yaml";
 import { EngineError } from "../sdk/typescript/errors.ts";
 import type { Json, JsonObject } from "../sdk/typescript/protocol.ts";
 import { YAML_VALUES_MAX } from "../sdk/typescript/limits.ts";
@@ -42,6 +42,9 @@ export function invalidFile(
   return new EngineError(code, message, { details: { problems: [...problems] } });
 }
 
+/** More of what is wrong with one text is not told: one mistake may make thousands. */
+const SYNTAX_PROBLEMS_MAX = 100;
+
 /** One problem as people read it. */
 export function problemText(
   path: string,
@@ -66,10 +69,15 @@ export function pathOf(parent: string, key: string | number): string {
  */
 export function readYaml(file: string, text: string, variables?: Variables): YamlText {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false });
-  const reader = new YamlReader(file, lines, document, variables);
-  for (const { code, message, linePos } of [...document.errors, ...document.warnings]) {
-    reader.syntax(code, message, linePos?.[0].line);
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    uniqueKeys: false,
+    prettyErrors: false, // Each would have a picture, which takes as long as there are lines.
+  });
+  const reader = new YamlReader(file, lines, variables);
+  const wrong = [...document.errors, ...document.warnings].slice(0, SYNTAX_PROBLEMS_MAX);
+  for (const { code, message, pos } of wrong) {
+    reader.syntax(code, message, lines.linePos(pos[0]).line);
   }
   if (reader.problems.length === 0) reader.value = reader.read(document.contents, "");
   return reader;
@@ -81,24 +89,24 @@ class YamlReader implements YamlText {
   readonly problems: string[] = [];
   readonly file: string;
   readonly #lines: LineCounter;
-  readonly #document: Document;
   readonly #variables: Variables | undefined;
   readonly #lineByPath = new Map<string, number>();
   readonly #textByPath = new Map<string, string>();
   readonly #filledIn = new Set<string>();
   /** Aliases that are being read: one that contains itself must end. */
   readonly #open = new Set<Node>();
+  /** What each anchor names so far. The parser searches the whole text for each alias. */
+  readonly #anchors = new Map<string, Node>();
+  readonly #anchored = new Set<Node>();
   #count = 0;
 
   constructor(
     file: string,
     lines: LineCounter,
-    document: Document,
     variables: Variables | undefined,
   ) {
     this.file = file;
     this.#lines = lines;
-    this.#document = document;
     this.#variables = variables;
   }
 
@@ -133,6 +141,7 @@ class YamlReader implements YamlText {
       return null;
     }
     if (!this.#lineByPath.has(path)) this.#lineByPath.set(path, this.#lineAt(node));
+    this.#noteAnchor(node);
     if (isMap(node)) return this.#map(node, path);
     if (isSeq(node)) {
       return node.items.map((item, i) => this.read(item as Node | null, pathOf(path, i)));
@@ -142,7 +151,7 @@ class YamlReader implements YamlText {
   }
 
   #alias(node: Node, path: string): Json {
-    const target = isAlias(node) ? node.resolve(this.#document) : undefined;
+    const target = isAlias(node) ? this.#anchors.get(node.source) : undefined;
     if (!target || this.#open.has(target)) {
       this.#problem(path, "an anchor that was named before", String(node));
       return null;
@@ -151,6 +160,15 @@ class YamlReader implements YamlText {
     const value = this.read(target, path);
     this.#open.delete(target);
     return value;
+  }
+
+  /** A node that is read again through an alias names nothing anew. */
+  #noteAnchor(node: Node): void {
+    if (isAlias(node) || this.#anchored.has(node)) return;
+    const { anchor } = node as { anchor?: string };
+    if (anchor === undefined) return;
+    this.#anchored.add(node);
+    this.#anchors.set(anchor, node);
   }
 
   #map(node: YAMLMap, path: string): Json {
@@ -162,6 +180,7 @@ class YamlReader implements YamlText {
         this.#problem(path || this.file, "a text as key", "something else", line);
         continue;
       }
+      this.#noteAnchor(at);
       const name = String(at.source ?? at.value);
       const inner = pathOf(path, name);
       const before = this.#lineByPath.get(inner);

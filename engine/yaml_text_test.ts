@@ -129,3 +129,25 @@ Deno.test("pathOf() quotes keys that are not plain words", () => {
   assert.equal(pathOf("workers", 2), "workers[2]");
   assert.equal(pathOf("workers[2].env", "a b"), 'workers[2].env["a b"]');
 });
+
+Deno.test("readYaml() takes an alias for what its anchor named last", () => {
+  const { value, problems } = readYaml("f", "a: &x 1\nb: *x\nc: &x [2]\nd: *x\n&k e: *k\n");
+
+  assert.deepEqual(problems, []);
+  assert.deepEqual(value, { a: 1, b: 1, c: [2], d: [2], e: "e" });
+  assert.match(readYaml("f", "a: *x\nb: &x 1\n").problems[0]!, /expected an anchor/);
+});
+
+Deno.test("readYaml() is done at once with a text that means to keep it busy", () => {
+  const aliases = `a: &a 1\nb: [${"*a,".repeat(20_000)}]\n`;
+  const anchors = Array.from({ length: 4_000 }, (_, i) => `k${i}: &a${i} ${i}\nl${i}: *a${i}\n`);
+
+  for (const text of [aliases, anchors.join(""), "%\n".repeat(32_000), "[".repeat(30_000)]) {
+    const began = performance.now();
+    const { problems } = readYaml("f", text);
+    const ms = performance.now() - began;
+
+    assert.ok(ms < 8_000, `${text.slice(0, 20)}: ${Math.round(ms)} ms`);
+    assert.ok(problems.length <= 100, `${problems.length} problems`);
+  }
+});
