@@ -160,9 +160,7 @@ Deno.test("Project.apply() reads the file only when an addition before it is don
   const paths = [await it.worker("one"), await it.worker("two")];
 
   const adding = paths.map((path) => it.project.add({ path, isolation: "process" }));
-  const applying = it.project.apply(() =>
-    parseConfig(Deno.readTextFileSync(it.path), it.path, KNOWN, {})
-  );
+  const applying = it.project.apply(() => loadConfig(it.path, KNOWN, {}));
   await Promise.all([...adding, applying]);
 
   assert.deepEqual(it.supervisor.entries.map((entry) => entry.name), ["one", "two"]);

@@ -1,5 +1,5 @@
 /**
- * Real microVMs for tests: whether this machine can run them, and a project to run some in.
+ * Real microVMs for tests: a project to run some in; `vm_host.ts` says whether there can be any.
  *
  * They run in software emulation, which every machine has, so that a test means the same everywhere.
  *
@@ -8,21 +8,10 @@
 import type { DirectoryEntry } from "../../engine/ports/config.ts";
 import type { Containment, Ended, LaunchSpec, Running } from "../../engine/ports/launcher.ts";
 import { systemClock } from "../../engine/system_clock.ts";
-import { findVmHost } from "../../engine/vm/host_tools.ts";
 import { MicroVmLauncher } from "../../engine/vm/microvm_launcher.ts";
 import { readManifest } from "../../engine/launch/manifest.ts";
 import { prepareLaunch } from "../../engine/launch/prepare.ts";
 import { writeSdkCopies } from "../../engine/launch/sdk_copy.ts";
-
-/** Why this machine cannot run microVMs; `undefined` when it can. */
-export async function vmObstacle(): Promise<string | undefined> {
-  try {
-    await findVmHost("test");
-    return undefined;
-  } catch (thrown) {
-    return (thrown as Error).message;
-  }
-}
 
 /** A program in a microVM. */
 export interface VmRun {
