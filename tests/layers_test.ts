@@ -49,6 +49,7 @@ const LAYERS: readonly Layer[] = [
       ajv: /engine\/schema_check\.ts$/,
       "node:buffer": /engine\/line\/(serve_connection|frames|write_queue)\.ts$/,
       "node:crypto": /./,
+      "node:fs": /engine\/launch\/worker_file\.ts$/,
       "node:timers": /engine\/line\/raw_listener\.ts$/,
       "node:module": /engine\/schema_check\.ts$/,
       "node:zlib": /engine\/vm\/unpack\.ts$/,

@@ -3,8 +3,10 @@
  *
  * @module
  */
-import { DEPENDENCY_FILE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { createHash } from "node:crypto";
+import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "../../sdk/typescript/limits.ts";
 import { MANIFEST } from "./manifest.ts";
+import { WorkerFile } from "./worker_file.ts";
 
 const FILES = new Set([
   MANIFEST,
@@ -28,7 +30,7 @@ export function isDependencyFile(name: string): boolean {
  * Sixteen characters that stand for the contents of those files and for what else matters.
  *
  * A worker may have put anything there: what is no ordinary file, such as a pipe that nobody writes
- * to, counts for nothing, and one that is too large counts by its size and time.
+ * to, counts for nothing; what lies elsewhere, or is too large to be read, by its size and time.
  */
 export async function dependencyHash(
   directory: string,
@@ -38,18 +40,40 @@ export async function dependencyHash(
   for await (const entry of Deno.readDir(directory)) {
     if (!entry.isDirectory && isDependencyFile(entry.name)) names.push(entry.name);
   }
-  const parts: string[] = [...more, Deno.build.target];
-  for (const name of names.sort()) {
-    parts.push(name, await contentOf(`${directory}/${name}`));
+  const hash = createHash("sha256").update(JSON.stringify([...more, Deno.build.target]));
+  let left = DEPENDENCY_FILE_BYTES_MAX;
+  for (const [i, name] of names.sort().entries()) {
+    hash.update(JSON.stringify(name));
+    if (i >= DEPENDENCY_FILES_MAX) continue;
+    using file = opened(directory, name);
+    if (file === undefined || file.size > left) {
+      hash.update(await sizeAndTime(`${directory}/${name}`));
+      continue;
+    }
+    left -= file.size;
+    hash.update(`${file.size}`);
+    for (const piece of file.pieces()) {
+      hash.update(piece);
+      await aMoment();
+    }
   }
-  const bytes = new TextEncoder().encode(JSON.stringify(parts));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return digest.toHex().slice(0, 16);
+  return hash.digest("hex").slice(0, 16);
 }
 
-async function contentOf(path: string): Promise<string> {
+function opened(directory: string, name: string): WorkerFile | undefined {
+  try {
+    return WorkerFile.open(directory, name);
+  } catch {
+    return undefined; // Gone, elsewhere, or no file.
+  }
+}
+
+async function sizeAndTime(path: string): Promise<string> {
   const info = await Deno.stat(path).catch(() => undefined);
-  if (!info?.isFile) return "";
-  if (info.size > DEPENDENCY_FILE_BYTES_MAX) return `${info.size} ${info.mtime?.getTime()}`;
-  return await Deno.readTextFile(path).catch(() => "");
+  return info?.isFile ? `${info.size} ${info.mtime?.getTime()}` : "";
+}
+
+/** Lets the engine do something else. */
+function aMoment(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
 }

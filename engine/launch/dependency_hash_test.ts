@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DEPENDENCY_FILE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "../../sdk/typescript/limits.ts";
 import { dependencyHash, isDependencyFile } from "./dependency_hash.ts";
 
 Deno.test("dependencyHash() follows the files that say what to install, and what else matters", async () => {
@@ -44,6 +44,51 @@ Deno.test("dependencyHash() takes a file that is too large by its size and time"
   await Deno.truncate(path, DEPENDENCY_FILE_BYTES_MAX + 2);
 
   assert.notEqual(await dependencyHash(directory, []), first);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("dependencyHash() takes what lies elsewhere by its size and time, and reads none of it", async () => {
+  const directory = await Deno.makeTempDir();
+  const other = await Deno.makeTempFile();
+  await Deno.symlink(other, `${directory}/requirements.txt`);
+  const when = new Date(1_700_000_000_000);
+  const hash = async (text: string, time: Date): Promise<string> => {
+    await Deno.writeTextFile(other, text);
+    await Deno.utime(other, time, time);
+    return await dependencyHash(directory, []);
+  };
+
+  const first = await hash("secret 1", when);
+
+  assert.equal(await hash("secret 2", when), first);
+  assert.notEqual(await hash("secret 12", when), first);
+  assert.notEqual(await hash("secret 2", new Date()), first);
+  await Deno.remove(directory, { recursive: true });
+  await Deno.remove(other);
+});
+
+Deno.test("dependencyHash() reads so much in all and so many files", async () => {
+  const directory = await Deno.makeTempDir();
+  for (let i = 0; i < 40; i++) {
+    const path = `${directory}/requirements-${i}.txt`;
+    await Deno.writeTextFile(path, "");
+    await Deno.truncate(path, DEPENDENCY_FILE_BYTES_MAX / 2);
+  }
+  const began = performance.now();
+  const first = await dependencyHash(directory, []);
+  assert.ok(performance.now() - began < 10_000, "it does not read them all");
+  await Deno.remove(`${directory}/requirements-9.txt`);
+  assert.notEqual(await dependencyHash(directory, []), first);
+
+  for (let i = 0; i < DEPENDENCY_FILES_MAX; i++) {
+    await Deno.writeTextFile(`${directory}/requirements-${i}.txt`, "");
+  }
+  await Deno.writeTextFile(`${directory}/requirements-z.txt`, "one");
+  const many = await dependencyHash(directory, []);
+  await Deno.writeTextFile(`${directory}/requirements-z.txt`, "another");
+  assert.equal(await dependencyHash(directory, []), many);
+  await Deno.remove(`${directory}/requirements-z.txt`);
+  assert.notEqual(await dependencyHash(directory, []), many);
   await Deno.remove(directory, { recursive: true });
 });
 

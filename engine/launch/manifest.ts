@@ -6,11 +6,14 @@
  *
  * @module
  */
+import { thrownText } from "../../sdk/typescript/errors.ts";
 import {
   GUEST_CPUS_MAX,
   GUEST_MEMORY_MB,
   GUEST_MEMORY_MB_MAX,
   GUEST_MEMORY_MB_MIN,
+  MANIFEST_BYTES_MAX,
+  PACKAGE_JSON_BYTES_MAX,
   REPLICAS_MAX,
   RESTART_ENDS_MAX,
   RESTART_MAX_MS,
@@ -21,6 +24,7 @@ import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 import { invalidFile, problemText, readYaml } from "../yaml_text.ts";
 import { globProblem } from "./glob.ts";
 import { RESTART_DEFAULTS, type RestartSettings } from "./restart_policy.ts";
+import { readWorkerText } from "./worker_file.ts";
 
 /** Name of the manifest in a worker's directory. */
 export const MANIFEST = "engine.worker.yaml";
@@ -89,7 +93,7 @@ const ENDINGS: Readonly<Record<Kind, readonly string[]>> = {
  */
 export function readManifest(directory: string): WorkerSpec {
   const path = `${directory}/${MANIFEST}`;
-  const source = readYaml(MANIFEST, readText(path));
+  const source = readYaml(MANIFEST, readText(directory));
   const problems = [...source.problems];
   if (problems.length > 0) throw invalidFile("manifest_invalid", path, problems);
   if (source.value === null) {
@@ -269,7 +273,7 @@ class ManifestReader {
 
   #hasStartScript(): boolean {
     try {
-      const text = Deno.readTextFileSync(`${this.#directory}/package.json`);
+      const text = readWorkerText(this.#directory, "package.json", PACKAGE_JSON_BYTES_MAX);
       return typeof JSON.parse(text).scripts?.start === "string";
     } catch {
       return false; // No package.json, or one that npm itself will complain about.
@@ -287,13 +291,14 @@ function isInside(path: string): boolean {
   return !path.startsWith("/") && !path.split("/").includes("..");
 }
 
-function readText(path: string): string {
+function readText(directory: string): string {
   try {
-    return Deno.readTextFileSync(path);
+    return readWorkerText(directory, MANIFEST, MANIFEST_BYTES_MAX);
   } catch (thrown) {
     const isMissing = thrown instanceof Deno.errors.NotFound ||
       thrown instanceof Deno.errors.NotADirectory;
-    const what = isMissing ? "nothing there" : String(thrown);
+    const path = `${directory}/${MANIFEST}`;
+    const what = isMissing ? "nothing there" : thrownText(thrown);
     const problem = problemText(MANIFEST, `a file at ${path}`, what);
     throw invalidFile("manifest_invalid", path, [problem]);
   }

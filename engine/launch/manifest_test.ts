@@ -331,3 +331,62 @@ Deno.test("shellWord() keeps a shell from reading more into a text", () => {
   assert.equal(shellWord("src/main.py"), "src/main.py");
   assert.equal(shellWord("it's $(rm)"), `'it'\\''s $(rm)'`);
 });
+
+/** The problems of a directory in which somebody put something odd. */
+async function problemsIn(fill: (directory: string) => Promise<unknown>): Promise<string[]> {
+  const base = await Deno.makeTempDir();
+  const directory = `${base}/w`;
+  await Deno.mkdir(directory);
+  await fill(directory);
+  try {
+    readManifest(directory);
+    return [];
+  } catch (thrown) {
+    return ((thrown as EngineError).details!.problems as string[]).map((problem) =>
+      problem.replace(base, "")
+    );
+  } finally {
+    await Deno.remove(base, { recursive: true });
+  }
+}
+
+Deno.test("readManifest() tells nothing of a file that a link outside leads to", async () => {
+  const problems = await problemsIn(async (directory) => {
+    await Deno.writeTextFile(`${directory}/../credentials`, "aws_secret_access_key: abc123");
+    await Deno.symlink("../credentials", `${directory}/engine.worker.yaml`);
+  });
+
+  assert.deepEqual(problems, [
+    "engine.worker.yaml: expected a file at /w/engine.worker.yaml, " +
+    "received a link that leads out of the worker's directory",
+  ]);
+});
+
+Deno.test("readManifest() waits for no pipe and reads nothing that is huge", async () => {
+  const pipe = await problemsIn((directory) =>
+    new Deno.Command("mkfifo", { args: [`${directory}/engine.worker.yaml`] }).output()
+  );
+  const huge = await problemsIn(async (directory) => {
+    await Deno.writeTextFile(`${directory}/engine.worker.yaml`, "");
+    await Deno.truncate(`${directory}/engine.worker.yaml`, 1024 ** 4);
+  });
+
+  assert.match(pipe[0]!, /received no ordinary file$/);
+  assert.match(huge[0]!, /received 1099511627776 bytes, and at most 32768 are read$/);
+});
+
+Deno.test("readManifest() passes over a package.json that is a pipe or lies elsewhere", async () => {
+  const text = "name: w\nruntime: { kind: javascript }\n";
+  const put = (fill: (path: string) => Promise<unknown>) =>
+    problemsIn(async (directory) => {
+      await Deno.writeTextFile(`${directory}/engine.worker.yaml`, text);
+      await Deno.writeTextFile(`${directory}/../p.json`, '{ "scripts": { "start": "x" } }');
+      await fill(`${directory}/package.json`);
+    });
+
+  const pipe = await put((path) => new Deno.Command("mkfifo", { args: [path] }).output());
+  const link = await put((path) => Deno.symlink("../p.json", path));
+
+  assert.match(pipe[0]!, /^runtime\.entry: expected the entry file/);
+  assert.deepEqual(link, pipe);
+});

@@ -246,5 +246,11 @@ export const REPLICAS_MAX = 64;
 export const EXEC_TIMEOUT_MS = 600_000;
 /** What such a command may print, in bytes. */
 export const EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
-/** A file that lists dependencies is read up to this size; a larger one counts by size and time. */
+/** Largest manifest of a worker, in bytes: the engine's only thread reads it. */
+export const MANIFEST_BYTES_MAX = 32 * 1024;
+/** Largest package.json that is looked into, in bytes. */
+export const PACKAGE_JSON_BYTES_MAX = 1024 * 1024;
+/** Files that list dependencies are read up to so many bytes in all; others count by their size. */
 export const DEPENDENCY_FILE_BYTES_MAX = 64 * 1024 * 1024;
+/** Files that list dependencies which are looked at; of others only the name counts. */
+export const DEPENDENCY_FILES_MAX = 1_000;

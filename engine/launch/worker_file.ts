@@ -1,0 +1,91 @@
+/**
+ * Opens files that a worker may have put where they are.
+ *
+ * A contained worker may write anything into its directory: a link to somebody's secrets, a pipe
+ * that nobody writes to, a file without end. So a file is opened without waiting, and what was
+ * opened is looked at, not the name, which may be another file's by then. Only what lies in the
+ * directory itself is read.
+ *
+ * @module
+ */
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+
+/** Bytes that are read in one go. */
+const PIECE_BYTES = 256 * 1024;
+/** Windows has neither such links nor such pipes, and no such flag. */
+const NO_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** An ordinary file in a worker's directory, open until it is disposed of. */
+export class WorkerFile implements Disposable {
+  /** In bytes, when it was opened. */
+  readonly size: number;
+  readonly #descriptor: number;
+
+  private constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+    const info = fstatSync(descriptor);
+    if (!info.isFile()) throw new Error("no ordinary file");
+    this.size = info.size;
+  }
+
+  /**
+   * Opens one.
+   *
+   * @param directory Absolute.
+   * @param name Relative to it.
+   * @throws {Deno.errors.NotFound} There is nothing.
+   * @throws {Error} It is no ordinary file, lies outside of the directory, or cannot be read.
+   */
+  static open(directory: string, name: string): WorkerFile {
+    const path = `${directory}/${name}`;
+    const root = Deno.realPathSync(directory);
+    // Before it is opened, too: to open a device may do something already.
+    const real = Deno.realPathSync(path);
+    checkInside(real, root);
+    if (!Deno.statSync(real).isFile) throw new Error("no ordinary file");
+    const descriptor = openSync(real, NO_WAITING);
+    try {
+      if (Deno.build.os === "linux") {
+        checkInside(Deno.readLinkSync(`/proc/self/fd/${descriptor}`), root);
+      }
+      return new WorkerFile(descriptor);
+    } catch (thrown) {
+      closeSync(descriptor);
+      throw thrown;
+    }
+  }
+
+  /** What is in it, in pieces; a file that grows meanwhile is read up to its size of before. */
+  *pieces(): Generator<Uint8Array> {
+    for (let left = this.size; left > 0;) {
+      const piece = new Uint8Array(Math.min(PIECE_BYTES, left));
+      const count = readSync(this.#descriptor, piece, 0, piece.length, null);
+      if (count === 0) return;
+      left -= count;
+      yield piece.subarray(0, count);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+/**
+ * The text of a file that has to be small.
+ *
+ * @throws {Deno.errors.NotFound} There is nothing.
+ * @throws {Error} As {@linkcode WorkerFile.open}; or it has more bytes than `maxBytes`.
+ */
+export function readWorkerText(directory: string, name: string, maxBytes: number): string {
+  using file = WorkerFile.open(directory, name);
+  if (file.size > maxBytes) throw new Error(`${file.size} bytes, and at most ${maxBytes} are read`);
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const parts = Array.from(file.pieces(), (piece) => decoder.decode(piece, { stream: true }));
+  return parts.join("") + decoder.decode();
+}
+
+function checkInside(path: string, root: string): void {
+  const parent = root === "/" ? "/" : `${root}${Deno.build.os === "windows" ? "\\" : "/"}`;
+  if (!path.startsWith(parent)) throw new Error("a link that leads out of the worker's directory");
+}

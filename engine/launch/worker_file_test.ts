@@ -1,0 +1,116 @@
+/**
+ * Files of a worker that may be anything; fifos and links are real ones.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { readWorkerText, WorkerFile } from "./worker_file.ts";
+
+async function setup() {
+  const base = await Deno.makeTempDir();
+  const directory = `${base}/worker`;
+  await Deno.mkdir(directory);
+  await Deno.writeTextFile(`${base}/secret`, "password");
+  const read = (name: string, max = 100) => readWorkerText(directory, name, max);
+  const remove = () => Deno.remove(base, { recursive: true });
+  return { base, directory, read, [Symbol.asyncDispose]: remove };
+}
+
+Deno.test("readWorkerText() gives the text of a file in the directory, be it over a link", async () => {
+  await using it = await setup();
+  await Deno.mkdir(`${it.directory}/sub`);
+  await Deno.writeTextFile(`${it.directory}/sub/a.txt`, "héllo");
+  await Deno.symlink("sub/a.txt", `${it.directory}/b.txt`);
+  await Deno.symlink(it.directory, `${it.base}/alias`);
+
+  assert.equal(it.read("sub/a.txt"), "héllo");
+  assert.equal(it.read("b.txt"), "héllo");
+  assert.equal(readWorkerText(`${it.base}/alias`, "b.txt", 100), "héllo");
+});
+
+Deno.test("readWorkerText() reads long texts whole", async () => {
+  await using it = await setup();
+  const text = "é".repeat(300_001);
+  await Deno.writeTextFile(`${it.directory}/long`, text);
+
+  assert.ok(it.read("long", 1_000_000) === text);
+});
+
+Deno.test("readWorkerText() follows no link out of the directory", async () => {
+  await using it = await setup();
+  const leadsOut = { message: "a link that leads out of the worker's directory" };
+  await Deno.symlink("../secret", `${it.directory}/relative`);
+  await Deno.symlink(`${it.base}/secret`, `${it.directory}/absolute`);
+  await Deno.symlink(it.base, `${it.directory}/folder`);
+  await Deno.mkdir(`${it.base}/worker-2`);
+  await Deno.writeTextFile(`${it.base}/worker-2/a`, "another's");
+  await Deno.symlink(`${it.base}/worker-2`, `${it.directory}/neighbour`);
+
+  assert.throws(() => it.read("relative"), leadsOut);
+  assert.throws(() => it.read("absolute"), leadsOut);
+  assert.throws(() => it.read("folder/secret"), leadsOut);
+  assert.throws(() => it.read("neighbour/a"), leadsOut);
+  assert.throws(() => it.read("../secret"), leadsOut);
+});
+
+Deno.test("readWorkerText() neither waits for a pipe nor reads a device or a folder", async () => {
+  await using it = await setup();
+  await new Deno.Command("mkfifo", { args: [`${it.directory}/pipe`] }).output();
+  await Deno.symlink("/dev/zero", `${it.directory}/zero`);
+  await Deno.mkdir(`${it.directory}/folder`);
+
+  assert.throws(() => it.read("pipe"), { message: "no ordinary file" });
+  assert.throws(() => it.read("zero"), /leads out/);
+  assert.throws(() => readWorkerText("/dev", "zero", 100), { message: "no ordinary file" });
+  assert.throws(() => it.read("folder"), { message: "no ordinary file" });
+});
+
+Deno.test("readWorkerText() reads nothing that is too large", async () => {
+  await using it = await setup();
+  await Deno.writeTextFile(`${it.directory}/huge`, "");
+  await Deno.truncate(`${it.directory}/huge`, 10 * 1024 ** 4);
+  await Deno.writeTextFile(`${it.directory}/fits`, "x".repeat(100));
+
+  assert.throws(() => it.read("huge"), {
+    message: `${10 * 1024 ** 4} bytes, and at most 100 are read`,
+  });
+  assert.equal(it.read("fits").length, 100);
+});
+
+Deno.test("readWorkerText() tells where there is nothing", async () => {
+  await using it = await setup();
+  await Deno.symlink("loop", `${it.directory}/loop`);
+  await Deno.symlink("nowhere", `${it.directory}/dead`);
+
+  assert.throws(() => it.read("missing"), Deno.errors.NotFound);
+  assert.throws(() => it.read("dead"), Deno.errors.NotFound);
+  assert.throws(() => readWorkerText("/nowhere/at/all", "a", 100), Deno.errors.NotFound);
+  assert.throws(() => it.read("loop"));
+});
+
+Deno.test("WorkerFile gives a file that grows in its size of before", async () => {
+  await using it = await setup();
+  await Deno.writeTextFile(`${it.directory}/log`, "one");
+  using file = WorkerFile.open(it.directory, "log");
+  await Deno.writeTextFile(`${it.directory}/log`, "two", { append: true });
+
+  const text = [...file.pieces()].map((piece) => new TextDecoder().decode(piece)).join("");
+
+  assert.equal(text, "one");
+});
+
+Deno.test("WorkerFile leaves no descriptor open, whatever it finds", async () => {
+  await using it = await setup();
+  const count = async () => (await Array.fromAsync(Deno.readDir("/proc/self/fd"))).length;
+  await new Deno.Command("mkfifo", { args: [`${it.directory}/pipe`] }).output();
+  await Deno.symlink(`${it.base}/secret`, `${it.directory}/out`);
+  await Deno.writeTextFile(`${it.directory}/fine`, "x");
+  const before = await count();
+
+  for (let i = 0; i < 50; i++) {
+    for (const name of ["pipe", "out", "missing"]) assert.throws(() => it.read(name));
+    it.read("fine");
+  }
+
+  assert.ok(await count() < before + 20);
+});
