@@ -1,20 +1,27 @@
 /**
- * Remembers what was started across the engine's own death, in one small file per worker.
+ * Remembers what was started across the engine's own death, in one small file per program.
  *
  * An engine that comes back ends what its predecessor left running before it starts a second
- * copy. A process is only touched when both its id and its start are those in the file.
+ * copy. A process is only touched when both its id and its start are those in the file, and when
+ * the engine that started it is gone: a worker runs on while its next version is installed.
  *
  * @module
  */
 import { endGroup, startOf } from "./process_group.ts";
 import { endStrays } from "./strays.ts";
 
-/** A program that was started. */
-interface Record {
+/** A process that nothing else can be taken for. */
+interface Identity {
   readonly pid: number;
   /** See {@linkcode startOf}. */
   readonly started: string;
+}
+
+/** A program that was started. */
+interface Record extends Identity {
   readonly launch_id: string | null;
+  /** Who started it. */
+  readonly engine: Identity;
 }
 
 /** The files of one project, in `<data>/run`. */
@@ -28,47 +35,70 @@ export class PidFiles {
 
   /** Writes down that a program runs. Does nothing where a start cannot be told. */
   async write(name: string, pid: number, launchId: string | null): Promise<void> {
-    const started = await startOf(pid);
-    if (started === undefined) return;
-    const record: Record = { pid, started, launch_id: launchId };
+    const [started, engineStarted] = await Promise.all([startOf(pid), startOf(Deno.pid)]);
+    if (started === undefined || engineStarted === undefined) return;
+    const engine = { pid: Deno.pid, started: engineStarted };
+    const record: Record = { pid, started, launch_id: launchId, engine };
     await Deno.mkdir(this.#directory, { recursive: true });
-    const path = this.#path(name);
+    const path = this.#path(name, pid);
     await Deno.writeTextFile(`${path}.tmp`, JSON.stringify(record));
     await Deno.rename(`${path}.tmp`, path);
   }
 
-  /** Forgets a program, unless the file is about another one by now. */
+  /** Forgets a program. */
   async remove(name: string, pid: number): Promise<void> {
-    const record = await this.#read(name);
-    if (record?.pid === pid) await Deno.remove(this.#path(name)).catch(() => {}); // Gone is fine.
+    await Deno.remove(this.#path(name, pid)).catch(() => {}); // Gone is fine.
   }
 
   /**
-   * Ends what the file says, if it is still the same program, and what that had started. Returns
-   * its id if it was.
+   * Ends the programs of that name whose engine is gone, and what they had started. Returns the
+   * ids of those that still ran.
    */
-  async endLeftover(name: string, graceMs: number): Promise<number | undefined> {
-    const record = await this.#read(name);
-    if (!record) return undefined;
-    const isSame = await startOf(record.pid) === record.started;
-    if (isSame) await endGroup(record.pid, graceMs);
-    await endStrays(record.launch_id ?? null, graceMs);
-    await this.remove(name, record.pid);
-    return isSame ? record.pid : undefined;
+  async endLeftovers(name: string, graceMs: number): Promise<number[]> {
+    const ended = await Promise.all(
+      this.#pathsOf(name).map(async (path) => {
+        const record = await readRecord(path);
+        if (record && await isAlive(record.engine)) return [];
+        const isSame = record !== undefined && await isAlive(record);
+        if (isSame) await endGroup(record.pid, graceMs);
+        await endStrays(record?.launch_id ?? null, graceMs);
+        await Deno.remove(path).catch(() => {}); // Somebody else has.
+        return isSame ? [record.pid] : [];
+      }),
+    );
+    return ended.flat();
   }
 
-  async #read(name: string): Promise<Record | undefined> {
+  #pathsOf(name: string): string[] {
     try {
-      const record = JSON.parse(await Deno.readTextFile(this.#path(name)));
-      const isRecord = Number.isInteger(record.pid) && record.pid > 1 &&
-        typeof record.started === "string";
-      return isRecord ? record : undefined;
+      return [...Deno.readDirSync(this.#directory)].map((entry) => entry.name)
+        .filter((file) => file.startsWith(`${name}#`) && file.endsWith(".json"))
+        .map((file) => `${this.#directory}/${file}`);
     } catch {
-      return undefined; // None, or one that a crash cut short: then nothing can be said.
+      return []; // Nothing was ever started.
     }
   }
 
-  #path(name: string): string {
-    return `${this.#directory}/${name}.json`;
+  /** No name has a #, so no other worker's file is meant. */
+  #path(name: string, pid: number): string {
+    return `${this.#directory}/${name}#${pid}.json`;
   }
+}
+
+/** `undefined` when a crash cut it short: then nothing can be said. */
+async function readRecord(path: string): Promise<Record | undefined> {
+  try {
+    const record = JSON.parse(await Deno.readTextFile(path));
+    return [record, record.engine].every(isIdentity) ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isIdentity({ pid, started }: Identity): boolean {
+  return Number.isInteger(pid) && pid > 1 && typeof started === "string";
+}
+
+async function isAlive({ pid, started }: Identity): Promise<boolean> {
+  return await startOf(pid) === started;
 }

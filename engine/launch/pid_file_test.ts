@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { PidFiles } from "./pid_file.ts";
+import { startOf } from "./process_group.ts";
+
+/** An engine that is gone. */
+const GONE = { pid: 4_194_303, started: "before" };
 
 /** A directory for pid files and a program that sleeps in a group of its own. */
 async function setup() {
   const directory = await Deno.makeTempDir();
+  const run = `${directory}/run`;
   const child = new Deno.Command("sleep", { args: ["1000"], detached: true }).spawn();
+  const started = await startOf(child.pid);
   const end = async (): Promise<void> => {
     try {
       child.kill("SIGKILL");
@@ -14,69 +20,110 @@ async function setup() {
     await child.status;
     await Deno.remove(directory, { recursive: true });
   };
-  const run = `${directory}/run`;
-  return { files: new PidFiles(run), run, child, [Symbol.asyncDispose]: end };
+  /** What an engine wrote about the program; `more` is otherwise. */
+  const note = async (more: object = {}, file = `w#${child.pid}.json`): Promise<void> => {
+    const record = { pid: child.pid, started, launch_id: null, engine: GONE, ...more };
+    await Deno.mkdir(run, { recursive: true });
+    await Deno.writeTextFile(`${run}/${file}`, JSON.stringify(record));
+  };
+  const left = (): string[] => [...Deno.readDirSync(run)].map(({ name }) => name);
+  return { files: new PidFiles(run), run, child, note, left, [Symbol.asyncDispose]: end };
 }
 
-Deno.test("PidFiles.endLeftover() ends the program in the file", async () => {
+Deno.test("PidFiles.endLeftovers() ends the programs of an engine that is gone", async () => {
   await using there = await setup();
   const { files, child } = there;
-  await files.write("w", child.pid, "launch-1");
+  await there.note();
 
-  assert.equal(await files.endLeftover("w", 5_000), child.pid);
+  assert.deepEqual(await files.endLeftovers("w", 5_000), [child.pid]);
 
   assert.equal((await child.status).signal, "SIGTERM");
-  assert.equal(await files.endLeftover("w", 5_000), undefined);
+  assert.deepEqual(there.left(), []);
+  assert.deepEqual(await files.endLeftovers("w", 5_000), []);
+});
+
+Deno.test("PidFiles.endLeftovers() leaves what an engine that lives has started", async () => {
+  await using there = await setup();
+  const { files, child } = there;
+  await files.write("w", child.pid, crypto.randomUUID());
+
+  assert.deepEqual(await files.endLeftovers("w", 5_000), []);
+
+  assert.doesNotThrow(() => Deno.kill(child.pid, 0));
+  assert.deepEqual(there.left(), [`w#${child.pid}.json`]);
 });
 
 Deno.test({
-  name: "PidFiles.endLeftover() ends what the program had started, although it is gone itself",
+  name: "PidFiles.endLeftovers() ends what the program had started, although it is gone itself",
   ignore: Deno.build.os !== "linux",
   fn: async () => {
     await using there = await setup();
     const { files, child } = there;
     const launchId = crypto.randomUUID();
     const env = { ENGINE_LAUNCH_ID: launchId };
-    const left = new Deno.Command("sleep", { args: ["1000"], detached: true, env }).spawn();
-    await files.write("w", child.pid, launchId);
+    const stray = new Deno.Command("sleep", { args: ["1000"], detached: true, env }).spawn();
+    await there.note({ launch_id: launchId });
     child.kill("SIGKILL");
     await child.status;
 
-    assert.equal(await files.endLeftover("w", 5_000), undefined);
+    assert.deepEqual(await files.endLeftovers("w", 5_000), []);
 
-    assert.equal((await left.status).signal, "SIGTERM");
+    assert.equal((await stray.status).signal, "SIGTERM");
   },
 });
 
-Deno.test("PidFiles.endLeftover() never touches another process with the same id", async () => {
+Deno.test("PidFiles.endLeftovers() never touches another process with the same id", async () => {
   await using there = await setup();
-  const { files, run, child } = there;
-  await files.write("w", child.pid, null);
-  const record = JSON.parse(await Deno.readTextFile(`${run}/w.json`));
-  await Deno.writeTextFile(`${run}/w.json`, JSON.stringify({ ...record, started: "before" }));
+  const { files, child } = there;
+  await there.note({ started: "before" });
 
-  assert.equal(await files.endLeftover("w", 5_000), undefined);
+  assert.deepEqual(await files.endLeftovers("w", 5_000), []);
 
   assert.doesNotThrow(() => Deno.kill(child.pid, 0));
-  assert.deepEqual([...Deno.readDirSync(run)], []);
+  assert.deepEqual(there.left(), []);
 });
 
-for (const text of ["", "{", "null", '{"pid":1,"started":"x"}', '{"pid":-5,"started":"x"}', "[]"]) {
-  Deno.test(`PidFiles.endLeftover() makes nothing of the file ${JSON.stringify(text)}`, async () => {
+Deno.test("PidFiles.endLeftovers() touches nothing of other names", async () => {
+  await using there = await setup();
+  const { files, child } = there;
+  const others = ["w2#1.json", "w@2#1.json", "w.1#1.json", "v#1.json"];
+  for (const other of others) await there.note({}, other);
+
+  assert.deepEqual(await files.endLeftovers("w", 5_000), []);
+
+  assert.doesNotThrow(() => Deno.kill(child.pid, 0));
+  assert.deepEqual(there.left().sort(), others.sort());
+});
+
+const engine = JSON.stringify(GONE);
+for (
+  const text of [
+    "",
+    "{",
+    "null",
+    "[]",
+    '{"pid":2,"started":"x"}',
+    `{"pid":1,"started":"x","engine":${engine}}`,
+    `{"pid":-5,"started":"x","engine":${engine}}`,
+  ]
+) {
+  Deno.test(`PidFiles.endLeftovers() makes nothing of the file ${JSON.stringify(text)}`, async () => {
     await using there = await setup();
     await Deno.mkdir(there.run);
-    await Deno.writeTextFile(`${there.run}/w.json`, text);
+    await Deno.writeTextFile(`${there.run}/w#7.json`, text);
 
-    assert.equal(await there.files.endLeftover("w", 5_000), undefined);
+    assert.deepEqual(await there.files.endLeftovers("w", 5_000), []);
   });
 }
 
-Deno.test("PidFiles.remove() leaves the file of a later program", async () => {
+Deno.test("PidFiles.remove() leaves the file of another program", async () => {
   await using there = await setup();
-  const { files, run, child } = there;
+  const { files, child } = there;
   await files.write("w", child.pid, null);
 
   await files.remove("w", child.pid + 1);
 
-  assert.equal([...Deno.readDirSync(run)].length, 1);
+  assert.equal(there.left().length, 1);
+  await files.remove("w", child.pid);
+  assert.equal(there.left().length, 0);
 });

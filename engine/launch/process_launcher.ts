@@ -40,7 +40,7 @@ export class ProcessLauncher implements Launcher {
   }
 
   async start(spec: LaunchSpec, output: (line: OutputLine) => void): Promise<Running> {
-    await this.#pidFiles.endLeftover(spec.name, this.#graceMs);
+    await this.#pidFiles.endLeftovers(spec.name, this.#graceMs);
     const forget = (pid: number): Promise<void> => this.#pidFiles.remove(spec.name, pid);
     const program = spawn(spec, () => new Program(spec, this.#graceMs, output, forget));
     const launchId = spec.env.ENGINE_LAUNCH_ID ?? null;

@@ -75,7 +75,8 @@ Deno.test("ProcessLauncher ends the copy of a killed engine before it starts ano
   const stubborn = "trap '' TERM; echo $$; while :; do sleep 0.2; done";
   const engine = await engineProcess(under.directory, stubborn);
   const pid = engine.pids[0]!;
-  const record = JSON.parse(await Deno.readTextFile(`${under.directory}/.engine/run/w.json`));
+  const path = `${under.directory}/.engine/run/w#${pid}.json`;
+  const { engine: _, ...record } = JSON.parse(await Deno.readTextFile(path));
   assert.deepEqual(record, { pid, started: await startOf(pid), launch_id: "launch-1" });
   await engine.kill();
 
@@ -85,6 +86,25 @@ Deno.test("ProcessLauncher ends the copy of a killed engine before it starts ano
 
   assert.equal(await isProgram(pid, "sh"), false);
   assert.deepEqual(await running.ended, { code: 0, signal: null });
+});
+
+Deno.test("ProcessLauncher leaves a program that runs when one of its name is started", async () => {
+  await using under = await open();
+  const { directory, launcher } = under;
+  const running = await launcher.start(
+    { name: "w", command: "exec sleep 1000", directory, env: {} },
+    () => {},
+  );
+
+  // As an installation does.
+  const second = await launcher.start(
+    { name: "w", command: "exit 3", directory, env: {} },
+    () => {},
+  );
+
+  assert.equal((await second.ended).code, 3);
+  assert.equal(await isProgram(running.pid, "sleep"), true);
+  await running.stop(5_000);
 });
 
 Deno.test("ProcessLauncher forgets a program that has ended", async () => {

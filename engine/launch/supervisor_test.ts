@@ -277,5 +277,5 @@ Deno.test("Supervisor believes the world more than a worker", async () => {
   usages.set(100, { isAlive: false, memoryBytes: null, cpuPercent: null });
 
   const [{ state, pid, functions }] = await supervisor.list() as [WorkerStatus];
-  assert.deepEqual([state, pid, functions], ["waiting", null, []]);
+  assert.deepEqual([state, pid, functions], ["queued", null, []]);
 });

@@ -158,7 +158,7 @@ export class MicroVmLauncher implements Launcher {
   }
 
   async #bootFor(plan: Plan, { name, directory, env }: LaunchSpec): Promise<Booted> {
-    await this.#pidFiles.endLeftover(name, ORPHAN_GRACE_MS);
+    await this.#pidFiles.endLeftovers(name, ORPHAN_GRACE_MS);
     const { host, accelerator, shares, key, containment: { network, resources } } = plan;
     const runDirectory = await this.#runFolders.next();
     const engine = this.#options.engine();

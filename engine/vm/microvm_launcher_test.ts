@@ -135,7 +135,7 @@ Deno.test("MicroVmLauncher powers the machine off when its program has ended", a
   await using there = await setup();
   const running = await there.start({ env: { ENGINE_LAUNCH_ID: "launch-1" } });
   const [machine] = there.machines;
-  assert.deepEqual(there.left(), ["w.json"]);
+  assert.deepEqual(there.left(), [`w#${running.pid}.json`]);
 
   machine!.programs[0]!.end({ code: 7, signal: null });
 
@@ -310,8 +310,9 @@ Deno.test("MicroVmLauncher ends the machine that a killed engine left before it 
   const sleep = new Deno.Command("sleep", { args: ["1000"], detached: true }).spawn();
   const { startOf } = await import("../launch/process_group.ts");
   await Deno.mkdir(`${there.dataDirectory}/run`);
-  const record = { pid: sleep.pid, started: await startOf(sleep.pid), launch_id: null };
-  await Deno.writeTextFile(`${there.dataDirectory}/run/w.json`, JSON.stringify(record));
+  const engine = { pid: 4_194_303, started: "before" };
+  const record = { pid: sleep.pid, started: await startOf(sleep.pid), launch_id: null, engine };
+  await Deno.writeTextFile(`${there.dataDirectory}/run/w#7.json`, JSON.stringify(record));
 
   await there.start();
 
