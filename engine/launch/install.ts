@@ -19,6 +19,7 @@ import { readInstallation, writeInstallation } from "./installation.ts";
 import { shellWord, type WorkerSpec } from "./manifest.ts";
 import { requireProgram } from "./programs.ts";
 import { probePython, type PythonFacts } from "./python.ts";
+import { removeOthers, removeTree } from "./remove_tree.ts";
 import { PYTHON_FILES, PYTHON_REQUIREMENT, pythonSdkDirectory } from "./sdk_copy.ts";
 
 /** What to install, and with what. */
@@ -254,16 +255,4 @@ function cancelled(name: string): EngineError {
 
 function exists(path: string): Promise<boolean> {
   return Deno.stat(path).then(() => true, () => false);
-}
-
-/** Leaves these in a folder; what cannot be removed is left too, and taken for nothing. */
-async function removeOthers(folder: string, kept: readonly string[]): Promise<void> {
-  for await (const { name } of Deno.readDir(folder)) {
-    if (!kept.includes(name)) await removeTree(`${folder}/${name}`);
-  }
-}
-
-/** Another program of the worker may be writing there, so it may not be possible. */
-async function removeTree(path: string): Promise<void> {
-  await Deno.remove(path, { recursive: true }).catch(() => {});
 }
