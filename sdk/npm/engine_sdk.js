@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8dcbe782695a94a4f365f60ea128ae0d09732e82978f710e8d5b79ad19acd0c9
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:03c8db97fbe35e58ec3624d683de8856c1e51f555f5f024049812dd70cf2834f
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3801,6 +3801,9 @@ var OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
 var OFFLINE_LOG_LINES_MAX = 1e3;
 var LOG_FILE_BYTES_MAX = 10 * 1024 * 1024;
 var OUTPUT_PENDING_CHARS_MAX = 4 * 1024 * 1024;
+var HELD_BYTES_MAX = 64 * 1024 * 1024;
+var EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+var DEPENDENCY_FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 // sdk/typescript/options.ts
 var TriggerAction = {
@@ -4025,6 +4028,10 @@ var ERRORS = {
     retryable: false
   },
   NOT_FOUND: {
+    status: 500,
+    retryable: false
+  },
+  FORBIDDEN: {
     status: 500,
     retryable: false
   },
