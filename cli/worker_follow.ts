@@ -20,7 +20,15 @@ import { LogTail } from "./log_tail.ts";
 import type { Progress, ProgressRow } from "./progress.ts";
 import { printable, renderDuration } from "./render.ts";
 import type { EngineLine, Terminal } from "./terminal.ts";
-import { failureOf, fits, isRenewed, phaseOf, standOf, type Wish } from "./worker_phase.ts";
+import {
+  failureOf,
+  fits,
+  isRenewed,
+  phaseOf,
+  readyOf,
+  standOf,
+  type Wish,
+} from "./worker_phase.ts";
 import { renderReady } from "./worker_view.ts";
 
 /** Longest time until the engine answers that it will do something to a worker. */
@@ -129,11 +137,18 @@ export class FollowedWorker implements Followed {
   }
 
   giveUp(timeoutMs: number): void {
-    const state = this.#last?.state ?? "on its way";
-    const after = `after ${renderDuration(timeoutMs)}`;
-    const message = `error: ${this.name} is still ${state} ${after}; ` +
+    const what = this.#standing();
+    const message = `error: ${this.name} ${what} after ${renderDuration(timeoutMs)}; ` +
       `see: engine worker status ${this.name}`;
-    this.#end(EXIT_NOT_READY, `still ${state}`, { err: [message] });
+    this.#end(EXIT_NOT_READY, what.replace(/^is /, ""), { err: [message] });
+  }
+
+  /** Where it is when it should be at its goal. */
+  #standing(): string {
+    const last = this.#last;
+    if (last?.state !== "ready") return `is still ${last?.state ?? "on its way"}`;
+    if (standOf(last) !== "ready") return `has ${readyOf(last)} replicas ready`;
+    return this.#following.goal === "ready" ? "still runs as before" : "is still ready";
   }
 
   #isNew(status: WorkerStatus): boolean {

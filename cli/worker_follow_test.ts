@@ -335,6 +335,19 @@ Deno.test("several workers are followed at once, and one that fails stops none",
   ]);
 });
 
+Deno.test("a changed worker that is late is said to run as before, or how far its replicas are", async () => {
+  const replicas = [replicaStatus(), replicaStatus({ number: 2, state: "starting" })];
+  const options = { before: workerStatus(), renewed: "all" as const, timeoutMs: 500 };
+
+  const old = await follow([{}], options);
+  const some = await follow([{ replicas }], options);
+
+  assert.deepEqual([old.code, some.code], [3, 3]);
+  const see = "see: engine worker status math";
+  assert.equal(old.err.at(-1), `error: math still runs as before after 500 ms; ${see}`);
+  assert.equal(some.err.at(-1), `error: math has 1 of 2 replicas ready after 500 ms; ${see}`);
+});
+
 Deno.test("one that failed and one that is late end with 1", async () => {
   const { code, err } = await follow({
     a: { states: [{ state: "failed", reason: "no luck" }] },
