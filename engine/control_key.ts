@@ -64,7 +64,7 @@ export async function openControlKey(
   let path = `${portOf(url)}.json`;
   let problem: string | null = null;
   try {
-    const place = thisMachine();
+    const place = thisUser();
     const home = folder ?? keyFolder(place);
     path = `${home}/${path}`;
     await makeFolder(home, place.uid);
@@ -92,7 +92,7 @@ export async function openControlKey(
  */
 export async function readControlKey(url: string, folder?: string): Promise<string | undefined> {
   try {
-    const record = await readRecord(`${folder ?? keyFolder(thisMachine())}/${portOf(url)}.json`);
+    const record = await readRecord(`${folder ?? keyFolder(thisUser())}/${portOf(url)}.json`);
     if (!record) return undefined;
     const host = hostOf(url);
     return isLoopback(host) || host === hostOf(record.url) ? record.key : undefined;
@@ -114,7 +114,8 @@ export function keyFolder({ platform, env, uid }: KeyPlace): string {
   return `${env("TMPDIR")?.replace(/\/$/, "") ?? "/tmp"}/engine-${uid ?? "user"}/engine`;
 }
 
-function thisMachine(): KeyPlace {
+/** Who runs this program, and where. */
+export function thisUser(): KeyPlace {
   return {
     platform: Deno.build.os,
     env: (name) => Deno.env.get(name) || undefined,

@@ -62,6 +62,24 @@ export async function allowNetwork(
   if (pin) await writePin(file, { ...pin, network });
 }
 
+/**
+ * Directories that contained workers can write: nothing in them may be run out here, whoever's PATH
+ * says so.
+ */
+export async function containedFolders(dataDirectory: string): Promise<string[]> {
+  const folders = [`${dataDirectory}/deps`];
+  try {
+    for await (const { name } of Deno.readDir(`${dataDirectory}/contained`)) {
+      if (!name.endsWith(".json")) continue; // Not written to its end.
+      const pin = await readPin(`${dataDirectory}/contained/${name}`);
+      if (pin) folders.push(pin.path);
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
+  }
+  return folders;
+}
+
 function refused({ name }: ContainmentWish, what: string, command: string): EngineError {
   const message = `Worker ${name} was kept apart so far, and its manifest, which it can write ` +
     `itself, now asks for ${what}; to allow that: ${command}`;

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { allowNetwork, type ContainmentWish, pinContainment } from "./containment_pin.ts";
+import {
+  allowNetwork,
+  containedFolders,
+  type ContainmentWish,
+  pinContainment,
+} from "./containment_pin.ts";
 
 const IN_VM: ContainmentWish = {
   name: "w",
@@ -81,4 +86,15 @@ Deno.test("allowNetwork() lets the network of the manifest count, not its isolat
 
   await assert.rejects(there.pin(IN_PROCESS));
   await there.pin({ ...IN_VM, network: "full" });
+});
+
+Deno.test("containedFolders() names what contained workers can write, and no more", async () => {
+  await using there = await setup();
+  assert.deepEqual(await containedFolders(there.data), [`${there.data}/deps`]);
+  await there.pin(IN_VM);
+  await there.pin({ ...IN_VM, name: "v", path: "/p/v" });
+  await there.pin({ ...IN_PROCESS, name: "u", path: "/p/u" });
+  await there.pin({ ...IN_PROCESS, name: "v", path: "/p/v", isConfigured: true });
+
+  assert.deepEqual(await containedFolders(there.data), [`${there.data}/deps`, "/p/w"]);
 });

@@ -4,6 +4,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
+import { keyFolder, thisUser } from "../control_key.ts";
 import type { Accelerator, Isolation, Launcher } from "../ports/launcher.ts";
 import { checkPlace } from "../vm/shares.ts";
 import { allowNetwork } from "./containment_pin.ts";
@@ -51,7 +52,8 @@ export async function checkNewWorker(
   if (!launcher) throw isolationUnavailable(spec.name, settled);
   await launcher.check?.(spec.name, accel ?? "auto");
   if (settled === "microvm") {
-    await checkPlace(spec.name, path, { dataDirectory, home: Deno.env.get("HOME") });
+    const more = [keyFolder(thisUser())];
+    await checkPlace(spec.name, path, { dataDirectory, home: Deno.env.get("HOME"), more });
     await allowNetwork(dataDirectory, spec.name, spec.network);
   }
   return { name: spec.name, isolation: settled };

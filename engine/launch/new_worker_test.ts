@@ -97,6 +97,21 @@ Deno.test("checkNewWorker() refuses a microVM for a directory that holds the eng
     await checkNewWorker({ path, isolation: "process" }, { ...around(), dataDirectory });
   }));
 
+Deno.test("checkNewWorker() refuses a microVM for a directory that holds the command line's key", () =>
+  withManifest("", async (path) => {
+    const before = Deno.env.get("XDG_STATE_HOME");
+    Deno.env.set("XDG_STATE_HOME", path);
+    try {
+      await assert.rejects(checkNewWorker({ path }, around()), {
+        code: "isolation_unavailable",
+        message: new RegExp(`which holds ${path}/engine;`),
+      });
+    } finally {
+      if (before === undefined) Deno.env.delete("XDG_STATE_HOME");
+      else Deno.env.set("XDG_STATE_HOME", before);
+    }
+  }));
+
 Deno.test("checkNewWorker() takes a request for the worker as consent to its network", () =>
   withManifest("", async (path) => {
     const dataDirectory = await Deno.makeTempDir();

@@ -11,11 +11,11 @@ import type { DirectoryEntry } from "../ports/config.ts";
 import type { Containment, Isolation, Launcher, OutputLine } from "../ports/launcher.ts";
 import { cacheEnv, guestEnv, SYSTEM_PATH } from "../vm/guest_env.ts";
 import { findRuntime } from "../vm/runtimes.ts";
-import { pinContainment } from "./containment_pin.ts";
+import { containedFolders, pinContainment } from "./containment_pin.ts";
 import { cacheFolder, dependencyFolder, installDependencies, type Installed } from "./install.ts";
 import type { WorkerSpec } from "./manifest.ts";
 import { defaultIsolation, isolationUnavailable } from "./new_worker.ts";
-import { pathWithDeno } from "./programs.ts";
+import { pathOutside, pathWithDeno } from "./programs.ts";
 import type { PythonFacts } from "./python.ts";
 import { sdkDirectory } from "./sdk_copy.ts";
 
@@ -113,11 +113,13 @@ async function uncontained(
 ): Promise<Surroundings> {
   const inherited = Deno.env.get("PYTHONPATH");
   const own = { ...spec.env, ...entry.env };
+  const here = Deno.env.get("PATH") ?? "";
+  const theirs = await containedFolders(dataDirectory);
   const env = {
     ...inherited ? { PYTHONPATH: inherited } : {},
     ...own,
     ...workerEnv(entry, "process"),
-    PATH: await pathWithDeno(own.PATH ?? Deno.env.get("PATH") ?? "", dataDirectory),
+    PATH: await pathWithDeno(own.PATH ?? await pathOutside(here, theirs, []), dataDirectory),
   };
   return { containment: undefined, env, python: undefined };
 }

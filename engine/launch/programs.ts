@@ -63,3 +63,34 @@ export async function pathWithDeno(
   }
   return path === "" ? directory : `${path}:${directory}`;
 }
+
+/**
+ * The PATH without folders that lie in one of these directories, or whose programs of these names
+ * do: whoever can write there would choose what is run.
+ */
+export async function pathOutside(
+  path: string,
+  directories: readonly string[],
+  programs: readonly string[],
+): Promise<string> {
+  const all = new Set([...directories, ...await Promise.all(directories.map(realPath))]);
+  const isInside = async (place: string): Promise<boolean> => {
+    const real = await realPath(place);
+    return [...all].some((directory) =>
+      `${place}/`.startsWith(`${directory}/`) || `${real}/`.startsWith(`${directory}/`)
+    );
+  };
+  const kept: string[] = [];
+  for (const folder of path.split(":")) {
+    if (!folder.startsWith("/")) continue;
+    const places = [folder, ...programs.map((program) => `${folder}/${program}`)];
+    const checks = await Promise.all(places.map(isInside));
+    if (!checks.includes(true)) kept.push(folder);
+  }
+  return kept.join(":");
+}
+
+/** Itself where there is nothing. */
+function realPath(path: string): Promise<string> {
+  return Deno.realPath(path).catch(() => path);
+}

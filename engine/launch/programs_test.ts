@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { findProgram, pathWithDeno, requireProgram } from "./programs.ts";
+import { findProgram, pathOutside, pathWithDeno, requireProgram } from "./programs.ts";
 
 /** A directory with a program `tool` and a file `text` that cannot be run. */
 async function setup() {
@@ -57,4 +57,23 @@ Deno.test("pathWithDeno() adds the engine's own Deno behind the others", async (
 
 Deno.test("pathWithDeno() adds nothing for a compiled engine", async () => {
   assert.equal(await pathWithDeno("/nowhere", "/nowhere", null), "/nowhere");
+});
+
+Deno.test("pathOutside() leaves out folders in which, or behind whose programs, somebody could write", async () => {
+  const root = await Deno.realPath(await Deno.makeTempDir());
+  for (const folder of ["w/bin", "linked", "fine", "w-2"]) {
+    await Deno.mkdir(`${root}/${folder}`, { recursive: true });
+  }
+  await Deno.writeTextFile(`${root}/w/bin/node`, "");
+  await Deno.symlink(`${root}/w/bin/node`, `${root}/linked/node`);
+  await Deno.symlink(`${root}/w/bin`, `${root}/alias`);
+  await Deno.symlink(`${root}/w`, `${root}/other-name`);
+  const folders = ["w/bin", "w", "linked", "alias", "fine", "w-2", "missing"];
+  const path = folders.map((folder) => `${root}/${folder}`).join(":");
+  const left = ["fine", "w-2", "missing"].map((folder) => `${root}/${folder}`).join(":");
+
+  assert.equal(await pathOutside(`${path}:.:bin:`, [`${root}/w`], ["node"]), left);
+  assert.equal(await pathOutside(path, [`${root}/other-name`], ["node"]), left);
+  assert.equal(await pathOutside(path, [], ["node"]), path);
+  await Deno.remove(root, { recursive: true });
 });

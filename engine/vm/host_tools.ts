@@ -16,6 +16,8 @@ export const QEMU = "qemu-system-x86_64";
 
 /** What distributions call it. */
 const BUSYBOXES: readonly string[] = ["busybox", "busybox.static", "busybox-static"];
+/** All that is looked for on a PATH. */
+export const HOST_PROGRAMS: readonly string[] = [QEMU, ...BUSYBOXES];
 
 /** A machine on which microVMs can run. */
 export interface VmHost {

@@ -14,7 +14,10 @@ import {
   GUEST_MEMORY_MB_MIN,
   ORPHAN_GRACE_MS,
 } from "../../sdk/typescript/limits.ts";
+import { keyFolder, thisUser } from "../control_key.ts";
+import { containedFolders } from "../launch/containment_pin.ts";
 import { PidFiles } from "../launch/pid_file.ts";
+import { pathOutside } from "../launch/programs.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,
@@ -27,7 +30,7 @@ import type {
 import type { Log } from "../ports/log.ts";
 import { Guest, type GuestOptions, type Share } from "./guest.ts";
 import { addressedEnv } from "./guest_env.ts";
-import { findVmHost, type VmHost } from "./host_tools.ts";
+import { findVmHost, HOST_PROGRAMS, type VmHost, vmPlaces } from "./host_tools.ts";
 import { type IdleGuest, KeptGuests } from "./kept_guests.ts";
 import { Accelerators } from "./kvm_probe.ts";
 import { type BootedGuest, MicroVmProgram } from "./microvm_program.ts";
@@ -95,7 +98,7 @@ export class MicroVmLauncher implements Launcher {
   constructor(options: MicroVmOptions) {
     const { dataDirectory, clock } = options;
     this.#options = options;
-    this.#findHost = options.findHost ?? ((name) => findVmHost(name));
+    this.#findHost = options.findHost ?? ((name) => findHost(name, dataDirectory));
     this.#accelerators = options.accelerators ?? new Accelerators();
     this.#boot = options.boot ?? ((options) => Guest.boot(options));
     this.#pidFiles = new PidFiles(`${dataDirectory}/run`);
@@ -152,8 +155,7 @@ export class MicroVmLauncher implements Launcher {
 
   #guarded({ image }: VmHost): Guarded {
     const { dataDirectory, home = Deno.env.get("HOME") } = this.#options;
-    const state = Deno.env.get("XDG_STATE_HOME");
-    const more = [image.kernel, image.initrd, ...state ? [`${state}/engine`] : []];
+    const more = [image.kernel, image.initrd, keyFolder(thisUser())];
     return { dataDirectory, home, more };
   }
 
@@ -195,6 +197,16 @@ export class MicroVmLauncher implements Launcher {
       throw launchFailed(name, thrown);
     }
   }
+}
+
+/** A worker may have put a QEMU of its own where the PATH leads. */
+async function findHost(name: string, dataDirectory: string): Promise<VmHost> {
+  const places = vmPlaces();
+  const theirs = await containedFolders(dataDirectory);
+  return await findVmHost(name, {
+    ...places,
+    path: await pathOutside(places.path, theirs, HOST_PROGRAMS),
+  });
 }
 
 function launchFailed(name: string, thrown: unknown): EngineError {

@@ -2,14 +2,15 @@
  * Which Python, Node, Deno or uv a worker in a microVM runs, and the folders that hold it.
  *
  * A version switcher's script on the PATH is nothing to a guest that does not see the switcher, so
- * programs are asked here what they really are. Nothing in the worker's directory is run for that,
- * nor found by what its manifest says: outside its machine the worker has no say.
+ * programs are asked here what they really are. Nothing that a contained worker can write is run for
+ * that, nor found by what its manifest says: outside its machine a worker has no say.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { WorkerSpec } from "../launch/manifest.ts";
-import { findProgram, type ProgramName, requireProgram } from "../launch/programs.ts";
+import { containedFolders } from "../launch/containment_pin.ts";
+import { findProgram, pathOutside, type ProgramName, requireProgram } from "../launch/programs.ts";
 import { probePython, type PythonFacts } from "../launch/python.ts";
 import { isWithin, realPath, SYSTEM } from "./shares.ts";
 
@@ -45,8 +46,10 @@ const ELF = [0x7f, 0x45, 0x4c, 0x46];
  * @throws {EngineError} `launch_failed` when one is missing, too old or does not run here.
  */
 export async function findRuntime(request: RuntimeRequest): Promise<GuestRuntime> {
-  const path = await trustedPath(request);
-  switch (request.spec.packageManager) {
+  const { spec, dataDirectory } = request;
+  const theirs = [spec.directory, ...await containedFolders(dataDirectory)];
+  const path = await pathOutside(request.path, theirs, PROGRAMS);
+  switch (spec.packageManager) {
     case "pip":
       return await findPython(request, path);
     case "uv": {
@@ -59,21 +62,6 @@ export async function findRuntime(request: RuntimeRequest): Promise<GuestRuntime
     case "deno":
       return await findDeno(request, path);
   }
-}
-
-/** The PATH without folders whose programs the worker could have put there. */
-async function trustedPath({ spec, path }: RuntimeRequest): Promise<string> {
-  const own = await realPath(spec.directory);
-  const isOwn = async (path: string): Promise<boolean> =>
-    isWithin(path, spec.directory) || isWithin(await realPath(path), own);
-  const trusted: string[] = [];
-  for (const folder of path.split(":")) {
-    if (!folder.startsWith("/")) continue;
-    const places = [folder, ...PROGRAMS.map((program) => `${folder}/${program}`)];
-    const checks = await Promise.all(places.map(isOwn));
-    if (!checks.includes(true)) trusted.push(folder);
-  }
-  return trusted.join(":");
 }
 
 async function findPython({ name }: RuntimeRequest, path: string): Promise<GuestRuntime> {

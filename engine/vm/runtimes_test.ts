@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { PackageManager, WorkerSpec } from "../launch/manifest.ts";
+import { pinContainment } from "../launch/containment_pin.ts";
 import { findRuntime } from "./runtimes.ts";
 
 const PATH = Deno.env.get("PATH")!;
@@ -217,4 +218,16 @@ Deno.test("findRuntime() says which program is missing or does not run", async (
       message: `Worker w needs ${program}, which does not run here: broken`,
     });
   }
+});
+
+Deno.test("findRuntime() runs no program that another contained worker could have written", async () => {
+  await using there = await setup();
+  const other = { name: "v", path: `${there.root}/v`, isConfigured: false } as const;
+  await pinContainment(there.dataDirectory, { ...other, isolation: "microvm", network: "full" });
+  const theirs = await there.program("v/.venv/bin/python3", `touch ${there.root}/escaped`);
+
+  const { python } = await there.find("pip", `${theirs}:${PATH}`);
+
+  assert.ok(!python!.executable.startsWith(there.root));
+  await assert.rejects(Deno.stat(`${there.root}/escaped`));
 });

@@ -31,7 +31,15 @@ const WHOLE = [
   ...[SYSTEM, "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/local", "/usr/sbin", "/usr/share"],
 ];
 /** Folders in a home where programs of all kinds keep things. */
-const WHOLE_IN_HOME = ["", ".cache", ".config", ".local", ".local/bin", ".local/share"];
+const WHOLE_IN_HOME = [
+  "",
+  ".cache",
+  ".config",
+  ".local",
+  ".local/bin",
+  ".local/share",
+  ".local/state",
+];
 /** What the kernel makes up is no folder to work in. */
 const NO_FILES = ["/dev", "/proc", "/sys"];
 
