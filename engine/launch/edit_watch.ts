@@ -32,14 +32,14 @@ export class EditWatch implements Disposable {
   }
 
   /** Watches a directory whose manifest is not known yet. */
-  look(directory: string): void {
-    if (this.#directory !== directory) this.#watch(directory, ["."]);
+  look(directory: string, isContained: boolean): void {
+    if (this.#directory !== directory) this.#watch(directory, ["."], isContained);
   }
 
   /** Watches what a manifest lists, and the manifest; an empty list is nothing at all. */
-  follow(directory: string, watch: readonly string[]): void {
+  follow(directory: string, watch: readonly string[], isContained: boolean): void {
     const isWhole = watch.length === 0 || watch.includes(".");
-    this.#watch(directory, isWhole ? watch : [...watch, MANIFEST]);
+    this.#watch(directory, isWhole ? watch : [...watch, MANIFEST], isContained);
   }
 
   [Symbol.dispose](): void {
@@ -47,8 +47,8 @@ export class EditWatch implements Disposable {
     this.#watching = undefined;
   }
 
-  #watch(directory: string, watch: readonly string[]): void {
-    const paths = JSON.stringify(watch);
+  #watch(directory: string, watch: readonly string[], isContained: boolean): void {
+    const paths = JSON.stringify([watch, isContained]);
     if (this.#directory === directory && this.#paths === paths) return;
     this.#watching?.[Symbol.dispose]();
     this.#directory = directory;
@@ -57,6 +57,7 @@ export class EditWatch implements Disposable {
     this.#watching = this.#tools.watch({
       directory,
       watch,
+      isContained,
       clock,
       onChange: this.#onChange,
       onFailure: (reason) =>

@@ -27,9 +27,9 @@ function setup() {
 Deno.test("EditWatch watches a directory as a whole until its manifest is known", () => {
   const { watch, open, opened } = setup();
 
-  watch.look("/a");
-  watch.follow("/a", ["src"]);
-  watch.look("/a");
+  watch.look("/a", true);
+  watch.follow("/a", ["src"], true);
+  watch.look("/a", true);
 
   assert.deepEqual(opened, ["/a .", "/a src engine.worker.yaml"]);
   assert.equal(open.size, 1);
@@ -37,18 +37,28 @@ Deno.test("EditWatch watches a directory as a whole until its manifest is known"
 
 Deno.test("EditWatch opens a watch anew only for other paths or another directory", () => {
   const { watch, opened } = setup();
-  watch.follow("/a", ["."]);
+  watch.follow("/a", ["."], true);
 
-  watch.follow("/a", ["."]);
-  watch.follow("/a", []);
-  watch.look("/b");
+  watch.follow("/a", ["."], true);
+  watch.follow("/a", [], true);
+  watch.look("/b", true);
 
   assert.deepEqual(opened, ["/a .", "/a ", "/b ."]);
 });
 
+Deno.test("EditWatch tells the watch whether links may lead out", () => {
+  const { watch, open } = setup();
+  const isContained = () => [...open].map(({ isContained }) => isContained);
+
+  watch.look("/a", true);
+  assert.deepEqual(isContained(), [true]);
+  watch.follow("/a", ["."], false);
+  assert.deepEqual(isContained(), [false]);
+});
+
 Deno.test("EditWatch closes with its worker, and says when edits go unseen", () => {
   const { watch, open, warned } = setup();
-  watch.look("/a");
+  watch.look("/a", true);
 
   [...open][0]!.onFailure("too many");
   watch[Symbol.dispose]();

@@ -3,7 +3,9 @@
  * system has to watch for the next edit to be noticed.
  *
  * Links are followed: what is reached over one counts under the name of the link. One that leads to
- * a folder around the worker is not. The work is bounded, folders near the top come first.
+ * a folder around the worker is not, and in the directory of a contained worker none that leads
+ * out: it could be one of its own making, and tell when somebody writes elsewhere. The work is
+ * bounded, folders near the top come first.
  *
  * @module
  */
@@ -50,9 +52,13 @@ const ENVIRONMENT_FILE = "pyvenv.cfg";
 /** A folder with more bytes of names than this is read on another thread. */
 const LARGE_FOLDER_BYTES = 128 * 1024;
 
-/** Looks at a directory (absolute). */
-export function* scanSources(directory: string, patterns: WatchPatterns): Steps<SourceScan> {
-  const scanner = new Scanner(directory, patterns);
+/** Looks at the directory (absolute) of a worker. */
+export function* scanSources(
+  directory: string,
+  patterns: WatchPatterns,
+  isContained = false,
+): Steps<SourceScan> {
+  const scanner = new Scanner(directory, patterns, isContained);
   yield* scanner.run();
   return scanner;
 }
@@ -66,12 +72,14 @@ class Scanner implements SourceScan {
   isCut = false;
   readonly #directory: string;
   readonly #patterns: WatchPatterns;
+  readonly #isContained: boolean;
   /** Those near the top first; grows while it is read. */
   readonly #open: { readonly path: string; readonly name: string }[] = [];
   readonly #paths = new Set<string>();
 
-  constructor(directory: string, patterns: WatchPatterns) {
+  constructor(directory: string, patterns: WatchPatterns, isContained: boolean) {
     this.#directory = directory;
+    this.#isContained = isContained;
     this.root = realPath(directory) ?? directory;
     this.#patterns = patterns;
   }
@@ -118,6 +126,7 @@ class Scanner implements SourceScan {
   #takeLink(path: string, name: string): void {
     const target = realPath(path);
     if (target === undefined) return; // It leads nowhere yet.
+    if (this.#isContained && !target.startsWith(`${this.root}/`)) return;
     if (kindOf(target) === "folder") {
       const isAround = `${this.root}/`.startsWith(target === "/" ? target : `${target}/`);
       if (!isAround && this.#patterns.reach(name) !== "outside") this.#add(target, name);

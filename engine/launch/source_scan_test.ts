@@ -92,6 +92,34 @@ Deno.test("scanSources() follows links, but none in circles and none to a folder
   assert.equal(scan.folders.at(-1)!.path, `${directory}/one`);
 });
 
+Deno.test("scanSources() follows no link out of the directory of a contained worker", async () => {
+  await using there = await setup([
+    "worker/real.py",
+    "worker/src/a.py",
+    "home/b.py",
+    "worker-2/c.py",
+  ]);
+  const directory = `${there.directory}/worker`;
+  await Deno.symlink("../home", `${directory}/home`);
+  await Deno.symlink(`${there.directory}/home/b.py`, `${directory}/b.py`);
+  await Deno.symlink("../worker-2", `${directory}/two`);
+  await Deno.symlink("src/a.py", `${directory}/inner.py`);
+  await Deno.symlink(directory, `${there.directory}/current`);
+  const patterns = new WatchPatterns(["."]);
+
+  for (const place of [directory, `${there.directory}/current`]) {
+    const scan = (await inSlices(scanSources(place, patterns, true), () => true))!;
+
+    assert.deepEqual([...scan.files.keys()].sort(), ["inner.py", "real.py", "src/a.py"]);
+    assert.deepEqual(
+      scan.folders.map(({ path }) => path).filter((path) => path.startsWith(directory)),
+      [directory, `${directory}/src`],
+    );
+    assert.ok(![...scan.targets].some((path) => path.includes("home")));
+    assert.ok(!scan.folders.some(({ path }) => /home|worker-2/.test(path)));
+  }
+});
+
 Deno.test("scanSources() looks at what the link to a directory leads to", async () => {
   await using there = await setup(["releases/2/main.py"]);
   const { directory } = there;

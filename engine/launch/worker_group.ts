@@ -59,7 +59,7 @@ export class WorkerGroup {
     this.#log = new OutputLog(path, () => tools.clock.wall());
     this.#watch = new EditWatch(tools, entry.name, (change) => this.#edited(change));
     this.#releases = new Releases(tools, {
-      reading: ({ path }) => this.#watch.look(path),
+      reading: ({ path }) => this.#watch.look(path, this.#isContained(undefined)),
       read: (spec) => this.#read(spec),
       line: (line) => this.#log.write(line),
     });
@@ -245,9 +245,13 @@ export class WorkerGroup {
 
   #read(spec: WorkerSpec): void {
     this.#spec = spec;
-    this.#watch.follow(this.#entry.path, spec.watch);
+    this.#watch.follow(this.#entry.path, spec.watch, this.#isContained(spec));
     this.#warnOfIdleSettings(spec);
     this.#reconcile();
+  }
+
+  #isContained(spec: WorkerSpec | undefined): boolean {
+    return isolationOf(this.#entry, spec, this.#tools.platform) === "microvm";
   }
 
   #warnOfIdleSettings(spec: WorkerSpec): void {

@@ -28,6 +28,8 @@ export interface WorkerWatchOptions {
   readonly directory: string;
   /** As {@linkcode WatchPatterns} takes them; empty: nothing. */
   readonly watch: readonly string[];
+  /** Whether the worker cannot write elsewhere: links that lead out are left alone. */
+  readonly isContained?: boolean;
   readonly clock: Clock;
   /** Told some time after the last change of several. */
   onChange(change: WorkerChange): void;
@@ -135,7 +137,8 @@ class FileWatch implements Disposable {
   *#compare(wokenAtMs: number | undefined): Steps<void> {
     for (let i = 0; i < READS_AT_ONCE; i++) {
       const scannedAtMs = Date.now();
-      const scan = yield* scanSources(this.#options.directory, this.#patterns);
+      const { directory, isContained } = this.#options;
+      const scan = yield* scanSources(directory, this.#patterns, isContained);
       if (this.#scan) this.#noteChanges(this.#scan, scan, wokenAtMs ?? scannedAtMs);
       this.#scan = scan;
       this.#scannedAtMs = scannedAtMs;
