@@ -1,31 +1,16 @@
 /**
  * One child process that leads a process group, waits at a gate and has a guard.
  *
- * It waits (for one line on its standard input) until everything is in place that ends it when the
- * engine dies: what its owner writes down, and a guard, a small shell in a session of its own that
- * ends the group when the engine's end of the guard's standard input closes. So there is no moment
- * in which a killed engine leaves a program behind. What the program prints is handed on as bytes.
+ * It waits until everything is in place that ends it when the engine dies: what its owner writes
+ * down, and its guard. What the program prints is handed on as bytes.
  *
  * @module
  */
 import { STOP_GRACE_MS } from "../../sdk/typescript/limits.ts";
 import type { Ended, OutputChunk } from "../ports/launcher.ts";
+import { gatedArgs, Guard, openGate, SHELL } from "./guard.ts";
 import { endGroup, signalGroup } from "./process_group.ts";
 
-/** The shell that runs commands, gates and guards. */
-export const SHELL = "/bin/sh";
-/** Without the word of the engine nothing is run. */
-const GATE = 'read -r _ || exit 125; exec </dev/null; exec "$@"';
-/** A word on standard input: the program has ended by itself. Its end: the engine is gone. */
-const GUARD = `read -r _ && exit 0
-kill -TERM "-$1" 2>/dev/null || exit 0
-left=$2
-while [ "$left" -gt 0 ]; do
-  sleep 1
-  kill -0 "-$1" 2>/dev/null || exit 0
-  left=$((left - 1))
-done
-kill -KILL "-$1" 2>/dev/null`;
 /** How long output may come after the program and its group are gone. */
 const LATE_OUTPUT_MS = 1_000;
 
@@ -52,7 +37,7 @@ export class GroupedProcess {
   readonly ended: Promise<Ended>;
   readonly #child: Deno.ChildProcess;
   readonly #output: (chunk: OutputChunk) => void;
-  #guard: Deno.ChildProcess | undefined;
+  #guard: Guard | undefined;
   #stopping: Promise<void> | undefined;
 
   /**
@@ -63,7 +48,7 @@ export class GroupedProcess {
   constructor({ argv, directory, env }: ProcessSpec, output: (chunk: OutputChunk) => void) {
     this.#output = output;
     this.#child = new Deno.Command(SHELL, {
-      args: ["-c", GATE, SHELL, ...argv],
+      args: gatedArgs(argv),
       cwd: directory,
       env: { ...env },
       detached: true,
@@ -82,8 +67,8 @@ export class GroupedProcess {
   async open(orphanGraceMs: number, beforehand: () => Promise<void>): Promise<void> {
     try {
       await beforehand();
-      this.#guard = spawnGuard(this.pid, orphanGraceMs);
-      await writeLine(this.#child.stdin);
+      this.#guard = new Guard(this.pid, { graceMs: orphanGraceMs, asks: true });
+      await openGate(this.#child);
     } catch (thrown) {
       await this.#child.stdin.abort().catch(() => {}); // The gate closes.
       await this.ended;
@@ -131,9 +116,7 @@ export class GroupedProcess {
   async #dismissGuard(): Promise<void> {
     const guard = this.#guard;
     this.#guard = undefined;
-    if (!guard) return;
-    await writeLine(guard.stdin).catch(() => {}); // Somebody ended it; then it is gone.
-    await guard.status;
+    await guard?.dismiss();
   }
 }
 
@@ -145,21 +128,4 @@ async function endReaders(readers: readonly Reader[]): Promise<void> {
   clearTimeout(timer);
   await Promise.all(readers.map(({ cancel }) => cancel().catch(() => {})));
   await Promise.all(readers.map(({ done }) => done));
-}
-
-function spawnGuard(pid: number, graceMs: number): Deno.ChildProcess {
-  return new Deno.Command(SHELL, {
-    args: ["-c", GUARD, SHELL, `${pid}`, `${Math.ceil(graceMs / 1_000)}`],
-    cwd: "/",
-    detached: true,
-    stdin: "piped",
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-}
-
-async function writeLine(stdin: WritableStream<Uint8Array>): Promise<void> {
-  const writer = stdin.getWriter();
-  await writer.write(new TextEncoder().encode("\n"));
-  await writer.close();
 }

@@ -17,7 +17,8 @@ import type {
   OutputLine,
   Running,
 } from "../ports/launcher.ts";
-import { GroupedProcess, type ProcessSpec, SHELL } from "./grouped_process.ts";
+import { GroupedProcess, type ProcessSpec } from "./grouped_process.ts";
+import { SHELL } from "./guard.ts";
 import { LineSplitter } from "./output_lines.ts";
 import { PidFiles } from "./pid_file.ts";
 import { findProgram } from "./programs.ts";

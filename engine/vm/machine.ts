@@ -1,30 +1,18 @@
 /**
  * One QEMU process: started so that it cannot outlive the engine, watched until it is gone.
  *
- * It waits at a gate until its guard runs: a small shell in a session of its own that kills it when
- * the engine's end of the guard's standard input closes. What the guest's kernel prints is kept for
- * the moment when something goes wrong. What runs inside the guest is not known here.
+ * A guard kills it when the engine is gone; the guest, which sees that too, has a moment to end by
+ * itself. What the guest's kernel prints is kept for the moment when something goes wrong. What runs
+ * inside the guest is not known here.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
+import { ORPHAN_GRACE_MS } from "../../sdk/typescript/limits.ts";
+import { gatedArgs, Guard, openGate, SHELL } from "../launch/guard.ts";
 import { LineSplitter } from "../launch/output_lines.ts";
 import type { Ended } from "../ports/launcher.ts";
 
-const SHELL = "/bin/sh";
-/** Without the word of the engine nothing is run. */
-const GATE = 'read -r _ || exit 125; exec "$@" </dev/null';
-/** A word: the machine is gone. The end of input: the engine is, so the guest gets a moment. */
-const GUARD = `read -r _ && exit 0
-left=$2
-while [ "$left" -gt 0 ]; do
-  sleep 1
-  kill -0 "$1" 2>/dev/null || exit 0
-  left=$((left - 1))
-done
-kill -KILL "$1" 2>/dev/null`;
-/** An engine that dies leaves a guest so long to end by itself, in seconds. */
-const ORPHAN_SECONDS = 10;
 /** Lines of the console that are kept, and told by an error. */
 const CONSOLE_LINES = 10;
 
@@ -38,7 +26,7 @@ export class Machine {
   readonly #console: string[] = [];
   #lastWords: string | undefined;
 
-  private constructor(child: Deno.ChildProcess, guard: Deno.ChildProcess) {
+  private constructor(child: Deno.ChildProcess, guard: Guard) {
     this.#child = child;
     this.pid = child.pid;
     this.ended = this.#watch(guard);
@@ -54,9 +42,10 @@ export class Machine {
   static async start(name: string, command: readonly string[]): Promise<Machine> {
     let child: Deno.ChildProcess | undefined;
     try {
-      child = spawn(["-c", GATE, SHELL, ...command], "piped");
-      const machine = new Machine(child, spawnGuard(child.pid));
-      await writeLine(child.stdin);
+      child = spawn(command);
+      const guard = new Guard(child.pid, { graceMs: ORPHAN_GRACE_MS, asks: false });
+      const machine = new Machine(child, guard);
+      await openGate(child);
       return machine;
     } catch (thrown) {
       // The gate closes, so nothing has run.
@@ -80,7 +69,7 @@ export class Machine {
     }
   }
 
-  async #watch(guard: Deno.ChildProcess): Promise<Ended> {
+  async #watch(guard: Guard): Promise<Ended> {
     let complaint: string | undefined;
     const readers = [
       eachLine(this.#child.stdout, (line) => this.#keep(line)),
@@ -88,8 +77,7 @@ export class Machine {
     ];
     const { code, signal } = await this.#child.status;
     await Promise.all(readers);
-    await writeLine(guard.stdin).catch(() => {}); // Somebody ended it; then it is gone.
-    await guard.status;
+    await guard.dismiss();
     const ended: Ended = { code: signal === null ? code : null, signal };
     // QEMU that ends by itself with an error says why with its last words.
     const reason = this.#lastWords ?? (ended.code === 0 || signal !== null ? undefined : complaint);
@@ -128,23 +116,13 @@ async function eachLine(
   lines.end();
 }
 
-function spawn(args: readonly string[], output: "piped" | "null"): Deno.ChildProcess {
+function spawn(command: readonly string[]): Deno.ChildProcess {
   return new Deno.Command(SHELL, {
-    args: [...args],
+    args: gatedArgs(command),
     cwd: "/",
     detached: true,
     stdin: "piped",
-    stdout: output,
-    stderr: output,
+    stdout: "piped",
+    stderr: "piped",
   }).spawn();
-}
-
-function spawnGuard(pid: number): Deno.ChildProcess {
-  return spawn(["-c", GUARD, SHELL, `${pid}`, `${ORPHAN_SECONDS}`], "null");
-}
-
-async function writeLine(stdin: WritableStream<Uint8Array>): Promise<void> {
-  const writer = stdin.getWriter();
-  await writer.write(new TextEncoder().encode("\n"));
-  await writer.close();
 }
