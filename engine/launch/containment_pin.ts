@@ -2,14 +2,15 @@
  * Holds a worker to the containment it had, until a person says otherwise.
  *
  * A worker in a microVM can write its own directory, the manifest included. Without this it could
- * ask for a plain process there, wait for the restart that an edit brings, and be out. So what
- * weakens its containment has to be said where it cannot write: in config.yaml or on the command
- * line.
+ * ask for a plain process there, wait for the restart that an edit brings, and be out; or ask for
+ * all memory of the machine. So what weakens its containment has to be said where it cannot write:
+ * in config.yaml or on the command line. It is held by its directory: it can write its name, too.
  *
  * @module
  */
+import { createHash } from "node:crypto";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Isolation, Network } from "../ports/launcher.ts";
+import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 
 /** How a worker is about to run. */
 export interface ContainmentWish {
@@ -19,47 +20,48 @@ export interface ContainmentWish {
   readonly path: string;
   readonly isolation: Isolation;
   readonly network: Network;
-  /** Whether config.yaml names the isolation, rather than the manifest. */
-  readonly isConfigured: boolean;
+  readonly resources: Resources;
+  readonly replicas: number;
+  /** What config.yaml names, rather than the manifest. */
+  readonly configured: readonly ("isolation" | "replicas")[];
 }
 
-/** What is written down, in `<data>/contained/<worker>.json`. */
-interface Pin {
+/** What the manifest of a worker asks for, and a person agrees to. */
+export type Allowed = Pick<ContainmentWish, "network" | "resources" | "replicas">;
+
+/** What is written down, in `<data>/contained/`. */
+interface Pin extends Allowed {
   readonly path: string;
-  readonly network: Network;
 }
 
 /**
- * Refuses what only the manifest of a worker asks for and what would be weaker than before, else
- * writes down how it runs now.
+ * Refuses what only the manifest of a worker asks for and what would be weaker or larger than
+ * before, else writes down how it runs now.
  *
  * @throws {EngineError} `isolation_unavailable` with the command that allows it.
  */
 export async function pinContainment(dataDirectory: string, wish: ContainmentWish): Promise<void> {
-  const { name, path, isolation, network, isConfigured } = wish;
-  const file = pinFile(dataDirectory, name);
+  const { path, isolation, configured } = wish;
+  const file = await pinFile(dataDirectory, path);
   const pin = await readPin(file);
-  if (pin?.path === path && isolation === "process" && !isConfigured) {
+  if (isolation === "process") {
+    if (!pin) return;
+    if (configured.includes("isolation")) return await Deno.remove(file);
     throw refused(wish, "a plain process", `engine worker add ${path} --isolation process`);
   }
-  if (isolation === "process") return await removeFile(file);
-  if (pin?.path === path && pin.network === "engine" && network === "full") {
-    throw refused(wish, "the network", `engine worker add ${path}`);
-  }
-  if (pin?.path === path && pin.network === network) return;
-  await Deno.mkdir(`${dataDirectory}/contained`, { recursive: true });
-  await writePin(file, { path, network });
+  const more = pin && moreThan(pin, wish);
+  if (more !== undefined) throw refused(wish, more, `engine worker add ${path}`);
+  await writePin(file, pin ? largest(pin, wish) : pinned(path, wish));
 }
 
-/** A person has asked for the worker as its manifest is now: its network is what that says. */
-export async function allowNetwork(
+/** A person has asked for the worker as its manifest is now: that counts from now on. */
+export async function allowManifest(
   dataDirectory: string,
-  name: string,
-  network: Network,
+  path: string,
+  allowed: Allowed,
 ): Promise<void> {
-  const file = pinFile(dataDirectory, name);
-  const pin = await readPin(file);
-  if (pin) await writePin(file, { ...pin, network });
+  const file = await pinFile(dataDirectory, path);
+  if (await readPin(file)) await writePin(file, pinned(path, allowed));
 }
 
 /**
@@ -67,17 +69,40 @@ export async function allowNetwork(
  * says so.
  */
 export async function containedFolders(dataDirectory: string): Promise<string[]> {
-  const folders = [`${dataDirectory}/deps`];
-  try {
-    for await (const { name } of Deno.readDir(`${dataDirectory}/contained`)) {
-      if (!name.endsWith(".json")) continue; // Not written to its end.
-      const pin = await readPin(`${dataDirectory}/contained/${name}`);
-      if (pin) folders.push(pin.path);
-    }
-  } catch (thrown) {
-    if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
+  const pins = await readPins(dataDirectory);
+  return [`${dataDirectory}/deps`, ...pins.map(({ path }) => path)];
+}
+
+/** What a manifest asks for beyond a pin, in words. */
+function moreThan(
+  pin: Pin,
+  { network, resources, replicas, configured }: ContainmentWish,
+): string | undefined {
+  if (pin.network === "engine" && network === "full") return "the network";
+  const { cpus, memory_mb } = pin.resources;
+  if (resources.cpus > cpus) return `${resources.cpus} processors instead of ${cpus}`;
+  if (resources.memory_mb > memory_mb) {
+    return `${resources.memory_mb} MiB of memory instead of ${memory_mb}`;
   }
-  return folders;
+  if (replicas <= pin.replicas || configured.includes("replicas")) return undefined;
+  return `${replicas} replicas instead of ${pin.replicas}`;
+}
+
+function pinned(path: string, { network, resources, replicas }: Allowed): Pin {
+  return { path, network, resources, replicas };
+}
+
+/** The network as it is now; the amounts that were allowed so far stay allowed. */
+function largest(pin: Pin, { network, resources, replicas }: ContainmentWish): Pin {
+  return {
+    path: pin.path,
+    network,
+    resources: {
+      cpus: Math.max(pin.resources.cpus, resources.cpus),
+      memory_mb: Math.max(pin.resources.memory_mb, resources.memory_mb),
+    },
+    replicas: Math.max(pin.replicas, replicas),
+  };
 }
 
 function refused({ name }: ContainmentWish, what: string, command: string): EngineError {
@@ -86,33 +111,35 @@ function refused({ name }: ContainmentWish, what: string, command: string): Engi
   return new EngineError("isolation_unavailable", message, { details: { worker: name } });
 }
 
-function pinFile(dataDirectory: string, name: string): string {
-  return `${dataDirectory}/contained/${name}.json`;
+/** One file for each directory, whatever its worker is called. */
+async function pinFile(dataDirectory: string, path: string): Promise<string> {
+  const real = await Deno.realPath(path).catch(() => path);
+  const digest = createHash("sha256").update(real).digest("hex").slice(0, 16);
+  return `${dataDirectory}/contained/${digest}.json`;
+}
+
+async function readPins(dataDirectory: string): Promise<Pin[]> {
+  const folder = `${dataDirectory}/contained`;
+  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(ifThere) ?? [];
+  // Others were not written to their end.
+  const names = entries.map(({ name }) => name).filter((name) => name.endsWith(".json"));
+  const pins = await Promise.all(names.map((name) => readPin(`${folder}/${name}`)));
+  return pins.filter((pin) => pin !== undefined);
 }
 
 async function readPin(file: string): Promise<Pin | undefined> {
-  let text: string;
-  try {
-    text = await Deno.readTextFile(file);
-  } catch (thrown) {
-    if (thrown instanceof Deno.errors.NotFound) return undefined;
-    throw thrown;
-  }
-  const { path, network } = JSON.parse(text);
-  return { path: String(path), network: network === "engine" ? "engine" : "full" };
+  const text = await Deno.readTextFile(file).catch(ifThere);
+  return text === undefined ? undefined : JSON.parse(text);
 }
 
 /** In one step, so that no crash leaves half of one. */
 async function writePin(file: string, pin: Pin): Promise<void> {
+  await Deno.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });
   const temporary = `${file}.${crypto.randomUUID().slice(0, 8)}.tmp`;
   await Deno.writeTextFile(temporary, JSON.stringify(pin));
   await Deno.rename(temporary, file);
 }
 
-async function removeFile(file: string): Promise<void> {
-  try {
-    await Deno.remove(file);
-  } catch (thrown) {
-    if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
-  }
+function ifThere(thrown: unknown): undefined {
+  if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {
-  allowNetwork,
+  allowManifest,
   containedFolders,
   type ContainmentWish,
   pinContainment,
@@ -11,7 +11,9 @@ const IN_VM: ContainmentWish = {
   path: "/p/w",
   isolation: "microvm",
   network: "engine",
-  isConfigured: false,
+  resources: { cpus: 2, memory_mb: 512 },
+  replicas: 2,
+  configured: [],
 };
 const IN_PROCESS: ContainmentWish = { ...IN_VM, isolation: "process" };
 
@@ -39,7 +41,7 @@ Deno.test("pinContainment() lets config.yaml ask for a plain process, from then 
   await using there = await setup();
   await there.pin(IN_VM);
 
-  await there.pin({ ...IN_PROCESS, isConfigured: true });
+  await there.pin({ ...IN_PROCESS, configured: ["isolation"] });
 
   await there.pin(IN_PROCESS);
 });
@@ -77,15 +79,72 @@ Deno.test("pinContainment() knows another worker of the same name by its directo
   await there.pin({ ...IN_PROCESS, path: "/p/other" });
 });
 
-Deno.test("allowNetwork() lets the network of the manifest count, not its isolation", async () => {
+Deno.test("pinContainment() refuses more of the machine that only the manifest asks for later", async () => {
   await using there = await setup();
-  await allowNetwork(there.data, "w", "full");
+  await there.pin(IN_VM);
+  const refused = (more: Partial<ContainmentWish>, message: RegExp) =>
+    assert.rejects(there.pin({ ...IN_VM, ...more }), { code: "isolation_unavailable", message });
+
+  await refused(
+    { resources: { cpus: 64, memory_mb: 512 } },
+    /asks for 64 processors instead of 2;/,
+  );
+  await refused(
+    { resources: { cpus: 2, memory_mb: 9_000 } },
+    /asks for 9000 MiB of memory instead of 512;/,
+  );
+  await refused(
+    { replicas: 64 },
+    /asks for 64 replicas instead of 2; to allow that: engine worker add \/p\/w$/,
+  );
+  await there.pin(IN_VM);
+});
+
+Deno.test("pinContainment() lets a worker take less and as much as before again", async () => {
+  await using there = await setup();
   await there.pin(IN_VM);
 
-  await allowNetwork(there.data, "w", "full");
+  await there.pin({ ...IN_VM, resources: { cpus: 1, memory_mb: 128 }, replicas: 1 });
+  await there.pin(IN_VM);
+});
+
+Deno.test("pinContainment() takes replicas of config.yaml for a person's wish", async () => {
+  await using there = await setup();
+  await there.pin(IN_VM);
+
+  await there.pin({ ...IN_VM, replicas: 5, configured: ["replicas"] });
+
+  await there.pin({ ...IN_VM, replicas: 5 });
+  await assert.rejects(there.pin({ ...IN_VM, replicas: 6 }));
+});
+
+Deno.test("pinContainment() holds a worker by its directory, whatever it calls itself", async () => {
+  await using there = await setup();
+  const real = `${there.data}/w`;
+  await Deno.mkdir(real);
+  await Deno.symlink(real, `${there.data}/alias`);
+  await there.pin({ ...IN_VM, path: real });
+
+  await assert.rejects(there.pin({ ...IN_PROCESS, name: "other", path: real }));
+  await assert.rejects(there.pin({ ...IN_PROCESS, name: "other", path: `${there.data}/alias` }));
+});
+
+Deno.test("allowManifest() lets network and amounts of the manifest count, not its isolation", async () => {
+  await using there = await setup();
+  const more = {
+    ...IN_VM,
+    network: "full",
+    resources: { cpus: 4, memory_mb: 1_024 },
+    replicas: 9,
+  } as const;
+  await allowManifest(there.data, "/p/w", more);
+  await there.pin(IN_VM);
+  await assert.rejects(there.pin(more));
+
+  await allowManifest(there.data, "/p/w", more);
 
   await assert.rejects(there.pin(IN_PROCESS));
-  await there.pin({ ...IN_VM, network: "full" });
+  await there.pin(more);
 });
 
 Deno.test("containedFolders() names what contained workers can write, and no more", async () => {
@@ -94,7 +153,7 @@ Deno.test("containedFolders() names what contained workers can write, and no mor
   await there.pin(IN_VM);
   await there.pin({ ...IN_VM, name: "v", path: "/p/v" });
   await there.pin({ ...IN_PROCESS, name: "u", path: "/p/u" });
-  await there.pin({ ...IN_PROCESS, name: "v", path: "/p/v", isConfigured: true });
+  await there.pin({ ...IN_PROCESS, name: "v", path: "/p/v", configured: ["isolation"] });
 
   assert.deepEqual(await containedFolders(there.data), [`${there.data}/deps`, "/p/w"]);
 });

@@ -7,7 +7,7 @@ import { EngineError } from "../../sdk/typescript/errors.ts";
 import { keyFolder, thisUser } from "../control_key.ts";
 import type { Accelerator, Isolation, Launcher } from "../ports/launcher.ts";
 import { checkPlace } from "../vm/shares.ts";
-import { allowNetwork } from "./containment_pin.ts";
+import { allowManifest } from "./containment_pin.ts";
 import { readManifest } from "./manifest.ts";
 
 /** What somebody wants to add. */
@@ -54,7 +54,7 @@ export async function checkNewWorker(
   if (settled === "microvm") {
     const more = [keyFolder(thisUser())];
     await checkPlace(spec.name, path, { dataDirectory, home: Deno.env.get("HOME"), more });
-    await allowNetwork(dataDirectory, spec.name, spec.network);
+    await allowManifest(dataDirectory, path, spec);
   }
   return { name: spec.name, isolation: settled };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Isolation, Launcher } from "../ports/launcher.ts";
-import { pinContainment } from "./containment_pin.ts";
+import { type ContainmentWish, pinContainment } from "./containment_pin.ts";
 import { checkNewWorker, defaultIsolation, type NewWorkerSurroundings } from "./new_worker.ts";
 
 async function withManifest(more: string, check: (path: string) => Promise<void>): Promise<void> {
@@ -115,7 +115,15 @@ Deno.test("checkNewWorker() refuses a microVM for a directory that holds the com
 Deno.test("checkNewWorker() takes a request for the worker as consent to its network", () =>
   withManifest("", async (path) => {
     const dataDirectory = await Deno.makeTempDir();
-    const wish = { name: "math", path, isolation: "microvm", isConfigured: false } as const;
+    const resources = { cpus: 1, memory_mb: 512 };
+    const wish: Omit<ContainmentWish, "network"> = {
+      name: "math",
+      path,
+      isolation: "microvm",
+      resources,
+      replicas: 1,
+      configured: [],
+    };
     await pinContainment(dataDirectory, { ...wish, network: "engine" });
 
     await checkNewWorker({ path }, { ...around(), dataDirectory });

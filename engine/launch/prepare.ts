@@ -76,8 +76,10 @@ export async function prepareLaunch(
   const isolation = isolationOf(entry, spec, platform);
   const launcher = launchers[isolation];
   if (!launcher) throw isolationUnavailable(name, isolation);
-  const isConfigured = entry.isolation !== undefined;
-  const wish = { name, path, isolation, network: spec.network, isConfigured };
+  const configured = (["isolation", "replicas"] as const).filter((key) => entry[key] !== undefined);
+  const { network, resources } = spec;
+  const replicas = entry.replicas ?? spec.replicas;
+  const wish = { name, path, isolation, network, resources, replicas, configured };
   await pinContainment(dataDirectory, wish);
 
   const { containment, python, env } = isolation === "microvm"

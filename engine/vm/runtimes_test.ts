@@ -222,8 +222,15 @@ Deno.test("findRuntime() says which program is missing or does not run", async (
 
 Deno.test("findRuntime() runs no program that another contained worker could have written", async () => {
   await using there = await setup();
-  const other = { name: "v", path: `${there.root}/v`, isConfigured: false } as const;
-  await pinContainment(there.dataDirectory, { ...other, isolation: "microvm", network: "full" });
+  await pinContainment(there.dataDirectory, {
+    name: "v",
+    path: `${there.root}/v`,
+    isolation: "microvm",
+    network: "full",
+    resources: { cpus: 1, memory_mb: 128 },
+    replicas: 1,
+    configured: [],
+  });
   const theirs = await there.program("v/.venv/bin/python3", `touch ${there.root}/escaped`);
 
   const { python } = await there.find("pip", `${theirs}:${PATH}`);
