@@ -224,9 +224,10 @@ export class Project implements Supervision {
     if (!known) await this.#edit((text) => addWorkerEntry(text, { name, path: place, ...keys }));
     else if (isOther) await this.#edit((text) => changeWorkerKeys(text, name, keys));
 
-    const { state, launch } = await supervisor.status(name);
+    const { state, reason, launch } = await supervisor.status(name);
+    const isFine = state === "ready" && reason === null; // It may keep an older version running.
     if (request.reinstall) await supervisor.restart(name, { reinstall: true });
-    else if (state !== "ready" && launch === before?.launch) await supervisor.start(name);
+    else if (!isFine && launch === before?.launch) await supervisor.start(name);
     return { name, added: !known, changed: known !== undefined && isOther };
   }
 

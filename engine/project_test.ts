@@ -34,6 +34,7 @@ const KNOWN: readonly BuiltinWorker[] = [
 class FakeSupervisor {
   entries: readonly DirectoryEntry[] = [];
   state = "ready";
+  reason: string | null = null;
   readonly asked: string[] = [];
 
   apply(entries: readonly DirectoryEntry[]): void {
@@ -41,9 +42,9 @@ class FakeSupervisor {
   }
 
   list(): Promise<unknown[]> {
-    const { state } = this;
+    const { state, reason } = this;
     return Promise.resolve(
-      this.entries.map(({ name }) => ({ name, kind: "directory", state, launch: 1 })),
+      this.entries.map(({ name }) => ({ name, kind: "directory", state, reason, launch: 1 })),
     );
   }
 
@@ -286,6 +287,17 @@ Deno.test("Project.add() refuses what config.yaml could not say, and writes noth
   await assert.rejects(it.project.add({ path }), { code: "manifest_invalid" });
 
   assert.equal(await it.read(), TEXT);
+});
+
+Deno.test("Project.add() starts the new version of a worker that kept the old one running", async () => {
+  await using it = await setup();
+  const path = await it.worker("math");
+  await it.project.add({ path });
+  it.supervisor.reason = "The new version did not become ready";
+
+  await it.project.add({ path });
+
+  assert.deepEqual(it.supervisor.asked, ["start math"]);
 });
 
 Deno.test("Project.add() starts a worker that is there and does not run", async () => {
