@@ -3,8 +3,8 @@
  *
  * What was installed is written down when everything is there, so that an installation that was cut
  * short is done again; it is written where no worker can write. Python packages go to a new folder
- * of the engine's (`<data>/deps/<worker>/…`) each time, never to the machine's Python, and the one
- * before stays for programs that still run; npm and Deno keep their own places. Commands run
+ * of the engine's (`<data>/deps/<worker>/…`) each time, never to the machine's Python, and the
+ * one before stays for programs that still run; npm and Deno keep their own places. Commands run
  * through the worker's own launcher, so they are contained like the worker, but for the network:
  * packages come from the world.
  *

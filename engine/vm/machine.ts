@@ -2,8 +2,8 @@
  * One QEMU process: started so that it cannot outlive the engine, watched until it is gone.
  *
  * A guard kills it when the engine is gone; the guest, which sees that too, has a moment to end by
- * itself. What the guest's kernel prints is kept for the moment when something goes wrong. What runs
- * inside the guest is not known here.
+ * itself. What the guest's kernel prints is kept for the moment when something goes wrong. What
+ * runs inside the guest is not known here.
  *
  * @module
  */

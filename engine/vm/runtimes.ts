@@ -2,8 +2,8 @@
  * Which Python, Node, Deno or uv a worker in a microVM runs, and the folders that hold it.
  *
  * A version switcher's script on the PATH is nothing to a guest that does not see the switcher, so
- * programs are asked here what they really are. Nothing that a contained worker can write is run for
- * that, nor found by what its manifest says: outside its machine a worker has no say.
+ * programs are asked here what they really are. Nothing that a contained worker can write is run
+ * for that, nor found by what its manifest says: outside its machine a worker has no say.
  *
  * @module
  */
