@@ -5,6 +5,7 @@
  */
 import type { Command } from "@commander-js/extra-typings";
 import { LogTail } from "../log_tail.ts";
+import { printable } from "../render.ts";
 import { type EngineAddress, readNumber, type Terminal } from "../terminal.ts";
 
 /** Time between two looks with `-f`. */
@@ -47,7 +48,7 @@ async function print(
     await using engine = await terminal.connect(address);
     const log = new LogTail(engine, name);
     do {
-      for (const line of await log.next(tail)) terminal.out(line);
+      for (const line of await log.next(tail)) terminal.out(printable(line));
       if (follow) await terminal.wait(LOOK_MS, ending.signal);
     } while (follow && !ending.signal.aborted);
   } finally {

@@ -26,6 +26,15 @@ Deno.test("worker logs prints the last lines", async () => {
   assert.deepEqual(tails, [2]);
 });
 
+Deno.test("worker logs gives a terminal nothing to obey", async () => {
+  const title = "\u001b]0;owned\u0007";
+  const { terminal } = setup([[`a${title}b`, "c\u001b[2Jd\re", "\u009b31mf\tg"]]);
+
+  assert.equal(await terminal.run("worker", "logs", "math"), 0);
+
+  assert.deepEqual(terminal.outLines, ["ab", "cde", "31mf\tg"]);
+});
+
 Deno.test("worker logs -f goes on with what is new until it is interrupted", async () => {
   let interrupt = () => {};
   const { terminal } = setup([["one"], ["one", "two"], ["one", "two", "three"]], () => interrupt());
