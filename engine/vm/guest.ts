@@ -53,6 +53,8 @@ export interface GuestOptions {
   readonly shares: readonly Share[];
   /** For files of this guest; made when it boots, removed when it has ended. */
   readonly runDirectory: string;
+  /** A guest that does not what it is told for so long is ended. Default: `BOOT_TIMEOUT_MS`. */
+  readonly patienceMs?: number;
 }
 
 /** A program to run in a guest. */
@@ -87,6 +89,7 @@ export class Guest {
    */
   readonly ended: Promise<Ended>;
   readonly #name: string;
+  readonly #patienceMs: number;
   readonly #files: GuestFiles;
   readonly #machine: Machine;
   readonly #control: ControlLine;
@@ -103,6 +106,7 @@ export class Guest {
     connections: ReadonlyMap<string, Deno.UnixConn>,
   ) {
     this.#name = options.name;
+    this.#patienceMs = options.patienceMs ?? BOOT_TIMEOUT_MS;
     this.#files = files;
     this.#machine = machine;
     this.#control = new ControlLine(connections.get("control")!, (message) => {
@@ -179,7 +183,9 @@ export class Guest {
     const { started, ended } = this.#start(this.#main, script, ({ stream, bytes }) => {
       lines[stream].add(bytes);
     });
+    const impatience = setTimeout(() => this.#machine.kill(), this.#patienceMs);
     await started;
+    clearTimeout(impatience);
     return {
       ended: ended.then((how) => {
         lines.stdout.end();
@@ -213,16 +219,19 @@ export class Guest {
       throw thrown;
     });
     if (!started) throw this.#cannotRun("its microVM is gone");
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    const timers: ReturnType<typeof setTimeout>[] = [];
     const end = (): void => {
       void started.channel.signal("TERM");
-      timer = setTimeout(() => void started.channel.signal("KILL"), EXEC_GRACE_MS);
+      timers.push(
+        setTimeout(() => void started.channel.signal("KILL"), EXEC_GRACE_MS),
+        setTimeout(() => this.#machine.kill(), EXEC_GRACE_MS + this.#patienceMs),
+      );
     };
     signal.addEventListener("abort", end);
     if (signal.aborted) end();
     const how = await started.ended;
     signal.removeEventListener("abort", end);
-    clearTimeout(timer);
+    for (const timer of timers) clearTimeout(timer);
     return how;
   }
 

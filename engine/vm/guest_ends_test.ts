@@ -178,3 +178,36 @@ Deno.test({
     await reader.cancel();
   },
 });
+
+Deno.test({
+  name: "a guest that does not what it is told any more is ended",
+  ignore,
+  async fn() {
+    // Whoever is root in a guest can stop all that listens to the engine there.
+    const deaf = "echo up; sleep 2; for own in /proc/[0-9]*; do pid=${own##*/}; " +
+      "if [ $pid != $$ ] && [ -e $own/exe ]; then kill -STOP $pid; fi; done; sleep 1000";
+    await using at = await setup({ patienceMs: 3_000 });
+    const guest = await Guest.boot(at.options);
+    const lines: string[] = [];
+    const program = { directory: "/", env: {} };
+    const main = await guest.run(
+      { ...program, command: deaf },
+      ({ text }) => void lines.push(text),
+    );
+    const stopping = new AbortController();
+    const beside = guest.exec(
+      { ...program, command: ["sleep", "1000"] },
+      () => {},
+      stopping.signal,
+    );
+    await until(() => lines.includes("up"));
+    await new Promise((resolve) => setTimeout(resolve, 5_000)); // It cannot say when it is deaf.
+
+    stopping.abort();
+
+    assert.equal((await beside).signal, "SIGKILL");
+    assert.equal((await main.ended).signal, "SIGKILL");
+    await guest.ended;
+    assert.ok(await at.isTidy());
+  },
+});
