@@ -6,15 +6,21 @@
  * wait. The first schema of an engine's life costs about 110 ms, any other about 1 ms.
  *
  * A schema comes from a worker and a value from a caller, so both are bounded: no document is ever
- * fetched, and a large value that does not fit is not searched for its second misfit. What cannot
- * be bounded is the time of a `pattern`: a worker is trusted with the expressions it brings.
+ * fetched, a large value that does not fit is not searched for its second misfit, and a check whose
+ * expressions (`pattern`) take too long is ended; others by the same schema have to wait then.
  * `format` is an annotation, as 2020-12 has it, and is not checked.
  *
  * @module
  */
+import { createContext, Script } from "node:vm";
 import defer * as ajv from "ajv/dist/2020.js";
 import { EngineError } from "../sdk/typescript/errors.ts";
-import { MISFITS_MAX, SCHEMA_CHARS_MAX, SCHEMA_DEPTH_MAX } from "../sdk/typescript/limits.ts";
+import {
+  MISFITS_MAX,
+  SCHEMA_CHARS_MAX,
+  SCHEMA_CHECK_MS,
+  SCHEMA_DEPTH_MAX,
+} from "../sdk/typescript/limits.ts";
 import type { Json } from "../sdk/typescript/protocol.ts";
 import type { Misfit, Schemas } from "./ports/schemas.ts";
 
@@ -25,6 +31,9 @@ type Schema = boolean | Record<string, Json>;
 
 /** Values with more parts than this are searched for their first misfit only. */
 const ALL_MISFITS_PARTS_MAX = 1_000;
+const TOO_SLOW: Misfit = { path: "", message: "takes too long to be checked by its schema" };
+/** A schema that took all the time of one check is not used for that of so many. */
+const REST = 100;
 /** Characters of allowed values that a message lists. */
 const ALLOWED_CHARS_MAX = 200;
 
@@ -36,11 +45,14 @@ export function createSchemas(): Schemas {
       const schema = usableSchema(raw);
       drafts ??= new ajv.Ajv2020(COMMON);
       if (!drafts.validateSchema(schema)) throw invalid(drafts.errorsText(drafts.errors));
+      const bounds = /"pattern(?:Properties)?"/.test(JSON.stringify(schema)) && new TimeBound();
+      const run = (validate: Validate, value: Json): readonly Misfit[] =>
+        bounds ? bounds.run(() => misfits(validate, value)) : misfits(validate, value);
       const findFirst = compileAlone(schema, false);
       let findAll: Validate | undefined;
       return (value) => {
-        const misfits = run(findFirst, value);
-        if (misfits.length === 0 || hasManyParts(value)) return misfits;
+        const found = run(findFirst, value);
+        if (found.length === 0 || hasManyParts(value)) return found;
         // Only now: most schemas never meet a value that does not fit.
         findAll ??= compileAlone(schema, true);
         return run(findAll, value);
@@ -117,7 +129,28 @@ function invalid(why: string, cause?: unknown): EngineError {
   return new EngineError("invalid_schema", message, { cause });
 }
 
-function run(validate: Validate, value: Json): readonly Misfit[] {
+/** Ends checks by one schema that take too long: its worker may mean to keep the engine busy. */
+class TimeBound {
+  readonly #context = createContext({ check: () => {} });
+  readonly #script = new Script("check()");
+  #restUntil = 0;
+
+  run(check: () => readonly Misfit[]): readonly Misfit[] {
+    if (performance.now() < this.#restUntil) return [TOO_SLOW];
+    this.#context.check = check;
+    try {
+      return this.#script.runInContext(this.#context, { timeout: SCHEMA_CHECK_MS });
+    } catch (thrown) {
+      if ((thrown as { code?: string }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw thrown;
+      this.#restUntil = performance.now() + REST * SCHEMA_CHECK_MS;
+      return [TOO_SLOW];
+    } finally {
+      this.#context.check = undefined; // It holds on to the value.
+    }
+  }
+}
+
+function misfits(validate: Validate, value: Json): readonly Misfit[] {
   try {
     if (validate(value)) return [];
     return (validate.errors ?? []).slice(0, MISFITS_MAX).map(misfitOf);

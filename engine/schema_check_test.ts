@@ -251,3 +251,34 @@ Deno.test("A long list is checked for duplicates in one pass", () => {
   assert.deepEqual(check({ ids }), []);
   assert.equal(check({ ids: [...ids, { id: 7 }] })[0]!.path, "/ids");
 });
+
+Deno.test("a check whose expression takes for ever is ended, and the next is not begun", () => {
+  const properties = { name: { type: "string", pattern: "^(a+)+$" }, n: { type: "number" } };
+  const check = createSchemas().compile({ type: "object", properties });
+  const slow = { name: "a".repeat(40) + "!" };
+  const timeOf = (value: Json): number => {
+    const began = performance.now();
+    assert.deepEqual(check(value), [{
+      path: "",
+      message: "takes too long to be checked by its schema",
+    }]);
+    return performance.now() - began;
+  };
+
+  assert.deepEqual(check({ name: "aaa", n: 1 }), []);
+  assert.equal(check({ name: "b" })[0]?.path, "/name");
+  assert.equal(check({ n: "x" })[0]?.path, "/n");
+  const first = timeOf(slow);
+  const second = timeOf(slow);
+
+  assert.ok(first < 10_000, `${first} ms`);
+  assert.ok(second < 100, `${second} ms`);
+});
+
+Deno.test("names are checked by expressions within the same time", () => {
+  const check = createSchemas().compile({ patternProperties: { "^(a+)+$": { type: "number" } } });
+
+  assert.deepEqual(check({ aa: 1, b: "x" }), []);
+  assert.equal(check({ aa: "x" }).length, 1);
+  assert.equal(check({ ["a".repeat(40) + "!"]: 1 }).length, 1);
+});

@@ -52,6 +52,7 @@ const LAYERS: readonly Layer[] = [
       "node:fs": /engine\/launch\/worker_file\.ts$/,
       "node:timers": /engine\/line\/raw_listener\.ts$/,
       "node:module": /engine\/schema_check\.ts$/,
+      "node:vm": /engine\/schema_check\.ts$/,
       "node:zlib": /engine\/vm\/unpack\.ts$/,
     },
   },

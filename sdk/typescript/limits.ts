@@ -246,6 +246,8 @@ export const REPLICAS_MAX = 64;
 export const EXEC_TIMEOUT_MS = 600_000;
 /** What such a command may print, in bytes. */
 export const EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+/** A payload is checked against a schema with expressions for so long, in milliseconds. */
+export const SCHEMA_CHECK_MS = 250;
 /** What a worker left is removed for so long, in milliseconds; the rest stays for another time. */
 export const REMOVAL_TIMEOUT_MS = 60_000;
 /** Largest manifest of a worker, in bytes: the engine's only thread reads it. */
