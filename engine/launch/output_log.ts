@@ -26,6 +26,8 @@ export class OutputLog {
   #pending: string[] = [];
   #pendingChars = 0;
   #dropped = 0;
+  #timeMs: number | undefined;
+  #timeText = "";
   #writing: Promise<void> | undefined;
 
   /** Opens nothing yet. `wall` gives milliseconds since 1970. */
@@ -37,8 +39,7 @@ export class OutputLog {
 
   /** Takes a line. */
   write({ stream, text }: OutputLine): void {
-    const time = new Date(this.#wall()).toISOString();
-    const line = `${time} ${stream === "stdout" ? "out" : "err"} ${text}`;
+    const line = `${this.#time()} ${stream === "stdout" ? "out" : "err"} ${text}`;
     this.#last.push(line);
     if (this.#last.length > TAIL_LINES_MAX) this.#last.shift();
     if (this.#pendingChars + line.length > OUTPUT_PENDING_CHARS_MAX) {
@@ -48,6 +49,13 @@ export class OutputLog {
     this.#pending.push(line);
     this.#pendingChars += line.length;
     this.#writing ??= this.#writeAll();
+  }
+
+  /** Written once a millisecond: a program may print a hundred thousand lines in a second. */
+  #time(): string {
+    const now = this.#wall();
+    if (now !== this.#timeMs) [this.#timeMs, this.#timeText] = [now, new Date(now).toISOString()];
+    return this.#timeText;
   }
 
   /** The last lines with their times, older file included. */
