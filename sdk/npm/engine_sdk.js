@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:03c8db97fbe35e58ec3624d683de8856c1e51f555f5f024049812dd70cf2834f
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:224516be517131da5b50d711b8903bd17551c688c6bc7c8dc74ff6bdec7ace16
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3803,6 +3803,8 @@ var LOG_FILE_BYTES_MAX = 10 * 1024 * 1024;
 var OUTPUT_PENDING_CHARS_MAX = 4 * 1024 * 1024;
 var HELD_BYTES_MAX = 64 * 1024 * 1024;
 var EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+var MANIFEST_BYTES_MAX = 32 * 1024;
+var PACKAGE_JSON_BYTES_MAX = 1024 * 1024;
 var DEPENDENCY_FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 // sdk/typescript/options.ts
