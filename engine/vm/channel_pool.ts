@@ -17,23 +17,21 @@ export class ChannelPool {
   }
 
   /**
-   * Waits for a free one and starts on it at once. `undefined` when the guest is gone.
-   *
-   * @throws The signal's reason, if it comes while it waits.
+   * Waits for a free one and starts on it at once. `undefined` when the guest is gone, or the
+   * signal came first.
    */
   async start<T>(use: (channel: GuestChannel) => T, signal: AbortSignal): Promise<T | undefined> {
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const abort = (): void => reject(signal.reason);
+    const aborted = Promise.withResolvers<void>();
+    const abort = (): void => aborted.resolve();
     signal.addEventListener("abort", abort);
     try {
-      for (;;) {
-        signal.throwIfAborted();
-        if (this.#isClosed) return undefined;
+      while (!this.#isClosed && !signal.aborted) {
         const channel = this.channels.find(({ isFree }) => isFree);
         // At once: behind an await, somebody else may have taken it.
         if (channel) return use(channel);
-        await Promise.race([this.#freed.promise, aborted]);
+        await Promise.race([this.#freed.promise, aborted.promise]);
       }
+      return undefined;
     } finally {
       signal.removeEventListener("abort", abort);
     }

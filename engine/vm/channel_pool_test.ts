@@ -48,10 +48,10 @@ Deno.test("ChannelPool lets go who gave up, before or while he waits", async () 
   const gaveUp = new AbortController();
   const waiting = take(gaveUp.signal);
 
-  gaveUp.abort(new Error("changed my mind"));
+  gaveUp.abort();
 
-  await assert.rejects(waiting, /changed my mind/);
-  await assert.rejects(take(gaveUp.signal), /changed my mind/);
+  assert.equal(await waiting, undefined);
+  assert.equal(await take(gaveUp.signal), undefined);
 });
 
 Deno.test("ChannelPool that is closed hands out nothing", async () => {

@@ -10,23 +10,15 @@
 import { EngineError, thrownText } from "../../sdk/typescript/errors.ts";
 import { BOOT_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
 import { LineSplitter } from "../launch/output_lines.ts";
-import type {
-  Accelerator,
-  Ended,
-  Network,
-  OutputChunk,
-  OutputLine,
-  Resources,
-} from "../ports/launcher.ts";
+import type { Ended, OutputChunk, OutputLine } from "../ports/launcher.ts";
 import { ChannelPool } from "./channel_pool.ts";
 import { ControlLine, type FromGuest } from "./control_line.ts";
 import { guestClock } from "./guest_clock.ts";
 import { GuestFiles } from "./guest_files.ts";
 import { GuestPorts } from "./guest_ports.ts";
 import { GuestChannel, type StartedProgram } from "./guest_channel.ts";
-import type { Image } from "./image.ts";
 import { Machine } from "./machine.ts";
-import { type EngineAddress, engineUrlHost, qemuCommand } from "./qemu.ts";
+import { engineUrlHost, type MachineOptions, qemuCommand } from "./qemu.ts";
 import type { GuestScript } from "./shell_text.ts";
 
 /** A folder of the host that the guest sees at the same path. */
@@ -37,19 +29,7 @@ export interface Share {
 }
 
 /** What a guest is made of. */
-export interface GuestOptions {
-  /** The worker's name, for messages and as host name. */
-  readonly name: string;
-  readonly image: Image;
-  /** Path of `qemu-system-x86_64`. */
-  readonly qemu: string;
-  /** Path of a static busybox. */
-  readonly busybox: string;
-  readonly accelerator: Accelerator;
-  readonly resources: Resources;
-  readonly network: Network;
-  /** Where the engine listens on the host. */
-  readonly engine: EngineAddress;
+export interface GuestOptions extends MachineOptions {
   readonly shares: readonly Share[];
   /** For files of this guest; made when it boots, removed when it has ended. */
   readonly runDirectory: string;
@@ -199,10 +179,9 @@ export class Guest {
 
   /**
    * Runs another program beside the main one, or waits until one of those that do has ended.
-   * Resolves when it has ended; the signal ends it.
+   * Resolves when it has ended; the signal ends it, or the wait.
    *
    * @throws {EngineError} `launch_failed` when the machine is gone.
-   * @throws The signal's reason, if it came before the program had a process.
    */
   async exec(
     program: GuestCommand & { readonly command: readonly string[] },
@@ -214,11 +193,12 @@ export class Guest {
       channel,
       ended: this.#start(channel, script, output).ended,
     });
-    const started = await this.#beside.start(start, signal).catch(async (thrown) => {
+    const started = await this.#beside.start(start, signal);
+    if (!started) {
       await this.#files.removeScript(script);
-      throw thrown;
-    });
-    if (!started) throw this.#cannotRun("its microVM is gone");
+      if (signal.aborted) return { code: null, signal: "SIGTERM" };
+      throw this.#cannotRun("its microVM is gone");
+    }
     const timers: ReturnType<typeof setTimeout>[] = [];
     const end = (): void => {
       void started.channel.signal("TERM");

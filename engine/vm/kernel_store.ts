@@ -24,7 +24,7 @@ export const GUEST_MODULES: readonly string[] = [
 ];
 
 /** Kept besides, so that a later engine that wants one need not fetch the kernel again. */
-export const SPARE_MODULES: readonly string[] = [
+const SPARE_MODULES: readonly string[] = [
   "overlay",
   "virtio_blk",
   "virtio_rng",

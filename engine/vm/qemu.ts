@@ -33,16 +33,23 @@ export interface EngineAddress {
   readonly port: number;
 }
 
-/** All that a command line says. */
-export interface QemuOptions {
+/** What a machine is, whatever it sees of the host. */
+export interface MachineOptions {
+  /** The worker's name, for messages and as host name. */
   readonly name: string;
   readonly image: Image;
+  /** Path of `qemu-system-x86_64`. */
   readonly qemu: string;
+  /** Path of a static busybox. */
   readonly busybox: string;
   readonly accelerator: Accelerator;
   readonly resources: Resources;
   readonly network: Network;
   readonly engine: EngineAddress;
+}
+
+/** All that a command line says. */
+export interface QemuOptions extends MachineOptions {
   readonly shares: readonly SharedFolder[];
   readonly ports: readonly GuestPort[];
   /** Kilohertz of the time stamp counter, for software emulation. */
@@ -53,8 +60,6 @@ export interface QemuOptions {
 const HOST_ADDRESS = "10.0.2.2";
 /** Where connections to the engine go that have to be carried there one by one. */
 const CARRIED_ADDRESS = "10.0.2.4";
-/** Devices that there is a place for besides those that every guest has. */
-export const SHARES_MAX = 28;
 /** Translated code that is kept by software emulation, in MiB: QEMU's own default is 1,024. */
 const TRANSLATED_MB = 128;
 
