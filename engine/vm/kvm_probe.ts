@@ -50,7 +50,7 @@ export interface KvmOptions {
 /** What runs a worker's microVM. */
 export interface AcceleratorChoice {
   readonly accelerator: Accelerator;
-  /** What the worker's user has to know, once for each worker; else `null`. */
+  /** Why it is software emulation although nobody asked for that; else `null`. */
   readonly warning: string | null;
 }
 
@@ -62,7 +62,6 @@ export class Accelerators {
   readonly #bootId: () => Promise<string>;
   readonly #fresh: boolean;
   readonly #answers = new Map<string, Promise<KvmAnswer>>();
-  readonly #warned = new Set<string>();
 
   /** Nothing is opened or booted yet. */
   constructor(options: KvmOptions = {}) {
@@ -91,10 +90,7 @@ export class Accelerators {
     const { blocks, reason } = obstacle;
     if (blocks) throw notAccessible(name, reason);
     if (wanted === "kvm") throw notAccessible(name, `${reason}; ${WITHOUT_KVM}`);
-    if (this.#warned.has(name)) return { accelerator: "tcg", warning: null };
-    this.#warned.add(name);
-    const warning = `Worker ${name} runs in software emulation, which is slow: ${reason}`;
-    return { accelerator: "tcg", warning };
+    return { accelerator: "tcg", warning: reason };
   }
 
   /** What keeps `auto` from meaning KVM here; `null` when guests run under it. */
