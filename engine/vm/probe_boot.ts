@@ -47,7 +47,6 @@ const TAIL_LINES = 8;
 /** See {@linkcode ProbeBoot}. */
 export const bootProbe: ProbeBoot = async (request) => {
   const { host, until, limitMs } = request;
-  const command = await probeCommand(request);
   const start = performance.now();
   const result = (outcome: ProbeResult["outcome"], text: string): ProbeResult => ({
     outcome,
@@ -56,6 +55,7 @@ export const bootProbe: ProbeBoot = async (request) => {
   });
   let child: Deno.ChildProcess;
   try {
+    const command = await probeCommand(request);
     const seconds = Math.ceil((limitMs + WATCHDOG_MS) / 1000);
     child = new Deno.Command(host.busybox, {
       // The watchdog is another process; this one becomes QEMU.
