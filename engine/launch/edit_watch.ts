@@ -23,6 +23,7 @@ export class EditWatch implements Disposable {
   #watching: Disposable | undefined;
   #directory = "";
   #paths = "";
+  #isClosed = false;
 
   /** Watches nothing yet. */
   constructor(tools: EditWatchTools, name: string, onChange: (change: WorkerChange) => void) {
@@ -42,13 +43,16 @@ export class EditWatch implements Disposable {
     this.#watch(directory, isWhole ? watch : [...watch, MANIFEST], isContained);
   }
 
+  /** Watches nothing any more, whatever is read of the worker afterwards. */
   [Symbol.dispose](): void {
+    this.#isClosed = true;
     this.#watching?.[Symbol.dispose]();
     this.#watching = undefined;
   }
 
   #watch(directory: string, watch: readonly string[], isContained: boolean): void {
     const paths = JSON.stringify([watch, isContained]);
+    if (this.#isClosed) return;
     if (this.#directory === directory && this.#paths === paths) return;
     this.#watching?.[Symbol.dispose]();
     this.#directory = directory;

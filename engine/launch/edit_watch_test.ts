@@ -66,3 +66,14 @@ Deno.test("EditWatch closes with its worker, and says when edits go unseen", () 
   assert.deepEqual(warned, [{ worker: "w", reason: "too many" }]);
   assert.equal(open.size, 0);
 });
+
+Deno.test("EditWatch that is over watches nothing that is read afterwards", () => {
+  const { watch, open } = setup();
+  watch.look("/a", true);
+
+  watch[Symbol.dispose]();
+  watch.follow("/a", ["src"], true);
+  watch.look("/b", true);
+
+  assert.equal(open.size, 0);
+});
