@@ -179,10 +179,14 @@ export class WorkerGroup {
     await this.#log.close();
   }
 
+  /** How many replicas are wanted. */
+  get #count(): number {
+    return this.#entry.replicas ?? this.#spec?.replicas ?? 1;
+  }
+
   /** The replicas that are wanted, by number. */
   get #wanted(): Replica[] {
-    const count = this.#entry.replicas ?? this.#spec?.replicas ?? 1;
-    return [...this.#replicas].filter(([number]) => number <= count)
+    return [...this.#replicas].filter(([number]) => number <= this.#count)
       .sort(([one], [other]) => one - other).map(([, replica]) => replica);
   }
 
@@ -195,7 +199,7 @@ export class WorkerGroup {
   }
 
   #reconcile(): void {
-    const count = this.#entry.replicas ?? this.#spec?.replicas ?? 1;
+    const count = this.#count;
     for (let n = 1; n <= count; n++) {
       if (!this.#replicas.has(n)) this.#replicas.set(n, this.#replica(n));
     }
@@ -240,7 +244,7 @@ export class WorkerGroup {
   }
 
   get #isSingle(): boolean {
-    return (this.#entry.replicas ?? this.#spec?.replicas ?? 1) === 1;
+    return this.#count === 1;
   }
 
   #read(spec: WorkerSpec): void {
