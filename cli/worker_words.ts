@@ -20,7 +20,7 @@ export const ACCELERATORS = ["auto", "kvm", "tcg"] as const satisfies readonly (
   | NonNullable<WorkerStatus["accelerator"]>
 )[];
 /** Most copies of one worker, as the engine has it. */
-const REPLICAS_MAX = 64;
+export const REPLICAS_MAX = 64;
 
 /** Options that say how a directory is to run. */
 export interface AddFlags {

@@ -11,11 +11,10 @@ import type { Json } from "../../mod.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, ExitWith, UsageError } from "../failure.ts";
 import { printable } from "../render.ts";
 import { type EngineAddress, interruptible, readNumber, type Terminal } from "../terminal.ts";
+import { REPLICAS_MAX } from "../worker_words.ts";
 
 /** The engine ends a command after 10 minutes; its answer needs a moment more. */
 const EXEC_MS_MAX = 660_000;
-/** Highest number of a replica. */
-const REPLICAS_MAX = 64;
 
 const EXAMPLES = `
 Examples:
