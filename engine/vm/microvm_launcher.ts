@@ -166,12 +166,17 @@ export class MicroVmLauncher implements Launcher {
     const engine = this.#options.engine();
     const own = { name, accelerator, network, resources, shares, engine, runDirectory };
     const guest = await this.#boot({ ...own, ...host });
-    await this.#pidFiles.write(name, guest.pid, env.ENGINE_LAUNCH_ID ?? null);
     const gone = guest.ended.then(() => this.#pidFiles.remove(name, guest.pid));
     const release = async (): Promise<void> => {
       await guest.powerOff(POWER_OFF_MS);
       await gone;
     };
+    try {
+      await this.#pidFiles.write(name, guest.pid, env.ENGINE_LAUNCH_ID ?? null);
+    } catch (thrown) {
+      await release();
+      throw launchFailed(name, thrown);
+    }
     return { key, directory, guest, ended: gone, release };
   }
 

@@ -254,6 +254,22 @@ Deno.test("MicroVmLauncher says why a machine takes no program", async () => {
   });
 });
 
+Deno.test("MicroVmLauncher ends a machine of which it cannot take a note", async () => {
+  const machines: FakeGuest[] = [];
+  await using there = await setup({
+    boot: async (options) => {
+      await Deno.writeTextFile(`${there.dataDirectory}/run`, "in the way of the folder");
+      machines.push(new FakeGuest(options));
+      return machines[0]!;
+    },
+  });
+
+  await assert.rejects(there.start(), { code: "launch_failed" });
+
+  assert.deepEqual(machines[0]!.powerOffs, [5_000]);
+  await Deno.remove(`${there.dataDirectory}/run`);
+});
+
 Deno.test("MicroVmLauncher warns once of software emulation that nobody asked for", async () => {
   const warning = "KVM opens and runs no guest";
   const choose = () => Promise.resolve({ accelerator: "tcg", warning } as const);
