@@ -3,7 +3,7 @@
  *
  * The program is asked to leave first, then ended, and if the guest does not do that either, the
  * machine is. Whether the machine goes with it or waits for the next program is decided when the
- * program has ended: after one that ran out of memory or that a signal ended, nobody waits for it.
+ * program has ended: after one that ran out of memory, or that a signal ended unasked, it goes.
  *
  * @module
  */
