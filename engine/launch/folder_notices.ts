@@ -115,7 +115,12 @@ export class FolderNotices {
   }
 
   async #follow(watcher: Deno.FsWatcher): Promise<void> {
-    for await (const event of watcher) if (!this.#isClosed) this.#options.onEvent(event);
+    try {
+      for await (const event of watcher) if (!this.#isClosed) this.#options.onEvent(event);
+    } catch {
+      // As good as lost notices: whoever is told looks, and watches anew.
+      if (!this.#isClosed) this.#options.onEvent({ kind: "other", paths: [], flag: "rescan" });
+    }
   }
 }
 

@@ -146,3 +146,23 @@ Deno.test("FolderNotices tells nothing after it was closed", async () => {
 
   assert.equal(there.seen.length, told);
 });
+
+Deno.test("FolderNotices that come to an end by themselves are told as lost ones", async () => {
+  const flags: unknown[] = [];
+  const broken = {
+    close: () => {},
+    [Symbol.dispose]: () => {},
+    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error("no more")) }),
+  };
+  const notices = new FolderNotices({
+    onEvent: ({ flag }) => void flags.push(flag),
+    platform: "linux",
+    watch: () => broken as unknown as Deno.FsWatcher,
+  });
+  const folder = { path: "/w", name: "", identity: "1" };
+
+  await inSlices(notices.watch({ root: "/w", folders: [folder] }), () => true);
+  await until(() => flags.length > 0);
+
+  assert.deepEqual(flags, ["rescan"]);
+});

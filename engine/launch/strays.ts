@@ -20,9 +20,8 @@ const KILLED_MS = 2_000;
 export async function straysOf(launchId: string | null): Promise<number[]> {
   if (Deno.build.os !== "linux" || launchId === null || !UNIQUE.test(launchId)) return [];
   const entry = `ENGINE_LAUNCH_ID=${launchId}`;
-  const pids = [...Deno.readDirSync("/proc")].map(({ name }) => Number(name));
   const found = await Promise.all(
-    pids.filter((pid) => Number.isInteger(pid) && pid !== Deno.pid).map(async (pid) => {
+    pidsHere().filter((pid) => Number.isInteger(pid) && pid !== Deno.pid).map(async (pid) => {
       // Other users' are not to be read, and of those that are dead it is empty.
       const text = await Deno.readTextFile(`/proc/${pid}/environ`).catch(() => "");
       return text.split("\0").includes(entry) ? [pid] : [];
@@ -45,6 +44,14 @@ export async function endStrays(launchId: string | null, graceMs: number): Promi
       asked.add(pid);
     }
     await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}
+
+function pidsHere(): number[] {
+  try {
+    return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name));
+  } catch {
+    return []; // Too many files are open: then no environment can be read either.
   }
 }
 
