@@ -190,5 +190,5 @@ Deno.test("WorkerFolders lets copies share a directory and a worker move", async
   await folders.claim("a", "/p/a");
 
   await folders.claim("a", "/p/a/moved");
-  await folders.claim("b", "/p/b");
+  await folders.claim("b", "/p/a/other");
 });
