@@ -16,11 +16,12 @@ import type { Clock } from "../ports/clock.ts";
 import type { Containment, Ended, Launcher, OutputLine } from "../ports/launcher.ts";
 import { dependencyHash } from "./dependency_hash.ts";
 import { readInstallation, writeInstallation } from "./installation.ts";
-import { shellWord, type WorkerSpec } from "./manifest.ts";
+import type { WorkerSpec } from "./manifest.ts";
 import { requireProgram } from "./programs.ts";
 import { probePython, type PythonFacts } from "./python.ts";
 import { removeOthers, removeTree } from "./remove_tree.ts";
 import { PYTHON_FILES, PYTHON_REQUIREMENT, pythonSdkDirectory } from "./sdk_copy.ts";
+import { shellWord } from "./shell_word.ts";
 
 /** What to install, and with what. */
 export interface InstallOptions {

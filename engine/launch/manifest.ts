@@ -24,6 +24,7 @@ import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 import { invalidFile, problemText, readYaml } from "../yaml_text.ts";
 import { globProblem } from "./glob.ts";
 import { RESTART_DEFAULTS, type RestartSettings } from "./restart_policy.ts";
+import { shellWord } from "./shell_word.ts";
 import { readWorkerText } from "./worker_file.ts";
 
 /** Name of the manifest in a worker's directory. */
@@ -116,11 +117,6 @@ export function withoutEffect(spec: WorkerSpec, isolation: Isolation): string | 
   const keys = spec.microvmKeys.join(" and ");
   return `${keys} of its ${MANIFEST} ${spec.microvmKeys.length > 1 ? "have" : "has"} no effect, ` +
     "since a plain process is not contained; use isolation: microvm";
-}
-
-/** Puts a text into a shell command as one word. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Takes the parts of one manifest together; problems go to the fields. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { EngineError } from "../../sdk/typescript/errors.ts";
-import { readManifest, shellWord, withoutEffect, type WorkerSpec } from "./manifest.ts";
+import { readManifest, withoutEffect, type WorkerSpec } from "./manifest.ts";
 
 const PYTHON = "runtime: { kind: python }\n";
 
@@ -325,11 +325,6 @@ Deno.test("readManifest() says where it looked when there is no manifest", () =>
     code: "manifest_invalid",
     message: `/nowhere/w/engine.worker.yaml cannot be used: ${problem}`,
   });
-});
-
-Deno.test("shellWord() keeps a shell from reading more into a text", () => {
-  assert.equal(shellWord("src/main.py"), "src/main.py");
-  assert.equal(shellWord("it's $(rm)"), `'it'\\''s $(rm)'`);
 });
 
 /** The problems of a directory in which somebody put something odd. */

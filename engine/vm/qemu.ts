@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { shellWord } from "../launch/shell_word.ts";
 import type { Accelerator, Network, Resources } from "../ports/launcher.ts";
 import type { Image } from "./image.ts";
 
@@ -138,6 +139,7 @@ function networkArguments({ busybox, engine, network }: QemuOptions): string[] {
   if (isCarried(network, engine)) {
     const { port } = engine;
     const host = isAtHost(engine.hostname) ? "127.0.0.1" : bare(engine.hostname);
+    // QEMU splits it as a shell does, without running one.
     const carry = `${shellWord(busybox)} nc ${shellWord(host)} ${port}`;
     user += `,guestfwd=tcp:${CARRIED_ADDRESS}:${port}-cmd:${quote(carry)}`;
   }
@@ -172,9 +174,4 @@ function bare(hostname: string): string {
 /** A value of an option: QEMU reads a doubled comma as one. */
 function quote(value: string): string {
   return value.replaceAll(",", ",,");
-}
-
-/** QEMU splits such a command as a shell does, without running one. */
-function shellWord(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

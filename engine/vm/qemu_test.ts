@@ -92,7 +92,7 @@ Deno.test("network full: an engine where IPv4 and 10.0.2.2 do not lead is carrie
     const engine = { hostname: hostname!, port: 7 };
     assert.equal(engineUrlHost("full", engine), "10.0.2.4:7");
     assert.deepEqual(after("-netdev", { engine }), [
-      `user,id=n,ipv6=off,guestfwd=tcp:10.0.2.4:7-cmd:'/usr/bin/busybox' nc '${dialled}' 7`,
+      `user,id=n,ipv6=off,guestfwd=tcp:10.0.2.4:7-cmd:/usr/bin/busybox nc ${dialled} 7`,
     ]);
   }
 });
@@ -109,7 +109,7 @@ Deno.test("network engine: nobody but the engine, wherever it listens", () => {
       after("-netdev", { engine, network: "engine", busybox: "/opt/it's, here/bb" }),
       [
         "user,id=n,ipv6=off,restrict=on," +
-        `guestfwd=tcp:10.0.2.4:7-cmd:'/opt/it'\\''s,, here/bb' nc '${dialled}' 7`,
+        `guestfwd=tcp:10.0.2.4:7-cmd:'/opt/it'\\''s,, here/bb' nc ${dialled} 7`,
       ],
     );
   }

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { shellWord } from "../launch/shell_word.ts";
 import type { SharedFolder } from "./qemu.ts";
 
 /** Who a guest's programs run as: the ids of the engine's user, so that files are its own. */
@@ -49,9 +50,9 @@ export function bootScript({ shares, etcTag, links, user }: GuestShape): string 
   const ordered = shares.toSorted((a, b) => a.path.length - b.path.length);
   return [
     `read_only ${etcTag} /etc`,
-    ...links.map(({ name, target }) => `link ${shellQuote(name)} ${shellQuote(target)}`),
+    ...links.map(({ name, target }) => `link ${shellWord(name)} ${shellWord(target)}`),
     ...ordered.map(({ tag, path, writable }) =>
-      `${writable ? "writable" : "read_only"} ${tag} ${shellQuote(path)}`
+      `${writable ? "writable" : "read_only"} ${tag} ${shellWord(path)}`
     ),
     `user ${user.uid} ${user.gid} ${user.name}`,
     "",
@@ -66,13 +67,8 @@ export function programScript(script: GuestScript, user: GuestUser): string {
     ...script.command,
   ];
   return [
-    `cd ${shellQuote(script.directory)} || exit 126`,
-    `exec /busybox env -i ${words.map(shellQuote).join(" ")}`,
+    `cd ${shellWord(script.directory)} || exit 126`,
+    `exec /busybox env -i ${words.map(shellWord).join(" ")}`,
     "",
   ].join("\n");
-}
-
-/** One word, whatever is in it. */
-export function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bootScript, guestUser, programScript, shellQuote } from "./shell_text.ts";
+import { bootScript, guestUser, programScript } from "./shell_text.ts";
 
 const ODD = `it's "odd" $HOME \`id\` \\ ; | & * ~ \n\t ü -n #`;
 
@@ -7,12 +7,6 @@ async function shell(script: string): Promise<string> {
   const { stdout } = await new Deno.Command("/bin/sh", { args: ["-c", script] }).output();
   return new TextDecoder().decode(stdout);
 }
-
-Deno.test("shellQuote() makes one word of anything", async () => {
-  for (const text of [ODD, "", "'", "''", "'\\''", "\n", "-e"]) {
-    assert.equal(await shell(`printf '%s|' ${shellQuote(text)}`), `${text}|`);
-  }
-});
 
 Deno.test("programScript() is the program with its directory and nothing of the shell's", async () => {
   const directory = await Deno.makeTempDir({ prefix: "it's, a place " });
@@ -23,7 +17,7 @@ Deno.test("programScript() is the program with its directory and nothing of the 
 
   const own = script.replace("/busybox env", "/usr/bin/env");
   assert.equal(await shell(own), `${await Deno.realPath(directory)}\n${ODD}|${ODD}|/root|`);
-  assert.ok(script.includes("'not.a-name=x'"));
+  assert.ok(script.includes(" not.a-name=x "));
   await Deno.remove(directory);
 });
 
@@ -32,8 +26,8 @@ Deno.test("programScript() gives a path and a home to who brings none", () => {
   const script = (env: Record<string, string>) =>
     programScript({ command: ["x"], directory: "/", env }, user);
 
-  assert.match(script({}), /'PATH=\/usr\/local\/sbin:.*' 'HOME=\/home\/worker' 'x'/);
-  assert.match(script({ HOME: "/w", PATH: "/p" }), /env -i 'PATH=\/p' 'HOME=\/w' 'x'/);
+  assert.match(script({}), / PATH=\/usr\/local\/sbin:\S* HOME=\/home\/worker x/);
+  assert.match(script({ HOME: "/w", PATH: "/p" }), /env -i PATH=\/p HOME=\/w x/);
 });
 
 Deno.test("bootScript() mounts a folder below another one after it", () => {
@@ -51,8 +45,8 @@ Deno.test("bootScript() mounts a folder below another one after it", () => {
   assert.equal(
     script,
     `read_only etc /etc
-link 'bin' 'usr/bin'
-read_only s1 '/usr'
+link bin usr/bin
+read_only s1 /usr
 read_only s2 '/work/it'\\''s'
 writable s0 '/work/it'\\''s/cache'
 user 1000 100 worker
