@@ -251,10 +251,13 @@ Deno.test({
       const main = await start("echo up; sleep 1000", up.on("up"));
       await up.came;
       const gaveUp = new AbortController();
+      const command = ["sh", "-c", "trap '' TERM; echo up; sleep 1000; sleep 1000"];
 
-      const aborted = exec(["sh", "-c", "trap '' TERM; sleep 1000; sleep 1000"], gaveUp.signal);
-      gaveUp.abort();
-      await aborted.then(({ ended }) => assert.equal(ended.signal, "SIGKILL"), () => {});
+      // It has set its trap when it prints.
+      const abort = () => gaveUp.abort();
+      const aborted = guest.exec({ command, directory: "/", env: {} }, abort, gaveUp.signal);
+      assert.deepEqual(await aborted, { code: null, signal: "SIGKILL" });
+      assert.equal((await exec(["true"], gaveUp.signal)).ended.signal, "SIGTERM");
       const left = exec(["sleep", "1000"]);
       main.signal("KILL");
       await main.ended;
