@@ -4,6 +4,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
+import { askProgram } from "./ask_program.ts";
 import { requireProgram } from "./programs.ts";
 
 /** What is to be known of a Python. */
@@ -47,22 +48,9 @@ export async function probePython(
   { name, directory, env, isolated }: PythonQuestion,
 ): Promise<PythonFacts> {
   await requireProgram("python3", env.PATH ?? "", name);
-  const command = new Deno.Command("/bin/sh", {
-    args: ["-c", `exec python3 ${isolated ? "-I " : ""}-c "$0"`, PROBE],
-    cwd: directory,
-    env: { ...env },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  });
-  const { success, stdout, stderr } = await command.output();
-  const text = new TextDecoder();
-  const facts = success ? readFacts(text.decode(stdout)) : undefined;
-  if (!facts) {
-    const said = text.decode(stderr).trim().split("\n").at(-1) ?? "";
-    const message = `Worker ${name} needs python3, which does not run here: ${said}`;
-    throw new EngineError("launch_failed", message, { details: { program: "python3" } });
-  }
+  const args = [...isolated ? ["-I"] : [], "-c", PROBE];
+  const question = { worker: name, program: "python3", args, directory, env } as const;
+  const facts = await askProgram(question, readFacts);
   if (!facts.isRecent) {
     const message = `Worker ${name} needs Python 3.10 or later; python3 is ${facts.version}`;
     throw new EngineError("launch_failed", message, { details: { program: "python3" } });

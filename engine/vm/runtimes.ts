@@ -8,6 +8,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
+import { askProgram } from "../launch/ask_program.ts";
 import type { WorkerSpec } from "../launch/manifest.ts";
 import { containedFolders } from "../launch/containment_pin.ts";
 import { findProgram, pathOutside, type ProgramName, requireProgram } from "../launch/programs.ts";
@@ -117,28 +118,16 @@ async function findUv(
   throw new EngineError("launch_failed", message, { details: { program: "uv" } });
 }
 
-/** What a program says of itself, run where nothing of the worker's lies. */
+/** The path that a program says of itself, run where nothing of the worker's lies. */
 async function ask(
   worker: string,
   program: ProgramName,
   path: string,
   args: readonly string[],
 ): Promise<string> {
-  const command = new Deno.Command("/bin/sh", {
-    args: ["-c", 'exec "$0" "$@"', program, ...args],
-    cwd: "/",
-    env: { PATH: path },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  });
-  const { success, stdout, stderr } = await command.output();
-  const text = new TextDecoder();
-  const answer = text.decode(stdout).trim();
-  if (success && answer.startsWith("/")) return await realPath(answer);
-  const said = text.decode(stderr).trim().split("\n").at(-1) ?? "";
-  const message = `Worker ${worker} needs ${program}, which does not run here: ${said}`;
-  throw new EngineError("launch_failed", message, { details: { program } });
+  const question = { worker, program, args, directory: "/", env: { PATH: path } };
+  const read = (text: string): string | undefined => text.startsWith("/") ? text : undefined;
+  return await realPath(await askProgram(question, read));
 }
 
 /** Those that a guest does not see anyway, as a whole where their parts need each other. */
