@@ -58,7 +58,7 @@ Deno.test("a worker on its way is reported phase by phase, each once, with the t
   assert.equal(code, 0);
   assert.deepEqual(err, [
     "math  0 ms  waiting for its turn",
-    "math  400 ms  installing dependencies",
+    "math  400 ms  checking dependencies",
     "math  600 ms  dependencies installed in 400 ms",
     "math  600 ms  starting as a plain process, which keeps nothing apart",
   ]);
@@ -375,7 +375,7 @@ Deno.test("on a terminal there is one line for each worker, and it stays", async
   assert.equal(code, 0);
   const frame = screen.frames.find((frame) => frame.includes("Collecting"))!;
   const [first, second, ...more] = frame.split("\n");
-  assert.match(first!, /^math +3\.\d s {2}installing dependencies {2}Collecting numpy$/);
+  assert.match(first!, /^math +3\.\d s {2}checking dependencies {2}Collecting numpy$/);
   assert.match(second!, /^engine-state +\d+ ms {2}ready$/);
   assert.deepEqual(more, []);
   assert.equal(screen.dimmed.slice(0, 16), "Collecting numpy");
@@ -416,7 +416,7 @@ Deno.test("on a terminal Ctrl-C leaves the lines and a terminal as it was", asyn
   assert.equal(code, 130);
   assert.match(
     screen.text,
-    /^math +500 ms {2}installing dependencies\ninterrupted; the engine goes/,
+    /^math +500 ms {2}checking dependencies\ninterrupted; the engine goes/,
   );
   assert.ok(screen.isRestored);
 });

@@ -90,12 +90,12 @@ function isMoving(state: WorkerState): boolean {
     state === "stopping";
 }
 
-function wordsOf({ state, isolation }: WorkerStatus): string {
+function wordsOf({ state, reason, isolation }: WorkerStatus): string {
   switch (state) {
     case "queued":
       return "waiting for its turn";
     case "installing":
-      return "installing dependencies";
+      return reason === null ? "checking dependencies" : "installing dependencies";
     case "starting":
       if (isolation === "process") return "starting as a plain process, which keeps nothing apart";
       return isolation === "microvm" ? "starting in a microVM" : "starting";

@@ -37,7 +37,7 @@ for (
   const [text, status] of [
     ["waiting for its turn", { state: "queued" }],
     ["waiting for its turn: 4 others start", { state: "queued", reason: "4 others start" }],
-    ["installing dependencies", { state: "installing" }],
+    ["checking dependencies", { state: "installing" }],
     ["installing dependencies with pip", {
       state: "installing",
       reason: "installing dependencies with pip",

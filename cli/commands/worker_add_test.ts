@@ -46,7 +46,7 @@ Deno.test("worker add says where it was added, how far it is, and ends with one 
 
   assert.deepEqual(terminal.errLines.map((line) => line.replace(/\d+ ms/, "…")), [
     "math-worker  …  added to /project/config.yaml",
-    "math-worker  …  installing dependencies",
+    "math-worker  …  checking dependencies",
     "math-worker  …  dependencies installed in 400 ms",
     "math-worker  …  starting as a plain process, which keeps nothing apart",
   ]);
