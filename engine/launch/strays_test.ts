@@ -22,6 +22,13 @@ function stray(launchId: string, script = "exec sleep 1000") {
   return { pid: child.pid, status: child.status, [Symbol.asyncDispose]: end };
 }
 
+/** Whether a program has come so far as to ignore what asks it to leave. */
+async function ignoresTerm(pid: number): Promise<boolean> {
+  const status = await Deno.readTextFile(`/proc/${pid}/status`);
+  const ignored = BigInt(`0x${/^SigIgn:\s*(\w+)$/m.exec(status)![1]}`);
+  return (ignored & (1n << 14n)) !== 0n;
+}
+
 Deno.test({
   name: "straysOf() finds what has the launch in its environment, and what that started",
   ignore: !isLinux,
@@ -48,6 +55,7 @@ Deno.test({
     await using polite = stray(id);
     await using stubborn = stray(id, "trap '' TERM; while :; do sleep 0.1; done");
     await until(async () => (await straysOf(id)).length >= 2);
+    await until(() => ignoresTerm(stubborn.pid));
 
     await endStrays(id, 300);
 
