@@ -216,6 +216,7 @@ async function run(
     containment ? { ...own, containment, keep: true } : own,
     output,
     (first) => began(`${what}: ${first}`),
+    signal,
   );
   let isLate = false;
   const stop = (): void => void running.stop(STOP_GRACE_MS);

@@ -252,7 +252,7 @@ export class Replica {
     });
     this.#run = run;
     try {
-      await run.start(this.#home.programName);
+      await run.start(this.#home.programName, signal);
     } catch (thrown) {
       this.#run = undefined;
       if (!signal.aborted) this.#giveUp("failed", problemOf(thrown));

@@ -93,11 +93,11 @@ export class ReplicaRun {
   }
 
   /**
-   * Starts the program under a name of its own.
+   * Starts the program under a name of its own; the signal gives up what takes its time before.
    *
-   * @throws {EngineError} `launch_failed`, `isolation_unavailable`.
+   * @throws {EngineError} `launch_failed`, `isolation_unavailable`, `cancelled`.
    */
-  async start(name: string): Promise<void> {
+  async start(name: string, signal: AbortSignal): Promise<void> {
     this.#beganAt = this.#tools.clock.now();
     const { launcher } = this.release.prepared;
     try {
@@ -105,6 +105,7 @@ export class ReplicaRun {
         this.#spec(name),
         (line) => this.#events.line(line),
         (what) => this.#events.phase(what),
+        signal,
       );
       this.#running = running;
       // In a machine of its own a program has other process ids than here.

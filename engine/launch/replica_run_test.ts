@@ -49,11 +49,14 @@ function setup(launcher: Launcher = new FakeLauncher(), containment?: typeof CON
   return { clock, run, told, announce, leave };
 }
 
+/** Nobody changes his mind. */
+const WANTED = new AbortController().signal;
+
 Deno.test("ReplicaRun starts what the release says, and names engine and launch", async () => {
   const launcher = new FakeLauncher();
   const { run } = setup(launcher, CONTAINMENT);
 
-  await run.start("w@2");
+  await run.start("w@2", WANTED);
 
   assert.deepEqual(launcher.last.spec, {
     name: "w@2",
@@ -69,7 +72,7 @@ Deno.test("ReplicaRun starts what the release says, and names engine and launch"
 Deno.test("ReplicaRun tells its story in order, and is over with its end", async () => {
   const launcher = new FakeLauncher();
   const { run, told, clock, announce, leave } = setup(launcher);
-  await run.start("w");
+  await run.start("w", WANTED);
   clock.tick(400);
 
   announce();
@@ -100,7 +103,7 @@ Deno.test("ReplicaRun is not ready before the launcher says that it runs", async
       return await inner.start(spec, output);
     },
   });
-  const started = run.start("w");
+  const started = run.start("w", WANTED);
   announce();
   clock.tick(10_000);
   assert.deepEqual([run.isReady, run.running], [false, undefined]);
@@ -117,7 +120,7 @@ Deno.test("ReplicaRun is not ready before the launcher says that it runs", async
 Deno.test("ReplicaRun is over when it is not heard of for two minutes", async () => {
   const launcher = new FakeLauncher();
   const { run, clock } = setup(launcher);
-  await run.start("w");
+  await run.start("w", WANTED);
 
   clock.tick(120_000);
 
@@ -129,7 +132,7 @@ Deno.test("ReplicaRun is over when it is not heard of for two minutes", async ()
 Deno.test("ReplicaRun gives a lost line two minutes to come back", async () => {
   const launcher = new FakeLauncher();
   const { run, clock, announce, leave } = setup(launcher);
-  await run.start("w");
+  await run.start("w", WANTED);
   announce();
   clock.tick(500_000);
   leave();
@@ -151,21 +154,38 @@ Deno.test("ReplicaRun leaves nothing behind when it cannot be started", async ()
   const { run, clock, announce } = setup(launcher);
   announce();
 
-  await assert.rejects(run.start("w"), { message: "no shell" });
+  await assert.rejects(run.start("w", WANTED), { message: "no shell" });
 
   assert.equal(clock.waiting, 0);
   assert.deepEqual(run.readiness.lines, []);
 });
 
+Deno.test("ReplicaRun gives up a start that is no longer wanted", async () => {
+  const { run, clock } = setup({
+    isolation: "microvm",
+    start: (_spec, _output, _phase, signal) =>
+      new Promise((_, reject) =>
+        signal!.addEventListener("abort", () => reject(new Error("given up")))
+      ),
+  });
+  const asked = new AbortController();
+
+  const starting = run.start("w", asked.signal);
+  asked.abort();
+
+  await assert.rejects(starting, { message: "given up" });
+  assert.equal(clock.waiting, 0);
+});
+
 Deno.test("ReplicaRun knows process ids of plain processes only", async () => {
   const launcher = new FakeLauncher();
   const plain = setup(launcher);
-  await plain.run.start("w");
+  await plain.run.start("w", WANTED);
   const contained = setup({
     isolation: "microvm",
     start: (spec, output) => launcher.start(spec, output),
   });
-  await contained.run.start("w");
+  await contained.run.start("w", WANTED);
 
   assert.equal(plain.run.readiness.pid, 100);
   assert.equal(contained.run.readiness.pid, undefined);

@@ -108,14 +108,17 @@ export interface Launcher {
   readonly isolation: Isolation;
   /**
    * Starts a program; `output` gets what it prints, line by line, until it has ended, and `phase`
-   * what takes its time before it runs, such as `booting a microVM`.
+   * what takes its time before it runs, such as `booting a microVM`. The signal gives up what takes
+   * its time; a program that runs by then is its caller's to stop.
    *
-   * @throws {EngineError} `launch_failed`, `isolation_unavailable` when it cannot, with what to do.
+   * @throws {EngineError} `launch_failed`, `isolation_unavailable` when it cannot, with what to do;
+   * `cancelled` when the signal came first.
    */
   start(
     spec: LaunchSpec,
     output: (line: OutputLine) => void,
     phase?: (what: string) => void,
+    signal?: AbortSignal,
   ): Promise<Running>;
   /**
    * Says, before anything is written down or started, whether a program could be started; nothing

@@ -50,7 +50,7 @@ export interface MicroVmOptions {
   /** Says what runs a machine. Default: KVM where it runs guests. */
   readonly accelerators?: Pick<Accelerators, "choose">;
   /** Boots a machine. Default: {@linkcode Guest.boot}. */
-  readonly boot?: (options: GuestOptions) => Promise<BootedGuest>;
+  readonly boot?: (options: GuestOptions, signal?: AbortSignal) => Promise<BootedGuest>;
   /** The user's home, which no guest sees. Default: `HOME`. */
   readonly home?: string;
 }
@@ -87,7 +87,7 @@ export class MicroVmLauncher implements Launcher {
   readonly #options: MicroVmOptions;
   readonly #findHost: (name: string) => Promise<VmHost>;
   readonly #accelerators: Pick<Accelerators, "choose">;
-  readonly #boot: (options: GuestOptions) => Promise<BootedGuest>;
+  readonly #boot: NonNullable<MicroVmOptions["boot"]>;
   readonly #pidFiles: PidFiles;
   readonly #runFolders: RunFolders;
   readonly #folders = new WorkerFolders();
@@ -100,7 +100,7 @@ export class MicroVmLauncher implements Launcher {
     this.#options = options;
     this.#findHost = options.findHost ?? ((name) => findHost(name, dataDirectory));
     this.#accelerators = options.accelerators ?? new Accelerators();
-    this.#boot = options.boot ?? ((options) => Guest.boot(options));
+    this.#boot = options.boot ?? ((guest, signal) => Guest.boot(guest, signal));
     this.#pidFiles = new PidFiles(`${dataDirectory}/run`);
     this.#runFolders = new RunFolders(`${dataDirectory}/run/vm`);
     this.#kept = new KeptGuests(clock, GUEST_KEEP_MS);
@@ -114,15 +114,20 @@ export class MicroVmLauncher implements Launcher {
     spec: LaunchSpec,
     output: (line: OutputLine) => void,
     phase: (what: string) => void = () => {},
+    signal?: AbortSignal,
   ): Promise<Running> {
     const plan = await this.#plan(spec);
+    if (signal?.aborted) throw unwanted(spec);
     const { directory } = spec;
     const kept = this.#kept.take(plan.key, directory);
     // It may have died this very moment; then a new one is booted like for anybody.
     const again = kept && await this.#run(kept, plan, spec, output).catch(() => undefined);
     if (again) return again;
     phase(`booting a microVM (${plan.accelerator})`);
-    return await this.#run(await this.#bootFor(plan, spec), plan, spec, output);
+    const booted = await this.#bootFor(plan, spec, signal).catch((thrown) => {
+      throw signal?.aborted ? unwanted(spec) : thrown;
+    });
+    return await this.#run(booted, plan, spec, output);
   }
 
   async close(): Promise<void> {
@@ -159,13 +164,17 @@ export class MicroVmLauncher implements Launcher {
     return { dataDirectory, home, more };
   }
 
-  async #bootFor(plan: Plan, { name, directory, env }: LaunchSpec): Promise<Booted> {
+  async #bootFor(
+    plan: Plan,
+    { name, directory, env }: LaunchSpec,
+    signal: AbortSignal | undefined,
+  ): Promise<Booted> {
     await this.#pidFiles.endLeftovers(name, ORPHAN_GRACE_MS);
     const { host, accelerator, shares, key, containment: { network, resources } } = plan;
     const runDirectory = await this.#runFolders.next();
     const engine = this.#options.engine();
     const own = { name, accelerator, network, resources, shares, engine, runDirectory };
-    const guest = await this.#boot({ ...own, ...host });
+    const guest = await this.#boot({ ...own, ...host }, signal);
     const gone = guest.ended.then(() => this.#pidFiles.remove(name, guest.pid));
     const release = async (): Promise<void> => {
       await guest.powerOff(POWER_OFF_MS);
@@ -202,6 +211,10 @@ export class MicroVmLauncher implements Launcher {
       throw launchFailed(name, thrown);
     }
   }
+}
+
+function unwanted({ name }: LaunchSpec): EngineError {
+  return new EngineError("cancelled", `The start of ${name} is no longer wanted`);
 }
 
 /** A worker may have put a QEMU of its own where the PATH leads. */

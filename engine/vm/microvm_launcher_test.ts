@@ -236,6 +236,39 @@ Deno.test("MicroVmLauncher boots anew when a kept machine takes no program", asy
   assert.equal(there.machines[0]!.powerOffs.length, 1);
 });
 
+Deno.test("MicroVmLauncher gives up a boot that is no longer wanted", async () => {
+  const booting = Promise.withResolvers<AbortSignal | undefined>();
+  await using there = await setup({
+    boot: (_options, signal) => {
+      booting.resolve(signal);
+      return new Promise((_, reject) =>
+        signal!.addEventListener("abort", () => reject("given up"))
+      );
+    },
+  });
+  const asked = new AbortController();
+  const spec = { name: "w", command: "run", directory: there.directory, env: {} };
+
+  const starting = there.launcher.start(spec, () => {}, () => {}, asked.signal);
+  await booting.promise;
+  asked.abort();
+
+  await assert.rejects(starting, {
+    code: "cancelled",
+    message: "The start of w is no longer wanted",
+  });
+});
+
+Deno.test("MicroVmLauncher boots nothing when the signal came before", async () => {
+  await using there = await setup();
+  const spec = { name: "w", command: "run", directory: there.directory, env: {} };
+
+  const starting = there.launcher.start(spec, () => {}, () => {}, AbortSignal.abort());
+
+  await assert.rejects(starting, { code: "cancelled" });
+  assert.deepEqual(there.machines, []);
+});
+
 Deno.test("MicroVmLauncher hands on why a boot fails", async () => {
   const boot = () => Promise.reject(new EngineError("launch_failed", "no answer"));
   await using there = await setup({ boot });
