@@ -110,13 +110,14 @@ export class WorkerFolders {
   readonly #owners = new Map<string, string>();
 
   /**
-   * Notes the directory of a worker, whose earlier one no longer counts.
+   * Notes the directory of a worker, whose earlier one no longer counts; `name@2` is a replica.
    *
    * @throws {EngineError} `isolation_unavailable` when it lies in that of another worker, or the
    * other way round.
    */
-  async claim(name: string, directory: string): Promise<void> {
+  async claim(program: string, directory: string): Promise<void> {
     const real = await realPath(directory);
+    const name = program.replace(/@\d+$/, "");
     for (const [other, owner] of this.#owners) {
       if (owner === name) this.#owners.delete(other);
       else if (isBelow(real, other) || isBelow(other, real)) {

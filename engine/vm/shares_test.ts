@@ -186,9 +186,9 @@ Deno.test("WorkerFolders refuses a worker whose directory lies in that of anothe
 Deno.test("WorkerFolders lets copies share a directory and a worker move", async () => {
   const folders = new WorkerFolders();
   await folders.claim("a", "/p/a");
-  await folders.claim("a-2", "/p/a");
-  await folders.claim("a", "/p/a");
+  await folders.claim("a@2", "/p/a");
 
   await folders.claim("a", "/p/a/moved");
+  await folders.claim("a@2", "/p/a/moved");
   await folders.claim("b", "/p/a/other");
 });
