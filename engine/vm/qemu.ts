@@ -72,7 +72,7 @@ export function qemuCommand(options: QemuOptions): string[] {
     options.qemu,
     ...["-name", `engine-${quote(options.name)}`],
     ...["-M", "microvm,pcie=on,x-option-roms=off,auto-kernel-cmdline=off"],
-    ...["-accel", isKvm ? "kvm" : `tcg,thread=multi,tb-size=${TRANSLATED_MB}`],
+    ...["-accel", isKvm ? "kvm" : emulation(resources.cpus)],
     ...["-cpu", isKvm ? "host" : "max"],
     ...["-smp", `${resources.cpus}`, "-m", `${resources.memory_mb}`],
     ...["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"],
@@ -85,6 +85,14 @@ export function qemuCommand(options: QemuOptions): string[] {
     ...["-device", "virtio-balloon-pci,free-page-reporting=on"],
     ...portArguments(options.ports),
   ];
+}
+
+/**
+ * Several processors take turns on one thread: with a thread each, one boot in forty stopped for
+ * ever while the kernel loaded its certificates, and the others took longer.
+ */
+function emulation(cpus: number): string {
+  return `tcg,thread=${cpus > 1 ? "single" : "multi"},tb-size=${TRANSLATED_MB}`;
 }
 
 /** What the guest's kernel is told. */

@@ -61,9 +61,11 @@ Deno.test("qemuCommand() lets QEMU start no program", () => {
 
 Deno.test("qemuCommand() picks processor and accelerator", () => {
   assert.deepEqual([...after("-accel"), ...after("-cpu")], [
-    "tcg,thread=multi,tb-size=128",
+    "tcg,thread=single,tb-size=128",
     "max",
   ]);
+  const one = { resources: { cpus: 1, memory_mb: 256 } };
+  assert.deepEqual(after("-accel", one), ["tcg,thread=multi,tb-size=128"]);
   const kvm = { accelerator: "kvm" } as const;
   assert.deepEqual([...after("-accel", kvm), ...after("-cpu", kvm)], ["kvm", "host"]);
 });
