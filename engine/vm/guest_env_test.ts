@@ -35,18 +35,18 @@ Deno.test("guestEnv() passes settings of network, packages, certificates and lan
 Deno.test("guestEnv() leaves out files that the guest does not have", () => {
   const env = {
     SSL_CERT_FILE: "/home/u/corp.pem",
-    NODE_EXTRA_CA_CERTS: "/work/w/corp.pem",
+    NODE_EXTRA_CA_CERTS: "/srv/w/corp.pem",
     REQUESTS_CA_BUNDLE: "/etc/ssl/certs/../../shadow",
     PIP_CERT: "~/corp.pem",
     CURL_CA_BUNDLE: "/usr/local/share/ca.pem",
-    PIP_FIND_LINKS: "/opt/wheels https://wheels.example file:///work/w/wheels",
+    PIP_FIND_LINKS: "/srv/elsewhere/wheels https://wheels.example file:///srv/w/wheels",
     PIP_EXTRA_INDEX_URL: "file:///opt/index",
   };
 
-  assert.deepEqual(guestEnv(env, ["/work/w"]), {
-    NODE_EXTRA_CA_CERTS: "/work/w/corp.pem",
+  assert.deepEqual(guestEnv(env, ["/srv/w"]), {
+    NODE_EXTRA_CA_CERTS: "/srv/w/corp.pem",
     CURL_CA_BUNDLE: "/usr/local/share/ca.pem",
-    PIP_FIND_LINKS: "https://wheels.example file:///work/w/wheels",
+    PIP_FIND_LINKS: "https://wheels.example file:///srv/w/wheels",
   });
 });
 
@@ -54,12 +54,12 @@ Deno.test("guestEnv() leaves out where this machine's package managers keep thin
   const env = {
     npm_config_cache: "/usr/cache",
     NPM_CONFIG_PREFIX: "/usr",
-    npm_config_userconfig: "/work/w/.npmrc",
+    npm_config_userconfig: "/srv/w/.npmrc",
     PIP_TARGET: "/usr/lib",
-    UV_CACHE_DIR: "/work/w/cache",
+    UV_CACHE_DIR: "/srv/w/cache",
   };
 
-  assert.deepEqual(guestEnv(env, ["/work/w"]), {});
+  assert.deepEqual(guestEnv(env, ["/srv/w"]), {});
 });
 
 Deno.test("cacheEnv() has everything that is fetched kept in one folder", () => {
