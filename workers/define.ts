@@ -13,6 +13,16 @@ import type { EventListener } from "../engine/ports/events.ts";
 import type { Log } from "../engine/ports/log.ts";
 import type { Store } from "../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../engine/ports/supervision.ts";
+import type {
+  CallTraces,
+  ConfigValue,
+  EngineLogListener,
+  Meters,
+  PageAnswer,
+  PageRequest,
+  PrintListener,
+  TelemetryListener,
+} from "../engine/ports/telemetry.ts";
 
 /** What any worker in the engine's or the CLI's process is lent. */
 export interface Host {
@@ -31,6 +41,29 @@ export interface EngineHost extends Host {
   readonly supervision: Supervision;
   /** Hears of what happens from now on; call the result to stop. */
   onEvent(listener: EventListener): () => void;
+  /** The calls that were recorded, and what to record. */
+  readonly traces: CallTraces;
+  /** Counts of all calls. */
+  readonly meters: Meters;
+  /** Hears of telemetry that workers send; call the result to stop. */
+  onTelemetry(listener: TelemetryListener): () => void;
+  /** Hears of what supervised workers print; call the result to stop. */
+  onPrint(listener: PrintListener): () => void;
+  /** Hears of the engine's own log; call the result to stop. */
+  onEngineLog(listener: EngineLogListener): () => void;
+  /**
+   * Answers GET requests to a path of the worker port, such as `/metrics`; call the result to stop.
+   * `open` ones need no token.
+   *
+   * @throws {Error} When the path is taken.
+   */
+  servePage(
+    path: string,
+    answer: (request: PageRequest) => PageAnswer | Promise<PageAnswer>,
+    options?: { readonly open?: boolean },
+  ): () => void;
+  /** The effective configuration. */
+  configuration(): readonly ConfigValue[];
 }
 
 /** A worker that comes with the engine. */
@@ -41,6 +74,8 @@ export interface BuiltinWorker<Config = unknown> {
   readonly summary: string;
   /** Checks the `config` of its entry in config.yaml. @throws {ZodError} With every problem. */
   parse(raw: unknown): Config;
+  /** Its line may manage workers, as the user's own command line may; default: no. */
+  readonly operator?: boolean;
   /** Registers what it offers; the result undoes what the line's end does not undo by itself. */
   start(worker: Worker, config: Config, host: EngineHost): Promise<AsyncDisposable>;
 }

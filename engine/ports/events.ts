@@ -19,6 +19,10 @@ export type EngineEvent =
   /** A worker's functions changed; `ids_changed` says whether the set of all ids did. */
   | { type: "functions_changed"; worker_id: string; ids_changed: boolean }
   | { type: "triggers_changed"; worker_id: string }
+  /** A worker that the engine runs fares otherwise: its state, reason, process or functions. */
+  | { type: "supervised_changed"; name: string }
+  /** Another configuration is in force. */
+  | { type: "config_changed" }
   /** Nobody provides the type of a trigger; `worker_id` asked for it. It waits. */
   | {
     type: "trigger_parked";
