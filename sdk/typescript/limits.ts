@@ -258,3 +258,7 @@ export const PACKAGE_JSON_BYTES_MAX = 1024 * 1024;
 export const DEPENDENCY_FILE_BYTES_MAX = 64 * 1024 * 1024;
 /** Files that list dependencies which are looked at; of others only the name counts. */
 export const DEPENDENCY_FILES_MAX = 1_000;
+/** A page of the worker port, such as `/metrics`, has to be made by then, in milliseconds. */
+export const PAGE_TIMEOUT_MS = 10_000;
+/** Telemetry that one line may send in a second, in bytes; more is dropped. */
+export const TELEMETRY_BYTES_PER_SECOND = 4 * 1024 * 1024;
