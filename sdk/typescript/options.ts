@@ -186,6 +186,10 @@ export interface CallRequest<In = Json> {
   readonly namespace?: string | undefined;
   /** Cancels the call when aborted. */
   readonly signal?: AbortSignal | undefined;
+  /** W3C trace context. @default that of the call whose handler makes this one */
+  readonly traceparent?: string | undefined;
+  /** W3C baggage. @default that of the call whose handler makes this one */
+  readonly baggage?: string | undefined;
   /** Gets what the handler sends with `context.progress()`, in order. */
   readonly onProgress?: ((data: Json) => void) | undefined;
 }

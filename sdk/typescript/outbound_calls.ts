@@ -215,10 +215,12 @@ function writeTail({ function_id, payload, metadata }: CallRequest<unknown>): st
 
 /** The frame of a call without its metadata and payload, in canonical order. */
 function envelope(
-  { function_id, namespace, action }: CallRequest<unknown>,
+  request: CallRequest<unknown>,
   scope: CallScope | undefined,
   { invocation_id, timeout_ms }: { invocation_id?: string; timeout_ms?: number },
 ): string {
+  const { function_id, namespace, action } = request;
+  const { traceparent = scope?.traceparent, baggage = scope?.baggage } = request;
   return encodeMessage({
     type: "invokefunction",
     ...invocation_id !== undefined && { invocation_id },
@@ -226,8 +228,8 @@ function envelope(
     ...namespace !== undefined && { namespace },
     ...action && { action },
     ...timeout_ms !== undefined && { timeout_ms },
-    ...scope?.traceparent !== undefined && { traceparent: scope.traceparent },
-    ...scope?.baggage !== undefined && { baggage: scope.baggage },
+    ...traceparent !== undefined && { traceparent },
+    ...baggage !== undefined && { baggage },
   });
 }
 
