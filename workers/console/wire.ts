@@ -8,6 +8,9 @@
  */
 import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 
+/** Close code of a line whose `hello` held a wrong token. */
+export const WRONG_TOKEN_CLOSE = 4401;
+
 /** A trigger to register: each of its firings is pushed. */
 export interface WatchedTrigger {
   readonly type: string;
@@ -26,7 +29,11 @@ export interface WatchedQuery {
 
 /** What a browser says. */
 export type BrowserMessage =
-  /** First, once. The token stands in the page, or the user gave it. */
+  /**
+   * First, once. The token stands in the page (`<meta name="engine-console-token" content="…">`,
+   * empty in the file), or the user gave it. A wrong one: the line is closed with
+   * {@linkcode WRONG_TOKEN_CLOSE}.
+   */
   | { readonly type: "hello"; readonly token: string }
   /** Calls any function. `id` is the browser's own, unique among its open calls and watches. */
   | {
@@ -86,7 +93,11 @@ export type ConsoleMessage =
   | { readonly type: "fired"; readonly id: number; readonly payload: Json }
   /** All of a query: when it was asked, when the engine is back, and when too much was missed. */
   | { readonly type: "snapshot"; readonly id: number; readonly items: readonly Json[] }
-  /** What changed since: items anew by key, and keys that are gone (JSON of their values). */
+  /**
+   * What changed since: items anew by key, and keys that are gone: JSON of the array of their
+   * values, such as `["default","math::add"]`, also when the key has one member. New items belong
+   * at the end. A query without `key` gets snapshots only.
+   */
   | {
     readonly type: "patch";
     readonly id: number;
