@@ -48,6 +48,21 @@ export function testWrites(check: Check): void {
     assert.deepEqual(succeeded, succeeded.toSorted((a, b) => a - b));
   });
 
+  check("counts what it wrote, and not what it did not", async (store) => {
+    await put(store, ["k"], "ab");
+    await store.write([[["k"], () => undefined], [["l"], () => 1]]);
+    await store.write([[["k"], refuse]]).catch(() => {});
+    await store.write([[["l"], (old) => old]]);
+
+    const { commits, changes, failed, bytes } = store.stats;
+    assert.deepEqual({ commits, changes, failed, bytes }, {
+      commits: 2,
+      changes: 3,
+      failed: 0,
+      bytes: 5,
+    });
+  });
+
   check("lets a reader wait for the writes of its key", async (store) => {
     await put(store, ["k"], 0);
 

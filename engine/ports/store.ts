@@ -38,8 +38,24 @@ export interface Changed {
 /** One key and what to do there. */
 export type KeyChange = readonly [key: StoreKey, change: Change];
 
+/** What a store has done since it was opened; the object is live. */
+export interface StoreStats {
+  /** Groups of writes that are on disk. */
+  readonly commits: number;
+  /** Entries in them that were set or removed. */
+  readonly changes: number;
+  /** Groups of writes that the disk refused. */
+  readonly failed: number;
+  /** Bytes of the values in `changes`, as JSON in UTF-8. */
+  readonly bytes: number;
+  /** How long the last commit took until it was on disk, in milliseconds; `null` before one. */
+  readonly commit_ms: number | null;
+}
+
 /** Ordered keys and whole values, written by this process alone. */
 export interface Store extends AsyncDisposable {
+  /** Counts of what it did. */
+  readonly stats: StoreStats;
   /** The entry at a key. Waits for a write of that key that is on its way. */
   get(key: StoreKey): Promise<Entry | undefined>;
   /**

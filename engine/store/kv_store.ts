@@ -10,7 +10,7 @@
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { STORE_CACHE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
-import type { Changed, Entry, KeyChange, Store, StoreKey } from "../ports/store.ts";
+import type { Changed, Entry, KeyChange, Store, StoreKey, StoreStats } from "../ports/store.ts";
 import { Cache } from "./cache.ts";
 import { applyChanges, checkWrite, type Step } from "./changes.ts";
 import { commitCost } from "./chunks.ts";
@@ -74,6 +74,13 @@ class KvStore implements Store {
   /** Resolves when all writes that were asked for are settled. */
   #settled: Promise<void> = Promise.resolve();
   #version: number;
+  readonly #stats = {
+    commits: 0,
+    changes: 0,
+    failed: 0,
+    bytes: 0,
+    commit_ms: null as number | null,
+  };
   #closing: Promise<void> | undefined;
 
   constructor(file: KvFile, records: KvRecords, cache: Cache) {
@@ -83,6 +90,10 @@ class KvStore implements Store {
     this.#records = records;
     this.#slots = new Slots(cache, (keys) => records.read(keys), () => this.#advance());
     this.#group = new GroupCommit((works) => this.#commit(works), () => records.clearSome());
+  }
+
+  get stats(): StoreStats {
+    return this.#stats;
   }
 
   async get(key: StoreKey): Promise<Entry | undefined> {
@@ -222,14 +233,29 @@ class KvStore implements Store {
   }
 
   /** One commit for many writes; of a key that several of them change, only the last counts. */
-  #commit(works: readonly Pending[]): Promise<void> {
+  async #commit(works: readonly Pending[]): Promise<void> {
     const last = new Map<string, Step>();
     for (const { steps } of works) for (const step of steps) last.set(step.id, step);
     const puts = [...last.values()].map(({ id, key, entry, json }): Put => {
       return { key, entry, json, replaced: this.#slots.get(id)!.committed ?? undefined };
     });
     // A number of its own, so that what one commit notes is not overwritten by the next.
-    return this.#records.commit(puts, ++this.#version);
+    await this.#counted(puts, this.#records.commit(puts, ++this.#version));
+  }
+
+  /** Counts a commit when it has ended, well or badly. */
+  async #counted(puts: readonly Put[], commit: Promise<void>): Promise<void> {
+    const began = performance.now();
+    try {
+      await commit;
+    } catch (thrown) {
+      this.#stats.failed++;
+      throw thrown;
+    }
+    this.#stats.commit_ms = performance.now() - began;
+    this.#stats.commits++;
+    this.#stats.changes += puts.length;
+    for (const { json } of puts) this.#stats.bytes += json.length;
   }
 
   async #scan(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]> {

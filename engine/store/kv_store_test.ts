@@ -19,6 +19,7 @@ async function openTemporary(faults: Faults, cacheBytesMax = 64 * 1024 * 1024): 
   };
   let closing: Promise<void> | undefined;
   return {
+    stats: store.stats,
     get: (key) => store.get(key),
     list: (prefix, limit, after) => store.list(prefix, limit, after),
     write: (changes) => store.write(changes),
@@ -292,4 +293,20 @@ Deno.test("KvStore lists large values whole while they are replaced", async () =
     assert.ok(values.every((value) => value === value[0]!.repeat(200_000)));
   }
   await writing;
+});
+
+Deno.test("KvStore counts a commit that the disk refused apart from the others", async () => {
+  const { faults, letGo } = gate();
+  await using store = await openTemporary(faults);
+
+  const refused = store.write([[["a"], () => 1]]);
+  await letGo(new Error("full"));
+  await assert.rejects(refused, { code: "SET_ERROR" });
+  const kept = store.write([[["a"], () => "ab"]]);
+  await letGo();
+  await kept;
+
+  const { commit_ms, ...counts } = store.stats;
+  assert.deepEqual(counts, { commits: 1, changes: 1, failed: 1, bytes: 4 });
+  assert.ok(commit_ms !== null && commit_ms >= 0);
 });

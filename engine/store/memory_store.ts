@@ -8,7 +8,7 @@
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
-import type { Changed, Entry, KeyChange, Store, StoreKey } from "../ports/store.ts";
+import type { Changed, Entry, KeyChange, Store, StoreKey, StoreStats } from "../ports/store.ts";
 import { applyChanges, checkWrite } from "./changes.ts";
 import { checkKey, compareKeys, isBelow, keyId } from "./store_key.ts";
 
@@ -21,6 +21,11 @@ export class MemoryStore implements Store {
   #sorted: Entry[] | undefined;
   #version = 0;
   #isClosed = false;
+  readonly #stats = { commits: 0, changes: 0, failed: 0, bytes: 0, commit_ms: null };
+
+  get stats(): StoreStats {
+    return this.#stats;
+  }
 
   // deno-lint-ignore require-await -- A throw is to become a rejection.
   async get(key: StoreKey): Promise<Entry | undefined> {
@@ -54,7 +59,10 @@ export class MemoryStore implements Store {
       read: (id) => this.#entries.get(id),
       nextVersion: () => ++this.#version,
     });
+    if (steps.length > 0) this.#stats.commits++;
+    this.#stats.changes += steps.length;
     for (const { id, entry, json } of steps) {
+      this.#stats.bytes += json.length;
       if (!entry) this.#entries.delete(id);
       else this.#entries.set(id, { ...entry, value: JSON.parse(decoder.decode(json)) as Json });
     }

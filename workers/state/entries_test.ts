@@ -10,6 +10,7 @@ function setup() {
   const events: StateEvent[] = [];
   const days: number[] = [];
   const lent = {
+    stats: store.stats,
     get: (key) => store.get(key),
     list: (...query) => store.list(...query),
     write: (changes: readonly KeyChange[]) => store.write(changes),

@@ -50,6 +50,7 @@ async function setup(store: Store = new MemoryStore()) {
 Deno.test("An expired entry is missing for every function, also before it is removed", async () => {
   const store = new MemoryStore();
   await using at = await setup({
+    stats: store.stats,
     get: (key) => store.get(key),
     list: async (prefix, limit, after) =>
       prefix[0] === "state_expiry" ? [] : await store.list(prefix, limit, after),
@@ -193,6 +194,7 @@ Deno.test("A sweep that the disk refuses is tried again", async () => {
   const store = new MemoryStore();
   let isBroken = false;
   const breakable: Store = {
+    stats: store.stats,
     get: (key) => store.get(key),
     list: (...query) => store.list(...query),
     write: (changes) => isBroken ? Promise.reject(new Error("disk full")) : store.write(changes),

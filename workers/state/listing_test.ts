@@ -12,6 +12,7 @@ function setup() {
   const limits: number[] = [];
   const entries = new StateEntries({
     store: {
+      stats: store.stats,
       get: (key) => store.get(key),
       list: (prefix, limit, after) => {
         limits.push(limit);

@@ -244,6 +244,7 @@ for (
   Deno.test(`state::${name} ends with ${code} when the disk refuses`, async () => {
     const store = new MemoryStore();
     const broken: Store = {
+      stats: store.stats,
       get: (key) => store.get(key),
       list: (...query) => store.list(...query),
       write: (_changes: readonly KeyChange[]) =>
