@@ -262,3 +262,25 @@ export const DEPENDENCY_FILES_MAX = 1_000;
 export const PAGE_TIMEOUT_MS = 10_000;
 /** Telemetry that one line may send in a second, in bytes; more is dropped. */
 export const TELEMETRY_BYTES_PER_SECOND = 4 * 1024 * 1024;
+
+/** A page of the console that lost its line tries again after so long, in milliseconds. */
+export const LIVE_RETRY_MS = 250;
+/** That wait doubles up to this, in milliseconds. */
+export const LIVE_RETRY_MS_MAX = 5_000;
+/** Calls and watches that one page of the console may have open. */
+export const LIVE_QUEUE_MAX = 1_000;
+/** Beyond a call's own deadline, a page waits so much longer for its end, in milliseconds. */
+export const LIVE_ANSWER_GRACE_MS = 5_000;
+/** A query that no component needs any more is watched for so long still, in milliseconds. */
+export const LIVE_LINGER_MS = 10_000;
+
+/** Memory of recorded spans, those of workers included, in MiB, when nobody says otherwise. */
+export const TRACE_MEMORY_MB = 32;
+/** Memory of recorded log lines, in MiB, when nobody says otherwise. */
+export const LOG_MEMORY_MB = 16;
+/** Memory or disk that a kind of telemetry may be given, in MiB. */
+export const TELEMETRY_MB_MAX = 65_536;
+/** Longest payload and result that a span keeps, in characters, when nobody says otherwise. */
+export const TRACE_PAYLOAD_CHARS = 2_048;
+/** The most that may be asked for, in characters. */
+export const TRACE_PAYLOAD_CHARS_MAX = 65_536;

@@ -12,8 +12,7 @@ import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../define.ts";
 import { fit } from "../shapes.ts";
-
-const Config = z.strictObject({});
+import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts";
 
 const Line = z.object({
   message: z.string(),
@@ -33,13 +32,16 @@ const LEVELS = [
 ] as const;
 
 /** Writes what workers log. */
-export const observability: BuiltinWorker<z.infer<typeof Config>> = {
+export const observability: BuiltinWorker<ObservabilityConfig> = {
   name: "engine-observability",
-  summary: "What workers log",
-  parse: (raw) => Config.parse(raw ?? {}),
+  summary: "Traces, logs and metrics of all workers",
+  parse: parseObservabilityConfig,
   start(worker, _config, host) {
+    const started = new AsyncDisposableStack();
     offerLogging(worker, host.log, host.directory);
-    return Promise.resolve(new AsyncDisposableStack());
+    // Place of `started.use(offerMetrics({ worker, host, config: config.metrics, spans, logs }))`;
+    // `spans` is a SpanFeed (spans_stored.ts), `logs` a LogFeed (logs_record.ts).
+    return Promise.resolve(started);
   },
 };
 

@@ -1,0 +1,57 @@
+/**
+ * What `engine-observability` may be told, checked, with all defaults in place.
+ *
+ * @module
+ */
+import { z } from "zod";
+import {
+  LOG_MEMORY_MB,
+  TELEMETRY_MB_MAX,
+  TRACE_MEMORY_MB,
+  TRACE_PAYLOAD_CHARS,
+  TRACE_PAYLOAD_CHARS_MAX,
+} from "../../sdk/typescript/limits.ts";
+
+const Rate = z.number().min(0).max(1);
+const Megabytes = z.int().min(0).max(TELEMETRY_MB_MAX);
+
+const Traces = z.strictObject({
+  /** `false`: no spans at all; meters and logs go on. */
+  enabled: z.boolean().default(true),
+  /** Part of new traces that is recorded. */
+  sampling: Rate.default(1),
+  /** Exceptions; the first that fits a trace's first function wins. */
+  rules: z.array(z.strictObject({ operation: z.string().min(1), rate: Rate })).max(1_000)
+    .default([]),
+  memory_mb: Megabytes.min(1).default(TRACE_MEMORY_MB),
+  /** 0: nothing is written. */
+  disk_mb: Megabytes.default(0),
+  /** Longest payload and result that is kept, in characters; 0: none is. */
+  payload_chars: z.int().min(0).max(TRACE_PAYLOAD_CHARS_MAX).default(TRACE_PAYLOAD_CHARS),
+});
+
+const Logs = z.strictObject({
+  memory_mb: Megabytes.min(1).default(LOG_MEMORY_MB),
+  /** 0: nothing is written. */
+  disk_mb: Megabytes.default(0),
+  /** What is less is not kept. */
+  level: z.enum(["trace", "debug", "info", "warn", "error"]).default("debug"),
+});
+
+/** A member's name, in which `*` stands for anything, or a JSON pointer such as `/card/number`. */
+const Redacted = z.string().min(1).max(200);
+
+const Config = z.strictObject({
+  traces: Traces.prefault({}),
+  logs: Logs.prefault({}),
+  redact: z.array(Redacted).max(1_000).default([]),
+  metrics: z.looseObject({}).prefault({}),
+});
+
+/** Configuration of `engine-observability`. */
+export type ObservabilityConfig = z.infer<typeof Config>;
+
+/** Checks the `config` of the entry in config.yaml. @throws {ZodError} With every problem. */
+export function parseObservabilityConfig(raw: unknown): ObservabilityConfig {
+  return Config.parse(raw ?? {});
+}
