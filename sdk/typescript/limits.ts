@@ -284,3 +284,46 @@ export const TELEMETRY_MB_MAX = 65_536;
 export const TRACE_PAYLOAD_CHARS = 2_048;
 /** The most that may be asked for, in characters. */
 export const TRACE_PAYLOAD_CHARS_MAX = 65_536;
+/** Notices that the console's page shows at once. */
+export const TOASTS_MAX = 4;
+/** A notice of the console's page that is no failure goes after so long, in milliseconds. */
+export const TOAST_MS = 5_000;
+
+/** Port of `engine-console`. */
+export const CONSOLE_PORT = 3113;
+/** Browsers that one console serves at once. */
+export const CONSOLE_BROWSERS_MAX = 64;
+/** A browser has to say its token by then, in milliseconds. */
+export const CONSOLE_HELLO_MS = 10_000;
+/** The answer to a wrong token comes so late, in milliseconds, to make guessing slow. */
+export const CONSOLE_WRONG_TOKEN_MS = 500;
+/** Longest message of a browser, in characters. */
+export const CONSOLE_MESSAGE_CHARS_MAX = 16 * 1024 * 1024;
+/** Calls, watches and requests that one browser has open at once. */
+export const CONSOLE_OPEN_MAX = 500;
+/** Different triggers and queries that all browsers together watch. */
+export const CONSOLE_FEEDS_MAX = 2_000;
+/** Triggers that one query is asked again on. */
+export const CONSOLE_QUERY_TRIGGERS_MAX = 20;
+/** Bytes on their way to a browser above which watches are left out until it has read on. */
+export const CONSOLE_AHEAD_BYTES = 1024 * 1024;
+/** Bytes on their way to a browser above which its line is cut. */
+export const CONSOLE_UNSENT_BYTES_MAX = 256 * 1024 * 1024;
+/** How often a console looks whether a browser that is behind has read on, in milliseconds. */
+export const CONSOLE_BEHIND_LOOK_MS = 50;
+/** A browser that has read nothing for so long is cut, in milliseconds. */
+export const CONSOLE_STALLED_MS = 30_000;
+/** Firings within this time lead to one new query, in milliseconds. */
+export const CONSOLE_QUERY_DEBOUNCE_MS = 100;
+/** Least time between two queries of one watch, in milliseconds. */
+export const CONSOLE_QUERY_INTERVAL_MS = 250;
+/** A query takes up at most this part of one: the next waits that much longer than it took. */
+export const CONSOLE_QUERY_WAIT_FACTOR = 5;
+/** Wait after a query that failed and may succeed again, in milliseconds. */
+export const CONSOLE_QUERY_RETRY_MS = 1_000;
+/** Such failures in a row before the watch ends with the error. */
+export const CONSOLE_QUERY_RETRIES = 5;
+/** Largest answer to an HTTP request made from a page, in bytes. */
+export const CONSOLE_HTTP_BYTES_MAX = 8 * 1024 * 1024;
+/** Time for an HTTP request made from a page, in milliseconds. */
+export const CONSOLE_HTTP_MS = 60_000;
