@@ -19,7 +19,14 @@ import {
 import type { BuiltinWorker } from "../workers/define.ts";
 import { issueTexts } from "./config_issues.ts";
 import { closest, Fields, isWorkerName, NAME_RULE, received } from "./config_fields.ts";
-import type { Config, EngineSettings, LogSettings, WorkerEntry } from "./ports/config.ts";
+import { configValues } from "./config_values.ts";
+import type {
+  Config,
+  ConfigValue,
+  EngineSettings,
+  LogSettings,
+  WorkerEntry,
+} from "./ports/config.ts";
 import { invalidFile, problemText, readYaml, type YamlText } from "./yaml_text.ts";
 
 export type { Config, EngineSettings, LogSettings, WorkerEntry } from "./ports/config.ts";
@@ -86,7 +93,7 @@ export function parseConfig(
 
   const top = new Fields(source, problems, ["engine", "log", "workers"]);
   const directory = path.slice(0, path.lastIndexOf("/")) || "/";
-  const config: Config = {
+  const config = {
     path,
     directory,
     dataDirectory: dataDirectoryOf(directory),
@@ -95,7 +102,7 @@ export function parseConfig(
     workers: workersOf(top, { source, problems, directory, builtins }),
   };
   if (problems.length > 0) throw invalidFile("config_invalid", path, problems);
-  return config;
+  return { ...config, values: valuesOf(source, config, builtins) };
 }
 
 /** What runs in a directory (absolute) without a config.yaml: state and HTTP are on. */
@@ -104,7 +111,7 @@ export function defaultConfig(directory: string, builtins: readonly BuiltinWorke
   const names = ["engine-state", "engine-http"];
   const wanted = builtins.filter((worker) => names.includes(worker.name))
     .sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
-  return {
+  const config: Omit<Config, "values"> = {
     path: null,
     directory,
     dataDirectory: dataDirectoryOf(directory),
@@ -117,6 +124,19 @@ export function defaultConfig(directory: string, builtins: readonly BuiltinWorke
       raw: {},
     })),
   };
+  return { ...config, values: valuesOf(readYaml(FILE, ""), config, builtins) };
+}
+
+/** What is in force, built-ins that always run included. */
+function valuesOf(
+  source: YamlText,
+  config: Omit<Config, "values">,
+  builtins: readonly BuiltinWorker[],
+): ConfigValue[] {
+  const nothing = new Fields(readYaml(FILE, ""), [], []);
+  const defaults = { engine: engineOf(nothing), log: logOf(nothing) };
+  const always = builtins.filter(({ name }) => ALWAYS_RUNNING.includes(name));
+  return configValues(source, config, defaults, { builtins, always });
 }
 
 /** What the checks of workers need besides the worker's own fields. */

@@ -26,6 +26,8 @@ export interface YamlText {
   textOf(path: string): string | undefined;
   /** Whether the value at a path came out of a variable as a whole. */
   isFilledIn(path: string): boolean;
+  /** The first variable in the value at a path, if there is one. */
+  variableOf(path: string): string | undefined;
 }
 
 /** The value of an environment variable; `undefined` when it is not set. */
@@ -93,6 +95,7 @@ class YamlReader implements YamlText {
   readonly #lineByPath = new Map<string, number>();
   readonly #textByPath = new Map<string, string>();
   readonly #filledIn = new Set<string>();
+  readonly #variableByPath = new Map<string, string>();
   /** Aliases that are being read: one that contains itself must end. */
   readonly #open = new Set<Node>();
   /** What each anchor names so far. The parser searches the whole text for each alias. */
@@ -123,6 +126,10 @@ class YamlReader implements YamlText {
 
   isFilledIn(path: string): boolean {
     return this.#filledIn.has(path);
+  }
+
+  variableOf(path: string): string | undefined {
+    return this.#variableByPath.get(path);
   }
 
   syntax(code: string, message: string, line: number | undefined): void {
@@ -231,6 +238,7 @@ class YamlReader implements YamlText {
       return "";
     }
     const [, name, otherwise] = parts;
+    if (!this.#variableByPath.has(path)) this.#variableByPath.set(path, name!);
     const value = this.#variables!(name!) ?? otherwise;
     if (value !== undefined) return value;
     this.#problem(path, `the environment variable ${name} to be set`, "nothing");

@@ -10,8 +10,9 @@ import type { Listen } from "../engine/ports/connection.ts";
 import { BOUND_CLAIMS } from "./connection_bounds.ts";
 import { END_CLAIMS } from "./connection_ends.ts";
 import { MESSAGE_CLAIMS } from "./connection_messages.ts";
+import { PAGE_CLAIMS } from "./connection_pages.ts";
 
-const CLAIMS = [...MESSAGE_CLAIMS, ...END_CLAIMS, ...BOUND_CLAIMS];
+const CLAIMS = [...MESSAGE_CLAIMS, ...END_CLAIMS, ...BOUND_CLAIMS, ...PAGE_CLAIMS];
 
 /** What a listener may say about itself. */
 export interface ContractOptions {

@@ -8,6 +8,8 @@
  */
 import type { Worker } from "../sdk/typescript/worker.ts";
 import type { Clock } from "../engine/ports/clock.ts";
+import type { ConfigValue } from "../engine/ports/config.ts";
+import type { PageAnswer } from "../engine/ports/connection.ts";
 import type { Directory } from "../engine/ports/directory.ts";
 import type { EventListener } from "../engine/ports/events.ts";
 import type { Log } from "../engine/ports/log.ts";
@@ -15,10 +17,8 @@ import type { Store } from "../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../engine/ports/supervision.ts";
 import type {
   CallTraces,
-  ConfigValue,
   EngineLogListener,
   Meters,
-  PageAnswer,
   PageRequest,
   PrintListener,
   TelemetryListener,

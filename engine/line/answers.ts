@@ -6,11 +6,12 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Refusal } from "../ports/connection.ts";
+import type { PageAnswer, Refusal } from "../ports/connection.ts";
 
-/** An HTTP answer: its message is sent as text. */
+/** An HTTP answer: its message is sent as text, or its body as the headers say. */
 export interface Answer extends Refusal {
   readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
 }
 
 /** Somebody opened the port in a browser. */
@@ -34,6 +35,23 @@ export const TOO_MANY: Answer = { status: 503, message: "Too many connections" }
 export function refusalAnswer(refusal: Refusal): Answer {
   if (refusal.status !== 401) return refusal;
   return { ...refusal, headers: { "www-authenticate": "Bearer" } };
+}
+
+/** The answer that is a page, or why there is none. */
+export function pageAnswer(page: PageAnswer | Refusal): Answer {
+  if (!("body" in page)) return refusalAnswer(page);
+  const { status, contentType, body } = page;
+  return { status, message: "", body, headers: { "content-type": contentType } };
+}
+
+/** What is sent of an answer behind its head. */
+export function bodyOf({ body, message }: Answer): string {
+  return body ?? `${message}\n`;
+}
+
+/** Whether a method asks for a page. */
+export function asksForPage(method: string): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 /** Whether a request asks for a WebSocket at all. */

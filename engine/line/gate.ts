@@ -6,15 +6,8 @@
  *
  * @module
  */
-import { createHash, timingSafeEqual } from "node:crypto";
-import type {
-  Accept,
-  Connection,
-  ConnectionEvents,
-  Gate,
-  Refusal,
-  Upgrade,
-} from "../ports/connection.ts";
+import type { Accept, Gate, Refusal, Upgrade } from "../ports/connection.ts";
+import { makeTokenCheck, NO_TOKEN } from "./token.ts";
 
 /** What a gate lets in. */
 export interface GateOptions {
@@ -24,14 +17,16 @@ export interface GateOptions {
   readonly allowedOrigins: readonly string[];
   /** Takes a worker line. */
   accept(upgrade: Upgrade): Accept;
+  /** Takes a line of telemetry. */
+  acceptTelemetry(upgrade: Upgrade): Accept;
   /** Lines that may be open at once. */
   readonly maxConnections: number;
 }
 
-/** A gate for a worker port: `/` leads to workers, `/otel` is taken and discarded. */
+/** A gate for a worker port: `/` leads to workers, `/otel` to who reads telemetry. */
 export function makeGate(options: GateOptions): Gate {
   const origins = new Set(options.allowedOrigins.map(originOf));
-  const tokenDigest = options.authToken ? digest(options.authToken) : undefined;
+  const hasToken = makeTokenCheck(options.authToken);
   let open = 0;
 
   /** Counts a line for as long as it is open. */
@@ -58,29 +53,17 @@ export function makeGate(options: GateOptions): Gate {
     if (upgrade.path !== "/" && upgrade.path !== "/otel") {
       return refuse(404, "There is nothing at this path; workers connect to /");
     }
-    if (tokenDigest && !timingSafeEqual(digest(tokenOf(upgrade)), tokenDigest)) {
-      return refuse(401, "The token is missing or wrong; send it as Authorization: Bearer <token>");
-    }
+    if (!hasToken(upgrade)) return NO_TOKEN;
     if (open >= options.maxConnections) {
       return refuse(503, `The engine serves ${options.maxConnections} lines and takes no more`);
     }
-    return counted(upgrade.path === "/otel" ? discard : options.accept(upgrade));
+    const { path } = upgrade;
+    return counted(path === "/otel" ? options.acceptTelemetry(upgrade) : options.accept(upgrade));
   };
 }
 
 function refuse(status: number, message: string): Refusal {
   return { status, message };
-}
-
-/** Digests are equally long, so that comparing them says nothing about the length either. */
-function digest(token: string): Uint8Array {
-  return createHash("sha256").update(token).digest();
-}
-
-/** The header wins over the query; empty when there is neither. */
-function tokenOf({ headers, query }: Upgrade): string {
-  const bearer = /^bearer +(.+?) *$/i.exec(headers.get("authorization") ?? "");
-  return bearer?.[1] ?? query.get("token") ?? "";
 }
 
 /** As a browser writes it: lower case, no default port, no slash behind. */
@@ -101,10 +84,3 @@ function isLoopback(origin: string): boolean {
 function printable(text: string): string {
   return JSON.stringify(text.slice(0, 200));
 }
-
-const discard: Accept = (_connection: Connection): ConnectionEvents => ({
-  text() {},
-  binary() {},
-  drained() {},
-  closed() {},
-});

@@ -11,16 +11,13 @@ Deno.test("a worker comes in at / without a token where none is set", () => {
   assert.deepEqual(opened, ["/"]);
 });
 
-Deno.test("telemetry at /otel is taken and reaches nobody", () => {
-  const { gate, opened } = setup();
+Deno.test("telemetry at /otel goes to who reads it, with its address", () => {
+  const { gate, opened, telemetry } = setup();
 
-  const events = open(gate(request("/otel")));
-  events.text("{}");
-  events.binary(Uint8Array.of(1));
-  events.drained();
-  events.closed(1000, "");
+  open(gate(request("/otel")));
 
   assert.deepEqual(opened, []);
+  assert.deepEqual(telemetry, ["127.0.0.1"]);
 });
 
 Deno.test("any other path is refused with 404", () => {
@@ -35,14 +32,14 @@ Deno.test("any other path is refused with 404", () => {
 });
 
 Deno.test("a token is taken as a bearer or from the query", () => {
-  const { gate, opened } = setup({ authToken: "s3cret+/=" });
+  const { gate, opened, telemetry } = setup({ authToken: "s3cret+/=" });
 
   open(gate(request("/", { authorization: "Bearer s3cret+/=" })));
   open(gate(request("/", { authorization: "bearer   s3cret+/= " })));
   open(gate(request("/?token=s3cret%2B%2F%3D")));
   open(gate(request("/otel?token=s3cret%2B%2F%3D")));
 
-  assert.equal(opened.length, 3);
+  assert.deepEqual([opened.length, telemetry.length], [3, 1]);
 });
 
 Deno.test("a token may hold spaces", () => {
@@ -166,13 +163,21 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
   assert.deepEqual(log, ["text a", "binary 1", "drained", "closed 1001 bye"]);
 });
 
-function setup(options: Partial<GateOptions> = {}): { gate: Gate; opened: string[] } {
+function setup(
+  options: Partial<GateOptions> = {},
+): { gate: Gate; opened: string[]; telemetry: string[] } {
   const opened: string[] = [];
+  const telemetry: string[] = [];
   const accept = (upgrade: Upgrade): Accept => () => {
     opened.push(upgrade.path);
     return { text() {}, binary() {}, drained() {}, closed() {} };
   };
-  return { gate: makeGate({ allowedOrigins: [], maxConnections: 10, accept, ...options }), opened };
+  const acceptTelemetry = ({ address }: Upgrade): Accept => () => {
+    telemetry.push(address);
+    return { text() {}, binary() {}, drained() {}, closed() {} };
+  };
+  const all = { allowedOrigins: [], maxConnections: 10, accept, acceptTelemetry, ...options };
+  return { gate: makeGate(all), opened, telemetry };
 }
 
 function request(target: string, headers: Record<string, string> = {}): Upgrade {

@@ -15,11 +15,19 @@ import {
   SILENCE_MS,
 } from "../../sdk/typescript/limits.ts";
 import type { Gate, Listen, Listener, ListenOptions } from "../ports/connection.ts";
-import { GOING_DOWN, listenError, refusalAnswer, TOO_MANY } from "./answers.ts";
+import {
+  asksForPage,
+  GOING_DOWN,
+  listenError,
+  pageAnswer,
+  refusalAnswer,
+  TOO_MANY,
+  wantsUpgrade,
+} from "./answers.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { type AskedUpgrade, RawRequest } from "./raw_request.ts";
 import { RawSocket } from "./raw_socket.ts";
-import { judgeHead } from "./upgrade.ts";
+import { askedPage, judgeHead, type RequestHead } from "./upgrade.ts";
 import { BlockPool } from "./write_queue.ts";
 
 /** Opens a port for lines, as {@linkcode Listen} says. */
@@ -121,6 +129,7 @@ class RawListener implements Listener {
     { head, rest }: AskedUpgrade,
     address: string,
   ): Promise<void> {
+    if (await this.#answerPage(request, head, address)) return;
     const wanted = judgeHead(head, address);
     if ("status" in wanted) return await request.refuse(wanted);
     if (this.#closed) return await request.refuse(GOING_DOWN);
@@ -141,6 +150,18 @@ class RawListener implements Listener {
       this.#lines--;
       this.#gone(line);
     }
+  }
+
+  /** Answers a request for a page; `false` when it is none, or asks for nothing that is there. */
+  async #answerPage(request: RawRequest, head: RequestHead, address: string): Promise<boolean> {
+    const { method, headers } = head;
+    if (!asksForPage(method) || wantsUpgrade(headers)) return false;
+    const asked = askedPage(head, address);
+    const page = asked && this.#options.answerPage?.(asked);
+    if (!page) return false;
+    request.extend();
+    await request.refuse(pageAnswer(await page), method);
+    return true;
   }
 
   #lineOptions(address: string): RawConnectionOptions {

@@ -5,6 +5,7 @@
  */
 import {
   LINE_CLOSE_MS,
+  PAGE_TIMEOUT_MS,
   UPGRADE_HEAD_BYTES_MAX,
   UPGRADE_HEAD_MS,
 } from "../../sdk/typescript/limits.ts";
@@ -55,11 +56,17 @@ export class RawRequest {
     }
   }
 
+  /** The head is there and its answer is being made: that has a time of its own. */
+  extend(): void {
+    this.#endAt = performance.now() + PAGE_TIMEOUT_MS + LINE_CLOSE_MS;
+  }
+
   /** Answers, and returns when the peer has the answer or has had long enough. Never rejects. */
-  async refuse(answer: Answer): Promise<void> {
+  async refuse(answer: Answer, method = "GET"): Promise<void> {
     this.#isAnswered = true;
-    this.#endAt = performance.now() + LINE_CLOSE_MS;
-    const bytes = answerBytes(answer);
+    const takeMs = answer.body === undefined ? LINE_CLOSE_MS : PAGE_TIMEOUT_MS;
+    this.#endAt = performance.now() + takeMs;
+    const bytes = answerBytes(answer, method);
     try {
       for (let at = 0; at < bytes.length;) at += await this.#socket.write(bytes.subarray(at));
     } catch {

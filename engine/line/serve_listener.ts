@@ -31,10 +31,13 @@ import type {
 } from "../ports/connection.ts";
 import {
   type Answer,
+  asksForPage,
+  bodyOf,
   GOING_DOWN,
   listenError,
   NO_PAGE,
   OTHER_VERSION,
+  pageAnswer,
   refusalAnswer,
   TOO_MANY,
   wantsUpgrade,
@@ -86,8 +89,8 @@ class ServeListener implements Listener {
     await this.#server.finished;
   }
 
-  #answer(request: Request, address: string): Response {
-    if (!wantsUpgrade(request.headers)) return toResponse(NO_PAGE);
+  #answer(request: Request, address: string): Response | Promise<Response> {
+    if (!wantsUpgrade(request.headers)) return this.#page(request, address);
     if (this.#closed) return toResponse(GOING_DOWN);
     if (this.#sockets.size >= CONNECTIONS_MAX) {
       this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} lines`);
@@ -96,6 +99,13 @@ class ServeListener implements Listener {
     const verdict = this.#gate(upgradeOf(request, address));
     if (typeof verdict !== "function") return toResponse(refusalAnswer(verdict));
     return this.#upgrade(request, address, verdict);
+  }
+
+  #page(request: Request, address: string): Response | Promise<Response> {
+    const page = asksForPage(request.method)
+      ? this.#options.answerPage?.(upgradeOf(request, address))
+      : undefined;
+    return page ? page.then((made) => toResponse(pageAnswer(made))) : toResponse(NO_PAGE);
   }
 
   #upgrade(request: Request, address: string, accept: Accept): Response {
@@ -145,7 +155,7 @@ class ServeListener implements Listener {
 
 const BROKEN: Answer = { status: 500, message: "Internal error" };
 
-type Handler = (request: Request, address: string) => Response;
+type Handler = (request: Request, address: string) => Response | Promise<Response>;
 
 function serve(
   options: ListenOptions,
@@ -168,7 +178,7 @@ function upgradeOf(request: Request, address: string): Upgrade {
   return { path: pathname, query: searchParams, headers: request.headers, address };
 }
 
-function toResponse({ status, message, headers }: Answer): Response {
-  const all = { "content-type": "text/plain; charset=utf-8", ...headers };
-  return new Response(message + "\n", { status, headers: all });
+function toResponse(answer: Answer): Response {
+  const headers = { "content-type": "text/plain; charset=utf-8", ...answer.headers };
+  return new Response(bodyOf(answer), { status: answer.status, headers });
 }

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import { UPGRADE_HEAD_BYTES_MAX } from "../../sdk/typescript/limits.ts";
 import type { Upgrade } from "../ports/connection.ts";
-import { type Answer, NO_PAGE, OTHER_VERSION, wantsUpgrade } from "./answers.ts";
+import { type Answer, bodyOf, NO_PAGE, OTHER_VERSION, wantsUpgrade } from "./answers.ts";
 
 /** The head of a request. */
 export interface RequestHead {
@@ -43,6 +43,7 @@ const TOO_LONG: Answer = {
 };
 const NO_HTTP = badRequest("This is not HTTP/1.1");
 const PHRASES: Readonly<Record<number, string>> = {
+  200: "OK",
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",
@@ -100,15 +101,23 @@ export function judgeHead(head: RequestHead, address: string): WantedUpgrade | A
   return { upgrade, accepted: accepted(key) };
 }
 
-/** The bytes of an answer; nothing follows it on its connection. */
-export function answerBytes({ status, message, headers }: Answer): Uint8Array<ArrayBuffer> {
-  const body = message + "\n";
+/** Which page a request asks for; `undefined` when its target is no path. */
+export function askedPage({ target, headers }: RequestHead, address: string): Upgrade | undefined {
+  const url = urlOf(target);
+  return url ? { path: url.pathname, query: url.searchParams, headers, address } : undefined;
+}
+
+/** The bytes of an answer; nothing follows it on its connection. `HEAD` gets no body. */
+export function answerBytes(answer: Answer, method = "GET"): Uint8Array<ArrayBuffer> {
+  const { status, headers } = answer;
+  const whole = bodyOf(answer);
   const all = {
     "content-type": "text/plain; charset=utf-8",
     ...headers,
-    "content-length": String(new TextEncoder().encode(body).length),
+    "content-length": String(new TextEncoder().encode(whole).length),
     "connection": "close",
   };
+  const body = method === "HEAD" ? "" : whole;
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join("");
   const phrase = PHRASES[status] ?? "Refused";
   return new TextEncoder().encode(`HTTP/1.1 ${status} ${phrase}\r\n${lines}\r\n${body}`);

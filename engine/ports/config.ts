@@ -19,6 +19,8 @@ export interface Config {
   readonly log: LogSettings;
   /** In the order of the file; names are unique. */
   readonly workers: readonly WorkerEntry[];
+  /** Every value in force, and where it comes from. */
+  readonly values: readonly ConfigValue[];
 }
 
 /** The section `engine`; spelled as in the file. */
@@ -76,4 +78,22 @@ export interface DirectoryEntry {
   readonly replicas?: number;
   /** Wins over the manifest's `env`. */
   readonly env: Readonly<Record<string, string>>;
+}
+
+/** One value of the configuration, and where it comes from. */
+export interface ConfigValue {
+  /** Such as `engine.port` or `workers[2].config.port`. */
+  readonly key: string;
+  /** Secrets show their first four characters at most. */
+  readonly value: Json;
+  /** `null` when there is none. */
+  readonly default: Json;
+  /** What decided: the file (with the line), a variable in it, the command line, or nobody. */
+  readonly source: "file" | "variable" | "option" | "default";
+  /** From 1; `null` unless a file decided. */
+  readonly line: number | null;
+  /** Name of the environment variable; `null` unless one decided. */
+  readonly variable: string | null;
+  /** Takes effect when the engine starts anew. */
+  readonly needs_restart: boolean;
 }

@@ -57,6 +57,17 @@ export type Accept = (connection: Connection) => ConnectionEvents;
 /** Refuses an upgrade with an HTTP answer, or says who takes the line. */
 export type Gate = (upgrade: Upgrade) => Refusal | Accept;
 
+/** What is answered to a request that asks for no WebSocket. */
+export interface PageAnswer {
+  readonly status: number;
+  /** Such as `text/plain; version=0.0.4; charset=utf-8`. */
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Answers such a GET request; `undefined` when there is nothing at its path. Never rejects. */
+export type AnswerPage = (request: Upgrade) => Promise<PageAnswer | Refusal> | undefined;
+
 /** Where to listen, and the bounds of its lines. */
 export interface ListenOptions {
   readonly hostname: string;
@@ -69,6 +80,8 @@ export interface ListenOptions {
   readonly silenceMs?: number;
   /** Hears which lines the listener itself ended, and why; for the log. */
   readonly onCut?: (address: string, reason: string) => void;
+  /** Pages of the port; left out: there are none. */
+  readonly answerPage?: AnswerPage;
 }
 
 /** An open port. */

@@ -6,7 +6,6 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { LogFields, LogLevel } from "./log.ts";
 
 /** One end of a call. */
@@ -141,8 +140,10 @@ export interface Spans {
    * and there was no parent. Hand it to the calls that belong to it.
    */
   open(parent: string | null, operation: string): string | null;
-  /** Keeps what ended, if its traceparent says that it is sampled. */
+  /** Tells whoever listens, if its traceparent says that it is sampled; keeps nothing itself. */
   record(span: EndedSpan): void;
+  /** Hears of what is recorded from now on; must not throw. Call the result to stop. */
+  listen(listener: (span: EndedSpan) => void): () => void;
 }
 
 /** Something that a built-in worker did. */
@@ -247,30 +248,4 @@ export interface PageRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Headers;
-}
-
-/** What it is answered with. */
-export interface PageAnswer {
-  readonly status: number;
-  /** Such as `text/plain; version=0.0.4; charset=utf-8`. */
-  readonly contentType: string;
-  readonly body: string;
-}
-
-/** One value of the configuration, and where it comes from. */
-export interface ConfigValue {
-  /** Such as `engine.port` or `workers[2].config.port`. */
-  readonly key: string;
-  /** Secrets show their first four characters at most. */
-  readonly value: Json;
-  /** `null` when there is none. */
-  readonly default: Json;
-  /** What decided: the file (with the line), a variable in it, the command line, or nobody. */
-  readonly source: "file" | "variable" | "option" | "default";
-  /** From 1; `null` unless a file decided. */
-  readonly line: number | null;
-  /** Name of the environment variable; `null` unless one decided. */
-  readonly variable: string | null;
-  /** Takes effect when the engine starts anew. */
-  readonly needs_restart: boolean;
 }
