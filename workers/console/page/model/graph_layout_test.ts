@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { layOut } from "./graph_layout.ts";
+
+const box = (id: string) => ({ id, width: 100, height: 40 });
+
+Deno.test("layOut() places the called to the right of the caller", () => {
+  const layout = layOut([box("b"), box("a")], [{ id: "ab", from: "a", to: "b" }]);
+
+  const a = layout.boxes.get("a")!;
+  const b = layout.boxes.get("b")!;
+  assert.ok(b.x >= a.x + a.width);
+  assert.ok(layout.lines.get("ab")!.path.startsWith(`M${a.x + a.width} ${a.y + 20} C`));
+});
+
+Deno.test("layOut() never lets boxes overlap", () => {
+  const boxes = Array.from({ length: 40 }, (_, i) => ({ ...box(`${i}`), height: 20 + i * 3 }));
+  const lines = boxes.slice(1).map(({ id }, i) => ({ id, from: `${Math.floor(i / 3)}`, to: id }));
+
+  const placed = [...layOut(boxes, lines).boxes.values()];
+
+  for (const a of placed) {
+    for (const b of placed) {
+      const apart = a === b || a.x + a.width <= b.x || b.x + b.width <= a.x ||
+        a.y + a.height <= b.y || b.y + b.height <= a.y;
+      assert.ok(apart, `${a.id} and ${b.id}`);
+    }
+  }
+});
+
+Deno.test("layOut() draws rings, lines to the same box and two lines between two boxes", () => {
+  const layout = layOut([box("a"), box("b")], [
+    { id: "ab", from: "a", to: "b" },
+    { id: "ba", from: "b", to: "a" },
+    { id: "aa", from: "a", to: "a" },
+    { id: "ab2", from: "a", to: "b", fromY: 10, toY: -10 },
+  ]);
+
+  const paths = [...layout.lines.values()].map(({ path }) => path);
+  assert.equal(new Set(paths).size, 4);
+  for (const path of paths) assert.match(path, /^M[\d. C-]+$/);
+});
+
+Deno.test("layOut() leaves out lines to boxes that are not there", () => {
+  const layout = layOut([box("a")], [{ id: "x", from: "a", to: "gone" }]);
+
+  assert.equal(layout.lines.size, 0);
+});
+
+Deno.test("layOut() of nothing has a size", () => {
+  const layout = layOut([], []);
+
+  assert.ok(layout.width > 0 && layout.height > 0);
+});
+
+Deno.test("layOut() keeps what is within the size it says", () => {
+  const layout = layOut([box("a"), box("b"), box("c")], [{ id: "1", from: "a", to: "c" }]);
+
+  for (const { x, y, width, height } of layout.boxes.values()) {
+    assert.ok(x >= 0 && y >= 0);
+    assert.ok(x + width <= layout.width && y + height <= layout.height);
+  }
+});

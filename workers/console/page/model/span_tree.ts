@@ -1,0 +1,176 @@
+/**
+ * The spans of one trace in the order and with the depth in which a waterfall shows them.
+ *
+ * Rows stand in one flat list, each before all that is below it; so a closed row skips its
+ * `descendants`, and a hundred thousand rows need no recursion. What the SDK says of a handler
+ * (`execute <function>`) is no row of its own: it becomes a part of the row of its call.
+ *
+ * @module
+ */
+import { functionOf, type TraceSpan } from "./trace_span.ts";
+
+/** When the handler ran. */
+export interface HandlerTime {
+  readonly startMs: number;
+  /** `null` while it runs. */
+  readonly endMs: number | null;
+}
+
+/** One span at its place. */
+export interface SpanRow {
+  readonly span: TraceSpan;
+  /** 0 for a root. */
+  readonly depth: number;
+  /** Place of the parent's row; -1 for a root. */
+  readonly parent: number;
+  readonly children: number;
+  /** Rows below it, over all levels. They follow it. */
+  readonly descendants: number;
+  /** Of those, how many failed. */
+  readonly errorsBelow: number;
+  /** `null` when the worker did not say. */
+  readonly handler: HandlerTime | null;
+}
+
+/** A whole trace. */
+export interface SpanTree {
+  readonly rows: readonly SpanRow[];
+  /** When the first span started. */
+  readonly startMs: number;
+  /** When the last one ended; of a running one counts the start. */
+  readonly endMs: number;
+  readonly isPending: boolean;
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * Orders spans; those whose parent is missing are roots. Of spans with one id the last counts, and
+ * a ring of parents is broken at its first span.
+ */
+export function spanTree(spans: readonly TraceSpan[]): SpanTree {
+  const byId = new Map<string, TraceSpan>();
+  for (const span of spans) {
+    if (byId.get(span.id)?.endMs == null || span.endMs !== null) byId.set(span.id, span);
+  }
+  const handlers = foldHandlers(byId);
+  const { roots, childrenOf } = families(byId);
+  const rows: Writable<SpanRow>[] = [];
+  const seen = new Set<string>();
+  const place = (root: TraceSpan): void => {
+    const open: { span: TraceSpan; depth: number; parent: number }[] = [
+      { span: root, depth: 0, parent: -1 },
+    ];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const { span, depth, parent } = next;
+      if (seen.has(span.id)) continue;
+      seen.add(span.id);
+      const children = childrenOf.get(span.id) ?? [];
+      const handler = handlers.get(span.id) ?? null;
+      const index = rows.push({
+        span,
+        depth,
+        parent,
+        children: children.length,
+        descendants: 0,
+        errorsBelow: 0,
+        handler,
+      }) - 1;
+      for (let i = children.length - 1; i >= 0; i--) {
+        open.push({ span: children[i]!, depth: depth + 1, parent: index });
+      }
+    }
+  };
+  for (const root of roots) place(root);
+  // What is left hangs in rings: each is entered where it starts.
+  for (const span of byId.values()) if (!seen.has(span.id)) place(span);
+  countBelow(rows);
+  return { rows, ...extentOf(rows) };
+}
+
+/** Places of the rows to show when the spans with these ids are closed. */
+export function visibleRows(tree: SpanTree, closed: ReadonlySet<string>): number[] {
+  const visible: number[] = [];
+  for (let i = 0; i < tree.rows.length; i++) {
+    const { span, descendants } = tree.rows[i]!;
+    visible.push(i);
+    if (closed.has(span.id)) i += descendants;
+  }
+  return visible;
+}
+
+/** Ids of the spans to close so that no row deeper than `depth` shows. */
+export function closedBeyond(tree: SpanTree, depth: number): Set<string> {
+  const ids = tree.rows.filter((row) => row.depth === depth && row.children > 0);
+  return new Set(ids.map(({ span }) => span.id));
+}
+
+/** Places of a row's ancestors, the nearest first. */
+export function ancestorsOf(tree: SpanTree, index: number): number[] {
+  const found: number[] = [];
+  for (let at = tree.rows[index]?.parent ?? -1; at >= 0; at = tree.rows[at]!.parent) found.push(at);
+  return found;
+}
+
+/** Takes out the handlers' spans whose call is known; their children become the call's. */
+function foldHandlers(byId: Map<string, TraceSpan>): Map<string, HandlerTime> {
+  const handlers = new Map<string, HandlerTime>();
+  const moved = new Map<string, string>();
+  for (const span of [...byId.values()]) {
+    const call = span.kind === "handler" && span.parentId !== null && byId.get(span.parentId);
+    if (!call || call.kind === "handler") continue;
+    const called = functionOf(call);
+    if (called !== null && span.name !== `execute ${called}`) continue;
+    handlers.set(call.id, { startMs: span.startMs, endMs: span.endMs });
+    moved.set(span.id, call.id);
+    byId.delete(span.id);
+  }
+  if (moved.size === 0) return handlers;
+  for (const span of byId.values()) {
+    const parentId = span.parentId === null ? undefined : moved.get(span.parentId);
+    if (parentId !== undefined) byId.set(span.id, { ...span, parentId });
+  }
+  return handlers;
+}
+
+function families(byId: ReadonlyMap<string, TraceSpan>): {
+  roots: TraceSpan[];
+  childrenOf: Map<string, TraceSpan[]>;
+} {
+  const roots: TraceSpan[] = [];
+  const childrenOf = new Map<string, TraceSpan[]>();
+  const sorted = [...byId.values()].sort((a, b) => a.startMs - b.startMs);
+  for (const span of sorted) {
+    if (span.parentId === null || span.parentId === span.id || !byId.has(span.parentId)) {
+      roots.push(span);
+      continue;
+    }
+    const siblings = childrenOf.get(span.parentId);
+    if (siblings === undefined) childrenOf.set(span.parentId, [span]);
+    else siblings.push(span);
+  }
+  return { roots, childrenOf };
+}
+
+/** From the last row on, so that each row is whole before its parent counts it. */
+function countBelow(rows: Writable<SpanRow>[]): void {
+  for (let i = rows.length - 1; i >= 0; i--) {
+    const row = rows[i]!;
+    const above = rows[row.parent];
+    if (above === undefined) continue;
+    above.descendants += row.descendants + 1;
+    above.errorsBelow += row.errorsBelow + (row.span.failed ? 1 : 0);
+  }
+}
+
+function extentOf(rows: readonly SpanRow[]): Omit<SpanTree, "rows"> {
+  let startMs = Infinity;
+  let endMs = -Infinity;
+  let isPending = false;
+  for (const { span } of rows) {
+    startMs = Math.min(startMs, span.startMs);
+    endMs = Math.max(endMs, span.endMs ?? span.startMs);
+    if (span.endMs === null) isPending = true;
+  }
+  return rows.length === 0 ? { startMs: 0, endMs: 0, isPending } : { startMs, endMs, isPending };
+}
