@@ -327,3 +327,68 @@ export const CONSOLE_QUERY_RETRIES = 5;
 export const CONSOLE_HTTP_BYTES_MAX = 8 * 1024 * 1024;
 /** Time for an HTTP request made from a page, in milliseconds. */
 export const CONSOLE_HTTP_MS = 60_000;
+/** Logs and spans of a worker wait so long for more of them before they are sent. */
+export const TELEMETRY_BATCH_MS = 100;
+/** Logs of a worker that wait to be sent, in characters, and spans; beyond, they are left out. */
+export const TELEMETRY_QUEUE_CHARS_MAX = 1024 * 1024;
+/** Characters of logs or spans in one frame; the rest waits for the next. */
+export const TELEMETRY_FRAME_CHARS_MAX = 256 * 1024;
+/** Bytes of telemetry on their way to the engine above which it waits. */
+export const TELEMETRY_AHEAD_BYTES = 1024 * 1024;
+/** Longest text in telemetry, in characters; the rest is cut off. */
+export const TELEMETRY_VALUE_CHARS_MAX = 32 * 1024;
+/** Spans of handlers that a worker sends in a second. */
+export const WORKER_SPANS_PER_SECOND = 100;
+/** How often a worker tells what it uses, when OTEL_METRIC_EXPORT_INTERVAL does not say. */
+export const WORKER_GAUGES_MS = 5_000;
+/** Shortest such time. */
+export const WORKER_GAUGES_MS_MIN = 500;
+/** How often a worker looks whether its event loop is late. */
+export const LOOP_LAG_SAMPLE_MS = 50;
+
+/** How often the lag of the engine's event loop is looked at, in milliseconds. */
+export const LAG_PROBE_MS = 20;
+/** How often metrics are sampled, in milliseconds. */
+export const METRICS_STEP_MS = 1_000;
+/** Samples that are kept: 15 minutes. */
+export const METRICS_SAMPLES_MAX = 900;
+/** Functions whose samples are kept; the one that is quiet for longest makes room. */
+export const METRICS_FUNCTION_SERIES_MAX = 500;
+/** Workers whose samples are kept. */
+export const METRICS_WORKER_SERIES_MAX = 1_000;
+/** Functions in one sample; the busiest. */
+export const METRICS_SAMPLE_FUNCTIONS_MAX = 2_000;
+/** Longest interval of `engine::metrics-sampled`, in milliseconds. */
+export const METRICS_INTERVAL_MS_MAX = 60_000;
+/** Triggers of type `engine::metrics-sampled`. */
+export const METRICS_TRIGGERS_MAX = 1_000;
+/** Processes are looked at so often while somebody reads metrics, in milliseconds. */
+export const USAGE_LOOK_MS = 2_000;
+/** The same while nobody does. */
+export const USAGE_LOOK_IDLE_MS = 10_000;
+/** Somebody who asked so long ago still counts as reading, in milliseconds. */
+export const METRICS_READ_MS = 60_000;
+/** What an SDK said of its process is forgotten after so long, in milliseconds. */
+export const SDK_METRICS_STALE_MS = 150_000;
+/** Metrics of SDKs whose last value is kept. */
+export const SDK_METRICS_MAX = 5_000;
+/** Largest frame of metrics, in bytes. */
+export const METRICS_FRAME_BYTES_MAX = 1024 * 1024;
+/** Values taken from one frame of metrics. */
+export const METRICS_FRAME_POINTS_MAX = 1_000;
+/** Attributes of one value of an SDK's metric. */
+export const METRICS_ATTRIBUTES_MAX = 16;
+/** Functions with lines of their own in `/metrics`; the rest are one. */
+export const PROMETHEUS_FUNCTIONS_MAX = 1_000;
+/** Workers with lines of their own in `/metrics`. */
+export const PROMETHEUS_WORKERS_MAX = 1_000;
+/** Functions of which a rollup says something; the busiest. */
+export const ROLLUP_FUNCTIONS_MAX = 20;
+/** Rules for alerts. */
+export const ALERT_RULES_MAX = 100;
+/** What `engine::health::measure` found is told again for so long, in milliseconds. */
+export const HEALTH_MEASURE_MS = 2_000;
+/** An answer of `/readyz` is told again for so long, in milliseconds. */
+export const READY_CHECK_MS = 1_000;
+/** The store has to answer `/readyz` by then, in milliseconds. */
+export const READY_STORE_MS = 2_000;
