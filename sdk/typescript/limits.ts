@@ -392,3 +392,11 @@ export const HEALTH_MEASURE_MS = 2_000;
 export const READY_CHECK_MS = 1_000;
 /** The store has to answer `/readyz` by then, in milliseconds. */
 export const READY_STORE_MS = 2_000;
+/** Rows beyond what is seen that the console's page draws on each side of a long list. */
+export const LIST_OVERSCAN_ROWS = 8;
+/** Members of an object or array, and characters of a text, that it shows before asking. */
+export const JSON_VIEW_MEMBERS = 100;
+/** See {@linkcode JSON_VIEW_MEMBERS}. */
+export const JSON_VIEW_CHARS = 2_000;
+/** Lines of logs that a page holds; new ones push out the oldest. */
+export const CONSOLE_LOG_LINES_MAX = 20_000;

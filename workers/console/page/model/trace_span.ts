@@ -6,7 +6,8 @@
  *
  * @module
  */
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import { type Attributes, attributesOf, isObject, msOf, numberOf, textOf } from "./stored_json.ts";
 
 /** What a span tells of: a call, the handler that ran it, or any other work. */
 export type SpanKind = "call" | "handler" | "work";
@@ -28,13 +29,13 @@ export interface TraceSpan {
   /** Code of the error; `null` without one, also when it failed. */
   readonly errorCode: string | null;
   readonly errorMessage: string | null;
-  readonly attributes: Readonly<Record<string, Json>>;
+  readonly attributes: Attributes;
 }
 
 /** Reads one span; missing members become empty. */
 export function readSpan(raw: Json): TraceSpan {
   const span = isObject(raw) ? raw : {};
-  const attributes = readAttributes(span.attributes);
+  const attributes = attributesOf(span.attributes);
   const name = textOf(span.name) || "(without a name)";
   const startMs = msOf(span.start_time_unix_nano);
   const endNano = span.end_time_unix_nano;
@@ -71,8 +72,7 @@ export function attributeText(span: TraceSpan, name: string): string {
 
 /** The number of an attribute; 0 when it is missing or no number. */
 export function attributeNumber(span: TraceSpan, name: string): number {
-  const number = Number(span.attributes[name] ?? 0);
-  return Number.isFinite(number) ? number : 0;
+  return numberOf(span.attributes[name]);
 }
 
 /** Id of the function that was called; `null` for other work. */
@@ -81,13 +81,7 @@ export function functionOf(span: TraceSpan): string | null {
     attributeText(span, "engine.function.id") || null;
 }
 
-/** Milliseconds of nanoseconds, which come as a number or, exact, as digits. */
-export function msOf(nano: Json | undefined): number {
-  const ms = Number(nano ?? 0) / 1e6;
-  return Number.isFinite(ms) ? ms : 0;
-}
-
-function kindOf(name: string, attributes: Readonly<Record<string, Json>>): SpanKind {
+function kindOf(name: string, attributes: Attributes): SpanKind {
   if (name.startsWith("execute ")) return "handler";
   return attributes["engine.caller"] !== undefined ||
       attributes["engine.kind"] === "call"
@@ -95,27 +89,7 @@ function kindOf(name: string, attributes: Readonly<Record<string, Json>>): SpanK
     : "work";
 }
 
-/** Attributes are pairs; an object is taken too. */
-function readAttributes(raw: Json | undefined): Record<string, Json> {
-  const attributes: Record<string, Json> = {};
-  if (Array.isArray(raw)) {
-    for (const pair of raw) {
-      if (Array.isArray(pair)) attributes[textOf(pair[0])] = pair[1] ?? null;
-    }
-  } else if (isObject(raw)) Object.assign(attributes, raw);
-  return attributes;
-}
-
 function statusOf(raw: Json | undefined): { text: string; message: string } {
   if (isObject(raw)) return { text: textOf(raw.code).toLowerCase(), message: textOf(raw.message) };
   return { text: textOf(raw).toLowerCase(), message: "" };
-}
-
-function textOf(value: Json | undefined): string {
-  if (value === undefined || value === null) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
