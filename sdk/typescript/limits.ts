@@ -400,3 +400,7 @@ export const JSON_VIEW_MEMBERS = 100;
 export const JSON_VIEW_CHARS = 2_000;
 /** Lines of logs that a page holds; new ones push out the oldest. */
 export const CONSOLE_LOG_LINES_MAX = 20_000;
+/** Levels of a payload or a log's data that telemetry looks through. */
+export const TELEMETRY_DEPTH_MAX = 64;
+/** Members of one baggage that are read, as W3C allows. */
+export const BAGGAGE_ENTRIES_MAX = 180;

@@ -1,0 +1,65 @@
+/**
+ * A worker that only remembers what was registered, and calls it directly.
+ *
+ * @module
+ */
+import type {
+  CallContext,
+  CallRequest,
+  FunctionOptions,
+  Handler,
+  Registration,
+  TriggerHandlers,
+  TriggerTypeInput,
+} from "../../sdk/typescript/options.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+
+/** See the top of this file. */
+export class FakeOffers {
+  readonly functions = new Map<string, Handler>();
+  readonly triggerTypes = new Map<string, TriggerHandlers>();
+  /** Calls it was asked to make, in order. */
+  readonly made: CallRequest<unknown>[] = [];
+  /** What answers them. */
+  answer: (request: CallRequest<unknown>) => Promise<unknown> = () => Promise.resolve(undefined);
+
+  registerFunction<In = Json, Out = unknown>(
+    id: string,
+    handler: Handler<In, Out>,
+    _options?: FunctionOptions,
+  ): Registration {
+    this.functions.set(id, handler as unknown as Handler);
+    return { id, unregister: () => void this.functions.delete(id) };
+  }
+
+  registerTriggerType<Config = Json>(
+    type: TriggerTypeInput,
+    handlers: TriggerHandlers<Config>,
+  ): Registration {
+    this.triggerTypes.set(type.id, handlers as unknown as TriggerHandlers);
+    return { id: type.id, unregister: () => void this.triggerTypes.delete(type.id) };
+  }
+
+  trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out> {
+    this.made.push(request);
+    return this.answer(request) as Promise<Out>;
+  }
+
+  /** Calls a function; a throw becomes a rejection. */
+  async call(id: string, payload: Json = null, about: Partial<CallContext> = {}): Promise<Json> {
+    const handler = this.functions.get(id);
+    if (!handler) throw new Error(`${id} was not registered`);
+    const context: CallContext = {
+      invocation_id: "i",
+      function_id: id,
+      caller: undefined,
+      signal: new AbortController().signal,
+      timeout_ms: undefined,
+      traceparent: undefined,
+      baggage: undefined,
+      progress: () => {},
+      ...about,
+    };
+    return await handler(payload, undefined, context) as Json;
+  }
+}
