@@ -404,3 +404,21 @@ export const CONSOLE_LOG_LINES_MAX = 20_000;
 export const TELEMETRY_DEPTH_MAX = 64;
 /** Members of one baggage that are read, as W3C allows. */
 export const BAGGAGE_ENTRIES_MAX = 180;
+/** Functions with counts of their own; calls of further ones are counted together. */
+export const METERED_FUNCTIONS_MAX = 10_000;
+/** Codes of errors that are counted apart for one function. */
+export const METERED_CODES_MAX = 100;
+/** Longest such code, in characters; the rest is cut off. */
+export const METERED_CODE_CHARS_MAX = 100;
+/** Calls in a second whose payloads and candidates are kept with their spans. */
+export const TRACE_DETAILS_PER_SECOND = 1_000;
+/** Replicas listed among the candidates of one call. */
+export const TRACE_CANDIDATES_MAX = 64;
+/** Longest baggage that is kept with a span, in characters. */
+export const TRACE_BAGGAGE_CHARS_MAX = 8_192;
+/** Longest text of an error that is kept with a span, in characters. */
+export const TRACE_ERROR_CHARS_MAX = 2_000;
+/** Longest name of a worker or function that is kept with a span, in characters. */
+export const TRACE_NAME_CHARS_MAX = 1_024;
+/** Spans that are forgotten together when there is no room. */
+export const TRACE_PAGE_SPANS_MAX = 4_096;
