@@ -319,6 +319,8 @@ export const CONSOLE_QUERY_DEBOUNCE_MS = 100;
 export const CONSOLE_QUERY_INTERVAL_MS = 250;
 /** A query takes up at most this part of one: the next waits that much longer than it took. */
 export const CONSOLE_QUERY_WAIT_FACTOR = 5;
+/** Longest such wait, in milliseconds. */
+export const CONSOLE_QUERY_WAIT_MS_MAX = 3_000;
 /** Wait after a query that failed and may succeed again, in milliseconds. */
 export const CONSOLE_QUERY_RETRY_MS = 1_000;
 /** Such failures in a row before the watch ends with the error. */
@@ -343,6 +345,8 @@ export const WORKER_SPANS_PER_SECOND = 100;
 export const WORKER_GAUGES_MS = 5_000;
 /** Shortest such time. */
 export const WORKER_GAUGES_MS_MIN = 500;
+/** Longest such time. */
+export const WORKER_GAUGES_MS_MAX = 3_600_000;
 /** How often a worker looks whether its event loop is late. */
 export const LOOP_LAG_SAMPLE_MS = 50;
 
