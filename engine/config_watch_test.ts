@@ -178,6 +178,7 @@ Deno.test("configDifference() names what was added, removed and changed, by name
       path: "/p/config.yaml",
       directory: "/p",
       dataDirectory: "/p/.engine",
+      values: [],
       engine,
       log,
       workers,

@@ -9,20 +9,26 @@
 import { EngineError } from "../sdk/typescript/errors.ts";
 import type { BuiltinWorker } from "../workers/define.ts";
 import type { Builtins } from "./builtins.ts";
+import {
+  differingKeys,
+  refuseAlways,
+  refuseClash,
+  refuseMisfits,
+  relativeTo,
+} from "./add_rules.ts";
 import { ALWAYS_RUNNING, parseConfig } from "./config.ts";
 import {
   addWorkerEntry,
   changeWorkerConfig,
   changeWorkerKeys,
   removeWorkerEntry,
-  type WorkerKeys,
   writeConfigFile,
 } from "./config_file.ts";
 import { readManifest } from "./launch/manifest.ts";
 import type { NewWorker, NewWorkerRequest } from "./launch/new_worker.ts";
 import type { Supervisor } from "./launch/supervisor.ts";
-import type { BuiltinEntry, Config, DirectoryEntry, WorkerEntry } from "./ports/config.ts";
-import type { Ended, Isolation, OutputChunk } from "./ports/launcher.ts";
+import type { BuiltinEntry, Config } from "./ports/config.ts";
+import type { Ended, OutputChunk } from "./ports/launcher.ts";
 import type {
   AddAnswer,
   AddRequest,
@@ -266,16 +272,16 @@ export class Project implements Supervision {
   }
 
   #builtinEntries(config: Config): BuiltinEntry[] {
-    const always = this.#options.known.filter(({ name }) => ALWAYS_RUNNING.includes(name))
-      .map((worker): BuiltinEntry => ({
-        kind: "builtin",
-        name: worker.name,
-        config: worker.parse({}),
-        raw: {},
-      }));
-    const named = config.workers.filter((entry) => entry.kind === "builtin")
-      .filter((entry) => !ALWAYS_RUNNING.includes(entry.name));
-    return [...always, ...named];
+    const named = config.workers.filter((entry) => entry.kind === "builtin");
+    const isAlways = ({ name }: { readonly name: string }): boolean => {
+      return ALWAYS_RUNNING.includes(name);
+    };
+    const always = this.#options.known.filter(isAlways).map((worker): BuiltinEntry => {
+      const { name } = worker;
+      return named.find((entry) => entry.name === name) ??
+        { kind: "builtin", name, config: worker.parse({}), raw: {} };
+    });
+    return [...always, ...named.filter((entry) => !isAlways(entry))];
   }
 
   #inTurn<T>(task: () => Promise<T>): Promise<T> {
@@ -291,58 +297,4 @@ export class Project implements Supervision {
 function embeddedText(config: Config): string {
   const names = config.workers.map((entry) => `  - name: ${entry.name}\n`).join("");
   return `# What this engine runs; every key is described in the README.\nworkers:\n${names}`;
-}
-
-function refuseAlways(name: string, done: string): void {
-  if (!ALWAYS_RUNNING.includes(name)) return;
-  throw new EngineError("INVALID_ARGUMENTS", `${name} is the engine itself and cannot be ${done}`);
-}
-
-function refuseClash(present: WorkerEntry | undefined, name: string, path: string): void {
-  if (!present || (present.kind === "directory" && isSamePlace(present.path, path))) {
-    return;
-  }
-  const other = present.kind === "directory" ? present.path : "a built-in worker";
-  const message = `A worker ${name} is there already (${other}); ` +
-    `change name in ${path}/engine.worker.yaml, or remove the other one`;
-  throw new EngineError("INVALID_ARGUMENTS", message);
-}
-
-/** @throws {EngineError} `INVALID_ARGUMENTS` when what is asked for does not go together. */
-function refuseMisfits(name: string, isolation: Isolation, request: AddRequest): void {
-  if (request.config !== undefined) {
-    const message = `Worker ${name} is a directory, and config is for built-in workers; ` +
-      "set what it reads under env in config.yaml";
-    throw new EngineError("INVALID_ARGUMENTS", message);
-  }
-  if (request.accel === undefined || isolation === "microvm") return;
-  const message =
-    `accel says what runs a microVM, and worker ${name} would run as a plain process; ` +
-    "leave it out, or ask for isolation microvm";
-  throw new EngineError("INVALID_ARGUMENTS", message);
-}
-
-/** What is asked for and not so yet. */
-function differingKeys(request: AddRequest, entry: DirectoryEntry | undefined): WorkerKeys {
-  const { isolation, accel, replicas } = request;
-  return {
-    ...isolation !== entry?.isolation && isolation && { isolation },
-    ...accel !== (entry?.accel ?? "auto") && accel && { accel },
-    ...replicas !== entry?.replicas && replicas && { replicas },
-  };
-}
-
-/** Whether two paths lead to one directory, be it over links. */
-function isSamePlace(one: string, other: string): boolean {
-  if (one === other) return true;
-  try {
-    return Deno.realPathSync(one) === Deno.realPathSync(other);
-  } catch {
-    return false; // One of them is not there: not the same as one that is.
-  }
-}
-
-/** The path as config.yaml has it: relative where the worker lies below the project. */
-function relativeTo(directory: string, path: string): string {
-  return path.startsWith(`${directory}/`) ? `.${path.slice(directory.length)}` : path;
 }

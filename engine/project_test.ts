@@ -16,6 +16,9 @@ workers:
   - name: engine-state # values
 `;
 
+/** Built-in workers that were started, with their configuration. */
+const started: string[] = [];
+
 /** Workers that do nothing, under the names that the configuration knows. */
 const KNOWN: readonly BuiltinWorker[] = [
   "engine",
@@ -27,7 +30,10 @@ const KNOWN: readonly BuiltinWorker[] = [
     name,
     summary: name,
     parse: (raw) => raw,
-    start: () => Promise.resolve(new AsyncDisposableStack()),
+    start: (_worker, config) => {
+      started.push(`${name} ${JSON.stringify(config)}`);
+      return Promise.resolve(new AsyncDisposableStack());
+    },
   }));
 
 /** Keeps the entries it is given; every worker is in the same state. */
@@ -449,4 +455,17 @@ Deno.test("Project.close() waits for what is being added and refuses what comes 
   assert.equal((await first).added, true);
   await assert.rejects(it.project.remove("math"), { code: "overloaded" });
   assert.deepEqual(it.supervisor.entries.map(({ name }) => name), ["math"]);
+});
+
+Deno.test("A worker that always runs takes its configuration from the file, once", async () => {
+  started.length = 0;
+  await using _it = await setup(
+    "workers:\n  - name: engine-state\n  - name: engine-observability\n    config: {traces: off}\n",
+  );
+
+  assert.deepEqual(started, [
+    "engine {}",
+    'engine-observability {"traces":"off"}',
+    "engine-state {}",
+  ]);
 });
