@@ -8,6 +8,7 @@
  */
 import { LOG_VALUE_CHARS_MAX } from "../sdk/typescript/limits.ts";
 import type { Log, LogFields, LogLevel } from "./ports/log.ts";
+import type { EngineLogLine } from "./ports/telemetry.ts";
 
 /** How lines look: for people, or one JSON object each. */
 export type LogFormat = "text" | "json";
@@ -21,6 +22,8 @@ export interface LogOptions {
   write?(line: string): void;
   /** Milliseconds since 1970. Default: the machine's time. */
   wall?(): number;
+  /** Hears of every line, also those below the level. */
+  hear?(line: EngineLogLine): void;
 }
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
@@ -43,6 +46,7 @@ export function createLog(options: LogOptions): Log {
   const form = options.format === "json" ? jsonLine : textLine;
   const log = (level: LogLevel, text: string, fields: LogFields = {}): void => {
     try {
+      options.hear?.({ level, text, fields, at_ms: wall() });
       if (RANK[level] < RANK[options.level()]) return;
       write(form(new Date(wall()).toISOString(), level, text, fields));
     } catch {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { LOG_VALUE_CHARS_MAX } from "../sdk/typescript/limits.ts";
+import type { EngineLogLine } from "./ports/telemetry.ts";
 import { createLog, type LogFormat } from "./log_writer.ts";
 import type { Log, LogLevel } from "./ports/log.ts";
 
@@ -111,3 +112,22 @@ function setup(format: LogFormat): { log: Log; lines: string[] } {
   const write = (line: string) => void lines.push(line);
   return { log: createLog({ level: () => "debug", format, write, wall: () => 1_500 }), lines };
 }
+
+Deno.test("who hears a log gets every line as it was said, also below the level", () => {
+  const heard: EngineLogLine[] = [];
+  const log = createLog({
+    level: () => "warn",
+    format: "text",
+    write: () => {},
+    wall: () => 7,
+    hear: (line) => heard.push(line),
+  });
+
+  log.debug("line opened", { id: "a" });
+  log.error("full");
+
+  assert.deepEqual(heard, [
+    { level: "debug", text: "line opened", fields: { id: "a" }, at_ms: 7 },
+    { level: "error", text: "full", fields: {}, at_ms: 7 },
+  ]);
+});
