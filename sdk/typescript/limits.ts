@@ -426,3 +426,17 @@ export const TRACE_ERROR_CHARS_MAX = 2_000;
 export const TRACE_NAME_CHARS_MAX = 1_024;
 /** Spans that are forgotten together when there is no room. */
 export const TRACE_PAGE_SPANS_MAX = 4_096;
+/** Rows that the page keys move by in a table of the console. */
+export const TABLE_PAGE_ROWS = 15;
+/** Points of a sparkline. */
+export const SPARK_POINTS_MAX = 120;
+/** A button that copied says so for so long, in milliseconds. */
+export const COPIED_MS = 1_500;
+/** Spans or log records that are taken from one frame of telemetry. */
+export const TELEMETRY_FRAME_ITEMS_MAX = 5_000;
+/** Attributes that a span or a log record keeps. */
+export const TELEMETRY_ATTRIBUTES_MAX = 128;
+/** Longest name in a span or a log record, in characters. */
+export const TELEMETRY_NAME_CHARS_MAX = 1_024;
+/** Longest text in a span or a log record that is kept, in characters. */
+export const TELEMETRY_TEXT_CHARS_MAX = 32_768;

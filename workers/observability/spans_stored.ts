@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 
 /** A name and its value; names do not repeat. */
 export type SpanAttribute = readonly [name: string, value: Json];
@@ -43,4 +43,57 @@ export interface SpanFeed {
    * collected while somebody listens. Call the result to stop.
    */
   listen(listener: (spans: readonly StoredSpan[]) => void): () => void;
+}
+
+/** What a span tells of; the value of its attribute `engine.kind`. */
+export type SpanKind = "call" | "http" | "handler" | "work";
+
+/** Attributes that only operators may see: what was sent and what came back. */
+const PAYLOADS: ReadonlySet<string> = new Set(["engine.request", "engine.response"]);
+
+/** The value of an attribute; `undefined` when there is none. */
+export function attributeOf(span: StoredSpan, name: string): Json | undefined {
+  return span.attributes.find(([own]) => own === name)?.[1];
+}
+
+/** The text of an attribute; `undefined` when there is none, or no text. */
+export function attributeText(span: StoredSpan, name: string): string | undefined {
+  const value = attributeOf(span, name);
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Milliseconds from start to end; to `nowMs` while it runs. */
+export function durationOf(span: StoredSpan, nowMs: number): number {
+  return Math.max(0, (span.end_ms ?? nowMs) - span.start_ms);
+}
+
+/** A span as PROTOCOL 5.8 has it. Nanoseconds are numbers, exact to a quarter of a microsecond. */
+export function wireSpan(span: StoredSpan, withPayloads: boolean): JsonObject {
+  const { trace_id, span_id, parent_span_id, name, start_ms, end_ms } = span;
+  const attributes = withPayloads
+    ? span.attributes
+    : span.attributes.filter(([name]) => !PAYLOADS.has(name));
+  return {
+    trace_id,
+    span_id,
+    parent_span_id,
+    name,
+    start_time_unix_nano: nanosOf(start_ms),
+    end_time_unix_nano: end_ms === null ? null : nanosOf(end_ms),
+    status: span.status,
+    ...span.status_description !== null && { status_description: span.status_description },
+    attributes: attributes.map(([name, value]) => [name, value]),
+    service_name: span.service_name,
+    events: [...span.events],
+    links: [...span.links],
+    ...span.scope_name !== null && { instrumentation_scope_name: span.scope_name },
+    ...span.scope_version !== null && { instrumentation_scope_version: span.scope_version },
+    flags: 1, // Only sampled spans are kept.
+    ...end_ms === null && { pending: true },
+  };
+}
+
+/** Nanoseconds since 1970 of milliseconds with fractions. */
+export function nanosOf(ms: number): number {
+  return Math.round(ms * 1e3) * 1e3;
 }

@@ -1,0 +1,137 @@
+/**
+ * Spans that the router does not keep itself: those of workers and built-in workers, and what was
+ * read back from disk. The oldest make room; memory is bounded in bytes.
+ *
+ * @module
+ */
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { StoredSpan } from "./spans_stored.ts";
+
+/** Around the texts of a span: its objects, and its places in the tables. */
+const SPAN_BYTES = 600;
+/** Around the texts of an attribute. */
+const ATTRIBUTE_BYTES = 80;
+
+/** A span and what it costs. */
+interface Kept {
+  readonly span: StoredSpan;
+  readonly bytes: number;
+  /** Number of its coming. */
+  readonly seq: number;
+}
+
+/** See the top of this file. */
+export class SpanRing {
+  #bytesMax: number;
+  #bytes = 0;
+  #seq = 0;
+  /** The oldest first; those before `#head` are gone. */
+  #kept: Kept[] = [];
+  #head = 0;
+  readonly #byTrace = new Map<string, Map<string, StoredSpan>>();
+
+  /** Keeps so many bytes. */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Spans that are there. */
+  get size(): number {
+    return this.#kept.length - this.#head;
+  }
+
+  /** What they cost, about. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Number of the newest span. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** When the oldest span began; `null` when there is none. */
+  get oldestMs(): number | null {
+    return this.#kept[this.#head]?.span.start_ms ?? null;
+  }
+
+  /** Changes how much is kept; the oldest go at once. */
+  resize(bytesMax: number): void {
+    this.#bytesMax = bytesMax;
+    this.#makeRoom();
+  }
+
+  /** Keeps a span; one whose id is there already in its trace is left out: `false`. */
+  add(span: StoredSpan): boolean {
+    const trace = this.#byTrace.get(span.trace_id);
+    if (trace?.has(span.span_id)) return false;
+    const bytes = bytesOf(span);
+    if (bytes > this.#bytesMax) return false;
+    if (trace) trace.set(span.span_id, span);
+    else this.#byTrace.set(span.trace_id, new Map([[span.span_id, span]]));
+    this.#kept.push({ span, bytes, seq: ++this.#seq });
+    this.#bytes += bytes;
+    this.#makeRoom();
+    return true;
+  }
+
+  /** The spans of a trace, in the order of their coming. */
+  trace(trace_id: string): StoredSpan[] {
+    return [...this.#byTrace.get(trace_id)?.values() ?? []];
+  }
+
+  /** Spans that came after the one numbered `seq`, the oldest first. */
+  *since(seq: number): Iterable<StoredSpan> {
+    const first = this.#kept[this.#head]?.seq ?? 0;
+    const start = this.#head + Math.max(0, seq + 1 - first);
+    for (let at = start; at < this.#kept.length; at++) yield this.#kept[at]!.span;
+  }
+
+  /** The newest spans that fit, newest first. */
+  find(fits: (span: StoredSpan) => boolean, limit: number): StoredSpan[] {
+    const found: StoredSpan[] = [];
+    for (let at = this.#kept.length - 1; at >= this.#head && found.length < limit; at--) {
+      const { span } = this.#kept[at]!;
+      if (fits(span)) found.push(span);
+    }
+    return found;
+  }
+
+  /** Forgets all. */
+  clear(): void {
+    this.#kept = [];
+    this.#head = 0;
+    this.#bytes = 0;
+    this.#byTrace.clear();
+  }
+
+  #makeRoom(): void {
+    while (this.#bytes > this.#bytesMax) this.#drop(this.#kept[this.#head++]!);
+    if (this.#head > 1_024 && this.#head * 2 > this.#kept.length) {
+      this.#kept.splice(0, this.#head);
+      this.#head = 0;
+    }
+  }
+
+  #drop({ span, bytes }: Kept): void {
+    this.#bytes -= bytes;
+    const trace = this.#byTrace.get(span.trace_id)!;
+    if (trace.size === 1) this.#byTrace.delete(span.trace_id);
+    else trace.delete(span.span_id);
+  }
+}
+
+/** What a span costs in memory, about. */
+export function bytesOf(span: StoredSpan): number {
+  let bytes = SPAN_BYTES + 2 * (span.name.length + (span.status_description?.length ?? 0));
+  for (const [name, value] of span.attributes) {
+    bytes += ATTRIBUTE_BYTES + 2 * (name.length + charsOf(value));
+  }
+  for (const each of [...span.events, ...span.links]) bytes += ATTRIBUTE_BYTES + 4 * charsOf(each);
+  return bytes;
+}
+
+function charsOf(value: Json): number {
+  if (typeof value === "string") return value.length;
+  return value !== null && typeof value === "object" ? 4 * JSON.stringify(value).length : 8;
+}
