@@ -44,6 +44,9 @@ export const browserDial: Dial = (url, events, { headers = {} }) => {
         socket.send(message as string | Uint8Array<ArrayBuffer>);
       }
     },
+    get queuedBytes(): number {
+      return socket.bufferedAmount;
+    },
     close(code = 1000, reason = ""): void {
       if (!isOver) socket.close(code, reason);
     },

@@ -27,6 +27,18 @@ interface AsyncHooks {
   readonly AsyncLocalStorage: new () => Storage;
 }
 
+/** Those of the workers that live in this process. */
+const shown = new Set<CallScopes>();
+
+/** The trace context of the handler that runs here, of whichever worker that shows its scopes. */
+export function runningTraceparent(): string | undefined {
+  for (const scopes of shown) {
+    const traceparent = scopes.current()?.traceparent;
+    if (traceparent !== undefined) return traceparent;
+  }
+  return undefined;
+}
+
 /** The scopes of one worker: two workers in one process have clocks of their own. */
 export class CallScopes {
   readonly #storage: Storage | undefined;
@@ -44,5 +56,15 @@ export class CallScopes {
   /** The scope of the handler that is running, if one is. */
   current(): CallScope | undefined {
     return this.#storage?.getStore();
+  }
+
+  /** From now on {@linkcode runningTraceparent} sees them. */
+  show(): void {
+    shown.add(this);
+  }
+
+  /** As before {@linkcode CallScopes.show}: their worker has ended. */
+  hide(): void {
+    shown.delete(this);
   }
 }

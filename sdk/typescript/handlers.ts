@@ -23,6 +23,8 @@ export interface HandlerSetup {
   find(namespace: string | undefined, function_id: string): Handler | undefined;
   /** Hears of failures that no caller hears of. */
   report(error: EngineError): void;
+  /** Hears that a handler begins, and by the result of its end and failure; must not throw. */
+  observe?(message: InvokeFunction): ((error: ErrorBody | undefined) => void) | undefined;
 }
 
 /** The inbound calls of one worker. */
@@ -47,6 +49,8 @@ export class Handlers {
     const { clock, scopes, find } = this.#setup;
     const call = new RunningCall(message, line, this.engineForwardsProgress);
     if (message.invocation_id) this.#running.set(message.invocation_id, call);
+    const ended = this.#setup.observe?.(message);
+    let failure: ErrorBody | undefined;
     try {
       const handler = find(message.namespace, message.function_id);
       if (!handler) throw new EngineError("function_not_found", "Function not found");
@@ -58,10 +62,12 @@ export class Handlers {
       );
       this.#answer(call, result);
     } catch (thrown) {
-      this.#fail(call, thrown);
+      failure = describeThrown(thrown);
+      this.#fail(call, failure, thrown);
     } finally {
       call.isOver = true;
       this.#forget(call);
+      ended?.(call.abortError ?? failure);
     }
   }
 
@@ -89,9 +95,8 @@ export class Handlers {
     call.line.send(text === undefined ? head : `${head.slice(0, -1)},"result":${text}}`);
   }
 
-  #fail(call: RunningCall, thrown: unknown): void {
+  #fail(call: RunningCall, error: ErrorBody, thrown: unknown): void {
     if (call.isAborted) return;
-    const error = describeThrown(thrown);
     if (call.invocation_id === undefined) {
       const message = `${call.function_id} failed: ${error.message}`;
       this.#setup.report(new EngineError(error.code, message, { cause: thrown }));
@@ -165,6 +170,10 @@ class RunningCall implements CallContext {
 
   get isAborted(): boolean {
     return this.#abortReason !== undefined;
+  }
+
+  get abortError(): ErrorBody | undefined {
+    return this.#abortReason?.toJSON();
   }
 
   /** Made when a handler asks for it: most never do. */

@@ -440,3 +440,7 @@ export const TELEMETRY_ATTRIBUTES_MAX = 128;
 export const TELEMETRY_NAME_CHARS_MAX = 1_024;
 /** Longest text in a span or a log record that is kept, in characters. */
 export const TELEMETRY_TEXT_CHARS_MAX = 32_768;
+/** A drawing of the console is magnified between these. */
+export const ZOOM_MIN = 0.1;
+/** See {@linkcode ZOOM_MIN}. */
+export const ZOOM_MAX = 4;

@@ -5,10 +5,14 @@
  *
  * @module
  */
+import { runningTraceparent } from "./call_scope.ts";
 import { attempt } from "./platform.ts";
 import { OFFLINE_LOG_LINES_MAX } from "./limits.ts";
 import { type CallRequest, type ConnectionState, TriggerAction } from "./options.ts";
+import type { LogLevel } from "./otlp.ts";
+import { printAsLogger } from "./output_marks.ts";
 import type { Json, JsonObject } from "./protocol.ts";
+import { readTraceparent } from "./traceparent.ts";
 
 /** What a {@linkcode Logger} needs of a worker. */
 export interface LogTarget {
@@ -20,11 +24,33 @@ export interface LogTarget {
   trigger(request: CallRequest): Promise<unknown>;
 }
 
-/** From the most talkative to the one that wakes somebody up. */
-type Level = "trace" | "debug" | "info" | "warn" | "error";
+/** A line that somebody wrote. */
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly data: Json | undefined;
+  /** The data as the console shows it; `undefined` when there is none. */
+  readonly shown: string | undefined;
+  /** Who speaks, if that is not the worker itself. */
+  readonly service: string | undefined;
+}
+
+/** Takes log lines to the engine by a way of its own. */
+export interface LogSink {
+  /** Takes a line; `false` when it cannot. Never throws. */
+  takeLog(line: LogLine): boolean;
+}
 
 /** The worker that was registered last: whom a `new Logger()` speaks for. */
 let latest: LogTarget | undefined;
+
+/** Of workers whose log lines do not travel as calls. */
+const sinks = new WeakMap<LogTarget, LogSink>();
+
+/** From now on the lines of this worker go there. */
+export function sendLogsTo(worker: LogTarget, sink: LogSink): void {
+  sinks.set(worker, sink);
+}
 
 /** From now on a `new Logger()` speaks for this worker. */
 export function logFor(worker: LogTarget): void {
@@ -94,16 +120,17 @@ export class Logger {
     this.#write("error", message, data);
   }
 
-  #write(level: Level, message: string, data: Json | undefined): void {
+  #write(level: LogLevel, message: string, data: Json | undefined): void {
     const worker = this.#worker ?? latest;
     const service = this.#service ?? worker?.name;
     const shown = data === undefined ? undefined : showData(data);
-    attempt(() => {
-      const name = service === undefined ? "" : ` [${service}]`;
-      const line = `${level.toUpperCase().padEnd(5)}${name} ${message}`;
-      printer(level)(shown === undefined ? line : `${line} ${shown}`);
-    });
-    if (worker && this.#maySend(worker)) this.#send(worker, level, message, data, shown, service);
+    const text = attempt(() => String(message)) ?? "";
+    const isSent = worker !== undefined &&
+      this.#send(worker, { level, message: text, data, shown, service });
+    const name = service === undefined ? "" : ` [${service}]`;
+    const line = `${level.toUpperCase().padEnd(5)}${name} ${text}`;
+    const print = (): void => printer(level)(shown === undefined ? line : `${line} ${shown}`);
+    attempt(() => isSent ? printAsLogger(print) : print());
   }
 
   /** While there is no line only the first lines wait for one: calls need the room more. */
@@ -115,29 +142,33 @@ export class Logger {
     return true;
   }
 
-  #send(
-    worker: LogTarget,
-    level: Level,
-    message: string,
-    data: Json | undefined,
-    shown: string | undefined,
-    service: string | undefined,
-  ): void {
-    const payload: JsonObject = { message: String(message) };
+  /** Whether the line is on its way to the engine. */
+  #send(worker: LogTarget, line: LogLine): boolean {
+    const sink = sinks.get(worker);
+    if (sink) return sink.takeLog(line);
+    if (!this.#maySend(worker)) return false;
+    const { level, message, data, shown, service } = line;
+    const payload: JsonObject = { message };
     // What JSON cannot hold is sent the way the console shows it.
     if (data !== undefined) payload.data = isJson(data) ? data : shown ?? null;
     if (service !== undefined) payload.service_name = service;
+    const ids = readTraceparent(runningTraceparent());
+    if (ids) {
+      payload.trace_id = ids.trace_id;
+      payload.span_id = ids.span_id;
+    }
     const request = {
       function_id: `engine::log::${level}`,
       payload,
       action: TriggerAction.Void(),
     };
     worker.trigger(request).catch(() => {}); // The line is on the console already.
+    return true;
   }
 }
 
 /** Looked up for each line, so that whoever replaces a method of console is heard. */
-function printer(level: Level): (line: string) => void {
+function printer(level: LogLevel): (line: string) => void {
   switch (level) {
     case "error":
       return (line) => console.error(line);

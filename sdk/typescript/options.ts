@@ -51,6 +51,13 @@ export interface WorkerOptions {
    * @default prints it with console.error
    */
   readonly onError?: ((error: EngineError) => void) | undefined;
+  /**
+   * Whether the worker sends its log lines, spans of its handlers and what it uses to the engine,
+   * over a line of their own. Log lines travel as calls of `engine::log::*` otherwise.
+   *
+   * @default {true} unless OTEL_ENABLED is `false`, or `dial` is given
+   */
+  readonly telemetry?: boolean | undefined;
   /** Opens the line; for tests and for workers in the engine's own process. */
   readonly dial?: Dial | undefined;
   /** Time, for tests. */

@@ -16,8 +16,10 @@ import type { Dial, DialOptions, Transport, TransportEvents } from "./transport.
 export interface Line {
   /** Whether it is still there. */
   readonly isOpen: boolean;
-  /** Sends one message. */
-  send(text: string): void;
+  /** Bytes that were sent and have not left yet, where the line can tell. */
+  readonly queuedBytes?: number | undefined;
+  /** Sends one message: a string is a text frame, bytes a binary one. */
+  send(message: string | Uint8Array): void;
 }
 
 /** What the line tells its worker. */
@@ -112,8 +114,11 @@ export class ReconnectingLine {
       isOpen: false,
       isOver: false,
       transport: undefined,
-      send: (text) => {
-        if (attempt.isOpen) attempt.transport?.send(text);
+      get queuedBytes(): number | undefined {
+        return attempt.transport?.queuedBytes;
+      },
+      send: (message) => {
+        if (attempt.isOpen) attempt.transport?.send(message);
       },
     };
     this.#attempt = attempt;

@@ -22,6 +22,8 @@ export interface TransportEvents {
 export interface Transport {
   /** Sends a message: a string is a text frame, bytes a binary one. */
   send(message: string | Uint8Array): void;
+  /** Bytes that were sent and have not left yet; left out where nobody can tell. */
+  readonly queuedBytes?: number;
   /** Ends the line, at once and without a word about what was registered. */
   close(code?: number, reason?: string): void;
 }

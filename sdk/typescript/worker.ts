@@ -20,12 +20,13 @@ import {
 import { CallScopes } from "./call_scope.ts";
 import { platformClock } from "./clock.ts";
 import { encodeMessage } from "./codec.ts";
-import { EngineError, errorBody, thrownText } from "./errors.ts";
+import { ConnectionListeners } from "./connection_listeners.ts";
+import { EngineError, errorBody } from "./errors.ts";
 import { Handlers } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
 import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./limits.ts";
-import { logFor, printFailure } from "./logger.ts";
+import { logFor, printFailure, sendLogsTo } from "./logger.ts";
 import type {
   CallRequest,
   ConnectionState,
@@ -37,17 +38,20 @@ import type {
   TriggerTypeInput,
   WorkerOptions,
 } from "./options.ts";
+import { markOutput } from "./output_marks.ts";
 import { OutboundCalls } from "./outbound_calls.ts";
 import { environment, newId } from "./platform.ts";
 import { dialPlatform, headersOf } from "./platform_dial.ts";
 import {
   ANNOUNCE_FUNCTION_ID,
   type Announcement,
+  type InvokeFunction,
   type Json,
   type WorkerRegistered,
 } from "./protocol.ts";
 import { type Line, ReconnectingLine } from "./reconnect.ts";
 import { Registrations } from "./registrations.ts";
+import { makeTelemetry, type Telemetry } from "./telemetry.ts";
 import { TriggerTypes } from "./trigger_types.ts";
 
 /**
@@ -79,9 +83,11 @@ export class Worker implements AsyncDisposable {
   readonly #calls: OutboundCalls;
   readonly #inbound: InboundSetup;
   readonly #line: ReconnectingLine;
-  readonly #listeners = new Set<(state: ConnectionState) => void>();
+  readonly #listeners: ConnectionListeners;
   readonly #onError: (error: EngineError) => void;
   readonly #registrations: Registrations;
+  readonly #scopes = new CallScopes();
+  readonly #telemetry: Telemetry | undefined;
   readonly #url: string;
   #identity: WorkerRegistered | undefined;
   #lastFailure: string | undefined;
@@ -95,13 +101,16 @@ export class Worker implements AsyncDisposable {
     this.#onError = options.onError ?? printFailure;
     this.#announcement = describeWorker(options);
     this.name = this.#announcement.name;
-    const scopes = new CallScopes();
+    const scopes = this.#scopes;
     const report = (error: EngineError): void => this.#report(error);
+    this.#listeners = new ConnectionListeners(report);
+    this.#telemetry = makeTelemetry(url, options, this.#announcement);
     const line = (): Line | undefined => this.#line.line;
     this.#calls = new OutboundCalls({ clock, scopes, timeoutMs, line, report });
     const find = (namespace: string | undefined, id: string) =>
       this.#registrations.handler(namespace, id);
-    const handlers = new Handlers({ clock, scopes, find, report });
+    const observe = (call: InvokeFunction) => this.#telemetry?.begin(call);
+    const handlers = new Handlers({ clock, scopes, find, report, observe });
     const triggerTypes = new TriggerTypes({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
       report,
@@ -130,7 +139,7 @@ export class Worker implements AsyncDisposable {
       text: (message, from) => receive(message, from, this.#inbound),
       lost: () => this.#lost(),
       failed: (reason, retryMs) => this.#failed(reason, retryMs),
-      state: (state) => this.#tell(state),
+      state: (state) => this.#listeners.tell(state),
     });
   }
 
@@ -138,7 +147,12 @@ export class Worker implements AsyncDisposable {
   static connect(url: string, options: WorkerOptions): Worker {
     const worker = new Worker(url, options);
     // A worker with a line of its own lives inside another program, which logs for itself.
-    if (!options.dial) logFor(worker);
+    if (!options.dial) {
+      logFor(worker);
+      worker.#scopes.show();
+      markOutput();
+    }
+    if (worker.#telemetry) sendLogsTo(worker, worker.#telemetry);
     worker.#line.start();
     return worker;
   }
@@ -250,10 +264,7 @@ export class Worker implements AsyncDisposable {
 
   /** Hears of every new state from now on; call the result to stop. */
   onConnectionState(listener: (state: ConnectionState) => void): () => void {
-    checkCallable("The listener", listener);
-    const own = (state: ConnectionState): void => listener(state);
-    this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   /**
@@ -262,7 +273,8 @@ export class Worker implements AsyncDisposable {
    */
   shutdown(): Promise<void> {
     this.#end(errorBody("SHUTDOWN", "engine client is shutting down"));
-    return this.#line.stop("disconnected");
+    const telemetry = this.#telemetry?.stop(this.#line.line);
+    return Promise.all([this.#line.stop("disconnected"), telemetry]).then(() => {});
   }
 
   /** As {@linkcode Worker.shutdown}, at the end of an `await using` block. */
@@ -284,10 +296,12 @@ export class Worker implements AsyncDisposable {
     }));
     for (const frame of this.#registrations.frames()) line.send(frame);
     this.#calls.sendQueued(line);
+    this.#telemetry?.open();
   }
 
   #registered(message: WorkerRegistered): void {
     this.#identity = message;
+    if (this.#telemetry) this.#telemetry.workerId = message.worker_id;
     this.#calls.useCapabilities(message.capabilities);
     this.#inbound.handlers.engineForwardsProgress = message.capabilities.includes("progress");
   }
@@ -311,25 +325,16 @@ export class Worker implements AsyncDisposable {
   #giveUp(error: EngineError): void {
     this.#report(error);
     this.#end(error.toJSON());
+    void this.#telemetry?.stop(this.#line.line);
     void this.#line.stop("failed");
   }
 
   /** No line will come any more. */
   #end(error: ReturnType<typeof errorBody>): void {
+    this.#scopes.hide();
     this.#calls.end(error);
     this.#inbound.handlers.abortAll(error.message);
     this.#inbound.triggerTypes.unregisterAll();
-  }
-
-  #tell(state: ConnectionState): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(state);
-      } catch (cause) {
-        const message = `A listener for the connection state failed: ${thrownText(cause)}`;
-        this.#report(new EngineError("invocation_failed", message, { cause }));
-      }
-    }
   }
 
   #report(error: EngineError): void {

@@ -12,6 +12,7 @@ import type { Dial, DialOptions, Transport, TransportEvents } from "./transport.
 
 /** The parts of a `ws` socket that are used; its own types would be a dependency of the SDK's. */
 interface Socket {
+  readonly bufferedAmount: number;
   on(event: "open" | "ping" | "pong", listener: () => void): void;
   on(event: "message", listener: (data: Uint8Array, isBinary: boolean) => void): void;
   on(event: "close", listener: (code: number, reason: Uint8Array) => void): void;
@@ -74,6 +75,10 @@ class WsTransport implements Transport {
 
   send(message: string | Uint8Array): void {
     if (this.#isOpen) this.#socket?.send(message);
+  }
+
+  get queuedBytes(): number {
+    return this.#socket?.bufferedAmount ?? 0;
   }
 
   close(code = 1000, reason = ""): void {
