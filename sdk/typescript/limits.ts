@@ -444,3 +444,7 @@ export const TELEMETRY_TEXT_CHARS_MAX = 32_768;
 export const ZOOM_MIN = 0.1;
 /** See {@linkcode ZOOM_MIN}. */
 export const ZOOM_MAX = 4;
+/** Whoever hears of ended spans gets those of so long at once, in milliseconds. */
+export const SPAN_COLLECT_MS = 250;
+/** Calls that are handed over at once, and spans of one trace that are shown. */
+export const SPAN_COLLECT_MAX = 5_000;

@@ -1,0 +1,225 @@
+/**
+ * What people press and fill in: buttons, fields, choices.
+ *
+ * @module
+ */
+import type { ComponentChildren, JSX, Ref, VNode } from "preact";
+import { useId } from "preact/hooks";
+import { Icon, type IconName } from "./icons.tsx";
+
+/** What a {@linkcode Button} takes. */
+export interface ButtonProps {
+  readonly onPress?: (() => void) | undefined;
+  /** `primary`: the one thing to do here. `bad`: takes something away. `bare`: no frame. */
+  readonly kind?: "plain" | "primary" | "bad" | "bare" | undefined;
+  readonly icon?: IconName | undefined;
+  /** Shown as working, and not to be pressed. */
+  readonly busy?: boolean | undefined;
+  readonly disabled?: boolean | undefined;
+  readonly small?: boolean | undefined;
+  /** Needed when there is only an icon. */
+  readonly label?: string | undefined;
+  readonly title?: string | undefined;
+  readonly type?: "button" | "submit" | undefined;
+  /** For buttons that stay pressed. */
+  readonly pressed?: boolean | undefined;
+  readonly children?: ComponentChildren | undefined;
+}
+
+/** A button. */
+export function Button(props: ButtonProps): VNode {
+  const { onPress, kind = "plain", icon, busy, disabled, small, label, title, pressed } = props;
+  const only = props.children === undefined ? "only" : "";
+  return (
+    <button
+      type={props.type ?? "button"}
+      class={`button ${kind} ${small ? "small" : ""} ${only}`}
+      disabled={disabled || busy}
+      aria-busy={busy}
+      aria-label={label}
+      aria-pressed={pressed}
+      title={title ?? (only ? label : undefined)}
+      onClick={onPress && ((event) => (event.stopPropagation(), onPress()))}
+    >
+      {busy ? <i class="spinner" /> : icon && <Icon name={icon} />}
+      {props.children !== undefined && <span>{props.children}</span>}
+    </button>
+  );
+}
+
+/** What a {@linkcode Field} takes. */
+export interface FieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly type?: "text" | "number" | "password" | "datetime-local" | undefined;
+  readonly placeholder?: string | undefined;
+  /** Said below; `error` takes its place. */
+  readonly hint?: ComponentChildren | undefined;
+  readonly error?: string | null | undefined;
+  readonly disabled?: boolean | undefined;
+  readonly required?: boolean | undefined;
+  /** In the fixed-width face. */
+  readonly code?: boolean | undefined;
+  /** More than one line. */
+  readonly rows?: number | undefined;
+  /** The label is for screen readers only. */
+  readonly quiet?: boolean | undefined;
+  readonly onEnter?: (() => void) | undefined;
+}
+
+/** A field with its label, a hint and what is wrong with it. */
+export function Field(props: FieldProps): VNode {
+  const { label, value, onChange, error, hint, quiet, onEnter, code, rows } = props;
+  const id = useId();
+  const said = error ?? hint;
+  const shared = {
+    id,
+    value,
+    class: `input ${code ? "mono" : ""}`,
+    placeholder: props.placeholder,
+    disabled: props.disabled,
+    required: props.required,
+    spellcheck: false,
+    autocomplete: "off",
+    "aria-invalid": error ? true : undefined,
+    "aria-describedby": said ? `${id}-said` : undefined,
+    onInput: (event: JSX.TargetedInputEvent<HTMLInputElement | HTMLTextAreaElement>) =>
+      onChange(event.currentTarget.value),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key === "Enter" && (!rows || event.ctrlKey || event.metaKey)) onEnter?.();
+    },
+  };
+  return (
+    <div class="field">
+      <label for={id} class={quiet ? "offscreen" : ""}>
+        {label}
+        {props.required && <span class="required" aria-hidden="true">*</span>}
+      </label>
+      {rows
+        ? <textarea rows={rows} {...shared} />
+        : <input type={props.type ?? "text"} {...shared} />}
+      {said && <p id={`${id}-said`} class={error ? "said bad" : "said"}>{said}</p>}
+    </div>
+  );
+}
+
+/** One of a {@linkcode Select}'s choices. */
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** One of several, in a list that opens. */
+export function Select(
+  { label, value, choices, onChange, quiet, disabled }: {
+    label: string;
+    value: string;
+    choices: readonly Choice[];
+    onChange: (value: string) => void;
+    /** The label is for screen readers only. */
+    quiet?: boolean | undefined;
+    disabled?: boolean | undefined;
+  },
+): VNode {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id} class={quiet ? "offscreen" : ""}>{label}</label>
+      <div class="select">
+        <select
+          id={id}
+          class="input"
+          value={value}
+          disabled={disabled}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        >
+          {choices.map((choice) => (
+            <option key={choice.value} value={choice.value}>{choice.label}</option>
+          ))}
+        </select>
+        <Icon name="down" size={12} />
+      </div>
+    </div>
+  );
+}
+
+/** One of few, all to be seen side by side. */
+export function Segments(
+  { label, value, choices, onChange }: {
+    label: string;
+    value: string;
+    choices: readonly Choice[];
+    onChange: (value: string) => void;
+  },
+): VNode {
+  return (
+    <div class="segments" role="group" aria-label={label}>
+      {choices.map((choice) => (
+        <button
+          type="button"
+          key={choice.value}
+          aria-pressed={choice.value === value}
+          onClick={() => onChange(choice.value)}
+        >
+          {choice.label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** Yes or no. */
+export function Toggle(
+  { label, checked, onChange, disabled }: {
+    label: string;
+    checked: boolean;
+    onChange: (checked: boolean) => void;
+    disabled?: boolean | undefined;
+  },
+): VNode {
+  return (
+    <label class="toggle">
+      <input
+        type="checkbox"
+        role="switch"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      <i />
+      <span>{label}</span>
+    </label>
+  );
+}
+
+/** A search field; `/` puts the cursor into the first one of the page. */
+export function Search(
+  { label, value, onChange, placeholder, inputRef, onKey }: {
+    label: string;
+    value: string;
+    onChange: (value: string) => void;
+    placeholder?: string | undefined;
+    inputRef?: Ref<HTMLInputElement> | undefined;
+    onKey?: ((event: KeyboardEvent) => void) | undefined;
+  },
+): VNode {
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input
+        ref={inputRef ?? null}
+        type="search"
+        class="input"
+        data-search
+        aria-label={label}
+        placeholder={placeholder ?? label}
+        value={value}
+        spellcheck={false}
+        autocomplete="off"
+        onInput={(event) => onChange(event.currentTarget.value)}
+        onKeyDown={onKey}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,241 @@
+/**
+ * A graph of boxes and lines that is moved and magnified with mouse, fingers or keys.
+ *
+ * It draws what it is given where it is told; layouts are made elsewhere.
+ *
+ * @module
+ */
+import type { ComponentChildren, VNode } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Tone } from "./badge.tsx";
+import { Button } from "./controls.tsx";
+import { boundsOf, type Box, fitted, type Viewport, zoomed } from "./viewport.ts";
+
+/** A box of a graph; `x` and `y` are its corner at the top left. */
+export interface GraphNode extends Box {
+  readonly id: string;
+  /** Said by screen readers. */
+  readonly label: string;
+  /** HTML inside of the box. */
+  readonly content: ComponentChildren;
+}
+
+/** A line of a graph. */
+export interface GraphEdge {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  /** At least two; drawn as a smooth line. */
+  readonly points: readonly { readonly x: number; readonly y: number }[];
+  /** In pixels. @default 1.5 */
+  readonly width?: number | undefined;
+  readonly tone?: Tone | undefined;
+  /** Stands at the middle. */
+  readonly text?: string | undefined;
+  /** Dashes run along it: something goes on. */
+  readonly moving?: boolean | undefined;
+}
+
+const STEP = 40;
+
+/** See the module. What is not next to the chosen box is drawn faintly. */
+export function GraphCanvas(
+  { label, nodes, edges, chosen = null, onChoose, fitKey }: {
+    label: string;
+    nodes: readonly GraphNode[];
+    edges: readonly GraphEdge[];
+    chosen?: string | null | undefined;
+    onChoose?: ((id: string | null) => void) | undefined;
+    /** All is brought into view whenever this is another, such as when the set of boxes is. */
+    fitKey: string;
+  },
+): VNode {
+  const box = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState<Viewport>({ x: 0, y: 0, scale: 1 });
+  const fit = () => {
+    const { clientWidth: width, clientHeight: height } = box.current!;
+    setView(fitted(boundsOf(nodes), { width, height }));
+  };
+  useLayoutEffect(fit, [fitKey]);
+  useWheel(box, setView);
+  const drag = useDrag(setView);
+  const near = neighbours(edges, chosen);
+  const zoom = (factor: number) => {
+    const { clientWidth, clientHeight } = box.current!;
+    setView((was) => zoomed(was, factor, clientWidth / 2, clientHeight / 2));
+  };
+  const keyDown = (event: KeyboardEvent) => {
+    if (event.target !== event.currentTarget) return;
+    const move = MOVES[event.key];
+    if (move) setView((was) => ({ ...was, x: was.x + move[0], y: was.y + move[1] }));
+    else if (event.key === "+" || event.key === "=") zoom(1.25);
+    else if (event.key === "-") zoom(0.8);
+    else if (event.key === "0") fit();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div class="graph" role="group" aria-label={label}>
+      <div
+        ref={box}
+        class="graph-window"
+        tabIndex={0}
+        role="application"
+        aria-label={`${label}: arrows move, plus and minus zoom, 0 shows all`}
+        onKeyDown={keyDown}
+        {...drag}
+        onClick={() => onChoose?.(null)}
+      >
+        <div
+          class="graph-all"
+          style={{ transform: `translate(${view.x}px, ${view.y}px) scale(${view.scale})` }}
+        >
+          <svg class="graph-lines" width="1" height="1" aria-hidden="true">
+            <Arrow />
+            {edges.map((edge) => (
+              <Edge
+                key={edge.id}
+                edge={edge}
+                faint={near !== null && edge.from !== chosen && edge.to !== chosen}
+              />
+            ))}
+          </svg>
+          {nodes.map((node) => (
+            <button
+              type="button"
+              key={node.id}
+              class={`graph-node ${node.id === chosen ? "chosen" : ""} ${
+                near !== null && !near.has(node.id) ? "faint" : ""
+              }`}
+              style={{
+                transform: `translate(${node.x}px, ${node.y}px)`,
+                width: `${node.width}px`,
+                height: `${node.height}px`,
+              }}
+              aria-label={node.label}
+              aria-pressed={node.id === chosen}
+              onClick={(event) => (event.stopPropagation(), onChoose?.(node.id))}
+            >
+              {node.content}
+            </button>
+          ))}
+        </div>
+      </div>
+      <div class="graph-tools">
+        <Button small icon="plus" label="Larger" onPress={() => zoom(1.25)} />
+        <Button small icon="fit" label="Show all" onPress={fit} />
+      </div>
+    </div>
+  );
+}
+
+const MOVES: Readonly<Record<string, readonly [number, number] | undefined>> = {
+  ArrowLeft: [STEP, 0],
+  ArrowRight: [-STEP, 0],
+  ArrowUp: [0, STEP],
+  ArrowDown: [0, -STEP],
+};
+
+function Arrow(): VNode {
+  return (
+    <defs>
+      <marker
+        id="graph-arrow"
+        viewBox="0 0 8 8"
+        refX="7"
+        refY="4"
+        markerWidth="7"
+        markerHeight="7"
+        markerUnits="userSpaceOnUse"
+        orient="auto"
+      >
+        <path d="M0 0.500 7.500 4 0 7.500z" />
+      </marker>
+    </defs>
+  );
+}
+
+function Edge({ edge, faint }: { edge: GraphEdge; faint: boolean }): VNode {
+  const middle = edge.points[Math.floor(edge.points.length / 2)];
+  return (
+    <g class={`graph-edge ${edge.tone ?? ""} ${faint ? "faint" : ""}`}>
+      <path
+        d={curve(edge.points)}
+        stroke-width={edge.width ?? 1.5}
+        marker-end="url(#graph-arrow)"
+      />
+      {edge.moving && (
+        <path class="graph-moving" d={curve(edge.points)} stroke-width={edge.width ?? 1.5} />
+      )}
+      {edge.text && middle && <text x={middle.x} y={middle.y - 5}>{edge.text}</text>}
+    </g>
+  );
+}
+
+/** A line through the points whose corners are round. */
+function curve(points: GraphEdge["points"]): string {
+  const [first, ...rest] = points;
+  if (first === undefined) return "";
+  let path = `M${first.x} ${first.y}`;
+  rest.forEach((point, at) => {
+    const after = rest[at + 1];
+    if (after === undefined) path += at === 0 ? `L${point.x} ${point.y}` : `T${point.x} ${point.y}`;
+    else path += `Q${point.x} ${point.y} ${(point.x + after.x) / 2} ${(point.y + after.y) / 2}`;
+  });
+  return path;
+}
+
+function neighbours(edges: readonly GraphEdge[], chosen: string | null): Set<string> | null {
+  if (chosen === null) return null;
+  const near = new Set([chosen]);
+  for (const { from, to } of edges) {
+    if (from === chosen) near.add(to);
+    if (to === chosen) near.add(from);
+  }
+  return near;
+}
+
+type SetView = (change: (was: Viewport) => Viewport) => void;
+
+/** The wheel zooms; it has to be heard actively, else the page scrolls besides. */
+function useWheel(box: { readonly current: HTMLElement | null }, setView: SetView): void {
+  useEffect(() => {
+    const wheel = (event: WheelEvent) => {
+      event.preventDefault();
+      const { left, top } = box.current!.getBoundingClientRect();
+      const factor = Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015));
+      setView((was) => zoomed(was, factor, event.clientX - left, event.clientY - top));
+    };
+    box.current!.addEventListener("wheel", wheel, { passive: false });
+    return () => box.current?.removeEventListener("wheel", wheel);
+  }, []);
+}
+
+/** One pointer moves, two zoom. */
+function useDrag(setView: SetView): object {
+  const pointers = useRef(new Map<number, { x: number; y: number }>()).current;
+  const down = (event: PointerEvent) => {
+    if ((event.target as Element).closest(".graph-node")) return;
+    (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+  };
+  const move = (event: PointerEvent) => {
+    const was = pointers.get(event.pointerId);
+    if (was === undefined) return;
+    const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
+    const now = { x: event.clientX, y: event.clientY };
+    pointers.set(event.pointerId, now);
+    if (other === undefined) {
+      setView((view) => ({ ...view, x: view.x + now.x - was.x, y: view.y + now.y - was.y }));
+      return;
+    }
+    const { left, top } = (event.currentTarget as Element).getBoundingClientRect();
+    const factor = Math.hypot(now.x - other.x, now.y - other.y) /
+      Math.max(1, Math.hypot(was.x - other.x, was.y - other.y));
+    setView((view) =>
+      zoomed(view, factor, (now.x + other.x) / 2 - left, (now.y + other.y) / 2 - top)
+    );
+  };
+  const up = (event: PointerEvent) => pointers.delete(event.pointerId);
+  return { onPointerDown: down, onPointerMove: move, onPointerUp: up, onPointerCancel: up };
+}

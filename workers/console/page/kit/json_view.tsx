@@ -1,0 +1,114 @@
+/**
+ * Any JSON value as a tree that opens; large ones only as far as asked.
+ *
+ * Values come from strangers: they are only ever text here, never markup.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { JSON_VIEW_CHARS, JSON_VIEW_MEMBERS } from "../../../../sdk/typescript/limits.ts";
+import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import { CopyButton } from "./copy_button.tsx";
+
+/** Shows a value. `depth`: how many levels are open at first. */
+export function JsonView(
+  { value, depth = 2, label, copy = true }: {
+    value: Json;
+    depth?: number | undefined;
+    /** Said by screen readers. */
+    label: string;
+    copy?: boolean | undefined;
+  },
+): VNode {
+  return (
+    <div class="json" role="group" aria-label={label} tabIndex={0}>
+      {copy && <CopyButton text={() => JSON.stringify(value, null, 2)} />}
+      <Node value={value} depth={depth} />
+    </div>
+  );
+}
+
+function Node({ name, value, depth }: { name?: string; value: Json; depth: number }): VNode {
+  if (value === null || typeof value !== "object" || sizeOf(value) === 0) {
+    return (
+      <div class="json-line">
+        {nameOf(name)}
+        <Leaf value={value} />
+      </div>
+    );
+  }
+  return <Branch value={value} depth={depth} {...name !== undefined && { name }} />;
+}
+
+function Branch(
+  { name, value, depth }: { name?: string; value: Exclude<Json, null>; depth: number },
+): VNode {
+  const [open, setOpen] = useState(depth > 0);
+  const [shown, setShown] = useState(JSON_VIEW_MEMBERS);
+  const members = open ? Object.entries(value).slice(0, shown) : [];
+  const size = sizeOf(value);
+  const isList = Array.isArray(value);
+  return (
+    <div class="json-branch">
+      <button type="button" class="json-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <i class={open ? "twist open" : "twist"} />
+        {nameOf(name)}
+        <span class="json-mark">{isList ? `[${size}]` : `{${size}}`}</span>
+        {!open && <span class="json-hint">{preview(value)}</span>}
+      </button>
+      {open && (
+        <div class="json-members">
+          {members.map(([key, member]) => (
+            <Node key={key} name={key} value={member as Json} depth={depth - 1} />
+          ))}
+          {size > shown && (
+            <button
+              type="button"
+              class="json-more"
+              onClick={() => setShown(shown * 4)}
+            >
+              {size - shown} more
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Leaf({ value }: { value: Json }): VNode {
+  const [whole, setWhole] = useState(false);
+  if (typeof value !== "string") {
+    const kind = value === null ? "null" : typeof value;
+    return <span class={`json-${kind}`}>{JSON.stringify(value)}</span>;
+  }
+  const cut = !whole && value.length > JSON_VIEW_CHARS;
+  return (
+    <span class="json-string">
+      {JSON.stringify(cut ? value.slice(0, JSON_VIEW_CHARS) : value)}
+      {cut && (
+        <button type="button" class="json-more" onClick={() => setWhole(true)}>
+          {value.length - JSON_VIEW_CHARS} characters more
+        </button>
+      )}
+    </span>
+  );
+}
+
+function nameOf(name: string | undefined): VNode | null {
+  return name === undefined ? null : <span class="json-name">{name}</span>;
+}
+
+/** The first members in short. */
+function preview(value: Exclude<Json, null>): string {
+  const parts = Object.entries(value).slice(0, 4).map(([name, member]) => {
+    const text = typeof member === "object" && member !== null ? "…" : JSON.stringify(member);
+    return Array.isArray(value) ? text.slice(0, 24) : `${name}: ${text.slice(0, 24)}`;
+  });
+  return parts.join(", ");
+}
+
+function sizeOf(value: Exclude<Json, null>): number {
+  return Object.keys(value).length;
+}

@@ -1,0 +1,254 @@
+/**
+ * How a page is laid out: its head, panels, tabs, pairs of name and value, what stands when empty.
+ *
+ * @module
+ */
+import type { ComponentChildren, VNode } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import type { Tone } from "./badge.tsx";
+import { Button } from "./controls.tsx";
+import { Icon, type IconName } from "./icons.tsx";
+import type { CallFailure } from "./live.ts";
+
+/** A whole page: head with actions, filters, content. `fill`: the content scrolls itself. */
+export function Page(
+  { title, count, actions, filters, fill, children }: {
+    title: ComponentChildren;
+    /** Said beside the title, such as `12 of 40`. */
+    count?: ComponentChildren | undefined;
+    actions?: ComponentChildren | undefined;
+    /** A row below the head. */
+    filters?: ComponentChildren | undefined;
+    fill?: boolean | undefined;
+    children: ComponentChildren;
+  },
+): VNode {
+  return (
+    <div class={`page ${fill ? "fill" : ""}`}>
+      <header class="page-head">
+        <h1>{title}</h1>
+        {count !== undefined && <span class="count">{count}</span>}
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+      {filters && <div class="filters">{filters}</div>}
+      <div class="page-body">{children}</div>
+    </div>
+  );
+}
+
+/** A framed part of a page. `flush`: the content reaches the frame. */
+export function Panel(
+  { title, actions, flush, children }: {
+    title?: ComponentChildren | undefined;
+    actions?: ComponentChildren | undefined;
+    flush?: boolean | undefined;
+    children: ComponentChildren;
+  },
+): VNode {
+  const id = useId();
+  return (
+    <section class={`panel ${flush ? "flush" : ""}`} aria-labelledby={title ? id : undefined}>
+      {(title || actions) && (
+        <header>
+          <h2 id={id}>{title}</h2>
+          {actions && <div class="actions">{actions}</div>}
+        </header>
+      )}
+      <div class="panel-body">{children}</div>
+    </section>
+  );
+}
+
+/** What belongs to the chosen row: beside the list, on a phone above it. Escape closes it. */
+export function Detail(
+  { title, label, wide, actions, onClose, children }: {
+    title: ComponentChildren;
+    /** Said by screen readers, such as `Worker shop`. */
+    label: string;
+    wide?: boolean | undefined;
+    actions?: ComponentChildren | undefined;
+    onClose: () => void;
+    children: ComponentChildren;
+  },
+): VNode {
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // Else the keyboard stays in what a phone no longer shows.
+    if (matchMedia("(max-width: 760px)").matches) box.current?.focus();
+  }, [label]);
+  return (
+    <aside
+      ref={box}
+      tabIndex={-1}
+      class={`detail ${wide ? "wide" : ""}`}
+      aria-label={label}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented) return;
+        event.stopPropagation();
+        onClose();
+      }}
+    >
+      <header>
+        <h2>{title}</h2>
+        <div class="actions">
+          {actions}
+          <Button kind="bare" icon="close" label="Close" onPress={onClose} />
+        </div>
+      </header>
+      <div class="detail-body">{children}</div>
+    </aside>
+  );
+}
+
+/** A list and what belongs to its chosen row, side by side. */
+export function Split(
+  { children, detail }: { children: ComponentChildren; detail?: ComponentChildren },
+): VNode {
+  return (
+    <div class={`split ${detail ? "open" : ""}`}>
+      <div class="split-main">{children}</div>
+      {detail}
+    </div>
+  );
+}
+
+/** One of {@linkcode Tabs}. */
+export interface Tab {
+  readonly id: string;
+  readonly title: ComponentChildren;
+  readonly count?: number | undefined;
+}
+
+/** Several views of one place, one at a time. Arrow keys go from one to the next. */
+export function Tabs(
+  { label, tabs, value, onChange, children }: {
+    label: string;
+    tabs: readonly Tab[];
+    value: string;
+    onChange: (id: string) => void;
+    /** What the chosen one shows. */
+    children: ComponentChildren;
+  },
+): VNode {
+  const id = useId();
+  const step = (by: number) => {
+    const at = tabs.findIndex((tab) => tab.id === value);
+    const next = tabs[(at + by + tabs.length) % tabs.length];
+    if (next === undefined) return;
+    onChange(next.id);
+    document.getElementById(`${id}-${next.id}`)?.focus();
+  };
+  return (
+    <div class="tabs">
+      <div
+        role="tablist"
+        aria-label={label}
+        onKeyDown={({ key }) => {
+          if (key === "ArrowRight") step(1);
+          if (key === "ArrowLeft") step(-1);
+        }}
+      >
+        {tabs.map((tab) => (
+          <button
+            type="button"
+            role="tab"
+            key={tab.id}
+            id={`${id}-${tab.id}`}
+            aria-selected={tab.id === value}
+            aria-controls={`${id}-panel`}
+            tabIndex={tab.id === value ? 0 : -1}
+            onClick={() => onChange(tab.id)}
+          >
+            {tab.title}
+            {tab.count !== undefined && <span class="count">{tab.count}</span>}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" id={`${id}-panel`} class="tab-body" aria-labelledby={`${id}-${value}`}>
+        {children}
+      </div>
+    </div>
+  );
+}
+
+/** What stands where there is nothing yet: says what it would be and what to do next. */
+export function Empty(
+  { icon = "info", title, action, children }: {
+    icon?: IconName | undefined;
+    title: string;
+    action?: ComponentChildren | undefined;
+    children?: ComponentChildren | undefined;
+  },
+): VNode {
+  return (
+    <div class="empty">
+      <Icon name={icon} size={28} />
+      <h3>{title}</h3>
+      {children && <div class="empty-text">{children}</div>}
+      {action}
+    </div>
+  );
+}
+
+/** Why a query failed, and a button to ask anew. */
+export function Failed(
+  { what, error, retry }: { what: string; error: CallFailure | null; retry?: () => void },
+): VNode {
+  return (
+    <Empty
+      icon="warning"
+      title={what}
+      action={retry && <Button icon="restart" onPress={retry}>Try again</Button>}
+    >
+      {error && (
+        <p>
+          <code class="code">{error.code}</code> {error.message}
+        </p>
+      )}
+    </Empty>
+  );
+}
+
+/** Grey bars where content is about to come. */
+export function Skeleton({ rows = 6 }: { rows?: number }): VNode {
+  return (
+    <div class="skeleton" role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, row) => <i key={row} />)}
+    </div>
+  );
+}
+
+/** Names with their values, one pair a line. `null` values are left out. */
+export function Pairs(
+  { pairs }: { pairs: readonly (readonly [name: string, value: ComponentChildren])[] },
+): VNode {
+  return (
+    <dl class="pairs">
+      {pairs.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** One number that matters, with its name. */
+export function Stat(
+  { label, value, tone, children }: {
+    label: string;
+    value: ComponentChildren;
+    tone?: Tone | undefined;
+    /** Such as a sparkline. */
+    children?: ComponentChildren | undefined;
+  },
+): VNode {
+  return (
+    <div class={`stat ${tone ?? ""}`}>
+      <span class="stat-label">{label}</span>
+      <span class="stat-value">{value}</span>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,226 @@
+/**
+ * A table of any length: sorted by its heads, chosen from with mouse or keyboard.
+ *
+ * The box has the focus, not the rows, so that rows may come and go under it. Up, Down, Home, End,
+ * Page keys and `j`/`k` move; Enter opens.
+ *
+ * @module
+ */
+import type { ComponentChildren, JSX, VNode } from "preact";
+import { useId, useMemo, useState } from "preact/hooks";
+import { TABLE_PAGE_ROWS } from "../../../../sdk/typescript/limits.ts";
+import { Icon } from "./icons.tsx";
+import { ordered, readOrder, type RowOrder, type SortValue, writeOrder } from "./row_order.ts";
+import { useQueryMember } from "./shell.ts";
+import { VirtualList } from "./virtual_list.tsx";
+
+/** A column of a {@linkcode Table}. */
+export interface Column<T> {
+  readonly id: string;
+  readonly title: ComponentChildren;
+  /** A track of a CSS grid, such as `minmax(160px, 2fr)` or `88px`. */
+  readonly width: string;
+  /** @default "start" */
+  readonly align?: "start" | "end" | "center" | undefined;
+  readonly cell: (item: T) => ComponentChildren;
+  /** Makes the head a button that sorts. */
+  readonly sort?: ((item: T) => SortValue) | undefined;
+  /** Left out when the table is narrow (640 pixels), or already when it is not wide (980). */
+  readonly hide?: "phone" | "tablet" | undefined;
+}
+
+/** What a {@linkcode Table} takes. */
+export interface TableProps<T> {
+  /** Said by screen readers. */
+  readonly label: string;
+  readonly columns: readonly Column<T>[];
+  readonly items: readonly T[];
+  readonly keyOf: (item: T) => string;
+  /** The first order; the address keeps another one as `sort`. Left out: as the items come. */
+  readonly order?: RowOrder | undefined;
+  /** Member of the query that keeps the order. @default "sort" */
+  readonly orderName?: string | undefined;
+  /** Key of the row that is open. */
+  readonly open?: string | null | undefined;
+  readonly onOpen?: ((item: T) => void) | undefined;
+  /** @default 36 */
+  readonly rowHeight?: number | undefined;
+  /** A class for a row, such as `bad`. */
+  readonly rowClass?: ((item: T) => string) | undefined;
+  /** Stays at the end while rows come. */
+  readonly follow?: boolean | undefined;
+  readonly onNearEnd?: (() => void) | undefined;
+  /** Stands in place of rows when there are none. */
+  readonly empty?: ComponentChildren | undefined;
+}
+
+/** See the module. */
+export function Table<T>(props: TableProps<T>): VNode {
+  const { columns, items, keyOf, onOpen, open = null, rowHeight = 36 } = props;
+  const id = useId();
+  const [written, write] = useQueryMember(props.orderName ?? "sort");
+  const order = readOrder(written, props.order ?? { column: "", descending: false });
+  const rows = useRows(columns, items, order);
+  const [active, setActive] = useState<string | null>(null);
+  const at = active ?? open;
+  const index = useMemo(
+    () => at === null ? -1 : rows.findIndex((item) => keyOf(item) === at),
+    [rows, at],
+  );
+  const move = (to: number) => {
+    const item = rows[Math.max(0, Math.min(rows.length - 1, to))];
+    if (item !== undefined) setActive(keyOf(item));
+  };
+  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLElement>) => {
+    if (event.target !== event.currentTarget) return;
+    const to = target(event.key, index, rows.length);
+    if (to !== undefined) {
+      event.preventDefault();
+      move(to);
+    } else if (event.key === "Enter" && rows[index] !== undefined) {
+      onOpen?.(rows[index]!);
+    }
+  };
+  return (
+    <div
+      role="grid"
+      class="table"
+      tabIndex={0}
+      aria-label={props.label}
+      aria-rowcount={rows.length + 1}
+      aria-activedescendant={index < 0 ? undefined : `${id}-${index}`}
+      style={{
+        "--columns": tracks(columns, []),
+        "--columns-middle": tracks(columns, ["tablet"]),
+        "--columns-narrow": tracks(columns, ["tablet", "phone"]),
+      }}
+      onKeyDown={keyDown}
+    >
+      <Heads columns={columns} order={order} write={write} />
+      {rows.length === 0 && (
+        <div class="table-empty" role="row">
+          <div role="gridcell">{props.empty}</div>
+        </div>
+      )}
+      <VirtualList
+        items={rows}
+        rowHeight={rowHeight}
+        keyOf={keyOf}
+        role="rowgroup"
+        reach={index}
+        follow={props.follow}
+        onNearEnd={props.onNearEnd}
+        row={(item, at) => {
+          const key = keyOf(item);
+          const marks = `${key === open ? "open" : ""} ${at === index ? "active" : ""}`;
+          return (
+            <div
+              role="row"
+              id={`${id}-${at}`}
+              class={`row ${onOpen ? "opens" : ""} ${marks} ${props.rowClass?.(item) ?? ""}`}
+              style={{ height: `${rowHeight}px` }}
+              aria-rowindex={at + 2}
+              aria-selected={onOpen ? key === open : undefined}
+              onClick={onOpen && (() => (setActive(key), onOpen(item)))}
+            >
+              <Cells columns={columns} item={item} />
+            </div>
+          );
+        }}
+      />
+    </div>
+  );
+}
+
+function Cells<T>({ columns, item }: { columns: readonly Column<T>[]; item: T }): VNode {
+  return (
+    <>
+      {columns.map((column) => (
+        <div key={column.id} role="gridcell" class={cellClass(column)}>{column.cell(item)}</div>
+      ))}
+    </>
+  );
+}
+
+function Heads<T>(
+  { columns, order, write }: {
+    columns: readonly Column<T>[];
+    order: RowOrder;
+    write: (order: string) => void;
+  },
+): VNode {
+  const press = (column: Column<T>) => {
+    const descending = order.column === column.id && !order.descending;
+    write(writeOrder({ column: column.id, descending }));
+  };
+  return (
+    <div role="rowgroup" class="heads">
+      <div role="row" class="row" aria-rowindex={1}>
+        {columns.map((column) => {
+          const mine = order.column === column.id;
+          const sorted = order.descending ? "descending" : "ascending";
+          return (
+            <div
+              key={column.id}
+              role="columnheader"
+              class={cellClass(column)}
+              aria-sort={column.sort && (mine ? sorted : "none")}
+            >
+              {column.sort
+                ? (
+                  <button type="button" class={mine ? "mine" : ""} onClick={() => press(column)}>
+                    {column.title}
+                    {mine && <Icon name={order.descending ? "down" : "up"} size={10} />}
+                  </button>
+                )
+                : column.title}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function useRows<T>(
+  columns: readonly Column<T>[],
+  items: readonly T[],
+  order: RowOrder,
+): readonly T[] {
+  return useMemo(() => {
+    const column = columns.find(({ id }) => id === order.column);
+    return column?.sort ? ordered(items, column.sort, order.descending) : items;
+  }, [items, order.column, order.descending]);
+}
+
+/** The row a key leads to; `undefined` for other keys. */
+function target(key: string, index: number, count: number): number | undefined {
+  switch (key) {
+    case "ArrowDown":
+    case "j":
+      return index + 1;
+    case "ArrowUp":
+    case "k":
+      return Math.max(0, index - 1);
+    case "PageDown":
+      return index + TABLE_PAGE_ROWS;
+    case "PageUp":
+      return Math.max(0, index - TABLE_PAGE_ROWS);
+    case "Home":
+      return 0;
+    case "End":
+      return count - 1;
+    default:
+      return undefined;
+  }
+}
+
+function cellClass<T>({ align, hide }: Column<T>): string {
+  return `cell ${align ?? "start"} ${hide ? `hide-${hide}` : ""}`;
+}
+
+/** The tracks of the columns that are left; CSS picks among them by the table's width. */
+function tracks<T>(columns: readonly Column<T>[], hidden: readonly string[]): string {
+  return columns.filter(({ hide }) => !hidden.includes(hide ?? "")).map(({ width }) => width)
+    .join(" ");
+}

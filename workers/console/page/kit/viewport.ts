@@ -1,0 +1,51 @@
+/**
+ * Where a drawing stands in its window: moved and magnified.
+ *
+ * @module
+ */
+import { ZOOM_MAX, ZOOM_MIN } from "../../../../sdk/typescript/limits.ts";
+
+/** A point of the drawing stands at `scale * point + (x, y)` of the window. */
+export interface Viewport {
+  readonly x: number;
+  readonly y: number;
+  readonly scale: number;
+}
+
+/** A rectangle. */
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Magnified by `factor` so that what is at a point of the window stays there. */
+export function zoomed(view: Viewport, factor: number, x: number, y: number): Viewport {
+  const scale = Math.max(ZOOM_MIN, Math.min(ZOOM_MAX, view.scale * factor));
+  const by = scale / view.scale;
+  return { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by };
+}
+
+/** All of a drawing in the middle of the window; never larger than it is. */
+export function fitted(drawing: Box, window: { width: number; height: number }): Viewport {
+  const margin = 24;
+  const room = { width: window.width - 2 * margin, height: window.height - 2 * margin };
+  const fit = Math.min(1, room.width / drawing.width, room.height / drawing.height);
+  const scale = Math.max(ZOOM_MIN, Number.isFinite(fit) && fit > 0 ? fit : 1);
+  return {
+    scale,
+    x: window.width / 2 - scale * (drawing.x + drawing.width / 2),
+    y: window.height / 2 - scale * (drawing.y + drawing.height / 2),
+  };
+}
+
+/** What holds all boxes. */
+export function boundsOf(boxes: readonly Box[]): Box {
+  const left = Math.min(...boxes.map(({ x }) => x));
+  const top = Math.min(...boxes.map(({ y }) => y));
+  const right = Math.max(...boxes.map(({ x, width }) => x + width));
+  const bottom = Math.max(...boxes.map(({ y, height }) => y + height));
+  if (boxes.length === 0) return { x: 0, y: 0, width: 1, height: 1 };
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}

@@ -1,0 +1,95 @@
+/**
+ * A list of any length of which only what is seen is in the document.
+ *
+ * Rows are of one height, so the place of any of them is known without measuring.
+ *
+ * @module
+ */
+import type { ComponentChildren, JSX, VNode } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { LIST_OVERSCAN_ROWS } from "../../../../sdk/typescript/limits.ts";
+import { reachRow, rowsInView } from "./rows_in_view.ts";
+
+/** What a {@linkcode VirtualList} takes. */
+export interface VirtualListProps<T> {
+  readonly items: readonly T[];
+  /** In pixels, the same for all. */
+  readonly rowHeight: number;
+  readonly keyOf: (item: T, index: number) => string | number;
+  /** Draws a row; it must be as high as `rowHeight`. */
+  readonly row: (item: T, index: number) => ComponentChildren;
+  /** Said by screen readers; left out when the list is part of a table. */
+  readonly label?: string | undefined;
+  /** @default "list" */
+  readonly role?: JSX.AriaRole | undefined;
+  readonly class?: string | undefined;
+  /** Brings a row into view whenever it is another. */
+  readonly reach?: number | null | undefined;
+  /** Stays at the end while new rows come, as long as the person is there. */
+  readonly follow?: boolean | undefined;
+  /** Whether the person is at the end now. */
+  readonly onAtEnd?: ((atEnd: boolean) => void) | undefined;
+  /** The person is near the end: more may be fetched. */
+  readonly onNearEnd?: (() => void) | undefined;
+}
+
+/** See the module. */
+export function VirtualList<T>(props: VirtualListProps<T>): VNode {
+  const { items, rowHeight, keyOf, row, reach, follow, onAtEnd, onNearEnd } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const atEnd = useRef(true);
+  const [view, setView] = useState({ top: 0, height: 600 });
+  const read = () => {
+    const { scrollTop, clientHeight, scrollHeight } = box.current!;
+    setView((was) =>
+      was.top === scrollTop && was.height === clientHeight
+        ? was
+        : { top: scrollTop, height: clientHeight }
+    );
+    const left = scrollHeight - scrollTop - clientHeight;
+    if (left < clientHeight) onNearEnd?.();
+    if (atEnd.current === left < rowHeight) return;
+    atEnd.current = left < rowHeight;
+    onAtEnd?.(atEnd.current);
+  };
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(read);
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    if (follow && atEnd.current) box.current!.scrollTop = items.length * rowHeight;
+  }, [items, follow]);
+  useEffect(() => {
+    if (reach === null || reach === undefined || reach < 0) return;
+    const { scrollTop, clientHeight } = box.current!;
+    const top = reachRow(reach, rowHeight, scrollTop, clientHeight);
+    if (top !== scrollTop) box.current!.scrollTop = top;
+  }, [reach, rowHeight]);
+  const { first, last } = rowsInView(items.length, rowHeight, view, LIST_OVERSCAN_ROWS);
+  return (
+    <div ref={box} class={`virtual ${props.class ?? ""}`} onScroll={read} tabIndex={-1}>
+      <div
+        role={props.role ?? "list"}
+        aria-label={props.label}
+        class="virtual-all"
+        style={{ height: `${items.length * rowHeight}px` }}
+      >
+        <div
+          class="virtual-seen"
+          style={{ transform: `translateY(${first * rowHeight}px)` }}
+          role="presentation"
+        >
+          {items.slice(first, last).map((item, at) => (
+            <RowSlot key={keyOf(item, first + at)}>{row(item, first + at)}</RowSlot>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** Carries the key; draws nothing of its own. */
+function RowSlot({ children }: { children: ComponentChildren }): VNode {
+  return <>{children}</>;
+}

@@ -1,0 +1,11 @@
+/**
+ * The pages of the console, in the order of the side bar. The first one opens.
+ *
+ * A new page is a file here that exports a {@linkcode ConsolePage}, and a line below.
+ *
+ * @module
+ */
+import type { ConsolePage } from "../kit/page_list.ts";
+
+/** See the module. */
+export const PAGES: readonly ConsolePage[] = [];
