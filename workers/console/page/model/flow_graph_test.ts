@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { flowGraph, type FlowInput, type FlowView } from "./flow_graph.ts";
+
+const VIEW: FlowView = { text: "", focus: "", cardsMax: 50, rowsMax: 10 };
+
+const INPUT: FlowInput = {
+  functions: [
+    { function_id: "web::order", worker_name: "web" },
+    { function_id: "shop::buy", worker_name: "shop" },
+    { function_id: "shop::audit", worker_name: "shop" },
+    { function_id: "state::set", worker_name: "engine-state" },
+    { function_id: "state::never-called", worker_name: "engine-state" },
+  ],
+  triggers: [
+    {
+      id: "1",
+      trigger_type: "http",
+      function_id: "web::order",
+      config: { api_path: "/orders", http_method: "POST" },
+    },
+    { id: "2", trigger_type: "state", function_id: "shop::audit", config: { scope: "orders" } },
+    { id: "3", trigger_type: "http", function_id: "engine::hidden", config: {} },
+  ],
+  workers: ["web", "shop", "idle"],
+  providers: new Map([["http", "engine-http"], ["state", "engine-state"]]),
+  map: {
+    nodes: [
+      { id: "h", kind: "http", label: "POST /orders", worker: "engine-http" },
+      { id: "f1", kind: "function", label: "web::order", worker: "web" },
+      { id: "f2", kind: "function", label: "shop::buy", worker: "shop" },
+      { id: "w", kind: "worker", label: "web", worker: "web" },
+      { id: "s", kind: "function", label: "state::set", worker: "engine-state" },
+      { id: "shop", kind: "worker", label: "shop", worker: "shop" },
+      { id: "x", kind: "external", label: "command line", worker: "" },
+    ],
+    edges: [
+      edge("h", "f1"),
+      edge("f1", "w"),
+      edge("w", "f2"),
+      edge("f2", "shop"),
+      edge("shop", "s"),
+      edge("x", "f2"),
+      edge("gone", "f2"),
+    ],
+    windowMs: 1000,
+    sampled: false,
+  },
+};
+
+Deno.test("flowGraph() makes cards of trigger types, workers and strangers", () => {
+  const { cards } = flowGraph(INPUT, VIEW);
+
+  const seen = cards.map(({ title, kind, rows }) => [kind, title, ...rows.map((r) => r.label)]);
+  assert.deepEqual(seen, [
+    ["trigger", "http", "POST /orders"],
+    ["trigger", "state", "orders"],
+    ["worker", "engine-state", "state::set"],
+    ["worker", "shop", "shop::audit", "shop::buy"],
+    ["worker", "web", "web::order"],
+    ["other", "command line"],
+  ]);
+});
+
+Deno.test("flowGraph() draws triggers and calls, and each thing once", () => {
+  const { lines } = flowGraph(INPUT, VIEW);
+
+  const ends = lines.map(({ from, to, kind }) => `${kind}: ${from.row ?? from.card} > ${to.row}`);
+  assert.deepEqual(ends, [
+    "trigger: trigger:1 > function:web::order",
+    "trigger: trigger:2 > function:shop::audit",
+    "call: worker:web > function:shop::buy",
+    "call: worker:shop > function:state::set",
+    "call: other:x > function:shop::buy",
+  ]);
+});
+
+Deno.test("flowGraph() with a focus keeps that worker and what is next to it", () => {
+  const { cards } = flowGraph(INPUT, { ...VIEW, focus: "web" });
+
+  assert.deepEqual(cards.map(({ title }) => title), ["http", "shop", "web"]);
+});
+
+Deno.test("flowGraph() of a word keeps the cards that have it, and what is next to them", () => {
+  const { cards } = flowGraph(INPUT, { ...VIEW, text: "AUDIT" });
+
+  assert.deepEqual(cards.map(({ title }) => title).sort(), [
+    "command line",
+    "engine-state",
+    "shop",
+    "state",
+    "web",
+  ]);
+  assert.deepEqual(flowGraph(INPUT, { ...VIEW, text: "nothing" }).cards, []);
+});
+
+Deno.test("flowGraph() cuts long cards to the rows with lines, and ends lines at the card", () => {
+  const many = Array.from({ length: 10_000 }, (_, i) => ({
+    function_id: `web::f${i}`,
+    worker_name: "web",
+  }));
+  const functions = [...INPUT.functions, ...many];
+
+  const graph = flowGraph({ ...INPUT, functions }, { ...VIEW, rowsMax: 1 });
+
+  const web = graph.cards.find(({ title }) => title === "web")!;
+  assert.deepEqual([web.rows[0]!.label, web.hidden], ["web::order", 10_000]);
+  const shop = graph.cards.find(({ title }) => title === "shop")!;
+  assert.equal(shop.rows.length, 1);
+  assert.ok(graph.lines.some(({ to }) => to.card === "worker:shop" && to.row === null));
+});
+
+Deno.test("flowGraph() shows cards with lines before others, and says how many had no room", () => {
+  const functions = Array.from({ length: 1000 }, (_, i) => ({
+    function_id: `a${i}::f`,
+    worker_name: `a${i}`,
+  }));
+
+  const graph = flowGraph({ ...INPUT, functions: [...functions, ...INPUT.functions] }, {
+    ...VIEW,
+    cardsMax: 8,
+  });
+
+  assert.equal(graph.cards.length, 8);
+  assert.ok(graph.cards.some(({ title }) => title === "shop"));
+  assert.equal(graph.hidden, 998);
+});
+
+Deno.test("flowGraph() of nothing is empty", () => {
+  const nothing = {
+    functions: [],
+    triggers: [],
+    workers: [],
+    providers: new Map(),
+    map: { nodes: [], edges: [], windowMs: 0, sampled: false },
+  };
+
+  assert.deepEqual(flowGraph(nothing, VIEW), { cards: [], lines: [], hidden: 0 });
+});
+
+function edge(from: string, to: string) {
+  return { from, to, calls: 1, errors: 0, p50Ms: 1, p99Ms: 1 };
+}
