@@ -448,3 +448,9 @@ export const ZOOM_MAX = 4;
 export const SPAN_COLLECT_MS = 250;
 /** Calls that are handed over at once, and spans of one trace that are shown. */
 export const SPAN_COLLECT_MAX = 5_000;
+/** Traces that can be listed; the oldest make room. */
+export const TRACE_INDEX_MAX = 25_000;
+/** Workers and functions that are known of one trace in that list. */
+export const TRACE_INDEX_NAMES_MAX = 32;
+/** Spans are looked through for so long at a time, in milliseconds. */
+export const TRACE_INDEX_TURN_MS = 10;

@@ -150,10 +150,11 @@ function valueOf(value: Json, depth: number): Json {
   return { kvlistValue: { values } };
 }
 
-/** What is kept of something that JSON shows as `text`: the value, or the start of its text. */
+/** What is kept of something that is shown as `text`: what it means as JSON, else its start. */
 export function parseShown(text: string): Json {
   if (text.length > TELEMETRY_VALUE_CHARS_MAX) return cut(text);
-  return attempt(() => JSON.parse(text) as Json) ?? null;
+  const parsed = attempt(() => ({ value: JSON.parse(text) as Json }));
+  return parsed ? parsed.value : text;
 }
 
 function isObject(data: Json): data is { [key: string]: Json } {

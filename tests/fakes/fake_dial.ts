@@ -15,6 +15,10 @@ import type {
 export class FakeLine implements Transport {
   /** What the worker sent, as text. */
   readonly texts: string[] = [];
+  /** What the worker sent, as bytes. */
+  readonly binaries: Uint8Array[] = [];
+  /** As the worker sees it. */
+  queuedBytes = 0;
   readonly url: string;
   readonly options: DialOptions;
   readonly #events: TransportEvents;
@@ -69,7 +73,9 @@ export class FakeLine implements Transport {
   }
 
   send(message: string | Uint8Array): void {
-    if (!this.#isOver) this.texts.push(message as string);
+    if (this.#isOver) return;
+    if (typeof message === "string") this.texts.push(message);
+    else this.binaries.push(message);
   }
 
   close(code = 1000, reason = ""): void {
