@@ -4,10 +4,17 @@
  * @module
  */
 import type { BuiltinWorker } from "./define.ts";
+import { consoleWorker } from "./console/mod.ts";
 import { engine } from "./engine/mod.ts";
 import { http } from "./http/mod.ts";
 import { observability } from "./observability/mod.ts";
 import { state } from "./state/mod.ts";
 
 /** Every worker that comes with the engine, `engine` first. */
-export const builtinWorkers: readonly BuiltinWorker[] = [engine, observability, state, http];
+export const builtinWorkers: readonly BuiltinWorker[] = [
+  engine,
+  observability,
+  state,
+  http,
+  consoleWorker,
+];

@@ -69,8 +69,16 @@ export type BrowserMessage =
 
 /** What the console says. */
 export type ConsoleMessage =
-  /** Answers `hello`. */
-  | { readonly type: "welcome"; readonly version: string; readonly engine_url: string }
+  /**
+   * Answers `hello`. `operator`: the page was opened with the key of the engine's own user
+   * (`?key=…` of the address that `engine console` prints), may manage workers and sees payloads.
+   */
+  | {
+    readonly type: "welcome";
+    readonly version: string;
+    readonly engine_url: string;
+    readonly operator: boolean;
+  }
   /** Whether the engine can be reached; after `welcome`, and whenever it changes. */
   | { readonly type: "engine"; readonly connected: boolean; readonly since_ms: number }
   /** A call ended well. `duration_ms` as the console measured it. */

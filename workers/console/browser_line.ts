@@ -1,0 +1,279 @@
+/**
+ * One browser: what it asks, and what it is told.
+ *
+ * A request of a browser has a number, and ends in exactly one of these ways: its answer or its
+ * error came, the browser ended it, or the line is over. Nothing of a line is left when it is over.
+ *
+ * @module
+ */
+import type { Clock } from "../../engine/ports/clock.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import {
+  CONSOLE_HELLO_MS,
+  CONSOLE_MESSAGE_CHARS_MAX,
+  CONSOLE_OPEN_MAX,
+  CONSOLE_WRONG_TOKEN_MS,
+} from "../../sdk/typescript/limits.ts";
+import type { ErrorBody, Json } from "../../sdk/typescript/protocol.ts";
+import type { EngineLink } from "./engine_link.ts";
+import type { HttpDoor } from "./http_door.ts";
+import { failureOf } from "./json_text.ts";
+import { readMessage } from "./messages.ts";
+import { type BrowserSocket, Outbox } from "./outbox.ts";
+import type { QueryFeeds, QueryPart } from "./query_feeds.ts";
+import { patchMessage } from "./query_state.ts";
+import { checkCall, holdsPayloads, type Rights, withoutPayloads } from "./rights.ts";
+import { beginTrace } from "./trace_ids.ts";
+import type { TriggerFeeds } from "./trigger_feeds.ts";
+import { type BrowserMessage, WRONG_TOKEN_CLOSE } from "./wire.ts";
+
+/** What all browsers of a console share. */
+export interface BrowserSetup {
+  readonly clock: Clock;
+  readonly link: EngineLink;
+  readonly triggers: TriggerFeeds;
+  readonly queries: QueryFeeds;
+  readonly http: Pick<HttpDoor, "send">;
+  /** What a token allows; `undefined`: it is wrong. */
+  rightsOf(token: string): Rights | undefined;
+  readonly version: string;
+  /** Where the engine is, without secrets. */
+  engineUrl(): string;
+}
+
+type Call = Extract<BrowserMessage, { type: "call" }>;
+type QueryWatch = Extract<BrowserMessage, { type: "watch_query" }>;
+type TriggerWatch = Extract<BrowserMessage, { type: "watch_trigger" }>;
+type HttpRequest = Extract<BrowserMessage, { type: "http" }>;
+
+/** Close codes of the WebSocket protocol. */
+const BAD_MESSAGE_CLOSE = 1008;
+const TOO_SLOW_CLOSE = 1013;
+
+/** See the top of this file. */
+export class BrowserLine {
+  readonly #setup: BrowserSetup;
+  readonly #socket: BrowserSocket;
+  readonly #outbox: Outbox;
+  /** What ends each open call, watch and request. */
+  readonly #open = new Map<number, () => void>();
+  #stopLink: () => void = () => {};
+  #cancelWait: () => void;
+  #rights: Rights | undefined;
+  #isClosed = false;
+
+  /** Waits for `hello`. */
+  constructor(setup: BrowserSetup, socket: BrowserSocket) {
+    this.#setup = setup;
+    this.#socket = socket;
+    this.#outbox = new Outbox(socket, setup.clock, (reason) => this.close(TOO_SLOW_CLOSE, reason));
+    this.#cancelWait = setup.clock.after(
+      CONSOLE_HELLO_MS,
+      () => this.close(BAD_MESSAGE_CLOSE, "no hello came"),
+    );
+  }
+
+  /** Calls, watches and requests that are open. */
+  get openCount(): number {
+    return this.#open.size;
+  }
+
+  /** A message came. */
+  text(text: string): void {
+    if (this.#isClosed) return;
+    if (text.length > CONSOLE_MESSAGE_CHARS_MAX) {
+      return this.close(1009, "a message is too long");
+    }
+    const read = readMessage(text);
+    if ("message" in read) return this.#take(read.message);
+    if (read.id === undefined || !this.#rights) {
+      return this.close(BAD_MESSAGE_CLOSE, "not a message");
+    }
+    this.#refuse(read.id, { code: "bad_message", message: read.problem });
+  }
+
+  /** Something came that is no text. */
+  binary(): void {
+    this.close(BAD_MESSAGE_CLOSE, "not a message");
+  }
+
+  /** Ends the line and all that is open on it. */
+  close(code: number, reason: string): void {
+    this.closed();
+    this.#socket.close(code, reason);
+  }
+
+  /** The line is over. */
+  closed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#cancelWait();
+    this.#stopLink();
+    this.#outbox.stop();
+    for (const end of this.#open.values()) end();
+    this.#open.clear();
+  }
+
+  #take(message: BrowserMessage): void {
+    if (message.type === "hello") return this.#hello(message.token);
+    const rights = this.#rights;
+    if (!rights) return this.close(BAD_MESSAGE_CLOSE, "hello comes first");
+    const { id } = message;
+    if (message.type === "end") return this.#end(id);
+    if (this.#open.has(id)) return this.close(BAD_MESSAGE_CLOSE, `${id} is in use`);
+    try {
+      this.#begin(message, rights);
+    } catch (thrown) {
+      this.#open.delete(id);
+      this.#refuse(id, failureOf(thrown));
+    }
+  }
+
+  #hello(token: string): void {
+    if (this.#rights) return this.close(BAD_MESSAGE_CLOSE, "hello came twice");
+    this.#cancelWait();
+    const rights = this.#setup.rightsOf(token);
+    if (!rights) {
+      this.#cancelWait = this.#setup.clock.after(
+        CONSOLE_WRONG_TOKEN_MS,
+        () => this.close(WRONG_TOKEN_CLOSE, "wrong token"),
+      );
+      return;
+    }
+    this.#rights = rights;
+    const { version, link } = this.#setup;
+    const engine_url = this.#setup.engineUrl();
+    this.#outbox.send({ type: "welcome", version, engine_url, operator: rights === "operator" });
+    const tell = (): void =>
+      this.#outbox.send({ type: "engine", connected: link.isConnected, since_ms: link.sinceMs });
+    tell();
+    this.#stopLink = link.listen(tell);
+  }
+
+  #begin(message: Call | QueryWatch | TriggerWatch | HttpRequest, rights: Rights): void {
+    if (this.#open.size >= CONSOLE_OPEN_MAX) {
+      const text = `This page has ${CONSOLE_OPEN_MAX} requests open, which is the most`;
+      throw new EngineError("overloaded", text);
+    }
+    switch (message.type) {
+      case "call":
+        checkCall(rights, message.function_id);
+        return this.#call(message, rights);
+      case "watch_trigger":
+        return this.#watchTrigger(message);
+      case "watch_query":
+        checkCall(rights, message.query.function_id);
+        return this.#watchQuery(message, rights);
+      case "http":
+        return this.#http(message);
+    }
+  }
+
+  #call(call: Call, rights: Rights): void {
+    const { id, function_id, payload, namespace, timeout_ms, metadata } = call;
+    // What pages ask the engine itself, to show it, would only hide what people look for.
+    const { traceparent, trace_id } = beginTrace(!function_id.startsWith("engine::"));
+    this.#run(id, trace_id, async (signal, duration) => {
+      const result = await this.#setup.link.call({
+        function_id,
+        traceparent,
+        signal,
+        onProgress: (data) => this.#isOpen(id) && this.#outbox.push({ type: "progress", id, data }),
+        ...payload !== undefined && { payload },
+        ...namespace !== undefined && { namespace },
+        ...timeout_ms !== undefined && { timeout_ms },
+        ...metadata !== undefined && { metadata },
+      });
+      const shown = rights === "guest" && holdsPayloads(function_id)
+        ? withoutPayloads(result)
+        : result;
+      const duration_ms = duration();
+      return {
+        type: "result",
+        id,
+        ...shown !== undefined && { result: shown },
+        duration_ms,
+        trace_id,
+      };
+    });
+  }
+
+  #http(request: HttpRequest): void {
+    const { id } = request;
+    this.#run(id, null, async (signal, duration) => {
+      const answer = await this.#setup.http.send(request, signal);
+      return { type: "http_answer", id, ...answer, duration_ms: duration() };
+    });
+  }
+
+  /** Does what ends in one answer. */
+  #run(
+    id: number,
+    trace_id: string | null,
+    task: (signal: AbortSignal, duration: () => number) => Promise<Parameters<Outbox["send"]>[0]>,
+  ): void {
+    const { clock } = this.#setup;
+    const ending = new AbortController();
+    const began = clock.now();
+    const duration = (): number => clock.now() - began;
+    const end = (): void => ending.abort(new EngineError("cancelled", "The page ended it"));
+    this.#open.set(id, end);
+    const settle = (message: () => Parameters<Outbox["send"]>[0]): void => {
+      if (this.#open.get(id) !== end) return; // Ended meanwhile; the number may be another's now.
+      this.#open.delete(id);
+      this.#outbox.send(message());
+      this.#outbox.forget(id);
+    };
+    task(ending.signal, duration).then(
+      (answer) => settle(() => answer),
+      (thrown) =>
+        settle(() => {
+          const duration_ms = duration();
+          return { type: "error", id, error: failureOf(thrown), duration_ms, trace_id };
+        }),
+    );
+  }
+
+  #watchTrigger({ id, trigger }: TriggerWatch): void {
+    const stop = this.#setup.triggers.watch(trigger, {
+      fired: (payload: Json) => this.#outbox.push({ type: "fired", id, payload }),
+      failed: (error) => this.#refuse(id, error),
+    });
+    this.#open.set(id, stop);
+  }
+
+  #watchQuery({ id, query, on }: QueryWatch, rights: Rights): void {
+    const view = rights === "guest" && holdsPayloads(query.function_id)
+      ? { view: { name: "guest", apply: withoutPayloads } }
+      : {};
+    let part: QueryPart | undefined;
+    part = this.#setup.queries.watch({ query, on, ...view }, {
+      changed: (change, state) => {
+        const text = change.type === "patch"
+          ? () => patchMessage(id, change)
+          : () => state.whole(id);
+        this.#outbox.pushState(id, text, () => part?.again());
+      },
+      failed: (error) => this.#refuse(id, error),
+    });
+    const { stop } = part;
+    this.#open.set(id, stop);
+  }
+
+  #refuse(id: number, error: ErrorBody): void {
+    this.#open.delete(id);
+    this.#outbox.forget(id);
+    this.#outbox.send({ type: "error", id, error, duration_ms: 0, trace_id: null });
+  }
+
+  #isOpen(id: number): boolean {
+    return this.#open.has(id);
+  }
+
+  #end(id: number): void {
+    const end = this.#open.get(id);
+    this.#open.delete(id);
+    this.#outbox.forget(id);
+    end?.();
+  }
+}

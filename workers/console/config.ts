@@ -1,0 +1,21 @@
+/**
+ * What `engine-console` may be told, checked; every problem is named at once.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { CONSOLE_PORT } from "../../sdk/typescript/limits.ts";
+
+const Shape = z.strictObject({
+  host: z.string().min(1).default("127.0.0.1"),
+  port: z.int().min(0).max(65_535).default(CONSOLE_PORT),
+  token: z.string().default(""),
+});
+
+/** Configuration of `engine-console`, with all defaults in place. An empty token is none. */
+export type ConsoleConfig = z.infer<typeof Shape>;
+
+/** Checks the `config` of the entry in config.yaml. @throws {ZodError} With every problem. */
+export function parseConsoleConfig(raw: unknown): ConsoleConfig {
+  return Shape.parse(raw ?? {});
+}

@@ -1,0 +1,90 @@
+/**
+ * A whole console over one worker: its line, its feeds and its port.
+ *
+ * The same in the engine and in the command line's process; who starts it says where the engine is
+ * and what proves that a page is its own user's.
+ *
+ * @module
+ */
+import type { Host } from "../define.ts";
+import type { Endpoint } from "../../engine/ports/supervision.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { ConsoleConfig } from "./config.ts";
+import { type ConsoleWorker, EngineLink } from "./engine_link.ts";
+import { isLoopback } from "./guard.ts";
+import { HttpDoor } from "./http_door.ts";
+import { memberOf } from "./json_text.ts";
+import { QueryFeeds } from "./query_feeds.ts";
+import { ConsoleServer } from "./server.ts";
+import { beginTrace } from "./trace_ids.ts";
+import { TriggerFeeds } from "./trigger_feeds.ts";
+
+/** What a console is told besides its configuration. */
+export interface ConsoleSetting {
+  /** The built page. */
+  readonly page: string;
+  readonly version: string;
+  /** Where the engine is, without secrets, such as `ws://127.0.0.1:49134`; asked when needed. */
+  engineUrl(): string;
+  /** The `key` that makes a page the operator's; `undefined`: there is none now. */
+  operatorKey(): Promise<string | undefined>;
+}
+
+/** A console that runs. */
+export interface RunningConsole extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:3113`. */
+  readonly url: string;
+}
+
+/**
+ * Starts a console; disposing of it leaves the worker as it is.
+ *
+ * @throws {EngineError} `address_in_use`, `address_not_available`, `INVALID_ARGUMENTS`.
+ */
+export async function runConsole(
+  worker: ConsoleWorker,
+  config: ConsoleConfig,
+  host: Pick<Host, "clock">,
+  setting: ConsoleSetting,
+): Promise<RunningConsole> {
+  const { clock } = host;
+  await using stack = new AsyncDisposableStack();
+  const link = new EngineLink(worker, clock);
+  stack.defer(() => link.stop());
+  const triggers = new TriggerFeeds(link, worker);
+  stack.defer(() => triggers.stop());
+  const queries = new QueryFeeds(link, triggers, clock);
+  stack.defer(() => queries.stop());
+  const http = stack.use(new HttpDoor(clock, () => findHttp(link, setting.engineUrl())));
+  const { version } = setting;
+  const server = stack.use(
+    await ConsoleServer.open({
+      ...config,
+      page: setting.page,
+      operatorKey: () => setting.operatorKey(),
+      browsers: { clock, link, triggers, queries, http, version, engineUrl: setting.engineUrl },
+    }),
+  );
+  const whole = stack.move();
+  return { url: server.url, [Symbol.asyncDispose]: () => whole.disposeAsync() };
+}
+
+/** Where `engine-http` can be reached from here; `undefined` when it does not run, or only there. */
+async function findHttp(link: EngineLink, engineUrl: string): Promise<string | undefined> {
+  const { traceparent } = beginTrace(false);
+  const info = await link.call({ function_id: "engine::supervisor::info", traceparent });
+  const endpoints = (memberOf(info, "endpoints") ?? []) as Json as unknown as Endpoint[];
+  const served = endpoints.find(({ name }) => name === "http")?.url;
+  return served === undefined ? undefined : reachable(served, engineUrl);
+}
+
+/**
+ * An address that the engine serves, as it is reached from here: one that stands for all of its
+ * addresses becomes the one we know, and one of its own machine only is none on another.
+ */
+export function reachable(served: string, engineUrl: string): string | undefined {
+  const url = new URL(served);
+  const { hostname } = new URL(engineUrl);
+  if (url.hostname === "0.0.0.0" || url.hostname === "[::]") url.hostname = hostname;
+  return isLoopback(url.hostname) && !isLoopback(hostname) ? undefined : url.origin;
+}

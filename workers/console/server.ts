@@ -1,0 +1,162 @@
+/**
+ * The console's port: gives out the one page, and takes in the lines of browsers that have it.
+ *
+ * It knows nothing of what pages show. Every path without a dot is the page, so that the address
+ * of anything in it can be kept.
+ *
+ * @module
+ */
+import { Hono } from "hono";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import { CONSOLE_BROWSERS_MAX } from "../../sdk/typescript/limits.ts";
+import { BrowserLine, type BrowserSetup } from "./browser_line.ts";
+import { isLoopback, isSameText, problemOf, rightsOf, type Token } from "./guard.ts";
+import { answerWith, preparePage, SAFE_HEADERS, type ServedPage } from "./served_page.ts";
+import { randomHex } from "./trace_ids.ts";
+
+/** What to serve, and where. */
+export interface ConsoleServerOptions {
+  /** Address to listen on. Others than this machine's need `token`. */
+  readonly host: string;
+  /** 0 is any free one. */
+  readonly port: number;
+  /** The built page. */
+  readonly page: string;
+  /** What a person types in; empty: nothing is, the page holds a token of its own. */
+  readonly token: string;
+  /** The `key` in the address that makes a page the operator's; `undefined`: there is none now. */
+  operatorKey(): Promise<string | undefined>;
+  /** What browsers are served with. */
+  readonly browsers: Omit<BrowserSetup, "rightsOf">;
+}
+
+/** The pages, each with another token in it. */
+interface Pages {
+  readonly guest: ServedPage;
+  readonly operator: ServedPage;
+}
+
+/** An open console. Disposing of it ends the lines of all browsers. */
+export class ConsoleServer implements AsyncDisposable {
+  /** Such as `http://127.0.0.1:3113`. */
+  readonly url: string;
+  readonly #options: ConsoleServerOptions;
+  readonly #pages: Pages;
+  readonly #setup: BrowserSetup;
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #lines = new Set<BrowserLine>();
+  readonly #isLocal: boolean;
+
+  private constructor(options: ConsoleServerOptions, tokens: readonly Token[], pages: Pages) {
+    this.#options = options;
+    this.#pages = pages;
+    this.#isLocal = isLoopback(options.host);
+    this.#setup = { ...options.browsers, rightsOf: (offered) => rightsOf(offered, tokens) };
+    const app = this.#makeApp();
+    this.#server = listen(options, (request) => app.fetch(request));
+    const { hostname, port } = this.#server.addr;
+    this.url = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+  }
+
+  /**
+   * Opens the port.
+   *
+   * @throws {EngineError} `address_in_use`, `address_not_available`, `INVALID_ARGUMENTS` when other
+   * machines could reach it without a token.
+   */
+  static async open(options: ConsoleServerOptions): Promise<ConsoleServer> {
+    if (options.token === "" && !isLoopback(options.host)) {
+      const message = `Other machines can reach ${options.host}; set token of engine-console`;
+      throw new EngineError("INVALID_ARGUMENTS", message);
+    }
+    const operator: Token = { text: randomHex(32), rights: "operator" };
+    const typed: Token = { text: options.token, rights: "operator" };
+    const guest: Token = { text: randomHex(32), rights: "guest" };
+    const isTyped = options.token !== "";
+    const pages = {
+      guest: await preparePage(options.page, isTyped ? "" : guest.text),
+      operator: await preparePage(options.page, operator.text),
+    };
+    return new ConsoleServer(options, [operator, isTyped ? typed : guest], pages);
+  }
+
+  /** How many browsers have a line. */
+  get browsers(): number {
+    return this.#lines.size;
+  }
+
+  /** Ends all lines and closes the port. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const line of [...this.#lines]) line.close(1001, "the console stops");
+    await this.#server.shutdown();
+  }
+
+  #makeApp(): Hono {
+    const app = new Hono();
+    app.use("*", async (context, next) => {
+      const { raw, path, method } = context.req;
+      const isUpgrade = path === "/live";
+      const problem = problemOf(raw, { isLoopback: this.#isLocal, isUpgrade });
+      if (problem !== undefined) return refuse(403, problem);
+      if (method !== "GET" && method !== "HEAD") return refuse(405, "Only GET is answered here");
+      return await next();
+    });
+    app.get("/live", ({ req }) => this.#upgrade(req.raw));
+    app.get("*", ({ req }) => this.#page(req.raw, req.path, req.query("key")));
+    app.onError(() => refuse(500, "The console could not answer"));
+    return app;
+  }
+
+  async #page(request: Request, path: string, key: string | undefined): Promise<Response> {
+    if (path.includes(".")) return refuse(404, "There is nothing here; the console is at /");
+    if (key === undefined) return answerWith(this.#pages.guest, request);
+    const expected = await this.#options.operatorKey();
+    const holds = expected !== undefined && isSameText(key, expected);
+    return answerWith(holds ? this.#pages.operator : this.#pages.guest, request);
+  }
+
+  #upgrade(request: Request): Response {
+    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+      return refuse(426, "This address is for the console's pages");
+    }
+    if (this.#lines.size >= CONSOLE_BROWSERS_MAX) {
+      return refuse(503, `${CONSOLE_BROWSERS_MAX} pages are open, which is the most; close one`);
+    }
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    const line = new BrowserLine(this.#setup, socket);
+    this.#lines.add(line);
+    socket.onmessage = ({ data }) => typeof data === "string" ? line.text(data) : line.binary();
+    socket.onclose = () => {
+      this.#lines.delete(line);
+      line.closed();
+    };
+    socket.onerror = () => {}; // `close` follows and says the same.
+    return response;
+  }
+}
+
+function refuse(status: number, text: string): Response {
+  return new Response(`${text}\n`, {
+    status,
+    headers: { ...SAFE_HEADERS, "content-type": "text/plain; charset=utf-8" },
+  });
+}
+
+function listen(
+  { host, port }: ConsoleServerOptions,
+  fetch: (request: Request) => Response | Promise<Response>,
+): Deno.HttpServer<Deno.NetAddr> {
+  try {
+    return Deno.serve({ hostname: host, port, onListen() {} }, fetch);
+  } catch (cause) {
+    const details = { host, port };
+    if (cause instanceof Deno.errors.AddrInUse) {
+      const message = `Port ${port} is taken; stop the other program or set port of engine-console`;
+      throw new EngineError("address_in_use", message, { details, cause });
+    }
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const message = `Cannot listen on ${host}:${port}, change host or port of engine-console ` +
+      `(${reason})`;
+    throw new EngineError("address_not_available", message, { details, cause });
+  }
+}
