@@ -454,3 +454,33 @@ export const TRACE_INDEX_MAX = 25_000;
 export const TRACE_INDEX_NAMES_MAX = 32;
 /** Spans are looked through for so long at a time, in milliseconds. */
 export const TRACE_INDEX_TURN_MS = 10;
+/** The second key of a shortcut of the console comes within so long, in milliseconds. */
+export const CHORD_MS = 1_200;
+/** What its command palette shows at most. */
+export const PALETTE_ROWS_MAX = 50;
+/** Lines of logs that the page asks for at once. */
+export const CONSOLE_LOG_PAGE_LINES = 500;
+/** New lines of logs come to the page in heaps, so many milliseconds apart. */
+export const CONSOLE_LOG_BATCH_MS = 250;
+/** Traces that the page asks for at once, and keeps up to date. */
+export const CONSOLE_TRACES_PAGE = 200;
+/** Traces that a list holds at most, after scrolling for older ones. */
+export const CONSOLE_TRACES_MAX = 20_000;
+/** New traces come to the page in heaps, so many milliseconds apart. */
+export const CONSOLE_TRACE_BATCH_MS = 500;
+/** Spans of a trace that the page asks for at once. */
+export const CONSOLE_SPANS_PAGE = 5_000;
+/** Spans of a trace that the page holds at most. */
+export const CONSOLE_SPANS_MAX = 200_000;
+/** A trace that grows is read anew at most after so many times as long as reading it took. */
+export const CONSOLE_REREAD_FACTOR = 10;
+/** Boxes of a service map at most. */
+export const CONSOLE_MAP_NODES_MAX = 120;
+/** Cards of the flow picture at most. */
+export const CONSOLE_FLOW_CARDS_MAX = 60;
+/** Rows of one of its cards at most. */
+export const CONSOLE_FLOW_ROWS_MAX = 10;
+/** Lines between cards that were seen once and are remembered. */
+export const CONSOLE_FLOW_EDGES_MAX = 2_000;
+/** What is typed into a filter counts after so many milliseconds without another key. */
+export const CONSOLE_SETTLE_MS = 250;

@@ -1,8 +1,8 @@
 /**
  * Boxes and the lines between them, placed from left to right.
  *
- * The only file that knows the library which does it. Lines are smooth paths for SVG; a line may
- * begin and end at a height of its own, such as at a row of a card.
+ * The only file that knows the library which does it. Lines are points of a smooth curve; a line
+ * may begin and end at a height of its own, such as at a row of a card.
  *
  * @module
  */
@@ -34,11 +34,14 @@ export interface PlacedBox extends BoxToPlace {
 /** A line at its place. */
 export interface PlacedLine {
   readonly id: string;
-  /** For the `d` of an SVG path, from the caller to the called. */
-  readonly path: string;
-  /** Where a label stands. */
-  readonly labelX: number;
-  readonly labelY: number;
+  /** From the caller to the called, in pixels; as close as a smooth curve needs them. */
+  readonly points: readonly Point[];
+}
+
+/** A place, in pixels. */
+export interface Point {
+  readonly x: number;
+  readonly y: number;
 }
 
 /** All of it, with the size of the whole. */
@@ -58,6 +61,8 @@ export interface LayoutOptions {
 }
 
 const MARGIN = 16;
+/** Even, so that one of them is the middle. */
+const CURVE_POINTS = 12;
 
 /** Places boxes so that lines run to the right as far as they can. Lines to nowhere are left out. */
 export function layOut(
@@ -101,17 +106,31 @@ function drawLine(line: LineToPlace, boxes: ReadonlyMap<string, PlacedBox>): Pla
   const startY = from.y + from.height / 2 - (line.fromY ?? 0);
   const endX = to.x;
   const endY = to.y + to.height / 2 - (line.toY ?? 0);
-  const isForward = endX > startX;
-  const bend = isForward ? Math.max(24, (endX - startX) / 2) : 48;
-  // What runs back leaves to the right and comes in from the left, around the boxes.
-  const around = isForward ? 0 : Math.max(from.height, to.height) / 2 + 28;
-  const middleX = (startX + endX) / 2;
-  const middleY = isForward ? (startY + endY) / 2 : Math.max(startY, endY) + around;
-  const round = (n: number): number => Math.round(n * 10) / 10;
-  const at = (...numbers: number[]): string => numbers.map(round).join(" ");
-  const path = isForward
-    ? `M${at(startX, startY)} C${at(startX + bend, startY, endX - bend, endY, endX, endY)}`
-    : `M${at(startX, startY)} C${at(startX + bend, startY, startX + bend, middleY, middleX)} ` +
-      `${at(middleY)} C${at(endX - bend, middleY, endX - bend, endY, endX, endY)}`;
-  return { id: line.id, path, labelX: round(middleX), labelY: round(middleY) };
+  const start = { x: startX, y: startY };
+  const end = { x: endX, y: endY };
+  if (endX > startX) {
+    const bend = Math.max(24, (endX - startX) / 2);
+    return { id: line.id, points: curve(start, bend, end, bend) };
+  }
+  // What runs back leaves to the right and comes in from the left, below the boxes.
+  const below = Math.max(from.y + from.height, to.y + to.height) + 28;
+  const middle = { x: (startX + endX) / 2, y: below };
+  const points = [...curve(start, 56, middle, -56), ...curve(middle, -56, end, 56).slice(1)];
+  return { id: line.id, points };
+}
+
+/** Points of a curve that leaves and arrives level, pulled so far to the right and from the left. */
+function curve(start: Point, pull: number, end: Point, push: number): Point[] {
+  return Array.from({ length: CURVE_POINTS + 1 }, (_, i) => {
+    const t = i / CURVE_POINTS;
+    const [a, b, c, d] = [(1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t ** 2, t ** 3];
+    return {
+      x: round(a * start.x + b * (start.x + pull) + c * (end.x - push) + d * end.x),
+      y: round((a + b) * start.y + (c + d) * end.y),
+    };
+  });
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
 }
