@@ -86,6 +86,10 @@ interface CallRequest<In = Json> {
     readonly namespace?: string | undefined;
     /** Cancels the call when aborted. */
     readonly signal?: AbortSignal | undefined;
+    /** W3C trace context. @default that of the call whose handler makes this one */
+    readonly traceparent?: string | undefined;
+    /** W3C baggage. @default that of the call whose handler makes this one */
+    readonly baggage?: string | undefined;
     /** Gets what the handler sends with `context.progress()`, in order. */
     readonly onProgress?: ((data: Json) => void) | undefined;
 }
@@ -148,6 +152,13 @@ interface WorkerOptions {
      * @default prints it with console.error
      */
     readonly onError?: ((error: EngineError) => void) | undefined;
+    /**
+     * Whether the worker sends its log lines, spans of its handlers and what it uses to the engine,
+     * over a line of their own. Log lines travel as calls of `engine::log::*` otherwise.
+     *
+     * @default {true} unless OTEL_ENABLED is `false`, or `dial` is given
+     */
+    readonly telemetry?: boolean | undefined;
     /** Opens the line; for tests and for workers in the engine's own process. */
     readonly dial?: Dial | undefined;
     /** Time, for tests. */
@@ -234,6 +245,8 @@ interface DialOptions {
 interface Transport {
     /** Sends a message: a string is a text frame, bytes a binary one. */
     send(message: string | Uint8Array): void;
+    /** Bytes that were sent and have not left yet; left out where nobody can tell. */
+    readonly queuedBytes?: number;
     /** Ends the line, at once and without a word about what was registered. */
     close(code?: number, reason?: string): void;
 }
@@ -244,6 +257,8 @@ interface WorkerClock {
     now(): number;
     /** Runs `task` once, `ms` milliseconds from now; call the result to cancel. */
     after(ms: number, task: () => void): () => void;
+    /** Milliseconds since 1970, with fractions. @default the platform's */
+    wall?(): number;
 }
 
 /** Offers functions to an engine and calls those of others. Made by {@linkcode registerWorker}. */

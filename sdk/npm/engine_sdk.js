@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:224516be517131da5b50d711b8903bd17551c688c6bc7c8dc74ff6bdec7ace16
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:efd2f3dc1b891ef5148601ee211e06840b605dac259fc2611d0d05c91e5e4530
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3765,6 +3765,39 @@ function newId() {
   ].map(([from, to]) => hex.slice(from, to)).join("-");
 }
 
+// sdk/typescript/call_scope.ts
+var shown = /* @__PURE__ */ new Set();
+function runningTraceparent() {
+  for (const scopes of shown) {
+    const traceparent = scopes.current()?.traceparent;
+    if (traceparent !== void 0) return traceparent;
+  }
+  return void 0;
+}
+var CallScopes = class {
+  #storage;
+  /** Finds out whether the platform can carry scopes; `hooks` replaces its module in tests. */
+  constructor(hooks = builtinModule("node:async_hooks")) {
+    this.#storage = hooks && new hooks.AsyncLocalStorage();
+  }
+  /** Runs `task`; calls it makes, also later in its asynchronous flow, see `scope`. */
+  run(scope, task) {
+    return this.#storage ? this.#storage.run(scope, task) : task();
+  }
+  /** The scope of the handler that is running, if one is. */
+  current() {
+    return this.#storage?.getStore();
+  }
+  /** From now on {@linkcode runningTraceparent} sees them. */
+  show() {
+    shown.add(this);
+  }
+  /** As before {@linkcode CallScopes.show}: their worker has ended. */
+  hide() {
+    shown.delete(this);
+  }
+};
+
 // sdk/typescript/limits.ts
 var WORKER_PORT = 49134;
 var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
@@ -3806,6 +3839,22 @@ var EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 var MANIFEST_BYTES_MAX = 32 * 1024;
 var PACKAGE_JSON_BYTES_MAX = 1024 * 1024;
 var DEPENDENCY_FILE_BYTES_MAX = 64 * 1024 * 1024;
+var TELEMETRY_BYTES_PER_SECOND = 4 * 1024 * 1024;
+var CONSOLE_MESSAGE_CHARS_MAX = 16 * 1024 * 1024;
+var CONSOLE_AHEAD_BYTES = 1024 * 1024;
+var CONSOLE_UNSENT_BYTES_MAX = 256 * 1024 * 1024;
+var CONSOLE_HTTP_BYTES_MAX = 8 * 1024 * 1024;
+var TELEMETRY_BATCH_MS = 100;
+var TELEMETRY_QUEUE_CHARS_MAX = 1024 * 1024;
+var TELEMETRY_FRAME_CHARS_MAX = 256 * 1024;
+var TELEMETRY_AHEAD_BYTES = 1024 * 1024;
+var TELEMETRY_VALUE_CHARS_MAX = 32 * 1024;
+var WORKER_SPANS_PER_SECOND = 100;
+var WORKER_GAUGES_MS = 5e3;
+var WORKER_GAUGES_MS_MIN = 500;
+var WORKER_GAUGES_MS_MAX = 36e5;
+var LOOP_LAG_SAMPLE_MS = 50;
+var METRICS_FRAME_BYTES_MAX = 1024 * 1024;
 
 // sdk/typescript/options.ts
 var TriggerAction = {
@@ -3820,8 +3869,86 @@ var TriggerAction = {
   })
 };
 
+// sdk/typescript/traceparent.ts
+var FORM = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/;
+function readTraceparent(text) {
+  const found = text === void 0 ? null : FORM.exec(text);
+  if (!found) return void 0;
+  const rest = text.slice(found[0].length);
+  if (rest !== "" && (text.startsWith("00-") || !rest.startsWith("-"))) return void 0;
+  const [, trace_id, span_id, flags] = found;
+  return {
+    trace_id,
+    span_id,
+    isSampled: (parseInt(flags, 16) & 1) === 1
+  };
+}
+
+// sdk/typescript/output_marks.ts
+var METHODS = [
+  "log",
+  "info",
+  "warn",
+  "error",
+  "debug"
+];
+var MARKED = Symbol.for("engine-sdk.output-marks");
+var isLoggerPrinting = false;
+function printAsLogger(print) {
+  isLoggerPrinting = true;
+  try {
+    print();
+  } finally {
+    isLoggerPrinting = false;
+  }
+}
+function markOutput(target = console) {
+  if (environment("ENGINE_OUTPUT_MARKS") !== "1" || MARKED in target) return;
+  Object.defineProperty(target, MARKED, {
+    value: true
+  });
+  for (const method of METHODS) {
+    const original = target[method].bind(target);
+    target[method] = (...values) => original(...attempt(() => marked(values)) ?? values);
+  }
+}
+function currentMark() {
+  const ids = readTraceparent(runningTraceparent());
+  if (!ids && !isLoggerPrinting) return void 0;
+  const trace = ids ? `${ids.trace_id}-${ids.span_id}` : "";
+  return `\x1B]engine;${trace}${isLoggerPrinting ? ";logger" : ""}\x07`;
+}
+function marked(values) {
+  const mark = currentMark();
+  if (mark === void 0) return values;
+  const lines = (text) => text.replaceAll("\n", `
+${mark}`);
+  const [first, ...rest] = values;
+  if (typeof first === "string" && first.includes("%") && rest.length > 0) {
+    const others = rest.map((value) => typeof value === "string" ? lines(value) : value);
+    return [
+      mark + lines(first),
+      ...others
+    ];
+  }
+  const texts = values.map((value) => typeof value === "string" ? value : inspect(value));
+  return [
+    mark + lines(texts.join(" "))
+  ];
+}
+function inspect(value) {
+  const deno = globalThis.Deno;
+  if (deno?.inspect) return deno.inspect(value);
+  const util = builtinModule("node:util");
+  return util ? util.inspect(value) : String(value);
+}
+
 // sdk/typescript/logger.ts
 var latest;
+var sinks = /* @__PURE__ */ new WeakMap();
+function sendLogsTo(worker, sink) {
+  sinks.set(worker, sink);
+}
 function logFor(worker) {
   latest = worker;
 }
@@ -3865,13 +3992,19 @@ var Logger = class {
   #write(level, message, data) {
     const worker = this.#worker ?? latest;
     const service = this.#service ?? worker?.name;
-    const shown = data === void 0 ? void 0 : showData(data);
-    attempt(() => {
-      const name = service === void 0 ? "" : ` [${service}]`;
-      const line = `${level.toUpperCase().padEnd(5)}${name} ${message}`;
-      printer(level)(shown === void 0 ? line : `${line} ${shown}`);
+    const shown2 = data === void 0 ? void 0 : showData(data);
+    const text = attempt(() => String(message)) ?? "";
+    const isSent = worker !== void 0 && this.#send(worker, {
+      level,
+      message: text,
+      data,
+      shown: shown2,
+      service
     });
-    if (worker && this.#maySend(worker)) this.#send(worker, level, message, data, shown, service);
+    const name = service === void 0 ? "" : ` [${service}]`;
+    const line = `${level.toUpperCase().padEnd(5)}${name} ${text}`;
+    const print = () => printer(level)(shown2 === void 0 ? line : `${line} ${shown2}`);
+    attempt(() => isSent ? printAsLogger(print) : print());
   }
   /** While there is no line only the first lines wait for one: calls need the room more. */
   #maySend(worker) {
@@ -3881,12 +4014,22 @@ var Logger = class {
     else if (this.#waitingLines++ >= OFFLINE_LOG_LINES_MAX) return false;
     return true;
   }
-  #send(worker, level, message, data, shown, service) {
+  /** Whether the line is on its way to the engine. */
+  #send(worker, line) {
+    const sink = sinks.get(worker);
+    if (sink) return sink.takeLog(line);
+    if (!this.#maySend(worker)) return false;
+    const { level, message, data, shown: shown2, service } = line;
     const payload = {
-      message: String(message)
+      message
     };
-    if (data !== void 0) payload.data = isJson(data) ? data : shown ?? null;
+    if (data !== void 0) payload.data = isJson(data) ? data : shown2 ?? null;
     if (service !== void 0) payload.service_name = service;
+    const ids = readTraceparent(runningTraceparent());
+    if (ids) {
+      payload.trace_id = ids.trace_id;
+      payload.span_id = ids.span_id;
+    }
     const request = {
       function_id: `engine::log::${level}`,
       payload,
@@ -3894,6 +4037,7 @@ var Logger = class {
     };
     worker.trigger(request).catch(() => {
     });
+    return true;
   }
 };
 function printer(level) {
@@ -4301,31 +4445,25 @@ function show(value) {
   return String(value);
 }
 
-// sdk/typescript/call_scope.ts
-var CallScopes = class {
-  #storage;
-  /** Finds out whether the platform can carry scopes; `hooks` replaces its module in tests. */
-  constructor(hooks = builtinModule("node:async_hooks")) {
-    this.#storage = hooks && new hooks.AsyncLocalStorage();
-  }
-  /** Runs `task`; calls it makes, also later in its asynchronous flow, see `scope`. */
-  run(scope, task) {
-    return this.#storage ? this.#storage.run(scope, task) : task();
-  }
-  /** The scope of the handler that is running, if one is. */
-  current() {
-    return this.#storage?.getStore();
-  }
-};
-
 // sdk/typescript/clock.ts
 var platformClock = {
   now: () => performance.now(),
   after(ms, task) {
     const timer = setTimeout(task, ms);
     return () => clearTimeout(timer);
-  }
+  },
+  wall: wallTime
 };
+var originMs = performance.timeOrigin;
+function wallTime() {
+  const [now, date] = [
+    performance.now(),
+    Date.now()
+  ];
+  if (Math.abs(date - originMs - now) > WALL_SLACK_MS) originMs = date - now;
+  return originMs + now;
+}
+var WALL_SLACK_MS = 5;
 
 // sdk/typescript/codec.ts
 var NAMED = {
@@ -4567,6 +4705,42 @@ function quoted(value) {
   return typeof value === "string" && value.length > 60 ? `${text}\u2026` : text;
 }
 
+// sdk/typescript/connection_listeners.ts
+var ConnectionListeners = class {
+  #listeners = /* @__PURE__ */ new Set();
+  #report;
+  /** `report` hears of listeners that fail. */
+  constructor(report) {
+    this.#report = report;
+  }
+  /**
+   * Adds one; call the result to take it out. One that is added twice hears twice.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS` when it cannot be called.
+   */
+  add(listener) {
+    checkCallable("The listener", listener);
+    const own = (state) => listener(state);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+  /** Tells all; one that fails keeps nobody else from hearing. */
+  tell(state) {
+    for (const listener of [
+      ...this.#listeners
+    ]) {
+      try {
+        listener(state);
+      } catch (cause) {
+        const message = `A listener for the connection state failed: ${thrownText(cause)}`;
+        this.#report(new EngineError("invocation_failed", message, {
+          cause
+        }));
+      }
+    }
+  }
+};
+
 // sdk/typescript/handlers.ts
 var Handlers = class {
   /** Whether the engine forwards progress. */
@@ -4586,6 +4760,8 @@ var Handlers = class {
     const { clock, scopes, find } = this.#setup;
     const call = new RunningCall(message, line, this.engineForwardsProgress);
     if (message.invocation_id) this.#running.set(message.invocation_id, call);
+    const ended = this.#setup.observe?.(message);
+    let failure;
     try {
       const handler = find(message.namespace, message.function_id);
       if (!handler) throw new EngineError("function_not_found", "Function not found");
@@ -4598,10 +4774,12 @@ var Handlers = class {
       }, () => handler(message.data ?? null, message.metadata, call));
       this.#answer(call, result);
     } catch (thrown) {
-      this.#fail(call, thrown);
+      failure = describeThrown(thrown);
+      this.#fail(call, failure, thrown);
     } finally {
       call.isOver = true;
       this.#forget(call);
+      ended?.(call.abortError ?? failure);
     }
   }
   /** The caller no longer waits: signals the handler. An id that does not run is ignored. */
@@ -4626,9 +4804,8 @@ var Handlers = class {
     const head = encodeMessage(resultHead(call.message));
     call.line.send(text === void 0 ? head : `${head.slice(0, -1)},"result":${text}}`);
   }
-  #fail(call, thrown) {
+  #fail(call, error, thrown) {
     if (call.isAborted) return;
-    const error = describeThrown(thrown);
     if (call.invocation_id === void 0) {
       const message = `${call.function_id} failed: ${error.message}`;
       this.#setup.report(new EngineError(error.code, message, {
@@ -4700,6 +4877,9 @@ var RunningCall = class {
   }
   get isAborted() {
     return this.#abortReason !== void 0;
+  }
+  get abortError() {
+    return this.#abortReason?.toJSON();
   }
   /** Made when a handler asks for it: most never do. */
   get signal() {
@@ -5161,7 +5341,9 @@ function writeTail({ function_id, payload, metadata }) {
   const more = toJson(`The metadata for ${function_id}`, metadata);
   return (more === void 0 ? "" : `,"metadata":${more}`) + (data === void 0 ? "}" : `,"data":${data}}`);
 }
-function envelope({ function_id, namespace, action }, scope, { invocation_id, timeout_ms }) {
+function envelope(request, scope, { invocation_id, timeout_ms }) {
+  const { function_id, namespace, action } = request;
+  const { traceparent = scope?.traceparent, baggage = scope?.baggage } = request;
   return encodeMessage({
     type: "invokefunction",
     ...invocation_id !== void 0 && {
@@ -5177,11 +5359,11 @@ function envelope({ function_id, namespace, action }, scope, { invocation_id, ti
     ...timeout_ms !== void 0 && {
       timeout_ms
     },
-    ...scope?.traceparent !== void 0 && {
-      traceparent: scope.traceparent
+    ...traceparent !== void 0 && {
+      traceparent
     },
-    ...scope?.baggage !== void 0 && {
-      baggage: scope.baggage
+    ...baggage !== void 0 && {
+      baggage
     }
   });
 }
@@ -5229,6 +5411,9 @@ var browserDial = (url, events, { headers = {} }) => {
       if (!isOver && socket.readyState === WebSocket.OPEN) {
         socket.send(message);
       }
+    },
+    get queuedBytes() {
+      return socket.bufferedAmount;
     },
     close(code = 1e3, reason = "") {
       if (!isOver) socket.close(code, reason);
@@ -5279,6 +5464,9 @@ var WsTransport = class {
   }
   send(message) {
     if (this.#isOpen) this.#socket?.send(message);
+  }
+  get queuedBytes() {
+    return this.#socket?.bufferedAmount ?? 0;
   }
   close(code = 1e3, reason = "") {
     if (this.#isOver || this.#isClosing) return;
@@ -5417,8 +5605,11 @@ var ReconnectingLine = class {
       isOpen: false,
       isOver: false,
       transport: void 0,
-      send: (text) => {
-        if (attempt2.isOpen) attempt2.transport?.send(text);
+      get queuedBytes() {
+        return attempt2.transport?.queuedBytes;
+      },
+      send: (message) => {
+        if (attempt2.isOpen) attempt2.transport?.send(message);
       }
     };
     this.#attempt = attempt2;
@@ -5578,6 +5769,561 @@ function keyOf(namespace, id) {
   return `${namespace ?? DEFAULT_NAMESPACE}\0${id}`;
 }
 
+// sdk/typescript/otlp.ts
+var DEPTH_MAX = 8;
+var SEVERITIES = {
+  trace: 1,
+  debug: 5,
+  info: 9,
+  warn: 13,
+  error: 17
+};
+var WRAPPINGS = {
+  LOGS: [
+    "resourceLogs",
+    "scopeLogs",
+    "logRecords"
+  ],
+  OTLP: [
+    "resourceSpans",
+    "scopeSpans",
+    "spans"
+  ],
+  MTRC: [
+    "resourceMetrics",
+    "scopeMetrics",
+    "metrics"
+  ]
+};
+var utf8 = new TextEncoder();
+function encodeLog({ level, message, data, at_ms, trace }) {
+  const time = nanos(at_ms);
+  return JSON.stringify({
+    timeUnixNano: time,
+    observedTimeUnixNano: time,
+    severityNumber: SEVERITIES[level],
+    severityText: level.toUpperCase(),
+    body: {
+      stringValue: cut(message)
+    },
+    ...data !== void 0 && {
+      attributes: attributesOf(isObject2(data) ? data : {
+        data
+      })
+    },
+    ...trace && {
+      traceId: trace.trace_id,
+      spanId: trace.span_id,
+      flags: trace.isSampled ? 1 : 0
+    }
+  });
+}
+function encodeSpan(span) {
+  return JSON.stringify({
+    traceId: span.trace_id,
+    spanId: span.span_id,
+    parentSpanId: span.parent_span_id,
+    name: span.name,
+    kind: 2,
+    startTimeUnixNano: nanos(span.start_ms),
+    endTimeUnixNano: nanos(span.end_ms),
+    attributes: attributesOf(span.attributes),
+    status: span.error === void 0 ? {
+      code: 1
+    } : {
+      code: 2,
+      message: cut(span.error)
+    }
+  });
+}
+function encodeGauge({ name, unit, value }, at_ms) {
+  const dataPoints = [
+    {
+      timeUnixNano: nanos(at_ms),
+      asDouble: value
+    }
+  ];
+  return JSON.stringify({
+    name,
+    unit,
+    gauge: {
+      dataPoints
+    }
+  });
+}
+function encodeFrame(signal, groups, version) {
+  const [outer, inner, list] = WRAPPINGS[signal];
+  const scope = JSON.stringify({
+    name: "engine-sdk",
+    version
+  });
+  const parts = groups.map(({ resource, records }) => `{"resource":${JSON.stringify({
+    attributes: attributesOf(resource)
+  })},"${inner}":[{"scope":${scope},"${list}":[${records.join(",")}]}]}`);
+  return utf8.encode(`${signal}{"${outer}":[${parts.join(",")}]}`);
+}
+function attributesOf(values) {
+  return Object.entries(values).flatMap(([key, value]) => value === void 0 ? [] : [
+    {
+      key: cut(key),
+      value: valueOf(value, 1)
+    }
+  ]);
+}
+function valueOf(value, depth) {
+  if (value === null) return {};
+  if (typeof value === "string") return {
+    stringValue: cut(value)
+  };
+  if (typeof value === "boolean") return {
+    boolValue: value
+  };
+  if (typeof value === "number") {
+    return Number.isSafeInteger(value) ? {
+      intValue: String(value)
+    } : {
+      doubleValue: value
+    };
+  }
+  if (depth >= DEPTH_MAX) return {
+    stringValue: cut(JSON.stringify(value))
+  };
+  if (Array.isArray(value)) {
+    return {
+      arrayValue: {
+        values: value.map((item) => valueOf(item, depth + 1))
+      }
+    };
+  }
+  const values = Object.entries(value).map(([key, item]) => ({
+    key,
+    value: valueOf(item, depth + 1)
+  }));
+  return {
+    kvlistValue: {
+      values
+    }
+  };
+}
+function parseShown(text) {
+  if (text.length > TELEMETRY_VALUE_CHARS_MAX) return cut(text);
+  const parsed = attempt(() => ({
+    value: JSON.parse(text)
+  }));
+  return parsed ? parsed.value : text;
+}
+function isObject2(data) {
+  return typeof data === "object" && data !== null && !Array.isArray(data);
+}
+function cut(text) {
+  if (text.length <= TELEMETRY_VALUE_CHARS_MAX) return text;
+  return `${text.slice(0, TELEMETRY_VALUE_CHARS_MAX)}\u2026`;
+}
+function nanos(ms) {
+  return `${Math.round(ms * 1e3)}000`;
+}
+
+// sdk/typescript/process_gauges.ts
+var ProcessGauges = class {
+  #clock;
+  #process;
+  #lags = [];
+  #cancel;
+  #readAt = 0;
+  #cpuMicros;
+  /** Measures nothing yet; `process` is another one in tests only. */
+  constructor(clock, process2 = processGlobal()) {
+    this.#clock = clock;
+    this.#process = process2;
+  }
+  /** Starts to measure. */
+  start() {
+    if (!this.#process || this.#cancel) return;
+    this.#readAt = this.#clock.now();
+    this.#cpuMicros = this.#readCpu();
+    this.#sample();
+  }
+  /** Measures no more. */
+  stop() {
+    this.#cancel?.();
+    this.#cancel = void 0;
+    this.#lags.length = 0;
+  }
+  /** What was measured since the last time; empty where nothing can be. */
+  read() {
+    if (!this.#cancel) return [];
+    const gauges = [];
+    const memory = attempt(() => this.#process?.memoryUsage?.().rss);
+    if (memory !== void 0) {
+      gauges.push({
+        name: "process.memory.usage",
+        unit: "By",
+        value: memory
+      });
+    }
+    const cpu = this.#cpuShare();
+    if (cpu !== void 0) gauges.push({
+      name: "process.cpu.utilization",
+      unit: "1",
+      value: cpu
+    });
+    const lags = this.#lags.splice(0).sort((one, other) => one - other);
+    if (lags.length > 0) {
+      const p99 = lags[Math.ceil(lags.length * 0.99) - 1];
+      gauges.push({
+        name: "engine.event_loop.lag.p99",
+        unit: "s",
+        value: p99 / 1e3
+      });
+      gauges.push({
+        name: "engine.event_loop.lag.max",
+        unit: "s",
+        value: lags.at(-1) / 1e3
+      });
+    }
+    return gauges;
+  }
+  /** Part of one processor since the last time; 1: all of it. */
+  #cpuShare() {
+    const [now, micros] = [
+      this.#clock.now(),
+      this.#readCpu()
+    ];
+    const before = this.#cpuMicros;
+    const elapsedMs = now - this.#readAt;
+    this.#readAt = now;
+    this.#cpuMicros = micros;
+    if (micros === void 0 || before === void 0 || elapsedMs <= 0) return void 0;
+    return Math.max(0, micros - before) / 1e3 / elapsedMs;
+  }
+  #readCpu() {
+    const usage = attempt(() => this.#process?.cpuUsage?.());
+    return usage && usage.user + usage.system;
+  }
+  #sample() {
+    const due = this.#clock.now() + LOOP_LAG_SAMPLE_MS;
+    this.#cancel = this.#clock.after(LOOP_LAG_SAMPLE_MS, () => {
+      if (this.#lags.length >= LAGS_MAX) this.#lags.shift();
+      this.#lags.push(Math.max(0, this.#clock.now() - due));
+      this.#sample();
+    });
+  }
+};
+var LAGS_MAX = 6e4 / LOOP_LAG_SAMPLE_MS;
+
+// sdk/typescript/telemetry_queue.ts
+var TelemetryQueue = class {
+  #charsMax;
+  #waiting = [];
+  #chars = 0;
+  #dropped = 0;
+  /** Empty; holds `charsMax` characters. */
+  constructor(charsMax = TELEMETRY_QUEUE_CHARS_MAX) {
+    this.#charsMax = charsMax;
+  }
+  /** Whether nothing waits. */
+  get isEmpty() {
+    return this.#waiting.length === 0;
+  }
+  /** Takes a record in; `false` when there is no room, which is counted. */
+  add(service, text) {
+    if (this.#chars + text.length > this.#charsMax) {
+      this.#dropped++;
+      return false;
+    }
+    this.#waiting.push({
+      service,
+      text
+    });
+    this.#chars += text.length;
+    return true;
+  }
+  /** How many found no room since this was asked last. */
+  takeDropped() {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return dropped;
+  }
+  /** Takes out the oldest, at least one and about as many as a frame should hold, by service. */
+  takeFrame() {
+    const groups = /* @__PURE__ */ new Map();
+    let count = 0;
+    let chars = 0;
+    for (const { service, text } of this.#waiting) {
+      if (count > 0 && chars + text.length > TELEMETRY_FRAME_CHARS_MAX) break;
+      count++;
+      chars += text.length;
+      const records = groups.get(service);
+      if (records) records.push(text);
+      else groups.set(service, [
+        text
+      ]);
+    }
+    this.#waiting = this.#waiting.slice(count);
+    this.#chars -= chars;
+    return [
+      ...groups
+    ].map(([service, records]) => ({
+      service,
+      records
+    }));
+  }
+};
+
+// sdk/typescript/telemetry_line.ts
+function sendsTelemetry({ telemetry, dial }) {
+  const isOff = /^(false|0)$/i.test(environment("OTEL_ENABLED") ?? "");
+  return !isOff && (telemetry ?? dial === void 0);
+}
+function telemetryUrl(url) {
+  const address = attempt(() => new URL(url));
+  if (!address) return url;
+  address.pathname = `${address.pathname.replace(/\/+$/, "")}/otel`;
+  return address.href;
+}
+function telemetryHeaders({ token, headers = {} }) {
+  if (token) return {
+    Authorization: `Bearer ${token}`
+  };
+  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === "authorization");
+  return Object.fromEntries(own);
+}
+
+// sdk/typescript/token_bucket.ts
+var TokenBucket = class {
+  #perSecond;
+  #now;
+  #tokens;
+  #at;
+  /** Full; `now` gives milliseconds. */
+  constructor(perSecond, now) {
+    this.#perSecond = perSecond;
+    this.#now = now;
+    this.#tokens = perSecond;
+    this.#at = now();
+  }
+  /** Takes one, if there is one. */
+  take() {
+    if (this.#tokens < 1) this.#fill();
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+  #fill() {
+    const now = this.#now();
+    const gained = Math.max(0, now - this.#at) * this.#perSecond / 1e3;
+    this.#tokens = Math.min(this.#perSecond, this.#tokens + gained);
+    this.#at = now;
+  }
+};
+
+// sdk/typescript/telemetry.ts
+function makeTelemetry(url, options, { name, runtime, pid }) {
+  if (!sendsTelemetry(options)) return void 0;
+  const { clock = platformClock, dial = dialPlatform } = options;
+  const headers = telemetryHeaders(options);
+  return new Telemetry({
+    clock,
+    dial,
+    url,
+    headers,
+    service: name,
+    runtime,
+    pid
+  });
+}
+var FIRST_GAUGES_MS = 1e3;
+var Telemetry = class {
+  /** Id of the worker's own line, once the engine has said it. */
+  workerId;
+  #setup;
+  #line;
+  #logs = new TelemetryQueue();
+  #spans = new TelemetryQueue();
+  #spanTokens;
+  #gauges;
+  #state = "new";
+  #cancelFlush;
+  #cancelGauges = () => {
+  };
+  /** Collects from now on; {@linkcode Telemetry.open} dials. */
+  constructor(setup) {
+    const { clock, dial, url, headers } = setup;
+    this.#setup = setup;
+    this.#gauges = new ProcessGauges(clock);
+    this.#spanTokens = new TokenBucket(WORKER_SPANS_PER_SECOND, () => clock.now());
+    this.#line = new ReconnectingLine({
+      url: telemetryUrl(url),
+      dial,
+      dialOptions: {
+        headers
+      },
+      clock,
+      reconnect: {},
+      random: Math.random
+    }, {
+      opened: (line) => this.#flush(line),
+      text() {
+      },
+      lost() {
+      },
+      failed() {
+      },
+      state() {
+      }
+    });
+  }
+  /** Dials, when the engine has been reached for the first time; later calls do nothing. */
+  open() {
+    if (this.#state !== "new") return;
+    this.#state = "open";
+    this.#line.start();
+    this.#gauges.start();
+    this.#readGauges(FIRST_GAUGES_MS);
+  }
+  /** Takes a log line, for the call in whose handler it is said; `false` when it is left out. */
+  takeLog({ level, message, data, shown: shown2, service }) {
+    if (this.#state === "over") return false;
+    const text = attempt(() => encodeLog({
+      level,
+      message,
+      ...data !== void 0 && {
+        data: shown2 === void 0 ? null : parseShown(shown2)
+      },
+      at_ms: this.#wall(),
+      trace: readTraceparent(runningTraceparent())
+    }));
+    const isTaken = text !== void 0 && this.#logs.add(service ?? this.#setup.service, text);
+    this.#flushSoon();
+    return isTaken;
+  }
+  /** A handler begins; call the result when it ends. `undefined`: nobody wants to know. */
+  begin(call) {
+    if (call.traceparent === void 0 || this.#state === "over") return void 0;
+    const ids = readTraceparent(call.traceparent);
+    if (!ids?.isSampled || !this.#spanTokens.take()) return void 0;
+    const { function_id, invocation_id } = call;
+    const start = this.#setup.clock.now();
+    const start_ms = this.#wall();
+    return (error) => {
+      this.#spans.add(this.#setup.service, encodeSpan({
+        trace_id: ids.trace_id,
+        span_id: randomSpanId(),
+        parent_span_id: ids.span_id,
+        name: `execute ${function_id}`,
+        start_ms,
+        end_ms: start_ms + this.#setup.clock.now() - start,
+        attributes: {
+          "engine.function.id": function_id,
+          "engine.invocation.id": invocation_id,
+          "engine.error_code": error?.code
+        },
+        error: error?.message
+      }));
+      this.#flushSoon();
+    };
+  }
+  /**
+   * Sends what waits, if need be on the worker's own line, and ends. Resolves when the line is
+   * closed; a second time does nothing more.
+   */
+  stop(own) {
+    const isFirst = this.#state !== "over";
+    this.#state = "over";
+    this.#cancelFlush?.();
+    this.#cancelGauges();
+    this.#gauges.stop();
+    const line = this.#line.line ?? own;
+    while (isFirst && line && !(this.#logs.isEmpty && this.#spans.isEmpty)) this.#send(line);
+    return this.#line.stop("disconnected");
+  }
+  #flushSoon() {
+    if (this.#cancelFlush || !this.#line.line) return;
+    const { clock } = this.#setup;
+    this.#cancelFlush = clock.after(TELEMETRY_BATCH_MS, () => {
+      this.#cancelFlush = void 0;
+      if (this.#line.line) this.#flush(this.#line.line);
+    });
+  }
+  #flush(line) {
+    if ((line.queuedBytes ?? 0) < TELEMETRY_AHEAD_BYTES) this.#send(line);
+    if (!this.#logs.isEmpty || !this.#spans.isEmpty) this.#flushSoon();
+  }
+  /** Sends one frame of each kind that there is something of. */
+  #send(line) {
+    const dropped = this.#logs.takeDropped();
+    const logs = this.#logs.takeFrame();
+    if (dropped > 0) logs.push({
+      service: this.#setup.service,
+      records: [
+        this.#missing(dropped)
+      ]
+    });
+    if (logs.length > 0) line.send(this.#frame("LOGS", logs));
+    if (!this.#spans.isEmpty) line.send(this.#frame("OTLP", this.#spans.takeFrame()));
+  }
+  #missing(lines) {
+    const message = "Log lines were left out, since there were more than can be sent";
+    return encodeLog({
+      level: "warn",
+      message,
+      data: {
+        lines
+      },
+      at_ms: this.#wall()
+    });
+  }
+  #readGauges(ms) {
+    this.#cancelGauges = this.#setup.clock.after(ms, () => {
+      this.#readGauges(gaugesMs());
+      const { line } = this.#line;
+      if (!line || (line.queuedBytes ?? 0) >= TELEMETRY_AHEAD_BYTES) return;
+      const at_ms = this.#wall();
+      const records = this.#gauges.read().map((gauge) => encodeGauge(gauge, at_ms));
+      const { service } = this.#setup;
+      if (records.length > 0) line.send(this.#frame("MTRC", [
+        {
+          service,
+          records
+        }
+      ]));
+    });
+  }
+  #frame(signal, groups) {
+    const own = groups.map(({ service, records }) => ({
+      resource: this.#resource(service),
+      records
+    }));
+    return encodeFrame(signal, own, SDK_VERSION);
+  }
+  #resource(service) {
+    const { runtime, pid } = this.#setup;
+    return {
+      "service.name": service,
+      "service.instance.id": this.workerId,
+      "telemetry.sdk.name": "engine-sdk",
+      "telemetry.sdk.language": runtime === "browser" ? "webjs" : "nodejs",
+      "telemetry.sdk.version": SDK_VERSION,
+      "process.pid": pid,
+      "process.runtime.name": runtime,
+      "process.runtime.version": attempt(() => processGlobal()?.versions?.[runtime])
+    };
+  }
+  #wall() {
+    const { clock } = this.#setup;
+    return clock.wall ? clock.wall() : wallTime();
+  }
+};
+function gaugesMs() {
+  const asked = Number(environment("OTEL_METRIC_EXPORT_INTERVAL") ?? WORKER_GAUGES_MS);
+  if (!Number.isFinite(asked)) return WORKER_GAUGES_MS;
+  return Math.min(WORKER_GAUGES_MS_MAX, Math.max(WORKER_GAUGES_MS_MIN, asked));
+}
+function randomSpanId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 // sdk/typescript/trigger_types.ts
 var TriggerTypes = class {
   #setup;
@@ -5709,9 +6455,11 @@ var Worker = class _Worker {
   #calls;
   #inbound;
   #line;
-  #listeners = /* @__PURE__ */ new Set();
+  #listeners;
   #onError;
   #registrations;
+  #scopes = new CallScopes();
+  #telemetry;
   #url;
   #identity;
   #lastFailure;
@@ -5724,8 +6472,10 @@ var Worker = class _Worker {
     this.#onError = options.onError ?? printFailure;
     this.#announcement = describeWorker(options);
     this.name = this.#announcement.name;
-    const scopes = new CallScopes();
+    const scopes = this.#scopes;
     const report = (error) => this.#report(error);
+    this.#listeners = new ConnectionListeners(report);
+    this.#telemetry = makeTelemetry(url, options, this.#announcement);
     const line = () => this.#line.line;
     this.#calls = new OutboundCalls({
       clock,
@@ -5735,11 +6485,13 @@ var Worker = class _Worker {
       report
     });
     const find = (namespace, id) => this.#registrations.handler(namespace, id);
+    const observe = (call) => this.#telemetry?.begin(call);
     const handlers = new Handlers({
       clock,
       scopes,
       find,
-      report
+      report,
+      observe
     });
     const triggerTypes = new TriggerTypes({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
@@ -5768,13 +6520,18 @@ var Worker = class _Worker {
       text: (message, from) => receive(message, from, this.#inbound),
       lost: () => this.#lost(),
       failed: (reason, retryMs) => this.#failed(reason, retryMs),
-      state: (state) => this.#tell(state)
+      state: (state) => this.#listeners.tell(state)
     });
   }
   /** As {@linkcode registerWorker}, for an address that has been checked. */
   static connect(url, options) {
     const worker = new _Worker(url, options);
-    if (!options.dial) logFor(worker);
+    if (!options.dial) {
+      logFor(worker);
+      worker.#scopes.show();
+      markOutput();
+    }
+    if (worker.#telemetry) sendLogsTo(worker, worker.#telemetry);
     worker.#line.start();
     return worker;
   }
@@ -5897,10 +6654,7 @@ var Worker = class _Worker {
   }
   /** Hears of every new state from now on; call the result to stop. */
   onConnectionState(listener) {
-    checkCallable("The listener", listener);
-    const own = (state) => listener(state);
-    this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
   /**
    * Leaves the engine at once: its functions and triggers are no longer offered, calls that wait
@@ -5908,7 +6662,12 @@ var Worker = class _Worker {
    */
   shutdown() {
     this.#end(errorBody("SHUTDOWN", "engine client is shutting down"));
-    return this.#line.stop("disconnected");
+    const telemetry = this.#telemetry?.stop(this.#line.line);
+    return Promise.all([
+      this.#line.stop("disconnected"),
+      telemetry
+    ]).then(() => {
+    });
   }
   /** As {@linkcode Worker.shutdown}, at the end of an `await using` block. */
   [Symbol.asyncDispose]() {
@@ -5934,9 +6693,11 @@ var Worker = class _Worker {
     }));
     for (const frame of this.#registrations.frames()) line.send(frame);
     this.#calls.sendQueued(line);
+    this.#telemetry?.open();
   }
   #registered(message) {
     this.#identity = message;
+    if (this.#telemetry) this.#telemetry.workerId = message.worker_id;
     this.#calls.useCapabilities(message.capabilities);
     this.#inbound.handlers.engineForwardsProgress = message.capabilities.includes("progress");
   }
@@ -5957,27 +6718,15 @@ var Worker = class _Worker {
   #giveUp(error) {
     this.#report(error);
     this.#end(error.toJSON());
+    void this.#telemetry?.stop(this.#line.line);
     void this.#line.stop("failed");
   }
   /** No line will come any more. */
   #end(error) {
+    this.#scopes.hide();
     this.#calls.end(error);
     this.#inbound.handlers.abortAll(error.message);
     this.#inbound.triggerTypes.unregisterAll();
-  }
-  #tell(state) {
-    for (const listener of [
-      ...this.#listeners
-    ]) {
-      try {
-        listener(state);
-      } catch (cause) {
-        const message = `A listener for the connection state failed: ${thrownText(cause)}`;
-        this.#report(new EngineError("invocation_failed", message, {
-          cause
-        }));
-      }
-    }
   }
   #report(error) {
     try {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CallScopes } from "./call_scope.ts";
+import { CallScopes, runningTraceparent } from "./call_scope.ts";
 
 const SCOPE = { deadline: 5, traceparent: undefined, baggage: undefined };
 
@@ -41,4 +41,23 @@ Deno.test("CallScopes runs tasks where the platform cannot carry scopes", () => 
 
   assert.equal(scopes.run(SCOPE, () => 7), 7);
   assert.equal(scopes.run(SCOPE, () => scopes.current()), undefined);
+});
+
+Deno.test("runningTraceparent() is that of the handler that runs, of workers that show theirs", () => {
+  const [one, two] = [new CallScopes(), new CallScopes()];
+  const seen: (string | undefined)[] = [];
+  const look = (): void => void seen.push(runningTraceparent());
+
+  one.run({ ...SCOPE, traceparent: "1" }, look);
+  one.show();
+  two.show();
+  look();
+  one.run({ ...SCOPE, traceparent: "1" }, look);
+  two.run({ ...SCOPE, traceparent: "2" }, look);
+  two.run(SCOPE, look);
+  two.hide();
+  two.run({ ...SCOPE, traceparent: "2" }, look);
+  one.hide();
+
+  assert.deepEqual(seen, [undefined, undefined, "1", "2", undefined, undefined]);
 });

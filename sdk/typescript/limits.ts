@@ -484,3 +484,11 @@ export const CONSOLE_FLOW_ROWS_MAX = 10;
 export const CONSOLE_FLOW_EDGES_MAX = 2_000;
 /** What is typed into a filter counts after so many milliseconds without another key. */
 export const CONSOLE_SETTLE_MS = 250;
+/** Spans or traces in one answer when nobody says otherwise. */
+export const TRACE_LIST_LIMIT = 100;
+/** Spans or traces in one answer at most. */
+export const TRACE_LIST_LIMIT_MAX = 1_000;
+/** Spans that one question looks through, the newest. */
+export const TRACE_SCAN_MAX = 20_000;
+/** Nodes of a map of calls. */
+export const TRACE_MAP_NODES_MAX = 5_000;

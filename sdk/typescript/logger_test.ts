@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { OFFLINE_LOG_LINES_MAX } from "./limits.ts";
-import { logFor, Logger, type LogTarget, printFailure } from "./logger.ts";
+import { CallScopes } from "./call_scope.ts";
+import {
+  logFor,
+  Logger,
+  type LogLine,
+  type LogTarget,
+  printFailure,
+  sendLogsTo,
+} from "./logger.ts";
 import type { CallRequest, ConnectionState } from "./options.ts";
 import type { Json } from "./protocol.ts";
 
@@ -75,6 +83,55 @@ Deno.test("Logger sends each line as a void call of the function of its level", 
       payload: { message: "lost", service_name: "billing" },
     },
   ]);
+});
+
+Deno.test("Logger names the call in whose handler it speaks", () => {
+  const worker = target();
+  const scopes = new CallScopes();
+  const [trace_id, span_id] = ["a".repeat(32), "b".repeat(16)];
+  const traceparent = `00-${trace_id}-${span_id}-00`;
+  scopes.show();
+
+  printed(() =>
+    scopes.run(
+      { deadline: undefined, traceparent, baggage: undefined },
+      () => new Logger(worker).info("inside"),
+    )
+  );
+  scopes.hide();
+
+  const [request] = worker.requests;
+  const payload = { message: "inside", service_name: "shop", trace_id, span_id };
+  assert.deepEqual(request!.payload, payload);
+});
+
+Deno.test("Logger gives the lines of a worker that sends telemetry to it, and calls nothing", () => {
+  const lines: LogLine[] = [];
+  const worker = target("reconnecting");
+  sendLogsTo(worker, { takeLog: (line) => lines.push(line) > 0 });
+  const big = 3n as unknown as Json;
+
+  const shown = printed(() => {
+    new Logger(worker).info("one", { n: 1 });
+    new Logger(worker, "billing").error("two");
+    new Logger(worker).warn("three", big);
+  });
+
+  assert.deepEqual(lines, [
+    { level: "info", message: "one", data: { n: 1 }, shown: '{"n":1}', service: "shop" },
+    { level: "error", message: "two", data: undefined, shown: undefined, service: "billing" },
+    { level: "warn", message: "three", data: big, shown: "3", service: "shop" },
+  ]);
+  assert.equal(shown.length, 3);
+  assert.deepEqual(worker.requests, []);
+});
+
+Deno.test("Logger prints a line that telemetry could not take like any other", () => {
+  const worker = target();
+  sendLogsTo(worker, { takeLog: () => false });
+
+  assert.deepEqual(printed(() => new Logger(worker).info("one")), ["info: INFO  [shop] one"]);
+  assert.deepEqual(worker.requests, []);
 });
 
 Deno.test("new Logger() speaks for the worker that was registered last", () => {
