@@ -2,7 +2,7 @@
  * What was called from this browser, kept in the browser: payloads and how it went, never results.
  *
  * Bounded in entries and characters, the newest first. What is in the store may be anybody's text
- * (another version, another tab), so it is checked when it is read; a store that refuses is none.
+ * (another version, another tab), so it is checked when it is read.
  *
  * @module
  */
@@ -17,7 +17,7 @@ const ENTRIES_MAX = 200;
 const PAYLOAD_CHARS_MAX = 16 * 1024;
 /** Characters of all that is kept. */
 const CHARS_MAX = 512 * 1024;
-const PLACE = "engine-console.invocations";
+const PLACE = "invocations";
 
 /** A call that ended. */
 export interface PastCall {
@@ -32,16 +32,19 @@ export interface PastCall {
   readonly error_code: string | null;
 }
 
-/** Where texts are kept: `localStorage`, or what a test gives. */
-export type TextStore = Pick<Storage, "getItem" | "setItem" | "removeItem">;
+/** Where texts are kept by name; neither throws, and what is written may be lost. */
+export interface TextStore {
+  read(name: string): string | null;
+  write(name: string, text: string): void;
+}
 
 /** All calls that are kept, the newest first. */
 export function readHistory(store: TextStore): PastCall[] {
   try {
-    const kept: unknown = JSON.parse(store.getItem(PLACE) ?? "[]");
+    const kept: unknown = JSON.parse(store.read(PLACE) ?? "[]");
     return Array.isArray(kept) ? kept.filter(isPastCall).slice(0, ENTRIES_MAX) : [];
   } catch {
-    return []; // Not ours, or the browser keeps nothing: then there is no history.
+    return []; // Not ours: then there is no history.
   }
 }
 
@@ -91,11 +94,7 @@ function write(store: TextStore, calls: PastCall[]): void {
     calls.length = Math.floor(calls.length / 2);
     text = JSON.stringify(calls);
   }
-  try {
-    store.setItem(PLACE, text);
-  } catch {
-    // Full or forbidden: the calls are known until the page is left.
-  }
+  store.write(PLACE, text);
 }
 
 function isPastCall(value: unknown): value is PastCall {

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import {
+  type TriggerItem,
+  type TriggerRow,
+  triggerRows,
+  type TriggerView,
+} from "./trigger_rows.ts";
+
+const ALL: TriggerView = { search: "", type: "", closed: new Set() };
+const TYPES = ["state", "http", "cron"].map((id) => ({
+  id,
+  namespace: "default",
+  worker_name: `engine-${id}`,
+  description: `About ${id}`,
+}));
+
+function item(id: string, trigger_type: string, config: TriggerItem["config"] = {}): TriggerItem {
+  const config_summary = JSON.stringify(config);
+  return { id, trigger_type, function_id: "a::b", worker_name: "shop", config, config_summary };
+}
+
+function say(rows: readonly TriggerRow[]): string[] {
+  return rows.map((row) =>
+    row.kind === "type"
+      ? `${row.id} (${row.count})${row.type ? "" : " parked"}`
+      : `  ${row.item.id}`
+  );
+}
+
+Deno.test("triggers stand below their types, types without any come last", () => {
+  const items = [
+    item("2", "http", { api_path: "/b" }),
+    item("1", "state", { scope: "cart" }),
+    item("3", "http", { api_path: "/a" }),
+  ];
+
+  const { rows, count } = triggerRows(items, TYPES, ALL);
+
+  assert.equal(count, 3);
+  assert.deepEqual(say(rows), ["http (2)", "  3", "  2", "state (1)", "  1", "cron (0)"]);
+});
+
+Deno.test("a type that nobody provides is shown with its triggers", () => {
+  const { rows } = triggerRows([item("1", "file-watch")], [], ALL);
+
+  assert.deepEqual(say(rows), ["file-watch (1) parked", "  1"]);
+});
+
+Deno.test("one type can be looked at alone, and closed", () => {
+  const items = [item("1", "http", { api_path: "/a" }), item("2", "state")];
+
+  assert.deepEqual(say(triggerRows(items, TYPES, { ...ALL, type: "state" }).rows), [
+    "state (1)",
+    "  2",
+  ]);
+  const closed = new Set(["http", "state"]);
+  assert.deepEqual(say(triggerRows(items, TYPES, { ...ALL, closed }).rows), [
+    "http (1)",
+    "state (1)",
+    "cron (0)",
+  ]);
+});
+
+Deno.test("a search looks into routes, functions and workers, and leaves empty types out", () => {
+  const items = [
+    item("1", "http", { api_path: "/orders/:id", http_method: "post" }),
+    item("2", "state"),
+  ];
+  const found = (search: string) => say(triggerRows(items, TYPES, { ...ALL, search }).rows);
+
+  assert.deepEqual(found("POST orders"), ["http (1)", "  1"]);
+  assert.deepEqual(found("a::b shop state"), ["state (1)", "  2"]);
+  assert.deepEqual(found("nothing"), []);
+});
