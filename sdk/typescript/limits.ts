@@ -492,3 +492,9 @@ export const TRACE_LIST_LIMIT_MAX = 1_000;
 export const TRACE_SCAN_MAX = 20_000;
 /** Nodes of a map of calls. */
 export const TRACE_MAP_NODES_MAX = 5_000;
+/** A console of its own process waits so long for its first line, in milliseconds. */
+export const CONSOLE_CONNECT_MS = 10_000;
+/** First wait of such a console before it tries again to reach the engine, in milliseconds. */
+export const CONSOLE_RECONNECT_MS = 250;
+/** When after connecting the key of the engine's user is looked at again, in milliseconds. */
+export const CONTROL_KEY_LOOKS_MS: readonly number[] = [500, 2_000, 10_000];
