@@ -498,3 +498,28 @@ export const CONSOLE_CONNECT_MS = 10_000;
 export const CONSOLE_RECONNECT_MS = 250;
 /** When after connecting the key of the engine's user is looked at again, in milliseconds. */
 export const CONTROL_KEY_LOOKS_MS: readonly number[] = [500, 2_000, 10_000];
+/** Log records in one answer when nobody says otherwise. */
+export const LOG_LIST_LIMIT = 100;
+/** Log records in one answer at most. */
+export const LOG_LIST_LIMIT_MAX = 1_000;
+/** Spans whose function is remembered for the next line that belongs to them. */
+export const LOG_JOIN_KEPT_MAX = 5_000;
+/** Spans that are looked for in vain in a second, so that lines find their functions. */
+export const LOG_JOIN_MISSES_PER_SECOND = 50;
+/** How far back such a span may have begun, in milliseconds. */
+export const LOG_JOIN_WITHIN_MS = 600_000;
+
+/** Samples between two times that a list of functions is sorted anew by what they do. */
+export const CONSOLE_RERANK_SAMPLES = 3;
+/** Entries of a scope that the State page fetches at once. */
+export const CONSOLE_ENTRIES_PAGE = 500;
+/** Entries of a scope that the State page keeps, also for a search in all of them. */
+export const CONSOLE_ENTRIES_MAX = 20_000;
+/** Changes of the state that the State page remembers. */
+export const CONSOLE_CHANGES_MAX = 200;
+/** Changes within so many milliseconds are shown at once. */
+export const CONSOLE_CHANGES_BATCH_MS = 100;
+/** News of a running call that the invoke form shows. */
+export const CONSOLE_PROGRESS_MAX = 200;
+/** Functions that have a chart of their own on the Metrics page. */
+export const CONSOLE_CHARTED_FUNCTIONS = 6;
