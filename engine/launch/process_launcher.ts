@@ -20,6 +20,7 @@ import type {
 import { GroupedProcess, type ProcessSpec } from "./grouped_process.ts";
 import { SHELL } from "./guard.ts";
 import { LineSplitter } from "./output_lines.ts";
+import { withoutMarks } from "./output_marks.ts";
 import { PidFiles } from "./pid_file.ts";
 import { findProgram } from "./programs.ts";
 import { endStrays } from "./strays.ts";
@@ -110,7 +111,8 @@ class Program implements Running {
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
   ): Promise<Ended> {
-    const { name, directory, env } = this.#spec;
+    const { name, directory } = this.#spec;
+    const env = withoutMarks(this.#spec.env);
     const file = await findCommand(this.#spec, command[0] ?? "");
     if (signal.aborted) return { code: null, signal: "SIGTERM" };
     if (this.#isEnding) throw new EngineError("launch_failed", `Worker ${name} is being ended`);

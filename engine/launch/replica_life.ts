@@ -10,10 +10,11 @@
  */
 import { describeThrown } from "../../sdk/typescript/errors.ts";
 import { STOP_GRACE_MS } from "../../sdk/typescript/limits.ts";
-import type { Ended, OutputLine, Running } from "../ports/launcher.ts";
+import type { Ended, Running } from "../ports/launcher.ts";
 import type { Log, LogFields } from "../ports/log.ts";
 import type { Traffic } from "../ports/traffic.ts";
 import { describeEnd } from "./install.ts";
+import type { UnmarkedLine } from "./output_marks.ts";
 import type { Release, Waiting } from "./releases.ts";
 import { Relief } from "./relief.ts";
 import { ReplicaRun, type RunTools } from "./replica_run.ts";
@@ -38,7 +39,7 @@ export interface ReplicaHome {
   /** What to start from; `undefined` when the signal came first. May throw. */
   release(waiting: Waiting, signal: AbortSignal): Promise<Release | undefined>;
   /** A line that its program printed. */
-  line(line: OutputLine): void;
+  line(line: UnmarkedLine): void;
   /** It begins a program. */
   launched(): void;
   /** An attempt came to nothing before a program began. */

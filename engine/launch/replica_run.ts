@@ -9,7 +9,8 @@
 import { READY_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Directory } from "../ports/directory.ts";
-import type { Ended, LaunchSpec, OutputLine, Running } from "../ports/launcher.ts";
+import type { Ended, LaunchSpec, Running } from "../ports/launcher.ts";
+import { OUTPUT_MARKS_VARIABLE, OutputMarks, type UnmarkedLine } from "./output_marks.ts";
 import { Readiness, type ReadinessEvents } from "./readiness.ts";
 import type { Release } from "./releases.ts";
 
@@ -25,7 +26,8 @@ export interface RunTools {
 
 /** Who is told what happens. */
 export interface RunEvents extends ReadinessEvents {
-  line(line: OutputLine): void;
+  /** A line that the program printed. */
+  line(line: UnmarkedLine): void;
   /** What takes its time before the program runs. */
   phase(what: string): void;
   /** The program runs. */
@@ -100,10 +102,11 @@ export class ReplicaRun {
   async start(name: string, signal: AbortSignal): Promise<void> {
     this.#beganAt = this.#tools.clock.now();
     const { launcher } = this.release.prepared;
+    const marks = new OutputMarks();
     try {
       const running = await launcher.start(
         this.#spec(name),
-        (line) => this.#events.line(line),
+        (line) => this.#events.line(marks.read(line)),
         (what) => this.#events.phase(what),
         signal,
       );
@@ -127,7 +130,12 @@ export class ReplicaRun {
       name,
       command: spec.start,
       directory: entry.path,
-      env: { ...env, ENGINE_URL: this.#tools.engineUrl(), ENGINE_LAUNCH_ID },
+      env: {
+        [OUTPUT_MARKS_VARIABLE]: "1", // Before the worker's own, which may say otherwise.
+        ...env,
+        ENGINE_URL: this.#tools.engineUrl(),
+        ENGINE_LAUNCH_ID,
+      },
       ...containment ? { containment } : {},
     };
   }

@@ -62,7 +62,12 @@ Deno.test("ReplicaRun starts what the release says, and names engine and launch"
     name: "w@2",
     command: "run it",
     directory: "/p/w",
-    env: { A: "1", ENGINE_URL: "ws://here", ENGINE_LAUNCH_ID: "launch-1" },
+    env: {
+      ENGINE_OUTPUT_MARKS: "1",
+      A: "1",
+      ENGINE_URL: "ws://here",
+      ENGINE_LAUNCH_ID: "launch-1",
+    },
     containment: CONTAINMENT,
   });
   assert.equal(run.running, launcher.last);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { supervised } from "../../tests/fakes/supervised.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
+import type { PrintedLine } from "../ports/telemetry.ts";
 
 Deno.test("Supervisor.apply() touches only what changed", async () => {
   await using there = await supervised();
@@ -19,6 +20,42 @@ Deno.test("Supervisor.apply() touches only what changed", async () => {
   assert.equal((await supervisor.status("a")).launch, 1);
   assert.equal((await supervisor.status("b")).launch, 2);
   assert.equal(launcher.programs.findLast(({ spec }) => spec.name === "b")!.spec.env.LEVEL, "2");
+});
+
+Deno.test("Supervisor tells what programs print, and keeps marks out of every log", async () => {
+  const heard: PrintedLine[] = [];
+  await using there = await supervised({ print: (line) => heard.push(line) });
+  const { clock, launcher, supervisor } = there;
+  supervisor.apply([await there.entry("w")]);
+  await there.announce("w");
+  const trace = { trace_id: "a".repeat(32), span_id: "b".repeat(16) };
+  const mark = `\u001b]engine;${trace.trace_id}-${trace.span_id}`;
+
+  launcher.last.print(`${mark}\u0007hello`);
+  launcher.last.print(`${mark};logger\u0007INFO  [w] accepted`);
+  launcher.last.print("of nobody");
+
+  const line = { worker: "w", replica: 1, stream: "stdout", at_ms: clock.wall() } as const;
+  assert.deepEqual(heard, [
+    { ...line, text: "hello", trace, isLogger: false },
+    { ...line, text: "INFO  [w] accepted", trace, isLogger: true },
+    { ...line, text: "of nobody", trace: null, isLogger: false },
+  ]);
+  const logged = (await supervisor.logs("w", 3)).map((text) => text.slice(text.indexOf(" ") + 1));
+  assert.deepEqual(logged, ["out hello", "out INFO  [w] accepted", "out of nobody"]);
+});
+
+Deno.test("Supervisor says which replica printed a line", async () => {
+  const heard: PrintedLine[] = [];
+  await using there = await supervised({ print: (line) => heard.push(line) });
+  const entry = { ...await there.entry("w"), replicas: 2 };
+  there.supervisor.apply([entry]);
+  await there.started("w", 2);
+
+  for (const program of there.running("w")) program.print(program.spec.name);
+
+  const told = heard.map(({ worker, replica, text }) => [worker, replica, text]).sort();
+  assert.deepEqual(told, [["w", 1, "w"], ["w", 2, "w@2"]]);
 });
 
 Deno.test("Supervisor.apply() stops what is no longer listed", async () => {

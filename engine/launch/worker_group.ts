@@ -17,6 +17,7 @@ import type { EngineEvent } from "../ports/events.ts";
 import type { OutputLine, Running } from "../ports/launcher.ts";
 import type { LogFields } from "../ports/log.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
+import type { PrintListener } from "../ports/telemetry.ts";
 import { EditWatch, type EditWatchTools } from "./edit_watch.ts";
 import { withoutEffect, type WorkerSpec } from "./manifest.ts";
 import { OutputLog } from "./output_log.ts";
@@ -29,7 +30,10 @@ import { type ReplicaView, workerStatus } from "./worker_status.ts";
 import type { WorkerChange } from "./worker_watch.ts";
 
 /** What every worker works with. */
-export type GroupTools = ReplicaTools & ReleaseTools & EditWatchTools;
+export type GroupTools = ReplicaTools & ReleaseTools & EditWatchTools & {
+  /** Hears of what the programs of workers print. */
+  readonly print?: PrintListener;
+};
 
 /** One worker of the supervisor. */
 export class WorkerGroup {
@@ -232,7 +236,11 @@ export class WorkerGroup {
         if (release) this.#dependencies = release.prepared.dependencies;
         return release;
       },
-      line: (line) => this.#log.write(this.#isSingle ? line : prefixed(line, number)),
+      line: (line) => {
+        this.#log.write(this.#isSingle ? line : prefixed(line, number));
+        const { clock, print } = this.#tools;
+        print?.({ worker: name, replica: number, ...line, at_ms: clock.wall() });
+      },
       launched: () => {
         // While others have yet to follow, the restart is not over.
         if (this.#wanted.every(({ version }) => version === this.#version)) this.#launch++;

@@ -8,6 +8,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
+import { withoutMarks } from "../launch/output_marks.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,
@@ -78,7 +79,7 @@ export class MicroVmProgram implements Running {
       throw new EngineError("launch_failed", `Worker ${name} does not run any more`);
     }
     const either = AbortSignal.any([signal, this.#over.signal]);
-    return await guest.exec({ command, directory, env }, output, either);
+    return await guest.exec({ command, directory, env: withoutMarks(env) }, output, either);
   }
 
   async #watch(): Promise<Ended> {

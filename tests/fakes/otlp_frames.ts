@@ -51,7 +51,7 @@ export function readOtlpFrame(bytes: Uint8Array): OtlpFrame {
     signal: text.slice(0, 4),
     resources: groups.map(({ resource }) => valuesOf(resource.attributes)),
     records: groups.flatMap(({ scopeLogs, scopeSpans, scopeMetrics }) =>
-      scopeLogs?.[0]!.logRecords ?? scopeSpans?.[0]!.spans ?? scopeMetrics![0]!.metrics
+      scopeLogs?.at(0)?.logRecords ?? scopeSpans?.at(0)?.spans ?? scopeMetrics![0]!.metrics
     ),
   };
 }
