@@ -523,3 +523,25 @@ export const CONSOLE_CHANGES_BATCH_MS = 100;
 export const CONSOLE_PROGRESS_MAX = 200;
 /** Functions that have a chart of their own on the Metrics page. */
 export const CONSOLE_CHARTED_FUNCTIONS = 6;
+/** Where telemetry is exported to when an exporter is named and no endpoint. */
+export const OTLP_ENDPOINT_DEFAULT = "http://localhost:4318";
+/** One request of an export has to be answered by then, in milliseconds. */
+export const OTLP_TIMEOUT_MS = 10_000;
+/** Between two exports of spans, in milliseconds. */
+export const OTLP_SPAN_DELAY_MS = 5_000;
+/** Between two exports of log records, in milliseconds. */
+export const OTLP_LOG_DELAY_MS = 1_000;
+/** Between two exports of metrics, in milliseconds. */
+export const OTLP_METRIC_INTERVAL_MS = 60_000;
+/** Spans or log records that wait for an export. */
+export const OTLP_QUEUE_MAX = 2_048;
+/** Spans or log records in one export. */
+export const OTLP_BATCH_MAX = 512;
+/** First wait before a failed export is tried again; each later one is twice as long. */
+export const OTLP_RETRY_FIRST_MS = 1_000;
+/** Longest such wait. */
+export const OTLP_RETRY_MAX_MS = 30_000;
+/** Tries of one export; then it is given up. */
+export const OTLP_TRIES_MAX = 6;
+/** At its end the engine gives the last export so long, in milliseconds. */
+export const OTLP_FLUSH_MS = 2_000;
