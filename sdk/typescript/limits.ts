@@ -545,3 +545,11 @@ export const OTLP_RETRY_MAX_MS = 30_000;
 export const OTLP_TRIES_MAX = 6;
 /** At its end the engine gives the last export so long, in milliseconds. */
 export const OTLP_FLUSH_MS = 2_000;
+/** Firings of one trigger of type `log` or `trace` in a second, unless it takes heaps. */
+export const FIRINGS_PER_SECOND_MAX = 200;
+/** Shortest `batch_ms` of a trigger. */
+export const TRIGGER_BATCH_MS_MIN = 100;
+/** Longest `batch_ms` of a trigger. */
+export const TRIGGER_BATCH_MS_MAX = 10_000;
+/** Records or traces in one heap; more are counted only. */
+export const TRIGGER_BATCH_RECORDS_MAX = 500;

@@ -14,6 +14,7 @@ import type { Clipboard } from "./clipboard.ts";
 import type { Live, QueryState } from "./live.ts";
 import type { Preferences } from "./preferences.ts";
 import type { Route, Router } from "./router.ts";
+import type { Session } from "./session.ts";
 import type { Toasts } from "./toasts.ts";
 
 /** What the app lends. */
@@ -23,6 +24,7 @@ export interface Shell {
   readonly toasts: Toasts;
   readonly preferences: Preferences;
   readonly clipboard: Clipboard;
+  readonly session: Session;
   /** Changes once a second; for what shows how long ago something was. */
   readonly clock: ReadonlySignal<number>;
 }

@@ -1,0 +1,49 @@
+/**
+ * Which keys mean what: single ones, and a leader key followed by another.
+ *
+ * @module
+ */
+import { CHORD_MS } from "../../../../sdk/typescript/limits.ts";
+
+/** A key that went down. */
+export interface KeyPress {
+  readonly key: string;
+  /** Ctrl, or Cmd on a Mac. */
+  readonly command: boolean;
+  /** The person is writing into a field. */
+  readonly writing: boolean;
+  readonly at_ms: number;
+}
+
+/** See the module. Bindings are written `?`, `Ctrl+k` or `g w`. */
+export class KeyChords {
+  readonly #bindings: ReadonlyMap<string, () => void>;
+  #leader: { readonly key: string; readonly at_ms: number } | undefined;
+
+  /** Makes one. */
+  constructor(bindings: Readonly<Record<string, () => void>>) {
+    this.#bindings = new Map(Object.entries(bindings));
+  }
+
+  /** Runs what a key is bound to; whether there was something, so that the browser does nothing. */
+  press({ key, command, writing, at_ms }: KeyPress): boolean {
+    const leader = this.#leader;
+    this.#leader = undefined;
+    if (command) return this.#run(`Ctrl+${key.toLowerCase()}`);
+    if (writing) return false;
+    if (leader !== undefined && at_ms - leader.at_ms <= CHORD_MS) {
+      if (this.#run(`${leader.key} ${key}`)) return true;
+    }
+    if ([...this.#bindings.keys()].some((binding) => binding.startsWith(`${key} `))) {
+      this.#leader = { key, at_ms };
+      return true;
+    }
+    return this.#run(key);
+  }
+
+  #run(binding: string): boolean {
+    const run = this.#bindings.get(binding);
+    run?.();
+    return run !== undefined;
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * The way from page to page: a bar at the side, on phones one at the bottom.
+ *
+ * @module
+ */
+import { useSignal } from "@preact/signals";
+import type { VNode } from "preact";
+import { Dot, Key } from "../kit/badge.tsx";
+import { Button } from "../kit/controls.tsx";
+import { Icon } from "../kit/icons.tsx";
+import { Link } from "../kit/link.tsx";
+import type { ConsolePage } from "../kit/page_list.ts";
+import type { Theme } from "../kit/preferences.ts";
+import { useRoute, useShell } from "../kit/shell.ts";
+
+const GROUPS = [
+  { id: "run", title: "Run" },
+  { id: "watch", title: "Watch" },
+  { id: "keep", title: "Keep" },
+] as const;
+
+const THEMES: Readonly<Record<Theme, { next: Theme; icon: "screen" | "sun" | "moon" }>> = {
+  system: { next: "light", icon: "screen" },
+  light: { next: "dark", icon: "sun" },
+  dark: { next: "system", icon: "moon" },
+};
+
+/** See the module. */
+export function SideBar(
+  { pages, onSearch }: { pages: readonly ConsolePage[]; onSearch: () => void },
+): VNode {
+  const more = useSignal(false);
+  const close = () => more.value = false;
+  return (
+    <nav class={`side ${more.value ? "more" : ""}`} aria-label="Pages">
+      <div class="brand">
+        <Mark />
+        <span>Engine</span>
+      </div>
+      <button type="button" class="find" onClick={onSearch}>
+        <Icon name="search" />
+        <span>Search</span>
+        <Key>Ctrl K</Key>
+      </button>
+      <div class="groups">
+        {GROUPS.map((group) => {
+          const inside = pages.filter((page) => page.group === group.id);
+          if (inside.length === 0) return null;
+          return (
+            <div class="group" key={group.id}>
+              <h2>{group.title}</h2>
+              {inside.map((page) => <Place key={page.path} page={page} onGo={close} />)}
+            </div>
+          );
+        })}
+      </div>
+      <div class="phone-bar">
+        {pages.filter((page) => page.onPhones).slice(0, 4).map((page) => (
+          <Place key={page.path} page={page} onGo={close} />
+        ))}
+        <button
+          type="button"
+          class="place"
+          aria-expanded={more.value}
+          onClick={() => more.value = !more.value}
+        >
+          <Icon name={more.value ? "close" : "more"} size={18} />
+          <span>More</span>
+        </button>
+      </div>
+      <Foot />
+    </nav>
+  );
+}
+
+function Place({ page, onGo }: { page: ConsolePage; onGo: () => void }): VNode {
+  const { path } = useRoute();
+  const current = path === page.path || path.startsWith(`${page.path}/`);
+  return (
+    <Link
+      to={page.path}
+      class="place"
+      current={current}
+      onGo={onGo}
+      title={`${page.title} (g ${page.key})`}
+    >
+      <Icon name={page.icon} />
+      <span>{page.title}</span>
+    </Link>
+  );
+}
+
+function Foot(): VNode {
+  const { live, preferences } = useShell();
+  const { line, engine, version, engine_url } = live.connection.value;
+  const theme = preferences.theme.value;
+  const { next, icon } = THEMES[theme];
+  const up = line === "open" && engine === true;
+  const words = up ? "connected" : line === "connecting" ? "connecting" : "not reachable";
+  return (
+    <div class="foot">
+      <Dot tone={up ? "ok" : line === "connecting" ? "neutral" : "bad"} label={`Engine ${words}`} />
+      <span class="foot-engine" title={engine_url}>
+        <b>{version === "" ? "engine" : `engine ${version}`}</b>
+        <small>{up ? engine_url.replace(/^\w+:\/\//, "") : words}</small>
+      </span>
+      <Button
+        kind="bare"
+        small
+        icon={icon}
+        label={`Theme: ${theme}, change to ${next}`}
+        onPress={() => preferences.setTheme(next)}
+      />
+    </div>
+  );
+}
+
+/** The sign of the engine: one line in, three lines out. */
+function Mark(): VNode {
+  return (
+    <svg class="mark" width="22" height="22" viewBox="0 0 22 22" aria-hidden="true">
+      <path d="M3 11h5M8 11c4 0 3-6 8-6M8 11h8M8 11c4 0 3 6 8 6" />
+      <circle cx="3.5" cy="11" r="2" />
+      <circle cx="18" cy="5" r="2" />
+      <circle cx="18" cy="11" r="2" />
+      <circle cx="18" cy="17" r="2" />
+    </svg>
+  );
+}
