@@ -246,18 +246,16 @@ export class BrowserLine {
     const view = rights === "guest" && holdsPayloads(query.function_id)
       ? { view: { name: "guest", apply: withoutPayloads } }
       : {};
-    let part: QueryPart | undefined;
-    part = this.#setup.queries.watch({ query, on, ...view }, {
+    const part: QueryPart = this.#setup.queries.watch({ query, on, ...view }, {
       changed: (change, state) => {
         const text = change.type === "patch"
           ? () => patchMessage(id, change)
           : () => state.whole(id);
-        this.#outbox.pushState(id, text, () => part?.again());
+        this.#outbox.pushState(id, text, () => part.again());
       },
       failed: (error) => this.#refuse(id, error),
     });
-    const { stop } = part;
-    this.#open.set(id, stop);
+    this.#open.set(id, () => part.stop());
   }
 
   #refuse(id: number, error: ErrorBody): void {

@@ -15,8 +15,11 @@ export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
   summary: "A web page that shows the system and acts on it",
   parse: parseConsoleConfig,
   operator: true,
-  async start(worker, config, host) {
-    const running = await runConsole(worker, config, host, {
+  async start(worker, { host: address, port, token }, host) {
+    const running = await runConsole(worker, host, {
+      host: address,
+      port,
+      ...token !== "" && { typed: { text: token, rights: "operator" } },
       page: consolePage,
       version: host.supervision.info().version,
       engineUrl: () => engineUrl(host),

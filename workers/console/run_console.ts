@@ -9,9 +9,8 @@
 import type { Host } from "../define.ts";
 import type { Endpoint } from "../../engine/ports/supervision.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
-import type { ConsoleConfig } from "./config.ts";
 import { type ConsoleWorker, EngineLink } from "./engine_link.ts";
-import { isLoopback } from "./guard.ts";
+import { isLoopback, type Token } from "./guard.ts";
 import { HttpDoor } from "./http_door.ts";
 import { memberOf } from "./json_text.ts";
 import { QueryFeeds } from "./query_feeds.ts";
@@ -19,8 +18,14 @@ import { ConsoleServer } from "./server.ts";
 import { beginTrace } from "./trace_ids.ts";
 import { TriggerFeeds } from "./trigger_feeds.ts";
 
-/** What a console is told besides its configuration. */
+/** What a console is told. */
 export interface ConsoleSetting {
+  /** Address to listen on. Others than this machine's need `typed`. */
+  readonly host: string;
+  /** 0 is any free one. */
+  readonly port: number;
+  /** What a person has to type in; left out: nothing. */
+  readonly typed?: Token;
   /** The built page. */
   readonly page: string;
   readonly version: string;
@@ -43,11 +48,9 @@ export interface RunningConsole extends AsyncDisposable {
  */
 export async function runConsole(
   worker: ConsoleWorker,
-  config: ConsoleConfig,
-  host: Pick<Host, "clock">,
+  { clock }: Pick<Host, "clock">,
   setting: ConsoleSetting,
 ): Promise<RunningConsole> {
-  const { clock } = host;
   await using stack = new AsyncDisposableStack();
   const link = new EngineLink(worker, clock);
   stack.defer(() => link.stop());
@@ -59,9 +62,7 @@ export async function runConsole(
   const { version } = setting;
   const server = stack.use(
     await ConsoleServer.open({
-      ...config,
-      page: setting.page,
-      operatorKey: () => setting.operatorKey(),
+      ...setting,
       browsers: { clock, link, triggers, queries, http, version, engineUrl: setting.engineUrl },
     }),
   );

@@ -16,14 +16,14 @@ import { randomHex } from "./trace_ids.ts";
 
 /** What to serve, and where. */
 export interface ConsoleServerOptions {
-  /** Address to listen on. Others than this machine's need `token`. */
+  /** Address to listen on. Others than this machine's need `typed`. */
   readonly host: string;
   /** 0 is any free one. */
   readonly port: number;
   /** The built page. */
   readonly page: string;
-  /** What a person types in; empty: nothing is, the page holds a token of its own. */
-  readonly token: string;
+  /** What a person has to type in; left out: nothing, since the page holds a token of its own. */
+  readonly typed?: Token;
   /** The `key` in the address that makes a page the operator's; `undefined`: there is none now. */
   operatorKey(): Promise<string | undefined>;
   /** What browsers are served with. */
@@ -65,19 +65,18 @@ export class ConsoleServer implements AsyncDisposable {
    * machines could reach it without a token.
    */
   static async open(options: ConsoleServerOptions): Promise<ConsoleServer> {
-    if (options.token === "" && !isLoopback(options.host)) {
-      const message = `Other machines can reach ${options.host}; set token of engine-console`;
+    const { host, page, typed } = options;
+    if (!typed && !isLoopback(host)) {
+      const message = `Other machines can reach ${host}; set token of engine-console`;
       throw new EngineError("INVALID_ARGUMENTS", message);
     }
     const operator: Token = { text: randomHex(32), rights: "operator" };
-    const typed: Token = { text: options.token, rights: "operator" };
     const guest: Token = { text: randomHex(32), rights: "guest" };
-    const isTyped = options.token !== "";
     const pages = {
-      guest: await preparePage(options.page, isTyped ? "" : guest.text),
-      operator: await preparePage(options.page, operator.text),
+      guest: await preparePage(page, typed ? "" : guest.text),
+      operator: await preparePage(page, operator.text),
     };
-    return new ConsoleServer(options, [operator, isTyped ? typed : guest], pages);
+    return new ConsoleServer(options, [operator, typed ?? guest], pages);
   }
 
   /** How many browsers have a line. */

@@ -1,0 +1,123 @@
+/**
+ * The console in a process of its own, over a line to an engine somewhere.
+ *
+ * The same console as the one in the engine. It stays while the engine restarts, and comes back to
+ * it by itself.
+ *
+ * @module
+ */
+import type { Token } from "../workers/console/guard.ts";
+import { addressKey } from "../workers/console/operator_key.ts";
+import { consolePage } from "../workers/console/page_file.ts";
+import { runConsole } from "../workers/console/run_console.ts";
+import { randomHex } from "../workers/console/trace_ids.ts";
+import { withoutSecrets } from "../sdk/typescript/arguments.ts";
+import { EngineError } from "../sdk/typescript/errors.ts";
+import {
+  CONSOLE_CONNECT_MS,
+  CONSOLE_PORT,
+  CONSOLE_RECONNECT_MS,
+} from "../sdk/typescript/limits.ts";
+import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
+import { readControlKey } from "./control_key.ts";
+import { dialAsUser } from "./user_dial.ts";
+import { systemClock } from "./system_clock.ts";
+import { VERSION } from "./version.ts";
+
+/** How to start a console. */
+export interface ConsoleOptions {
+  /** Address of the engine, such as `ws://127.0.0.1:49134`. */
+  readonly url: string;
+  /** Token of the engine. */
+  readonly token?: string | undefined;
+  /** Address to listen on. Default: 127.0.0.1. Others than this machine's need `typed`. */
+  readonly host?: string | undefined;
+  /** Default: 3113; 0 is any free one. */
+  readonly port?: number | undefined;
+  /**
+   * What a person has to type in before the page shows anything. One that workers know too, such as
+   * the engine's, does not let them manage workers. Default: nothing is asked for.
+   */
+  readonly typed?: { readonly text: string; readonly isOwn: boolean } | undefined;
+}
+
+/** A console that runs; disposing of it closes its port. */
+export interface EngineConsole extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:3113`. */
+  readonly url: string;
+  /** The address of a page that may manage workers; it holds a secret. */
+  readonly operatorUrl: string;
+}
+
+/**
+ * Starts a console and returns when it listens.
+ *
+ * @throws {EngineError} `engine_unreachable` when no line comes about within 10 s;
+ * `address_in_use`, `address_not_available`; `INVALID_ARGUMENTS` for an address that other machines
+ * reach without `typed`.
+ */
+export async function startConsole(options: ConsoleOptions): Promise<EngineConsole> {
+  const { url, token, host = "127.0.0.1", port = CONSOLE_PORT, typed } = options;
+  await using stack = new AsyncDisposableStack();
+  const worker = registerWorker(url, {
+    workerName: "engine-console",
+    description: "A web page that shows the system and acts on it",
+    dial: dialAsUser({ url, clock: systemClock }),
+    reconnect: { firstMs: CONSOLE_RECONNECT_MS, maxMs: 4 * CONSOLE_RECONNECT_MS },
+    onError: () => {}, // The page says whether the engine is there, and why a call failed.
+    ...token !== undefined && { token },
+  });
+  stack.defer(() => worker.shutdown());
+  await connected(worker, url);
+  const key = randomHex(16);
+  const running = stack.use(
+    await runConsole(worker, { clock: systemClock }, {
+      host,
+      port,
+      page: consolePage,
+      version: VERSION,
+      engineUrl: () => withoutSecrets(url),
+      operatorKey: () => Promise.resolve(key),
+      ...typed && { typed: tokenFor(typed) },
+    }),
+  );
+  const whole = stack.move();
+  return {
+    url: running.url,
+    operatorUrl: `${running.url}/?key=${key}`,
+    [Symbol.asyncDispose]: () => whole.disposeAsync(),
+  };
+}
+
+/**
+ * The address of a page that may manage workers, of a console that the engine at `engineUrl` serves
+ * itself; without a key of the engine's on this machine the address as it is.
+ */
+export async function operatorUrl(consoleUrl: string, engineUrl: string): Promise<string> {
+  const key = await readControlKey(engineUrl);
+  return key === undefined ? consoleUrl : `${consoleUrl}/?key=${await addressKey(key)}`;
+}
+
+function tokenFor({ text, isOwn }: { text: string; isOwn: boolean }): Token {
+  return { text, rights: isOwn ? "operator" : "guest" };
+}
+
+/** @throws {EngineError} `engine_unreachable`. */
+async function connected(worker: Worker, url: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const stopListening = worker.onConnectionState((state) => {
+    if (state === "connected") resolve();
+  });
+  if (worker.connectionState === "connected") resolve();
+  const cancel = systemClock.after(CONSOLE_CONNECT_MS, () => {
+    const message = `The engine at ${withoutSecrets(url)} has not answered for ` +
+      `${CONSOLE_CONNECT_MS / 1000} s`;
+    reject(new EngineError("engine_unreachable", message));
+  });
+  try {
+    await promise;
+  } finally {
+    cancel();
+    stopListening();
+  }
+}
