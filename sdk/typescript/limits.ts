@@ -553,3 +553,7 @@ export const TRIGGER_BATCH_MS_MIN = 100;
 export const TRIGGER_BATCH_MS_MAX = 10_000;
 /** Records or traces in one heap; more are counted only. */
 export const TRIGGER_BATCH_RECORDS_MAX = 500;
+/** Samples of each worker that a page of the console keeps: five minutes of one a second. */
+export const GAUGE_SAMPLES_MAX = 300;
+/** Log lines that the page of one worker begins with. */
+export const WORKER_LOG_LINES = 500;
