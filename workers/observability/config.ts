@@ -11,6 +11,7 @@ import {
   TRACE_PAYLOAD_CHARS,
   TRACE_PAYLOAD_CHARS_MAX,
 } from "../../sdk/typescript/limits.ts";
+import { MetricsConfig } from "./metrics_config.ts";
 
 const Rate = z.number().min(0).max(1);
 const Megabytes = z.int().min(0).max(TELEMETRY_MB_MAX);
@@ -45,7 +46,7 @@ const Config = z.strictObject({
   traces: Traces.prefault({}),
   logs: Logs.prefault({}),
   redact: z.array(Redacted).max(1_000).default([]),
-  metrics: z.looseObject({}).prefault({}),
+  metrics: MetricsConfig.prefault({}),
 });
 
 /** Configuration of `engine-observability`. */
