@@ -9,6 +9,7 @@ import { Command } from "@commander-js/extra-typings";
 import { CommanderError } from "commander";
 import manifest from "../deno.json" with { type: "json" };
 import { addCompletions } from "./commands/completions.ts";
+import { addConsole } from "./commands/console.ts";
 import { addCreate } from "./commands/create.ts";
 import { addFunctions } from "./commands/functions.ts";
 import { addStart } from "./commands/start.ts";
@@ -47,6 +48,7 @@ export function createProgram(terminal: Terminal): Command {
   addWorker(program as Command, terminal);
   addVm(program as Command, terminal);
   addFunctions(program as Command, terminal);
+  addConsole(program as Command, terminal);
   addCompletions(program as Command, terminal);
   return program as Command;
 }

@@ -12,6 +12,7 @@
  *
  * @module
  */
+export { type ConsoleOptions, type EngineConsole, operatorUrl, startConsole } from "./console.ts";
 export { CONTROL_HEADER, readControlKey } from "./control_key.ts";
 export { type Engine, startEngine, type StartOptions, type StopOptions } from "./engine.ts";
 export { writeSdkCopies } from "./launch/sdk_copy.ts";
