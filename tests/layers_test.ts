@@ -17,7 +17,7 @@ interface Layer {
 
 /** Folders of adapters, and single files beside the assembly. */
 const ADAPTERS = new RegExp(
-  "^engine/((line|store|launch|vm)/|(" +
+  "^engine/((line|store|launch|telemetry|vm)/|(" +
     "control_key|config_fields|config_file|config_issues|config_watch|" +
     "log_writer|schema_check|system_clock|yaml_text)\\.ts$)",
 );

@@ -9,32 +9,34 @@
  */
 import { parseMessage, readWorkerMessage } from "../../sdk/typescript/codec.ts";
 import { CALL_HOLD_MS } from "../../sdk/typescript/limits.ts";
-import type {
-  CancelInvocation,
-  ErrorBody,
-  InvocationProgress,
-  InvocationResult,
-  InvokeFunction,
-  Json,
-} from "../../sdk/typescript/protocol.ts";
-import type { Clock } from "../ports/clock.ts";
-import { Deadlines } from "./deadlines.ts";
 import {
-  CALL_HEAD,
+  type CancelInvocation,
+  DEFAULT_NAMESPACE,
+  type ErrorBody,
+  type InvocationProgress,
+  type InvocationResult,
+  type InvokeFunction,
+  type Json,
+} from "../../sdk/typescript/protocol.ts";
+import type { CallObserver, ObservedParty } from "../ports/call_observer.ts";
+import type { Clock } from "../ports/clock.ts";
+import { candidatesOf } from "./candidates.ts";
+import {
+  type CallTail,
   callTail,
   type Envelope,
   fieldText,
   jsonText,
-  RESULT_HEAD,
   resultTail,
   valueTail,
 } from "./envelope.ts";
-import type { Replica } from "./function_table.ts";
+import type { Offer, Replica } from "./function_table.ts";
 import type { HeldCall, HeldCalls, Target } from "./held_calls.ts";
-import { type Invocation, Invocations } from "./invocations.ts";
+import type { Invocation } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 import type { Placement, PlacementSettings } from "./placement.ts";
-import { errorTail, failure, type Refusals } from "./refusals.ts";
+import { failure, type Refusals } from "./refusals.ts";
+import { RunningCalls } from "./running_calls.ts";
 
 /** The router's settings, which may change while it runs; PROTOCOL section 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {
@@ -48,6 +50,7 @@ export interface CallsOptions {
   readonly placement: Placement;
   readonly refusals: Refusals;
   readonly held: HeldCalls;
+  readonly observer: CallObserver;
   readonly settings: RouterSettings;
   /** A UUID, part of every id of a call. */
   readonly secret: string;
@@ -58,8 +61,7 @@ interface Start {
   /** As it stands between quotes in JSON; `undefined`: nobody waits. */
   readonly callerId: string | undefined;
   readonly timeout_ms: number | undefined;
-  /** The frame from the closing quote of the call's id on. */
-  readonly tail: string;
+  readonly tail: CallTail;
 }
 
 /** Runs calls. */
@@ -68,25 +70,34 @@ export class Calls {
   readonly #placement: Placement;
   readonly #refusals: Refusals;
   readonly #held: HeldCalls;
-  readonly #invocations: Invocations;
-  readonly #deadlines: Deadlines<Invocation>;
+  readonly #observer: CallObserver;
+  /** The engine itself, for calls that it runs. */
+  readonly #engine: ObservedParty;
+  readonly #running: RunningCalls;
   #settings: RouterSettings;
   #isDraining = false;
 
   /** Makes one in which no call runs. */
-  constructor({ clock, placement, refusals, held, settings, secret }: CallsOptions) {
+  constructor({ clock, placement, refusals, held, observer, settings, secret }: CallsOptions) {
     this.#clock = clock;
     this.#placement = placement;
     this.#refusals = refusals;
     this.#held = held;
+    this.#observer = observer;
+    this.#engine = observer.partyOf("engine", "engine");
     this.#settings = settings;
-    this.#invocations = new Invocations(secret);
-    this.#deadlines = new Deadlines(clock, (invocation) => this.#due(invocation));
+    const onDue = (invocation: Invocation): void => this.#due(invocation);
+    this.#running = new RunningCalls({ clock, held, observer, secret, onDue });
   }
 
   /** Calls that run or wait to start now, those nobody waits for included. */
   get size(): number {
-    return this.#invocations.size;
+    return this.#running.size;
+  }
+
+  /** The engine's id of a call, also of one that is over. */
+  idOf(slot: number, uses: number): string {
+    return this.#running.idOf(slot, uses);
   }
 
   /** What holds for calls from now on. */
@@ -102,24 +113,28 @@ export class Calls {
 
   /** All lines are over: forgets what still waits to start, and leaves nothing on the clock. */
   stop(): void {
-    for (const { invocation } of this.#held.all()) this.#close(invocation);
-    this.#deadlines.clear();
+    const error = failure("function_not_found", "The engine stopped before the call could start");
+    for (const { invocation } of this.#held.all()) {
+      this.#running.drop(invocation, error, "the engine stopped");
+    }
+    this.#running.stop();
   }
 
   /** Passes a frame on without parsing it; `false` when somebody has to parse it. */
-  forward(peer: Peer, text: string, envelope: Envelope): boolean {
+  forward(peer: Peer, envelope: Envelope): boolean {
+    const { text, idStart, idEnd } = envelope;
     if (envelope.kind === "result") {
-      const invocation = this.#invocations.find(text, envelope.idStart, envelope.idEnd);
+      const invocation = this.#running.find(text, idStart, idEnd);
       // Late, or not its to answer: the caller is told once, by the right worker.
-      if (invocation?.callee === peer) this.#settle(invocation, text.slice(envelope.idEnd));
+      if (invocation?.callee === peer) this.#running.settle(invocation, envelope);
       return true;
     }
     if (this.#isDraining) return false;
-    const { function_id, timeout_ms, idStart, idEnd } = envelope;
+    const { function_id, timeout_ms } = envelope;
     const callerId = text.slice(idStart, idEnd);
-    if (this.#invocations.findOfCaller(peer, callerId)) return false;
+    if (this.#running.findOfCaller(peer, callerId)) return false;
     const replica = this.#placement.find(peer, function_id, text.length);
-    if (replica) this.#start(peer, replica, { callerId, timeout_ms, tail: text.slice(idEnd) });
+    if (replica) this.#start(peer, replica, { callerId, timeout_ms, tail: envelope });
     return replica !== undefined;
   }
 
@@ -128,18 +143,17 @@ export class Calls {
     if (this.refusesId(caller, call)) return;
     if (this.#isDraining && caller.inflightCalls === 0) {
       const message = "The engine is stopping and takes no new calls";
-      return this.#refusals.call(caller, call, failure("overloaded", message));
+      return this.#refusals.call(caller, call, failure("overloaded", message), text);
     }
     if (call.action?.type === "enqueue") {
       const message = `Queue '${call.action.queue}' not found`;
-      return this.#refusals.call(caller, call, failure("enqueue_error", message));
+      return this.#refusals.call(caller, call, failure("enqueue_error", message), text);
     }
     const chosen = this.#placement.choose(caller, call, text.length);
     if (!chosen) return this.#hold(caller, call, text);
-    if ("code" in chosen) return this.#refusals.call(caller, call, chosen);
-    const tail = envelope ? text.slice(envelope.idEnd) : callTail(call, text);
-    const { timeout_ms } = call;
-    this.#start(caller, chosen, { callerId: callerIdOf(call), timeout_ms, tail });
+    if ("code" in chosen) return this.#refusals.call(caller, call, chosen, text);
+    const tail = envelope?.kind === "call" ? envelope : callTail(call, text);
+    this.#start(caller, chosen, { callerId: callerIdOf(call), timeout_ms: call.timeout_ms, tail });
   }
 
   /** Somebody may run a function from now on: calls that waited for it start, the oldest first. */
@@ -168,27 +182,30 @@ export class Calls {
 
   /** Whether a peer waits for a call that it knows under this id. */
   isWaiting(caller: Peer, invocation_id: string): boolean {
-    return this.#invocations.findOfCaller(caller, jsonText(invocation_id)) !== undefined;
+    return this.#running.findOfCaller(caller, jsonText(invocation_id)) !== undefined;
   }
 
   /** A worker answers. */
   settle(from: Peer, result: InvocationResult, text: string): void {
-    const invocation = this.#invocations.find(result.invocation_id);
-    if (invocation?.callee === from) this.#settle(invocation, resultTail(result, text));
+    const invocation = this.#running.find(result.invocation_id);
+    if (invocation?.callee !== from) return;
+    const tail = resultTail(result, text);
+    if (result.error === undefined) this.#running.settle(invocation, tail);
+    else this.#running.settleError(invocation, tail, result.error);
   }
 
   /** A worker answers in a way nobody can read. */
   settleBroken(from: Peer, invocation_id: string, reason: string): void {
-    const invocation = this.#invocations.find(invocation_id);
+    const invocation = this.#running.find(invocation_id);
     if (invocation?.callee !== from) return;
     const message =
       `The answer of the worker that ran ${invocation.function_id} is broken: ${reason}`;
-    this.#fail(invocation, failure("bad_message", message));
+    this.#running.fail(invocation, failure("bad_message", message), null);
   }
 
   /** A worker has news of a call. */
   progress(from: Peer, { invocation_id }: InvocationProgress, text: string): void {
-    const invocation = this.#invocations.find(invocation_id);
+    const invocation = this.#running.find(invocation_id);
     if (invocation?.callee !== from || !invocation.caller?.wantsProgress) return;
     const head = `{"type":"invocationprogress","invocation_id":"${invocation.callerId}`;
     invocation.caller.answer(head, `","data":${fieldText(text, "data")}}`);
@@ -196,23 +213,25 @@ export class Calls {
 
   /** A caller no longer wants a result. */
   cancel(from: Peer, { invocation_id, reason }: CancelInvocation): void {
-    const invocation = this.#invocations.findOfCaller(from, jsonText(invocation_id));
+    const invocation = this.#running.findOfCaller(from, jsonText(invocation_id));
     if (!invocation) return;
     const { callee, id } = invocation;
-    this.#fail(invocation, failure("cancelled", "Invocation cancelled"));
+    const error = failure("cancelled", "Invocation cancelled");
+    this.#running.fail(invocation, error, "the caller cancelled");
     callee?.tellCancelled(id, reason);
   }
 
   /** A worker has left: what it ran has stopped, what it waited for is cancelled. */
   removePeer(peer: Peer): void {
     for (let first = peer.firstCall; first; first = peer.firstCall) {
-      this.#fail(first, failure("invocation_stopped", "Invocation stopped"));
+      const error = failure("invocation_stopped", "Invocation stopped");
+      this.#running.fail(first, error, "the worker left");
     }
     for (const first of [...peer.waiting.values()]) {
       let invocation: Invocation | undefined = first;
       while (invocation) {
         const { callee, id, next }: Invocation = invocation;
-        this.#close(invocation);
+        this.#running.drop(invocation, CALLER_LEFT, "the caller left");
         callee?.tellCancelled(id, "caller_disconnected");
         invocation = next;
       }
@@ -220,89 +239,97 @@ export class Calls {
   }
 
   /** Opens a call that the engine itself executes; the result names it for complete(). */
-  begin(caller: Peer, call: InvokeFunction, invocation_id: string): string {
-    const invocation = this.#open(caller, call, jsonText(invocation_id));
-    this.#deadlines.add(invocation, invocation.timeout_ms);
+  begin(caller: Peer, call: InvokeFunction, invocation_id: string, text: string): string {
+    const tail = callTail(call, text);
+    const invocation = this.#open(caller, call, jsonText(invocation_id), tail);
+    this.#observer.sent(invocation, this.#engine, invocation.since, undefined);
     return invocation.id;
   }
 
   /** Ends such a call: with an error, or with a value. `false` when it had ended before. */
   complete(id: string, outcome: { error: ErrorBody } | { result: Json }): boolean {
-    const invocation = this.#invocations.find(id);
+    const invocation = this.#running.find(id);
     if (!invocation) return false;
-    if ("error" in outcome) this.#fail(invocation, outcome.error);
-    else this.#settle(invocation, valueTail(invocation.function_id, outcome.result));
+    if ("error" in outcome) this.#running.fail(invocation, outcome.error, null);
+    else this.#running.settle(invocation, valueTail(invocation.function_id, outcome.result));
     return true;
-  }
-
-  /** Answers a call that was never opened, with a value. */
-  answer(caller: Peer, invocation_id: string, function_id: string, result: Json): void {
-    caller.answer(RESULT_HEAD + jsonText(invocation_id), valueTail(function_id, result));
   }
 
   #start(caller: Peer, { peer: callee, offer }: Replica, start: Start): void {
     const { callerId, tail, timeout_ms = this.#settings.invocation_timeout_ms } = start;
-    const invocation = this.#invocations.open({
-      caller: callerId === undefined ? undefined : caller,
-      callerId: callerId ?? "",
-      callee,
-      function_id: offer.id,
-      timeout_ms,
-      bytes: tail.length,
-    });
-    this.#deadlines.add(invocation, timeout_ms);
-    send(caller, callee, invocation.id, tail);
+    const { id: function_id, namespace } = offer;
+    const subject = offer.subject ??= this.#observer.functionOf(namespace, function_id);
+    const beginning = { caller, callerId, callee, function_id, subject, timeout_ms, tail };
+    const invocation = this.#running.open(beginning);
+    this.#send(invocation, caller, offer, tail, invocation.since);
+  }
+
+  #send(
+    invocation: Invocation,
+    caller: Peer,
+    offer: Offer,
+    tail: CallTail,
+    now: number,
+  ): void {
+    const candidates = this.#observer.wantsCandidates(invocation)
+      ? candidatesOf(offer, invocation.callee!, tail.text.length, this.#settings)
+      : undefined;
+    this.#running.send(invocation, caller, tail, now, candidates);
   }
 
   /** The record of a call that no worker executes, or none yet. */
-  #open(caller: Peer, call: InvokeFunction, callerId: string | undefined): Invocation {
-    return this.#invocations.open({
-      caller: callerId === undefined ? undefined : caller,
-      callerId: callerId ?? "",
-      callee: undefined,
-      function_id: call.function_id,
-      timeout_ms: call.timeout_ms ?? this.#settings.invocation_timeout_ms,
-      bytes: 0,
-    });
+  #open(
+    caller: Peer,
+    call: InvokeFunction,
+    callerId: string | undefined,
+    tail: CallTail,
+    holdMs = Infinity,
+  ): Invocation {
+    const { function_id, namespace = DEFAULT_NAMESPACE } = call;
+    const timeout_ms = call.timeout_ms ?? this.#settings.invocation_timeout_ms;
+    const subject = this.#observer.functionOf(namespace, function_id);
+    const callee = undefined;
+    const beginning = { caller, callerId, callee, function_id, subject, timeout_ms, tail };
+    return this.#running.open(beginning, Math.min(timeout_ms, holdMs));
   }
 
   /** Nobody there may run a call: it waits for whoever is expected to. */
   #hold(caller: Peer, call: InvokeFunction, text: string): void {
-    if (!this.#held.isExpected(call)) return this.#refusals.notFound(caller, call);
+    if (!this.#held.isExpected(call)) return this.#refusals.notFound(caller, call, text);
     if (!this.#held.hasRoom(text.length)) {
       const message = `Function ${call.function_id} is overloaded: ${TOO_MANY_WAIT}`;
-      return this.#refusals.call(caller, call, failure("overloaded", message));
+      return this.#refusals.call(caller, call, failure("overloaded", message), text);
     }
-    const invocation = this.#open(caller, call, callerIdOf(call));
-    this.#deadlines.add(invocation, Math.min(invocation.timeout_ms, CALL_HOLD_MS));
-    this.#held.add({ caller, call, text, invocation, since: this.#clock.now() });
+    const tail = callTail(call, text);
+    const invocation = this.#open(caller, call, callerIdOf(call), tail, CALL_HOLD_MS);
+    this.#held.add({ caller, call, text, invocation });
   }
 
   /** Starts a call that waited, unless whoever could run it is gone again. */
-  #resume({ caller, text, invocation, since }: HeldCall): void {
-    const left = since + invocation.timeout_ms - this.#clock.now();
+  #resume({ caller, text, invocation }: HeldCall): void {
+    const now = this.#clock.now();
+    const left = invocation.since + invocation.timeout_ms - now;
     if (left <= 0) return this.#timedOut(invocation);
     const call = readWorkerMessage(parseMessage(text)) as InvokeFunction;
     const chosen = this.#placement.choose(caller, call, text.length);
     if (!chosen) return;
-    if ("code" in chosen) {
-      this.#close(invocation);
-      return this.#refusals.call(caller, call, chosen);
-    }
+    if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
     // PROTOCOL 3.3: whoever runs it is told what is left of its time.
     if (call.timeout_ms !== undefined) call.timeout_ms = Math.ceil(left);
     const tail = callTail(call, text);
-    this.#held.remove(invocation);
-    this.#deadlines.remove(invocation);
-    this.#deadlines.add(invocation, left);
-    this.#invocations.assign(invocation, chosen.peer, tail.length);
-    send(caller, chosen.peer, invocation.id, tail);
+    this.#running.assign(invocation, chosen.peer, tail, left);
+    this.#send(invocation, caller, chosen.offer, tail, now);
+  }
+
+  /** A call that waited does not start. */
+  #refuse(caller: Peer, call: InvokeFunction, invocation: Invocation, error: ErrorBody): void {
+    this.#running.drop(invocation, error, null);
+    this.#refusals.tell(caller, call, error);
   }
 
   /** A call has waited long enough, or in vain. */
   #giveUp({ caller, call, invocation }: HeldCall): void {
-    this.#close(invocation);
-    this.#refusals.notFound(caller, call);
+    this.#refuse(caller, call, invocation, this.#refusals.notFoundError(call));
   }
 
   /** The time of a call is up, or that for which it may wait to start. */
@@ -312,38 +339,19 @@ export class Calls {
     else this.#timedOut(invocation);
   }
 
-  #settle(invocation: Invocation, tail: string): void {
-    const { caller, callerId } = invocation;
-    this.#close(invocation);
-    caller?.answer(RESULT_HEAD + callerId, tail);
-  }
-
-  #fail(invocation: Invocation, error: ErrorBody): void {
-    this.#settle(invocation, errorTail(invocation.function_id, error));
-  }
-
   #timedOut(invocation: Invocation): void {
     const { callee, id, function_id, timeout_ms } = invocation;
     const message = `Invocation of ${function_id} timed out after ${timeout_ms} ms`;
-    this.#fail(invocation, failure("timeout", message));
+    this.#running.fail(invocation, failure("timeout", message), "its time-out passed");
     callee?.tellCancelled(id, "timeout");
-  }
-
-  #close(invocation: Invocation): void {
-    if (!invocation.callee) this.#held.remove(invocation);
-    this.#deadlines.remove(invocation);
-    this.#invocations.close(invocation);
   }
 }
 
+/** What ended calls of a worker that left are said to have ended with. */
+const CALLER_LEFT = failure("cancelled", "The caller left before the result came");
 const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";
 
 /** The id under which the caller waits, as it stands between quotes; `undefined`: it does not. */
 function callerIdOf({ invocation_id, action }: InvokeFunction): string | undefined {
   return invocation_id === undefined || action ? undefined : jsonText(invocation_id);
-}
-
-function send(caller: Peer, callee: Peer, id: string, tail: string): void {
-  const head = CALL_HEAD + id;
-  callee.connection.send(callee.isBuiltin ? `${head}","caller":"${caller.id}` : head, tail);
 }

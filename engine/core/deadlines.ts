@@ -38,9 +38,9 @@ export class Deadlines<Item extends Due> {
     return this.#heap.length;
   }
 
-  /** Puts an item in, due in `ms` from now. */
-  add(item: Item, ms: number): void {
-    item.due = this.#clock.now() + ms;
+  /** Puts an item in, due in `ms` from `now`, which is the clock's. */
+  add(item: Item, ms: number, now: number = this.#clock.now()): void {
+    item.due = now + ms;
     this.#heap.push(item);
     this.#rise(this.#heap.length - 1, item);
     if (item.due < this.#armedFor) this.#arm(item.due);

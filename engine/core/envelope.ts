@@ -19,6 +19,7 @@ import {
   type InvokeFunction,
   type Json,
 } from "../../sdk/typescript/protocol.ts";
+import type { CallPlaces } from "../ports/call_observer.ts";
 
 /** How every call starts, up to the text of its id. */
 export const CALL_HEAD = '{"type":"invokefunction","invocation_id":"';
@@ -27,9 +28,12 @@ export const RESULT_HEAD = '{"type":"invocationresult","invocation_id":"';
 
 const FUNCTION_KEY = '","function_id":"';
 const TIMEOUT_KEY = ',"timeout_ms":';
-const TRACEPARENT_KEY = ',"traceparent":"';
-const BAGGAGE_KEY = ',"baggage":"';
-const DATA_KEY = ',"data":';
+/** What stands before the text of a `traceparent`. */
+export const TRACEPARENT_KEY = ',"traceparent":"';
+/** What stands before the text of a `baggage`. */
+export const BAGGAGE_KEY = ',"baggage":"';
+/** What stands before a payload. */
+export const DATA_KEY = ',"data":';
 const RESULT_KEY = ',"result":';
 
 const ID_LENGTH_MAX = 128;
@@ -51,23 +55,37 @@ const LATE_IN_RESULT = /"(?:error|invocation_id|function_id|traceparent|baggage)
 /** Every letter of those names can only be escaped this way. */
 const ESCAPED_LETTER = "\\u00";
 
-/** A call, as far as one need know it to pass it on. */
-export interface CallEnvelope {
-  readonly kind: "call";
-  /** The caller's id is `text.slice(idStart, idEnd)`; the tail starts at `idEnd`. */
-  readonly idStart: number;
+/** A call's frame from the closing quote of its id on, and what stands where in it. */
+export interface CallTail extends CallPlaces {
+  readonly text: string;
+  /** The tail starts there. */
   readonly idEnd: number;
+}
+
+/** A call, as far as one need know it to pass it on. */
+export interface CallEnvelope extends CallTail {
+  readonly kind: "call";
+  /** The caller's id is `text.slice(idStart, idEnd)`. */
+  readonly idStart: number;
   /** May be a view into the frame: keep it no longer than that. */
   readonly function_id: string;
   readonly timeout_ms: number | undefined;
 }
 
-/** A result without an error, as far as one need know it to pass it on. */
-export interface ResultEnvelope {
-  readonly kind: "result";
-  /** The engine's id is `text.slice(idStart, idEnd)`; the tail starts at `idEnd`. */
-  readonly idStart: number;
+/** A result's frame from the closing quote of its id on. */
+export interface ResultTail {
+  readonly text: string;
+  /** The tail starts there. */
   readonly idEnd: number;
+  /** The value, which ends before the brace; -1: there is none. */
+  readonly resultStart: number;
+}
+
+/** A result without an error, as far as one need know it to pass it on. */
+export interface ResultEnvelope extends ResultTail {
+  readonly kind: "result";
+  /** The engine's id is `text.slice(idStart, idEnd)`. */
+  readonly idStart: number;
 }
 
 /** What {@linkcode readEnvelope} found. */
@@ -98,10 +116,14 @@ function readCall(text: string): CallEnvelope | undefined {
     if (text.charCodeAt(at + TIMEOUT_KEY.length) === 0x30) return undefined;
     at = end;
   }
-  at = behindTrace(text, at);
+  const traceStart = at;
+  const traceEnd = behindTraceparent(text, at);
+  at = traceEnd < 0 ? -1 : behindBaggage(text, traceEnd);
   if (at < 0 || !endsAfter(text, at, DATA_KEY, LATE_IN_CALL)) return undefined;
   const function_id = text.slice(functionStart, functionEnd);
-  return { kind: "call", idStart, idEnd, function_id, timeout_ms };
+  const dataStart = at === text.length - 1 ? -1 : at + DATA_KEY.length;
+  const kind = "call";
+  return { kind, text, idStart, idEnd, function_id, timeout_ms, traceStart, traceEnd, dataStart };
 }
 
 function readResult(text: string): ResultEnvelope | undefined {
@@ -111,12 +133,14 @@ function readResult(text: string): ResultEnvelope | undefined {
   const functionEnd = closingQuote(text, idEnd + FUNCTION_KEY.length, ID_LENGTH_MAX);
   if (functionEnd < 0) return undefined;
 
-  const at = behindTrace(text, functionEnd + 1);
+  const traceEnd = behindTraceparent(text, functionEnd + 1);
+  const at = traceEnd < 0 ? -1 : behindBaggage(text, traceEnd);
   if (at < 0 || !endsAfter(text, at, RESULT_KEY, LATE_IN_RESULT)) return undefined;
   const first = text.charCodeAt(at + RESULT_KEY.length);
   // `null` is to be left out, and white space may stand before one.
   if (first === 0x6e || first <= SPACE) return undefined;
-  return { kind: "result", idStart, idEnd };
+  const resultStart = at === text.length - 1 ? -1 : at + RESULT_KEY.length;
+  return { kind: "result", text, idStart, idEnd, resultStart };
 }
 
 /** Whether the frame ends here, or after a payload behind which nothing of importance can stand. */
@@ -129,18 +153,18 @@ function endsAfter(text: string, at: number, key: string, late: RegExp): boolean
   return text.indexOf(ESCAPED_LETTER, start) < 0 && !late.test(text.slice(start));
 }
 
-/** Behind `traceparent` and `baggage`, if they are there; -1 when they are not plain text. */
-function behindTrace(text: string, from: number): number {
-  let at = from;
-  if (text.startsWith(TRACEPARENT_KEY, at)) {
-    at = closingQuote(text, at + TRACEPARENT_KEY.length, ID_LENGTH_MAX) + 1;
-    if (at === 0) return -1;
-  }
-  if (text.startsWith(BAGGAGE_KEY, at)) {
-    at = closingQuote(text, at + BAGGAGE_KEY.length, BAGGAGE_LENGTH_MAX) + 1;
-    if (at === 0) return -1;
-  }
-  return at;
+/** Behind a `traceparent`, if it is there; -1 when it is not plain text. */
+function behindTraceparent(text: string, at: number): number {
+  if (!text.startsWith(TRACEPARENT_KEY, at)) return at;
+  const end = closingQuote(text, at + TRACEPARENT_KEY.length, ID_LENGTH_MAX);
+  return end < 0 ? -1 : end + 1;
+}
+
+/** Behind a `baggage`, if it is there; -1 when it is not plain text. */
+function behindBaggage(text: string, at: number): number {
+  if (!text.startsWith(BAGGAGE_KEY, at)) return at;
+  const end = closingQuote(text, at + BAGGAGE_KEY.length, BAGGAGE_LENGTH_MAX);
+  return end < 0 ? -1 : end + 1;
 }
 
 /** The quote that ends a string of plain characters; -1 when it is escaped, empty or too long. */
@@ -166,35 +190,52 @@ export function jsonText(text: string): string {
 }
 
 /** The tail of a call that was parsed: what its envelope would have given, in canonical order. */
-export function callTail(call: InvokeFunction, text: string): string {
-  let tail = `","function_id":${JSON.stringify(call.function_id)}`;
+export function callTail(call: InvokeFunction, text: string): CallTail {
+  let lead = `","function_id":${JSON.stringify(call.function_id)}`;
   if (call.namespace !== undefined && call.namespace !== DEFAULT_NAMESPACE) {
-    tail += `,"namespace":${JSON.stringify(call.namespace)}`;
+    lead += `,"namespace":${JSON.stringify(call.namespace)}`;
   }
-  if (call.timeout_ms !== undefined) tail += TIMEOUT_KEY + call.timeout_ms;
-  if (call.metadata !== undefined) tail += `,"metadata":${fieldText(text, "metadata")}`;
+  if (call.timeout_ms !== undefined) lead += TIMEOUT_KEY + call.timeout_ms;
+  if (call.metadata !== undefined) lead += `,"metadata":${fieldText(text, "metadata")}`;
+  const traced = lead + traceparentTail(call);
+  const before = traced + baggageTail(call);
   const data = fieldText(text, "data");
-  return tail + traceTail(call) + (data === undefined ? "}" : `${DATA_KEY + data}}`);
+  const [traceStart, traceEnd] = [lead.length, traced.length];
+  if (data === undefined) {
+    return { text: `${before}}`, idEnd: 0, traceStart, traceEnd, dataStart: -1 };
+  }
+  const dataStart = before.length + DATA_KEY.length;
+  return { text: `${before + DATA_KEY + data}}`, idEnd: 0, traceStart, traceEnd, dataStart };
 }
 
 /** The tail of a result that was parsed. A `null` is left out, an error goes on as it was. */
-export function resultTail(result: InvocationResult, text: string): string {
-  const tail = `","function_id":${JSON.stringify(result.function_id)}` + traceTail(result);
-  if (result.error !== undefined) return `${tail},"error":${errorText(result, text)}}`;
-  if (result.result === undefined) return `${tail}}`;
-  return `${tail + RESULT_KEY + fieldText(text, "result")}}`;
+export function resultTail(result: InvocationResult, text: string): ResultTail {
+  const trace = traceparentTail(result) + baggageTail(result);
+  const lead = `","function_id":${JSON.stringify(result.function_id)}${trace}`;
+  if (result.error !== undefined) {
+    return { text: `${lead},"error":${errorText(result, text)}}`, idEnd: 0, resultStart: -1 };
+  }
+  return result.result === undefined
+    ? { text: `${lead}}`, idEnd: 0, resultStart: -1 }
+    : valueBehind(lead, fieldText(text, "result")!);
 }
 
 /** The tail of a result that the engine itself came to. */
-export function valueTail(function_id: string, result: Json): string {
-  return `","function_id":${JSON.stringify(function_id)},"result":${JSON.stringify(result)}}`;
+export function valueTail(function_id: string, result: Json): ResultTail {
+  return valueBehind(`","function_id":${JSON.stringify(function_id)}`, JSON.stringify(result));
 }
 
-function traceTail({ traceparent, baggage }: InvocationResult | InvokeFunction): string {
-  let tail = "";
-  if (traceparent !== undefined) tail += `,"traceparent":${JSON.stringify(traceparent)}`;
-  if (baggage !== undefined) tail += `,"baggage":${JSON.stringify(baggage)}`;
-  return tail;
+function valueBehind(lead: string, value: string): ResultTail {
+  const resultStart = lead.length + RESULT_KEY.length;
+  return { text: `${lead + RESULT_KEY + value}}`, idEnd: 0, resultStart };
+}
+
+function traceparentTail({ traceparent }: InvocationResult | InvokeFunction): string {
+  return traceparent === undefined ? "" : `,"traceparent":${JSON.stringify(traceparent)}`;
+}
+
+function baggageTail({ baggage }: InvocationResult | InvokeFunction): string {
+  return baggage === undefined ? "" : `,"baggage":${JSON.stringify(baggage)}`;
 }
 
 /** The error as the callee wrote it; what the codec made of it where it was no error object. */

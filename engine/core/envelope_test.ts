@@ -110,7 +110,7 @@ Deno.test("callTail() puts a call in canonical order and keeps its payload", () 
   const frame = '{"data": {"n":12345678901234567890} ,"timeout_ms":5,"type":"invokefunction",' +
     '"colour":"red","metadata":{"m": 1},"action":null,"namespace":"eu","baggage":"b","function_id":"f","invocation_id":"i"}';
 
-  const tail = callTail(decodeWorkerMessage(frame) as InvokeFunction, frame);
+  const { text: tail } = callTail(decodeWorkerMessage(frame) as InvokeFunction, frame);
 
   assert.equal(
     tail,
@@ -122,7 +122,7 @@ Deno.test("callTail() puts a call in canonical order and keeps its payload", () 
 Deno.test("callTail() leaves out the default namespace and what is absent", () => {
   const frame = '{"type":"invokefunction","function_id":"f","namespace":"default"}';
 
-  const tail = callTail(decodeWorkerMessage(frame) as InvokeFunction, frame);
+  const { text: tail } = callTail(decodeWorkerMessage(frame) as InvokeFunction, frame);
 
   assert.equal(tail, '","function_id":"f"}');
 });
@@ -160,6 +160,6 @@ for (const [name, fields, tail] of RESULTS) {
 
     const result = decodeWorkerMessage(frame) as InvocationResult;
 
-    assert.equal(resultTail(result, frame), `","function_id":"f"${tail}}`);
+    assert.equal(resultTail(result, frame).text, `","function_id":"f"${tail}}`);
   });
 }

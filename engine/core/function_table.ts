@@ -11,6 +11,7 @@ import {
   type JsonObject,
   type RegisterFunction,
 } from "../../sdk/typescript/protocol.ts";
+import type { ObservedFunction } from "../ports/call_observer.ts";
 import type { SchemaCheck } from "../ports/schemas.ts";
 import type { Peer } from "./peer.ts";
 
@@ -34,6 +35,8 @@ export interface Offer {
   turn: number;
   /** Replicas whose `request_format` is enforced. */
   formats: number;
+  /** How an observer knows it; `undefined` before the first call. */
+  subject: ObservedFunction | undefined;
 }
 
 /** What each worker may have unanswered. */
@@ -180,7 +183,15 @@ export class FunctionTable {
 
   #open(namespace: string, id: string): Offer {
     const replicas: Replica[] = [];
-    const offer: Offer = { namespace, id, replicas, ready: replicas, turn: 0, formats: 0 };
+    const offer: Offer = {
+      namespace,
+      id,
+      replicas,
+      ready: replicas,
+      turn: 0,
+      formats: 0,
+      subject: undefined,
+    };
     const offers = this.#offers.get(namespace);
     if (offers) offers.set(id, offer);
     else this.#offers.set(namespace, new Map([[id, offer]]));
@@ -221,7 +232,7 @@ function sift(offer: Offer): void {
 }
 
 /** Whether a worker may get one more call. One that executes nothing may get any. */
-function hasRoom(peer: Peer, bytes: number, bounds: LoadBounds): boolean {
+export function hasRoom(peer: Peer, bytes: number, bounds: LoadBounds): boolean {
   if (peer.inflightCalls >= bounds.max_inflight_calls_per_worker) return false;
   const held = peer.inflightBytes + peer.connection.queuedBytes;
   return held === 0 || held + bytes <= bounds.max_inflight_bytes_per_worker;

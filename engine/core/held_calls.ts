@@ -22,8 +22,6 @@ export interface HeldCall {
   readonly text: string;
   /** Its record among the running calls. */
   readonly invocation: Invocation;
-  /** When it came, on the clock's now(). */
-  readonly since: number;
 }
 
 /** What names a function in a table: equal for the same id in the same namespace. */

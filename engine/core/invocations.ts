@@ -8,11 +8,15 @@
  *
  * @module
  */
+import type { ObservedCall, ObservedFunction } from "../ports/call_observer.ts";
 import type { Due } from "./deadlines.ts";
 import type { Peer } from "./peer.ts";
 
+/** What a free record is about. */
+const NOBODY: ObservedFunction = { function_id: "", namespace: "" };
+
 /** One running call. */
-export class Invocation implements Due {
+export class Invocation implements Due, ObservedCall {
   due = 0;
   place = -1;
   /** The engine's id of it; empty while the record is free. */
@@ -35,6 +39,10 @@ export class Invocation implements Due {
   before: Invocation = this;
   after: Invocation = this;
   uses = 0;
+  /** When it was opened, on the clock's now(). */
+  since = 0;
+  /** The function, as an observer counts it. */
+  subject: ObservedFunction = NOBODY;
   readonly slot: number;
   readonly slotText: string;
 
@@ -52,7 +60,9 @@ export interface Opening {
   readonly callerId: string;
   readonly callee: Peer | undefined;
   readonly function_id: string;
+  readonly subject: ObservedFunction;
   readonly timeout_ms: number;
+  readonly since: number;
   readonly bytes: number;
 }
 
@@ -81,7 +91,9 @@ export class Invocations {
     record.caller = opening.caller;
     record.callee = opening.callee;
     record.function_id = opening.function_id;
+    record.subject = opening.subject;
     record.timeout_ms = opening.timeout_ms;
+    record.since = opening.since;
     record.bytes = opening.bytes;
     if (opening.caller) {
       record.callerId = copied(opening.callerId);
@@ -144,13 +156,21 @@ export class Invocations {
     return record;
   }
 
-  #freshId(record: Invocation): string {
-    const uses = ++record.uses;
-    const low = hex(uses & 0xffff, 4);
-    const middle = hex((uses >>> 16) & 0xfff, 3);
-    const high = hex((uses / 0x10000000) & 0xfff, 3);
-    return `${record.slotText}-${low}-4${middle}-8${high}-${this.#secret}`;
+  /** The id that a record has, or had, in one of its uses. */
+  idOf(slot: number, uses: number): string {
+    return idText(hex(slot, 8), uses, this.#secret);
   }
+
+  #freshId(record: Invocation): string {
+    return idText(record.slotText, ++record.uses, this.#secret);
+  }
+}
+
+function idText(slotText: string, uses: number, secret: string): string {
+  const low = hex(uses & 0xffff, 4);
+  const middle = hex((uses >>> 16) & 0xfff, 3);
+  const high = hex((uses / 0x10000000) & 0xfff, 3);
+  return `${slotText}-${low}-4${middle}-8${high}-${secret}`;
 }
 
 /**

@@ -17,7 +17,9 @@ function peer(id: string): Peer {
 }
 
 function open(table: Invocations, caller: Peer, callerId: string, callee = peer("w")): Invocation {
-  return table.open({ caller, callerId, callee, function_id: "f", timeout_ms: 1, bytes: 10 });
+  const subject = { function_id: "f", namespace: "default" };
+  const call = { function_id: "f", subject, timeout_ms: 1, since: 0, bytes: 10 };
+  return table.open({ caller, callerId, callee, ...call });
 }
 
 Deno.test("an id of the engine looks like a UUID and finds its call wherever it stands", () => {

@@ -98,6 +98,7 @@ export class LiveDirectory implements Directory {
       trigger_count: this.#sources.triggers.triggersOf(peer),
       connected_at_ms: peer.connected_at_ms,
       active_invocations: peer.inflightCalls,
+      queued_bytes: peer.connection.queuedBytes,
       ip_address: info.address,
     };
   }

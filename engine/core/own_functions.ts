@@ -19,11 +19,14 @@ import {
   type JsonObject,
   type RegisterTrigger,
 } from "../../sdk/typescript/protocol.ts";
+import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { Calls } from "./calls.ts";
+import { jsonText, RESULT_HEAD, valueTail } from "./envelope.ts";
 import type { Peer } from "./peer.ts";
 import { failure, type Refusals } from "./refusals.ts";
+import { shortCallOf } from "./short_calls.ts";
 import type { TriggerTable } from "./trigger_table.ts";
 
 const REGISTER_TRIGGER = "engine::register_trigger";
@@ -43,6 +46,7 @@ export interface OwnFunctionsOptions {
   readonly triggers: TriggerTable;
   readonly refusals: Refusals;
   readonly report: EventListener;
+  readonly observer: CallObserver;
   newId(): string;
 }
 
@@ -62,54 +66,61 @@ export class OwnFunctions {
   }
 
   /** Runs it and answers, now or, for a trigger, when its provider has. */
-  run(caller: Peer, call: InvokeFunction): void {
+  run(caller: Peer, call: InvokeFunction, text: string): void {
     if (this.#options.calls.refusesId(caller, call)) return;
     const { data = null } = call;
     if (!isObject(data)) {
-      this.#refuse(caller, call, "expected an object");
+      this.#refuse(caller, call, text, "expected an object");
     } else if (call.function_id === ANNOUNCE_FUNCTION_ID) {
-      this.#announce(caller, call, data);
+      this.#announce(caller, call, text, data);
     } else if (call.function_id === REGISTER_TRIGGER) {
-      this.#registerTrigger(caller, call, data);
+      this.#registerTrigger(caller, call, text, data);
     } else if (typeof data.id !== "string") {
-      this.#refuse(caller, call, "id: expected a string");
+      this.#refuse(caller, call, text, "id: expected a string");
     } else {
       const removed = this.#options.triggers.remove(caller, data.id);
       if (removed) this.#options.report({ type: "triggers_changed", worker_id: caller.id });
-      this.#answer(caller, call, { removed });
+      this.#answer(caller, call, text, { removed });
     }
   }
 
-  #announce(caller: Peer, call: InvokeFunction, data: JsonObject): void {
+  #announce(caller: Peer, call: InvokeFunction, text: string, data: JsonObject): void {
     const announcement = readAnnouncement(data);
-    if (!announcement) return this.#refuse(caller, call, "name: expected a string");
+    if (!announcement) return this.#refuse(caller, call, text, "name: expected a string");
     caller.announcement = announcement;
+    caller.party = this.#options.observer.partyOf(caller.id, caller.nameFor(""));
     caller.wantsCancel = announcement.capabilities?.includes("cancel") ?? false;
     caller.wantsProgress = announcement.capabilities?.includes("progress") ?? false;
     const { name, pid } = announcement;
     const { launch_id } = caller.info;
     const type = "worker_announced";
     this.#options.report({ type, worker_id: caller.id, name, pid, launch_id });
-    this.#answer(caller, call, { success: true });
+    this.#answer(caller, call, text, { success: true });
   }
 
-  #registerTrigger(caller: Peer, call: InvokeFunction, data: JsonObject): void {
+  #registerTrigger(
+    caller: Peer,
+    call: InvokeFunction,
+    text: string,
+    data: JsonObject,
+  ): void {
     const { calls, triggers, clock, newId, report, refusals } = this.#options;
     const id = newId();
     let trigger: RegisterTrigger;
     try {
       trigger = readWorkerMessage({ ...data, type: "registertrigger", id }) as RegisterTrigger;
     } catch (thrown) {
-      return this.#refuse(caller, call, thrown instanceof EngineError ? thrown.message : "");
+      return this.#refuse(caller, call, text, thrown instanceof EngineError ? thrown.message : "");
     }
     if (triggers.countOf(caller) >= TRIGGERS_PER_WORKER_MAX) {
       const message = `This worker has ${TRIGGERS_PER_WORKER_MAX} triggers, which is the most`;
-      return refusals.call(caller, call, failure("overloaded", message));
+      return refusals.call(caller, call, failure("overloaded", message), text);
     }
     if (!waits(call)) {
       triggers.add(caller, trigger);
+      this.#answer(caller, call, text, { id });
     } else {
-      const open = calls.begin(caller, call, call.invocation_id);
+      const open = calls.begin(caller, call, call.invocation_id, text);
       let forget = (): void => {};
       const settled = (error: ErrorBody | undefined): void => {
         forget();
@@ -129,15 +140,18 @@ export class OwnFunctions {
     report({ type: "triggers_changed", worker_id: caller.id });
   }
 
-  #answer(caller: Peer, call: InvokeFunction, result: Json): void {
-    if (waits(call)) {
-      this.#options.calls.answer(caller, call.invocation_id, call.function_id, result);
-    }
+  #answer(caller: Peer, call: InvokeFunction, text: string, result: Json): void {
+    const tail = valueTail(call.function_id, result);
+    this.#options.observer.answered(
+      shortCallOf(caller, call, text),
+      () => tail.text.slice(tail.resultStart, -1),
+    );
+    if (waits(call)) caller.answer(RESULT_HEAD + jsonText(call.invocation_id), tail.text);
   }
 
-  #refuse(caller: Peer, call: InvokeFunction, reason: string): void {
+  #refuse(caller: Peer, call: InvokeFunction, text: string, reason: string): void {
     const message = `Failed to deserialize input for ${call.function_id}: ${reason}`;
-    this.#options.refusals.call(caller, call, failure("deserialization_error", message));
+    this.#options.refusals.call(caller, call, failure("deserialization_error", message), text);
   }
 }
 

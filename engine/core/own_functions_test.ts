@@ -75,6 +75,7 @@ Deno.test("an announcement is stored, counted at once, and answered if it has an
     function_count: 0,
     trigger_count: 0,
     active_invocations: 0,
+    queued_bytes: 0,
     ip_address: "127.0.0.1",
   });
   assert.equal(events.at(-1)?.type, "worker_announced");

@@ -9,6 +9,7 @@
 import { encodeMessage } from "../../sdk/typescript/codec.ts";
 import { SEND_AHEAD_BYTES, WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/limits.ts";
 import type { Announcement, EngineMessage } from "../../sdk/typescript/protocol.ts";
+import type { ObservedParty } from "../ports/call_observer.ts";
 import type { Connection } from "../ports/connection.ts";
 import type { Invocation } from "./invocations.ts";
 import { RateWindow } from "./rate_window.ts";
@@ -52,6 +53,8 @@ export class Peer {
   isDraining = false;
   /** What it said of itself; `undefined` before. */
   announcement: Announcement | undefined;
+  /** How an observer knows it. */
+  party: ObservedParty;
   wantsCancel = false;
   wantsProgress = false;
   /** How many calls it executes. */
@@ -75,6 +78,7 @@ export class Peer {
     this.reattach_token = identity.reattach_token;
     this.info = identity.info;
     this.connected_at_ms = identity.connected_at_ms;
+    this.party = { worker_id: identity.id };
   }
 
   /** Whether the line belongs to the engine itself. */

@@ -13,6 +13,7 @@ import { FunctionTable } from "./function_table.ts";
 import { Peer } from "./peer.ts";
 import { Placement } from "./placement.ts";
 import { Refusals } from "./refusals.ts";
+import { unobserved } from "./unobserved.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
 
@@ -24,7 +25,8 @@ function peer(id: string, builtin: string | null = null): Peer {
 function setup() {
   const functions = new FunctionTable();
   const events: EngineEvent[] = [];
-  const refusals = new Refusals(new FakeClock(), functions, (event) => void events.push(event));
+  const report = (event: EngineEvent): void => void events.push(event);
+  const refusals = new Refusals(new FakeClock(), functions, report, unobserved);
   const placement = new Placement(functions, fakeSchemas, refusals, DEFAULT_SETTINGS);
   const offer = (worker: Peer, id: string, request_format?: Json): void => {
     const format = request_format === undefined ? {} : { request_format };

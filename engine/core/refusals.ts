@@ -14,12 +14,14 @@ import {
   type InvokeFunction,
   type JsonObject,
 } from "../../sdk/typescript/protocol.ts";
+import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
 import { jsonText, RESULT_HEAD } from "./envelope.ts";
 import type { FunctionTable } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import { RateWindow } from "./rate_window.ts";
+import { shortCallOf } from "./short_calls.ts";
 import { similarIds } from "./similar.ts";
 
 const REMEMBERED_MAX = 1_000;
@@ -29,40 +31,60 @@ export class Refusals {
   readonly #clock: Clock;
   readonly #functions: FunctionTable;
   readonly #report: EventListener;
+  readonly #observer: CallObserver;
   readonly #searches = new RateWindow(SIMILAR_SEARCHES_MAX, SIMILAR_WINDOW_MS);
   /** Close ids that were found for one that does not exist, while the table is the same. */
   readonly #remembered = new Map<string, string[]>();
   #rememberedVersion = 0;
 
   /** Makes one for a table of functions. */
-  constructor(clock: Clock, functions: FunctionTable, report: EventListener) {
+  constructor(
+    clock: Clock,
+    functions: FunctionTable,
+    report: EventListener,
+    observer: CallObserver,
+  ) {
     this.#clock = clock;
+    this.#observer = observer;
     this.#functions = functions;
     this.#report = report;
   }
 
-  /** A call was refused with an error of the engine. */
-  call(caller: Peer, call: InvokeFunction, error: ErrorBody): void {
+  /** A call, whose frame is `text`, was refused with an error of the engine. */
+  call(caller: Peer, call: InvokeFunction, error: ErrorBody, text: string): void {
+    this.#observer.refused(shortCallOf(caller, call, text), error);
+    this.tell(caller, call, error);
+  }
+
+  /** A call that was open until now does not start. */
+  tell(caller: Peer, call: InvokeFunction, error: ErrorBody): void {
     if (call.invocation_id !== undefined && call.action?.type !== "void") {
-      this.answer(caller, call.invocation_id, call.function_id, error);
-      return;
+      const tail = errorTail(call.function_id, error);
+      return caller.answer(RESULT_HEAD + jsonText(call.invocation_id), tail);
     }
     this.warn(caller, "refused a call nobody waits for", `${error.code}: ${error.message}`);
     // PROTOCOL 3.1: a void call has no answer; one to a missing function is no exception.
     if (error.code !== "function_not_found") caller.tell({ type: "error", error });
   }
 
-  /** Ends a call with an error, for its caller. */
-  answer(caller: Peer, invocation_id: string, function_id: string, error: ErrorBody): void {
+  /** Ends a call that could not be read or handled, as far as is known what it asked for. */
+  unread(caller: Peer, invocation_id: string, function_id: string, error: ErrorBody): void {
+    const type = "invokefunction";
+    const call = shortCallOf(caller, { type, invocation_id, function_id });
+    if (function_id !== "") this.#observer.refused(call, error);
     caller.answer(RESULT_HEAD + jsonText(invocation_id), errorTail(function_id, error));
   }
 
   /** No live worker offers the function. */
-  notFound(caller: Peer, call: InvokeFunction): void {
+  notFound(caller: Peer, call: InvokeFunction, text: string): void {
+    this.call(caller, call, this.notFoundError(call), text);
+  }
+
+  /** What a call of a function ends with that no live worker offers. */
+  notFoundError(call: InvokeFunction): ErrorBody {
     const similar = this.#similar(call);
     const details = similar.length > 0 ? { similar } : undefined;
-    const message = `Function ${call.function_id} not found`;
-    this.call(caller, call, failure("function_not_found", message, details));
+    return failure("function_not_found", `Function ${call.function_id} not found`, details);
   }
 
   /** Reports something a person should look at, unless the line gave rise to too much already. */

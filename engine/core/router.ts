@@ -37,14 +37,17 @@ import {
   type UnregisterFunction,
   type WorkerMessage,
 } from "../../sdk/typescript/protocol.ts";
+import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent, EventListener } from "../ports/events.ts";
 import type { Schemas } from "../ports/schemas.ts";
+import type { RouterLoad, TelemetryListener } from "../ports/telemetry.ts";
 import type { Traffic } from "../ports/traffic.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
 import type { Envelope } from "./envelope.ts";
+import { isEqualSecret } from "./equal_secret.ts";
 import { FunctionTable } from "./function_table.ts";
 import { Handovers } from "./handovers.ts";
 import { HeldCalls } from "./held_calls.ts";
@@ -55,6 +58,7 @@ import { Placement } from "./placement.ts";
 import { failure, Refusals } from "./refusals.ts";
 import { Session, type SessionOwner } from "./session.ts";
 import { type Trigger, TriggerTable } from "./trigger_table.ts";
+import { unobserved } from "./unobserved.ts";
 
 export type { PeerInfo } from "./peer.ts";
 export type { RouterSettings } from "./calls.ts";
@@ -68,6 +72,10 @@ export interface RouterOptions {
   newId(): string;
   /** Hears of rare things, each after all its consequences were sent; must not throw. */
   report(event: EngineEvent): void;
+  /** Hears of every call; left out: nobody does. */
+  readonly observer?: CallObserver;
+  /** Hears of telemetry that comes on workers' own lines; left out: it is dropped. */
+  readonly telemetry?: TelemetryListener;
 }
 
 const ENGINE_PREFIX = "engine::";
@@ -102,17 +110,20 @@ export class Router {
 
   /** Makes a router without lines. */
   constructor(options: RouterOptions) {
-    const { clock, schemas, settings } = options;
+    const { clock, schemas, settings, observer = unobserved } = options;
     const [functions, triggers, report] = [this.#functions, this.#triggers, this.#report];
-    const refusals = new Refusals(clock, functions, report);
+    const refusals = new Refusals(clock, functions, report, observer);
     const newId = (): string => options.newId();
     const held = new HeldCalls();
     const placement = new Placement(functions, schemas, refusals, settings);
-    const calls = new Calls({ clock, placement, refusals, held, settings, secret: newId() });
+    const secret = newId();
+    const calls = new Calls({ clock, placement, refusals, held, observer, settings, secret });
     this.#options = options;
     this.#refusals = refusals;
     this.#calls = calls;
-    this.#own = new OwnFunctions({ clock, calls, triggers, refusals, report, newId });
+    this.#own = new OwnFunctions({ clock, calls, triggers, refusals, report, observer, newId });
+    const callId = (slot: number, uses: number): string => calls.idOf(slot, uses);
+    observer.attach({ callId, load: () => this.#load(held) });
     const peer = (id: string): Peer | undefined => this.#sessions.get(id)?.peer;
     const settled = (): void => this.#settled();
     this.#handovers = new Handovers({ functions, triggers, held, calls, report, peer, settled });
@@ -128,13 +139,15 @@ export class Router {
 
   /** A line has opened: sends `workerregistered`; what the line reports goes to the result. */
   open(connection: Connection, info: PeerInfo): ConnectionEvents {
-    const { clock } = this.#options;
+    const { clock, observer = unobserved } = this.#options;
     const id = this.#options.newId();
     const reattach_token = this.#options.newId();
     const identity = { id, reattach_token, info, connected_at_ms: clock.wall() };
     const peer = new Peer(connection, identity);
+    peer.party = observer.partyOf(id, info.builtin ?? "");
     const [calls, refusals] = [this.#calls, this.#refusals];
-    const session = new Session(peer, { clock, calls, refusals, owner: this.#owner });
+    const { telemetry } = this.#options;
+    const session = new Session(peer, { clock, calls, refusals, owner: this.#owner, telemetry });
     this.#sessions.set(id, session);
     const capabilities = [...CAPABILITIES];
     peer.tell({ type: "workerregistered", worker_id: id, reattach_token, capabilities });
@@ -171,11 +184,17 @@ export class Router {
     this.#calls.stop();
   }
 
+  #load(held: HeldCalls): RouterLoad {
+    const peers = [...this.#sessions.values()].map(({ peer }) => peer);
+    const queued_bytes = peers.reduce((sum, { connection }) => sum + connection.queuedBytes, 0);
+    return { running: this.#calls.size, held: held.size, lines: peers.length, queued_bytes };
+  }
+
   /** A worker has said something. */
   #handle(peer: Peer, message: WorkerMessage, text: string, envelope?: Envelope): void {
     switch (message.type) {
       case "invokefunction":
-        if (this.#own.has(message)) return this.#own.run(peer, message);
+        if (this.#own.has(message)) return this.#own.run(peer, message, text);
         return this.#calls.invoke(peer, message, text, envelope);
       case "invocationresult":
         return this.#calls.settle(peer, message, text);
@@ -339,12 +358,3 @@ export class Router {
 }
 
 const FULL = `a worker holds at most ${TRIGGERS_PER_WORKER_MAX} triggers and types`;
-
-/** Compares in a time that does not tell how much was right. */
-function isEqualSecret(known: string, said: string): boolean {
-  let difference = known.length ^ said.length;
-  for (let at = 0; at < known.length; at++) {
-    difference |= known.charCodeAt(at) ^ said.charCodeAt(at % said.length);
-  }
-  return difference === 0;
-}

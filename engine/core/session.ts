@@ -8,7 +8,11 @@
  */
 import { parseMessage, readWorkerMessage } from "../../sdk/typescript/codec.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import {
+  MALFORMED_FRAMES_MAX,
+  MALFORMED_WINDOW_MS,
+  TELEMETRY_BYTES_PER_SECOND,
+} from "../../sdk/typescript/limits.ts";
 import type {
   ErrorBody,
   JsonObject,
@@ -17,6 +21,8 @@ import type {
 } from "../../sdk/typescript/protocol.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents, Frame } from "../ports/connection.ts";
+import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
+import { ByteShare } from "./byte_share.ts";
 import type { Calls } from "./calls.ts";
 import { type Envelope, readEnvelope } from "./envelope.ts";
 import type { Peer } from "./peer.ts";
@@ -41,10 +47,12 @@ export interface SessionOptions {
   readonly calls: Calls;
   readonly refusals: Refusals;
   readonly owner: SessionOwner;
+  readonly telemetry: TelemetryListener | undefined;
 }
 
 const UTF_8 = new TextDecoder();
 const TELEMETRY: readonly string[] = ["OTLP", "MTRC", "LOGS"];
+const MARK_BYTES = 4;
 /** The id of a call or of what belongs to one, in a text that is no JSON as a whole. */
 const BROKEN = /^\s*\{"type":"(\w+)","invocation_id":"([^"\\]{1,128})"/;
 
@@ -56,15 +64,20 @@ export class Session implements ConnectionEvents {
   readonly #refusals: Refusals;
   readonly #owner: SessionOwner;
   readonly #malformed = new RateWindow(MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS);
+  readonly #telemetry: TelemetryListener | undefined;
+  readonly #share = new ByteShare(TELEMETRY_BYTES_PER_SECOND);
+  /** Whether it was said that telemetry is dropped. */
+  #hasWarned = false;
   #isFirst = true;
 
   /** Makes the session of a peer whose line is open. */
-  constructor(peer: Peer, { clock, calls, refusals, owner }: SessionOptions) {
+  constructor(peer: Peer, { clock, calls, refusals, owner, telemetry }: SessionOptions) {
     this.peer = peer;
     this.#clock = clock;
     this.#calls = calls;
     this.#refusals = refusals;
     this.#owner = owner;
+    this.#telemetry = telemetry;
   }
 
   text(frame: Frame): void {
@@ -73,7 +86,7 @@ export class Session implements ConnectionEvents {
     if (text === "") return;
     try {
       const envelope = readEnvelope(text);
-      if (!envelope || !this.#calls.forward(this.peer, text, envelope)) this.#read(text, envelope);
+      if (!envelope || !this.#calls.forward(this.peer, envelope)) this.#read(text, envelope);
       this.#isFirst = false;
       this.#owner.settled();
     } catch (thrown) {
@@ -83,8 +96,9 @@ export class Session implements ConnectionEvents {
   }
 
   binary(bytes: Uint8Array): void {
-    const mark = String.fromCharCode(...bytes.subarray(0, 4));
-    if (!TELEMETRY.includes(mark)) this.text(bytes);
+    const mark = String.fromCharCode(...bytes.subarray(0, MARK_BYTES));
+    if (!TELEMETRY.includes(mark)) return this.text(bytes);
+    if (this.peer.isLive) this.#hearTelemetry(mark as TelemetryFrame["kind"], bytes);
   }
 
   drained(): void {
@@ -100,6 +114,21 @@ export class Session implements ConnectionEvents {
   end(code: number, reason: string): void {
     this.#leave(reason);
     this.peer.connection.close(code, reason);
+  }
+
+  /** Hands telemetry on, as much as one line may send: reading it takes the engine's thread. */
+  #hearTelemetry(kind: TelemetryFrame["kind"], bytes: Uint8Array): void {
+    const { peer } = this;
+    if (this.#share.allow(bytes.length, this.#clock.now())) {
+      const address = peer.info.address;
+      this.#telemetry?.({ kind, bytes: bytes.subarray(MARK_BYTES), worker_id: peer.id, address });
+      return;
+    }
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const detail = `a line may send ${TELEMETRY_BYTES_PER_SECOND} bytes a second`;
+    this.#refusals.warn(peer, "telemetry is dropped", detail);
+    this.#owner.settled();
   }
 
   #leave(reason: string): void {
@@ -160,7 +189,7 @@ export class Session implements ConnectionEvents {
       return this.peer.tell({ type: "error", error });
     }
     const id = typeof function_id === "string" ? function_id : "";
-    this.#refusals.answer(this.peer, invocation_id, id, error);
+    this.#refusals.unread(this.peer, invocation_id, id, error);
   }
 }
 

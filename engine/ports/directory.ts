@@ -77,6 +77,8 @@ export interface WorkerView {
   readonly connected_at_ms: number;
   /** Calls it is running. */
   readonly active_invocations: number;
+  /** Bytes that its peer has not taken yet. */
+  readonly queued_bytes: number;
   readonly ip_address: string | null;
 }
 

@@ -36,7 +36,10 @@ export interface CallSpan {
   readonly parent_span_id: string | null;
   readonly function_id: string;
   readonly namespace: string;
-  /** The engine's id of the call; the caller's own is `caller_invocation_id`. */
+  /**
+   * The engine's id of the call; the caller's own is `caller_invocation_id`. Empty for a call that
+   * never began, or that the engine itself answered at once.
+   */
   readonly invocation_id: string;
   /** `null` when nobody waits for the result. */
   readonly caller_invocation_id: string | null;
@@ -95,7 +98,10 @@ export interface CallTraces {
   readonly settings: TraceSettings;
   /** Changes what is recorded from the next call on. A smaller ring forgets the oldest at once. */
   configure(settings: TraceSettings): void;
-  /** Calls that ended, whose number of ending is above `cursor`, oldest first. */
+  /**
+   * Calls that ended, whose number of ending is above `cursor`, oldest first. The answer's `cursor`
+   * is the number of the last one in it; of the newest there is, when none is above.
+   */
   ended(cursor: number, limit: number): { readonly spans: CallSpan[]; readonly cursor: number };
   /** The newest calls that fit, newest first, running ones too. */
   find(filter: CallFilter, limit: number): CallSpan[];
@@ -167,12 +173,13 @@ export interface EndedSpan {
 export interface FunctionMeter {
   readonly function_id: string;
   readonly namespace: string;
+  /** Those that run and those that did not begin are counted, too. */
   readonly calls: number;
   readonly in_flight: number;
   /** By code; what the handler threw under a code of its own included. */
   readonly errors: ReadonlyMap<string, number>;
   readonly duration_sum_ms: number;
-  /** Calls by duration: one count per bound of {@linkcode Meters.bounds_ms}, and one beyond. */
+  /** Ended calls by duration: one count per bound of {@linkcode Meters.bounds_ms}, one beyond. */
   readonly durations: ArrayLike<number>;
 }
 

@@ -7,9 +7,18 @@
 import { Router } from "../../engine/core/router.ts";
 import { localDial } from "../../engine/line/local_line.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
+import type { ConfigValue } from "../../engine/ports/config.ts";
+import type { PageAnswer } from "../../engine/ports/connection.ts";
 import type { EngineEvent, EventListener } from "../../engine/ports/events.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../../engine/ports/supervision.ts";
+import type {
+  EngineLogLine,
+  PageRequest,
+  PrintedLine,
+  TelemetryFrame,
+} from "../../engine/ports/telemetry.ts";
+import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import type { WorkerOptions } from "../../sdk/typescript/options.ts";
 import { registerWorker, type Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../../workers/define.ts";
@@ -22,6 +31,14 @@ export interface LocalEngineOptions {
   readonly clock?: Clock;
   readonly store?: Store;
   readonly supervision?: Supervision;
+  /** Default: none. */
+  readonly configuration?: readonly ConfigValue[];
+}
+
+/** What answers a page, as a built-in gave it. */
+export interface LocalPage {
+  readonly open: boolean;
+  answer(request: PageRequest): PageAnswer | Promise<PageAnswer>;
 }
 
 /** An engine for one test. */
@@ -32,19 +49,29 @@ export class LocalEngine implements AsyncDisposable {
   readonly lines: LogLine[] = [];
   /** What they serve. */
   readonly endpoints: Endpoint[] = [];
+  /** Pages they offer on the worker port, by path. */
+  readonly pages: Map<string, LocalPage> = new Map();
+  /** Traces and meters of the router; records nothing before somebody configures it. */
+  readonly recorder: CallRecorder;
   readonly #options: LocalEngineOptions;
   readonly #listeners = new Set<EventListener>();
+  readonly #telemetry = new Set<(frame: TelemetryFrame) => void>();
+  readonly #printed = new Set<(line: PrintedLine) => void>();
+  readonly #logged = new Set<(line: EngineLogLine) => void>();
   readonly #stack = new AsyncDisposableStack();
 
   /** Makes one without workers. */
   constructor(options: LocalEngineOptions = {}) {
     this.#options = options;
     this.clock = options.clock ?? new FakeClock();
+    this.recorder = new CallRecorder({ clock: this.clock });
     this.router = new Router({
+      observer: this.recorder,
+      telemetry: (frame) => this.tell(frame),
       clock: this.clock,
       schemas: { compile: () => () => [] },
       newId: () => crypto.randomUUID(),
-      report: (event: EngineEvent) => this.#listeners.forEach((listen) => listen(event)),
+      report: (event: EngineEvent) => this.report(event),
       settings: {
         invocation_timeout_ms: 600_000,
         validate_payloads: true,
@@ -75,6 +102,26 @@ export class LocalEngine implements AsyncDisposable {
     stack.defer(() => ending.abort());
     await this.settle();
     return () => stack.disposeAsync();
+  }
+
+  /** Says something that happened, to whoever listens. */
+  report(event: EngineEvent): void {
+    this.#listeners.forEach((listen) => listen(event));
+  }
+
+  /** Telemetry comes in. */
+  tell(frame: TelemetryFrame): void {
+    this.#telemetry.forEach((listen) => listen(frame));
+  }
+
+  /** A supervised worker prints a line. */
+  print(line: PrintedLine): void {
+    this.#printed.forEach((listen) => listen(line));
+  }
+
+  /** The engine logs a line of its own. */
+  log(line: EngineLogLine): void {
+    this.#logged.forEach((listen) => listen(line));
   }
 
   /** Lets everything happen that waits for nothing but its turn. */
@@ -111,12 +158,25 @@ export class LocalEngine implements AsyncDisposable {
       store: store ?? missing("store"),
       directory: this.router.directory,
       supervision: supervision ?? missing("supervision"),
-      onEvent: (listener) => {
-        this.#listeners.add(listener);
-        return () => void this.#listeners.delete(listener);
+      onEvent: (listener) => joined(this.#listeners, listener),
+      traces: this.recorder,
+      meters: this.recorder,
+      onTelemetry: (listener) => joined(this.#telemetry, listener),
+      onPrint: (listener) => joined(this.#printed, listener),
+      onEngineLog: (listener) => joined(this.#logged, listener),
+      servePage: (path, answer, { open = false } = {}) => {
+        if (this.pages.has(path)) throw new Error(`${path} is taken`);
+        this.pages.set(path, { open, answer });
+        return () => void this.pages.delete(path);
       },
+      configuration: () => this.#options.configuration ?? [],
     };
   }
+}
+
+function joined<Listener>(listeners: Set<Listener>, listener: Listener): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
 /** Stands in for what a test did not lend; says so when it is touched. */

@@ -1,0 +1,102 @@
+/**
+ * What the router tells of calls while they happen.
+ *
+ * Told on the hottest path there is: nothing here is made for one call only, and texts are handed
+ * over as places in a frame. For each call that was opened, exactly one of `settled` and `failed`
+ * follows; a call that was never opened is `refused` or `answered`, once.
+ *
+ * @module
+ */
+import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
+import type { Candidate, RouterLoad } from "./telemetry.ts";
+
+/** A function whose calls are counted together; made by the observer, kept by the router. */
+export interface ObservedFunction {
+  readonly function_id: string;
+  readonly namespace: string;
+}
+
+/** A worker that calls or runs; made by the observer, kept by the router. */
+export interface ObservedParty {
+  readonly worker_id: string;
+}
+
+/** A running call. The object serves other calls later: nobody keeps it beyond the end. */
+export interface ObservedCall {
+  /** A small number that no other running call has. */
+  readonly slot: number;
+  /** Grows whenever the slot is used again. */
+  readonly uses: number;
+  /** The caller's id, as it stands between quotes in JSON; empty: nobody waits. */
+  readonly callerId: string;
+  readonly timeout_ms: number;
+  /** When it was opened, on the clock's now(). */
+  readonly since: number;
+  readonly subject: ObservedFunction;
+}
+
+/** Where in the text of a call stands what goes with it; the text ends with the frame's brace. */
+export interface CallPlaces {
+  /** `,"traceparent":"…"`, or where it would have to stand. */
+  readonly traceStart: number;
+  /** Behind it; equal to the start when there is none. `,"baggage":"…"` may follow. */
+  readonly traceEnd: number;
+  /** The payload, which ends before the brace; -1: there is none. */
+  readonly dataStart: number;
+}
+
+/** A call that was never opened. */
+export interface ShortCall {
+  readonly function_id: string;
+  readonly namespace: string;
+  /** The caller's id; `undefined`: nobody waits. */
+  readonly caller_invocation_id: string | undefined;
+  readonly caller: ObservedParty;
+  readonly traceparent: string | undefined;
+  readonly baggage: string | undefined;
+  readonly timeout_ms: number;
+  /** JSON text of the payload, made only when it is wanted. */
+  request(): string | undefined;
+}
+
+/** What the router can be asked. */
+export interface CallSource {
+  /**
+   * The engine's id of a call, from the two numbers that name it; it begins with the slot in eight
+   * hexadecimal digits.
+   */
+  callId(slot: number, uses: number): string;
+  load(): RouterLoad;
+}
+
+/** Hears of calls; must not throw. */
+export interface CallObserver {
+  /** The router that tells, before anything else. */
+  attach(source: CallSource): void;
+  /** The function of that name; ask once and keep it. */
+  functionOf(namespace: string, function_id: string): ObservedFunction;
+  /** A worker under its name, empty while it has none; ask once and keep it. */
+  partyOf(worker_id: string, name: string): ObservedParty;
+  /** A call has begun; it may have to wait before it is sent. */
+  opened(call: ObservedCall, caller: ObservedParty, text: string, places: CallPlaces): void;
+  /** Whether somebody will want to know who could have run it. */
+  wantsCandidates(call: ObservedCall): boolean;
+  /**
+   * It goes to a worker, or the engine itself runs it. The `traceparent` to send along; `undefined`:
+   * what the caller sent.
+   */
+  sent(
+    call: ObservedCall,
+    callee: ObservedParty,
+    now: number,
+    candidates: readonly Candidate[] | undefined,
+  ): string | undefined;
+  /** It ended well: the value in `text` starts at `start` and ends before the brace; -1: none. */
+  settled(call: ObservedCall, text: string, start: number): void;
+  /** It ended with an error; `endedBy` says who ended it before its time. */
+  failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void;
+  /** A call did not begin. */
+  refused(call: ShortCall, error: ErrorBody): void;
+  /** The engine ran and answered a call at once; `result` makes its JSON text. */
+  answered(call: ShortCall, result: () => string): void;
+}

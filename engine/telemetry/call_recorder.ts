@@ -1,0 +1,197 @@
+/**
+ * Everything that is remembered of calls: what the router tells comes in, spans and counts go out.
+ *
+ * Counting goes on always. Spans are recorded while {@linkcode CallTraces.configure} says so: then
+ * each call gets a `traceparent`, and if its trace is sampled, it goes to the ring when it ends.
+ * Payloads and candidates are kept for so many calls a second and no more, so that a flood costs
+ * no more than its numbers.
+ *
+ * @module
+ */
+import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
+import type {
+  CallObserver,
+  CallPlaces,
+  CallSource,
+  ObservedCall,
+  ObservedFunction,
+  ObservedParty,
+  ShortCall,
+} from "../ports/call_observer.ts";
+import type { Clock } from "../ports/clock.ts";
+import type {
+  CallFilter,
+  CallSpan,
+  CallTraces,
+  Candidate,
+  FunctionMeter,
+  Meters,
+  RouterLoad,
+  Spans,
+  TraceSettings,
+  TraceUsage,
+} from "../ports/telemetry.ts";
+import { findSpans } from "./find_spans.ts";
+import { BOUNDS_MS } from "./function_meter.ts";
+import { FunctionMeters } from "./function_meters.ts";
+import { type FillRandom, IdSource } from "./id_source.ts";
+import { kept } from "./kept_text.ts";
+import { Party, type Subject } from "./open_span.ts";
+import { SpanRecorder } from "./span_recorder.ts";
+import { WorkSpans } from "./work_spans.ts";
+
+/** What a {@linkcode CallRecorder} is given of the world. */
+export interface CallRecorderOptions {
+  readonly clock: Clock;
+  /** Default: `crypto.getRandomValues`. */
+  readonly random?: FillRandom;
+}
+
+/** Nothing is recorded until somebody asks for it. */
+const OFF: TraceSettings = {
+  enabled: false,
+  ratio: 1,
+  rules: [],
+  memory_bytes: 0,
+  payload_chars: 0,
+};
+const WORKER_NAME_CHARS_MAX = 128;
+
+/** Remembers calls. One for each router, which it is handed to as `observer`. */
+export class CallRecorder implements CallObserver, CallTraces, Meters {
+  readonly #clock: Clock;
+  readonly #spans: SpanRecorder;
+  readonly #meters = new FunctionMeters();
+  readonly #engine = new Party("engine", "engine");
+  #isTracing = false;
+  #source: CallSource = { callId: () => "", load: () => NO_LOAD };
+
+  readonly spans: Spans;
+  readonly bounds_ms: readonly number[] = BOUNDS_MS;
+
+  /** Makes one that counts, and records no spans before {@linkcode configure}. */
+  constructor({ clock, random = cryptoRandom }: CallRecorderOptions) {
+    const ids = new IdSource(random);
+    const spans = new SpanRecorder(clock, ids, OFF);
+    this.#clock = clock;
+    this.#spans = spans;
+    this.spans = new WorkSpans({
+      ids,
+      isTracing: () => this.#isTracing,
+      isChosen: (operation, chance) => spans.isChosen(operation, chance),
+    });
+  }
+
+  attach(source: CallSource): void {
+    this.#source = source;
+  }
+
+  functionOf(namespace: string, function_id: string): ObservedFunction {
+    return this.#meters.functionOf(namespace, function_id);
+  }
+
+  partyOf(worker_id: string, name: string): ObservedParty {
+    return new Party(worker_id, kept(name, WORKER_NAME_CHARS_MAX));
+  }
+
+  opened(call: ObservedCall, caller: ObservedParty, text: string, places: CallPlaces): void {
+    const { meter } = call.subject as Subject;
+    meter.calls++;
+    meter.in_flight++;
+    if (this.#isTracing) this.#spans.open(call, caller as Party, text, places);
+  }
+
+  wantsCandidates(call: ObservedCall): boolean {
+    return this.#isTracing && this.#spans.find(call)?.isDetailed === true;
+  }
+
+  sent(
+    call: ObservedCall,
+    callee: ObservedParty,
+    now: number,
+    candidates: readonly Candidate[] | undefined,
+  ): string | undefined {
+    const span = this.#spans.find(call);
+    return span && this.#spans.sent(span, callee as Party, now, candidates);
+  }
+
+  settled(call: ObservedCall, text: string, start: number): void {
+    const now = this.#clock.now();
+    (call.subject as Subject).meter.ended(now - call.since);
+    const span = this.#spans.find(call);
+    if (span) this.#spans.settle(span, now, text, start);
+  }
+
+  failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void {
+    const now = this.#clock.now();
+    const { meter } = call.subject as Subject;
+    meter.ended(now - call.since);
+    meter.failed(error.code);
+    const span = this.#spans.find(call);
+    if (span) this.#spans.fail(span, now, error, endedBy);
+  }
+
+  refused(call: ShortCall, error: ErrorBody): void {
+    const subject = this.#meters.strangerOf(call.namespace, call.function_id);
+    subject.meter.calls++;
+    subject.meter.failed(error.code);
+    if (this.#isTracing) this.#spans.record(call, subject, undefined, error);
+  }
+
+  answered(call: ShortCall, result: () => string): void {
+    const subject = this.#meters.functionOf(call.namespace, call.function_id);
+    subject.meter.calls++;
+    subject.meter.in_flight++;
+    subject.meter.ended(0);
+    if (this.#isTracing) this.#spans.record(call, subject, this.#engine, result);
+  }
+
+  get settings(): TraceSettings {
+    return this.#spans.settings;
+  }
+
+  configure(settings: TraceSettings): void {
+    this.#spans.configure(settings);
+    this.#isTracing = settings.enabled;
+  }
+
+  ended(cursor: number, limit: number): { spans: CallSpan[]; cursor: number } {
+    return this.#spans.ring.after(cursor, limit, this.#callId);
+  }
+
+  find(filter: CallFilter, limit: number): CallSpan[] {
+    const pages = filter.running === true ? [] : this.#spans.ring.pages.toReversed();
+    if (filter.running !== false) pages.unshift(this.#spans.running());
+    return findSpans(pages, filter, limit, this.#callId);
+  }
+
+  clear(): void {
+    this.#spans.ring.clear();
+  }
+
+  get usage(): TraceUsage {
+    const { ring, settings } = this.#spans;
+    const { spans, capacity, recorded, overwritten } = ring;
+    return { spans, capacity, bytes: settings.memory_bytes, recorded, overwritten };
+  }
+
+  functions(): Iterable<FunctionMeter> {
+    return this.#meters.meters();
+  }
+
+  get other(): FunctionMeter {
+    return this.#meters.other;
+  }
+
+  load(): RouterLoad {
+    return this.#source.load();
+  }
+
+  readonly #callId = (slot: number, uses: number): string => this.#source.callId(slot, uses);
+}
+
+const NO_LOAD: RouterLoad = { running: 0, held: 0, lines: 0, queued_bytes: 0 };
+
+function cryptoRandom(bytes: Uint8Array<ArrayBuffer>): void {
+  crypto.getRandomValues(bytes);
+}

@@ -1,0 +1,21 @@
+/**
+ * Texts that are kept for a while: copies, cut, and what they cost.
+ *
+ * @module
+ */
+
+/** Around the characters of a text in memory. */
+const TEXT_BYTES = 32;
+// deno-lint-ignore no-control-regex
+const WIDE = /[^\x00-\xff]/;
+
+/** The text without what it was cut from: a view would keep that alive. At most `max` characters. */
+export function kept(text: string, max: number = Infinity): string {
+  const whole = text.length > max ? ` ${text.slice(0, max - 1)}…` : ` ${text}`;
+  return whole.slice(1); // Which writes the pieces into one text first.
+}
+
+/** Bytes of a text in memory, at most. */
+export function bytesOf(text: string): number {
+  return TEXT_BYTES + (WIDE.test(text) ? 2 : 1) * (text.length + 1);
+}
