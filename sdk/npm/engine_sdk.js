@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:efd2f3dc1b891ef5148601ee211e06840b605dac259fc2611d0d05c91e5e4530
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8b9e3af895d2dc607a2302a6625f98c319b12a66ea1ea9f705bb9b19865ff71f
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3883,6 +3883,10 @@ function readTraceparent(text) {
     isSampled: (parseInt(flags, 16) & 1) === 1
   };
 }
+function looksSampled(text) {
+  return SAMPLED_FLAGS.includes(text[54] ?? "?");
+}
+var SAMPLED_FLAGS = "13579bdf";
 
 // sdk/typescript/output_marks.ts
 var METHODS = [
@@ -6200,8 +6204,9 @@ var Telemetry = class {
   /** A handler begins; call the result when it ends. `undefined`: nobody wants to know. */
   begin(call) {
     if (call.traceparent === void 0 || this.#state === "over") return void 0;
+    if (!looksSampled(call.traceparent) || !this.#spanTokens.take()) return void 0;
     const ids = readTraceparent(call.traceparent);
-    if (!ids?.isSampled || !this.#spanTokens.take()) return void 0;
+    if (!ids?.isSampled) return void 0;
     const { function_id, invocation_id } = call;
     const start = this.#setup.clock.now();
     const start_ms = this.#wall();

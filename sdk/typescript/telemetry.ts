@@ -37,7 +37,7 @@ import { type Line, ReconnectingLine } from "./reconnect.ts";
 import { type RecordGroup, TelemetryQueue } from "./telemetry_queue.ts";
 import { sendsTelemetry, telemetryHeaders, telemetryUrl } from "./telemetry_line.ts";
 import { TokenBucket } from "./token_bucket.ts";
-import { readTraceparent } from "./traceparent.ts";
+import { looksSampled, readTraceparent } from "./traceparent.ts";
 import type { Dial } from "./transport.ts";
 
 /** What {@linkcode Telemetry} works with. */
@@ -138,8 +138,10 @@ export class Telemetry implements LogSink {
   /** A handler begins; call the result when it ends. `undefined`: nobody wants to know. */
   begin(call: InvokeFunction): EndSpan | undefined {
     if (call.traceparent === undefined || this.#state === "over") return undefined;
+    // In this order, since a busy worker is out of tokens nearly always.
+    if (!looksSampled(call.traceparent) || !this.#spanTokens.take()) return undefined;
     const ids = readTraceparent(call.traceparent);
-    if (!ids?.isSampled || !this.#spanTokens.take()) return undefined;
+    if (!ids?.isSampled) return undefined;
     const { function_id, invocation_id } = call;
     const start = this.#setup.clock.now();
     const start_ms = this.#wall();

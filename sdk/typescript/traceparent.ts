@@ -28,3 +28,11 @@ export function readTraceparent(text: string | undefined): TraceIds | undefined 
   const [, trace_id, span_id, flags] = found;
   return { trace_id: trace_id!, span_id: span_id!, isSampled: (parseInt(flags!, 16) & 1) === 1 };
 }
+
+/** Whether a text would say that its trace is recorded, if it is a `traceparent`: a quick look. */
+export function looksSampled(text: string): boolean {
+  return SAMPLED_FLAGS.includes(text[54] ?? "?");
+}
+
+/** Last digits of flags whose lowest bit is set. */
+const SAMPLED_FLAGS = "13579bdf";

@@ -1,16 +1,20 @@
 import assert from "node:assert/strict";
-import { readTraceparent } from "./traceparent.ts";
+import { looksSampled, readTraceparent } from "./traceparent.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";
 
 for (
-  const [flags, isSampled] of [["00", false], ["01", true], ["02", false], ["03", true]] as const
+  const [flags, isSampled] of [["00", false], ["01", true], ["02", false], ["03", true], [
+    "ff",
+    true,
+  ], ["fe", false]] as const
 ) {
   Deno.test(`readTraceparent() reads ids and the decision in flags ${flags}`, () => {
     const read = readTraceparent(`00-${TRACE}-${SPAN}-${flags}`);
 
     assert.deepEqual(read, { trace_id: TRACE, span_id: SPAN, isSampled });
+    assert.equal(looksSampled(`00-${TRACE}-${SPAN}-${flags}`), isSampled);
   });
 }
 
@@ -37,3 +41,7 @@ for (const [name, text] of Object.entries(NONE)) {
     assert.equal(readTraceparent(text), undefined);
   });
 }
+
+Deno.test("looksSampled() takes a text that is too short for one that is not", () => {
+  assert.deepEqual(["", "1", `00-${TRACE}-${SPAN}-0`].map(looksSampled), [false, false, false]);
+});
