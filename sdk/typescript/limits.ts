@@ -557,3 +557,9 @@ export const TRIGGER_BATCH_RECORDS_MAX = 500;
 export const GAUGE_SAMPLES_MAX = 300;
 /** Log lines that the page of one worker begins with. */
 export const WORKER_LOG_LINES = 500;
+/** Frames of spans and logs of all workers that are read in a second, in bytes. */
+export const TELEMETRY_INTAKE_BYTES_PER_SECOND = 16 * 1024 * 1024;
+/** How often it is said that telemetry is dropped, in milliseconds. */
+export const TELEMETRY_WARNING_MS = 60_000;
+/** A map of calls is answered with again for so long, in milliseconds. */
+export const TRACE_MAP_KEPT_MS = 1_000;

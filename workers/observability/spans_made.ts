@@ -86,7 +86,7 @@ function attributesOf(call: CallSpan, redactor: Redactor | null): SpanAttribute[
     ["engine.kind", "call"],
     ["engine.function_id", call.function_id],
     ["engine.namespace", call.namespace],
-    ["engine.invocation_id", call.invocation_id],
+    ["engine.invocation_id", call.invocation_id || undefined],
     ["engine.caller_invocation_id", call.caller_invocation_id ?? undefined],
     ["engine.caller", caller.name],
     ["engine.caller_id", caller.worker_id],

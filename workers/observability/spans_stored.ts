@@ -40,9 +40,13 @@ export interface StoredSpan {
 export interface SpanFeed {
   /**
    * Hears of heaps of ended spans, within a second of their end; must not throw. Calls are only
-   * collected while somebody listens. Call the result to stop.
+   * collected while somebody listens, and are without their payloads unless those are asked for.
+   * Call the result to stop.
    */
-  listen(listener: (spans: readonly StoredSpan[]) => void): () => void;
+  listen(
+    listener: (spans: readonly StoredSpan[]) => void,
+    withPayloads?: boolean,
+  ): () => void;
 }
 
 /** What a span tells of; the value of its attribute `engine.kind`. */

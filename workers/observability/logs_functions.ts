@@ -1,0 +1,170 @@
+/**
+ * `engine::log::*` and `engine::logs::*`: saying something, and reading what was said.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Clock } from "../../engine/ports/clock.ts";
+import type { Directory } from "../../engine/ports/directory.ts";
+import type { Log } from "../../engine/ports/log.ts";
+import {
+  LOG_LIST_LIMIT,
+  LOG_LIST_LIMIT_MAX,
+  LOG_VALUE_CHARS_MAX,
+  TELEMETRY_TEXT_CHARS_MAX,
+} from "../../sdk/typescript/limits.ts";
+import type { CallContext } from "../../sdk/typescript/options.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+import { fit } from "../shapes.ts";
+import { SEVERITIES, type Severity, severityOf, wireLog } from "./logs_record.ts";
+import type { LogStore } from "./logs_store.ts";
+import type { Redactor } from "./redact.ts";
+import { readTraceparent } from "./spans_made.ts";
+import { cut } from "./spans_otlp.ts";
+
+/** What the functions work with. */
+export interface LogFunctionsSetup {
+  readonly store: LogStore;
+  readonly clock: Clock;
+  readonly directory: Directory;
+  readonly redactor: Redactor;
+  /** The engine's own log; what is written there is not to come back as a record. */
+  readonly log: Log;
+  /** The span of whoever made a call; `undefined` when that is not known. */
+  parentOf(trace_id: string, span_id: string): string | undefined;
+}
+
+const Line = z.object({
+  message: z.string(),
+  data: z.unknown().optional(),
+  trace_id: z.string().nullish(),
+  span_id: z.string().nullish(),
+  service_name: z.string().nullish(),
+});
+
+const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
+
+const ListRequest = z.preprocess(
+  (payload) => payload ?? {},
+  z.object({
+    start_time: opt(z.number()),
+    end_time: opt(z.number()),
+    trace_id: opt(z.string().toLowerCase()),
+    span_id: opt(z.string().toLowerCase()),
+    severity_min: opt(z.number()),
+    severity_text: opt(z.string()),
+    offset: opt(z.int().min(0)),
+    limit: opt(z.int().min(1).max(LOG_LIST_LIMIT_MAX)),
+    worker: opt(z.string()),
+    function_id: opt(z.string()),
+    text: opt(z.string()),
+    source: opt(z.enum(["logger", "output", "engine", "function"])),
+    after_seq: opt(z.number()),
+    before_seq: opt(z.number()),
+    sort_order: opt(z.enum(["asc", "desc"])),
+  }),
+);
+
+/** Registers `engine::log::*`; each answers with nothing. */
+export function offerLogging(
+  worker: Pick<Worker, "registerFunction">,
+  setup: LogFunctionsSetup,
+): void {
+  for (const severity of SEVERITIES) {
+    const id = `engine::log::${severity}`;
+    worker.registerFunction(id, (payload, _metadata, context) => {
+      say(setup, severity, fit(id, Line, payload), context);
+    }, { description: `Writes a line of level ${severity} to the engine's log` });
+  }
+}
+
+/** Registers `engine::logs::{list,clear}`. */
+export function offerLogs(
+  worker: Pick<Worker, "registerFunction">,
+  { store, clock }: LogFunctionsSetup,
+): void {
+  worker.registerFunction(
+    "engine::logs::list",
+    (payload) => listLogs(store, fit("engine::logs::list", ListRequest, payload), clock.wall()),
+    { description: "Log records of all workers, the newest first" },
+  );
+  worker.registerFunction("engine::logs::clear", () => {
+    const { size } = store.ring;
+    store.ring.clear();
+    return { success: true, message: `${size} records forgotten` };
+  }, { description: "Forgets all log records" });
+}
+
+function say(
+  { store, clock, directory, redactor, log, parentOf }: LogFunctionsSetup,
+  severity: Severity,
+  line: z.output<typeof Line>,
+  { caller, traceparent }: CallContext,
+): void {
+  const name = nameOf(caller, directory);
+  const { trace_id, span_id, service_name } = line;
+  const data = line.data === undefined || line.data === null
+    ? undefined
+    : redactor.value(line.data as Json);
+  log[severity === "trace" ? "debug" : severity](line.message, {
+    worker: name,
+    service: service_name === name ? undefined : service_name ?? undefined,
+    data: data === undefined ? undefined : cut(JSON.stringify(data), LOG_VALUE_CHARS_MAX + 1),
+    trace_id: trace_id ?? undefined,
+    span_id: span_id ?? undefined,
+  });
+  const call = trace_id ? undefined : readTraceparent(traceparent);
+  const now = clock.wall();
+  store.add({
+    at_ms: now,
+    observed_ms: now,
+    severity,
+    body: cut(line.message, TELEMETRY_TEXT_CHARS_MAX),
+    attributes: data === undefined ? {} : { data },
+    trace_id: trace_id ?? call?.trace_id ?? null,
+    // The call of this function is a span of its own; who speaks is its parent.
+    span_id: span_id ?? (call?.isSampled ? parentOf(call.trace_id, call.span_id) : null) ?? null,
+    service_name: service_name ?? name ?? "unknown",
+    worker: name ?? null,
+    replica: null,
+    source: "function",
+    function_id: null,
+    scope_name: null,
+  });
+}
+
+/** Announced, else what can be known of the connection. */
+function nameOf(caller: string | undefined, directory: Directory): string | undefined {
+  return caller === undefined ? undefined : directory.worker(caller)?.name ?? caller;
+}
+
+function listLogs(
+  store: LogStore,
+  query: z.output<typeof ListRequest>,
+  nowMs: number,
+): JsonObject {
+  const { start_time, end_time, severity_min, severity_text, offset, limit, sort_order } = query;
+  const { trace_id, span_id, worker, function_id, text, source, after_seq, before_seq } = query;
+  const { records, total } = store.ring.find({
+    since_ms: start_time,
+    until_ms: end_time,
+    trace_id,
+    span_id,
+    least: severity_min === undefined ? undefined : leastOf(severity_min),
+    severity: severity_text === undefined ? undefined : severityOf(severity_text),
+    worker,
+    function_id,
+    text,
+    source,
+    after_seq,
+    before_seq,
+  }, { offset: offset ?? 0, limit: limit ?? LOG_LIST_LIMIT, order: sort_order ?? "desc" });
+  return { logs: records.map(wireLog), total, timestamp: nowMs };
+}
+
+/** The least important severity whose number is not below this one. */
+function leastOf(severity_min: number): Severity {
+  const at = Math.ceil((severity_min - 1) / 4);
+  return SEVERITIES[Math.max(0, Math.min(4, at))]!;
+}

@@ -1,0 +1,153 @@
+/**
+ * Log records in OTLP/JSON, as SDKs and other clients send them, and lines that processes print.
+ *
+ * What comes is a stranger's: a record that is broken is counted and left out, one that is too
+ * large is cut.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { PrintedLine } from "../../engine/ports/telemetry.ts";
+import {
+  TELEMETRY_FRAME_ITEMS_MAX,
+  TELEMETRY_NAME_CHARS_MAX,
+  TELEMETRY_TEXT_CHARS_MAX,
+} from "../../sdk/typescript/limits.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import { type NewLog, type Severity, severityOf } from "./logs_record.ts";
+import type { Redactor } from "./redact.ts";
+import { cut, readAttributes, type ReadItems, readNanos, readValue } from "./spans_otlp.ts";
+
+const List = z.array(z.unknown()).nullish().transform((items) => items ?? []);
+const Nanos = z.union([z.string(), z.number()]).nullish();
+
+const Frame = z.object({
+  resourceLogs: z.array(z.object({
+    resource: z.object({ attributes: List }).nullish(),
+    scopeLogs: z.array(z.object({
+      scope: z.object({ name: z.string().nullish() }).nullish(),
+      logRecords: List,
+    })).nullish(),
+  })),
+});
+
+const Line = z.object({
+  timeUnixNano: Nanos,
+  observedTimeUnixNano: Nanos,
+  severityNumber: z.number().nullish(),
+  severityText: z.string().nullish(),
+  body: z.unknown(),
+  attributes: List,
+  traceId: z.string().nullish(),
+  spanId: z.string().nullish(),
+});
+
+/** Attributes under which a record says which function was running. */
+const FUNCTION_NAMES = ["engine.function.id", "engine.function_id"];
+
+/**
+ * Reads a frame of logs.
+ *
+ * @throws {Error} When the whole is none.
+ */
+export function readLogs(
+  frame: unknown,
+  redactor: Redactor,
+  observed_ms: number,
+): ReadItems<NewLog> {
+  const items: NewLog[] = [];
+  let dropped = 0;
+  for (const { resource, scopeLogs } of Frame.parse(frame).resourceLogs) {
+    const about = readAttributes(resource?.attributes ?? [], redactor);
+    const service = about.get("service.name");
+    const service_name = typeof service === "string" && service !== "" ? service : "unknown";
+    for (const { scope, logRecords } of scopeLogs ?? []) {
+      for (const raw of logRecords) {
+        const read = items.length < TELEMETRY_FRAME_ITEMS_MAX ? Line.safeParse(raw) : undefined;
+        if (!read?.success) {
+          dropped++;
+          continue;
+        }
+        const scope_name = scope?.name ? cut(scope.name, TELEMETRY_NAME_CHARS_MAX) : null;
+        items.push({
+          ...logOf(read.data, redactor, observed_ms),
+          service_name,
+          worker: service_name,
+          scope_name,
+        });
+      }
+    }
+  }
+  return { items, dropped };
+}
+
+function logOf(
+  raw: z.infer<typeof Line>,
+  redactor: Redactor,
+  observed_ms: number,
+): Omit<NewLog, "service_name" | "worker" | "scope_name"> {
+  const body = readValue(raw.body, 0);
+  const said = readAttributes(raw.attributes, redactor);
+  const function_id = FUNCTION_NAMES.map((name) => said.get(name))
+    .find((value) => typeof value === "string");
+  const own = [...said].filter(([name]) => !name.startsWith("engine."));
+  return {
+    at_ms: readNanos(raw.timeUnixNano) ?? readNanos(raw.observedTimeUnixNano) ?? observed_ms,
+    observed_ms,
+    severity: severityOf(raw.severityText, raw.severityNumber ?? 0),
+    body: cut(
+      typeof body === "string" ? body : textOf(redactor.value(body)),
+      TELEMETRY_TEXT_CHARS_MAX,
+    ),
+    attributes: Object.fromEntries(own),
+    trace_id: idOf(raw.traceId, 32),
+    span_id: idOf(raw.spanId, 16),
+    replica: null,
+    source: "logger",
+    function_id: typeof function_id === "string" ? function_id : null,
+  };
+}
+
+/** Words at the beginning of a printed line that say how important it is. */
+const SEVERITY_WORD =
+  /^[\s[(<]*(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\b(TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b[\])>: ]/;
+/** Characters of a line in which such a word is looked for. */
+const WORD_WITHIN = 60;
+// deno-lint-ignore no-control-regex
+const SEQUENCE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
+
+/** What a worker printed, without colours; `severity` is guessed. */
+export function logOfPrint(line: PrintedLine, observed_ms: number): NewLog {
+  const body = line.text.includes("\u001b") ? line.text.replace(SEQUENCE, "") : line.text;
+  return {
+    at_ms: line.at_ms,
+    observed_ms,
+    severity: guess(body, line.stream),
+    body: cut(body, TELEMETRY_TEXT_CHARS_MAX),
+    attributes: { stream: line.stream },
+    trace_id: line.trace?.trace_id ?? null,
+    span_id: line.trace?.span_id ?? null,
+    service_name: line.worker,
+    worker: line.worker,
+    replica: line.replica,
+    source: "output",
+    function_id: null,
+    scope_name: null,
+  };
+}
+
+function guess(text: string, stream: "stdout" | "stderr"): Severity {
+  const found = SEVERITY_WORD.exec(text.slice(0, WORD_WITHIN));
+  const word = found?.[1] ?? found?.[2];
+  if (word !== undefined) return severityOf(word);
+  return stream === "stdout" ? "info" : "warn";
+}
+
+function idOf(text: string | null | undefined, digits: number): string | null {
+  const id = text?.toLowerCase() ?? "";
+  return id.length === digits && /^[0-9a-f]+$/.test(id) && !/^0+$/.test(id) ? id : null;
+}
+
+function textOf(value: Json): string {
+  return value === null ? "" : JSON.stringify(value);
+}

@@ -1,0 +1,232 @@
+/**
+ * One view of all spans: the router's calls, read when asked for, and the ring of the others.
+ *
+ * Nothing is done per call here. Whoever wants to hear of spans gets them in heaps, collected
+ * `SPAN_COLLECT_MS` apart, and only while somebody listens.
+ *
+ * @module
+ */
+import type { Clock } from "../../engine/ports/clock.ts";
+import type { CallFilter, CallSpan, CallTraces } from "../../engine/ports/telemetry.ts";
+import { SPAN_COLLECT_MAX, SPAN_COLLECT_MS } from "../../sdk/typescript/limits.ts";
+import type { Redactor } from "./redact.ts";
+import { spanOfCall, spanOfEnded } from "./spans_made.ts";
+import { readSpans } from "./spans_otlp.ts";
+import type { SpanRing } from "./spans_ring.ts";
+import { attributeText, type SpanFeed, type StoredSpan } from "./spans_stored.ts";
+
+/** What the view is made of. */
+export interface SpanStoreSetup {
+  readonly clock: Clock;
+  readonly traces: CallTraces;
+  readonly ring: SpanRing;
+  readonly redactor: Redactor;
+  /** Whether a function is one that people do not ask about, such as the engine's own. */
+  isInternal(namespace: string, function_id: string): boolean;
+}
+
+/** Which spans; all that is given has to fit. */
+export interface SpanFilter extends CallFilter {
+  /** Leaves out calls of internal functions, and what belongs to them. */
+  readonly excludesInternal?: boolean;
+}
+
+/** See the top of this file. */
+export class SpanStore implements SpanFeed, Disposable {
+  readonly #setup: SpanStoreSetup;
+  readonly #listeners = new Set<Listener>();
+  readonly #stopListening: () => void;
+  #cancel: (() => void) | undefined;
+  #callCursor = 0;
+  #ringCursor = 0;
+  #lost = 0;
+
+  /** Hears of what built-in workers record from now on. */
+  constructor(setup: SpanStoreSetup) {
+    this.#setup = setup;
+    this.#stopListening = setup.traces.spans.listen((ended) => {
+      const span = spanOfEnded(ended, setup.redactor);
+      if (span) setup.ring.add(span);
+    });
+  }
+
+  /** Calls that were overwritten before they could be collected for listeners. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** When the oldest span began, in milliseconds since 1970; `null` when there is none. */
+  get oldestMs(): number | null {
+    const { traces, ring } = this.#setup;
+    const [call] = traces.ended(0, 1).spans;
+    const times = [call?.start_ms, ring.oldestMs].filter((ms) => typeof ms === "number");
+    return times.length > 0 ? Math.min(...times) : null;
+  }
+
+  /**
+   * Takes in a frame of OTLP; says how many spans came and how many were dropped.
+   *
+   * @throws {Error} When it is none.
+   */
+  take(frame: unknown): { readonly taken: number; readonly dropped: number } {
+    const { ring, redactor } = this.#setup;
+    const { items, dropped } = readSpans(frame, redactor);
+    const taken = items.filter((span) => ring.add(span)).length;
+    return { taken, dropped: dropped + items.length - taken };
+  }
+
+  /** All spans of a trace, by start; the caller before the callee where the start is the same. */
+  trace(trace_id: string, withPayloads: boolean): StoredSpan[] {
+    const { traces, ring } = this.#setup;
+    const calls = traces.find({ trace_id }, SPAN_COLLECT_MAX);
+    return inOrder([
+      ...calls.map((call) => this.#spanOf(call, withPayloads)),
+      ...ring.trace(trace_id),
+    ]);
+  }
+
+  /** The newest spans that fit, newest first, calls without their payloads. */
+  find(filter: SpanFilter, limit: number): StoredSpan[] {
+    const { traces, ring } = this.#setup;
+    const { excludesInternal = false, ...asked } = filter;
+    const calls = traces.find(asked, limit)
+      .filter((call) => !excludesInternal || !this.isInternalCall(call))
+      .map((call) => spanOfCall(call, null));
+    const others = ring.find((span) => {
+      return fits(span, asked) && !(excludesInternal && this.isInternal(span));
+    }, limit);
+    return [...calls, ...others].sort((a, b) => b.start_ms - a.start_ms).slice(0, limit);
+  }
+
+  /** Calls as the router has them, newest first. */
+  calls(filter: CallFilter, limit: number): CallSpan[] {
+    return this.#setup.traces.find(filter, limit);
+  }
+
+  /** Calls and other spans that ended after the cursors, oldest first, so many calls at most. */
+  ended(cursors: SpanCursors, limit: number): EndedSpans {
+    const { traces, ring } = this.#setup;
+    const { spans: calls, cursor } = traces.ended(cursors.call, limit);
+    const spans = calls.map((call) => spanOfCall(call, null));
+    for (const span of ring.since(cursors.ring)) spans.push(span);
+    const isAll = calls.length < limit;
+    return { spans, cursors: { call: cursor, ring: ring.seq }, isAll };
+  }
+
+  /** Whether a span is of a call that people do not ask about, or belongs to one. */
+  isInternal(span: StoredSpan): boolean {
+    const function_id = attributeText(span, "engine.function_id");
+    if (function_id === undefined) return false;
+    return this.#setup.isInternal(
+      attributeText(span, "engine.namespace") ?? "default",
+      function_id,
+    );
+  }
+
+  /** The same of a call. */
+  isInternalCall({ namespace, function_id }: CallSpan): boolean {
+    return this.#setup.isInternal(namespace, function_id);
+  }
+
+  /** How many spans there can be, with what the ring holds now. */
+  get capacity(): number {
+    return this.#setup.traces.usage.capacity + this.#setup.ring.size;
+  }
+
+  /** Forgets all but the running calls. */
+  clear(): void {
+    this.#setup.traces.clear();
+    this.#setup.ring.clear();
+  }
+
+  listen(hear: (spans: readonly StoredSpan[]) => void, withPayloads = false): () => void {
+    const own: Listener = { hear, withPayloads };
+    if (this.#listeners.size === 0) this.#skipToNow();
+    this.#listeners.add(own);
+    this.#cancel ??= this.#setup.clock.after(SPAN_COLLECT_MS, () => this.#collect());
+    return () => void this.#listeners.delete(own);
+  }
+
+  /** Hands over what is left and listens no more. */
+  [Symbol.dispose](): void {
+    this.#cancel?.();
+    if (this.#listeners.size > 0) this.#hand();
+    this.#listeners.clear();
+    this.#stopListening();
+  }
+
+  #spanOf(call: CallSpan, withPayloads: boolean): StoredSpan {
+    return spanOfCall(call, withPayloads ? this.#setup.redactor : null);
+  }
+
+  #skipToNow(): void {
+    const { traces, ring } = this.#setup;
+    this.#callCursor = traces.ended(Number.MAX_SAFE_INTEGER, 1).cursor;
+    this.#ringCursor = ring.seq;
+  }
+
+  #collect(): void {
+    this.#cancel = undefined;
+    if (this.#listeners.size === 0) return;
+    this.#hand();
+    this.#cancel = this.#setup.clock.after(SPAN_COLLECT_MS, () => this.#collect());
+  }
+
+  #hand(): void {
+    const { traces, ring, redactor } = this.#setup;
+    const { spans: calls, cursor } = traces.ended(this.#callCursor, SPAN_COLLECT_MAX);
+    this.#lost += Math.max(0, cursor - this.#callCursor - calls.length);
+    this.#callCursor = cursor;
+    const others = [...ring.since(this.#ringCursor)];
+    this.#ringCursor = ring.seq;
+    if (calls.length + others.length === 0) return;
+    const listeners = [...this.#listeners];
+    for (const withPayloads of [false, true]) {
+      const heard = listeners.filter((listener) => listener.withPayloads === withPayloads);
+      if (heard.length === 0) continue;
+      const own = calls.map((call) => spanOfCall(call, withPayloads ? redactor : null));
+      for (const { hear } of heard) hear([...own, ...others]);
+    }
+  }
+}
+
+/** Who hears of ended spans. */
+interface Listener {
+  hear(spans: readonly StoredSpan[]): void;
+  readonly withPayloads: boolean;
+}
+
+/** How far somebody has read. */
+export interface SpanCursors {
+  readonly call: number;
+  readonly ring: number;
+}
+
+/** What has ended since. */
+export interface EndedSpans {
+  readonly spans: StoredSpan[];
+  readonly cursors: SpanCursors;
+  /** `false`: there are more calls. */
+  readonly isAll: boolean;
+}
+
+/** By start; the caller before the callee where the start is the same. */
+export function inOrder(spans: StoredSpan[]): StoredSpan[] {
+  return spans.sort((a, b) =>
+    a.start_ms - b.start_ms || (a.span_id === b.parent_span_id ? -1 : 0) ||
+    (b.span_id === a.parent_span_id ? 1 : 0)
+  );
+}
+
+function fits(span: StoredSpan, filter: CallFilter): boolean {
+  const { trace_id, span_id, invocation_id, function_id, since_ms, until_ms, running } = filter;
+  return (trace_id === undefined || span.trace_id === trace_id) &&
+    (span_id === undefined || span.span_id === span_id) &&
+    (running === undefined || (span.end_ms === null) === running) &&
+    (since_ms === undefined || span.start_ms >= since_ms) &&
+    (until_ms === undefined || span.start_ms <= until_ms) &&
+    (function_id === undefined || attributeText(span, "engine.function_id") === function_id) &&
+    (invocation_id === undefined ||
+      attributeText(span, "engine.invocation_id") === invocation_id ||
+      attributeText(span, "engine.caller_invocation_id") === invocation_id);
+}

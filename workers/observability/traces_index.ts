@@ -1,0 +1,177 @@
+/**
+ * What each trace comes to, kept up to date from the spans that have ended since somebody asked
+ * last. As long as nobody asks, it costs nothing.
+ *
+ * @module
+ */
+import type { Clock } from "../../engine/ports/clock.ts";
+import {
+  SPAN_COLLECT_MAX,
+  TRACE_INDEX_MAX,
+  TRACE_INDEX_NAMES_MAX,
+  TRACE_INDEX_TURN_MS,
+} from "../../sdk/typescript/limits.ts";
+import { attributeText, type StoredSpan } from "./spans_stored.ts";
+import type { SpanCursors, SpanStore } from "./spans_store.ts";
+
+/** One trace. Times are milliseconds since 1970, with fractions. */
+export interface TraceEntry {
+  readonly trace_id: string;
+  /** Name and worker of the span it began with, as far as that is known. */
+  readonly name: string;
+  readonly worker: string;
+  readonly start_ms: number;
+  readonly end_ms: number;
+  readonly span_count: number;
+  readonly error_count: number;
+  /** Of the span it began with, else of the first that failed. */
+  readonly error_code: string | null;
+  /** Names of workers, each once. */
+  readonly services: readonly string[];
+  /** Functions that were called, each once. */
+  readonly function_ids: readonly string[];
+  /** Something in it still runs. */
+  readonly pending: boolean;
+  /** All of it is of no interest to people. */
+  readonly internal: boolean;
+}
+
+/** The same while it grows. */
+class Entry implements TraceEntry {
+  readonly trace_id: string;
+  name = "";
+  worker = "";
+  start_ms = Infinity;
+  end_ms = 0;
+  span_count = 0;
+  error_count = 0;
+  error_code: string | null = null;
+  readonly services: string[] = [];
+  readonly function_ids: string[] = [];
+  pending = false;
+  internal = true;
+  /** How sure it is that the name is that of the beginning; the higher, the surer. */
+  #rank = -1;
+  #rootStart = Infinity;
+
+  constructor(trace_id: string) {
+    this.trace_id = trace_id;
+  }
+
+  add(span: StoredSpan, isInternal: boolean, nowMs: number): void {
+    const { start_ms, end_ms, service_name, status } = span;
+    const function_id = attributeText(span, "engine.function_id");
+    this.span_count++;
+    this.start_ms = Math.min(this.start_ms, start_ms);
+    this.end_ms = Math.max(this.end_ms, end_ms ?? nowMs);
+    this.pending ||= end_ms === null;
+    this.internal &&= isInternal;
+    addName(this.services, service_name);
+    if (function_id !== undefined) addName(this.function_ids, function_id);
+    if (status === "error") this.error_count++;
+    const code = attributeText(span, "engine.error_code") ?? (status === "error" ? "error" : null);
+    const isRoot = this.#isRoot(span);
+    if (isRoot) {
+      this.name = span.name;
+      this.worker = service_name;
+    }
+    if (isRoot ? code !== null : this.error_code === null) this.error_code = code;
+  }
+
+  copy(): Entry {
+    const copy = Object.assign(new Entry(this.trace_id), this);
+    Object.assign(copy, { services: [...this.services], function_ids: [...this.function_ids] });
+    copy.#rank = this.#rank;
+    copy.#rootStart = this.#rootStart;
+    return copy;
+  }
+
+  /** Clocks of workers are not the engine's, so a handler only counts when there is nothing else. */
+  #isRoot(span: StoredSpan): boolean {
+    const isHandler = attributeText(span, "engine.kind") === "handler";
+    const rank = isHandler ? 0 : span.parent_span_id === null ? 2 : 1;
+    if (rank < this.#rank || (rank === this.#rank && span.start_ms >= this.#rootStart)) {
+      return false;
+    }
+    this.#rank = rank;
+    this.#rootStart = span.start_ms;
+    return true;
+  }
+}
+
+/** See the top of this file. */
+export class TraceIndex {
+  readonly #store: SpanStore;
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+  #spans = 0;
+  #cursors: SpanCursors = { call: 0, ring: 0 };
+  #reading: Promise<void> | undefined;
+
+  /** Reads nothing yet. */
+  constructor(store: SpanStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** All traces that are known, those with running calls too, newest start first. */
+  async list(): Promise<TraceEntry[]> {
+    await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
+    const entries = new Map<string, Entry>(this.#entries);
+    const copied = new Set<Entry>();
+    const nowMs = this.#clock.wall();
+    for (const span of this.#store.find({ running: true }, SPAN_COLLECT_MAX)) {
+      let entry = entries.get(span.trace_id);
+      if (!entry || !copied.has(entry)) {
+        entry = entry ? entry.copy() : new Entry(span.trace_id);
+        copied.add(entry);
+        entries.set(span.trace_id, entry);
+      }
+      entry.add(span, this.#store.isInternal(span), nowMs);
+    }
+    return [...entries.values()].sort((a, b) => b.start_ms - a.start_ms);
+  }
+
+  /** Forgets all traces. */
+  clear(): void {
+    this.#entries.clear();
+    this.#spans = 0;
+  }
+
+  async #read(): Promise<void> {
+    let turnEnd = this.#clock.now() + TRACE_INDEX_TURN_MS;
+    for (let isAll = false; !isAll;) {
+      const ended = this.#store.ended(this.#cursors, Math.min(1_000, SPAN_COLLECT_MAX));
+      this.#cursors = ended.cursors;
+      for (const span of ended.spans) this.#add(span);
+      isAll = ended.isAll;
+      if (isAll || this.#clock.now() < turnEnd) continue;
+      // The rest of the engine has its turn: a first look at a full ring takes a while.
+      await new Promise<void>((resolve) => void this.#clock.after(0, resolve));
+      turnEnd = this.#clock.now() + TRACE_INDEX_TURN_MS;
+    }
+    this.#makeRoom();
+  }
+
+  #add(span: StoredSpan): void {
+    let entry = this.#entries.get(span.trace_id);
+    if (!entry) this.#entries.set(span.trace_id, entry = new Entry(span.trace_id));
+    entry.add(span, this.#store.isInternal(span), span.end_ms ?? span.start_ms);
+    this.#spans++;
+    if (this.#entries.size > 2 * TRACE_INDEX_MAX) this.#makeRoom();
+  }
+
+  /** The router forgets spans as new ones come, about in this order. */
+  #makeRoom(): void {
+    const spansMax = this.#store.capacity;
+    for (const [trace_id, { span_count }] of this.#entries) {
+      if (this.#spans <= spansMax && this.#entries.size <= TRACE_INDEX_MAX) return;
+      this.#entries.delete(trace_id);
+      this.#spans -= span_count;
+    }
+  }
+}
+
+function addName(names: string[], name: string): void {
+  if (names.length < TRACE_INDEX_NAMES_MAX && !names.includes(name)) names.push(name);
+}

@@ -1,0 +1,79 @@
+/**
+ * `engine::traces::summaries`: one line per trace, the newest first.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX } from "../../sdk/typescript/limits.ts";
+import type { JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { TraceEntry } from "./traces_index.ts";
+
+const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
+
+/** Payload of `engine::traces::summaries`; everything may be left out. */
+export const SummariesRequest = z.preprocess(
+  (payload) => payload ?? {},
+  z.object({
+    limit: opt(z.int().min(1).max(TRACE_LIST_LIMIT_MAX)),
+    before_ms: opt(z.number()),
+    since_ms: opt(z.number()),
+    text: opt(z.string()),
+    function_id: opt(z.string()),
+    worker: opt(z.string()),
+    status: opt(z.enum(["ok", "error"])),
+    min_duration_ms: opt(z.number()),
+    include_internal: opt(z.boolean()),
+  }),
+);
+
+/** What `engine::traces::summaries` is asked for. */
+export type SummariesQuery = z.output<typeof SummariesRequest>;
+
+/** Answers `engine::traces::summaries`; `entries` are the newest first. */
+export function summarize(entries: readonly TraceEntry[], query: SummariesQuery): JsonObject {
+  const fitting = entries.filter((entry) => fits(entry, query));
+  const { limit = TRACE_LIST_LIMIT } = query;
+  return { traces: fitting.slice(0, limit).map(summaryOf), total: fitting.length };
+}
+
+/** One trace as it travels. */
+export function summaryOf(entry: TraceEntry): JsonObject {
+  const { trace_id, name, worker, start_ms, span_count, error_count, error_code, pending } = entry;
+  return {
+    trace_id,
+    name,
+    worker,
+    start_ms,
+    duration_ms: durationOf(entry),
+    span_count,
+    error_count,
+    error_code,
+    services: [...entry.services],
+    pending,
+  };
+}
+
+function fits(entry: TraceEntry, query: SummariesQuery): boolean {
+  const { before_ms, since_ms, text, function_id, worker, status, min_duration_ms } = query;
+  return (query.include_internal || !entry.internal) &&
+    (before_ms === undefined || entry.start_ms < before_ms) &&
+    (since_ms === undefined || entry.start_ms >= since_ms) &&
+    (function_id === undefined || entry.function_ids.includes(function_id)) &&
+    (worker === undefined || entry.services.includes(worker)) &&
+    (status === undefined || (status === "error") === (entry.error_count > 0)) &&
+    (min_duration_ms === undefined || durationOf(entry) >= min_duration_ms) &&
+    (text === undefined || hasText(entry, text.toLowerCase()));
+}
+
+function hasText(
+  { trace_id, name, error_code, services, function_ids }: TraceEntry,
+  text: string,
+): boolean {
+  return trace_id.includes(text) ||
+    [name, error_code ?? "", ...services, ...function_ids]
+      .some((each) => each.toLowerCase().includes(text));
+}
+
+function durationOf({ start_ms, end_ms }: TraceEntry): number {
+  return Math.max(0, end_ms - start_ms);
+}
