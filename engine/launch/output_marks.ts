@@ -2,9 +2,9 @@
  * Takes the marks of the SDKs out of what a program prints: which call a line belongs to, and
  * whether a logger printed it.
  *
- * A mark is `ESC ] engine ; <trace>-<span> [;logger] BEL`; outside of calls a logger's has no ids. A
- * program may print anything, so what has not that form stays in the line, and a mark says nothing
- * that would have to be true.
+ * A mark is `ESC ] engine ; <trace>-<span> [;logger] BEL`; outside of calls a logger's has no ids.
+ * A program may print anything, so what has not that form stays in the line, and a mark says
+ * nothing that would have to be true.
  *
  * @module
  */
