@@ -76,6 +76,7 @@ export async function startConsole(options: ConsoleOptions): Promise<EngineConso
       port,
       page: consolePage,
       version: VERSION,
+      secret: randomHex(32),
       engineUrl: () => withoutSecrets(url),
       operatorKey: () => Promise.resolve(key),
       ...typed && { typed: tokenFor(typed) },

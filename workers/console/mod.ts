@@ -8,6 +8,7 @@ import { type ConsoleConfig, parseConsoleConfig } from "./config.ts";
 import { operatorKeyOf } from "./operator_key.ts";
 import { consolePage } from "./page_file.ts";
 import { runConsole } from "./run_console.ts";
+import { keptSecret } from "./secrets.ts";
 
 /** Serves the console from inside the engine. */
 export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
@@ -22,6 +23,7 @@ export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
       ...token !== "" && { typed: { text: token, rights: "operator" } },
       page: consolePage,
       version: host.supervision.info().version,
+      secret: await keptSecret(host.store),
       engineUrl: () => engineUrl(host),
       operatorKey: () => operatorKeyOf(host.supervision.info().control_key),
     });

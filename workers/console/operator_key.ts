@@ -9,6 +9,7 @@
  */
 import type { ControlKeyInfo } from "../../engine/ports/supervision.ts";
 import { memberOf } from "./json_text.ts";
+import { derive } from "./secrets.ts";
 
 /** The secret for an engine whose key lies there now; `undefined`: there is none. */
 export async function operatorKeyOf(info: ControlKeyInfo): Promise<string | undefined> {
@@ -22,7 +23,6 @@ export async function operatorKeyOf(info: ControlKeyInfo): Promise<string | unde
 }
 
 /** The secret for a control key. */
-export async function addressKey(controlKey: string): Promise<string> {
-  const bytes = new TextEncoder().encode(`engine-console ${controlKey}`);
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex().slice(0, 32);
+export function addressKey(controlKey: string): Promise<string> {
+  return derive(controlKey, "engine-console address");
 }

@@ -29,6 +29,8 @@ export interface ConsoleSetting {
   /** The built page. */
   readonly page: string;
   readonly version: string;
+  /** What the tokens in pages are made of. */
+  readonly secret: string;
   /** Where the engine is, without secrets, such as `ws://127.0.0.1:49134`; asked when needed. */
   engineUrl(): string;
   /** The `key` that makes a page the operator's; `undefined`: there is none now. */

@@ -11,8 +11,8 @@ import { EngineError } from "../../sdk/typescript/errors.ts";
 import { CONSOLE_BROWSERS_MAX } from "../../sdk/typescript/limits.ts";
 import { BrowserLine, type BrowserSetup } from "./browser_line.ts";
 import { isLoopback, isSameText, problemOf, rightsOf, type Token } from "./guard.ts";
+import { derive } from "./secrets.ts";
 import { answerWith, preparePage, SAFE_HEADERS, type ServedPage } from "./served_page.ts";
-import { randomHex } from "./trace_ids.ts";
 
 /** What to serve, and where. */
 export interface ConsoleServerOptions {
@@ -24,6 +24,8 @@ export interface ConsoleServerOptions {
   readonly page: string;
   /** What a person has to type in; left out: nothing, since the page holds a token of its own. */
   readonly typed?: Token;
+  /** What the tokens in pages are made of: the same one makes the same ones. */
+  readonly secret: string;
   /** The `key` in the address that makes a page the operator's; `undefined`: there is none now. */
   operatorKey(): Promise<string | undefined>;
   /** What browsers are served with. */
@@ -65,13 +67,13 @@ export class ConsoleServer implements AsyncDisposable {
    * machines could reach it without a token.
    */
   static async open(options: ConsoleServerOptions): Promise<ConsoleServer> {
-    const { host, page, typed } = options;
+    const { host, page, typed, secret } = options;
     if (!typed && !isLoopback(host)) {
       const message = `Other machines can reach ${host}; set token of engine-console`;
       throw new EngineError("INVALID_ARGUMENTS", message);
     }
-    const operator: Token = { text: randomHex(32), rights: "operator" };
-    const guest: Token = { text: randomHex(32), rights: "guest" };
+    const operator: Token = { text: await derive(secret, "operator"), rights: "operator" };
+    const guest: Token = { text: await derive(secret, "guest"), rights: "guest" };
     const pages = {
       guest: await preparePage(page, typed ? "" : guest.text),
       operator: await preparePage(page, operator.text),
