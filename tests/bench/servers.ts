@@ -25,6 +25,12 @@ export function startHono(): Promise<Server> {
   return start(["run", "-A", `${ROOT}tests/bench/hono_server.ts`], [/listening on (\d+)/]);
 }
 
+/** A router that records calls, or not: see `traced_router.ts`. */
+export function startTraced(mode: "bare" | "off" | "on"): Promise<Server> {
+  const words = ["run", "-A", `${ROOT}tests/bench/traced_router.ts`, mode];
+  return start(words, [/listening on (\d+)/]);
+}
+
 /** The engine with state and HTTP, its data in `directory`. Ports: workers, HTTP. */
 export async function startEngine(directory: string): Promise<Server> {
   const config = `${directory}/config.yaml`;

@@ -1,0 +1,49 @@
+/**
+ * A router behind a port and nothing else, which records calls as its first argument says: `on`,
+ * `off` (only counts), `bare` (nobody observes). Prints its port.
+ *
+ * @module
+ */
+import { Router } from "../../engine/core/router.ts";
+import { makeGate } from "../../engine/line/gate.ts";
+import { listenRaw } from "../../engine/line/raw_listener.ts";
+import type { ConnectionEvents } from "../../engine/ports/connection.ts";
+import { systemClock } from "../../engine/system_clock.ts";
+import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
+import { INFLIGHT_BYTES_MAX, MESSAGE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
+
+const [mode] = Deno.args;
+const recorder = new CallRecorder({ clock: systemClock });
+if (mode === "on") {
+  recorder.configure({
+    enabled: true,
+    ratio: 1,
+    rules: [],
+    memory_bytes: 32 * 1024 * 1024,
+    payload_chars: 2_048,
+  });
+}
+const router = new Router({
+  clock: systemClock,
+  schemas: fakeSchemas,
+  settings: DEFAULT_SETTINGS,
+  newId: () => crypto.randomUUID(),
+  report: () => {},
+  ...mode === "bare" ? {} : { observer: recorder },
+});
+const deaf: ConnectionEvents = { text() {}, binary() {}, drained() {}, closed() {} };
+const gate = makeGate({
+  allowedOrigins: [],
+  maxConnections: 100,
+  accept: ({ address }) => (connection) =>
+    router.open(connection, { address, launch_id: null, builtin: null }),
+  acceptTelemetry: () => () => deaf,
+});
+const listener = listenRaw({
+  hostname: "127.0.0.1",
+  port: 0,
+  maxMessageBytes: MESSAGE_BYTES_MAX,
+  maxQueuedBytes: INFLIGHT_BYTES_MAX,
+}, gate);
+console.log(`listening on ${listener.port}`);
