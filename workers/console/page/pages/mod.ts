@@ -6,6 +6,11 @@
  * @module
  */
 import type { ConsolePage } from "../kit/page_list.ts";
+import { configurationPage } from "./configuration.tsx";
+import { workersPage } from "./workers.tsx";
 
 /** See the module. */
-export const PAGES: readonly ConsolePage[] = [];
+export const PAGES: readonly ConsolePage[] = [
+  workersPage,
+  configurationPage,
+];

@@ -1,0 +1,120 @@
+/**
+ * What workers used lately: calls in flight, memory, processor, delay of their event loops.
+ *
+ * Fed by `engine::metrics-sampled`, one sample of all workers at a time, and at first by
+ * `engine::metrics::series`. Bounded: a fixed number of samples, and only workers that the newest
+ * one names.
+ *
+ * @module
+ */
+import { GAUGE_SAMPLES_MAX } from "../../../../sdk/typescript/limits.ts";
+
+/** One worker's part of a sample. */
+export interface WorkerSample {
+  readonly worker_id: string;
+  readonly name: string;
+  readonly in_flight: number;
+  readonly memory_bytes: number | null;
+  readonly cpu_percent: number | null;
+  readonly event_loop_lag_ms: number | null;
+}
+
+/** What is measured of a worker. */
+export type Gauge = "in_flight" | "memory_bytes" | "cpu_percent" | "event_loop_lag_ms";
+
+/** A worker's part of `engine::metrics::series`; `null` where there was no sample. */
+export type WorkerSeries =
+  & { readonly worker_id: string; readonly name: string }
+  & Partial<
+    Readonly<Record<Gauge, readonly (number | null)[]>>
+  >;
+
+const GAUGES: readonly Gauge[] = ["in_flight", "memory_bytes", "cpu_percent", "event_loop_lag_ms"];
+
+/** See the module. */
+export class WorkerGauges {
+  readonly #max: number;
+  #at_ms: number[] = [];
+  #rings = new Map<string, Record<Gauge, (number | null)[]>>();
+
+  /** `max`: samples that are kept. */
+  constructor(max: number = GAUGE_SAMPLES_MAX) {
+    this.#max = max;
+  }
+
+  /** When the samples were taken, in milliseconds since 1970. */
+  get at_ms(): readonly number[] {
+    return this.#at_ms;
+  }
+
+  /** Begins with what the engine remembers. */
+  begin(at_ms: readonly number[], workers: readonly WorkerSeries[]): void {
+    const newest = this.#at_ms[0] ?? Infinity; // What was fired since stays.
+    const count = at_ms.filter((ms) => ms < newest).length;
+    const from = Math.max(0, count - Math.max(0, this.#max - this.#at_ms.length));
+    for (const worker of workers) {
+      const ring = this.#ring(worker.worker_id);
+      for (const gauge of GAUGES) {
+        const past = Array.from(
+          { length: count - from },
+          (_, i) => worker[gauge]?.[from + i] ?? null,
+        );
+        ring[gauge].unshift(...past);
+      }
+    }
+    this.#at_ms.unshift(...at_ms.slice(from, count));
+    for (const ring of this.#rings.values()) {
+      for (const gauge of GAUGES) pad(ring[gauge], this.#at_ms.length);
+    }
+  }
+
+  /** Takes a sample; workers that it does not name are forgotten. */
+  take(at_ms: number, workers: readonly WorkerSample[]): void {
+    this.#at_ms = [...this.#at_ms, at_ms].slice(-this.#max);
+    const before = this.#rings;
+    this.#rings = new Map();
+    for (const worker of workers) {
+      const ring = before.get(worker.worker_id) ?? this.#ring(worker.worker_id);
+      for (const gauge of GAUGES) {
+        ring[gauge].push(worker[gauge]);
+        if (ring[gauge].length > this.#max) ring[gauge].shift();
+        pad(ring[gauge], this.#at_ms.length);
+      }
+      this.#rings.set(worker.worker_id, ring);
+    }
+  }
+
+  /** A gauge of several lines together, the oldest first; the delay is the worst of them. */
+  history(ids: readonly string[], gauge: Gauge): (number | null)[] {
+    const rings = ids.flatMap((id) => {
+      const ring = this.#rings.get(id);
+      return ring === undefined ? [] : [ring[gauge]];
+    });
+    return this.#at_ms.map((_, at) => joined(rings.map((ring) => ring[at] ?? null), gauge));
+  }
+
+  /** The newest value; `null`: unknown. */
+  now(ids: readonly string[], gauge: Gauge): number | null {
+    return joined(ids.map((id) => this.#rings.get(id)?.[gauge].at(-1) ?? null), gauge);
+  }
+
+  #ring(id: string): Record<Gauge, (number | null)[]> {
+    const known = this.#rings.get(id);
+    if (known) return known;
+    const ring = { in_flight: [], memory_bytes: [], cpu_percent: [], event_loop_lag_ms: [] };
+    this.#rings.set(id, ring);
+    return ring;
+  }
+}
+
+/** Gaps where a worker was not there yet. */
+function pad(values: (number | null)[], length: number): void {
+  while (values.length < length) values.unshift(null);
+}
+
+function joined(values: readonly (number | null)[], gauge: Gauge): number | null {
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return null;
+  if (gauge === "event_loop_lag_ms") return Math.max(...known);
+  return known.reduce((sum, value) => sum + value, 0);
+}

@@ -1,0 +1,166 @@
+/**
+ * The configuration that is in force, and where every value of it comes from.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import type { ConfigValue } from "../../../../engine/ports/config.ts";
+import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import {
+  Badge,
+  Code,
+  type Column,
+  type ConsolePage,
+  CopyButton,
+  Empty,
+  Failed,
+  Page,
+  Search,
+  Segments,
+  Skeleton,
+  Split,
+  Table,
+  useQuery,
+  useQueryMember,
+} from "../kit/mod.ts";
+import { fitsSetting, isChanged, originWords } from "../model/config_values.ts";
+
+const SETTINGS = { function_id: "engine::config::list" };
+const CHANGES = [{ type: "engine::config-changed" }];
+
+const SHOWN = [
+  { value: "", label: "All" },
+  { value: "set", label: "Set" },
+  { value: "default", label: "Default" },
+];
+
+/** See the module. */
+export const configurationPage: ConsolePage = {
+  path: "/configuration",
+  title: "Configuration",
+  icon: "configuration",
+  group: "keep",
+  key: "c",
+  view: Configuration,
+};
+
+function Configuration(): VNode {
+  const { status, value, error, retry } = useQuery<
+    { readonly settings: readonly ConfigValue[]; readonly path: string | null }
+  >(SETTINGS, CHANGES);
+  const [search, setSearch] = useQueryMember("q");
+  const [shown, setShown] = useQueryMember("show");
+  const settings = value?.settings ?? [];
+  const rows = useMemo(
+    () =>
+      settings.filter((setting) => {
+        const isSet = setting.source !== "default";
+        return (shown === "" || isSet === (shown === "set")) && fitsSetting(setting, search);
+      }),
+    [settings, search, shown],
+  );
+  return (
+    <Page
+      fill
+      title="Configuration"
+      count={value && `${settings.filter(isChanged).length} of ${settings.length} changed`}
+      actions={value?.path && <File path={value.path} />}
+      filters={
+        <>
+          <Search label="Search settings" value={search} onChange={setSearch} />
+          <Segments label="Show" value={shown} choices={SHOWN} onChange={setShown} />
+        </>
+      }
+    >
+      <Split>
+        {status === "failed" && value === null
+          ? <Failed what="The configuration cannot be read" error={error} retry={retry} />
+          : value === null
+          ? <Skeleton rows={9} />
+          : (
+            <Table
+              label="Settings"
+              columns={COLUMNS}
+              items={rows}
+              keyOf={({ key }) => key}
+              empty={
+                <Empty icon="filter" title="No setting fits">
+                  <p>Search for less, or show all of them.</p>
+                </Empty>
+              }
+            />
+          )}
+      </Split>
+    </Page>
+  );
+}
+
+const COLUMNS: readonly Column<ConfigValue>[] = [
+  {
+    id: "key",
+    title: "Setting",
+    width: "minmax(180px, 1.2fr)",
+    sort: ({ key }) => key,
+    cell: (setting) => (
+      <span class={`cut mono ${isChanged(setting) ? "setting-changed" : ""}`} title={setting.key}>
+        {setting.key}
+      </span>
+    ),
+  },
+  {
+    id: "value",
+    title: "Value",
+    width: "minmax(120px, 1fr)",
+    cell: ({ value }) => <Value value={value} />,
+  },
+  {
+    id: "source",
+    title: "From",
+    width: "minmax(110px, 0.8fr)",
+    sort: originWords,
+    cell: (setting) => <Origin setting={setting} />,
+  },
+  {
+    id: "default",
+    title: "Default",
+    width: "minmax(100px, 0.8fr)",
+    hide: "phone",
+    cell: ({ default: usual }) => (
+      <span class="cut quiet">
+        <Value value={usual} />
+      </span>
+    ),
+  },
+  {
+    id: "restart",
+    title: "Takes effect",
+    width: "112px",
+    hide: "tablet",
+    sort: ({ needs_restart }) => Number(needs_restart),
+    cell: ({ needs_restart }) => (
+      <span class="quiet">{needs_restart ? "on restart" : "at once"}</span>
+    ),
+  },
+];
+
+function File({ path }: { path: string }): VNode {
+  return (
+    <span class="row-flex quiet">
+      <Code>{path}</Code>
+      <CopyButton label="Copy the path" text={() => path} />
+    </span>
+  );
+}
+
+function Value({ value }: { value: Json }): VNode {
+  if (value === null) return <span class="quiet">none</span>;
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return <code class="cut" title={text}>{text === "" ? '""' : text}</code>;
+}
+
+function Origin({ setting }: { setting: ConfigValue }): VNode {
+  const tones = { file: "accent", variable: "info", option: "warn", default: "neutral" } as const;
+  if (setting.source === "default") return <span class="quiet">default</span>;
+  return <Badge tone={tones[setting.source]}>{originWords(setting)}</Badge>;
+}

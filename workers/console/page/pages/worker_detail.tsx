@@ -1,0 +1,250 @@
+/**
+ * One worker: what it is, what it uses, its functions, its log, and the buttons that manage it.
+ *
+ * @module
+ */
+import { useSignal } from "@preact/signals";
+import type { VNode } from "preact";
+import { WORKER_DRAIN_MS } from "../../../../sdk/typescript/limits.ts";
+import {
+  Badge,
+  Button,
+  Chart,
+  Code,
+  Detail,
+  Dot,
+  Empty,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  Link,
+  link,
+  Pairs,
+  Since,
+  Tabs,
+  Time,
+  useQueryMember,
+  useShell,
+} from "../kit/mod.ts";
+import type { WorkerGauges } from "../model/worker_gauges.ts";
+import { isolationWords, toneOf, type WorkerRow } from "../model/worker_rows.ts";
+import { WorkerFunctions } from "./worker_functions.tsx";
+import { WorkerLogs } from "./worker_logs.tsx";
+import { WorkerReplicas } from "./worker_replicas.tsx";
+
+/** See the module. */
+export function WorkerDetail(
+  { name, row, gauges, onClose }: {
+    /** As the address has it. */
+    name: string;
+    /** `undefined`: there is no such worker. */
+    row: WorkerRow | undefined;
+    gauges: WorkerGauges;
+    onClose: () => void;
+  },
+): VNode {
+  const [tab, setTab] = useQueryMember("tab", "overview");
+  if (row === undefined) return <Gone name={name} onClose={onClose} />;
+  const tabs = [
+    { id: "overview", title: "Overview" },
+    { id: "functions", title: "Functions", count: row.functions },
+    { id: "logs", title: "Logs" },
+  ];
+  return (
+    <Detail
+      label={`Worker ${row.name}`}
+      onClose={onClose}
+      actions={row.status?.path && <Deeds row={row} />}
+      title={
+        <>
+          <Dot tone={toneOf(row.state)} label={row.state} />
+          <span class="cut">{row.name}</span>
+        </>
+      }
+    >
+      <Tabs label={`Worker ${row.name}`} tabs={tabs} value={tab} onChange={setTab}>
+        {tab === "functions"
+          ? <WorkerFunctions name={row.name} />
+          : tab === "logs"
+          ? <WorkerLogs key={row.key} name={row.name} />
+          : <Overview row={row} gauges={gauges} />}
+      </Tabs>
+    </Detail>
+  );
+}
+
+function Gone({ name, onClose }: { name: string; onClose: () => void }): VNode {
+  return (
+    <Detail label={`Worker ${name}`} title={<span class="cut">{name}</span>} onClose={onClose}>
+      <Empty icon="workers" title="There is no such worker now">
+        <p>It was removed or has left. When it comes back, it shows here by itself.</p>
+      </Empty>
+    </Detail>
+  );
+}
+
+/** Restart, and stop or start. */
+function Deeds({ row }: { row: WorkerRow }): VNode {
+  const { live, toasts } = useShell();
+  const busy = useSignal<string | null>(null);
+  const run = async (deed: "restart" | "stop" | "start", said: string) => {
+    busy.value = deed;
+    try {
+      const timeout_ms = 60_000 + WORKER_DRAIN_MS;
+      await live.call(`engine::supervisor::${deed}`, { name: row.name }, { timeout_ms });
+      toasts.show("ok", `${row.name} ${said}`);
+    } catch (thrown) {
+      toasts.fail(`${row.name} could not be told to ${deed}`, thrown);
+    } finally {
+      busy.value = null;
+    }
+  };
+  const isDown = row.state === "stopped" || row.state === "failed";
+  return (
+    <>
+      {!isDown && (
+        <Button
+          small
+          icon="restart"
+          busy={busy.value === "restart"}
+          disabled={busy.value !== null}
+          onPress={() => void run("restart", "is restarted")}
+        >
+          Restart
+        </Button>
+      )}
+      <Button
+        small
+        kind={isDown ? "primary" : "plain"}
+        icon={isDown ? "play" : "stop"}
+        busy={busy.value === "stop" || busy.value === "start"}
+        disabled={busy.value !== null}
+        onPress={() => void (isDown ? run("start", "is started") : run("stop", "is stopped"))}
+      >
+        {isDown ? "Start" : "Stop"}
+      </Button>
+    </>
+  );
+}
+
+function Overview({ row, gauges }: { row: WorkerRow; gauges: WorkerGauges }): VNode {
+  return (
+    <>
+      <Trouble row={row} />
+      <Usage row={row} gauges={gauges} />
+      <Facts row={row} />
+      {row.replicas > 1 && <WorkerReplicas row={row} />}
+    </>
+  );
+}
+
+/** Why it does not run, with its last words. */
+function Trouble({ row: { status, state, reason } }: { row: WorkerRow }): VNode | null {
+  const why = state === "ready" ? null : reason;
+  const before = status?.last_error ?? null;
+  if (status === null || (why === null && before === null)) return null;
+  if (status.kind === "builtin" && state === "ready") return null;
+  const isBad = state === "failed" || state === "waiting";
+  return (
+    <div class={`remark ${isBad ? "bad" : "warn"}`}>
+      <b>{why ?? `It failed before: ${before}`}</b>
+      {status.tail.length > 0 && (
+        <pre tabIndex={0} aria-label="Last output">{status.tail.join("\n")}</pre>
+      )}
+    </div>
+  );
+}
+
+function Usage({ row, gauges }: { row: WorkerRow; gauges: WorkerGauges }): VNode {
+  const { at_ms } = gauges;
+  const of = (gauge: Parameters<WorkerGauges["now"]>[1]) => gauges.history(row.ids, gauge);
+  const known = (gauge: Parameters<WorkerGauges["now"]>[1]) => gauges.now(row.ids, gauge) !== null;
+  const all = { at_ms, sync: "worker", height: 96 };
+  return (
+    <div class="usage">
+      <Chart
+        {...all}
+        label="Calls in flight"
+        max={4}
+        series={[{ label: "now", values: of("in_flight"), tone: "accent", area: true }]}
+      />
+      {known("memory_bytes") && (
+        <Chart
+          {...all}
+          label="Memory"
+          format={formatBytes}
+          series={[{ label: "now", values: of("memory_bytes"), tone: "info", area: true }]}
+        />
+      )}
+      {known("cpu_percent") && (
+        <Chart
+          {...all}
+          label="Processor"
+          format={formatPercent}
+          max={10}
+          series={[{ label: "now", values: of("cpu_percent"), tone: "series-3", area: true }]}
+        />
+      )}
+      {known("event_loop_lag_ms") && (
+        <Chart
+          {...all}
+          label="Event loop delay"
+          format={formatDuration}
+          max={10}
+          series={[{ label: "now", values: of("event_loop_lag_ms"), tone: "series-6", area: true }]}
+        />
+      )}
+    </div>
+  );
+}
+
+function Facts({ row }: { row: WorkerRow }): VNode {
+  const { status } = row;
+  const line = row.lines[0];
+  const resources = status?.resources ?? null;
+  return (
+    <Pairs
+      pairs={[
+        ["State", <Badge tone={toneOf(row.state)}>{row.state}</Badge>],
+        ["Since", <Time ms={row.since_ms} />],
+        ["Up for", row.started_at_ms === null ? null : <Since ms={row.started_at_ms} />],
+        [
+          "Ready after",
+          status?.ready_after_ms == null ? null : formatDuration(status.ready_after_ms),
+        ],
+        [
+          "Isolation",
+          isolationWords(row) + (status?.accelerator ? ` (${status.accelerator})` : ""),
+        ],
+        ["Resources", resources && `${resources.cpus} CPU, ${resources.memory_mb} MiB`],
+        ["Network", status?.network ?? null],
+        ["Runtime", row.runtime],
+        ["Version", row.version],
+        ["System", line?.os ?? null],
+        ["Pid", row.pid],
+        ["Replicas", row.replicas > 1 ? row.replicas : null],
+        ["Restarts", status === null ? null : formatCount(row.restarts)],
+        ["Last exit", status?.last_exit ?? null],
+        ["Dependencies", status?.dependencies ?? null],
+        ["Namespace", line?.namespace ?? null],
+        ["Address", line?.ip_address ?? null],
+        ["Summary", line?.description ?? (row.kind === "builtin" ? row.reason : null)],
+        ["Directory", status?.path && <Code>{status.path}</Code>],
+        ["Log file", status?.log_path && <Code>{status.log_path}</Code>],
+        ["Line", row.ids.length === 1 ? <Code>{row.ids[0]}</Code> : null],
+        ["More", <Links name={row.name} />],
+      ]}
+    />
+  );
+}
+
+function Links({ name }: { name: string }): VNode {
+  return (
+    <span class="row-flex">
+      <Link to={link("/traces", { worker: name })}>Traces</Link>
+      <Link to={link("/logs", { worker: name })}>Logs</Link>
+      <Link to={link("/flow", { at: name })}>Flow</Link>
+    </span>
+  );
+}
