@@ -24,8 +24,10 @@ export interface BuiltinsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly directory: Directory;
-  /** Opens a local line for the built-in of that name. */
-  dial(name: string): Dial;
+  /** Opens a local line for a built-in. */
+  dial(worker: BuiltinWorker): Dial;
+  /** One of them fares otherwise. */
+  changed?(name: string): void;
   /** What every built-in is lent, but for its own signal and addresses. */
   readonly lend: Omit<EngineHost, "serves" | "signal">;
 }
@@ -183,7 +185,7 @@ export class Builtins {
     run.startedAtMs = clock.wall();
     const stack = new AsyncDisposableStack();
     try {
-      const worker = this.#connect(name, definition.summary);
+      const worker = this.#connect(definition);
       stack.defer(() => worker.shutdown());
       stack.use(await definition.start(worker, config, this.#hostFor(run, stack)));
       run.stack = stack;
@@ -222,11 +224,13 @@ export class Builtins {
     if (run.state !== state) run.sinceMs = this.#options.clock.wall();
     run.state = state;
     run.reason = reason;
+    this.#options.changed?.(run.entry.name);
   }
 
-  #connect(name: string, description: string): Worker {
-    const dial = this.#options.dial(name);
-    return registerWorker(ENGINE_URL_DEFAULT, { workerName: name, description, dial });
+  #connect(definition: BuiltinWorker): Worker {
+    const { name: workerName, summary: description } = definition;
+    const dial = this.#options.dial(definition);
+    return registerWorker(ENGINE_URL_DEFAULT, { workerName, description, dial });
   }
 
   #hostFor(run: Run, stack: AsyncDisposableStack): EngineHost {

@@ -6,67 +6,42 @@
  *
  * @module
  */
-import { CONNECTIONS_MAX, DRAIN_MS } from "../sdk/typescript/limits.ts";
-import { LAUNCH_ID_HEADER } from "../sdk/typescript/protocol.ts";
+import { DRAIN_MS } from "../sdk/typescript/limits.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { Builtins } from "./builtins.ts";
 import { loadConfig } from "./config.ts";
+import { FIXED_SETTINGS, withOption } from "./config_values.ts";
 import { watchConfig } from "./config_watch.ts";
-import { CONTROL_HEADER, type ControlKey, openControlKey } from "./control_key.ts";
+import { type ControlKey, openControlKey } from "./control_key.ts";
 import { Router } from "./core/router.ts";
+import type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
 import { EventHub } from "./event_hub.ts";
+import { Feed } from "./feed.ts";
 import { checkNewWorker } from "./launch/new_worker.ts";
 import { ProcessLauncher } from "./launch/process_launcher.ts";
 import { writeSdkCopies } from "./launch/sdk_copy.ts";
 import { Supervisor } from "./launch/supervisor.ts";
-import { makeGate } from "./line/gate.ts";
 import { localDial } from "./line/local_line.ts";
-import { listenRaw } from "./line/raw_listener.ts";
-import { listenServe } from "./line/serve_listener.ts";
+import { Pages } from "./line/pages.ts";
 import { createLog } from "./log_writer.ts";
-import type { Config } from "./ports/config.ts";
-import type { Accept, Listener, Upgrade } from "./ports/connection.ts";
+import type { Config, ConfigValue } from "./ports/config.ts";
+import type { Listener } from "./ports/connection.ts";
 import type { Isolation, Launcher } from "./ports/launcher.ts";
 import type { Log, LogLevel } from "./ports/log.ts";
 import type { Store } from "./ports/store.ts";
 import type { Endpoint, EngineInfo } from "./ports/supervision.ts";
+import type { EngineLogLine, PrintedLine, TelemetryFrame } from "./ports/telemetry.ts";
 import { Project } from "./project.ts";
 import { createSchemas } from "./schema_check.ts";
 import { readConfig } from "./start_config.ts";
 import { openKvStore } from "./store/kv_store.ts";
 import { systemClock } from "./system_clock.ts";
 import { VERSION } from "./version.ts";
+import { CallRecorder } from "./telemetry/call_recorder.ts";
 import { MicroVmLauncher } from "./vm/microvm_launcher.ts";
+import { addressOf, openWorkerPort, reachable, workerUrl } from "./worker_port.ts";
 
-/** What to start. */
-export interface StartOptions {
-  /** The config.yaml to run. Default: the one in `directory`, else embedded defaults. */
-  readonly configPath?: string;
-  /** Where the project lies if `configPath` is left out. Default: the current directory. */
-  readonly directory?: string;
-  /** Port of the worker listener, instead of the file's `engine.port`; 0 for any free one. */
-  readonly port?: number;
-  /** Instead of the file's `log.level`. */
-  readonly logLevel?: LogLevel;
-}
-
-/** How to stop. */
-export interface StopOptions {
-  /** Lets running calls finish first, for 5 s at most. Default `true`. */
-  readonly drain?: boolean;
-}
-
-/** A running engine. */
-export interface Engine extends AsyncDisposable {
-  /** The addresses it serves now. */
-  readonly endpoints: readonly Endpoint[];
-  /** Settles when the engine has stopped. */
-  readonly finished: Promise<void>;
-  /** What it is and where its project lies. */
-  info(): EngineInfo;
-  /** Stops everything the engine started. A second call with `drain: false` ends the drain. */
-  stop(options?: StopOptions): Promise<void>;
-}
+export type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
 
 /**
  * Starts an engine and returns when it listens and its built-in workers have started.
@@ -83,23 +58,18 @@ export async function startEngine(options: StartOptions = {}): Promise<Engine> {
   return engine;
 }
 
-/** What the listener is told when it opens, and nobody tells it again. */
-const FIXED_SETTINGS = [
-  "host",
-  "port",
-  "auth_token",
-  "allowed_origins",
-  "transport",
-  "max_message_bytes",
-] as const;
-
 /** The parts of one engine, and their order. */
 class AssembledEngine implements Engine {
   readonly #options: StartOptions;
   readonly #startedAtMs = systemClock.wall();
   readonly #log: Log;
   readonly #events: EventHub;
+  readonly #logged: Feed<EngineLogLine>;
+  readonly #printed: Feed<PrintedLine>;
+  readonly #telemetry: Feed<TelemetryFrame>;
+  readonly #recorder: CallRecorder;
   readonly #router: Router;
+  readonly #pages: Pages;
   readonly #config: Config;
   readonly #finished = Promise.withResolvers<void>();
   readonly #stack = new AsyncDisposableStack();
@@ -116,14 +86,34 @@ class AssembledEngine implements Engine {
     this.#config = config;
     this.#options = options;
     this.#level = options.logLevel ?? config.log.level;
-    this.#log = createLog({ level: () => this.#level, format: logFormat(config) });
+    const failed = (reason: string): void => this.#log.error("a listener failed", { reason });
+    this.#logged = new Feed(failed);
+    this.#printed = new Feed(failed);
+    this.#telemetry = new Feed(failed);
+    this.#log = createLog({
+      level: () => this.#level,
+      format: logFormat(config),
+      hear: (line) => this.#logged.tell(line),
+    });
     this.#events = new EventHub(this.#log);
+    this.#recorder = new CallRecorder({
+      clock: systemClock,
+      random: (bytes) => crypto.getRandomValues(bytes),
+    });
     this.#router = new Router({
       clock: systemClock,
       schemas: createSchemas(),
       newId: () => crypto.randomUUID(),
       report: (event) => this.#events.report(event),
       settings: config.engine,
+      observer: this.#recorder,
+      telemetry: (frame) => this.#telemetry.tell(frame),
+    });
+    this.#pages = new Pages({
+      clock: systemClock,
+      log: this.#log,
+      isLoopback: isLoopback(config.engine.host),
+      ...config.engine.auth_token !== undefined && { authToken: config.engine.auth_token },
     });
     this.#launchers = this.#createLaunchers();
   }
@@ -220,6 +210,7 @@ class AssembledEngine implements Engine {
       directory: this.#router.directory,
       traffic: this.#router.traffic,
       platform: Deno.build.os,
+      print: (line) => this.#printed.tell(line),
     });
     this.#events.listen((event) => supervisor.onEvent(event));
     return supervisor;
@@ -233,7 +224,11 @@ class AssembledEngine implements Engine {
       clock: systemClock,
       log: this.#log,
       directory,
-      dial: (name) => localDial(this.#router, name),
+      dial: ({ name, operator = false }) => {
+        const open: Router["open"] = (line, peer) => this.#router.open(line, { ...peer, operator });
+        return localDial({ open }, name);
+      },
+      changed: (name) => this.#events.report({ type: "supervised_changed", name }),
       lend: {
         clock: systemClock,
         log: this.#log,
@@ -243,6 +238,13 @@ class AssembledEngine implements Engine {
           return project();
         },
         onEvent: (listener) => this.#events.listen(listener),
+        traces: this.#recorder,
+        meters: this.#recorder,
+        onTelemetry: (listener) => this.#telemetry.listen(listener),
+        onPrint: (listener) => this.#printed.listen(listener),
+        onEngineLog: (listener) => this.#logged.listen(listener),
+        servePage: (path, answer, options) => this.#pages.serve(path, answer, options),
+        configuration: () => this.#configuration(),
       },
     });
   }
@@ -287,28 +289,24 @@ class AssembledEngine implements Engine {
     }
   }
 
+  /** What is in force; the command line wins over the file. */
+  #configuration(): readonly ConfigValue[] {
+    const { port, logLevel } = this.#options;
+    const { values } = this.#project.config;
+    return withOption(withOption(values, "engine.port", port), "log.level", logLevel);
+  }
+
   #listen(): Listener {
     const { engine } = this.#config;
-    const accept = ({ address, headers }: Upgrade): Accept => {
-      const launch_id = headers.get(LAUNCH_ID_HEADER);
-      const operator = this.#key?.matches(headers.get(CONTROL_HEADER)) ?? false;
-      const peer = { address, launch_id, builtin: null, operator };
-      return (connection) => this.#router.open(connection, peer);
-    };
-    const gate = makeGate({
-      ...engine.auth_token === undefined ? {} : { authToken: engine.auth_token },
-      allowedOrigins: engine.allowed_origins,
-      maxConnections: CONNECTIONS_MAX,
-      accept,
+    return openWorkerPort({
+      settings: { ...engine, port: this.#options.port ?? engine.port },
+      clock: systemClock,
+      log: this.#log,
+      router: this.#router,
+      telemetry: (frame) => this.#telemetry.tell(frame),
+      pages: this.#pages,
+      key: () => this.#key,
     });
-    const listen = engine.transport === "raw" ? listenRaw : listenServe;
-    return listen({
-      hostname: engine.host,
-      port: this.#options.port ?? engine.port,
-      maxMessageBytes: engine.max_message_bytes,
-      maxQueuedBytes: engine.max_inflight_bytes_per_worker,
-      onCut: (address, reason) => this.#log.warn("line cut", { address, reason }),
-    }, gate);
   }
 
   #watch(): AsyncDisposable {
@@ -328,17 +326,6 @@ function logFormat(config: Config): "text" | "json" {
   return Deno.stderr.isTerminal() ? "text" : "json";
 }
 
-function addressOf({ hostname, port }: Listener): string {
-  return `ws://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
-}
-
-/** Where workers on this machine reach the listener, whatever address it listens on. */
-function reachable(listener: Listener): Listener {
-  const everywhere = listener.hostname === "0.0.0.0" || listener.hostname === "::";
-  return everywhere ? { ...listener, hostname: "127.0.0.1" } : listener;
-}
-
-function workerUrl(listener: Listener, token: string | undefined): string {
-  const url = addressOf(reachable(listener));
-  return token === undefined ? url : `${url}?token=${encodeURIComponent(token)}`;
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }
