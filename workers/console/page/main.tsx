@@ -9,7 +9,7 @@ import { Live } from "./kit/live.ts";
 import type { LineSocket } from "./kit/live_line.ts";
 import { type Keep, Preferences } from "./kit/preferences.ts";
 import { type AddressBar, Router } from "./kit/router.ts";
-import { openSession } from "./kit/session.ts";
+import { openSession, withoutKey } from "./kit/session.ts";
 import { Toasts } from "./kit/toasts.ts";
 import { PAGES } from "./pages/mod.ts";
 import { App, secondClock } from "./shell/app.tsx";
@@ -17,7 +17,12 @@ import { App, secondClock } from "./shell/app.tsx";
 function start(): void {
   const [clock] = secondClock(Date.now);
   const meta = document.querySelector<HTMLMetaElement>('meta[name="engine-console-token"]');
-  const session = openSession(meta?.content ?? "", kept("sessionStorage"));
+  const bar = addressBar();
+  const clean = withoutKey(bar.read());
+  const withKey = clean !== bar.read();
+  if (withKey) bar.write(clean, true);
+  const keep = kept("sessionStorage");
+  const session = openSession({ inPage: meta?.content ?? "", withKey, keep });
   const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`;
   const live = new Live({
     open: () => new WebSocket(address) as LineSocket,
@@ -25,10 +30,13 @@ function start(): void {
     later,
     now: Date.now,
   });
+  live.connection.subscribe(({ line }) => {
+    if (line === "refused" && session.dropKept()) queueMicrotask(() => live.start());
+  });
   live.start();
   const shell = {
     live,
-    router: new Router(addressBar()),
+    router: new Router(bar),
     toasts: new Toasts(later),
     preferences: new Preferences(kept("localStorage")),
     clipboard: browserClipboard,

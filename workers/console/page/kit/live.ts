@@ -27,6 +27,8 @@ export interface Connection {
   /** Such as `0.1.0`; empty before the welcome. */
   readonly version: string;
   readonly engine_url: string;
+  /** Whether this page may manage workers and sees payloads of calls. */
+  readonly operator: boolean;
 }
 
 /** What may be said of a call besides function and payload. */
@@ -125,13 +127,15 @@ export class Live {
       since_ms: options.now(),
       version: "",
       engine_url: "",
+      operator: false,
     });
     this.#line = new LiveLine({
       ...options,
       onState: (line) => this.#become({ line, ...line !== "open" && { engine: null } }),
       onNews: (news) => {
         if (news.type === "welcome") {
-          this.#become({ version: news.version, engine_url: news.engine_url });
+          const { version, engine_url, operator } = news;
+          this.#become({ version, engine_url, operator });
         } else {
           this.#become({ engine: news.connected, since_ms: news.since_ms });
           if (news.connected) this.#askFailedAgain();
