@@ -58,6 +58,10 @@ export class EventHub {
       case "functions_changed":
       case "triggers_changed":
         return this.#log.debug(event.type.replace("_", " "), { id: event.worker_id });
+      case "supervised_changed":
+        return; // Whoever runs the worker has said more.
+      case "config_changed":
+        return this.#log.debug("configuration in force");
       case "trigger_parked":
         return this.#log.info("trigger waits for its type", {
           id: event.worker_id,

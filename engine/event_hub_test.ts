@@ -73,3 +73,15 @@ Deno.test("EventHub writes workers that come and go at info, lines and commands 
     "warn",
   ]);
 });
+
+Deno.test("EventHub hands on what changed of workers and configuration, and keeps quiet", () => {
+  const { hub, lines } = setup();
+  const heard: string[] = [];
+  hub.listen((event) => void heard.push(event.type));
+
+  hub.report({ type: "supervised_changed", name: "shop" });
+  hub.report({ type: "config_changed" });
+
+  assert.deepEqual(heard, ["supervised_changed", "config_changed"]);
+  assert.deepEqual(lines.map((line) => line.split(" ")[0]), ["debug"]);
+});

@@ -52,6 +52,8 @@ export interface ProjectOptions {
   checkNewWorker(request: NewWorkerRequest): Promise<NewWorker>;
   /** Applies settings that are not about workers. */
   applySettings(config: Config): void;
+  /** Another configuration is in force; never waits or throws. */
+  changed?(): void;
   info(config: Config): EngineInfo;
 }
 
@@ -269,6 +271,7 @@ export class Project implements Supervision {
     this.#options.applySettings(config);
     await this.#options.builtins.apply(this.#builtinEntries(config));
     this.#options.supervisor.apply(config.workers.filter((entry) => entry.kind === "directory"));
+    this.#options.changed?.();
   }
 
   #builtinEntries(config: Config): BuiltinEntry[] {

@@ -98,6 +98,7 @@ async function setup(text: string | null = TEXT) {
   });
   const supervisor = new FakeSupervisor();
   const checks: string[] = [];
+  const changes: number[] = [];
   const host = { hasKvm: true };
   const microvm = {
     check: (name: string, accel: string) => {
@@ -121,9 +122,10 @@ async function setup(text: string | null = TEXT) {
         launchers,
       }),
     applySettings: quiet,
+    changed: () => void changes.push(project.config.workers.length),
     info: () => ({}) as EngineInfo,
   };
-  const project = new Project(options);
+  const project: Project = new Project(options);
   await project.apply(() => config);
   const stack = new AsyncDisposableStack();
   stack.defer(() => Deno.remove(directory, { recursive: true }));
@@ -141,6 +143,7 @@ async function setup(text: string | null = TEXT) {
     project,
     supervisor,
     checks,
+    changes,
     host,
     read,
     path,
@@ -160,6 +163,18 @@ Deno.test("Project.add() writes a directory into config.yaml, relative, and runs
   assert.ok(text.startsWith("# my project\nworkers:\n  - name: engine-state # values\n"), text);
   assert.match(text, /- name: math\n {4}path: \.\/workers\/math\n {4}isolation: process\n$/);
   assert.deepEqual(it.supervisor.entries.map((entry) => entry.path), [path]);
+});
+
+Deno.test("Project tells when another configuration is in force, and not before", async () => {
+  await using there = await setup();
+  assert.deepEqual(there.changes, [1]);
+
+  await there.project.add({ path: await there.worker("math") });
+  assert.deepEqual(there.changes, [1, 2]);
+
+  await there.project.apply(() => undefined);
+  await assert.rejects(there.project.remove("nobody"));
+  assert.deepEqual(there.changes, [1, 2]);
 });
 
 Deno.test("Project.apply() reads the file only when an addition before it is done", async () => {

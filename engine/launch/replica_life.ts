@@ -48,6 +48,8 @@ export interface ReplicaHome {
   ended(): void;
   /** It became ready, lost that, was given up or has stopped. */
   changed(): void;
+  /** What its status says is something else. */
+  told(): void;
 }
 
 /** One copy of a worker. */
@@ -75,7 +77,7 @@ export class Replica {
     this.#tools = tools;
     this.#home = home;
     this.#relief = new Relief(tools);
-    this.board = new StatusBoard(tools, () => home.who());
+    this.board = new StatusBoard(tools, () => home.who(), () => home.told());
   }
 
   /** The version it is meant to run, also when that was given up; 0: none. */

@@ -35,6 +35,7 @@ export class StatusBoard {
   readonly #log: Log;
   /** Fields that every line of the log about it has. */
   readonly #who: () => LogFields;
+  readonly #changed: () => void;
   #state: WorkerState = "stopped";
   #sinceMs: number;
   #reason: string | null = null;
@@ -46,11 +47,19 @@ export class StatusBoard {
   #lastError: Dated | null = null;
   #tail: string[] = [];
 
-  /** Starts as `stopped`; `who` gives the fields that name it in the log. */
-  constructor({ clock, log }: { readonly clock: Clock; readonly log: Log }, who: () => LogFields) {
+  /**
+   * Starts as `stopped`; `who` gives the fields that name it in the log, `changed` hears whenever
+   * the view is another.
+   */
+  constructor(
+    { clock, log }: { readonly clock: Clock; readonly log: Log },
+    who: () => LogFields,
+    changed: () => void = () => {},
+  ) {
     this.#clock = clock;
     this.#log = log;
     this.#who = who;
+    this.#changed = changed;
     this.#sinceMs = clock.wall();
   }
 
@@ -61,10 +70,12 @@ export class StatusBoard {
   /** Another state, with what there is to say about it. */
   set(state: WorkerState, reason: string | null = null): void {
     const isNew = state !== this.#state;
+    if (!isNew && reason === this.#reason) return;
     this.#state = state;
     this.#reason = reason;
+    if (isNew) this.#sinceMs = this.#clock.wall();
+    this.#changed();
     if (!isNew) return;
-    this.#sinceMs = this.#clock.wall();
     const fields = { ...this.#who(), reason: reason ?? undefined };
     if (state === "failed") this.#log.error("worker failed", fields);
     else if (state === "waiting") this.#log.warn("worker waits for its next start", fields);
@@ -82,6 +93,7 @@ export class StatusBoard {
   started(pid: number): void {
     this.#pid = pid;
     this.#startedAtMs = this.#clock.wall();
+    this.#changed();
   }
 
   /** It offers what it has to offer, so many milliseconds after its start. */
@@ -96,11 +108,13 @@ export class StatusBoard {
     this.#lastExit = this.#dated(how);
     this.#pid = null;
     this.#startedAtMs = null;
+    this.#changed();
   }
 
   /** Something went wrong; it is remembered when all is well again. */
   error(reason: string): void {
     this.#lastError = this.#dated(reason);
+    this.#changed();
   }
 
   /** An end that nobody asked for. */

@@ -123,3 +123,26 @@ Deno.test("StatusBoard logs each change of state once, at the level it deserves"
     "info worker stopped",
   ]);
 });
+
+Deno.test("StatusBoard tells of each change of its view, and of nothing else", () => {
+  let told = 0;
+  const quiet = () => {};
+  const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+  const board = new StatusBoard({ clock: new FakeClock(), log }, () => ({}), () => void told++);
+
+  const steps = [
+    () => board.set("installing", "with pip"),
+    () => board.set("installing", "with pip"),
+    () => board.set("installing", "with uv"),
+    () => board.started(7),
+    () => board.print("hello"),
+    () => board.error("broken"),
+    () => board.ended("exit code 1"),
+  ].map((step) => {
+    const before = told;
+    step();
+    return told - before;
+  });
+
+  assert.deepEqual(steps, [1, 0, 1, 1, 0, 1, 1]);
+});

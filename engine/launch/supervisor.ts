@@ -144,6 +144,7 @@ export class Supervisor {
 
   /** Takes what the core reports. */
   onEvent(event: EngineEvent): void {
+    if (event.type === "supervised_changed" || event.type === "config_changed") return; // Our own.
     for (const group of this.#groups.values()) group.onEvent(event);
     for (const { group } of [...this.#leaving.values()].flat()) group.onEvent(event);
   }
@@ -173,6 +174,7 @@ export class Supervisor {
       else this.#leaving.delete(name);
     });
     this.#leaving.set(name, [...before, { group, gone }]);
+    this.#tools.changed?.(name);
   }
 
   async #statusOf(group: WorkerGroup): Promise<WorkerStatus> {

@@ -45,6 +45,28 @@ Deno.test("Supervisor tells what programs print, and keeps marks out of every lo
   assert.deepEqual(logged, ["out hello", "out INFO  [w] accepted", "out of nobody"]);
 });
 
+Deno.test("Supervisor tells whenever the status of a worker says something else", async () => {
+  const told: string[] = [];
+  await using there = await supervised({ changed: (name) => void told.push(name) });
+  const { supervisor } = there;
+  const heard = (): string[] => told.splice(0);
+  supervisor.apply([await there.entry("a"), await there.entry("b")]);
+  await there.announce("a");
+  await there.announce("b");
+  assert.deepEqual([...new Set(heard())].sort(), ["a", "b"]);
+
+  const [line] = (await supervisor.status("a")).replicas[0]!.worker_ids;
+  supervisor.onEvent({ type: "functions_changed", worker_id: line!, ids_changed: true });
+  supervisor.onEvent({ type: "functions_changed", worker_id: "somebody", ids_changed: true });
+  assert.deepEqual(heard(), ["a"]);
+
+  there.hangUp(there.running("b")[0]!);
+  assert.deepEqual(heard(), ["b"]);
+
+  supervisor.apply([await there.entry("b")]);
+  assert.ok(heard().includes("a"), "one that is no longer listed is news");
+});
+
 Deno.test("Supervisor says which replica printed a line", async () => {
   const heard: PrintedLine[] = [];
   await using there = await supervised({ print: (line) => heard.push(line) });

@@ -33,6 +33,8 @@ import type { WorkerChange } from "./worker_watch.ts";
 export type GroupTools = ReplicaTools & ReleaseTools & EditWatchTools & {
   /** Hears of what the programs of workers print. */
   readonly print?: PrintListener;
+  /** Hears when the status of a worker says something else, by its name; never waits or throws. */
+  readonly changed?: (name: string) => void;
 };
 
 /** One worker of the supervisor. */
@@ -149,6 +151,9 @@ export class WorkerGroup {
     if (event.type !== "worker_announced") {
       for (const launch of launches) launch.onEvent(event);
     } else ownerOf(event, this.#entry.name, launches)?.take(event.worker_id);
+    if (event.type !== "worker_announced" && event.type !== "functions_changed") return;
+    const isOurs = launches.some(({ lines }) => lines.includes(event.worker_id));
+    if (isOurs) this.#tools.changed?.(this.#entry.name);
   }
 
   /**
@@ -248,6 +253,7 @@ export class WorkerGroup {
       refused: () => void this.#launch++,
       ended: () => this.#releases.doubt(),
       changed: () => this.#reconcile(),
+      told: () => this.#tools.changed?.(name),
     });
   }
 

@@ -469,7 +469,7 @@ export const CONSOLE_TRACES_MAX = 20_000;
 /** New traces come to the page in heaps, so many milliseconds apart. */
 export const CONSOLE_TRACE_BATCH_MS = 500;
 /** Spans of a trace that the page asks for at once. */
-export const CONSOLE_SPANS_PAGE = 5_000;
+export const CONSOLE_SPANS_PAGE = 1_000;
 /** Spans of a trace that the page holds at most. */
 export const CONSOLE_SPANS_MAX = 200_000;
 /** A trace that grows is read anew at most after so many times as long as reading it took. */
@@ -504,8 +504,8 @@ export const LOG_LIST_LIMIT = 100;
 export const LOG_LIST_LIMIT_MAX = 1_000;
 /** Spans whose function is remembered for the next line that belongs to them. */
 export const LOG_JOIN_KEPT_MAX = 5_000;
-/** Spans that are looked for in vain in a second, so that lines find their functions. */
-export const LOG_JOIN_MISSES_PER_SECOND = 50;
+/** Spans that are looked for in a second, so that lines find their functions. */
+export const LOG_JOINS_PER_SECOND = 100;
 /** How far back such a span may have begun, in milliseconds. */
 export const LOG_JOIN_WITHIN_MS = 600_000;
 
@@ -563,3 +563,13 @@ export const TELEMETRY_INTAKE_BYTES_PER_SECOND = 16 * 1024 * 1024;
 export const TELEMETRY_WARNING_MS = 60_000;
 /** A map of calls is answered with again for so long, in milliseconds. */
 export const TRACE_MAP_KEPT_MS = 1_000;
+/** Changes of triggers, workers and configuration are told so long after the first of a heap. */
+export const CHANGES_DEBOUNCE_MS = 100;
+/** Names of what changed that are told at once; whoever hears asks for the rest. */
+export const CHANGES_NAMED_MAX = 1_000;
+/** Spans and logs on disk lie in files of so many bytes at most. */
+export const DISK_FILE_BYTES_MAX = 16 * 1024 * 1024;
+/** They are written so long after they are there, in milliseconds. */
+export const DISK_FLUSH_MS = 500;
+/** Characters that may wait to be written; beyond, they are dropped. */
+export const DISK_PENDING_CHARS_MAX = 16 * 1024 * 1024;

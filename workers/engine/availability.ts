@@ -77,9 +77,6 @@ export class Availability {
       case "functions_changed":
         if (event.ids_changed) this.#schedule();
         break;
-      case "triggers_changed":
-      case "warning":
-        break;
     }
   }
 

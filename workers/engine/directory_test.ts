@@ -202,7 +202,10 @@ Deno.test("engine::triggers::list lists types without schemas and hides its own"
   });
   const all = await it.ask("engine::triggers::list", { include_internal: true });
   assert.deepEqual(ids(all, "triggers"), [
+    "engine::config-changed",
     "engine::functions-available",
+    "engine::supervisor-changed",
+    "engine::triggers-available",
     "engine::workers-available",
     "till",
   ]);

@@ -6,8 +6,10 @@
 import { z } from "zod";
 import type { BuiltinWorker } from "../define.ts";
 import { Availability } from "./availability.ts";
+import { Changes } from "./changes.ts";
 import { offerDirectory } from "./directory.ts";
 import { Offers } from "./offers.ts";
+import { offerSettings } from "./settings.ts";
 import { offerSupervision } from "./supervision.ts";
 
 const Config = z.strictObject({});
@@ -21,11 +23,18 @@ export const engine: BuiltinWorker<z.infer<typeof Config>> = {
     const offers = new Offers(worker);
     offerDirectory(offers, host.directory);
     offerSupervision(offers, host);
+    offerSettings(offers, host);
     const availability = new Availability(worker, host.directory, host.clock);
     availability.offer(worker);
+    const changes = new Changes(worker, host.clock);
+    changes.offer(worker);
     const stack = new AsyncDisposableStack();
     stack.defer(() => availability.stop());
-    stack.defer(host.onEvent((event) => availability.hear(event)));
+    stack.defer(() => changes.stop());
+    stack.defer(host.onEvent((event) => {
+      availability.hear(event);
+      changes.hear(event);
+    }));
     return Promise.resolve(stack);
   },
 };

@@ -1,0 +1,123 @@
+/**
+ * Trigger types for changes that come in heaps: triggers and their types, workers that the engine
+ * runs, the configuration.
+ *
+ * Each type fires `CHANGES_DEBOUNCE_MS` after the first change of a heap, and says in short what it
+ * was about. What there is now, whoever hears of it asks for.
+ *
+ * @module
+ */
+import type { Clock } from "../../engine/ports/clock.ts";
+import type { EngineEvent } from "../../engine/ports/events.ts";
+import { CHANGES_DEBOUNCE_MS, CHANGES_NAMED_MAX } from "../../sdk/typescript/limits.ts";
+import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+
+/** One type of trigger. */
+interface Kind {
+  readonly description: string;
+  /** JSON Schema of its payload. */
+  readonly format: Json;
+  /** What it tells of a heap. */
+  payload(names: readonly string[]): Json;
+}
+
+const Names = { type: "array", items: { type: "string" } } as const;
+
+const KINDS = {
+  "engine::triggers-available": {
+    description: "Triggers or types of triggers came or went",
+    format: {
+      type: "object",
+      properties: { event: { const: "triggers_changed" }, worker_ids: Names },
+    },
+    payload: (worker_ids) => ({ event: "triggers_changed", worker_ids: [...worker_ids] }),
+  },
+  "engine::supervisor-changed": {
+    description: "Workers that the engine runs fare otherwise",
+    format: { type: "object", properties: { names: Names } },
+    payload: (names) => ({ names: [...names] }),
+  },
+  "engine::config-changed": {
+    description: "Another configuration is in force",
+    format: { type: "object", properties: { event: { const: "config_changed" } } },
+    payload: () => ({ event: "config_changed" }),
+  },
+} as const satisfies Record<string, Kind>;
+
+type KindName = keyof typeof KINDS;
+
+/** Fires triggers of these types. */
+export class Changes {
+  readonly #worker: Pick<Worker, "trigger">;
+  readonly #clock: Clock;
+  readonly #triggers = new Map<KindName, Map<string, TriggerInstance>>();
+  /** Whom a heap that is not told yet is about; the first `CHANGES_NAMED_MAX` of them. */
+  readonly #heaps = new Map<KindName, Set<string>>();
+  readonly #cancels = new Map<KindName, () => void>();
+
+  /** Stores; fires nothing before an event. */
+  constructor(worker: Pick<Worker, "trigger">, clock: Clock) {
+    this.#worker = worker;
+    this.#clock = clock;
+  }
+
+  /** Provides the types. */
+  offer(worker: Pick<Worker, "registerTriggerType">): void {
+    for (const [id, { description, format }] of Object.entries(KINDS)) {
+      const triggers = new Map<string, TriggerInstance>();
+      this.#triggers.set(id as KindName, triggers);
+      worker.registerTriggerType({ id, description, call_request_format: format }, {
+        registerTrigger: (trigger) => void triggers.set(trigger.id, trigger),
+        unregisterTrigger: (trigger) => void triggers.delete(trigger.id),
+      });
+    }
+  }
+
+  /** Hears what happens in the engine. */
+  hear(event: EngineEvent): void {
+    switch (event.type) {
+      case "triggers_changed":
+        return this.#note("engine::triggers-available", event.worker_id);
+      case "supervised_changed":
+        return this.#note("engine::supervisor-changed", event.name);
+      case "config_changed":
+        return this.#note("engine::config-changed");
+    }
+  }
+
+  /** Fires nothing any more. */
+  stop(): void {
+    for (const cancel of this.#cancels.values()) cancel();
+    this.#cancels.clear();
+    this.#triggers.clear();
+  }
+
+  #note(kind: KindName, name?: string): void {
+    const names = this.#heaps.get(kind) ?? new Set();
+    this.#heaps.set(kind, names);
+    if (name !== undefined && names.size < CHANGES_NAMED_MAX) names.add(name);
+    if (this.#cancels.has(kind)) return;
+    this.#cancels.set(
+      kind,
+      this.#clock.after(CHANGES_DEBOUNCE_MS, () => {
+        this.#cancels.delete(kind);
+        this.#heaps.delete(kind);
+        this.#fire(kind, KINDS[kind].payload([...names]));
+      }),
+    );
+  }
+
+  #fire(kind: KindName, payload: Json): void {
+    for (const { function_id, namespace, metadata } of this.#triggers.get(kind)?.values() ?? []) {
+      this.#worker.trigger({
+        function_id,
+        payload,
+        action: TriggerAction.Void(),
+        ...namespace !== undefined && { namespace },
+        ...metadata !== undefined && { metadata },
+      }).catch(() => {}); // The engine is stopping; nobody is left to hear of it.
+    }
+  }
+}

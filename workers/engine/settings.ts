@@ -1,0 +1,27 @@
+/**
+ * `engine::config::list`: the configuration in force, and where each value comes from.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { EngineHost } from "../define.ts";
+import type { Offers } from "./offers.ts";
+
+const Nothing = z.object({});
+
+/** Registers the function. Secrets are shortened before they come here. */
+export function offerSettings(
+  offers: Offers,
+  host: Pick<EngineHost, "configuration" | "supervision">,
+): void {
+  offers.add(
+    "engine::config::list",
+    "The configuration in force, and where each value comes from",
+    Nothing,
+    () => ({
+      settings: host.configuration() as unknown as Json, // Plain values, as the port says.
+      path: host.supervision.info().config_path,
+    }),
+  );
+}
