@@ -91,7 +91,7 @@ export function offerLogs(
   );
   worker.registerFunction("engine::logs::clear", () => {
     const { size } = store.ring;
-    store.ring.clear();
+    store.clear();
     return { success: true, message: `${size} records forgotten` };
   }, { description: "Forgets all log records" });
 }

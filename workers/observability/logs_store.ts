@@ -8,8 +8,8 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { EngineLogLine, PrintedLine } from "../../engine/ports/telemetry.ts";
 import {
   LOG_JOIN_KEPT_MAX,
-  LOG_JOIN_MISSES_PER_SECOND,
   LOG_JOIN_WITHIN_MS,
+  LOG_JOINS_PER_SECOND,
 } from "../../sdk/typescript/limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { logOfPrint, readLogs } from "./logs_otlp.ts";
@@ -38,10 +38,11 @@ export interface LogStoreSetup {
 export class LogStore implements LogFeed {
   readonly #setup: LogStoreSetup;
   readonly #listeners = new Set<(record: LogRecord) => void>();
+  readonly #forgetters = new Set<() => void>();
   /** By span id; `null`: nobody knows. */
   readonly #joined = new Map<string, string | null>();
-  #misses = 0;
-  #missesUntil = 0;
+  #joins = 0;
+  #joinsUntil = 0;
 
   /** Stores. */
   constructor(setup: LogStoreSetup) {
@@ -57,6 +58,18 @@ export class LogStore implements LogFeed {
     const own = (record: LogRecord): void => listener(record);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
+  }
+
+  /** Forgets all records. */
+  clear(): void {
+    this.#setup.ring.clear();
+    for (const forget of [...this.#forgetters]) forget();
+  }
+
+  /** Hears when all is forgotten; call the result to stop. */
+  onClear(forget: () => void): () => void {
+    this.#forgetters.add(forget);
+    return () => void this.#forgetters.delete(forget);
   }
 
   /** Keeps a line, unless it is less important than what is kept. */
@@ -112,22 +125,21 @@ export class LogStore implements LogFeed {
   }
 
   /**
-   * Which function was running. Spans that are not recorded would be looked for in vain, each time
-   * in a whole ring, so only so many such searches are made in a second.
+   * Which function was running. Each search is one through all recorded calls, so only so many are
+   * made in a second; lines beyond that stay without their function.
    */
   #join({ trace_id, span_id }: NewLog): string | null {
     if (span_id === null) return null;
     const known = this.#joined.get(span_id);
     if (known !== undefined) return known;
     const { clock } = this.#setup;
-    if (clock.now() >= this.#missesUntil) {
-      this.#misses = 0;
-      this.#missesUntil = clock.now() + 1_000;
+    if (clock.now() >= this.#joinsUntil) {
+      this.#joins = 0;
+      this.#joinsUntil = clock.now() + 1_000;
     }
-    if (this.#misses >= LOG_JOIN_MISSES_PER_SECOND) return null;
+    if (this.#joins++ >= LOG_JOINS_PER_SECOND) return null;
     const since_ms = clock.wall() - LOG_JOIN_WITHIN_MS;
     const found = this.#setup.functionOf(trace_id, span_id, since_ms) ?? null;
-    if (found === null) this.#misses++;
     this.#joined.set(span_id, found);
     if (this.#joined.size > LOG_JOIN_KEPT_MAX) {
       const [oldest] = this.#joined.keys();

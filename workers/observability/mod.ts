@@ -1,81 +1,172 @@
 /**
- * `engine-observability`: what workers log, written to the engine's own log. Always on.
+ * `engine-observability`: traces, logs and metrics of all workers, kept, shown and told. Always on.
  *
- * Nothing is stored yet; each line names the worker that said it.
+ * This file joins the parts. Calls are recorded by the router (`host.traces`); spans and logs of
+ * workers come as telemetry, and lie in rings that outlive an edit of the configuration.
  *
  * @module
  */
-import { z } from "zod";
-import type { Directory } from "../../engine/ports/directory.ts";
-import type { Log, LogFields } from "../../engine/ports/log.ts";
-import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import type { CallTraces } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import type { BuiltinWorker } from "../define.ts";
-import { fit } from "../shapes.ts";
+import type { BuiltinWorker, EngineHost } from "../define.ts";
+import { offerBaggage } from "./baggage.ts";
 import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts";
+import { startDisk } from "./disk.ts";
+import { type LogFunctionsSetup, offerLogging, offerLogs } from "./logs_functions.ts";
+import { OWN_NAME, type OwnLog, ownLog } from "./logs_own.ts";
+import { LogStore } from "./logs_store.ts";
+import { offerMetrics } from "./metrics.ts";
+import { Redactor } from "./redact.ts";
+import { InternalFunctions } from "./spans_internal.ts";
+import { SpanStore } from "./spans_store.ts";
+import { attributeText } from "./spans_stored.ts";
+import { offerTraces } from "./traces_functions.ts";
+import { TraceIndex } from "./traces_index.ts";
+import { TelemetryIntake } from "./traces_intake.ts";
+import { type KeptRings, ringsOf } from "./traces_kept.ts";
+import { Firing } from "./triggers_firing.ts";
+import { LogTriggers } from "./triggers_log.ts";
+import { TraceTriggers } from "./triggers_trace.ts";
 
-const Line = z.object({
-  message: z.string(),
-  data: z.unknown().optional(),
-  trace_id: z.string().nullish(),
-  span_id: z.string().nullish(),
-  service_name: z.string().nullish(),
-});
+const MIB = 1024 * 1024;
+/** Of the memory for traces: what the router's calls get; spans of workers get the rest. */
+const CALLS_PART = 0.75;
 
-/** The level of a function's name, and the one of the engine's log it is written at. */
-const LEVELS = [
-  ["trace", "debug"],
-  ["debug", "debug"],
-  ["info", "info"],
-  ["warn", "warn"],
-  ["error", "error"],
-] as const;
-
-/** Writes what workers log. */
+/** Keeps what happens, and tells who asks. */
 export const observability: BuiltinWorker<ObservabilityConfig> = {
-  name: "engine-observability",
+  name: OWN_NAME,
   summary: "Traces, logs and metrics of all workers",
   parse: parseObservabilityConfig,
-  start(worker, _config, host) {
+  async start(worker, config, host) {
     const started = new AsyncDisposableStack();
-    offerLogging(worker, host.log, host.directory);
-    // Place of `started.use(offerMetrics({ worker, host, config: config.metrics, spans, logs }))`;
-    // `spans` is a SpanFeed (spans_stored.ts), `logs` a LogFeed (logs_record.ts).
-    return Promise.resolve(started);
+    try {
+      const parts = assemble(worker, config, host, started);
+      started.use(await startDisk(parts, config, host));
+      const { spans, logs } = parts;
+      const logUsage = () => ({ records: logs.ring.size, bytes: logs.ring.bytes });
+      started.use(
+        offerMetrics({ worker, host, config: config.metrics, spans, logs, logUsage }),
+      );
+      listen(parts, host, started);
+      return started;
+    } catch (thrown) {
+      await started.disposeAsync();
+      throw thrown;
+    }
   },
 };
 
-/** Registers `engine::log::*`; each answers with nothing. */
-export function offerLogging(
-  worker: Pick<Worker, "registerFunction">,
-  log: Log,
-  directory: Directory,
+/** What the parts share. */
+export interface ObservabilityParts {
+  readonly rings: KeptRings;
+  readonly spans: SpanStore;
+  readonly logs: LogStore;
+  readonly intake: TelemetryIntake;
+  readonly own: OwnLog;
+}
+
+function assemble(
+  worker: Worker,
+  config: ObservabilityConfig,
+  host: EngineHost,
+  started: AsyncDisposableStack,
+): ObservabilityParts {
+  const { clock, directory, traces } = host;
+  configure(traces, config);
+  const redactor = new Redactor(config.redact);
+  const own = ownLog(host.log);
+  const rings = ringsOf(traces, {
+    spans: config.traces.memory_mb * MIB * (1 - CALLS_PART),
+    logs: config.logs.memory_mb * MIB,
+  });
+  const internal = started.use(new InternalFunctions(host));
+  const isInternal = (namespace: string, id: string): boolean => internal.has(namespace, id);
+  const spans = started.use(
+    new SpanStore({ clock, traces, ring: rings.spans, redactor, isInternal }),
+  );
+  const logs = new LogStore({
+    clock,
+    ring: rings.logs,
+    redactor,
+    least: config.logs.level,
+    functionOf: (trace_id, span_id, since_ms) => functionOf(spans, trace_id, span_id, since_ms),
+  });
+  const index = new TraceIndex(spans, clock);
+  const isOperator = (caller: string | undefined): boolean =>
+    caller !== undefined && directory.worker(caller)?.operator === true;
+  offerTraces(worker, { clock, traces, store: spans, index, logs: rings.logs, isOperator });
+  offerTheLogs(worker, { store: logs, clock, directory, redactor, log: own.said }, traces);
+  offerBaggage(worker);
+  const firing = new Firing({ worker, clock, directory, log: own.own, spans: traces.spans });
+  offerTriggers(worker, { firing, spans, logs, index }, started);
+  const intake = new TelemetryIntake({ clock, log: own.own, spans, logs });
+  return { rings, spans, logs, intake, own };
+}
+
+function configure(traces: CallTraces, { traces: config }: ObservabilityConfig): void {
+  traces.configure({
+    enabled: config.enabled,
+    ratio: config.sampling,
+    rules: config.rules,
+    memory_bytes: Math.floor(config.memory_mb * MIB * CALLS_PART),
+    payload_chars: config.payload_chars,
+  });
+}
+
+function offerTheLogs(
+  worker: Worker,
+  parts: Omit<LogFunctionsSetup, "parentOf">,
+  traces: CallTraces,
 ): void {
-  for (const [name, level] of LEVELS) {
-    const id = `engine::log::${name}`;
-    worker.registerFunction(id, (payload, _metadata, { caller }) => {
-      const line = fit(id, Line, payload);
-      log[level](line.message, fieldsOf(line, nameOf(caller, directory)));
-    }, { description: `Writes a line of level ${name} to the engine's log` });
-  }
+  const parentOf = (trace_id: string, span_id: string): string | undefined =>
+    traces.find({ trace_id, span_id, running: true }, 1)[0]?.parent_span_id ?? undefined;
+  const setup = { ...parts, parentOf };
+  offerLogging(worker, setup);
+  offerLogs(worker, setup);
 }
 
-/** Announced, else what can be known of the connection. */
-function nameOf(caller: string | undefined, directory: Directory): string | undefined {
-  return caller === undefined ? undefined : directory.worker(caller)?.name ?? caller;
+function offerTriggers(
+  worker: Worker,
+  { firing, spans, logs, index }: {
+    firing: Firing;
+    spans: SpanStore;
+    logs: LogStore;
+    index: TraceIndex;
+  },
+  started: AsyncDisposableStack,
+): void {
+  const forLogs = started.adopt(new LogTriggers(firing), (it) => it.stop());
+  forLogs.offer(worker);
+  started.defer(logs.listen((record) => forLogs.hear(record)));
+  const forTraces = new TraceTriggers({
+    firing,
+    spans,
+    index,
+    isInternal: (span) => spans.isInternal(span),
+  });
+  started.adopt(forTraces, (it) => it.stop()).offer(worker);
 }
 
-function fieldsOf(line: z.infer<typeof Line>, worker: string | undefined): LogFields {
-  const { data, trace_id, span_id, service_name } = line;
-  return {
-    worker,
-    service: service_name === worker ? undefined : service_name ?? undefined,
-    data: data === undefined || data === null ? undefined : trim(JSON.stringify(data)),
-    trace_id: trace_id ?? undefined,
-    span_id: span_id ?? undefined,
-  };
+/** Last: nothing may come before there is a place for it. */
+function listen(
+  { intake, logs, own }: ObservabilityParts,
+  host: EngineHost,
+  started: AsyncDisposableStack,
+): void {
+  started.defer(host.onTelemetry((frame) => intake.hear(frame)));
+  started.defer(host.onPrint((line) => logs.addPrint(line)));
+  started.defer(host.onEngineLog((line) => {
+    if (!own.isSpeaking()) logs.addEngineLine(line);
+  }));
 }
 
-function trim(text: string): string {
-  return text.length <= LOG_VALUE_CHARS_MAX ? text : `${text.slice(0, LOG_VALUE_CHARS_MAX)}…`;
+function functionOf(
+  spans: SpanStore,
+  trace_id: string | null,
+  span_id: string,
+  since_ms: number,
+): string | undefined {
+  const known = spans.ofTrace(trace_id, span_id);
+  if (known) return attributeText(known, "engine.function_id");
+  return spans.calls({ span_id, since_ms }, 1)[0]?.function_id;
 }

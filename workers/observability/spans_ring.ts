@@ -80,6 +80,11 @@ export class SpanRing {
     return [...this.#byTrace.get(trace_id)?.values() ?? []];
   }
 
+  /** One span, if it is there. */
+  span(trace_id: string, span_id: string): StoredSpan | undefined {
+    return this.#byTrace.get(trace_id)?.get(span_id);
+  }
+
   /** Spans that came after the one numbered `seq`, the oldest first. */
   *since(seq: number): Iterable<StoredSpan> {
     const first = this.#kept[this.#head]?.seq ?? 0;

@@ -35,6 +35,7 @@ export interface SpanFilter extends CallFilter {
 export class SpanStore implements SpanFeed, Disposable {
   readonly #setup: SpanStoreSetup;
   readonly #listeners = new Set<Listener>();
+  readonly #forgetters = new Set<() => void>();
   readonly #stopListening: () => void;
   #cancel: (() => void) | undefined;
   #callCursor = 0;
@@ -83,6 +84,11 @@ export class SpanStore implements SpanFeed, Disposable {
       ...calls.map((call) => this.#spanOf(call, withPayloads)),
       ...ring.trace(trace_id),
     ]);
+  }
+
+  /** A span that is no call of the router's, if it is known. */
+  ofTrace(trace_id: string | null, span_id: string): StoredSpan | undefined {
+    return trace_id === null ? undefined : this.#setup.ring.span(trace_id, span_id);
   }
 
   /** The newest spans that fit, newest first, calls without their payloads. */
@@ -137,6 +143,18 @@ export class SpanStore implements SpanFeed, Disposable {
   clear(): void {
     this.#setup.traces.clear();
     this.#setup.ring.clear();
+    for (const forget of [...this.#forgetters]) forget();
+  }
+
+  /** Hears when all is forgotten; call the result to stop. */
+  onClear(forget: () => void): () => void {
+    this.#forgetters.add(forget);
+    return () => void this.#forgetters.delete(forget);
+  }
+
+  /** Hands listeners what has ended, without waiting for their turn. */
+  flush(): void {
+    if (this.#listeners.size > 0) this.#hand();
   }
 
   listen(hear: (spans: readonly StoredSpan[]) => void, withPayloads = false): () => void {
@@ -150,7 +168,7 @@ export class SpanStore implements SpanFeed, Disposable {
   /** Hands over what is left and listens no more. */
   [Symbol.dispose](): void {
     this.#cancel?.();
-    if (this.#listeners.size > 0) this.#hand();
+    this.flush();
     this.#listeners.clear();
     this.#stopListening();
   }

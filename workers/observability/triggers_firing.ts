@@ -17,10 +17,8 @@ import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/option
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { LogRecord } from "./logs_record.ts";
+import { OWN_NAME } from "./logs_own.ts";
 import { readTraceparent } from "./spans_made.ts";
-
-/** Name of the worker that fires. */
-const OWN_NAME = "engine-observability";
 
 /** What firing needs. */
 export interface FiringSetup {
@@ -58,9 +56,11 @@ export class Firing {
     return trace_id !== null && trace_id.startsWith(this.#mark);
   }
 
-  /** Whether a line of the engine's log may be about a firing: it names the line they come on. */
-  isNamedBy({ source, attributes: { id } }: LogRecord): boolean {
-    if (source !== "engine" || typeof id !== "string") return false;
+  /** Whether a line of the engine's log may be about a firing: it names who fires. */
+  isNamedBy({ source, attributes: { id, by } }: LogRecord): boolean {
+    if (source !== "engine") return false;
+    if (by === OWN_NAME) return true;
+    if (typeof id !== "string") return false;
     const view = this.#setup.directory.worker(id);
     return view?.builtin === true && view.name === OWN_NAME;
   }

@@ -1,0 +1,143 @@
+/**
+ * Traces and logs on disk, so that they outlive the engine: `<data>/telemetry/*.jsonl`.
+ *
+ * One JSON object per line, without secrets, as spans and records lie in the rings. Off unless the
+ * configuration gives it room.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { EngineHost } from "../define.ts";
+import type { ObservabilityConfig } from "./config.ts";
+import { LineFiles } from "./disk_files.ts";
+import { DiskWriter } from "./disk_writer.ts";
+import type { OwnLog } from "./logs_own.ts";
+import { type LogRecord, type NewLog, SEVERITIES } from "./logs_record.ts";
+import type { LogStore } from "./logs_store.ts";
+import type { SpanStore } from "./spans_store.ts";
+import type { StoredSpan } from "./spans_stored.ts";
+import type { KeptRings } from "./traces_kept.ts";
+
+const MIB = 1024 * 1024;
+/** A line on disk is about as long as what it needs in memory. */
+const READ_FACTOR = 2;
+
+/** What goes to disk, and where it comes back to. */
+export interface DiskParts {
+  readonly rings: KeptRings;
+  readonly spans: SpanStore;
+  readonly logs: LogStore;
+  readonly own: OwnLog;
+}
+
+const Value = z.unknown().transform((value) => value as Json);
+const Id = z.string().nullable();
+
+const SpanLine = z.object({
+  trace_id: z.string(),
+  span_id: z.string(),
+  parent_span_id: Id,
+  name: z.string(),
+  service_name: z.string(),
+  start_ms: z.number(),
+  end_ms: z.number().nullable(),
+  status: z.enum(["ok", "error", "unset"]),
+  status_description: z.string().nullable(),
+  attributes: z.array(z.tuple([z.string(), Value])),
+  events: z.array(Value),
+  links: z.array(Value),
+  scope_name: z.string().nullable(),
+  scope_version: z.string().nullable(),
+});
+
+const LogLine = z.object({
+  at_ms: z.number(),
+  observed_ms: z.number(),
+  severity: z.enum(SEVERITIES),
+  body: z.string(),
+  attributes: z.record(z.string(), Value),
+  trace_id: Id,
+  span_id: Id,
+  service_name: z.string(),
+  worker: z.string().nullable(),
+  replica: z.number().nullable(),
+  source: z.enum(["logger", "output", "engine", "function"]),
+  function_id: z.string().nullable(),
+  scope_name: z.string().nullable(),
+});
+
+/**
+ * Reads what an engine before this one left, and writes from now on what the configuration has room
+ * for. A disk that fails costs the telemetry, not the engine: the log says so.
+ */
+export async function startDisk(
+  parts: DiskParts,
+  config: ObservabilityConfig,
+  host: EngineHost,
+): Promise<AsyncDisposable> {
+  const started = new AsyncDisposableStack();
+  const { rings, spans, logs } = parts;
+  const isFirst = !rings.isRestored;
+  rings.isRestored = true;
+  const begin = async (
+    name: string,
+    megabytes: number,
+    memoryBytes: number,
+    restore: (line: unknown) => void,
+  ): Promise<DiskWriter | undefined> => {
+    if (megabytes === 0) return undefined;
+    const folder = `${host.supervision.info().data_directory}/telemetry`;
+    const files = new LineFiles(folder, name, megabytes * MIB);
+    try {
+      await files.find();
+      if (isFirst) await readBack(files, memoryBytes * READ_FACTOR, restore);
+    } catch (thrown) {
+      const reason = thrown instanceof Error ? thrown.message : String(thrown);
+      parts.own.own.warn("telemetry on disk cannot be used", { kind: name, reason });
+      return undefined;
+    }
+    return started.use(new DiskWriter({ clock: host.clock, log: parts.own.own, files, name }));
+  };
+  const { traces, logs: logConfig } = config;
+  const spanLines = await begin("traces", traces.disk_mb, traces.memory_mb * MIB / 4, (line) => {
+    rings.spans.add(SpanLine.parse(line));
+  });
+  const logLines = await begin("logs", logConfig.disk_mb, logConfig.memory_mb * MIB, (line) => {
+    rings.logs.add(LogLine.parse(line));
+  });
+  if (spanLines) {
+    started.defer(spans.listen((ended) => writeSpans(spanLines, ended), true));
+    started.defer(spans.onClear(() => spanLines.clear()));
+    started.defer(() => spans.flush());
+  }
+  if (logLines) {
+    started.defer(logs.listen((record) => writeLog(logLines, record)));
+    started.defer(logs.onClear(() => logLines.clear()));
+  }
+  return started;
+}
+
+/** Lines that were cut or changed are left out. */
+async function readBack(
+  files: LineFiles,
+  bytes: number,
+  restore: (line: unknown) => void,
+): Promise<void> {
+  for await (const line of files.lines(bytes)) {
+    try {
+      restore(JSON.parse(line));
+    } catch {
+      continue; // Cut off by a crash, or not ours.
+    }
+  }
+}
+
+function writeSpans(lines: DiskWriter, spans: readonly StoredSpan[]): void {
+  for (const span of spans) lines.add(JSON.stringify(span));
+}
+
+function writeLog(lines: DiskWriter, { seq: _seq, ...log }: LogRecord): void {
+  const line: NewLog = log;
+  lines.add(JSON.stringify(line));
+}
