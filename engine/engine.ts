@@ -211,6 +211,7 @@ class AssembledEngine implements Engine {
       traffic: this.#router.traffic,
       platform: Deno.build.os,
       print: (line) => this.#printed.tell(line),
+      changed: (name) => this.#events.report({ type: "supervised_changed", name }),
     });
     this.#events.listen((event) => supervisor.onEvent(event));
     return supervisor;
@@ -262,6 +263,7 @@ class AssembledEngine implements Engine {
           dataDirectory: this.#config.dataDirectory,
         }),
       applySettings: (changed) => this.#applySettings(changed),
+      changed: () => this.#events.report({ type: "config_changed" }),
       info: (current) => ({
         version: VERSION,
         pid: Deno.pid,
