@@ -80,6 +80,8 @@ export interface FlowLine {
   readonly kind: "call" | "trigger";
   /** Id of the function at the end of the line; `null` when that is not one of ours. */
   readonly functionId: string | null;
+  /** Edges of the map that it stands for, as {@linkcode edgeKey} names them. */
+  readonly edges: readonly string[];
 }
 
 /** The picture. */
@@ -119,23 +121,53 @@ export function flowGraph(input: FlowInput, view: FlowView): FlowGraph {
   };
 }
 
+/** The name of an edge of the map. */
+export function edgeKey({ from, to }: { readonly from: string; readonly to: string }): string {
+  return `${from}\n${to}`;
+}
+
 function triggerLines(input: FlowInput, owners: ReadonlyMap<string, string>): FlowLine[] {
-  return input.triggers.filter(({ function_id }) => owners.has(function_id)).map((trigger) => ({
-    id: `trigger ${trigger.id}`,
-    from: { card: `type:${trigger.trigger_type}`, row: `trigger:${trigger.id}` },
-    to: functionEnd(trigger.function_id, owners),
-    kind: "trigger",
-    functionId: trigger.function_id,
-  }));
+  const firings = firingsOf(input);
+  return input.triggers.filter(({ function_id }) => owners.has(function_id)).map((trigger) => {
+    const label = labelOf(trigger);
+    const all = firings.get(firingKey(input, trigger)) ?? [];
+    // A route's own requests are told apart from those to other routes of the function.
+    const own = all.filter(({ from }) => from.kind !== "http" || from.label === label);
+    return {
+      id: `trigger ${trigger.id}`,
+      from: { card: `type:${trigger.trigger_type}`, row: `trigger:${trigger.id}` },
+      to: functionEnd(trigger.function_id, owners),
+      kind: "trigger",
+      functionId: trigger.function_id,
+      edges: own.map(({ key }) => key),
+    };
+  });
+}
+
+/** Edges from providers of triggers, by provider and function. */
+function firingsOf(input: FlowInput): Map<string, { from: MapNode; key: string }[]> {
+  const nodes = new Map(input.map.nodes.map((node) => [node.id, node]));
+  const firings = new Map<string, { from: MapNode; key: string }[]>();
+  for (const edge of input.map.edges) {
+    const from = nodes.get(edge.from);
+    const to = nodes.get(edge.to);
+    if (from === undefined || to?.kind !== "function") continue;
+    const key = `${from.worker} ${to.label}`;
+    const known = firings.get(key);
+    const firing = { from, key: edgeKey(edge) };
+    if (known === undefined) firings.set(key, [firing]);
+    else known.push(firing);
+  }
+  return firings;
+}
+
+function firingKey({ providers }: FlowInput, trigger: FlowTrigger): string {
+  return `${providers.get(trigger.trigger_type)} ${trigger.function_id}`;
 }
 
 function callLines(input: FlowInput, owners: ReadonlyMap<string, string>): FlowLine[] {
   const nodes = new Map(input.map.nodes.map((node) => [node.id, node]));
-  const fired = new Set(
-    input.triggers.map((trigger) =>
-      `${input.providers.get(trigger.trigger_type)} ${trigger.function_id}`
-    ),
-  );
+  const fired = new Set(input.triggers.map((trigger) => firingKey(input, trigger)));
   const lines: FlowLine[] = [];
   for (const edge of input.map.edges) {
     const from = nodes.get(edge.from);
@@ -143,18 +175,14 @@ function callLines(input: FlowInput, owners: ReadonlyMap<string, string>): FlowL
     if (from === undefined || to === undefined) continue;
     const source = endOf(from, owners);
     const target = endOf(to, owners);
-    if (source.card === target.card && source.row === null) continue;
-    if (source.card === target.card && target.row === null) continue;
+    // A function's own worker runs it: they are one card.
+    if (source.card === target.card && to.kind === "worker") continue;
     const functionId = to.kind === "function" ? to.label : null;
     // A trigger's own line says that already.
     if (functionId !== null && fired.has(`${from.worker} ${functionId}`)) continue;
-    lines.push({
-      id: `call ${edge.from} ${edge.to}`,
-      from: source,
-      to: target,
-      kind: "call",
-      functionId,
-    });
+    const key = edgeKey(edge);
+    const ends = { from: source, to: target };
+    lines.push({ id: `call ${key}`, ...ends, kind: "call", functionId, edges: [key] });
   }
   return lines;
 }
@@ -166,7 +194,7 @@ function triggerCards(input: FlowInput, owners: ReadonlyMap<string, string>): Fl
     const known = rows.get(trigger.trigger_type) ?? [];
     known.push({
       id: `trigger:${trigger.id}`,
-      label: triggerLabel(trigger.trigger_type, trigger.config, trigger.config_summary),
+      label: labelOf(trigger),
       functionId: trigger.function_id,
     });
     rows.set(trigger.trigger_type, known);
@@ -279,9 +307,21 @@ function distinct(lines: readonly FlowLine[]): FlowLine[] {
   const found = new Map<string, FlowLine>();
   for (const line of lines) {
     const key = JSON.stringify([line.from, line.to]);
-    if (!found.has(key)) found.set(key, line);
+    const known = found.get(key);
+    found.set(
+      key,
+      known === undefined ? line : {
+        ...known,
+        functionId: known.functionId === line.functionId ? line.functionId : null,
+        edges: [...new Set([...known.edges, ...line.edges])],
+      },
+    );
   }
   return [...found.values()];
+}
+
+function labelOf({ trigger_type, config, config_summary }: FlowTrigger): string {
+  return triggerLabel(trigger_type, config, config_summary);
 }
 
 /** Workers of the engine offer much that nobody here uses. */

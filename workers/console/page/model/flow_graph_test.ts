@@ -74,6 +74,25 @@ Deno.test("flowGraph() draws triggers and calls, and each thing once", () => {
   ]);
 });
 
+Deno.test("flowGraph() knows which calls a line stands for, a route only its own", () => {
+  const other = { ...INPUT.triggers[0]!, id: "9", config: { api_path: "/other" } };
+  const { lines } = flowGraph({ ...INPUT, triggers: [...INPUT.triggers, other] }, VIEW);
+
+  const edges = Object.fromEntries(lines.map(({ id, edges }) => [id, edges]));
+  assert.deepEqual(edges["trigger 1"], ["h\nf1"]);
+  assert.deepEqual(edges["trigger 9"], []);
+  assert.deepEqual(edges["call w\nf2"], ["w\nf2"]);
+});
+
+Deno.test("flowGraph() draws a worker that calls itself, but not that it runs its functions", () => {
+  const map = { ...INPUT.map, edges: [edge("shop", "f2"), edge("f2", "shop")] };
+
+  const { lines } = flowGraph({ ...INPUT, map, triggers: [] }, VIEW);
+
+  const ends = lines.map(({ from, to }) => [from.card, from.row, to.row]);
+  assert.deepEqual(ends, [["worker:shop", null, "function:shop::buy"]]);
+});
+
 Deno.test("flowGraph() with a focus keeps that worker and what is next to it", () => {
   const { cards } = flowGraph(INPUT, { ...VIEW, focus: "web" });
 

@@ -77,7 +77,7 @@ export function readLogLine(raw: Json): LogLine {
     seq: numberOf(record.seq),
     atMs: msOf(record.timestamp_unix_nano) || msOf(record.observed_timestamp_unix_nano),
     level: levelOf(textOf(record.severity_text), numberOf(record.severity_number)),
-    text: textOf(record.body),
+    text: plainText(textOf(record.body)),
     worker: textOf(attributes["engine.worker"]) || textOf(record.service_name),
     replica: replica === undefined || replica === null ? null : numberOf(replica),
     source: textOf(attributes["engine.source"]),
@@ -110,4 +110,38 @@ export function levelOf(name: string, severity = 0): LogLevel {
   if (severity >= 13) return "warn";
   if (severity >= 9 || severity === 0) return "info";
   return severity >= 5 ? "debug" : "trace";
+}
+
+/** A stretch of a text. */
+export interface TextPart {
+  readonly text: string;
+  /** It is what was looked for. */
+  readonly isHit: boolean;
+}
+
+/** A text cut where a word stands in it, whatever the case. */
+export function partsOf(text: string, word: string): readonly TextPart[] {
+  const wanted = word.toLowerCase();
+  const lower = text.toLowerCase();
+  // Some letters change their length with their case; then places would not fit.
+  if (wanted === "" || lower.length !== text.length) return [{ text, isHit: false }];
+  const parts: TextPart[] = [];
+  let from = 0;
+  for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, from)) {
+    if (at > from) parts.push({ text: text.slice(from, at), isHit: false });
+    from = at + wanted.length;
+    parts.push({ text: text.slice(at, from), isHit: true });
+  }
+  if (from < text.length || parts.length === 0) {
+    parts.push({ text: text.slice(from), isHit: false });
+  }
+  return parts;
+}
+
+// deno-lint-ignore no-control-regex -- They are what is taken out.
+const TERMINAL_CODES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])/g;
+
+/** Without what tells a terminal about colours. */
+export function plainText(text: string): string {
+  return text.includes("\x1b") ? text.replaceAll(TERMINAL_CODES, "") : text;
 }

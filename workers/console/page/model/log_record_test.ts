@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ALL_LOGS, fitsFilter, levelOf, readLogLine } from "./log_record.ts";
+import { ALL_LOGS, fitsFilter, levelOf, partsOf, plainText, readLogLine } from "./log_record.ts";
 
 const STORED = {
   seq: 12,
@@ -85,4 +85,20 @@ Deno.test("fitsFilter() wants all that is given to fit", () => {
       { source: "output" },
     ] as const
   ) assert.equal(fits(other), false, JSON.stringify(other));
+});
+
+Deno.test("partsOf() cuts a text where a word stands in it, whatever the case", () => {
+  const cut = (text: string, word: string) =>
+    partsOf(text, word).map(({ text, isHit }) => isHit ? `[${text}]` : text).join("|");
+
+  assert.equal(cut("Tea and tea", "TEA"), "[Tea]| and |[tea]");
+  assert.equal(cut("coffee", "tea"), "coffee");
+  assert.equal(cut("coffee", ""), "coffee");
+  assert.equal(cut("", "tea"), "");
+  assert.equal(cut("\u0130stanbul", "stan"), "\u0130stanbul");
+});
+
+Deno.test("plainText() takes out what tells a terminal about colours and titles", () => {
+  assert.equal(plainText("\x1b[1;31mred\x1b[0m and \x1b]0;title\x07rest"), "red and rest");
+  assert.equal(plainText("a [b] c"), "a [b] c");
 });

@@ -11,6 +11,8 @@ import { functionOf, type TraceSpan } from "./trace_span.ts";
 
 /** When the handler ran. */
 export interface HandlerTime {
+  /** Of the span that said so. */
+  readonly id: string;
   readonly startMs: number;
   /** `null` while it runs. */
   readonly endMs: number | null;
@@ -99,17 +101,22 @@ export function visibleRows(tree: SpanTree, closed: ReadonlySet<string>): number
   return visible;
 }
 
-/** Ids of the spans to close so that no row deeper than `depth` shows. */
-export function closedBeyond(tree: SpanTree, depth: number): Set<string> {
-  const ids = tree.rows.filter((row) => row.depth === depth && row.children > 0);
-  return new Set(ids.map(({ span }) => span.id));
-}
-
 /** Places of a row's ancestors, the nearest first. */
 export function ancestorsOf(tree: SpanTree, index: number): number[] {
   const found: number[] = [];
   for (let at = tree.rows[index]?.parent ?? -1; at >= 0; at = tree.rows[at]!.parent) found.push(at);
   return found;
+}
+
+/** Places of the rows whose name or service holds a text, whatever the case; none for no text. */
+export function matchingRows(tree: SpanTree, text: string): number[] {
+  const word = text.trim().toLowerCase();
+  if (word === "") return [];
+  return tree.rows.flatMap(({ span }, index) =>
+    span.name.toLowerCase().includes(word) || span.service.toLowerCase().includes(word)
+      ? [index]
+      : []
+  );
 }
 
 /** Takes out the handlers' spans whose call is known; their children become the call's. */
@@ -121,7 +128,7 @@ function foldHandlers(byId: Map<string, TraceSpan>): Map<string, HandlerTime> {
     if (!call || call.kind === "handler") continue;
     const called = functionOf(call);
     if (called !== null && span.name !== `execute ${called}`) continue;
-    handlers.set(call.id, { startMs: span.startMs, endMs: span.endMs });
+    handlers.set(call.id, { id: span.id, startMs: span.startMs, endMs: span.endMs });
     moved.set(span.id, call.id);
     byId.delete(span.id);
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ancestorsOf, closedBeyond, spanTree, visibleRows } from "./span_tree.ts";
+import { ancestorsOf, matchingRows, spanTree, visibleRows } from "./span_tree.ts";
 import { span } from "../../../../tests/fakes/page_spans.ts";
 
 Deno.test("spanTree() puts children below their parent, in the order of their start", () => {
@@ -72,7 +72,7 @@ Deno.test("spanTree() makes the handler's span a part of its call and keeps what
     ["call", 0],
     ["nested", 1],
   ]);
-  assert.deepEqual(tree.rows[0]!.handler, { startMs: 2, endMs: 8 });
+  assert.deepEqual(tree.rows[0]!.handler, { id: "run", startMs: 2, endMs: 8 });
 });
 
 Deno.test("spanTree() keeps a handler's span whose call is unknown or another", () => {
@@ -116,17 +116,6 @@ Deno.test("visibleRows() leaves out what is below a closed row, over all levels"
   assert.deepEqual(shown(["a", "b"]), ["a"]);
 });
 
-Deno.test("closedBeyond() closes rows of one depth that have something below", () => {
-  const tree = spanTree([
-    span({ id: "a" }),
-    span({ id: "b", parentId: "a" }),
-    span({ id: "c", parentId: "b" }),
-    span({ id: "d", parentId: "a" }),
-  ]);
-
-  assert.deepEqual([...closedBeyond(tree, 1)], ["b"]);
-});
-
 Deno.test("ancestorsOf() names the rows above, the nearest first", () => {
   const tree = spanTree([
     span({ id: "a" }),
@@ -136,6 +125,17 @@ Deno.test("ancestorsOf() names the rows above, the nearest first", () => {
 
   assert.deepEqual(ancestorsOf(tree, 2), [1, 0]);
   assert.deepEqual(ancestorsOf(tree, 0), []);
+});
+
+Deno.test("matchingRows() finds names and services, whatever the case, and nothing for no text", () => {
+  const tree = spanTree([
+    span({ id: "a", name: "shop::Buy" }),
+    span({ id: "b", name: "get", service: "Buyers", startMs: 1 }),
+    span({ id: "c", name: "get", startMs: 2 }),
+  ]);
+
+  assert.deepEqual(matchingRows(tree, " BUY "), [0, 1]);
+  assert.deepEqual(matchingRows(tree, "  "), []);
 });
 
 function fn(id: string): Record<string, string> {

@@ -82,11 +82,9 @@ export function functionOf(span: TraceSpan): string | null {
 }
 
 function kindOf(name: string, attributes: Attributes): SpanKind {
-  if (name.startsWith("execute ")) return "handler";
-  return attributes["engine.caller"] !== undefined ||
-      attributes["engine.kind"] === "call"
-    ? "call"
-    : "work";
+  const kind = attributes["engine.kind"];
+  if (kind === "call" || kind === "handler") return kind;
+  return name.startsWith("execute ") ? "handler" : "work";
 }
 
 function statusOf(raw: Json | undefined): { text: string; message: string } {

@@ -11,7 +11,7 @@ const STORED = {
   status: "error",
   status_description: "No such product",
   service_name: "shop",
-  attributes: [["engine.function_id", "shop::buy"], ["engine.caller", "web"], [
+  attributes: [["engine.function_id", "shop::buy"], ["engine.kind", "call"], [
     "engine.queued_ms",
     1.5,
   ], ["engine.error_code", "not_found"]],

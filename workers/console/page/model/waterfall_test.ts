@@ -15,7 +15,7 @@ Deno.test("barOf() shows how long a call waited and when its handler ran", () =>
   const attributes = { "engine.queued_ms": 20 };
   const waited = { ...row({ startMs: 1000, endMs: 1100, attributes }) };
 
-  const bar = barOf({ ...waited, handler: { startMs: 1030, endMs: 1090 } }, WINDOW, 0)!;
+  const bar = barOf({ ...waited, handler: { id: "h", startMs: 1030, endMs: 1090 } }, WINDOW, 0)!;
 
   assert.deepEqual(bar.queued, { left: 0, width: 0.2 });
   assert.equal(bar.handler!.left, 0.3);
@@ -23,7 +23,10 @@ Deno.test("barOf() shows how long a call waited and when its handler ran", () =>
 });
 
 Deno.test("barOf() cuts a handler whose clock is ahead at the call's edges", () => {
-  const call = { ...row({ startMs: 1020, endMs: 1040 }), handler: { startMs: 1000, endMs: 2000 } };
+  const call = {
+    ...row({ startMs: 1020, endMs: 1040 }),
+    handler: { id: "h", startMs: 1000, endMs: 2000 },
+  };
 
   const { handler } = barOf(call, WINDOW, 0)!;
 
@@ -32,7 +35,10 @@ Deno.test("barOf() cuts a handler whose clock is ahead at the call's edges", () 
 });
 
 Deno.test("barOf() leaves out a handler that lies outside of its call", () => {
-  const call = { ...row({ startMs: 1020, endMs: 1040 }), handler: { startMs: 1050, endMs: 1060 } };
+  const call = {
+    ...row({ startMs: 1020, endMs: 1040 }),
+    handler: { id: "h", startMs: 1050, endMs: 1060 },
+  };
 
   assert.equal(barOf(call, WINDOW, 0)!.handler, null);
 });

@@ -7,10 +7,16 @@
  */
 import type { ConsolePage } from "../kit/page_list.ts";
 import { configurationPage } from "./configuration.tsx";
+import { flowPage } from "./flow.tsx";
+import { logsPage } from "./logs.tsx";
+import { tracesPage } from "./traces.tsx";
 import { workersPage } from "./workers.tsx";
 
 /** See the module. */
 export const PAGES: readonly ConsolePage[] = [
   workersPage,
+  flowPage,
+  tracesPage,
+  logsPage,
   configurationPage,
 ];

@@ -1,0 +1,289 @@
+/**
+ * Log lines one below the other, of any number; the chosen one is shown whole beside them.
+ *
+ * Up and down move while the box has the focus; the end follows what is said until one scrolls up.
+ *
+ * @module
+ */
+import type { ComponentChildren, JSX, VNode } from "preact";
+import { useRef, useState } from "preact/hooks";
+import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import {
+  Badge,
+  Button,
+  CopyButton,
+  Detail,
+  Failed,
+  formatCount,
+  formatDateTime,
+  JsonView,
+  Link,
+  link,
+  Pairs,
+  Skeleton,
+  Split,
+  Time,
+  type Tone,
+  VirtualList,
+} from "../kit/mod.ts";
+import { type LogLevel, type LogLine, partsOf } from "../model/log_record.ts";
+import type { Logs } from "./logs_live.ts";
+
+const ROW_HEIGHT = 24;
+const PAGE_ROWS = 20;
+
+/** What a level looks like. */
+export const LEVEL_TONES: Readonly<Record<LogLevel, Tone>> = {
+  trace: "neutral",
+  debug: "neutral",
+  info: "info",
+  warn: "warn",
+  error: "bad",
+};
+
+/** See the module. */
+export function LogTable(
+  { logs, word = "", hideTrace = false, isHeld = false, onHold, empty }: {
+    logs: Logs;
+    /** Marked where it stands. */
+    word?: string;
+    /** All lines are of one trace. */
+    hideTrace?: boolean;
+    /** New lines wait. */
+    isHeld?: boolean;
+    onHold?: (held: boolean) => void;
+    empty: ComponentChildren;
+  },
+): VNode {
+  const [chosen, choose] = useState<number | null>(null);
+  const [reach, setReach] = useState<number | null>(null);
+  const frozen = useRef(logs.lines);
+  if (!isHeld) frozen.current = logs.lines;
+  const lines = isHeld ? frozen.current : logs.lines;
+  const waiting = logs.lines.length - lines.length;
+  const at = chosen === null ? -1 : lines.findIndex(({ seq }) => seq === chosen);
+  const move = (to: number) => {
+    const line = lines[Math.max(0, Math.min(lines.length - 1, to))];
+    if (line) choose(line.seq);
+  };
+  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLElement>) => {
+    if (event.target !== event.currentTarget) return;
+    const to = moved(event.key, at, lines.length);
+    if (to === undefined) return;
+    event.preventDefault();
+    move(to);
+  };
+  const older = async () => {
+    const first = logs.lines[0]?.seq;
+    onHold?.(false);
+    await logs.loadOlder();
+    // The line that was the first stays where it can be seen.
+    if (first !== undefined) setReach(first);
+  };
+  if (logs.status === "failed") {
+    return <Failed what="Logs cannot be read" error={logs.error} retry={logs.retry} />;
+  }
+  if (logs.status === "loading" && lines.length === 0) return <Skeleton rows={12} />;
+  if (lines.length === 0) return <>{empty}</>;
+  const seen = reach === null ? at : lines.findIndex(({ seq }) => seq === reach);
+  const line = lines[at];
+  return (
+    <Split detail={line && <LineDetail line={line} onClose={() => choose(null)} />}>
+      <div class="log-box">
+        {(logs.hasOlder || logs.dropped > 0) && (
+          <div class="log-notes">
+            {logs.hasOlder && (
+              <Button small kind="bare" icon="up" onPress={() => void older()}>Older lines</Button>
+            )}
+            {logs.dropped > 0 && (
+              <span class="quiet num">
+                {formatCount(logs.dropped)} lines were left out: there were too many
+              </span>
+            )}
+          </div>
+        )}
+        <div
+          class="log-lines"
+          role="grid"
+          tabIndex={0}
+          aria-label="Log lines"
+          aria-rowcount={lines.length}
+          onKeyDown={keyDown}
+        >
+          <VirtualList
+            items={lines}
+            rowHeight={ROW_HEIGHT}
+            keyOf={({ seq }) => seq}
+            role="rowgroup"
+            reach={seen}
+            follow={!isHeld}
+            onAtEnd={(atEnd) => {
+              setReach(null);
+              onHold?.(!atEnd);
+            }}
+            row={(line, place) => (
+              <Line
+                line={line}
+                place={place}
+                word={word}
+                hideTrace={hideTrace}
+                isChosen={line.seq === chosen}
+                onPress={() => choose(line.seq === chosen ? null : line.seq)}
+              />
+            )}
+          />
+        </div>
+        {isHeld && waiting > 0 && (
+          <div class="log-waiting">
+            <Button kind="primary" small icon="down" onPress={() => onHold?.(false)}>
+              {`${formatCount(waiting)} new ${waiting === 1 ? "line" : "lines"}`}
+            </Button>
+          </div>
+        )}
+      </div>
+    </Split>
+  );
+}
+
+interface LineProps {
+  readonly line: LogLine;
+  readonly place: number;
+  readonly word: string;
+  readonly hideTrace: boolean;
+  readonly isChosen: boolean;
+  readonly onPress: () => void;
+}
+
+function Line({ line, place, word, hideTrace, isChosen, onPress }: LineProps): VNode {
+  return (
+    <div
+      role="row"
+      class={`log-line ${line.level} ${isChosen ? "chosen" : ""}`}
+      style={{ height: `${ROW_HEIGHT}px` }}
+      aria-rowindex={place + 1}
+      aria-selected={isChosen}
+      onClick={onPress}
+    >
+      <span role="gridcell" class="log-time">
+        <Time ms={line.atMs} fine />
+      </span>
+      <span role="gridcell" class="log-level">{line.level}</span>
+      <span role="gridcell" class="log-worker cut">
+        {line.worker}
+        {line.replica !== null && line.replica > 1 && <span class="quiet">#{line.replica}</span>}
+      </span>
+      <span role="gridcell" class="log-text cut">
+        <Marked text={line.text} word={word} />
+        <Extras line={line} />
+      </span>
+      <span role="gridcell" class="log-links">
+        {!hideTrace && line.traceId !== null && (
+          <Link
+            to={traceLink(line)}
+            class="log-trace"
+            title="Show the trace"
+            label={`Trace of: ${line.text.slice(0, 80)}`}
+          >
+            trace
+          </Link>
+        )}
+      </span>
+    </div>
+  );
+}
+
+/** A line in a list that is not a table of its own: time, level, text. */
+export function LogLineText({ line }: { line: LogLine }): VNode {
+  return (
+    <span class={`log-short ${line.level}`}>
+      <Time ms={line.atMs} fine /> <b class="log-level">{line.level}</b> {line.text}
+    </span>
+  );
+}
+
+/** What came with the line, in short. */
+function Extras({ line }: { line: LogLine }): VNode | null {
+  const pairs = Object.entries(line.attributes);
+  if (pairs.length === 0) return null;
+  const text = pairs.slice(0, 6).map(([name, value]) =>
+    `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`
+  ).join(" ");
+  return <span class="log-extras">{text.slice(0, 300)}</span>;
+}
+
+function Marked({ text, word }: { text: string; word: string }): VNode {
+  if (word === "") return <>{text}</>;
+  return (
+    <>
+      {partsOf(text, word).map((part, at) =>
+        part.isHit ? <mark key={at}>{part.text}</mark> : part.text
+      )}
+    </>
+  );
+}
+
+function LineDetail({ line, onClose }: { line: LogLine; onClose: () => void }): VNode {
+  const { worker, functionId, traceId, attributes } = line;
+  const copy = () => JSON.stringify(line, null, 2);
+  return (
+    <Detail
+      title={<Badge tone={LEVEL_TONES[line.level]}>{line.level}</Badge>}
+      label={`Log line of ${worker}`}
+      actions={<CopyButton text={copy} label="Copy the line" />}
+      onClose={onClose}
+    >
+      <pre class="raw-text" tabIndex={0}>{line.text}</pre>
+      <Pairs
+        pairs={[
+          ["When", <span class="num">{formatDateTime(line.atMs, true)}</span>],
+          ["Worker", <Link to={link("/workers", worker)}>{worker}</Link>],
+          ["Replica", line.replica],
+          ["Source", SOURCE_WORDS[line.source] ?? line.source],
+          ["Function", functionId && <Link to={link("/functions", functionId)}>{functionId}</Link>],
+          [
+            "Trace",
+            traceId && (
+              <Link to={traceLink(line)}>
+                <code class="code">{traceId}</code>
+              </Link>
+            ),
+          ],
+        ]}
+      />
+      {functionId && (
+        <p>
+          <Link to={link("/logs", { function: functionId })}>Lines of this function only</Link>
+        </p>
+      )}
+      {Object.keys(attributes).length > 0 && (
+        <JsonView value={attributes as Json} label="What came with it" depth={2} />
+      )}
+    </Detail>
+  );
+}
+
+/** Where lines come from, in words. */
+export const SOURCE_WORDS: Readonly<Record<string, string | undefined>> = {
+  logger: "Logger of the SDK",
+  output: "Printed by the process",
+  engine: "The engine itself",
+  function: "A call of engine::log",
+};
+
+function traceLink({ traceId, spanId }: LogLine): string {
+  return link("/traces", traceId ?? "", { span: spanId });
+}
+
+function moved(key: string, at: number, count: number): number | undefined {
+  const from = at < 0 ? count : at;
+  return ({
+    ArrowDown: from + 1,
+    j: from + 1,
+    ArrowUp: from - 1,
+    k: from - 1,
+    PageDown: from + PAGE_ROWS,
+    PageUp: from - PAGE_ROWS,
+    Home: 0,
+    End: count - 1,
+  } as Record<string, number | undefined>)[key];
+}

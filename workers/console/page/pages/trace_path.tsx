@@ -1,0 +1,206 @@
+/**
+ * A trace as what its workers said to each other, in order, with what they sent.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import {
+  Badge,
+  Detail,
+  Empty,
+  formatCount,
+  formatDuration,
+  JsonView,
+  Split,
+  VirtualList,
+} from "../kit/mod.ts";
+import { callPath, type KeptPayload, OUTSIDE, type PathStep } from "../model/call_path.ts";
+import type { TraceViewProps } from "./trace.tsx";
+import { colourOf } from "./trace_waterfall.tsx";
+
+const ROW_HEIGHT = 44;
+/** More parties than these make lanes too narrow to read; the others share the last lane. */
+const LANES_MAX = 8;
+
+/** See the module. */
+export function PathView({ tree, colours, choose }: TraceViewProps): VNode {
+  const path = useMemo(() => callPath(tree), [tree]);
+  const [open, setOpen] = useState<PathStep | null>(null);
+  if (path.steps.length === 0) {
+    return (
+      <Empty icon="traces" title="No call in this trace">
+        Only work inside of workers was recorded; see the waterfall.
+      </Empty>
+    );
+  }
+  const lanes = Math.min(path.parties.length, LANES_MAX);
+  const show = (step: PathStep) => setOpen((was) => was === step ? null : step);
+  return (
+    <Split
+      detail={open && (
+        <StepDetail
+          step={open}
+          parties={path.parties}
+          onSpan={() => choose(tree.rows[open.row]!.span.id)}
+          onClose={() => setOpen(null)}
+        />
+      )}
+    >
+      <div class="path" style={{ "--lanes": String(lanes) }}>
+        <div class="path-heads" aria-hidden="true">
+          <span class="path-time" />
+          <div class="path-lanes">
+            {path.parties.slice(0, lanes).map((name, lane) => (
+              <span
+                key={name}
+                class="path-party"
+                style={{ left: `${(lane + 0.5) / lanes * 100}%` }}
+              >
+                <i class="service-mark" style={{ background: partyColour(colours, name) }} />
+                <span class="cut">
+                  {lane === lanes - 1 && path.parties.length > lanes
+                    ? `${name} and ${path.parties.length - lanes} more`
+                    : name}
+                </span>
+              </span>
+            ))}
+          </div>
+        </div>
+        <VirtualList
+          items={path.steps}
+          rowHeight={ROW_HEIGHT}
+          keyOf={(_, at) => at}
+          label="What was said"
+          row={(step) => (
+            <PathLine
+              step={step}
+              parties={path.parties}
+              lanes={lanes}
+              isOpen={step === open}
+              onPress={() => show(step)}
+            />
+          )}
+        />
+      </div>
+    </Split>
+  );
+}
+
+interface PathLineProps {
+  readonly step: PathStep;
+  readonly parties: readonly string[];
+  readonly lanes: number;
+  readonly isOpen: boolean;
+  readonly onPress: () => void;
+}
+
+function PathLine({ step, parties, lanes, isOpen, onPress }: PathLineProps): VNode {
+  const from = (Math.min(step.from, lanes - 1) + 0.5) / lanes;
+  const to = (Math.min(step.to, lanes - 1) + 0.5) / lanes;
+  const left = Math.min(from, to);
+  const width = Math.abs(to - from);
+  const isSelf = width === 0;
+  const failed = step.failed && step.type === "answer";
+  return (
+    <div role="listitem" style={{ height: `${ROW_HEIGHT}px` }}>
+      <button
+        type="button"
+        class={`path-line ${isOpen ? "chosen" : ""}`}
+        aria-expanded={isOpen}
+        aria-label={wordsFor(step, parties)}
+        onClick={onPress}
+      >
+        <span class="path-time num">+{formatDuration(step.atMs)}</span>
+        <span class="path-lanes">
+          {Array.from(
+            { length: lanes },
+            (_, lane) => (
+              <i key={lane} class="path-lane" style={{ left: `${(lane + 0.5) / lanes * 100}%` }} />
+            ),
+          )}
+          <span
+            class={`path-arrow ${step.type} ${to < from ? "back" : ""} ${isSelf ? "self" : ""} ${
+              failed ? "failed" : ""
+            }`}
+            style={{
+              left: `${left * 100}%`,
+              width: isSelf ? `${50 / lanes}%` : `${width * 100}%`,
+            }}
+          >
+            <span class="path-text">
+              {step.type === "call" ? step.label : failed ? step.errorCode ?? "failed" : "answer"}
+              <span class="quiet num">
+                {step.tookMs !== null && formatDuration(step.tookMs)}
+                {step.queuedMs >= 1 && `waited ${formatDuration(step.queuedMs)}`}
+              </span>
+            </span>
+          </span>
+        </span>
+        <span class="path-payload cut">{shortPayload(step.payload)}</span>
+      </button>
+    </div>
+  );
+}
+
+function StepDetail(
+  { step, parties, onSpan, onClose }: {
+    step: PathStep;
+    parties: readonly string[];
+    onSpan: () => void;
+    onClose: () => void;
+  },
+): VNode {
+  const what = step.type === "call" ? "sent" : "answered";
+  return (
+    <Detail
+      wide
+      title={`What ${parties[step.from]} ${what}`}
+      label={wordsFor(step, parties)}
+      onClose={onClose}
+    >
+      <p>
+        <b>{step.label}</b> · {parties[step.from]} to {parties[step.to]}{" "}
+        <button type="button" class="link" onClick={onSpan}>Show its span</button>
+      </p>
+      {step.failed && step.type === "answer" && (
+        <p>
+          <Badge tone="bad">{step.errorCode ?? "failed"}</Badge> {step.errorMessage}
+        </p>
+      )}
+      <PayloadView payload={step.payload} label={`What was ${what}`} />
+    </Detail>
+  );
+}
+
+/** A payload that was kept, or why there is none. */
+export function PayloadView(
+  { payload, label, chars }: { payload: KeptPayload; label: string; chars?: number },
+): VNode {
+  if (payload.type === "json") return <JsonView value={payload.value} label={label} depth={3} />;
+  if (payload.type === "text") return <pre class="raw-text" tabIndex={0}>{payload.text}</pre>;
+  return (
+    <p class="quiet">
+      {chars
+        ? `${formatCount(chars)} characters, which were not kept (see traces.payload_chars)`
+        : "Nothing was kept"}
+    </p>
+  );
+}
+
+function shortPayload(payload: KeptPayload): string {
+  if (payload.type === "missing") return "";
+  const text = payload.type === "text" ? payload.text : JSON.stringify(payload.value);
+  return text.length > 160 ? `${text.slice(0, 160)}…` : text;
+}
+
+function partyColour(colours: ReadonlyMap<string, number>, name: string): string {
+  return name === OUTSIDE ? "var(--text-3)" : colourOf(colours, name);
+}
+
+function wordsFor(step: PathStep, parties: readonly string[]): string {
+  const from = parties[step.from];
+  const to = parties[step.to];
+  if (step.type === "call") return `${from} calls ${step.label} of ${to}`;
+  return `${from} answers ${to}: ${step.failed ? step.errorCode ?? "failed" : "done"}`;
+}
