@@ -69,6 +69,30 @@ export function takesBody(method: string): boolean {
   return method === "POST" || method === "PUT" || method === "PATCH";
 }
 
+/**
+ * A request that makes the handler see a payload: one that looks like what handlers of HTTP triggers
+ * get is taken apart, any other is the body. Parameters that are not told are their names.
+ */
+export function draftOfCall(route: HttpRoute, payload: Json | undefined): RequestDraft {
+  const told = isObject(payload) ? payload : {};
+  const isRequest = ["body", "path_params", "query_params", "headers"].some((name) =>
+    Object.hasOwn(told, name)
+  );
+  const body = isRequest ? told["body"] : payload;
+  const pairs = (name: string): TypedPair[] =>
+    Object.entries(textsOf(told[name])).map(([name, value]) => ({ name, value }));
+  const given = textsOf(told["path_params"]);
+  return {
+    method: route.method,
+    params: Object.fromEntries(route.params.map((name) => [name, given[name] || nameless(name)])),
+    query: pairs("query_params"),
+    headers: pairs("headers"),
+    body: takesBody(route.method) && body !== undefined && body !== null
+      ? JSON.stringify(body)
+      : "",
+  };
+}
+
 /** Puts a request together and says what is wrong with it. */
 export function buildRequest(route: HttpRoute, draft: RequestDraft): BuiltRequest {
   const problems: Record<string, string> = {};
@@ -97,6 +121,19 @@ export function buildRequest(route: HttpRoute, draft: RequestDraft): BuiltReques
     body,
     problems,
   };
+}
+
+/** Members that are plain values, as texts. */
+function textsOf(value: Json | undefined): Record<string, string> {
+  if (!isObject(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter(([, member]) => member === null || typeof member !== "object")
+      .map(([name, member]) => [name, String(member)]),
+  );
+}
+
+function nameless(name: string): string {
+  return name === "*" ? "" : name.toUpperCase();
 }
 
 function fillIn(name: string, draft: RequestDraft, problems: Record<string, string>): string {

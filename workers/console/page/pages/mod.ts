@@ -8,15 +8,23 @@
 import type { ConsolePage } from "../kit/page_list.ts";
 import { configurationPage } from "./configuration.tsx";
 import { flowPage } from "./flow.tsx";
+import { functionsPage } from "./functions.tsx";
 import { logsPage } from "./logs.tsx";
+import { metricsPage } from "./metrics.tsx";
+import { statePage } from "./state.tsx";
 import { tracesPage } from "./traces.tsx";
+import { triggersPage } from "./triggers.tsx";
 import { workersPage } from "./workers.tsx";
 
 /** See the module. */
 export const PAGES: readonly ConsolePage[] = [
   workersPage,
+  functionsPage,
+  triggersPage,
   flowPage,
   tracesPage,
   logsPage,
+  metricsPage,
+  statePage,
   configurationPage,
 ];

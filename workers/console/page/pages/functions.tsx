@@ -1,0 +1,215 @@
+/**
+ * The Functions page: all functions by namespace with what they do now; beside it the chosen one.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { CONSOLE_RERANK_SAMPLES } from "../../../../sdk/typescript/limits.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/protocol.ts";
+import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
+import {
+  type ConsolePage,
+  Empty,
+  Failed,
+  formatCount,
+  link,
+  Page,
+  type PageProps,
+  readOrder,
+  Search,
+  Select,
+  Skeleton,
+  Split,
+  Table,
+  Toggle,
+  useQuery,
+  useQueryMember,
+  useShell,
+} from "../kit/mod.ts";
+import {
+  type FunctionItem,
+  functionKey,
+  type FunctionOrder,
+  type FunctionRow,
+  functionRows,
+} from "../model/function_rows.ts";
+import { functionColumns } from "./function_columns.tsx";
+import { FunctionDetail } from "./function_detail.tsx";
+import { useTypedMember } from "./settled.ts";
+import { type SamplesState, useSamples } from "./use_samples.ts";
+
+const ON: readonly WatchedTrigger[] = [
+  { type: "engine::functions-available" },
+  { type: "engine::workers-available" },
+];
+const BY_NAME = { column: "name", descending: false } as const;
+
+function query(include_internal: boolean): WatchedQuery {
+  return {
+    function_id: "engine::functions::list",
+    payload: { include_internal },
+    items: "functions",
+    key: ["namespace", "function_id"],
+  };
+}
+
+/** `/functions`, `/functions/<id>?namespace=…`. */
+export const functionsPage: ConsolePage = {
+  path: "/functions",
+  title: "Functions",
+  icon: "functions",
+  group: "run",
+  key: "f",
+  onPhones: true,
+  view: Functions,
+  finders: [{ kind: "Function", query: query(true), on: ON, find: findFunction }],
+};
+
+/** The address of a function. */
+export function functionLink(function_id: string, namespace: string): string {
+  return link("/functions", function_id, {
+    namespace: namespace === DEFAULT_NAMESPACE ? null : namespace,
+  });
+}
+
+function Functions({ rest: [function_id] }: PageProps): VNode {
+  const { router } = useShell();
+  const [namespace] = useQueryMember("namespace", DEFAULT_NAMESPACE);
+  const [typed, type, search] = useTypedMember("search");
+  const [worker, setWorker] = useQueryMember("worker");
+  const [all, setAll] = useQueryMember("all");
+  const found = useQuery<FunctionItem>(query(all === "yes"), ON);
+  const samples = useSamples();
+  const { rows, count, toggle, placeOf } = useRows(found.items, { search, worker }, samples);
+  const workers = useMemo(() => workersOf(found.items), [found.items]);
+  const go = (item: FunctionItem | null) => {
+    const { query } = router.route.value;
+    const { namespace: _, ...kept } = Object.fromEntries(query);
+    if (item === null) return router.go(link("/functions", kept));
+    const other = item.namespace === DEFAULT_NAMESPACE ? null : item.namespace;
+    router.go(link("/functions", item.function_id, { ...kept, namespace: other }));
+  };
+  const open = function_id === undefined ? null : functionKey(namespace, function_id);
+  const total = found.items.length;
+  return (
+    <Page
+      title="Functions"
+      fill
+      count={found.status === "ready" ? countText(count, total) : undefined}
+      filters={
+        <>
+          <Search label="Search functions" value={typed} onChange={type} />
+          <Select quiet label="Worker" value={worker} choices={workers} onChange={setWorker} />
+          <Toggle
+            label="Engine's own"
+            checked={all === "yes"}
+            onChange={(on) => setAll(on ? "yes" : "")}
+          />
+        </>
+      }
+    >
+      <Split
+        detail={function_id !== undefined && (
+          <FunctionDetail
+            key={open}
+            function_id={function_id}
+            namespace={namespace}
+            samples={samples}
+            onClose={() => go(null)}
+          />
+        )}
+      >
+        {found.status === "failed"
+          ? <Failed what="The functions cannot be listed" error={found.error} retry={found.retry} />
+          : found.status === "loading"
+          ? <Skeleton rows={12} />
+          : (
+            <Table<FunctionRow>
+              label="Functions"
+              columns={functionColumns(samples.samples, placeOf)}
+              items={rows}
+              keyOf={keyOf}
+              order={BY_NAME}
+              open={open}
+              onOpen={(row) => row.kind === "group" ? toggle(row.key) : go(row.item)}
+              rowClass={(row) => row.kind === "group" ? "group" : ""}
+              empty={<Nothing total={total} />}
+            />
+          )}
+      </Split>
+    </Page>
+  );
+}
+
+function useRows(
+  items: readonly FunctionItem[],
+  { search, worker }: { search: string; worker: string },
+  { samples, version }: SamplesState,
+): {
+  rows: readonly FunctionRow[];
+  count: number;
+  toggle: (group: string) => void;
+  placeOf: (row: FunctionRow) => number;
+} {
+  const [sort] = useQueryMember("sort");
+  const { column, descending } = readOrder(sort, BY_NAME);
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const isLive = ["calls", "errors", "p50", "p99"].includes(column);
+  // Rows that trade places every second cannot be clicked.
+  const turn = isLive ? Math.floor(version / CONSOLE_RERANK_SAMPLES) : 0;
+  const shown = useMemo(() =>
+    functionRows(items, {
+      search,
+      worker,
+      order: column as FunctionOrder,
+      descending,
+      closed,
+    }, (key) => samples.traffic(key)), [items, search, worker, column, descending, closed, turn]);
+  // The rows are in order already, with their groups; the table's own sorting shall keep it.
+  const places = useMemo(() => new Map(shown.rows.map((row, i) => [row, i])), [shown.rows]);
+  const placeOf = (row: FunctionRow) => (places.get(row) ?? 0) * (descending ? -1 : 1);
+  const toggle = (group: string) => {
+    const next = new Set(closed);
+    if (!next.delete(group)) next.add(group);
+    setClosed(next);
+  };
+  return { ...shown, toggle, placeOf };
+}
+
+function Nothing({ total }: { total: number }): VNode {
+  if (total > 0) {
+    return <Empty icon="search" title="No function fits">Change the search or the worker.</Empty>;
+  }
+  return (
+    <Empty icon="functions" title="No functions yet">
+      <p>
+        A worker that registers a function shows up here at once. Make one:
+      </p>
+      <p>
+        <code class="code">engine create hello && engine worker add ./hello</code>
+      </p>
+    </Empty>
+  );
+}
+
+function keyOf({ key, kind }: FunctionRow): string {
+  return kind === "group" ? `group ${key}` : key;
+}
+
+function countText(count: number, total: number): string {
+  return count === total ? formatCount(total) : `${formatCount(count)} of ${formatCount(total)}`;
+}
+
+function workersOf(items: readonly FunctionItem[]): { value: string; label: string }[] {
+  const names = [...new Set(items.map(({ worker_name }) => worker_name))].sort();
+  return [
+    { value: "", label: "Every worker" },
+    ...names.map((name) => ({ value: name, label: name })),
+  ];
+}
+
+function findFunction(item: Json): { text: string; hint: string; to: string } | null {
+  const { function_id, namespace, worker_name } = item as unknown as FunctionItem;
+  return { text: function_id, hint: worker_name, to: functionLink(function_id, namespace) };
+}

@@ -1,0 +1,74 @@
+/**
+ * What changed in the state since the page was opened, each change with its difference.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import { Badge, Empty, Icon, Time, type Tone } from "../kit/mod.ts";
+import type { StateChange } from "../model/state_entries.ts";
+import { DiffCount, DiffView } from "./diff_view.tsx";
+import type { SeenChange } from "./use_entries.ts";
+
+const KINDS: Readonly<Record<StateChange["event_type"], readonly [word: string, tone: Tone]>> = {
+  "state:created": ["created", "ok"],
+  "state:updated": ["updated", "info"],
+  "state:deleted": ["deleted", "bad"],
+};
+
+/** The newest first; `onKey` leads to an entry. */
+export function StateChanges(
+  { changes, onKey }: { changes: readonly SeenChange[]; onKey?: (key: string) => void },
+): VNode {
+  if (changes.length === 0) {
+    return (
+      <Empty icon="state" title="No changes since this page was opened">
+        They show up here as they happen, each with what is different.
+      </Empty>
+    );
+  }
+  return (
+    <ol class="changes" aria-label="Changes, the newest first">
+      {changes.map((seen) => <Change key={seen.number} seen={seen} {...onKey && { onKey }} />)}
+    </ol>
+  );
+}
+
+function Change({ seen, onKey }: { seen: SeenChange; onKey?: (key: string) => void }): VNode {
+  const [open, setOpen] = useState(false);
+  const { change, at_ms } = seen;
+  const [before, after] = sides(change);
+  const [word, tone] = KINDS[change.event_type] ?? [change.event_type, "neutral"];
+  return (
+    <li>
+      <div class="change-line">
+        <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <Icon name={open ? "down" : "right"} size={12} />
+          <Time ms={at_ms} fine />
+          <Badge tone={tone}>{word}</Badge>
+          {!onKey && <DiffCount before={before} after={after} />}
+        </button>
+        {onKey && (
+          <>
+            <button type="button" class="change-key" onClick={() => onKey(change.key)}>
+              <code>{change.key}</code>
+            </button>
+            <DiffCount before={before} after={after} />
+          </>
+        )}
+      </div>
+      {open && <DiffView before={before} after={after} label={`Difference in ${change.key}`} />}
+    </li>
+  );
+}
+
+/** The wire says null for a side that is missing. */
+function sides(
+  { event_type, old_value, new_value }: StateChange,
+): [before: Json | undefined, after: Json | undefined] {
+  return [
+    event_type === "state:created" ? undefined : old_value,
+    event_type === "state:deleted" ? undefined : new_value,
+  ];
+}

@@ -1,0 +1,238 @@
+/**
+ * The Triggers page: what makes functions run by themselves, by type; beside it the chosen one.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
+import {
+  Badge,
+  type Column,
+  type ConsolePage,
+  Empty,
+  Failed,
+  formatCount,
+  type Found,
+  Icon,
+  Link,
+  link,
+  Page,
+  type PageProps,
+  Search,
+  Select,
+  Skeleton,
+  Split,
+  Table,
+  Toggle,
+  useQuery,
+  useQueryMember,
+  useShell,
+} from "../kit/mod.ts";
+import { routeOf } from "../model/http_request.ts";
+import { triggerLabel } from "../model/trigger_label.ts";
+import {
+  type TriggerItem,
+  type TriggerRow,
+  triggerRows,
+  type TriggerTypeItem,
+} from "../model/trigger_rows.ts";
+import { useTypedMember } from "./settled.ts";
+import { TriggerDetail } from "./trigger_detail.tsx";
+
+const ON: readonly WatchedTrigger[] = [
+  { type: "engine::triggers-available" },
+  { type: "engine::functions-available" },
+  { type: "engine::workers-available" },
+];
+
+function query(include_internal: boolean): WatchedQuery {
+  return {
+    function_id: "engine::registered-triggers::list",
+    payload: { include_internal },
+    items: "registered_triggers",
+    key: ["id"],
+  };
+}
+
+function typesQuery(include_internal: boolean): WatchedQuery {
+  return {
+    function_id: "engine::triggers::list",
+    payload: { include_internal },
+    items: "triggers",
+    key: ["namespace", "id"],
+  };
+}
+
+/** `/triggers`, `/triggers/<id>`. */
+export const triggersPage: ConsolePage = {
+  path: "/triggers",
+  title: "Triggers",
+  icon: "triggers",
+  group: "run",
+  key: "t",
+  view: Triggers,
+  finders: [{ kind: "Trigger", query: query(false), on: ON, find: findTrigger }],
+};
+
+function Triggers({ rest: [id] }: PageProps): VNode {
+  const { router } = useShell();
+  const [typed, type, search] = useTypedMember("search");
+  const [kind, setKind] = useQueryMember("type");
+  const [all, setAll] = useQueryMember("all");
+  const found = useQuery<TriggerItem>(query(all === "yes"), ON);
+  const types = useQuery<TriggerTypeItem>(typesQuery(true), ON);
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const shownTypes = useMemo(
+    () => types.items.filter(({ id }) => all === "yes" || !id.startsWith("engine::")),
+    [types.items, all],
+  );
+  const { rows, count } = useMemo(
+    () => triggerRows(found.items, shownTypes, { search, type: kind, closed }),
+    [found.items, shownTypes, search, kind, closed],
+  );
+  const go = (to: string | null) => {
+    const kept = Object.fromEntries(router.route.value.query);
+    router.go(to === null ? link("/triggers", kept) : link("/triggers", to, kept));
+  };
+  const press = (row: TriggerRow) => {
+    if (row.kind === "trigger") return go(row.item.id);
+    const next = new Set(closed);
+    if (!next.delete(row.id)) next.add(row.id);
+    setClosed(next);
+  };
+  const open = found.items.find((item) => item.id === id);
+  return (
+    <Page
+      title="Triggers"
+      fill
+      count={found.status === "ready" ? formatCount(count) : undefined}
+      filters={
+        <>
+          <Search label="Search triggers" value={typed} onChange={type} />
+          <Select
+            quiet
+            label="Type"
+            value={kind}
+            choices={kindsOf(shownTypes)}
+            onChange={setKind}
+          />
+          <Toggle
+            label="Engine's own"
+            checked={all === "yes"}
+            onChange={(on) => setAll(on ? "yes" : "")}
+          />
+        </>
+      }
+    >
+      <Split
+        detail={id !== undefined && found.status === "ready" && (
+          <TriggerDetail
+            key={id}
+            id={id}
+            item={open}
+            onClose={() => go(null)}
+          />
+        )}
+      >
+        {found.status === "failed"
+          ? <Failed what="The triggers cannot be listed" error={found.error} retry={found.retry} />
+          : found.status === "loading"
+          ? <Skeleton rows={10} />
+          : (
+            <Table<TriggerRow>
+              label="Triggers"
+              columns={COLUMNS}
+              items={rows}
+              keyOf={({ key }) => key}
+              open={id === undefined ? null : `trigger/${id}`}
+              onOpen={press}
+              rowClass={(row) => row.kind === "type" ? "group" : ""}
+              empty={<Nothing searched={search !== "" || kind !== ""} />}
+            />
+          )}
+      </Split>
+    </Page>
+  );
+}
+
+const COLUMNS: readonly Column<TriggerRow>[] = [
+  {
+    id: "trigger",
+    title: "Trigger",
+    width: "minmax(200px, 2fr)",
+    cell: (row) => row.kind === "type" ? <TypeHead row={row} /> : <What item={row.item} />,
+  },
+  {
+    id: "function",
+    title: "Runs",
+    width: "minmax(140px, 1.5fr)",
+    cell: (row) => row.kind === "type" ? null : <code>{row.item.function_id}</code>,
+  },
+  {
+    id: "worker",
+    title: "Asked for by",
+    width: "minmax(90px, 1fr)",
+    hide: "phone",
+    cell: (row) => row.kind === "type" ? null : row.item.worker_name,
+  },
+];
+
+function TypeHead({ row }: { row: Extract<TriggerRow, { kind: "type" }> }): VNode {
+  return (
+    <span class="fn-group">
+      <Icon name={row.isClosed ? "right" : "down"} size={12} />
+      <b>{row.id}</b>
+      <span class="count">{row.count}</span>
+      {row.type === null
+        ? <Badge tone="warn" title="These triggers wait for it">nobody provides this type</Badge>
+        : <span class="fn-about">{row.type.description}</span>}
+    </span>
+  );
+}
+
+function What({ item }: { item: TriggerItem }): VNode {
+  const route = item.trigger_type === "http" ? routeOf(item.config) : undefined;
+  if (route !== undefined) {
+    return (
+      <span class="fn-name">
+        <b class={`method ${route.method.toLowerCase()}`}>{route.method}</b>
+        <code>{route.path}</code>
+      </span>
+    );
+  }
+  const { trigger_type, config, config_summary } = item;
+  return <code>{triggerLabel(trigger_type, config, config_summary)}</code>;
+}
+
+function Nothing({ searched }: { searched: boolean }): VNode {
+  if (searched) {
+    return <Empty icon="search" title="No trigger fits">Change the search or the type.</Empty>;
+  }
+  return (
+    <Empty icon="triggers" title="No triggers yet">
+      <p>A worker asks for one, such as a route over HTTP:</p>
+      <p>
+        <code class="code">
+          {'worker.registerTrigger({ type: "http", function_id: "…", config: { api_path: "/hi" } })'}
+        </code>
+      </p>
+      <p>
+        What functions there are is on <Link to="/functions">Functions</Link>.
+      </p>
+    </Empty>
+  );
+}
+
+function kindsOf(types: readonly TriggerTypeItem[]): { value: string; label: string }[] {
+  const ids = [...new Set(types.map(({ id }) => id))].sort();
+  return [{ value: "", label: "Every type" }, ...ids.map((id) => ({ value: id, label: id }))];
+}
+
+function findTrigger(item: Json): Found {
+  const trigger = item as unknown as TriggerItem;
+  const { trigger_type, config, config_summary, function_id, id } = trigger;
+  const text = triggerLabel(trigger_type, config, config_summary);
+  return { text, hint: `${trigger_type} · ${function_id}`, to: link("/triggers", id) };
+}
