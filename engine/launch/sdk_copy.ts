@@ -15,6 +15,7 @@ import callsPy from "../../sdk/python/src/engine_sdk/_calls.py" with { type: "te
 import codecPy from "../../sdk/python/src/engine_sdk/_codec.py" with { type: "text" };
 import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
 import errorsPy from "../../sdk/python/src/engine_sdk/_errors.py" with { type: "text" };
+import gaugesPy from "../../sdk/python/src/engine_sdk/_gauges.py" with { type: "text" };
 import handlersPy from "../../sdk/python/src/engine_sdk/_handlers.py" with { type: "text" };
 import hostPy from "../../sdk/python/src/engine_sdk/_host.py" with { type: "text" };
 import identityPy from "../../sdk/python/src/engine_sdk/_identity.py" with { type: "text" };
@@ -23,13 +24,21 @@ import lineThreadPy from "../../sdk/python/src/engine_sdk/_line_thread.py" with 
 import loggerPy from "../../sdk/python/src/engine_sdk/_logger.py" with { type: "text" };
 import messagesPy from "../../sdk/python/src/engine_sdk/_messages.py" with { type: "text" };
 import offersPy from "../../sdk/python/src/engine_sdk/_offers.py" with { type: "text" };
+import otlpPy from "../../sdk/python/src/engine_sdk/_otlp.py" with { type: "text" };
 import outboxPy from "../../sdk/python/src/engine_sdk/_outbox.py" with { type: "text" };
+import outputMarksPy from "../../sdk/python/src/engine_sdk/_output_marks.py" with { type: "text" };
 import processPy from "../../sdk/python/src/engine_sdk/_process.py" with { type: "text" };
 import reconnectPy from "../../sdk/python/src/engine_sdk/_reconnect.py" with { type: "text" };
+import registerPy from "../../sdk/python/src/engine_sdk/_register.py" with { type: "text" };
 import registrationPy from "../../sdk/python/src/engine_sdk/_registration.py" with { type: "text" };
 import requestsPy from "../../sdk/python/src/engine_sdk/_requests.py" with { type: "text" };
 import sessionPy from "../../sdk/python/src/engine_sdk/_session.py" with { type: "text" };
+import telemetryPy from "../../sdk/python/src/engine_sdk/_telemetry.py" with { type: "text" };
+import telemetryQueuePy from "../../sdk/python/src/engine_sdk/_telemetry_queue.py" with {
+  type: "text",
+};
 import threadsPy from "../../sdk/python/src/engine_sdk/_threads.py" with { type: "text" };
+import traceparentPy from "../../sdk/python/src/engine_sdk/_traceparent.py" with { type: "text" };
 import transportPy from "../../sdk/python/src/engine_sdk/_transport.py" with { type: "text" };
 import triggerTypesPy from "../../sdk/python/src/engine_sdk/_trigger_types.py" with {
   type: "text",
@@ -45,6 +54,7 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_codec.py": codecPy,
   "_context.py": contextPy,
   "_errors.py": errorsPy,
+  "_gauges.py": gaugesPy,
   "_handlers.py": handlersPy,
   "_host.py": hostPy,
   "_identity.py": identityPy,
@@ -53,13 +63,19 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_logger.py": loggerPy,
   "_messages.py": messagesPy,
   "_offers.py": offersPy,
+  "_otlp.py": otlpPy,
   "_outbox.py": outboxPy,
+  "_output_marks.py": outputMarksPy,
   "_process.py": processPy,
   "_reconnect.py": reconnectPy,
+  "_register.py": registerPy,
   "_registration.py": registrationPy,
   "_requests.py": requestsPy,
   "_session.py": sessionPy,
+  "_telemetry.py": telemetryPy,
+  "_telemetry_queue.py": telemetryQueuePy,
   "_threads.py": threadsPy,
+  "_traceparent.py": traceparentPy,
   "_transport.py": transportPy,
   "_trigger_types.py": triggerTypesPy,
   "_waiting.py": waitingPy,

@@ -165,6 +165,8 @@ class FakeEngine:
 
     def __init__(self, capabilities: list[str] | None = None, batch: bool = False) -> None:
         self.frames: list[dict[str, Any]] = []
+        self.telemetry: list[tuple[str, dict[str, Any]]] = []
+        """Letters and JSON of binary frames."""
         self.dials = 0
         self.refuse: str | None = None
         """While set, dialling fails with these words."""
@@ -200,6 +202,22 @@ class FakeEngine:
         with self._changed:
             self.frames.append(message)
             self._changed.notify_all()
+
+    def take_binary(self, frame: bytes) -> None:
+        """Handle telemetry of the worker."""
+        with self._changed:
+            self.telemetry.append((frame[:4].decode(), json.loads(frame[4:])))
+            self._changed.notify_all()
+
+    def wait_telemetry(self, signal: str) -> dict[str, Any]:
+        """Wait for the first frame of a kind."""
+        with self._changed:
+            found = self._changed.wait_for(
+                lambda: next((body for kind, body in self.telemetry if kind == signal), None),
+                LIMIT_S,
+            )
+        assert found is not None, f"never came; came: {self.telemetry}"
+        return found
 
     def wait(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait for a frame of the worker, also one that has come already."""
@@ -252,10 +270,13 @@ class FakeLine:
     def deliver(self, text: str | None) -> None:
         self._loop.call_soon_threadsafe(self._arrived.put_nowait, text)
 
-    async def send(self, text: str) -> None:
+    async def send(self, frame: str | bytes) -> None:
         if self._closed:
             raise LineLost("closed")
-        for part in text.split("\n") if self.batch else [text]:
+        if isinstance(frame, bytes):
+            self._engine.take_binary(frame)
+            return
+        for part in frame.split("\n") if self.batch else [frame]:
             self._engine.take(json.loads(part))
 
     async def receive(self) -> str:

@@ -59,10 +59,11 @@ def test_a_logger_without_any_worker_writes_to_the_console(
 def test_a_line_of_a_handler_carries_its_trace(worker: Worker, engine: FakeEngine) -> None:
     worker.register_function("a::b", lambda _: Logger(worker).info("inside"))
     ids = {"invocation_id": "e-x", "function_id": "a::b"}
-    engine.send({"type": "invokefunction", **ids, "traceparent": "00-trace-span-01"})
+    trace, span = "a" * 32, "b" * 16
+    engine.send({"type": "invokefunction", **ids, "traceparent": f"00-{trace}-{span}-00"})
 
     frame = engine.wait(lambda frame: frame.get("function_id") == "engine::log::info")
-    assert (frame["data"]["trace_id"], frame["data"]["span_id"]) == ("trace", "span")
+    assert (frame["data"]["trace_id"], frame["data"]["span_id"]) == (trace, span)
 
 
 @pytest.mark.parametrize(

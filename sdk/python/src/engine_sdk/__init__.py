@@ -15,6 +15,7 @@ from ._identity import __version__
 from ._logger import Logger
 from ._messages import TriggerInstance
 from ._reconnect import ConnectionState
+from ._register import register_worker
 from ._registration import Registration, TriggerHandler
 from ._requests import (
     InitOptions,
@@ -24,7 +25,7 @@ from ._requests import (
     TriggerRequest,
     TriggerTypeInput,
 )
-from ._worker import Worker, register_worker
+from ._worker import Worker
 
 __all__ = [
     "CallContext",

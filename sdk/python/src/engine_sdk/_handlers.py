@@ -18,6 +18,7 @@ from ._errors import ErrorBody, describe_raised, invalid
 from ._messages import Invocation, encode_error
 from ._offers import Function
 from ._session import CANCELLED, Session
+from ._telemetry import Span, Telemetry
 from ._threads import ThreadPool
 
 Bound = Callable[[Any, Any, CallContext], Any]
@@ -88,7 +89,9 @@ class Runner:
         pool: ThreadPool,
         post: Callable[[Callable[[], None]], None],
         now: Callable[[], float],
+        telemetry: Telemetry | None = None,
     ) -> None:
+        self._telemetry = telemetry
         self._loop = loop
         self._session = session
         self._pool = pool
@@ -96,6 +99,7 @@ class Runner:
         self._now = now
         self._contexts: dict[Invocation, CallContext] = {}
         self._tasks: dict[Invocation, asyncio.Task[None]] = {}
+        self._spans: dict[Invocation, Span] = {}
 
     def run(self, invocation: Invocation, function: Function) -> None:
         """Start a handler; its end answers the invocation."""
@@ -145,6 +149,7 @@ class Runner:
         self, invocation: Invocation, context: CallContext, start: Callable[[], Awaitable[Any]]
     ) -> None:
         CURRENT.set(context)
+        self._begin_span(invocation)
         result, error = None, None
         try:
             result = _encode_result(invocation, await start())
@@ -161,6 +166,7 @@ class Runner:
 
     def _run_sync(self, invocation: Invocation, context: CallContext, function: Function) -> None:
         CURRENT.set(context)
+        span = self._begin_span(invocation)
         result, error = None, None
         try:
             if context.cancelled:
@@ -174,10 +180,26 @@ class Runner:
                 result = _encode_result(invocation, value)
         except BaseException as raised:
             error = describe_raised(raised)
+        if span is not None:
+            span.stop()  # Here, since the loop may be late.
         self._post(lambda: self._end(invocation, result, error))
 
+    def _begin_span(self, invocation: Invocation) -> Span | None:
+        """Note the beginning of a run; one that goes on as a coroutine has begun already."""
+        if self._telemetry is None or invocation in self._spans:
+            return None
+        span = self._telemetry.begin(invocation)
+        if span is not None:
+            self._spans[invocation] = span
+        return span
+
     def _end(self, invocation: Invocation, result: str | None, error: ErrorBody | None) -> None:
-        if (context := self._contexts.pop(invocation, None)) is not None:
+        context = self._contexts.pop(invocation, None)
+        span = self._spans.pop(invocation, None)
+        if span is not None and self._telemetry is not None:
+            cancelled = context is not None and context.cancelled
+            self._telemetry.end(span, CANCELLED if cancelled else error)
+        if context is not None:
             context.end()
         self._tasks.pop(invocation, None)
         told = None if error is None else encode_error(error)

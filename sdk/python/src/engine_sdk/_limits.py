@@ -75,3 +75,33 @@ THREADS_MAX: Final = 1_024
 
 THREAD_IDLE_MS: Final = 10_000
 """A thread that nobody needed for so long ends."""
+
+TELEMETRY_BATCH_MS: Final = 100
+"""Logs and spans wait so long for more of them before they are sent."""
+
+TELEMETRY_QUEUE_CHARS_MAX: Final = 1024 * 1024
+"""Logs that wait to be sent, in characters, and spans; beyond, they are left out."""
+
+TELEMETRY_FRAME_CHARS_MAX: Final = 256 * 1024
+"""Characters of logs or spans in one frame; the rest waits for the next."""
+
+TELEMETRY_VALUE_CHARS_MAX: Final = 32 * 1024
+"""Longest text in telemetry; the rest is cut off."""
+
+SPANS_PER_SECOND: Final = 100
+"""Spans of handlers that a worker sends in a second."""
+
+GAUGES_MS: Final = 5_000
+"""How often a worker tells what it uses, unless OTEL_METRIC_EXPORT_INTERVAL says."""
+
+GAUGES_MS_MIN: Final = 500
+"""Shortest such time."""
+
+GAUGES_MS_MAX: Final = 3_600_000
+"""Longest such time."""
+
+GAUGES_FIRST_MS: Final = 1_000
+"""How soon a worker tells it first."""
+
+LOOP_LAG_SAMPLE_MS: Final = 50
+"""How often a worker looks whether its event loop is late."""

@@ -24,6 +24,7 @@ from ._offers import Function, TriggerType
 from ._reconnect import ConnectionState, Keeper
 from ._requests import ReconnectOptions
 from ._session import SHUTDOWN, Session
+from ._telemetry import Telemetry
 from ._threads import LoopExecutor, ThreadPool
 from ._transport import Dial
 from ._trigger_types import Providers
@@ -47,6 +48,8 @@ class LineThread(threading.Thread):
         address: str,
         reconnect: ReconnectOptions,
         pool: ThreadPool,
+        service: str = "",
+        telemetry_dial: Dial | None = None,
     ) -> None:
         # At a prompt nobody could end the program otherwise.
         super().__init__(name="engine-sdk", daemon=hasattr(sys, "ps1"))
@@ -59,7 +62,14 @@ class LineThread(threading.Thread):
         self._lookups = ThreadPool(THREADS_LOOKUP_MAX)
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(LoopExecutor(self._lookups))
-        self._runner = Runner(self._loop, self.session, pool, self.post, now_ms)
+        self.telemetry: Telemetry | None = None
+        """What the worker tells about itself; None: nothing."""
+        if telemetry_dial is not None:
+            self.telemetry = Telemetry(
+                service, telemetry_dial, self.post, lambda: self.session.worker_id
+            )
+        self._telling: asyncio.Task[None] | None = None
+        self._runner = Runner(self._loop, self.session, pool, self.post, now_ms, self.telemetry)
         self._providers = Providers(self._loop, self.session, pool, self.post)
         self._keeper = Keeper(
             self.session,
@@ -69,6 +79,7 @@ class LineThread(threading.Thread):
             self._set_state,
             asyncio.sleep,
             random.random,
+            *([] if self.telemetry is None else [self.telemetry.last_words]),
         )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -118,11 +129,15 @@ class LineThread(threading.Thread):
             self._leave({"code": "engine_unreachable", "message": message})
         await self._runner.abort_all(LEAVE_MS / 1000)
         await self._providers.end(LEAVE_MS / 1000)
+        if self._telling is not None:
+            await asyncio.wait({self._telling}, timeout=2 * LEAVE_MS / 1000)
 
     def _leave(self, error: ErrorBody) -> None:
         if self.ended is None:
             self.ended = error
             self.session.end_calls(error)
+            if self.telemetry is not None:
+                self.telemetry.stop()
             self._keeper.stop()
 
     def _close(self) -> None:
@@ -147,6 +162,8 @@ class LineThread(threading.Thread):
 
     def _set_state(self, state: ConnectionState) -> None:
         self.state = state
+        if state == "connected" and self.telemetry is not None and self._telling is None:
+            self._telling = self._loop.create_task(self.telemetry.run())
         if state in ("connected", "failed", "disconnected"):
             self.settled.set()
         for listener in list(self.listeners):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Literal
+from contextlib import nullcontext, suppress
+from typing import Any
 
 from ._context import CURRENT
 from ._limits import OFFLINE_LOG_LINES_MAX
+from ._otlp import Level
+from ._output_marks import printing_as_logger
 from ._process import PROCESS
 from ._requests import TriggerAction
+from ._traceparent import read_traceparent
 from ._worker import Worker
-
-Level = Literal["trace", "debug", "info", "warn", "error"]
 
 
 class Logger:
@@ -61,11 +63,24 @@ class Logger:
             known = worker if isinstance(worker, Worker) else None
             service = self._service_name or (known.name if known else None)
             text, plain = _text_of(message), _plain(data)
-            _print(level, text, plain, service)
-            if known is not None and self._may_send(known):
-                _send(known, level, text, plain, service)
+            sent = known is not None and self._send(known, level, text, plain, service)
+            with printing_as_logger() if sent else nullcontext():
+                _print(level, text, plain, service)
         except Exception:
             return  # A log line is not worth an error of its own.
+
+    def _send(
+        self, worker: Worker, level: Level, text: str, plain: Any, service: str | None
+    ) -> bool:
+        """Tell the engine, if it can be told."""
+        if worker.telemetry is not None:
+            return worker.telemetry.take_log(level, text, plain, service)
+        if not self._may_send(worker):
+            return False
+        with suppress(Exception):  # The line is on the console all the same.
+            _call(worker, level, text, plain, service)
+            return True
+        return False
 
     def _may_send(self, worker: Worker) -> bool:
         """While there is no line only the first lines wait for one: calls need the room more."""
@@ -86,16 +101,16 @@ def _print(level: Level, text: str, plain: Any, service: str | None) -> None:
         return  # A console that is closed or gone; the engine may still be told.
 
 
-def _send(worker: Worker, level: Level, text: str, plain: Any, service: str | None) -> None:
+def _call(worker: Worker, level: Level, text: str, plain: Any, service: str | None) -> None:
     payload = {"message": text}
     if plain is not None:
         payload["data"] = plain
     if service is not None:
         payload["service_name"] = service
     context = CURRENT.get()
-    parts = (context.traceparent or "").split("-") if context else []
-    if len(parts) == 4:
-        payload["trace_id"], payload["span_id"] = parts[1], parts[2]
+    ids = read_traceparent(context.traceparent) if context else None
+    if ids is not None:
+        payload["trace_id"], payload["span_id"] = ids.trace_id, ids.span_id
     function_id = f"engine::log::{level}"
     worker.trigger({"function_id": function_id, "payload": payload, "action": TriggerAction.Void()})
 

@@ -55,7 +55,9 @@ class Keeper:
         state_changed: Callable[[ConnectionState], None],
         pause: Callable[[float], Awaitable[None]],
         chance: Callable[[], float],
+        last_words: Callable[[], list[bytes]] = list,
     ) -> None:
+        self._last_words = last_words
         self._session = session
         self._dial = dial
         self._address = address
@@ -159,6 +161,8 @@ class Keeper:
             while (text := self._session.take()) is not None:
                 await transport.send(self._fill(text) if transport.batch else text)
             if self._stop.is_set():
+                for frame in self._last_words():
+                    await transport.send(frame)
                 return
             await self._output.wait()
 

@@ -126,6 +126,9 @@ class InitOptions:
         reconnect: How to come back after the line was lost.
         max_threads: Sync handlers that compute at the same time; one that waits for a call
             of its own does not count.
+        telemetry: Send log lines, spans of handlers and what the process uses to the engine,
+            over a line of their own; ``OTEL_ENABLED=false`` switches it off as well. Log
+            lines travel as calls of ``engine::log::*`` otherwise.
 
     Example:
         >>> InitOptions(worker_name="math").timeout_ms
@@ -141,6 +144,7 @@ class InitOptions:
     timeout_ms: float = CALL_TIMEOUT_MS
     reconnect: ReconnectOptions = field(default_factory=ReconnectOptions)
     max_threads: int = THREADS_BUSY_MAX
+    telemetry: bool = True
 
     def __post_init__(self) -> None:
         check_timeout(self.timeout_ms)

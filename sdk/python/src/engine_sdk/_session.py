@@ -84,6 +84,11 @@ class Session:
         self._outbox.begin_line(first)
         self._host.output_ready()
 
+    @property
+    def worker_id(self) -> str | None:
+        """Its id on the present line or the last one; None before the engine has said it."""
+        return None if self._previous is None else self._previous[0]
+
     def closed(self) -> None:
         """Give up the line, and with it whatever had been sent on it."""
         if not self._open:

@@ -45,8 +45,8 @@ class Transport(Protocol):
     batch: bool
     """Whether a frame may hold several messages, a newline between them."""
 
-    async def send(self, text: str) -> None:
-        """Send one frame; waits while the peer does not read. Raises LineLost."""
+    async def send(self, frame: str | bytes) -> None:
+        """Send one text or binary frame; waits while the peer does not read. Raises LineLost."""
 
     async def receive(self) -> str:
         """Wait for the next frame. Raises LineLost."""
@@ -97,6 +97,8 @@ class WebSocketDial:
     url: str
     token: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    batch: bool = True
+    """Whether to offer that a frame may hold several messages."""
     ping_ms: float = PING_INTERVAL_MS
     silence_ms: float = SILENCE_MS
 
@@ -106,7 +108,7 @@ class WebSocketDial:
             connection = await connect(
                 self.url,
                 additional_headers=self._headers(),
-                subprotocols=[BATCH_PROTOCOL],
+                subprotocols=[BATCH_PROTOCOL] if self.batch else None,
                 compression=None,
                 open_timeout=OPEN_TIMEOUT_MS / 1000,
                 close_timeout=CLOSE_TIMEOUT_MS / 1000,
@@ -161,10 +163,10 @@ class WebSocketTransport:
                 wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._tasks = {asyncio.ensure_future(self._watch())}
 
-    async def send(self, text: str) -> None:
-        """Send one frame; waits while the peer does not read."""
+    async def send(self, frame: str | bytes) -> None:
+        """Send one text or binary frame; waits while the peer does not read."""
         try:
-            await self._connection.send(text)
+            await self._connection.send(frame)
         except (ConnectionClosed, OSError) as error:
             raise LineLost(_reason(error)) from error
 

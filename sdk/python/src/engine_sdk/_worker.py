@@ -29,6 +29,7 @@ from ._requests import (
     check_id,
     check_namespace,
 )
+from ._telemetry import telemetry_dial
 from ._threads import PoolThread, ThreadPool
 from ._transport import Dial, WebSocketDial, read_url, shown
 from ._waiting import Call
@@ -41,7 +42,13 @@ class Worker:
     Made by `register_worker`. As a context manager it shuts down at the end of the block.
     """
 
-    def __init__(self, url: str | None, options: InitOptions, dial: Dial | None = None) -> None:
+    def __init__(
+        self,
+        url: str | None,
+        options: InitOptions,
+        dial: Dial | None = None,
+        telemetry: Dial | None = None,
+    ) -> None:
         address = read_url(url or os.environ.get("ENGINE_URL") or ENGINE_URL_DEFAULT)
         self.name = worker_name(options.worker_name)
         """Shown in lists; need not be unique."""
@@ -54,7 +61,11 @@ class Worker:
             self._address,
             options.reconnect,
             ThreadPool(options.max_threads),
+            self.name,
+            telemetry_dial(address, options) if dial is None else telemetry,
         )
+        self.telemetry = self._thread.telemetry
+        """For `Logger`; None: its lines travel as calls."""
 
     @property
     def connection_state(self) -> ConnectionState:
@@ -304,37 +315,3 @@ class Worker:
 
     def _cancel(self, call: Call) -> None:
         self._thread.post(lambda: self._thread.session.cancel_call(call))
-
-
-def register_worker(url: str | None = None, options: InitOptions | None = None) -> Worker:
-    """
-    Connect to the engine, and stay connected until ``shutdown()``.
-
-    Waits up to 30 s for the line; after that the worker goes on trying in the background.
-    The program stays alive after its main thread has ended. In the main thread, and only
-    where the program has no handlers of its own, Ctrl-C and SIGTERM are made to end it
-    cleanly.
-
-    Args:
-        url: Address of the engine; else ``ENGINE_URL``, else ``ws://127.0.0.1:49134``.
-        options: Who this worker is, and how it behaves.
-
-    Returns:
-        The worker.
-
-    Raises:
-        EngineError: ``INVALID_ARGUMENTS`` when the address is none.
-
-    Example:
-        worker = register_worker(options=InitOptions(worker_name="math"))
-
-    """
-    worker = Worker(url, options or InitOptions())
-    PROCESS.add(worker)
-    try:
-        worker.start()
-    except BaseException:
-        worker.leave()
-        PROCESS.remove(worker)
-        raise
-    return worker

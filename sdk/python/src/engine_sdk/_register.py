@@ -1,0 +1,43 @@
+"""How a program gets a worker."""
+
+from __future__ import annotations
+
+from ._output_marks import mark_output
+from ._process import PROCESS
+from ._requests import InitOptions
+from ._worker import Worker
+
+
+def register_worker(url: str | None = None, options: InitOptions | None = None) -> Worker:
+    """
+    Connect to the engine, and stay connected until ``shutdown()``.
+
+    Waits up to 30 s for the line; after that the worker goes on trying in the background.
+    The program stays alive after its main thread has ended. In the main thread, and only
+    where the program has no handlers of its own, Ctrl-C and SIGTERM are made to end it
+    cleanly.
+
+    Args:
+        url: Address of the engine; else ``ENGINE_URL``, else ``ws://127.0.0.1:49134``.
+        options: Who this worker is, and how it behaves.
+
+    Returns:
+        The worker.
+
+    Raises:
+        EngineError: ``INVALID_ARGUMENTS`` when the address is none.
+
+    Example:
+        worker = register_worker(options=InitOptions(worker_name="math"))
+
+    """
+    worker = Worker(url, options or InitOptions())
+    mark_output()
+    PROCESS.add(worker)
+    try:
+        worker.start()
+    except BaseException:
+        worker.leave()
+        PROCESS.remove(worker)
+        raise
+    return worker
