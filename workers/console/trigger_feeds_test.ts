@@ -1,0 +1,167 @@
+/**
+ * @module
+ */
+import assert from "node:assert/strict";
+import { CONSOLE_FEEDS_MAX } from "../../sdk/typescript/limits.ts";
+import type { ErrorBody, Json } from "../../sdk/typescript/protocol.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
+import { EngineLink } from "./engine_link.ts";
+import { TriggerFeeds } from "./trigger_feeds.ts";
+
+function setup() {
+  const worker = new FakeConsoleWorker();
+  const feeds = new TriggerFeeds(new EngineLink(worker, new FakeClock()), worker);
+  const listen = () => {
+    const heard: Json[] = [];
+    const errors: ErrorBody[] = [];
+    const listener = {
+      fired: (payload: Json) => void heard.push(payload),
+      failed: (error: ErrorBody) => void errors.push(error),
+    };
+    return { heard, errors, listener };
+  };
+  return { worker, feeds, listen };
+}
+
+Deno.test("TriggerFeeds registers equal triggers once and tells all who watch", async () => {
+  const { worker, feeds, listen } = setup();
+  const [one, two, other] = [listen(), listen(), listen()];
+
+  feeds.watch({ type: "state", config: { scope: "a", key: "k" } }, one.listener);
+  feeds.watch({ type: "state", config: { key: "k", scope: "a" } }, two.listener);
+  feeds.watch({ type: "log" }, other.listener);
+  await settle();
+  await worker.fire("state", { n: 1 });
+
+  assert.equal(worker.triggers.size, 2);
+  assert.deepEqual([one.heard, two.heard, other.heard], [[{ n: 1 }], [{ n: 1 }], []]);
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds ends a trigger with the last who watches it", async () => {
+  const { worker, feeds, listen } = setup();
+  const [one, two] = [listen(), listen()];
+  const stopOne = feeds.watch({ type: "log" }, one.listener);
+  const stopTwo = feeds.watch({ type: "log" }, two.listener);
+  await settle();
+
+  stopOne();
+  stopOne();
+  await worker.fire("log", 1);
+  assert.deepEqual([one.heard, two.heard, worker.triggers.size], [[], [1], 1]);
+
+  stopTwo();
+  await settle();
+  assert.deepEqual([worker.triggers.size, feeds.size], [0, 0]);
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds ends a trigger that nobody watches any more when it comes about", async () => {
+  const { worker, feeds, listen } = setup();
+
+  feeds.watch({ type: "log" }, listen().listener)();
+  await settle();
+
+  assert.deepEqual([worker.triggers.size, worker.count("engine::unregister_trigger")], [0, 1]);
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds tells why a trigger is refused, and forgets it", async () => {
+  const { worker, feeds, listen } = setup();
+  const one = listen();
+
+  feeds.watch({ type: "refused" }, one.listener);
+  await settle();
+
+  assert.deepEqual(one.errors, [{ code: "bad_config", message: "This config is wrong" }]);
+  assert.deepEqual([feeds.size, worker.triggers.size], [0, 0]);
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds registers all anew on every line", async () => {
+  const { worker, feeds, listen } = setup();
+  const one = listen();
+  feeds.watch({ type: "log" }, one.listener);
+  await settle();
+
+  worker.become("reconnecting");
+  worker.become("connected");
+  await settle();
+  await worker.fire("log", 2);
+
+  assert.deepEqual([one.heard, one.errors, worker.triggers.size], [[2], [], 1]);
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds registers what was asked for without a line when there is one", async () => {
+  const { worker, feeds, listen } = setup();
+  const one = listen();
+  worker.become("reconnecting");
+
+  feeds.watch({ type: "log" }, one.listener);
+  await settle();
+  assert.equal(worker.count("engine::register_trigger"), 0);
+  worker.become("connected");
+  await settle();
+  await worker.fire("log", 3);
+
+  assert.deepEqual([one.heard, one.errors], [[3], []]);
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds blames no trigger for a line that is lost on the way", async () => {
+  const { worker, feeds, listen } = setup();
+  const one = listen();
+  const lost = Promise.withResolvers<Json>();
+  const register = worker.functions["engine::register_trigger"]!;
+  worker.functions["engine::register_trigger"] = () => lost.promise;
+  feeds.watch({ type: "log" }, one.listener);
+
+  worker.become("reconnecting");
+  lost.reject(new Error("Invocation stopped"));
+  await settle();
+  worker.functions["engine::register_trigger"] = register;
+  worker.become("connected");
+  await settle();
+  await worker.fire("log", 4);
+
+  assert.deepEqual([one.heard, one.errors], [[4], []]);
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds ignores who calls its function without being a trigger", async () => {
+  const { worker, feeds, listen } = setup();
+  const one = listen();
+  feeds.watch({ type: "log" }, one.listener);
+  await settle();
+
+  for (const metadata of [undefined, null, 7, [], { feed: "1" }, { feed: 99 }, { feed: -1 }]) {
+    await worker.intrude("hello", metadata);
+  }
+
+  assert.deepEqual(one.heard, []);
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds refuses more different triggers than its bound", async () => {
+  const { feeds, listen } = setup();
+  const { listener } = listen();
+  for (let n = 0; n < CONSOLE_FEEDS_MAX; n++) feeds.watch({ type: "log", config: { n } }, listener);
+
+  assert.throws(() => feeds.watch({ type: "one more" }, listener), { code: "overloaded" });
+  feeds.watch({ type: "log", config: { n: 0 } }, listen().listener);
+  assert.equal(feeds.size, CONSOLE_FEEDS_MAX);
+  await settle();
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds marks its own calls as not to be recorded", async () => {
+  const { worker, feeds, listen } = setup();
+
+  feeds.watch({ type: "log" }, listen().listener);
+  await settle();
+
+  assert.match(worker.calls[0]!.traceparent!, /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+  feeds.stop();
+});
