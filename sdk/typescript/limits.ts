@@ -573,3 +573,5 @@ export const DISK_FILE_BYTES_MAX = 16 * 1024 * 1024;
 export const DISK_FLUSH_MS = 500;
 /** Characters that may wait to be written; beyond, they are dropped. */
 export const DISK_PENDING_CHARS_MAX = 16 * 1024 * 1024;
+/** Longest `baggage` of an HTTP request that its calls take over, in characters, as W3C asks for. */
+export const BAGGAGE_CHARS_MAX = 8_192;

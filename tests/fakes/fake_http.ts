@@ -5,6 +5,7 @@
  * @module
  */
 import type { Hono } from "hono";
+import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import type { Log, LogFields } from "../../engine/ports/log.ts";
 import { InvocationError } from "../../sdk/typescript/errors.ts";
 import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.ts";
@@ -30,6 +31,8 @@ export interface FakeHttp extends HttpParts {
   readonly clock: FakeClock;
   readonly lines: LogLine[];
   readonly calls: CallRequest<Json>[];
+  /** Traces nothing before a test says so. */
+  readonly traces: CallRecorder;
   readonly types: TriggerHandlers;
   /** Registers a trigger for `GET /path`; the id it got. */
   route(line: string, function_id: string, more?: JsonObject): string;
@@ -59,7 +62,8 @@ export function fakeHttp(
       return { id: "http", unregister() {} };
     },
   } as unknown as Worker;
-  const host = { clock, log: recordingLog(lines) };
+  const traces = new CallRecorder({ clock });
+  const host = { clock, log: recordingLog(lines), traces };
   const parts = assemble(worker, parseHttpConfig(config), host);
   provideRoutes(worker, parts.routes, host);
   const app = makeApp(parts.answers);
@@ -70,6 +74,7 @@ export function fakeHttp(
     clock,
     lines,
     calls,
+    traces,
     types: types!,
     route(line, function_id, more = {}) {
       const [http_method, api_path] = line.split(" ") as [string, string];

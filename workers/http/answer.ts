@@ -23,6 +23,7 @@ import {
   toResponse,
 } from "./reply.ts";
 import { cutUrl, makePayload, readBody, readHeaders } from "./request.ts";
+import type { RequestSpan, RequestSpans } from "./request_span.ts";
 import type { Match, RouteTable } from "./routes.ts";
 import type { RunningRequest, RunningRequests } from "./running.ts";
 import { askCondition, askMiddleware, type Step, StepError } from "./steps.ts";
@@ -47,6 +48,8 @@ export interface FunctionCall {
   readonly signal: AbortSignal;
   readonly namespace?: string;
   readonly metadata?: Json;
+  readonly traceparent?: string;
+  readonly baggage?: string;
 }
 
 /** What answering needs. */
@@ -55,6 +58,7 @@ export interface AnswerSetup {
   readonly routes: RouteTable<Target>;
   readonly running: RunningRequests;
   readonly log: Log;
+  readonly spans: RequestSpans;
   /** Calls a function; `undefined` when it returned nothing. */
   call(request: FunctionCall): Promise<Json | undefined>;
 }
@@ -65,6 +69,7 @@ interface Routed {
   readonly match: Match<Target>;
   readonly headers: Record<string, string>;
   readonly query: string;
+  readonly span: RequestSpan;
 }
 
 /** What no name of a host has; the platform would read it as the start of the path. */
@@ -103,7 +108,7 @@ export class Answers {
     try {
       reply = await this.#enter(request, headers);
     } catch (error) {
-      reply = this.#replyTo(error, undefined);
+      reply = this.#replyTo(error);
     }
     return toResponse(reply, this.#cors.headersFor(reply, headers.origin), method === "HEAD");
   }
@@ -119,16 +124,25 @@ export class Answers {
     if (this.#isStopping) return stopping();
     const running = all.enter(request);
     if (!running) return overloaded(config.concurrency_max);
+    const { function_id, config: route } = match.route.value;
+    const start = { method: request.method, path, route, function_id, headers };
+    const span = this.#setup.spans.begin(start);
+    return span.end(await this.#serve({ running, match, headers, query, span }));
+  }
+
+  /** Runs a request that has its route; never rejects. */
+  async #serve(routed: Routed): Promise<Reply> {
+    const { running } = routed;
     try {
-      return await this.#run({ running, match, headers, query });
+      return await this.#run(routed);
     } catch (error) {
       // A step that was too slow has more to say, whoever noticed the deadline first.
       if (running.end === "timeout" && !(error instanceof StepError)) return emptyReply(504);
       if (running.end === "stopped") return stopping();
       if (running.end === "client gone" || isBrokenOff(running, error)) return CLIENT_GONE;
-      return this.#replyTo(error, match);
+      return this.#replyTo(error, routed);
     } finally {
-      all.leave(running);
+      this.#setup.running.leave(running);
     }
   }
 
@@ -143,7 +157,7 @@ export class Answers {
     const body = await this.#bodyOf(running, headers, config.lenient_body);
     const payload = makePayload(method, match, query, headers, body);
     if (config.condition_function_id !== undefined) {
-      const call = this.#step(running, namespace);
+      const call = this.#step(routed, namespace);
       const refused = await askCondition(call, config.condition_function_id, payload);
       if (refused) return refused;
     }
@@ -151,7 +165,7 @@ export class Answers {
       const reply = await this.#askAll(config.middleware_function_ids, routed, namespace);
       if (reply) return reply;
     }
-    const result = await this.#call(running, function_id, payload, namespace, metadata);
+    const result = await this.#call(routed, function_id, payload, namespace, metadata);
     if (result !== undefined && result !== null) return replyFromValue(result, remark);
     remark("a handler returned nothing, so its request waits for the time-out", match.route.path);
     return await running.race(new Promise<never>(() => {}));
@@ -180,10 +194,11 @@ export class Answers {
 
   async #askAll(
     function_ids: readonly string[],
-    { running, match, headers, query }: Routed,
+    routed: Routed,
     namespace: string | undefined,
   ): Promise<Reply | undefined> {
-    const call = this.#step(running, namespace);
+    const { running, match, headers, query } = routed;
+    const call = this.#step(routed, namespace);
     const { remark } = match.route.value;
     for (const function_id of function_ids) {
       const request = introduction(running.request.method, match, query, headers);
@@ -193,14 +208,14 @@ export class Answers {
     return undefined;
   }
 
-  #step(running: RunningRequest, namespace: string | undefined): Step {
+  #step(routed: Routed, namespace: string | undefined): Step {
     return (function_id, payload) => {
-      return this.#call(running, function_id, payload, namespace, undefined);
+      return this.#call(routed, function_id, payload, namespace, undefined);
     };
   }
 
   #call(
-    running: RunningRequest,
+    { running, span }: Routed,
     function_id: string,
     payload: Json,
     namespace: string | undefined,
@@ -212,6 +227,7 @@ export class Answers {
       payload,
       timeout_ms,
       signal: running.abort.signal,
+      ...span.fields,
     };
     if (namespace === undefined && metadata === undefined) return this.#setup.call(request);
     return this.#setup.call({
@@ -221,8 +237,9 @@ export class Answers {
     });
   }
 
-  #replyTo(error: unknown, match: Match<Target> | undefined): Reply {
+  #replyTo(error: unknown, { match, span }: Partial<Routed> = {}): Reply {
     const known = error instanceof EngineError ? error : broken(error);
+    if (span) span.errorCode = known.code;
     const error_id = crypto.randomUUID();
     const reply = known instanceof StepError
       ? errorReply(known.status, known.code, known.message, error_id)
@@ -235,6 +252,7 @@ export class Answers {
       problem: error instanceof EngineError ? plainMessage(error) : String(error),
       route: match && `${match.route.method} ${match.route.path}`,
       function_id: match?.route.value.function_id,
+      trace_id: span?.trace_id,
       stacktrace,
     };
     // Below 500, and where nobody is to blame but the load, a line per request would be a flood.

@@ -21,6 +21,7 @@ import {
 import { HttpListener } from "./listen.ts";
 import { Remarks } from "./remarks.ts";
 import type { Remark } from "./reply.ts";
+import { RequestSpans } from "./request_span.ts";
 import { type Route, RouteTable } from "./routes.ts";
 import { RunningRequests } from "./running.ts";
 
@@ -55,7 +56,7 @@ export interface HttpParts {
 export function assemble(
   worker: Pick<Worker, "trigger">,
   config: HttpConfig,
-  host: Pick<EngineHost, "clock" | "log">,
+  host: Pick<EngineHost, "clock" | "log" | "traces">,
 ): HttpParts {
   const routes = new RouteTable<Target>();
   const running = new RunningRequests(host.clock, config.timeout_ms, config.concurrency_max);
@@ -64,6 +65,7 @@ export function assemble(
     routes,
     running,
     log: host.log,
+    spans: new RequestSpans(host.traces.spans, host.clock),
     call: (request) => worker.trigger(request),
   });
   return { routes, answers, running };

@@ -1,0 +1,145 @@
+/**
+ * An HTTP request as a span: the trace it belongs to, and what became of it.
+ *
+ * The trace goes on with the calls of the request, and back to the client as `traceparent`. Where
+ * nothing is traced, a client's own `traceparent` is handed on as it came.
+ *
+ * @module
+ */
+import type { Clock } from "../../engine/ports/clock.ts";
+import type { Spans } from "../../engine/ports/telemetry.ts";
+import { BAGGAGE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import type { HttpTriggerConfig } from "./config.ts";
+import type { Reply } from "./reply.ts";
+
+/** Who begins and keeps spans. */
+export type RequestSpanSink = Pick<Spans, "open" | "record">;
+
+/** A clock that was set back by more than this is believed, in milliseconds. */
+const CLOCK_TOLERANCE_MS = 10;
+const SAMPLED = /^[0-9a-f]{2}-.*-[0-9a-f][13579bdf]$/;
+const NO_FIELDS: TraceFields = {};
+
+/** What calls of a request take over. */
+export interface TraceFields {
+  readonly traceparent?: string;
+  readonly baggage?: string;
+}
+
+/** What is known when a request has found its route. */
+export interface RequestStart {
+  readonly method: string;
+  /** Path of the request, without its query. */
+  readonly path: string;
+  readonly route: Pick<HttpTriggerConfig, "api_path" | "http_method">;
+  readonly function_id: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Begins the spans of requests. */
+export class RequestSpans {
+  readonly #spans: RequestSpanSink;
+  readonly #clock: Clock;
+  /** The clock's wall() when its now() was 0; whole milliseconds are cut, so the largest is true. */
+  #epoch = -Infinity;
+
+  /** Stores. */
+  constructor(spans: RequestSpanSink, clock: Clock) {
+    this.#spans = spans;
+    this.#clock = clock;
+  }
+
+  /** A request has found its route. */
+  begin(start: RequestStart): RequestSpan {
+    const { route: { http_method, api_path }, headers } = start;
+    const name = `${http_method} ${api_path.startsWith("/") ? "" : "/"}${api_path}`;
+    const traceparent = this.#spans.open(headers.traceparent ?? null, name);
+    return new RequestSpan(this, start, name, traceparent);
+  }
+
+  /** Milliseconds since 1970, with fractions. */
+  now(): number {
+    const now = this.#clock.now();
+    const epoch = this.#clock.wall() - now;
+    if (epoch > this.#epoch || epoch < this.#epoch - CLOCK_TOLERANCE_MS) this.#epoch = epoch;
+    return this.#epoch + now;
+  }
+
+  /** Keeps what ended. */
+  record(span: Parameters<RequestSpanSink["record"]>[0]): void {
+    this.#spans.record(span);
+  }
+}
+
+/** The span of one request. */
+export class RequestSpan {
+  /** For the calls of the request. */
+  readonly fields: TraceFields;
+  /** Code of the error that ended the request, once there is one. */
+  errorCode: string | undefined;
+  readonly #spans: RequestSpans;
+  readonly #start: RequestStart;
+  readonly #name: string;
+  /** `null` when the request is no span of its own. */
+  readonly #traceparent: string | null;
+  readonly #startMs: number;
+
+  /** Made by {@linkcode RequestSpans.begin}. */
+  constructor(
+    spans: RequestSpans,
+    start: RequestStart,
+    name: string,
+    traceparent: string | null,
+  ) {
+    this.#spans = spans;
+    this.#start = start;
+    this.#name = name;
+    this.fields = fieldsOf(traceparent, start.headers.baggage);
+    // Where nothing is traced, the client's own comes back as it was.
+    this.#traceparent = traceparent === start.headers.traceparent ? null : traceparent;
+    this.#startMs = this.#traceparent === null ? 0 : spans.now();
+  }
+
+  /** The trace, for the log; `undefined` when there is none. */
+  get trace_id(): string | undefined {
+    return this.fields.traceparent?.slice(3, 35);
+  }
+
+  /** The request is answered; the answer as it goes out. */
+  end(reply: Reply): Reply {
+    const traceparent = this.#traceparent;
+    if (traceparent === null) return reply;
+    if (SAMPLED.test(traceparent)) this.#record(traceparent, reply.status);
+    if (reply.headers.some(([name]) => name === "traceparent")) return reply; // The handler's own.
+    return { ...reply, headers: [...reply.headers, ["traceparent", traceparent]] };
+  }
+
+  #record(traceparent: string, status: number): void {
+    const { method, path, route, function_id, headers } = this.#start;
+    const code = this.errorCode;
+    this.#spans.record({
+      traceparent,
+      parent: headers.traceparent ?? null,
+      name: this.#name,
+      service: "engine-http",
+      start_ms: this.#startMs,
+      end_ms: this.#spans.now(),
+      error: status >= 500 ? `HTTP ${status}` : null,
+      attributes: {
+        "engine.kind": "http",
+        "http.request.method": method,
+        "http.route": route.api_path,
+        "url.path": path,
+        "http.response.status_code": status,
+        "http.function_id": function_id,
+        ...code !== undefined && { "engine.error_code": code },
+      },
+    });
+  }
+}
+
+function fieldsOf(traceparent: string | null, baggage: string | undefined): TraceFields {
+  const isUsable = baggage !== undefined && baggage.length <= BAGGAGE_CHARS_MAX;
+  if (traceparent === null && !isUsable) return NO_FIELDS;
+  return { ...traceparent !== null && { traceparent }, ...isUsable && { baggage } };
+}
