@@ -13,7 +13,6 @@ import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 type Kind =
   | "string"
   | "bool"
-  | "uint32"
   | "enum"
   | "int64"
   | "fixed32"
@@ -163,7 +162,7 @@ function writeList(
     return;
   }
   writer.nested(number, () => {
-    for (const item of items) writer[kind](item as number | string);
+    for (const item of items) writer[kind](item);
   });
 }
 
@@ -181,24 +180,36 @@ function writeField(
     case "string":
       return writer.lengthed(number, new TextEncoder().encode(String(value)));
     case "bytes":
-      return writer.lengthed(number, Uint8Array.fromHex(String(value)));
+      return writer.lengthed(number, bytesOf(value));
     case "bool":
       writer.varint(BigInt(number << 3));
       return writer.varint(value === true ? 1n : 0n);
-    case "uint32":
     case "enum":
     case "int64":
+      if (kind === "enum" && wholeOf(value) === 0n) return; // Left out means the same.
       writer.varint(BigInt(number << 3));
-      return writer.varint(BigInt.asUintN(64, BigInt(value as number | string)));
+      return writer.varint(wholeOf(value));
     case "fixed32":
       writer.varint(BigInt(number << 3 | 5));
-      return writer.fixed32(value as number);
+      return writer.fixed32(Number(wholeOf(value) & 0xffffffffn));
     case "fixed64":
     case "sfixed64":
     case "double":
       writer.varint(BigInt(number << 3 | 1));
-      return kind === "double" ? writer.double(value as number) : writer.fixed64(value as string);
+      return kind === "double" ? writer.double(value) : writer.fixed64(value);
   }
+}
+
+/** Of what workers sent anything may come: digits that are none mean nothing. */
+function bytesOf(value: Json): Uint8Array {
+  const text = String(value);
+  return /^(?:[0-9a-f]{2})*$/i.test(text) ? Uint8Array.fromHex(text) : new Uint8Array();
+}
+
+/** A whole number as 64 bits; what is none is 0. */
+function wholeOf(value: Json): bigint {
+  const text = typeof value === "number" ? String(Math.trunc(value)) : String(value);
+  return /^-?\d{1,20}$/.test(text) ? BigInt.asUintN(64, BigInt(text)) : 0n;
 }
 
 /** Bytes that grow. */
@@ -225,14 +236,13 @@ class Writer {
     this.#length += 4;
   }
 
-  fixed64(value: number | string): void {
+  fixed64(value: Json): void {
     this.#room(8);
-    const whole = BigInt.asUintN(64, BigInt(value));
-    new DataView(this.#bytes.buffer).setBigUint64(this.#length, whole, true);
+    new DataView(this.#bytes.buffer).setBigUint64(this.#length, wholeOf(value), true);
     this.#length += 8;
   }
 
-  double(value: number | string): void {
+  double(value: Json): void {
     this.#room(8);
     new DataView(this.#bytes.buffer).setFloat64(this.#length, Number(value), true);
     this.#length += 8;

@@ -7,7 +7,7 @@
  */
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { LogRecord, Severity } from "./logs_record.ts";
-import { attributeText, nanosOf, type StoredSpan } from "./spans_stored.ts";
+import { attributeText, type StoredSpan } from "./spans_stored.ts";
 
 /** Who exports. */
 export interface Exporter {
@@ -79,7 +79,7 @@ export function attributesOf(values: Iterable<readonly [name: string, value: Jso
 
 /** Nanoseconds since 1970 as OTLP writes them. */
 export function nanoText(ms: number): string {
-  return String(BigInt(nanosOf(ms)));
+  return `${Math.round(ms * 1_000)}000`; // As text, since a double cannot hold them.
 }
 
 /** Calls as the router saw them belong to the engine; handlers and the rest to their service. */
