@@ -10,6 +10,7 @@
  */
 export * from "./badge.tsx";
 export * from "./chart.tsx";
+export type { Series } from "./chart_options.ts";
 export * from "./controls.tsx";
 export * from "./copy_button.tsx";
 export * from "./format.ts";

@@ -54,6 +54,9 @@ export interface TableProps<T> {
   readonly empty?: ComponentChildren | undefined;
 }
 
+/** In pixels; the style sheet has the same. */
+const HEAD_HEIGHT = 32;
+
 /** See the module. */
 export function Table<T>(props: TableProps<T>): VNode {
   const { columns, items, keyOf, onOpen, open = null, rowHeight = 36 } = props;
@@ -96,7 +99,6 @@ export function Table<T>(props: TableProps<T>): VNode {
       }}
       onKeyDown={keyDown}
     >
-      <Heads columns={columns} order={order} write={write} />
       {rows.length === 0 && (
         <div class="table-empty" role="row">
           <div role="gridcell">{props.empty}</div>
@@ -107,6 +109,10 @@ export function Table<T>(props: TableProps<T>): VNode {
         rowHeight={rowHeight}
         keyOf={keyOf}
         role="rowgroup"
+        head={{
+          height: HEAD_HEIGHT,
+          content: <Heads columns={columns} order={order} write={write} />,
+        }}
         reach={index}
         follow={props.follow}
         onNearEnd={props.onNearEnd}

@@ -23,6 +23,8 @@ export interface VirtualListProps<T> {
   /** @default "list" */
   readonly role?: JSX.AriaRole | undefined;
   readonly class?: string | undefined;
+  /** Stays at the top while the rows scroll, such as the heads of a table. */
+  readonly head?: { readonly content: ComponentChildren; readonly height: number } | undefined;
   /** Brings a row into view whenever it is another. */
   readonly reach?: number | null | undefined;
   /** Stays at the end while new rows come, as long as the person is there. */
@@ -35,9 +37,11 @@ export interface VirtualListProps<T> {
 
 /** See the module. */
 export function VirtualList<T>(props: VirtualListProps<T>): VNode {
-  const { items, rowHeight, keyOf, row, reach, follow, onAtEnd, onNearEnd } = props;
+  const { items, rowHeight, keyOf, row, reach, follow, head } = props;
   const box = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
+  const told = useRef(props); // What is heard later hears the newest functions.
+  told.current = props;
   const [view, setView] = useState({ top: 0, height: 600 });
   const read = () => {
     const { scrollTop, clientHeight, scrollHeight } = box.current!;
@@ -47,10 +51,10 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
         : { top: scrollTop, height: clientHeight }
     );
     const left = scrollHeight - scrollTop - clientHeight;
-    if (left < clientHeight) onNearEnd?.();
+    if (left < clientHeight) told.current.onNearEnd?.();
     if (atEnd.current === left < rowHeight) return;
     atEnd.current = left < rowHeight;
-    onAtEnd?.(atEnd.current);
+    told.current.onAtEnd?.(atEnd.current);
   };
   useLayoutEffect(() => {
     const watch = new ResizeObserver(read);
@@ -58,17 +62,24 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
     return () => watch.disconnect();
   }, []);
   useLayoutEffect(() => {
-    if (follow && atEnd.current) box.current!.scrollTop = items.length * rowHeight;
+    if (follow && atEnd.current) box.current!.scrollTop = box.current!.scrollHeight;
   }, [items, follow]);
   useEffect(() => {
     if (reach === null || reach === undefined || reach < 0) return;
     const { scrollTop, clientHeight } = box.current!;
-    const top = reachRow(reach, rowHeight, scrollTop, clientHeight);
+    const room = clientHeight - (head?.height ?? 0);
+    const top = reachRow(reach, rowHeight, scrollTop, room);
     if (top !== scrollTop) box.current!.scrollTop = top;
   }, [reach, rowHeight]);
   const { first, last } = rowsInView(items.length, rowHeight, view, LIST_OVERSCAN_ROWS);
   return (
-    <div ref={box} class={`virtual ${props.class ?? ""}`} onScroll={read} tabIndex={-1}>
+    <div
+      ref={box}
+      class={`virtual ${props.class ?? ""}`}
+      onScroll={read}
+      tabIndex={head === undefined ? 0 : -1}
+    >
+      {head?.content}
       <div
         role={props.role ?? "list"}
         aria-label={props.label}

@@ -13,7 +13,7 @@ import { GAUGE_SAMPLES_MAX } from "../../../../sdk/typescript/limits.ts";
 export interface WorkerSample {
   readonly worker_id: string;
   readonly name: string;
-  readonly in_flight: number;
+  readonly in_flight: number | null;
   readonly memory_bytes: number | null;
   readonly cpu_percent: number | null;
   readonly event_loop_lag_ms: number | null;
@@ -28,6 +28,9 @@ export type WorkerSeries =
   & Partial<
     Readonly<Record<Gauge, readonly (number | null)[]>>
   >;
+
+/** Stands for the engine's own process, which all built-in workers share. */
+export const ENGINE_GAUGES = "(engine)";
 
 const GAUGES: readonly Gauge[] = ["in_flight", "memory_bytes", "cpu_percent", "event_loop_lag_ms"];
 
@@ -47,25 +50,22 @@ export class WorkerGauges {
     return this.#at_ms;
   }
 
-  /** Begins with what the engine remembers. */
+  /** Puts in what the engine remembers from before; what is known already stays. */
   begin(at_ms: readonly number[], workers: readonly WorkerSeries[]): void {
-    const newest = this.#at_ms[0] ?? Infinity; // What was fired since stays.
-    const count = at_ms.filter((ms) => ms < newest).length;
-    const from = Math.max(0, count - Math.max(0, this.#max - this.#at_ms.length));
-    for (const worker of workers) {
-      const ring = this.#ring(worker.worker_id);
+    const times = [...new Set([...at_ms, ...this.#at_ms])].sort((a, b) => a - b).slice(-this.#max);
+    const known = new Map(this.#at_ms.map((ms, at) => [ms, at]));
+    const remembered = new Map(at_ms.map((ms, at) => [ms, at]));
+    for (const { worker_id } of workers) this.#ring(worker_id);
+    for (const [id, ring] of this.#rings) {
+      const series = workers.find(({ worker_id }) => worker_id === id);
       for (const gauge of GAUGES) {
-        const past = Array.from(
-          { length: count - from },
-          (_, i) => worker[gauge]?.[from + i] ?? null,
+        const [mine, past] = [ring[gauge], series?.[gauge]];
+        ring[gauge] = times.map((ms) =>
+          mine[known.get(ms) ?? -1] ?? past?.[remembered.get(ms) ?? -1] ?? null
         );
-        ring[gauge].unshift(...past);
       }
     }
-    this.#at_ms.unshift(...at_ms.slice(from, count));
-    for (const ring of this.#rings.values()) {
-      for (const gauge of GAUGES) pad(ring[gauge], this.#at_ms.length);
-    }
+    this.#at_ms = times;
   }
 
   /** Takes a sample; workers that it does not name are forgotten. */
@@ -76,9 +76,10 @@ export class WorkerGauges {
     for (const worker of workers) {
       const ring = before.get(worker.worker_id) ?? this.#ring(worker.worker_id);
       for (const gauge of GAUGES) {
-        ring[gauge].push(worker[gauge]);
-        if (ring[gauge].length > this.#max) ring[gauge].shift();
-        pad(ring[gauge], this.#at_ms.length);
+        const values = ring[gauge];
+        values.push(worker[gauge]);
+        while (values.length < this.#at_ms.length) values.unshift(null);
+        if (values.length > this.#at_ms.length) values.shift();
       }
       this.#rings.set(worker.worker_id, ring);
     }
@@ -101,15 +102,16 @@ export class WorkerGauges {
   #ring(id: string): Record<Gauge, (number | null)[]> {
     const known = this.#rings.get(id);
     if (known) return known;
-    const ring = { in_flight: [], memory_bytes: [], cpu_percent: [], event_loop_lag_ms: [] };
+    const gaps = () => this.#at_ms.map(() => null);
+    const ring = {
+      in_flight: gaps(),
+      memory_bytes: gaps(),
+      cpu_percent: gaps(),
+      event_loop_lag_ms: gaps(),
+    };
     this.#rings.set(id, ring);
     return ring;
   }
-}
-
-/** Gaps where a worker was not there yet. */
-function pad(values: (number | null)[], length: number): void {
-  while (values.length < length) values.unshift(null);
 }
 
 function joined(values: readonly (number | null)[], gauge: Gauge): number | null {

@@ -7,6 +7,7 @@
  * @module
  */
 import type { WorkerState, WorkerStatus } from "../../../../engine/ports/supervision.ts";
+import { ENGINE_GAUGES } from "./worker_gauges.ts";
 
 /** A line as `engine::workers::list` has it. */
 export interface ConnectedWorker {
@@ -82,6 +83,11 @@ export function workerRows(
     ...supervised.map((status) => supervisedRow(status, own.get(status.name) ?? [])),
     ...[...others].map(([name, mine]) => otherRow(name, mine)),
   ].sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+
+/** Under which ids a row's gauges are found. */
+export function gaugeIds({ kind, name, ids }: WorkerRow): readonly string[] {
+  return kind === "builtin" && name === "engine" ? [...ids, ENGINE_GAUGES] : ids;
 }
 
 /** How good or bad a state is. */

@@ -5,7 +5,12 @@
  */
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
-import { WORKER_DRAIN_MS } from "../../../../sdk/typescript/limits.ts";
+import { useEffect } from "preact/hooks";
+import {
+  GAUGE_SAMPLES_MAX,
+  METRICS_STEP_MS,
+  WORKER_DRAIN_MS,
+} from "../../../../sdk/typescript/limits.ts";
 import {
   Badge,
   Button,
@@ -27,8 +32,9 @@ import {
   useQueryMember,
   useShell,
 } from "../kit/mod.ts";
-import type { WorkerGauges } from "../model/worker_gauges.ts";
-import { isolationWords, toneOf, type WorkerRow } from "../model/worker_rows.ts";
+import type { Gauge } from "../model/worker_gauges.ts";
+import { gaugeIds, isolationWords, toneOf, type WorkerRow } from "../model/worker_rows.ts";
+import type { GaugesState } from "./use_worker_gauges.ts";
 import { WorkerFunctions } from "./worker_functions.tsx";
 import { WorkerLogs } from "./worker_logs.tsx";
 import { WorkerReplicas } from "./worker_replicas.tsx";
@@ -40,7 +46,7 @@ export function WorkerDetail(
     name: string;
     /** `undefined`: there is no such worker. */
     row: WorkerRow | undefined;
-    gauges: WorkerGauges;
+    gauges: GaugesState;
     onClose: () => void;
   },
 ): VNode {
@@ -128,7 +134,7 @@ function Deeds({ row }: { row: WorkerRow }): VNode {
   );
 }
 
-function Overview({ row, gauges }: { row: WorkerRow; gauges: WorkerGauges }): VNode {
+function Overview({ row, gauges }: { row: WorkerRow; gauges: GaugesState }): VNode {
   return (
     <>
       <Trouble row={row} />
@@ -156,45 +162,45 @@ function Trouble({ row: { status, state, reason } }: { row: WorkerRow }): VNode 
   );
 }
 
-function Usage({ row, gauges }: { row: WorkerRow; gauges: WorkerGauges }): VNode {
-  const { at_ms } = gauges;
-  const of = (gauge: Parameters<WorkerGauges["now"]>[1]) => gauges.history(row.ids, gauge);
-  const known = (gauge: Parameters<WorkerGauges["now"]>[1]) => gauges.now(row.ids, gauge) !== null;
-  const all = { at_ms, sync: "worker", height: 96 };
+const CHARTS = [
+  { gauge: "in_flight", label: "Calls in flight", max: 4, tone: "accent", format: formatCount },
+  { gauge: "memory_bytes", label: "Memory", max: 0, tone: "info", format: formatBytes },
+  { gauge: "cpu_percent", label: "Processor", max: 10, tone: "series-3", format: formatPercent },
+  {
+    gauge: "event_loop_lag_ms",
+    label: "Event loop delay",
+    max: 10,
+    tone: "series-6",
+    format: formatDuration,
+  },
+] as const satisfies readonly { readonly gauge: Gauge; readonly [name: string]: unknown }[];
+
+/** What it used in the last minutes; what nobody measures is left out. */
+function Usage(
+  { row, gauges: { gauges, remember } }: { row: WorkerRow; gauges: GaugesState },
+): VNode {
+  const ids = gaugeIds(row);
+  useEffect(() => remember(ids), [ids.join()]);
   return (
     <div class="usage">
-      <Chart
-        {...all}
-        label="Calls in flight"
-        max={4}
-        series={[{ label: "now", values: of("in_flight"), tone: "accent", area: true }]}
-      />
-      {known("memory_bytes") && (
+      {CHARTS.filter(({ gauge }) => gauges.now(ids, gauge) !== null).map((chart) => (
         <Chart
-          {...all}
-          label="Memory"
-          format={formatBytes}
-          series={[{ label: "now", values: of("memory_bytes"), tone: "info", area: true }]}
+          key={chart.gauge}
+          label={chart.label}
+          at_ms={gauges.at_ms}
+          sync="worker"
+          height={96}
+          max={chart.max}
+          window_ms={GAUGE_SAMPLES_MAX * METRICS_STEP_MS}
+          format={chart.format}
+          series={[{
+            label: "",
+            values: gauges.history(ids, chart.gauge),
+            tone: chart.tone,
+            area: true,
+          }]}
         />
-      )}
-      {known("cpu_percent") && (
-        <Chart
-          {...all}
-          label="Processor"
-          format={formatPercent}
-          max={10}
-          series={[{ label: "now", values: of("cpu_percent"), tone: "series-3", area: true }]}
-        />
-      )}
-      {known("event_loop_lag_ms") && (
-        <Chart
-          {...all}
-          label="Event loop delay"
-          format={formatDuration}
-          max={10}
-          series={[{ label: "now", values: of("event_loop_lag_ms"), tone: "series-6", area: true }]}
-        />
-      )}
+      ))}
     </div>
   );
 }

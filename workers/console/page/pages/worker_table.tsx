@@ -20,7 +20,7 @@ import {
   Table,
 } from "../kit/mod.ts";
 import type { Gauge, WorkerGauges } from "../model/worker_gauges.ts";
-import { isolationWords, toneOf, type WorkerRow } from "../model/worker_rows.ts";
+import { gaugeIds, isolationWords, toneOf, type WorkerRow } from "../model/worker_rows.ts";
 
 const SPARK_SAMPLES = 60;
 
@@ -63,7 +63,7 @@ function columnsFor(gauges: WorkerGauges): readonly Column<WorkerRow>[] {
     {
       id: "state",
       title: "State",
-      width: "112px",
+      width: "104px",
       sort: ({ state }) => state,
       cell: (row) => <State row={row} />,
     },
@@ -81,7 +81,9 @@ function columnsFor(gauges: WorkerGauges): readonly Column<WorkerRow>[] {
       width: "minmax(88px, 1fr)",
       hide: "tablet",
       sort: ({ runtime }) => runtime,
-      cell: ({ runtime }) => <span class="cut quiet">{runtime ?? NONE}</span>,
+      cell: ({ runtime, version }) => (
+        <span class="cut quiet">{[runtime, version].filter(Boolean).join(" ") || NONE}</span>
+      ),
     },
     {
       id: "pid",
@@ -130,7 +132,7 @@ function usage(
   format: (value: number | null) => string,
   tone: "info" | "accent",
 ): Column<WorkerRow> {
-  const now = ({ ids, status }: WorkerRow) => gauges.now(ids, gauge) ?? status?.[gauge] ?? null;
+  const now = (row: WorkerRow) => gauges.now(gaugeIds(row), gauge) ?? row.status?.[gauge] ?? null;
   return {
     id: gauge,
     title,
@@ -144,7 +146,7 @@ function usage(
       return (
         <>
           <Sparkline
-            values={gauges.history(row.ids, gauge).slice(-SPARK_SAMPLES)}
+            values={gauges.history(gaugeIds(row), gauge).slice(-SPARK_SAMPLES)}
             label={`${title} of ${row.name} in the last minute`}
             tone={tone}
             width={56}

@@ -64,7 +64,7 @@ function Workers({ rest }: PageProps): VNode {
   const lines = useQuery<ConnectedWorker>(LINES, CHANGES);
   const [search, setSearch] = useQueryMember("q");
   const [shown, setShown] = useQueryMember("show");
-  const [gauges] = useWorkerGauges();
+  const gauges = useWorkerGauges();
   const all = useMemo(
     () => workerRows(supervised.items, lines.items),
     [supervised.items, lines.items],
@@ -110,7 +110,7 @@ function Workers({ rest }: PageProps): VNode {
           : (
             <WorkerTable
               rows={rows}
-              gauges={gauges}
+              gauges={gauges.gauges}
               open={key}
               onOpen={(row) => go(row.key)}
               empty={<Nobody isFiltered={all.length > 0} />}

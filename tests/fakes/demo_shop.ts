@@ -1,0 +1,189 @@
+/**
+ * A small shop on an engine: workers that call each other, fail now and then, keep state and write
+ * logs, so that the console has something to show.
+ *
+ * @module
+ */
+import { EngineError, type Json, Logger, type Worker } from "../../mod.ts";
+import type { ConsoleWorld, WorldOptions } from "./console_browser.ts";
+
+/** Workers that the engine of the shop runs itself. */
+export const SHOP_OPTIONS: WorldOptions = {
+  workers: `  - name: mailer
+    path: ./workers/mailer
+    isolation: process
+  - name: reports
+    path: ./workers/reports
+    isolation: process
+`,
+  files: {
+    "workers/mailer/engine.worker.yaml": manifest("mailer"),
+    "workers/mailer/deno.json":
+      '{ "imports": { "engine-sdk": "../../.engine/sdk/typescript/engine_sdk.js" } }\n',
+    "workers/mailer/worker.ts": mailer(),
+    "workers/reports/engine.worker.yaml": manifest("reports"),
+    "workers/reports/worker.ts": 'throw new Error("REPORTS_BUCKET is not set");\n',
+  },
+};
+
+const ORDER = {
+  type: "object",
+  required: ["customer", "items"],
+  properties: {
+    customer: { type: "string", description: "E-mail of who orders" },
+    items: {
+      type: "array",
+      minItems: 1,
+      items: {
+        type: "object",
+        required: ["sku", "count"],
+        properties: { sku: { type: "string" }, count: { type: "integer", minimum: 1 } },
+      },
+    },
+    express: { type: "boolean", default: false },
+  },
+};
+
+/** Connects the shop's workers. */
+export async function openShop(world: ConsoleWorld): Promise<Worker> {
+  await openWarehouse(await world.connect("inventory", "What is in the warehouse"));
+  openPayments(await world.connect("payments", "Talks to the bank"));
+  const orders = await world.connect("orders", "Takes and fulfils orders");
+  openOrders(orders);
+  return orders;
+}
+
+/** Lets customers come until `signal` says stop. */
+export async function letCustomersCome(
+  worker: Worker,
+  world: ConsoleWorld,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let n = 0; !signal.aborted; n++) {
+    const skus = ["tea-green", "tea-black", "mug", "teapot", "honey"];
+    const order = {
+      customer: `customer${n % 23}@example.com`,
+      items: [{ sku: skus[n % 5]!, count: 1 + n % 3 }],
+      card_token: "tok_4242424242",
+    };
+    const paths = [
+      () => worker.trigger({ function_id: "orders::place", payload: order }),
+      () => worker.trigger({ function_id: "inventory::reserve", payload: order.items[0]! }),
+      () => fetch(`${world.httpUrl}/orders/${n % 40}`).then((answer) => answer.body?.cancel()),
+    ];
+    paths[n % 7 === 6 ? 2 : n % 3 === 2 ? 1 : 0]!().catch(() => {}); // Some orders fail.
+    await new Promise((resolve) => setTimeout(resolve, 12 + 10 * Math.sin(n / 90)));
+  }
+}
+
+async function openWarehouse(worker: Worker): Promise<void> {
+  const log = new Logger(worker, "inventory");
+  worker.registerFunction("inventory::reserve", async (payload: Json) => {
+    const { sku, count } = payload as { sku: string; count: number };
+    await pause(2 + Math.random() * 6);
+    if (Math.random() < 0.03) {
+      log.warn("Out of stock", { sku });
+      throw new EngineError("out_of_stock", `There is no ${sku} left`, { details: { sku } });
+    }
+    await worker.trigger({
+      function_id: "state::set",
+      payload: { scope: "stock", key: sku, value: { sku, reserved: count, at: Date.now() } },
+    });
+    return { sku, reserved: count };
+  }, { description: "Sets goods aside for an order" });
+  worker.registerFunction("inventory::list", () => ["tea-green", "tea-black", "mug", "teapot"], {
+    description: "What can be ordered",
+  });
+  await worker.trigger({
+    function_id: "state::set",
+    payload: { scope: "stock", key: "mug", value: { sku: "mug", reserved: 0 } },
+  });
+}
+
+function openPayments(worker: Worker): void {
+  const log = new Logger(worker, "payments");
+  worker.registerFunction("payments::charge", async (payload: Json) => {
+    const { amount } = payload as { amount: number };
+    await pause(8 + Math.random() * 25 + (Math.random() < 0.04 ? 180 : 0));
+    if (Math.random() < 0.05) {
+      log.error("The bank said no", { amount });
+      throw new EngineError("card_declined", "The bank declined the card");
+    }
+    log.info("Charged", { amount });
+    return { charge: crypto.randomUUID(), amount };
+  }, {
+    description: "Charges a card",
+    request_format: {
+      type: "object",
+      required: ["amount"],
+      properties: {
+        amount: { type: "number", exclusiveMinimum: 0 },
+        card_token: { type: "string" },
+      },
+    },
+  });
+}
+
+function openOrders(worker: Worker): void {
+  const log = new Logger(worker, "orders");
+  let count = 0;
+  worker.registerFunction("orders::place", async (payload: Json) => {
+    const order = payload as { customer: string; items: Json[]; card_token: string };
+    const number = count++ % 40;
+    for (const item of order.items) {
+      await worker.trigger({ function_id: "inventory::reserve", payload: item });
+    }
+    await worker.trigger({
+      function_id: "payments::charge",
+      payload: { amount: 12.5 * order.items.length, card_token: order.card_token },
+    });
+    await worker.trigger({
+      function_id: "state::set",
+      payload: { scope: "orders", key: String(number), value: { number, ...order } },
+    });
+    worker.trigger({ function_id: "mailer::confirm", payload: { to: order.customer } }).catch(
+      () => log.warn("No confirmation was sent", { to: order.customer }),
+    );
+    log.info(`Order ${number} is placed`, { customer: order.customer });
+    return { number };
+  }, { description: "Takes an order, reserves and charges", request_format: ORDER });
+  worker.registerFunction("orders::show", async (payload: Json) => {
+    const { path_params } = payload as { path_params: { id: string } };
+    const order = await worker.trigger({
+      function_id: "state::get",
+      payload: { scope: "orders", key: path_params.id },
+    });
+    return order === null
+      ? { status_code: 404, body: { error: "no such order" } }
+      : { status_code: 200, body: order as Json };
+  }, { description: "One order, over HTTP" });
+  worker.registerTrigger({
+    type: "http",
+    function_id: "orders::show",
+    config: { api_path: "orders/:id", http_method: "GET" },
+  });
+  worker.registerTrigger({
+    type: "http",
+    function_id: "orders::place",
+    config: { api_path: "orders", http_method: "POST" },
+  });
+}
+
+function manifest(name: string): string {
+  return `name: ${name}\nruntime:\n  kind: typescript\n  package_manager: deno\n  entry: worker.ts\n`;
+}
+
+function mailer(): string {
+  return `import { registerWorker } from "engine-sdk";
+const worker = registerWorker(Deno.env.get("ENGINE_URL")!, { workerName: "mailer" });
+worker.registerFunction("mailer::confirm", async ({ to }: { to: string }) => {
+  console.log("confirmation to " + to);
+  await new Promise((resolve) => setTimeout(resolve, 15));
+  return { sent: true };
+}, { description: "Mails a confirmation" });
+`;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
