@@ -6,9 +6,7 @@
 import assert from "node:assert/strict";
 import type { Json, Worker } from "../mod.ts";
 import { EngineProcess, eventually } from "./fakes/engine_process.ts";
-
-const ROOT = new URL("../", import.meta.url).pathname;
-const PACKAGES = `${ROOT}.ci-cache/python-packages`;
+import { findPython, PYTHON_ENV } from "./fakes/python_program.ts";
 
 const WORKER = `
 import asyncio, sys, time
@@ -80,27 +78,14 @@ Logger().info("registered")
 print("ready", flush=True)
 `;
 
-/** Installs what the Python SDK needs, once; the reason if that is not possible here. */
-async function missing(): Promise<string | undefined> {
-  try {
-    const imports = ["-c", "import websockets.asyncio.client"];
-    if ((await python(imports, "null").status).success) return undefined;
-    const pip = ["-m", "pip", "install", "--quiet", "--target", PACKAGES, "websockets>=13.0,<18"];
-    return (await python(pip, "inherit").status).success ? undefined : "pip finds no websockets";
-  } catch {
-    return "there is no python3";
-  }
-}
-
 function python(
   args: string[],
   stderr: "null" | "inherit",
   env: Record<string, string> = {},
 ): Deno.ChildProcess {
-  const PYTHONPATH = `${ROOT}sdk/python/src:${PACKAGES}`;
   return new Deno.Command("python3", {
     args,
-    env: { PYTHONPATH, PYTHONUNBUFFERED: "1", ...env },
+    env: { ...PYTHON_ENV, PYTHONUNBUFFERED: "1", ...env },
     stdin: "null",
     stdout: "piped",
     stderr,
@@ -130,9 +115,7 @@ async function setup(): Promise<
   return { engine, worker, child, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-const skip = await missing();
-if (skip !== undefined) console.error(`python_test.ts is skipped: ${skip}`);
-const ignore = skip !== undefined;
+const ignore = !await findPython("tests/python_test.ts");
 
 Deno.test({ ignore, name: "Python: values survive the way there and back" }, async () => {
   await using side = await setup();

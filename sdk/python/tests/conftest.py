@@ -16,7 +16,8 @@ QUICK = ReconnectOptions(first_ms=1, max_ms=2)
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ENGINE_URL", "ENGINE_WORKER_NAME", "ENGINE_LAUNCH_ID", "ENGINE_ISOLATION"):
+    names = ("URL", "WORKER_NAME", "LAUNCH_ID", "ISOLATION", "OUTPUT_MARKS")
+    for name in (*(f"ENGINE_{name}" for name in names), "OTEL_ENABLED"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -30,9 +31,10 @@ def connect() -> Iterator[Connect]:
     """Make workers on a FakeEngine that are shut down after the test."""
     workers: list[Worker] = []
 
-    def connect(engine: FakeEngine, **options: Any) -> Worker:
+    def connect(engine: FakeEngine, telemetry: FakeEngine | None = None, **options: Any) -> Worker:
         given = {"worker_name": "tester", "reconnect": QUICK, **options}
-        worker = Worker("ws://fake:1", InitOptions(**given), engine.dial)
+        dial = None if telemetry is None else telemetry.dial
+        worker = Worker("ws://fake:1", InitOptions(**given), engine.dial, dial)
         workers.append(worker)
         worker.start()
         return worker

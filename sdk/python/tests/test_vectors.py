@@ -26,7 +26,9 @@ VECTORS = Path(__file__).parents[3] / "tests" / "vectors"
 if not VECTORS.is_dir():
     pytest.skip("the vectors are not part of the package", allow_module_level=True)
 ALL: list[dict[str, Any]] = [
-    vector for path in sorted(VECTORS.glob("*.json")) for vector in json.loads(path.read_text())
+    vector
+    for path in sorted(VECTORS.glob("*_messages.json"))
+    for vector in json.loads(path.read_text())
 ]
 FROM_ENGINE = [vector for vector in ALL if vector["direction"] == "engine"]
 CANONICAL = [

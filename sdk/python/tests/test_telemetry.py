@@ -1,0 +1,255 @@
+"""What a worker tells about itself, over a line of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conftest import Connect
+from engine_sdk import EngineError, InitOptions, Logger, Worker, _telemetry
+from engine_sdk._messages import Invocation
+from engine_sdk._telemetry import Telemetry, telemetry_dial
+from engine_sdk._transport import WebSocketDial
+from fakes import LIMIT_S, FakeEngine
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACEPARENT = f"00-{TRACE}-{SPAN}-01"
+
+
+@pytest.fixture
+def receiver() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def told(engine: FakeEngine, receiver: FakeEngine, connect: Connect) -> Worker:
+    """Make a worker that sends telemetry to the receiver."""
+    return connect(engine, receiver)
+
+
+def records(frame: dict[str, Any]) -> list[dict[str, Any]]:
+    (groups,) = frame.values()
+    inner = [next(value for key, value in group.items() if key != "resource") for group in groups]
+    return [
+        record for [scope] in inner for record in next(v for k, v in scope.items() if k != "scope")
+    ]
+
+
+def values(attributes: list[dict[str, Any]]) -> dict[str, Any]:
+    return {item["key"]: next(iter(item["value"].values())) for item in attributes}
+
+
+def resource(frame: dict[str, Any]) -> dict[str, Any]:
+    (groups,) = frame.values()
+    return values(groups[0]["resource"]["attributes"])
+
+
+def invoke(engine: FakeEngine, function_id: str, invocation_id: str = "e-1") -> None:
+    ids = {"invocation_id": invocation_id, "function_id": function_id}
+    engine.send({"type": "invokefunction", **ids, "traceparent": TRACEPARENT})
+
+
+def test_log_lines_travel_as_telemetry_with_the_call_they_belong_to(
+    told: Worker, engine: FakeEngine, receiver: FakeEngine
+) -> None:
+    told.register_function("a::b", lambda _: Logger(told).info("sold", {"order": 7}))
+    invoke(engine, "a::b")
+
+    frame = receiver.wait_telemetry("LOGS")
+    [record] = records(frame)
+    assert record["body"] == {"stringValue": "sold"}
+    assert (record["traceId"], record["spanId"]) == (TRACE, SPAN)
+    assert values(record["attributes"]) == {"order": "7"}
+    who = resource(frame)
+    assert (who["service.name"], who["service.instance.id"]) == ("tester", "w1")
+    assert who["telemetry.sdk.language"] == "python"
+    assert not [frame for frame in engine.frames if "engine::log" in str(frame)]
+
+
+def test_a_logger_may_speak_for_another_service(told: Worker, receiver: FakeEngine) -> None:
+    Logger(told, "billing").error("lost")
+
+    assert resource(receiver.wait_telemetry("LOGS"))["service.name"] == "billing"
+
+
+def raise_sold_out(_: Any) -> None:
+    raise EngineError("sold_out", "Only 2 left")
+
+
+async def succeed(_: Any) -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("handler", "status", "code"),
+    [
+        (lambda _: 1, {"code": 1}, None),
+        (succeed, {"code": 1}, None),
+        (lambda _: succeed(None), {"code": 1}, None),
+        (raise_sold_out, {"code": 2, "message": "Only 2 left"}, "sold_out"),
+    ],
+)
+def test_a_handler_becomes_a_span(
+    told: Worker,
+    engine: FakeEngine,
+    receiver: FakeEngine,
+    handler: Any,
+    status: dict[str, Any],
+    code: str | None,
+) -> None:
+    told.register_function("a::b", handler)
+    invoke(engine, "a::b")
+
+    [span] = records(receiver.wait_telemetry("OTLP"))
+    assert (span["name"], span["traceId"], span["parentSpanId"]) == ("execute a::b", TRACE, SPAN)
+    assert span["status"] == status
+    attributes = values(span["attributes"])
+    assert attributes.get("engine.error_code") == code
+    assert (attributes["engine.function.id"], attributes["engine.invocation.id"]) == ("a::b", "e-1")
+    assert 0 <= int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"]) < LIMIT_S * 1e9
+
+
+def test_a_handler_that_was_cancelled_says_so_in_its_span(
+    told: Worker, engine: FakeEngine, receiver: FakeEngine
+) -> None:
+    told.register_function("a::b", lambda _payload, _metadata, run: run.wait_cancelled(LIMIT_S))
+    invoke(engine, "a::b")
+    engine.send({"type": "cancelinvocation", "invocation_id": "e-1"})
+
+    [span] = records(receiver.wait_telemetry("OTLP"))
+    assert values(span["attributes"])["engine.error_code"] == "cancelled"
+
+
+def test_what_the_process_uses_is_told(
+    engine: FakeEngine,
+    receiver: FakeEngine,
+    connect: Connect,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_telemetry, "GAUGES_FIRST_MS", 100)
+    connect(engine, receiver)
+
+    gauges = records(receiver.wait_telemetry("MTRC"))
+    names = [gauge["name"] for gauge in gauges]
+    assert names[-2:] == ["engine.event_loop.lag.p99", "engine.event_loop.lag.max"]
+    assert "process.cpu.utilization" in names
+
+
+def test_the_line_of_telemetry_comes_back_by_itself(
+    engine: FakeEngine, receiver: FakeEngine, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_telemetry, "wait_before", lambda *_: 1.0)
+    receiver.refuse = "HTTP 401"
+    worker = connect(engine, receiver)
+    receiver.wait_dials(3)
+    Logger(worker).info("waits")
+    receiver.refuse = None
+
+    assert records(receiver.wait_telemetry("LOGS"))[0]["body"]["stringValue"] == "waits"
+    dials = receiver.dials
+    receiver.drop()
+    receiver.wait_dials(dials + 1)
+    assert worker.connection_state == "connected"
+
+
+def test_what_is_said_last_is_sent(told: Worker, receiver: FakeEngine) -> None:
+    Logger(told).info("first")
+    receiver.wait_telemetry("LOGS")
+    receiver.telemetry.clear()
+
+    Logger(told).info("good bye")
+    told.shutdown()
+    Logger(told).info("too late")
+
+    assert records(receiver.telemetry[0][1])[0]["body"]["stringValue"] == "good bye"
+    assert len(receiver.telemetry) == 1
+
+
+def test_what_is_said_last_takes_the_workers_own_line_if_need_be(
+    engine: FakeEngine, receiver: FakeEngine, connect: Connect
+) -> None:
+    receiver.refuse = "HTTP 404"
+    worker = connect(engine, receiver)
+    receiver.wait_dials(1)
+
+    Logger(worker).info("good bye")
+    worker.shutdown()
+
+    [(signal, frame)] = engine.telemetry
+    assert signal == "LOGS"
+    assert records(frame)[0]["body"]["stringValue"] == "good bye"
+
+
+def test_a_flood_is_bounded_and_says_what_is_missing(
+    engine: FakeEngine, receiver: FakeEngine, connect: Connect
+) -> None:
+    receiver.refuse = "later"
+    worker = connect(engine, receiver)
+    assert worker.telemetry is not None
+    taken = 0
+    while worker.telemetry.take_log("info", "x" * 10_000, None, None):
+        taken += 1
+    worker.shutdown()
+
+    sent = [record for _, frame in engine.telemetry for record in records(frame)]
+    [missing] = [record for record in sent if record["severityText"] == "WARN"]
+    assert values(missing["attributes"]) == {"lines": "1"}
+    assert len(sent) == taken + 1
+    assert len(engine.telemetry) > 3
+
+
+def test_only_so_many_spans_are_made_in_a_second(told: Worker) -> None:
+    telemetry = told.telemetry
+    assert telemetry is not None
+    begun = [telemetry.begin(_invocation(TRACEPARENT)) for _ in range(500)]
+
+    assert 100 <= sum(span is not None for span in begun) < 200
+
+
+@pytest.mark.parametrize("traceparent", [None, "nonsense", f"00-{TRACE}-{SPAN}-00"])
+def test_a_call_that_is_not_traced_makes_no_span(told: Worker, traceparent: str | None) -> None:
+    assert told.telemetry is not None
+
+    assert told.telemetry.begin(_invocation(traceparent)) is None
+
+
+def _invocation(traceparent: str | None) -> Invocation:
+    return Invocation("1", "a::b", None, None, None, None, traceparent, None, None, 1)
+
+
+def test_telemetry_takes_its_own_route_with_the_token_only() -> None:
+    options = InitOptions(token="t", headers={"x-a": "1", "authorization": "Basic x"})
+
+    dial = telemetry_dial("ws://host:1/base/?token=x", options)
+    other = telemetry_dial("ws://host:1", InitOptions(headers=options.headers))
+
+    assert dial == WebSocketDial("ws://host:1/base/otel?token=x", "t", {}, batch=False)
+    assert other == WebSocketDial(
+        "ws://host:1/otel", None, {"authorization": "Basic x"}, batch=False
+    )
+
+
+@pytest.mark.parametrize("value", ["false", "False", "0"])
+def test_a_variable_switches_telemetry_off(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("OTEL_ENABLED", value)
+
+    assert telemetry_dial("ws://host:1", InitOptions()) is None
+
+
+def test_an_option_switches_telemetry_off() -> None:
+    assert telemetry_dial("ws://host:1", InitOptions(telemetry=False)) is None
+    assert Worker("ws://127.0.0.1:1", InitOptions(telemetry=False)).telemetry is None
+    assert isinstance(Worker("ws://127.0.0.1:1", InitOptions()).telemetry, Telemetry)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("", 5_000), ("700", 700), ("1", 500), ("1e12", 3_600_000), ("rubbish", 5_000)],
+)
+def test_the_standard_variable_says_how_often(
+    monkeypatch: pytest.MonkeyPatch, value: str, expected: float
+) -> None:
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", value)
+
+    assert _telemetry._gauges_ms() == expected
