@@ -1,0 +1,439 @@
+/**
+ * @module
+ */
+import assert from "node:assert/strict";
+import {
+  CONSOLE_AHEAD_BYTES,
+  CONSOLE_BEHIND_LOOK_MS,
+  CONSOLE_HELLO_MS,
+  CONSOLE_MESSAGE_CHARS_MAX,
+  CONSOLE_OPEN_MAX,
+  CONSOLE_QUERY_INTERVAL_MS,
+  CONSOLE_WRONG_TOKEN_MS,
+} from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import { FakeBrowserSocket } from "../../tests/fakes/fake_browser_socket.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
+import { BrowserLine, type BrowserSetup } from "./browser_line.ts";
+import { EngineLink } from "./engine_link.ts";
+import { QueryFeeds } from "./query_feeds.ts";
+import { TriggerFeeds } from "./trigger_feeds.ts";
+import type { BrowserMessage } from "./wire.ts";
+
+/** A browser's line, after `hello` unless a test wants to say it. */
+function setup(token: string | null = "operator") {
+  const clock = new FakeClock();
+  const worker = new FakeConsoleWorker();
+  const link = new EngineLink(worker, clock);
+  const triggers = new TriggerFeeds(link, worker);
+  const queries = new QueryFeeds(link, triggers, clock);
+  const shared: BrowserSetup = {
+    clock,
+    link,
+    triggers,
+    queries,
+    http: {
+      send: ({ path }) =>
+        path === "/broken" ? Promise.reject(new EngineError("timeout", "late")) : Promise.resolve({
+          status: 200,
+          headers: [],
+          body: path,
+          binary: false,
+          trace_id: "t",
+        }),
+    },
+    rightsOf: (token) => token === "operator" || token === "guest" ? token : undefined,
+    version: "0.1.0",
+    engineUrl: () => "ws://127.0.0.1:49134",
+  };
+  const open = () => {
+    const socket = new FakeBrowserSocket();
+    return { socket, line: new BrowserLine(shared, socket) };
+  };
+  const { socket, line } = open();
+  const say = async (message: BrowserMessage): Promise<void> => {
+    line.text(JSON.stringify(message));
+    await settle();
+  };
+  if (token !== null) line.text(JSON.stringify({ type: "hello", token }));
+  return { clock, worker, triggers, queries, socket, line, say, open };
+}
+
+const call = (id: number, function_id: string, payload?: Json): BrowserMessage => ({
+  type: "call",
+  id,
+  function_id,
+  ...payload !== undefined && { payload },
+});
+const watchQuery = (id: number): BrowserMessage => ({
+  type: "watch_query",
+  id,
+  query: { function_id: "list", items: "rows", key: ["id"] },
+  on: [{ type: "changed" }],
+});
+
+Deno.test("BrowserLine welcomes who knows the token, and says where the engine stands", () => {
+  const { clock, socket } = setup();
+
+  assert.deepEqual(socket.sent, [
+    { type: "welcome", version: "0.1.0", engine_url: "ws://127.0.0.1:49134", operator: true },
+    { type: "engine", connected: true, since_ms: clock.wall() },
+  ]);
+  assert.equal(clock.waiting, 0);
+});
+
+Deno.test("BrowserLine tells when the engine goes and when it comes back", () => {
+  const { worker, socket } = setup();
+
+  worker.become("reconnecting");
+  worker.become("connected");
+
+  const states = socket.sent.flatMap((it) => it.type === "engine" ? [it.connected] : []);
+  assert.deepEqual(states, [true, false, true]);
+});
+
+Deno.test("BrowserLine closes late on a wrong token, with a code of its own", () => {
+  const { clock, socket, line } = setup("wrong");
+  line.text(JSON.stringify(call(1, "a::b")));
+  assert.deepEqual(socket.closedWith, [1008, "hello comes first"]);
+
+  const other = setup("wrong");
+  other.clock.tick(CONSOLE_WRONG_TOKEN_MS - 1);
+  assert.equal(other.socket.closedWith, undefined);
+  other.clock.tick(1);
+  assert.deepEqual(other.socket.closedWith, [4401, "wrong token"]);
+  assert.deepEqual([other.socket.sent, clock.waiting], [[], 0]);
+});
+
+Deno.test("BrowserLine closes when no hello comes", () => {
+  const { clock, socket } = setup(null);
+
+  clock.tick(CONSOLE_HELLO_MS);
+
+  assert.deepEqual(socket.closedWith, [1008, "no hello came"]);
+});
+
+Deno.test("BrowserLine calls with everything the page gave, and answers with the result", async () => {
+  const { clock, worker, socket, say } = setup();
+  worker.functions["math::add"] = (payload) => {
+    clock.tick(7);
+    return { got: payload! };
+  };
+
+  await say({
+    type: "call",
+    id: 1,
+    function_id: "math::add",
+    namespace: "lab",
+    payload: { a: 1 },
+    timeout_ms: 500,
+    metadata: { why: "test" },
+  });
+
+  const [seen] = worker.calls;
+  const { traceparent } = seen!;
+  assert.deepEqual(
+    [seen!.namespace, seen!.payload, seen!.timeout_ms, seen!.metadata],
+    ["lab", { a: 1 }, 500, { why: "test" }],
+  );
+  const trace_id = /^00-([0-9a-f]{32})-[0-9a-f]{16}-01$/.exec(traceparent!)![1];
+  const result = { got: { a: 1 } };
+  assert.deepEqual(socket.about(1), [{ type: "result", id: 1, result, duration_ms: 7, trace_id }]);
+});
+
+Deno.test("BrowserLine does not have the engine's own functions traced for a page", async () => {
+  const { worker, socket, say } = setup();
+  worker.functions["engine::workers::list"] = () => undefined;
+
+  await say(call(1, "engine::workers::list"));
+
+  assert.match(worker.calls[0]!.traceparent!, /-00$/);
+  const [answer] = socket.about(1);
+  assert.deepEqual(answer, { type: "result", id: 1, duration_ms: 0, trace_id: null });
+});
+
+Deno.test("BrowserLine answers a failed call with code, message, details and remote stack", async () => {
+  const { worker, socket, say } = setup();
+  worker.functions["a::b"] = () => {
+    throw new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
+  };
+
+  await say(call(1, "a::b"));
+  await say(call(2, "nobody::there"));
+
+  const [first, second] = [...socket.about(1), ...socket.about(2)];
+  assert.ok(first?.type === "error" && second?.type === "error");
+  assert.deepEqual(first.error, {
+    code: "out_of_stock",
+    message: "Only 2 left",
+    details: { left: 2 },
+  });
+  assert.equal(second.error.code, "function_not_found");
+});
+
+Deno.test("BrowserLine hands on progress, and cancels a call that the page ends", async () => {
+  const { worker, socket, say, line } = setup();
+  let aborted = false;
+  worker.functions["slow::job"] = (_payload, { onProgress, signal }) => {
+    onProgress!({ done: 1 });
+    signal!.addEventListener("abort", () => {
+      aborted = true;
+      onProgress!({ done: 2 });
+    });
+    return new Promise(() => {});
+  };
+  await say(call(1, "slow::job"));
+  assert.equal(line.openCount, 1);
+
+  await say({ type: "end", id: 1 });
+
+  assert.deepEqual(socket.about(1), [{ type: "progress", id: 1, data: { done: 1 } }]);
+  assert.deepEqual([aborted, line.openCount], [true, 0]);
+});
+
+Deno.test("BrowserLine lets a number be used again, and mixes nothing up", async () => {
+  const { worker, socket, say } = setup();
+  const answers: PromiseWithResolvers<Json>[] = [];
+  worker.functions["slow::job"] = () => {
+    answers.push(Promise.withResolvers<Json>());
+    return answers.at(-1)!.promise;
+  };
+  await say(call(1, "slow::job"));
+  await say({ type: "end", id: 1 });
+  await say(call(1, "slow::job"));
+
+  answers[0]!.resolve("first");
+  answers[1]!.resolve("second");
+  await settle();
+
+  const results = socket.about(1).map((message) => (message as { result?: Json }).result);
+  assert.deepEqual(results, ["second"]);
+});
+
+Deno.test("BrowserLine pushes firings of a trigger until the page ends the watch", async () => {
+  const { worker, socket, say } = setup();
+  await say({ type: "watch_trigger", id: 3, trigger: { type: "log", config: { level: "warn" } } });
+
+  await worker.fire("log", { body: "hello" });
+  await say({ type: "end", id: 3 });
+  await worker.fire("log", { body: "late" });
+
+  assert.deepEqual(socket.about(3), [{ type: "fired", id: 3, payload: { body: "hello" } }]);
+  assert.equal(worker.triggers.size, 0);
+});
+
+Deno.test("BrowserLine answers a watch that is refused with the reason, and has it no more", async () => {
+  const { socket, say, line } = setup();
+
+  await say({ type: "watch_trigger", id: 3, trigger: { type: "refused" } });
+
+  const error = { code: "bad_config", message: "This config is wrong" };
+  const message = { type: "error", id: 3, error, duration_ms: 0, trace_id: null };
+  assert.deepEqual([socket.about(3), line.openCount], [[message], 0]);
+});
+
+Deno.test("BrowserLine pushes a query and then what changes of it", async () => {
+  const { clock, worker, socket, say } = setup();
+  let rows: Json[] = ["a", "b", "c"].map((id) => ({ id }));
+  worker.functions["list"] = () => ({ rows });
+  await say(watchQuery(4));
+
+  rows = [...rows.slice(1), { id: "d" }];
+  await worker.fire("changed");
+  clock.tick(CONSOLE_QUERY_INTERVAL_MS);
+  await settle();
+
+  assert.deepEqual(socket.about(4), [
+    { type: "snapshot", id: 4, items: [{ id: "a" }, { id: "b" }, { id: "c" }] },
+    { type: "patch", id: 4, set: [{ id: "d" }], gone: ['["a"]'] },
+  ]);
+});
+
+Deno.test("BrowserLine sends a slow browser one new snapshot instead of what it missed", async () => {
+  const { clock, worker, socket, say } = setup();
+  let n = 0;
+  worker.functions["list"] = () => ({ rows: ["a", "b", "c"].map((id) => ({ id, n })) });
+  await say(watchQuery(4));
+  socket.bufferedAmount = CONSOLE_AHEAD_BYTES + 1;
+
+  for (n = 1; n <= 3; n++) {
+    await worker.fire("changed");
+    clock.tick(CONSOLE_QUERY_INTERVAL_MS);
+    await settle();
+  }
+  assert.equal(socket.about(4).length, 1);
+  socket.bufferedAmount = 0;
+  clock.tick(CONSOLE_BEHIND_LOOK_MS);
+
+  const items = ["a", "b", "c"].map((id) => ({ id, n: 3 }));
+  assert.deepEqual(socket.about(4).slice(1), [{ type: "snapshot", id: 4, items }]);
+});
+
+Deno.test("BrowserLine makes HTTP requests for the page", async () => {
+  const { socket, say } = setup();
+
+  await say({ type: "http", id: 5, method: "GET", path: "/orders", headers: {} });
+  await say({ type: "http", id: 6, method: "GET", path: "/broken", headers: {} });
+
+  const [answer, failed] = [...socket.about(5), ...socket.about(6)];
+  assert.ok(answer?.type === "http_answer" && failed?.type === "error");
+  assert.deepEqual([answer.status, answer.body, failed.error.code], [200, "/orders", "timeout"]);
+});
+
+Deno.test("BrowserLine lets a guest look and call, but neither manage nor see payloads", async () => {
+  const { worker, socket, say } = setup("guest");
+  const attributes = [["engine.worker", "shop"], ["engine.request", "{}"]];
+  worker.functions["engine::traces::list"] = () => ({ spans: [{ attributes }] });
+  worker.functions["engine::supervisor::list"] = () => ({ workers: [] });
+
+  await say(call(1, "engine::supervisor::restart", { name: "shop" }));
+  await say(call(2, "engine::supervisor::list"));
+  await say(call(3, "engine::traces::list"));
+  await say({
+    type: "watch_query",
+    id: 4,
+    query: { function_id: "engine::supervisor::stop", payload: { name: "shop" } },
+    on: [],
+  });
+  await say({
+    type: "watch_query",
+    id: 5,
+    query: { function_id: "engine::traces::list", items: "spans" },
+    on: [],
+  });
+
+  const kinds = [1, 2, 3, 4, 5].map((id) => socket.about(id)[0]?.type);
+  assert.deepEqual(kinds, ["error", "result", "result", "error", "snapshot"]);
+  const [refused] = socket.about(1);
+  assert.ok(refused?.type === "error" && refused.error.code === "FORBIDDEN");
+  const shown = JSON.stringify([socket.about(3), socket.about(5)]);
+  assert.match(shown, /engine\.worker/);
+  assert.doesNotMatch(shown, /engine\.request/);
+  assert.equal(worker.count("engine::supervisor::restart"), 0);
+  assert.equal(worker.count("engine::supervisor::stop"), 0);
+});
+
+Deno.test("BrowserLine shows payloads to the operator beside a guest with the same watch", async () => {
+  const { worker, socket, say, open } = setup("guest");
+  worker.functions["engine::traces::list"] = () => ({ spans: [["engine.request", "{}"]] });
+  const watch: BrowserMessage = {
+    type: "watch_query",
+    id: 1,
+    query: { function_id: "engine::traces::list", items: "spans" },
+    on: [],
+  };
+  const other = open();
+  other.line.text(JSON.stringify({ type: "hello", token: "operator" }));
+  other.line.text(JSON.stringify(watch));
+
+  await say(watch);
+
+  assert.deepEqual(socket.about(1), [{ type: "snapshot", id: 1, items: [] }]);
+  assert.deepEqual(other.socket.about(1), [
+    { type: "snapshot", id: 1, items: [["engine.request", "{}"]] },
+  ]);
+});
+
+Deno.test("BrowserLine ends all that is open when the line is over", async () => {
+  const { clock, worker, triggers, queries, socket, line, say } = setup();
+  let aborted = 0;
+  worker.functions["slow::job"] = (_payload, { signal }) => {
+    signal!.addEventListener("abort", () => void aborted++);
+    return new Promise(() => {});
+  };
+  worker.functions["list"] = () => ({ rows: [] });
+  await say(call(1, "slow::job"));
+  await say({ type: "watch_trigger", id: 2, trigger: { type: "log" } });
+  await say(watchQuery(3));
+  const before = socket.sent.length;
+
+  line.closed();
+  await settle();
+  worker.become("reconnecting");
+
+  assert.deepEqual([aborted, triggers.size, queries.size, line.openCount], [1, 0, 0, 0]);
+  assert.deepEqual([worker.triggers.size, clock.waiting, socket.sent.length], [0, 0, before]);
+});
+
+Deno.test("BrowserLine refuses more open requests than its bound, and goes on", async () => {
+  const { worker, socket, say } = setup();
+  worker.functions["slow::job"] = () => new Promise(() => {});
+  for (let id = 1; id <= CONSOLE_OPEN_MAX; id++) await say(call(id, "slow::job"));
+
+  await say(call(CONSOLE_OPEN_MAX + 1, "slow::job"));
+  const [refused] = socket.about(CONSOLE_OPEN_MAX + 1);
+  assert.ok(refused?.type === "error" && refused.error.code === "overloaded");
+
+  await say({ type: "end", id: 1 });
+  await say(call(1, "slow::job"));
+  assert.deepEqual(socket.about(1), []);
+});
+
+Deno.test("BrowserLine answers what it cannot understand, if that names a request", async () => {
+  const { socket, line } = setup();
+
+  line.text('{"type":"call","id":9}');
+  line.text('{"type":"dance","id":10}');
+  await settle();
+
+  for (const id of [9, 10]) {
+    const [answer] = socket.about(id);
+    assert.ok(answer?.type === "error" && answer.error.code === "bad_message");
+  }
+  assert.equal(socket.closedWith, undefined);
+});
+
+for (
+  const [what, text] of [
+    ["no JSON", "hello"],
+    ["no object", "[1]"],
+    ["no number", '{"type":"call","function_id":"a::b"}'],
+    ["a second hello", '{"type":"hello","token":"operator"}'],
+    ["a message that is too long", `"${"x".repeat(CONSOLE_MESSAGE_CHARS_MAX)}"`],
+  ] as const
+) {
+  Deno.test(`BrowserLine ends the line of a browser that says ${what}`, () => {
+    const { socket, line } = setup();
+
+    line.text(text);
+    line.text('{"type":"call","id":1,"function_id":"a::b"}');
+
+    assert.ok(socket.closedWith);
+    assert.deepEqual(socket.about(1), []);
+  });
+}
+
+Deno.test("BrowserLine ends the line of a browser that uses a number twice", async () => {
+  const { worker, socket, say } = setup();
+  worker.functions["slow::job"] = () => new Promise(() => {});
+  await say(call(1, "slow::job"));
+
+  await say(call(1, "slow::job"));
+
+  assert.deepEqual(socket.closedWith, [1008, "1 is in use"]);
+});
+
+Deno.test("BrowserLine ends the line of a browser that sends bytes", () => {
+  const { socket, line } = setup();
+
+  line.binary();
+
+  assert.deepEqual(socket.closedWith, [1008, "not a message"]);
+});
+
+Deno.test("BrowserLine survives whatever a browser says", () => {
+  const letters = '{}[]":,0123456789.-+eEtrufalsn idtypecoken\\ \u0000';
+  for (let seed = 1; seed <= 300; seed++) {
+    const { line } = setup();
+    let state = seed;
+    let text = "";
+    for (let i = 0; i < 60; i++) {
+      state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+      text += letters[state % letters.length];
+    }
+    line.text(text);
+    line.closed();
+  }
+});
