@@ -15,6 +15,7 @@ import { addFunctions } from "./commands/functions.ts";
 import { addStart } from "./commands/start.ts";
 import { addTrigger } from "./commands/trigger.ts";
 import { addVm } from "./commands/vm.ts";
+import { addWhy } from "./commands/why.ts";
 import { addWorker } from "./commands/worker.ts";
 import { describeFailure, EXIT_DONE, EXIT_NOT_UNDERSTOOD } from "./failure.ts";
 import type { Terminal } from "./terminal.ts";
@@ -48,6 +49,7 @@ export function createProgram(terminal: Terminal): Command {
   addWorker(program as Command, terminal);
   addVm(program as Command, terminal);
   addFunctions(program as Command, terminal);
+  addWhy(program as Command, terminal);
   addConsole(program as Command, terminal);
   addCompletions(program as Command, terminal);
   return program as Command;

@@ -24,6 +24,8 @@ export interface EngineLine extends AsyncDisposable {
 export interface CallOptions {
   /** Milliseconds to wait for the result. Default: 30,000. */
   readonly timeout_ms?: number | undefined;
+  /** W3C trace context. Default: none, and the engine begins a trace. */
+  readonly traceparent?: string;
   /** Cancels the call when aborted. */
   readonly signal?: AbortSignal;
   /** Gets what the handler tells while it runs, in order. */

@@ -7,7 +7,7 @@
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { Json } from "../../mod.ts";
-import { CommandError, UsageError } from "../failure.ts";
+import { CommandError, describeFailure, ExitWith, UsageError } from "../failure.ts";
 import { describeFunction, type FunctionDetail } from "../function_help.ts";
 import { readPayload } from "../payload.ts";
 import { compactJson, renderJson } from "../render.ts";
@@ -38,6 +38,7 @@ interface TriggerFlags extends EngineAddress {
   readonly timeoutMs?: string | undefined;
   readonly json?: boolean | undefined;
   readonly raw?: boolean | undefined;
+  readonly verbose?: boolean | undefined;
   readonly help?: boolean | undefined;
 }
 
@@ -51,6 +52,7 @@ export function addTrigger(program: Command, terminal: Terminal): void {
     .option("--timeout-ms <ms>", "how long to wait for the result (default: 30000)")
     .option("--json", "print the result on one line, for programs")
     .option("--raw", "like --json, but a text without its quotes")
+    .option("--verbose", "say on standard error how to ask what became of the call")
     .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
     .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
     .helpOption(false)
@@ -92,12 +94,32 @@ async function runTrigger(
   });
 
   await using engine = await terminal.connect(flags);
-  const result = await engine.call(function_id, payload, { timeout_ms }).catch((thrown) => {
-    throw (thrown as { code?: unknown }).code === "invocation_stopped"
-      ? cutOff(thrown, function_id, payload)
-      : thrown;
-  });
+  const trace_id = hexDigits(16);
+  // Whoever calls by hand may ask about it, so it is recorded whatever part of the calls is.
+  const traceparent = `00-${trace_id}-${hexDigits(8)}-01`;
+  const result = await engine.call(function_id, payload, { timeout_ms, traceparent })
+    .catch((thrown) => {
+      throw withWhy(
+        thrown,
+        thrown?.code === "invocation_stopped" ? cutOff(thrown, function_id, payload) : thrown,
+        flags.verbose ? trace_id : undefined,
+      );
+    });
   terminal.out(textOf(result ?? null, flags));
+  if (flags.verbose) terminal.err(`why: engine why ${trace_id}`);
+}
+
+/** The failure as it is shown, and how to ask about the call, if the engine has seen it. */
+function withWhy(thrown: unknown, shown: unknown, trace_id: string | undefined): unknown {
+  const { invocation_id } = thrown as { invocation_id?: unknown };
+  const id = typeof invocation_id === "string" ? invocation_id : trace_id;
+  if (id === undefined) return shown;
+  const { lines, exitCode } = describeFailure(shown);
+  return new ExitWith(exitCode, [...lines, `why: engine why ${id}`]);
+}
+
+function hexDigits(bytes: number): string {
+  return crypto.getRandomValues(new Uint8Array(bytes)).toHex();
 }
 
 /** An engine that gets too large a message ends the line, which looks like a worker that ended. */

@@ -171,3 +171,43 @@ Deno.test("a call that was cut off names the size of a large payload, which may 
     /^error: invocation_stopped: Invocation stopped\n {2}Its worker ended/,
   );
 });
+
+Deno.test("a call that failed says how to ask why, by its id", async () => {
+  const terminal = new FakeTerminal({
+    functions: {
+      "a::b": () => {
+        throw new InvocationError({ code: "out_of_stock", message: "Only 2 left" }, "a::b", "i-7");
+      },
+    },
+  });
+
+  assert.equal(await terminal.run("trigger", "a::b"), 1);
+
+  assert.deepEqual(terminal.errLines, [
+    "error: out_of_stock: Only 2 left",
+    "why: engine why i-7",
+  ]);
+  assert.deepEqual(terminal.outLines, []);
+});
+
+Deno.test("--verbose says it of a call that ended well, and the call is always recorded", async () => {
+  const traces: (string | undefined)[] = [];
+  const terminal = new FakeTerminal({
+    functions: {
+      "a::b": (_payload, { traceparent }) => {
+        traces.push(traceparent);
+        return 1;
+      },
+    },
+  });
+
+  assert.equal(await terminal.run("trigger", "a::b", "--verbose"), 0);
+  assert.equal(await terminal.run("trigger", "a::b"), 0);
+
+  const [first, second] = traces.map((traceparent) =>
+    /^00-([0-9a-f]{32})-[0-9a-f]{16}-01$/.exec(traceparent ?? "")?.[1]
+  );
+  assert.ok(first !== undefined && second !== undefined && first !== second);
+  assert.deepEqual(terminal.errLines, [`why: engine why ${first}`]);
+  assert.deepEqual(terminal.outLines, ["1", "1"]);
+});

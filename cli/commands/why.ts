@@ -1,0 +1,60 @@
+/**
+ * `engine why`: what became of a call, and why, in sentences.
+ *
+ * @module
+ */
+import type { Command } from "@commander-js/extra-typings";
+import { CommandError } from "../failure.ts";
+import { compactJson, renderJson } from "../render.ts";
+import type { Terminal } from "../terminal.ts";
+
+const EXAMPLES = `
+Examples:
+  engine trigger math::add a=2 b=3 --verbose     prints what to ask
+  engine why 6b0f3f1e-2d0a-4d0e-9a38-6f6f1f8b9c11
+  engine why 6b0f3f1e-2d0a-4d0e-9a38-6f6f1f8b9c11 --json
+
+An id is that of an invocation, of a trace or of a span; logs, answers of HTTP routes (traceparent)
+and the console show them.`;
+
+/** Adds `engine why`. */
+export function addWhy(program: Command, terminal: Terminal): void {
+  program.command("why")
+    .description("Say what became of a call, and why")
+    .argument("<id>", "id of an invocation, a trace or a span")
+    .option("--json", "print all that is known as JSON on one line, for programs")
+    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
+    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .addHelpText("after", EXAMPLES)
+    .action(async (id, flags) => {
+      await using engine = await terminal.connect(flags);
+      const answer = await engine.call("engine::traces::explain", { invocation_id: idOf(id) })
+        .catch((thrown: unknown) => {
+          throw explainFailure(thrown);
+        });
+      if (flags.json) return terminal.out(compactJson(answer ?? null));
+      const { lines } = (answer ?? {}) as { lines?: unknown };
+      if (!Array.isArray(lines)) return terminal.out(renderJson(answer ?? null));
+      for (const line of lines) terminal.out(String(line));
+    });
+}
+
+/** A whole `traceparent` is taken as well: its trace id is what counts. */
+function idOf(text: string): string {
+  return /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(text.trim())?.[1] ?? text;
+}
+
+function explainFailure(thrown: unknown): unknown {
+  const { code, message } = thrown as { code?: unknown; message?: unknown };
+  if (code === "function_not_found") {
+    return new CommandError(
+      "This engine does not keep what happened; it is older than this command, or its worker " +
+        "engine-observability is stopped (engine worker list)",
+    );
+  }
+  if (code !== "NOT_FOUND") return thrown;
+  const known = String(message).replace(/^NOT_FOUND: /, "");
+  return new CommandError(
+    `${known}; or call it again with engine trigger FUNCTION --verbose and ask at once`,
+  );
+}

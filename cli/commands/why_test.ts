@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { InvocationError, type JsonObject } from "../../mod.ts";
+import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+
+const EXPLAIN = "engine::traces::explain";
+const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
+
+function terminalThat(answer: () => JsonObject): FakeTerminal {
+  return new FakeTerminal({ functions: { [EXPLAIN]: answer } });
+}
+
+function refusing(code: string, message: string): FakeTerminal {
+  return terminalThat(() => {
+    throw new InvocationError({ code, message }, EXPLAIN);
+  });
+}
+
+Deno.test("why prints the sentences and nothing else", async () => {
+  const terminal = terminalThat(() => ({ found: true, lines: ["a called b", "It ended well"] }));
+
+  assert.equal(await terminal.run("why", "i-1"), 0);
+
+  assert.deepEqual(terminal.outLines, ["a called b", "It ended well"]);
+  assert.deepEqual(terminal.errLines, []);
+  assert.deepEqual(terminal.calls[0]!.payload, { invocation_id: "i-1" });
+  assert.equal(terminal.openLines, 0);
+});
+
+Deno.test("why --json prints everything on one line", async () => {
+  const terminal = terminalThat(() => ({ found: true, lines: ["a"], replicas: [] }));
+
+  assert.equal(await terminal.run("why", "i-1", "--json"), 0);
+  assert.deepEqual(terminal.outLines, ['{"found":true,"lines":["a"],"replicas":[]}']);
+});
+
+Deno.test("why takes a whole traceparent, as answers of HTTP routes carry it", async () => {
+  const terminal = terminalThat(() => ({ lines: [] }));
+
+  await terminal.run("why", `00-${TRACE_ID}-b7ad6b7169203331-01`);
+
+  assert.deepEqual(terminal.calls[0]!.payload, { invocation_id: TRACE_ID });
+});
+
+Deno.test("why says of an unknown id how far back is known, and what to do", async () => {
+  const terminal = refusing("NOT_FOUND", "Nothing is known of i-1: what is recorded goes back 5 s");
+
+  assert.equal(await terminal.run("why", "i-1"), 1);
+
+  assert.match(terminal.errText, /^error: Nothing is known of i-1: .* goes back 5 s; or call it/);
+  assert.deepEqual(terminal.outLines, []);
+});
+
+Deno.test("why says that an engine without records cannot answer", async () => {
+  const terminal = refusing("function_not_found", `Function ${EXPLAIN} not found`);
+
+  assert.equal(await terminal.run("why", "i-1"), 1);
+  assert.match(terminal.errText, /engine-observability is stopped/);
+});
+
+Deno.test("why wants an id, and one only", async () => {
+  const terminal = new FakeTerminal();
+
+  assert.equal(await terminal.run("why"), 2);
+  assert.equal(await terminal.run("why", "a", "b"), 2);
+});
