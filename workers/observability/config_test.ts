@@ -1,0 +1,63 @@
+/**
+ * The configuration has defaults for everything, and every mistake in it is named.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Json } from "../../sdk/typescript/protocol.ts";
+import { parseObservabilityConfig } from "./config.ts";
+
+Deno.test("Nothing configured records everything in memory and nothing on disk", () => {
+  const { traces, logs, redact } = parseObservabilityConfig(undefined);
+
+  assert.deepEqual(traces, {
+    enabled: true,
+    sampling: 1,
+    rules: [],
+    memory_mb: 32,
+    disk_mb: 0,
+    payload_chars: 2_048,
+  });
+  assert.deepEqual(logs, { memory_mb: 16, disk_mb: 0, level: "debug" });
+  assert.deepEqual(redact, []);
+});
+
+Deno.test("A part that is given keeps the defaults of the rest", () => {
+  const { traces, logs } = parseObservabilityConfig({ traces: { sampling: 0.1 }, logs: {} });
+
+  assert.equal(traces.sampling, 0.1);
+  assert.equal(traces.memory_mb, 32);
+  assert.equal(logs.level, "debug");
+});
+
+for (
+  const wrong of [
+    { traces: { sampling: 2 } },
+    { traces: { sampling: "all" } },
+    { traces: { memory_mb: 0 } },
+    { traces: { disk_mb: -1 } },
+    { traces: { payload_chars: 1_000_000 } },
+    { traces: { rules: [{ operation: "", rate: 1 }] } },
+    { traces: { rules: [{ operation: "a::*", rate: 1.5 }] } },
+    { traces: { rules: { operation: "a::*", rate: 1 } } },
+    { traces: { samplin: 1 } },
+    { logs: { level: "loud" } },
+    { redact: "password" },
+    { redact: [""] },
+    { trace: {} },
+    [],
+    "on",
+  ] as Json[]
+) {
+  Deno.test(`A configuration ${JSON.stringify(wrong)} is refused`, () => {
+    assert.throws(() => parseObservabilityConfig(wrong), { name: "ZodError" });
+  });
+}
+
+Deno.test("Every mistake is named at once", () => {
+  const wrong = { traces: { sampling: 2, memory_mb: 0 }, logs: { level: "loud" } };
+
+  assert.throws(() => parseObservabilityConfig(wrong), (error: { issues: unknown[] }) => {
+    return error.issues.length === 3;
+  });
+});

@@ -1,0 +1,144 @@
+/**
+ * Calls and what built-in workers do become spans of one shape.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { callSpan, idOf, NOON } from "../../tests/fakes/spans.ts";
+import { Redactor } from "./redact.ts";
+import { readTraceparent, spanOfCall, spanOfEnded } from "./spans_made.ts";
+
+const redactor = new Redactor();
+const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
+const SPAN_ID = "b7ad6b7169203331";
+
+Deno.test("spanOfCall() says who called whom, and how long it waited", () => {
+  const { attributes, ...span } = spanOfCall(callSpan(), null);
+
+  assert.equal(span.name, "orders::create");
+  assert.equal(span.service_name, "orders");
+  assert.equal(span.status, "ok");
+  assert.deepEqual(Object.fromEntries(attributes), {
+    "engine.kind": "call",
+    "engine.function_id": "orders::create",
+    "engine.namespace": "default",
+    "engine.invocation_id": "i-1",
+    "engine.caller_invocation_id": "c-1",
+    "engine.caller": "shop",
+    "engine.caller_id": "w-1",
+    "engine.worker": "orders",
+    "engine.worker_id": "w-2",
+    "engine.queued_ms": 1,
+    "engine.timeout_ms": 30_000,
+    "engine.request_chars": 7,
+    "engine.response_chars": 8,
+  });
+});
+
+Deno.test("spanOfCall() leaves out what there was not, and names the engine where nobody ran it", () => {
+  const call = callSpan({
+    callee: null,
+    sent_ms: null,
+    invocation_id: "",
+    error_code: "function_not_found",
+    error_message: "Function x not found",
+    ended_by: "nobody offers it",
+  });
+
+  const span = spanOfCall(call, redactor);
+
+  const names = span.attributes.map(([name]) => name);
+  assert.equal(span.service_name, "engine");
+  assert.equal(span.status, "error");
+  assert.equal(span.status_description, "Function x not found");
+  assert.ok(names.includes("engine.error_code") && names.includes("engine.ended_by"));
+  for (const absent of ["engine.worker", "engine.queued_ms", "engine.invocation_id"]) {
+    assert.ok(!names.includes(absent), absent);
+  }
+});
+
+Deno.test("spanOfCall() has payloads, redacted, when there is a redactor", () => {
+  const call = callSpan({ request: '{"password":"x","b":2}', response: null });
+
+  const { attributes } = spanOfCall(call, redactor);
+
+  const found = Object.fromEntries(attributes);
+  assert.equal(found["engine.request"], '{"password":"[redacted]","b":2}');
+  assert.equal("engine.response" in found, false);
+});
+
+Deno.test("spanOfCall() lists the replicas there were", () => {
+  const candidates = [{ worker_id: "w-2", name: "orders", in_flight: 3, passed_over: null }];
+
+  const { attributes } = spanOfCall(callSpan({ candidates }), null);
+
+  assert.deepEqual(Object.fromEntries(attributes)["engine.replicas"], candidates);
+});
+
+Deno.test("A running call is neither well nor failed", () => {
+  const span = spanOfCall(callSpan({ end_ms: null }), null);
+
+  assert.equal(span.status, "unset");
+  assert.equal(span.end_ms, null);
+});
+
+const ended = {
+  traceparent: `00-${TRACE_ID}-${SPAN_ID}-01`,
+  parent: null,
+  name: "GET /orders/:id",
+  service: "engine-http",
+  start_ms: NOON,
+  end_ms: NOON + 5,
+  error: null,
+  attributes: { "engine.kind": "http", token: "x" },
+};
+
+Deno.test("spanOfEnded() takes its ids from the traceparent and hides secrets", () => {
+  const span = spanOfEnded(ended, redactor)!;
+
+  assert.deepEqual([span.trace_id, span.span_id, span.parent_span_id], [TRACE_ID, SPAN_ID, null]);
+  assert.deepEqual(Object.fromEntries(span.attributes), {
+    "engine.kind": "http",
+    token: "[redacted]",
+    "engine.worker": "engine-http",
+  });
+});
+
+Deno.test("spanOfEnded() has the stranger's span as parent, if it is of this trace", () => {
+  const parent = `00-${TRACE_ID}-${idOf(4, 16)}-01`;
+  const other = `00-${idOf(9, 32)}-${idOf(4, 16)}-01`;
+
+  assert.equal(spanOfEnded({ ...ended, parent }, redactor)!.parent_span_id, idOf(4, 16));
+  assert.equal(spanOfEnded({ ...ended, parent: other }, redactor)!.parent_span_id, null);
+  assert.equal(spanOfEnded({ ...ended, parent: "nonsense" }, redactor)!.parent_span_id, null);
+  assert.equal(spanOfEnded({ ...ended, error: "HTTP 500" }, redactor)!.status, "error");
+});
+
+for (
+  const text of [
+    null,
+    undefined,
+    "",
+    "00",
+    `00-${TRACE_ID}-${SPAN_ID}`,
+    `00-${TRACE_ID}-${SPAN_ID}-01-more`,
+    `ff-${TRACE_ID}-${SPAN_ID}-01`,
+    `00-${"0".repeat(32)}-${SPAN_ID}-01`,
+    `00-${TRACE_ID}-${"0".repeat(16)}-01`,
+    `00-${TRACE_ID.toUpperCase()}-${SPAN_ID}-01`,
+    `00-${TRACE_ID}x${SPAN_ID}-01`,
+  ]
+) {
+  Deno.test(`readTraceparent() finds none in ${text}`, () => {
+    assert.equal(readTraceparent(text), undefined);
+    assert.equal(spanOfEnded({ ...ended, traceparent: text ?? "" }, redactor), undefined);
+  });
+}
+
+Deno.test("readTraceparent() reads the flag, and later versions", () => {
+  const read = { trace_id: TRACE_ID, span_id: SPAN_ID };
+
+  assert.deepEqual(readTraceparent(`00-${TRACE_ID}-${SPAN_ID}-03`), { ...read, isSampled: true });
+  assert.deepEqual(readTraceparent(`00-${TRACE_ID}-${SPAN_ID}-02`), { ...read, isSampled: false });
+  assert.deepEqual(readTraceparent(`01-${TRACE_ID}-${SPAN_ID}-01-x`), { ...read, isSampled: true });
+});
