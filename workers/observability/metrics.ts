@@ -13,25 +13,22 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../define.ts";
 import { fit } from "../shapes.ts";
 import { Alerts } from "./alerts.ts";
-import { startExport } from "./export.ts";
+import { type Export, startExport } from "./export.ts";
 import { type Component, ReadyCheck } from "./health.ts";
 import { type HealthCheck, type HealthParts, measureHealth } from "./health_checks.ts";
 import type { LogFeed } from "./logs_record.ts";
 import type { MetricsSettings } from "./metrics_config.ts";
-import { SdkMetrics } from "./metrics_frames.ts";
 import { offerMetricsFunctions } from "./metrics_functions.ts";
+import { historyOf, type MetricsHistory } from "./metrics_kept.ts";
 import { MetricsTriggers } from "./metrics_triggers.ts";
 import { PROMETHEUS_TYPE } from "./prometheus.ts";
 import { metricsPage, type PageSources } from "./prometheus_page.ts";
-import { Rollups } from "./rollups.ts";
 import { Sampler } from "./samples.ts";
 import { readProcess } from "./samples_process.ts";
-import { RecentDeltas } from "./samples_recent.ts";
-import { SeriesBook } from "./samples_series.ts";
-import { WorkerLook } from "./samples_workers.ts";
+import type { WorkerLook } from "./samples_workers.ts";
 import type { SpanFeed } from "./spans_stored.ts";
 
-/** What metrics are made of. */
+/** What metrics are made of; spans and logs come from the other half of the worker. */
 export interface MetricsParts {
   readonly worker: Worker;
   readonly host: EngineHost;
@@ -51,81 +48,69 @@ const Nothing = z.object({});
 /** Starts everything about metrics; the result ends it. */
 export function offerMetrics(given: MetricsParts): AsyncDisposable {
   const { worker, host, config } = given;
-  const stack = new AsyncDisposableStack();
   const { clock, meters, directory, store } = host;
-  const workers = new WorkerLook(directory, host.supervision, clock);
+  const stack = new AsyncDisposableStack();
+  const history = historyOf(host);
+  const { workers } = history;
   const process = readProcess;
   const sampler = stack.use(
     new Sampler({ clock, meters, directory, stats: store.stats, workers, process }),
   );
-  const series = new SeriesBook(meters);
-  const rollups = new Rollups(meters);
-  const recent = new RecentDeltas();
   const alerts = watchAlerts(worker, config, host);
-  const sdk = new SdkMetrics(clock);
   stack.defer(sampler.listen((second, sample) => {
-    series.add(second, sample);
-    rollups.add(second, sample);
-    recent.add(second);
+    history.series.add(second, sample);
+    history.rollups.add(second, sample);
+    history.recent.add(second);
     alerts.evaluate(sample.engine, sample.at_ms);
   }));
   stack.use(new MetricsTriggers(worker, sampler)).offer(worker);
-  stack.defer(host.onTelemetry((frame) => workers.hear(sdk.hear(frame))));
-  const comings = countWorkers(host, workers, stack);
-  offerMetricsFunctions(worker, {
-    clock,
-    meters,
-    directory,
-    sampler,
-    series,
-    rollups,
-    alerts,
-    sdk,
-    comings,
-  });
-  const page: PageSources = {
+  listen(host, history, stack);
+  offerMetricsFunctions(worker, { clock, meters, directory, sampler, alerts, ...history });
+  const page = pageOf(host, sampler, workers);
+  servePages(host, config, page, stack);
+  const { spans, logs, env } = given;
+  const sdkPoints = () => history.sdk.points();
+  const exporting = stack.use(startExport(host, { spans, logs, env, page, sdkPoints }));
+  offerHealth(worker, host, history, () => componentsOf(given, history, exporting));
+  return stack;
+}
+
+function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerLook): PageSources {
+  const { meters, store, traces } = host;
+  return {
     meters,
     sampler,
     workers,
     store,
-    traces: host.traces,
+    traces,
+    process: readProcess,
     get version() {
       return host.supervision.info().version;
     },
     get started_at_ms() {
       return host.supervision.info().started_at_ms;
     },
-    process,
   };
-  servePages(host, config, page, stack);
-  const exporting = stack.use(startExport(host, {
-    spans: given.spans,
-    logs: given.logs,
-    env: given.env,
-    page,
-    sdkPoints: () => sdk.points(),
-  }));
-  offerHealth(worker, host, {
-    parts: {
-      clock,
-      directory,
-      store,
-      workers,
-      bounds_ms: meters.bounds_ms,
-      engine: (seconds) => series.engine(seconds),
-      recent: () => recent.read(),
+}
+
+/** The parts of `engine::health::check`. */
+function componentsOf(
+  { host: { traces }, logUsage }: MetricsParts,
+  { sdk }: MetricsHistory,
+  exporting: Export,
+): Readonly<Record<string, Component>> {
+  return {
+    otel: exporting.component(),
+    metrics: {
+      status: "healthy",
+      details: { sdk_metrics: sdk.points().length, broken_frames: sdk.dropped },
     },
-    components: () => ({
-      otel: exporting.component(),
-      metrics: { status: "healthy", details: { sdk_metrics: sdk.points().length } },
-      logs: { status: "healthy", details: given.logUsage?.() ?? {} },
-      spans: {
-        status: host.traces.settings.enabled ? "healthy" : "disabled",
-        details: { ...host.traces.usage },
-      },
-    }),
-  });
-  return stack;
+    logs: { status: "healthy", details: logUsage?.() ?? {} },
+    spans: {
+      status: traces.settings.enabled ? "healthy" : "disabled",
+      details: { ...traces.usage },
+    },
+  };
 }
 
 function watchAlerts(
@@ -140,20 +125,19 @@ function watchAlerts(
   });
 }
 
-/** Workers that came and left; forgets what those said that left. */
-function countWorkers(
+/** Hears what SDKs measure and who comes and leaves. */
+function listen(
   host: EngineHost,
-  workers: WorkerLook,
+  { workers, sdk, comings }: MetricsHistory,
   stack: AsyncDisposableStack,
-): { spawns: number; deaths: number } {
-  const comings = { spawns: 0, deaths: 0 };
+): void {
+  stack.defer(host.onTelemetry((frame) => workers.hear(sdk.hear(frame))));
   stack.defer(host.onEvent((event) => {
     if (event.type === "worker_connected") comings.spawns++;
     if (event.type !== "worker_disconnected") return;
     comings.deaths++;
     workers.leave(event.worker_id);
   }));
-  return comings;
 }
 
 function servePages(
@@ -183,11 +167,9 @@ function servePages(
 
 function offerHealth(
   worker: Pick<Worker, "registerFunction">,
-  { clock, supervision }: EngineHost,
-  { parts, components }: {
-    readonly parts: HealthParts;
-    components(): Readonly<Record<string, Component>>;
-  },
+  { clock, supervision, directory, store, meters }: EngineHost,
+  { workers, series, recent }: MetricsHistory,
+  components: () => Readonly<Record<string, Component>>,
 ): void {
   worker.registerFunction("engine::health::check", (payload) => {
     fit("engine::health::check", Nothing, payload ?? {});
@@ -195,6 +177,15 @@ function offerHealth(
     return { status: "healthy", components: components(), timestamp: clock.wall(), version };
   }, { description: "Which parts of observability are on" });
 
+  const parts: HealthParts = {
+    clock,
+    directory,
+    store,
+    workers,
+    bounds_ms: meters.bounds_ms,
+    engine: (seconds) => series.engine(seconds),
+    recent: () => recent.read(),
+  };
   let last: Promise<HealthCheck[]> | undefined;
   let lastMs = -Infinity;
   worker.registerFunction("engine::health::measure", async (payload) => {

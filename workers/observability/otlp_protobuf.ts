@@ -1,9 +1,9 @@
 /**
  * OTLP as protobuf: the JSON form of a request, written in the binary one.
  *
- * Both forms are generated from the same .proto files, so a table of field numbers says all there is
- * to say (opentelemetry-proto 1.x; numbers of released fields never change). A member that the table
- * does not name is left out.
+ * Both forms are generated from the same .proto files, so a table of field numbers says all there
+ * is to say (opentelemetry-proto 1.x; numbers of released fields never change). A member that the
+ * table does not name is left out.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
  * What waits to be exported: bounded, sent in batches, one batch at a time.
  *
- * A queue never delays who fills it. What does not fit is dropped and counted; the receiver, not the
- * engine, is what has become too slow.
+ * A queue never delays who fills it. What does not fit is dropped and counted; the receiver, not
+ * the engine, is what has become too slow.
  *
  * @module
  */

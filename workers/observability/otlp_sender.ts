@@ -1,9 +1,9 @@
 /**
  * Sends one OTLP request after another over HTTP, and tries again where that may help.
  *
- * As the standard has it: 429, 502, 503, 504 and a network that fails are tried again, after growing
- * waits or what `Retry-After` says; anything else is given up at once. Each outage is said once, and
- * its end once. Headers and bodies are never logged: they hold secrets.
+ * As the standard has it: 429, 502, 503, 504 and a network that fails are tried again, after
+ * growing waits or what `Retry-After` says; anything else is given up at once. Each outage is said
+ * once, and its end once. Headers and bodies are never logged: they hold secrets.
  *
  * @module
  */
@@ -54,7 +54,7 @@ export class OtlpSender {
     return { sent: this.#sent, given_up: this.#givenUp };
   }
 
-  /** Sends a request; `false` when it was given up. Never rejects, and ends: every wait is bounded. */
+  /** Sends a request; `false` when it was given up. Never rejects; every wait is bounded. */
   async send(request: JsonObject): Promise<boolean> {
     const body = await encodeBody(request, this.#parts.settings);
     let waitMs = OTLP_RETRY_FIRST_MS;

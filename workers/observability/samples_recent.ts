@@ -1,8 +1,8 @@
 /**
  * What functions did in the last minutes, as one sum.
  *
- * Two halves take turns: the older one is thrown away when the younger one is full. So the sum is of
- * two and a half to five minutes, and nothing is kept per second.
+ * Two halves take turns: the older one is thrown away when the younger one is full. So the sum is
+ * of two and a half to five minutes, and nothing is kept per second.
  *
  * @module
  */

@@ -128,7 +128,7 @@ export class WorkerLook {
     });
   }
 
-  /** By worker id, its clock minus the engine's, in milliseconds, on the way from there included. */
+  /** By worker id, its clock minus the engine's in milliseconds, less the way from there. */
   skews(): ReadonlyMap<string, number> {
     const skews = this.#directory.workers().flatMap((view) => {
       const skew = this.#fresh(view)?.skew_ms ?? null;
