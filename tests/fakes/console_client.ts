@@ -23,13 +23,21 @@ export class ConsoleClient implements Disposable {
   /** All that came. */
   readonly heard: ConsoleMessage[] = [];
   readonly #socket: WebSocket;
+  readonly #opened = Promise.withResolvers<void>();
   readonly #closed = Promise.withResolvers<number>();
   #waiting = Promise.withResolvers<void>();
   #isOver = false;
+  /** What is said before the line is open. */
+  #early: string[] | undefined = [];
 
   private constructor(url: string, origin: string | null) {
     const headers: Record<string, string> = origin === null ? {} : { origin };
     this.#socket = new WebSocket(`${url.replace("http", "ws")}/live`, { headers });
+    this.#socket.onopen = () => {
+      for (const text of this.#early ?? []) this.#socket.send(text);
+      this.#early = undefined;
+      this.#opened.resolve();
+    };
     this.#socket.onmessage = ({ data }) => {
       this.heard.push(JSON.parse(data));
       this.#stir();
@@ -46,14 +54,14 @@ export class ConsoleClient implements Disposable {
   static async open(url: string, options: ClientOptions = {}): Promise<ConsoleClient> {
     const token = options.token ?? await tokenIn(url, options.page);
     const client = new ConsoleClient(url, options.origin === undefined ? url : options.origin);
-    client.#socket.onopen = () => client.say({ type: "hello", token });
+    client.#early!.push(JSON.stringify({ type: "hello", token }));
     return client;
   }
 
   /** Opens a line and says nothing. */
   static async silent(url: string): Promise<ConsoleClient> {
     const client = new ConsoleClient(url, url);
-    await new Promise((resolve) => client.#socket.onopen = resolve);
+    await client.#opened.promise;
     return client;
   }
 
@@ -69,7 +77,8 @@ export class ConsoleClient implements Disposable {
 
   /** Sends any text. */
   text(text: string): void {
-    this.#socket.send(text);
+    if (this.#early) this.#early.push(text);
+    else this.#socket.send(text);
   }
 
   /** Sends bytes. */

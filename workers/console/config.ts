@@ -5,11 +5,16 @@
  */
 import { z } from "zod";
 import { CONSOLE_PORT } from "../../sdk/typescript/limits.ts";
+import { isLoopback } from "./guard.ts";
 
 const Shape = z.strictObject({
   host: z.string().min(1).default("127.0.0.1"),
   port: z.int().min(0).max(65_535).default(CONSOLE_PORT),
   token: z.string().default(""),
+}).refine(isProtected, {
+  path: ["host"],
+  message: "other machines can reach this address; set token, which a page then asks for",
+  when: () => true, // Also beside other problems, so that all are told at once.
 });
 
 /** Configuration of `engine-console`, with all defaults in place. An empty token is none. */
@@ -18,4 +23,10 @@ export type ConsoleConfig = z.infer<typeof Shape>;
 /** Checks the `config` of the entry in config.yaml. @throws {ZodError} With every problem. */
 export function parseConsoleConfig(raw: unknown): ConsoleConfig {
   return Shape.parse(raw ?? {});
+}
+
+/** Whether an address is out of reach, or a page asks for a token there. */
+function isProtected({ host, token }: { host?: unknown; token?: unknown }): boolean {
+  return typeof host !== "string" || isLoopback(host) ||
+    (typeof token === "string" && token !== "");
 }
