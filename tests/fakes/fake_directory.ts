@@ -88,6 +88,7 @@ export class FakeDirectory implements Directory {
       trigger_count: 0,
       connected_at_ms: 0,
       active_invocations: 0,
+      queued_bytes: 0,
       ip_address: null,
     };
   }

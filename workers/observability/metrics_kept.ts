@@ -1,5 +1,5 @@
 /**
- * What is known of the past, and outlives a restart of `engine-observability`, such as after an edit
+ * What is known of the past, and outlives a restart of `engine-observability`, as after an edit
  * of its configuration.
  *
  * It belongs to the engine's life, not to one configuration, and hangs from what lives as long: its
