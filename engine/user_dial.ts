@@ -58,7 +58,9 @@ export function dialAsUser(options: UserDialOptions): Dial {
       send: (message) => line?.send(message),
       close(code, reason) {
         if (line) return line.close(code, reason);
-        if (!isOver) queueMicrotask(() => closed(code ?? 1000, reason ?? ""));
+        if (isOver) return;
+        isOver = true; // At once, or it would be dialled all the same.
+        queueMicrotask(() => events.closed(code ?? 1000, reason ?? ""));
       },
     };
   };

@@ -1,0 +1,186 @@
+/**
+ * @module
+ */
+import assert from "node:assert/strict";
+import { systemClock } from "../../engine/system_clock.ts";
+import { CONSOLE_BROWSERS_MAX } from "../../sdk/typescript/limits.ts";
+import { ConsoleClient, tokenIn } from "../../tests/fakes/console_client.ts";
+import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
+import { EngineLink } from "./engine_link.ts";
+import { QueryFeeds } from "./query_feeds.ts";
+import { ConsoleServer, type ConsoleServerOptions } from "./server.ts";
+import { TriggerFeeds } from "./trigger_feeds.ts";
+
+const HTML = '<meta name="engine-console-token" content=""><script>start()</script>';
+
+async function setup(change: Partial<ConsoleServerOptions> = {}) {
+  const worker = new FakeConsoleWorker();
+  const link = new EngineLink(worker, systemClock);
+  const triggers = new TriggerFeeds(link, worker);
+  const queries = new QueryFeeds(link, triggers, systemClock);
+  const server = await ConsoleServer.open({
+    host: "127.0.0.1",
+    port: 0,
+    page: HTML,
+    secret: "secret",
+    operatorKey: () => Promise.resolve("the-key"),
+    browsers: {
+      clock: systemClock,
+      link,
+      triggers,
+      queries,
+      http: { send: () => Promise.reject(new Error("not here")) },
+      version: "0.1.0",
+      engineUrl: () => "ws://127.0.0.1:49134",
+    },
+    ...change,
+  });
+  return {
+    worker,
+    server,
+    url: server.url,
+    async [Symbol.asyncDispose]() {
+      queries.stop();
+      triggers.stop();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The status of an answer, whose body is of no interest. */
+async function status(answer: Promise<Response>): Promise<number> {
+  const response = await answer;
+  await response.body?.cancel();
+  return response.status;
+}
+
+Deno.test("ConsoleServer gives the page out at every path without a dot", async () => {
+  await using it = await setup();
+
+  for (const path of ["/", "/workers", "/functions/math%3A%3Aadd?tab=calls", "/a/b/c/d"]) {
+    const answer = await fetch(it.url + path);
+    assert.equal(answer.headers.get("content-type"), "text/html; charset=utf-8", path);
+    assert.match(await answer.text(), /start\(\)/);
+  }
+  assert.equal(await status(fetch(`${it.url}/favicon.ico`)), 404);
+  assert.equal(await status(fetch(`${it.url}/.git/config`)), 404);
+});
+
+Deno.test("ConsoleServer answers HEAD like GET, and nothing else", async () => {
+  await using it = await setup();
+
+  const head = await fetch(it.url, { method: "HEAD" });
+  assert.deepEqual([head.status, await head.text()], [200, ""]);
+  for (const method of ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"]) {
+    assert.equal(await status(fetch(it.url, { method })), 405, method);
+  }
+});
+
+Deno.test("ConsoleServer puts the operator's token into a page that is asked for with the key", async () => {
+  await using it = await setup();
+
+  const [plain, wrong, operator] = await Promise.all([
+    tokenIn(it.url),
+    tokenIn(it.url, "/workers?key=wrong"),
+    tokenIn(it.url, "/workers?key=the-key"),
+  ]);
+
+  assert.match(plain, /^[0-9a-f]{32}$/);
+  assert.match(operator, /^[0-9a-f]{32}$/);
+  assert.equal(wrong, plain);
+  assert.notEqual(operator, plain);
+});
+
+Deno.test("ConsoleServer lets nobody be the operator when there is no key", async () => {
+  await using it = await setup({ operatorKey: () => Promise.resolve(undefined) });
+
+  assert.equal(await tokenIn(it.url, "/?key="), await tokenIn(it.url));
+  assert.equal(await tokenIn(it.url, "/?key=undefined"), await tokenIn(it.url));
+});
+
+Deno.test("ConsoleServer makes the same tokens of the same secret, so that pages can come back", async () => {
+  const tokens: string[] = [];
+  for (const secret of ["one", "one", "two"]) {
+    await using it = await setup({ secret });
+    tokens.push(await tokenIn(it.url, "/?key=the-key"));
+  }
+
+  assert.equal(tokens[0], tokens[1]);
+  assert.notEqual(tokens[0], tokens[2]);
+});
+
+Deno.test("ConsoleServer says what a line may do by the page's token", async () => {
+  await using it = await setup();
+  using guest = await ConsoleClient.open(it.url);
+  using operator = await ConsoleClient.open(it.url, { page: "/?key=the-key" });
+
+  const rights = [await guest.next("welcome"), await operator.next("welcome")];
+
+  assert.deepEqual(rights.map((welcome) => welcome.operator), [false, true]);
+  await Promise.all([guest.close(), operator.close()]);
+});
+
+Deno.test("ConsoleServer with a token to be typed in puts none into the page", async () => {
+  await using it = await setup({ typed: { text: "typed in", rights: "guest" } });
+
+  assert.equal(await tokenIn(it.url), "");
+  using wrong = await ConsoleClient.open(it.url, { token: "" });
+  assert.equal(await wrong.closed, 4401);
+  using client = await ConsoleClient.open(it.url, { token: "typed in" });
+  assert.equal((await client.next("welcome")).operator, false);
+  await client.close();
+});
+
+Deno.test("ConsoleServer opens no address for other machines without a token", async () => {
+  await assert.rejects(setup({ host: "0.0.0.0" }), {
+    code: "INVALID_ARGUMENTS",
+    message: "Other machines can reach 0.0.0.0; set token of engine-console",
+  });
+});
+
+Deno.test("ConsoleServer says which port is taken, and which address is not this machine's", async () => {
+  await using it = await setup();
+  const port = Number(new URL(it.url).port);
+
+  await assert.rejects(setup({ port }), {
+    code: "address_in_use",
+    message: `Port ${port} is taken; stop the other program or set port of engine-console`,
+  });
+  const typed = { text: "t", rights: "guest" } as const;
+  await assert.rejects(setup({ host: "203.0.113.7", typed }), { code: "address_not_available" });
+});
+
+Deno.test("ConsoleServer serves so many browsers at once, and another when one leaves", async () => {
+  await using it = await setup();
+  const clients: ConsoleClient[] = [];
+  for (let i = 0; i < CONSOLE_BROWSERS_MAX; i++) clients.push(await ConsoleClient.silent(it.url));
+  assert.equal(it.server.browsers, CONSOLE_BROWSERS_MAX);
+
+  using refused = await ConsoleClient.open(it.url);
+  await refused.closed;
+  assert.deepEqual(refused.heard, []);
+  await clients.pop()!.close();
+  while (it.server.browsers === CONSOLE_BROWSERS_MAX) await new Promise((r) => setTimeout(r, 5));
+  using client = await ConsoleClient.open(it.url);
+  await client.next("welcome");
+
+  await Promise.all([...clients, client].map((each) => each.close()));
+});
+
+Deno.test("ConsoleServer ends all lines when it stops, and listens no more", async () => {
+  await using it = await setup();
+  using client = await ConsoleClient.open(it.url);
+  await client.next("welcome");
+
+  await it.server[Symbol.asyncDispose]();
+
+  assert.equal(await client.closed, 1001);
+  await assert.rejects(fetch(it.url));
+});
+
+Deno.test("ConsoleServer asks those to upgrade who come to its line without", async () => {
+  await using it = await setup();
+
+  const origin = it.url;
+  assert.equal(await status(fetch(`${it.url}/live`, { headers: { origin } })), 426);
+});
