@@ -18,6 +18,13 @@ const FIELDS_MAX = 1_000;
 /** Options up to this many are a choice. */
 const OPTIONS_MAX = 200;
 
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "text",
+  boolean: "yes or no",
+  array: "list",
+  object: "fields",
+};
+
 /** One thing that a schema asks for. */
 export type Field =
   & {
@@ -171,7 +178,7 @@ function hintOf(schema: JsonObject): string {
   const shown = (bound: Json | undefined): bound is number =>
     typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER;
   return [
-    ...typesOf(schema).map((type) => type === "string" ? "text" : type),
+    ...typesOf(schema).map((type) => TYPE_WORDS[type] ?? type),
     ...typeof format === "string" ? [format] : [],
     ...shown(minimum) && shown(maximum)
       ? [`${minimum} to ${maximum}`]

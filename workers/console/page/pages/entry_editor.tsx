@@ -44,7 +44,7 @@ export function EntryEditor(props: EntryEditorProps): VNode {
   const { place, onPlace, onSaved, onClose } = props;
   const live = useLive();
   const { toasts } = useShell();
-  const [edit, setEdit] = useState(() => beginEdit(current));
+  const [edit, setEdit] = useState(() => beginEdit(props.current));
   const [tried, setTried] = useState(false);
   const [busy, setBusy] = useState(false);
   const [clash, setClash] = useState<Clash | null>(null);
@@ -68,10 +68,9 @@ export function EntryEditor(props: EntryEditorProps): VNode {
       toasts.show("ok", `${place.key} is saved`);
       onSaved();
     }, (thrown: unknown) => {
-      if (thrown instanceof CallFailure && thrown.code === "version_mismatch") {
-        return look(thrown.message);
-      }
-      toasts.fail(`${place.key} cannot be saved`, thrown);
+      const isClash = thrown instanceof CallFailure && thrown.code === "version_mismatch";
+      if (isClash) return look(thrown.message);
+      return toasts.fail(`${place.key} cannot be saved`, thrown);
     }).finally(() => setBusy(false));
   };
   const parsed = parseJson(edit.text);
@@ -82,6 +81,7 @@ export function EntryEditor(props: EntryEditorProps): VNode {
       onClose={onClose}
     >
       <form
+        noValidate
         class="stack-4"
         onSubmit={(event) => {
           event.preventDefault();

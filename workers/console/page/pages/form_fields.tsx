@@ -177,7 +177,7 @@ function Listed(props: FieldProps & { field: Extract<Field, { kind: "list" }> })
   return (
     <fieldset class="form-group">
       <legend>{name}{required && <span class="required">*</span>}</legend>
-      {about(field) && <p class="said">{about(field)}</p>}
+      {field.description && <p class="said">{field.description}</p>}
       {items.map((item, at) => (
         <div class="form-item" key={at}>
           <AnyField

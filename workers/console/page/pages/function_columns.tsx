@@ -41,7 +41,7 @@ export function functionColumns(
   const traffic = (key: string) => samples.traffic(key);
   const end = { align: "end" } as const;
   return [
-    { ...column("name", "Function", "minmax(200px, 3fr)", () => null), cell: Name },
+    { ...column("name", "Function", "minmax(120px, 3fr)", () => null), cell: Name },
     column("worker", "Worker", "minmax(90px, 1fr)", ({ worker_name }) => <>{worker_name}</>, {
       hide: "phone",
     }),

@@ -66,7 +66,7 @@ export function FunctionDetail(
     onClose: () => void;
   },
 ): VNode {
-  const payload = { function_id, namespace };
+  const payload = { function_id, namespace, include_replicas: true };
   const found = useQuery<FunctionInfo & Json>(
     { function_id: "engine::functions::info", payload },
     [{ type: "engine::functions-available" }, { type: "engine::triggers-available" }],

@@ -16,6 +16,7 @@ import {
   link,
   Page,
   type PageProps,
+  type QueryMembers,
   readOrder,
   Search,
   Select,
@@ -48,13 +49,13 @@ const BY_NAME = { column: "name", descending: false } as const;
 function query(include_internal: boolean): WatchedQuery {
   return {
     function_id: "engine::functions::list",
-    payload: { include_internal },
+    payload: { include_internal, include_replicas: true },
     items: "functions",
     key: ["namespace", "function_id"],
   };
 }
 
-/** `/functions`, `/functions/<id>?namespace=…`. */
+/** `/functions`, `/functions/<id>`, `/functions/<namespace>/<id>`. */
 export const functionsPage: ConsolePage = {
   path: "/functions",
   title: "Functions",
@@ -67,16 +68,21 @@ export const functionsPage: ConsolePage = {
 };
 
 /** The address of a function. */
-export function functionLink(function_id: string, namespace: string): string {
-  return link("/functions", function_id, {
-    namespace: namespace === DEFAULT_NAMESPACE ? null : namespace,
-  });
+export function functionLink(
+  function_id: string,
+  namespace: string,
+  query: QueryMembers = {},
+): string {
+  return namespace === DEFAULT_NAMESPACE
+    ? link("/functions", function_id, query)
+    : link("/functions", namespace, function_id, query);
 }
 
-function Functions({ rest: [function_id] }: PageProps): VNode {
+function Functions({ rest }: PageProps): VNode {
   const { router } = useShell();
-  const [namespace] = useQueryMember("namespace", DEFAULT_NAMESPACE);
-  const [typed, type, search] = useTypedMember("search");
+  const function_id = rest.at(-1);
+  const namespace = rest.length > 1 ? rest[0]! : DEFAULT_NAMESPACE;
+  const [typed, type, search] = useTypedMember("text");
   const [worker, setWorker] = useQueryMember("worker");
   const [all, setAll] = useQueryMember("all");
   const found = useQuery<FunctionItem>(query(all === "yes"), ON);
@@ -84,12 +90,16 @@ function Functions({ rest: [function_id] }: PageProps): VNode {
   const { rows, count, toggle, placeOf } = useRows(found.items, { search, worker }, samples);
   const workers = useMemo(() => workersOf(found.items), [found.items]);
   const go = (item: FunctionItem | null) => {
-    const { query } = router.route.value;
-    const { namespace: _, ...kept } = Object.fromEntries(query);
-    if (item === null) return router.go(link("/functions", kept));
-    const other = item.namespace === DEFAULT_NAMESPACE ? null : item.namespace;
-    router.go(link("/functions", item.function_id, { ...kept, namespace: other }));
+    const kept = Object.fromEntries(router.route.value.query);
+    router.go(
+      item === null
+        ? link("/functions", kept)
+        : functionLink(item.function_id, item.namespace, kept),
+    );
   };
+  const isCounted = found.items.some(({ replicas }) => replicas !== undefined);
+  const columns = functionColumns(samples.samples, placeOf)
+    .filter(({ id }) => isCounted || id !== "replicas");
   const open = function_id === undefined ? null : functionKey(namespace, function_id);
   const total = found.items.length;
   return (
@@ -127,7 +137,7 @@ function Functions({ rest: [function_id] }: PageProps): VNode {
           : (
             <Table<FunctionRow>
               label="Functions"
-              columns={functionColumns(samples.samples, placeOf)}
+              columns={columns}
               items={rows}
               keyOf={keyOf}
               order={BY_NAME}

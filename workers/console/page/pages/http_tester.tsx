@@ -68,6 +68,7 @@ export function HttpTester({ route }: { route: HttpRoute }): VNode {
   return (
     <div class="tester stack-4">
       <form
+        noValidate
         class="stack-4"
         onSubmit={(event) => {
           event.preventDefault();

@@ -33,6 +33,7 @@ export function InvokePanel({ invoke }: { invoke: Invoke }): VNode {
   return (
     <div class="invoke">
       <form
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           invoke.send();
@@ -79,7 +80,7 @@ function Payload({ invoke }: { invoke: Invoke }): VNode {
           <JsonEdit
             label="Payload"
             text={invoke.text}
-            rows={10}
+            rows={6}
             empty={null}
             error={isParsed && elsewhere[0] ? problemText(elsewhere[0]) : null}
             onChange={invoke.write}

@@ -114,7 +114,7 @@ function Now({ samples }: { samples: EngineSamples }): VNode {
         value={formatRate(errors)}
         {...(errors ?? 0) > 0 && { tone: "bad" as const }}
       />
-      <Stat label="p99 of the last second" value={formatDuration(now("p99_ms"))} />
+      <Stat label="p99" value={formatDuration(now("p99_ms"))} />
       <Stat label="In flight" value={formatCount(now("in_flight"))} />
       <Stat
         label="Event-loop lag"

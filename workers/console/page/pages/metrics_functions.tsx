@@ -18,7 +18,9 @@ import {
   Panel,
   Skeleton,
   Table,
+  Toggle,
   useQuery,
+  useQueryMember,
   useShell,
 } from "../kit/mod.ts";
 import { functionKey } from "../model/function_rows.ts";
@@ -46,15 +48,28 @@ const QUERY: WatchedQuery = {
 const ON: readonly WatchedTrigger[] = [
   { type: "engine::metrics-sampled", config: { interval_ms: 5_000 } },
 ];
+/** What engine and console call to do their work. */
+const OWN = /^(engine|engine-console)::/;
 const BY_CALLS = { column: "calls", descending: true } as const;
 
 /** See the module. */
 export function MetricsFunctions({ state }: { state: SamplesState }): VNode {
+  const [all, setAll] = useQueryMember("all");
   return (
     <>
       <Busiest state={state} />
-      <Panel title="Since the engine started" flush>
-        <Totals />
+      <Panel
+        title="Since the engine started"
+        flush
+        actions={
+          <Toggle
+            label="Engine's own"
+            checked={all === "yes"}
+            onChange={(on) => setAll(on ? "yes" : "")}
+          />
+        }
+      >
+        <Totals all={all === "yes"} />
       </Panel>
     </>
   );
@@ -102,9 +117,13 @@ function Busiest({ state: { samples, version } }: { state: SamplesState }): VNod
   );
 }
 
-function Totals(): VNode {
+function Totals({ all }: { all: boolean }): VNode {
   const { router } = useShell();
   const found = useQuery<FunctionTotals>(QUERY, ON);
+  const shown = useMemo(
+    () => all ? found.items : found.items.filter(({ function_id }) => !OWN.test(function_id)),
+    [all, found.items],
+  );
   if (found.status === "failed") {
     return <Failed what="The totals cannot be read" error={found.error} retry={found.retry} />;
   }
@@ -114,7 +133,7 @@ function Totals(): VNode {
       <Table<FunctionTotals>
         label="Functions since the engine started"
         columns={COLUMNS}
-        items={found.items}
+        items={shown}
         keyOf={({ namespace, function_id }) => functionKey(namespace, function_id)}
         order={BY_CALLS}
         onOpen={({ function_id, namespace }) => router.go(functionLink(function_id, namespace))}

@@ -61,7 +61,7 @@ function State({ rest: [named, key] }: PageProps): VNode {
   const scopes = useQuery<string>(SCOPES, ON);
   const [view, setView] = useQueryMember("view");
   const [make, setMake] = useQueryMember("new");
-  const [typed, type, search] = useTypedMember("search");
+  const [typed, type, search] = useTypedMember("text");
   const scope = named ?? scopes.items[0] ?? "";
   const entries = useEntries(scope, search !== "");
   const shown = useMemo(
@@ -245,7 +245,7 @@ function Nothing({ onNew }: { onNew: () => void }): VNode {
       </p>
       <p>
         What it takes is on{" "}
-        <Link to={link("/functions", "state::set", { all: "yes" })}>state::set</Link>.
+        <Link to={link("/functions", "state::set")}>state::set</Link>.
       </p>
     </Empty>
   );

@@ -4,7 +4,7 @@
  * @module
  */
 import type { VNode } from "preact";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/protocol.ts";
 import {
   Badge,
   CopyButton,
@@ -21,6 +21,7 @@ import {
 import { routeOf } from "../model/http_request.ts";
 import { triggerLabel } from "../model/trigger_label.ts";
 import type { TriggerItem } from "../model/trigger_rows.ts";
+import { functionLink } from "./functions.tsx";
 import { HttpTester } from "./http_tester.tsx";
 
 /** The answer of `engine::registered-triggers::info`, as far as it is shown. */
@@ -81,7 +82,7 @@ function About({ item }: { item: TriggerItem }): VNode {
     { function_id: "engine::registered-triggers::info", payload: { id } },
     [{ type: "engine::triggers-available" }, { type: "engine::functions-available" }],
   );
-  const namespace = value?.function?.namespace;
+  const namespace = value?.function?.namespace ?? DEFAULT_NAMESPACE;
   return (
     <div class="stack-4">
       {value !== null && value.trigger === null && (
@@ -99,7 +100,7 @@ function About({ item }: { item: TriggerItem }): VNode {
       <Pairs
         pairs={[
           ["Type", <Badge>{trigger_type}</Badge>],
-          ["Runs", <Link to={link("/functions", function_id, { namespace })}>{function_id}</Link>],
+          ["Runs", <Link to={functionLink(function_id, namespace)}>{function_id}</Link>],
           ["Asked for by", <Link to={link("/workers", worker_name)}>{worker_name}</Link>],
           ["Provided by", value?.trigger?.worker_name],
           ["Id", <code>{id}</code>],

@@ -78,7 +78,7 @@ export const triggersPage: ConsolePage = {
 
 function Triggers({ rest: [id] }: PageProps): VNode {
   const { router } = useShell();
-  const [typed, type, search] = useTypedMember("search");
+  const [typed, type, search] = useTypedMember("text");
   const [kind, setKind] = useQueryMember("type");
   const [all, setAll] = useQueryMember("all");
   const found = useQuery<TriggerItem>(query(all === "yes"), ON);
@@ -182,7 +182,7 @@ const COLUMNS: readonly Column<TriggerRow>[] = [
 function TypeHead({ row }: { row: Extract<TriggerRow, { kind: "type" }> }): VNode {
   return (
     <span class="fn-group">
-      <Icon name={row.isClosed ? "right" : "down"} size={12} />
+      <Icon name={row.isClosed && row.count > 0 ? "right" : "down"} size={12} />
       <b>{row.id}</b>
       <span class="count">{row.count}</span>
       {row.type === null
