@@ -127,7 +127,8 @@ export function cut(text: string, max: number): string {
 
 function readNumber(value: unknown): Json {
   const number = Number(value);
-  if (typeof value === "string" && !Number.isSafeInteger(number)) return value;
+  const isExact = !Number.isInteger(number) || Number.isSafeInteger(number);
+  if (typeof value === "string" && !isExact) return value;
   return Number.isFinite(number) ? number : null;
 }
 
