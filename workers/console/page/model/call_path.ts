@@ -7,7 +7,7 @@
  * @module
  */
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
-import type { SpanTree } from "./span_tree.ts";
+import { type SpanTree, startTimes } from "./span_tree.ts";
 import { attributeNumber, attributeText, type TraceSpan } from "./trace_span.ts";
 
 /** One message. */
@@ -57,6 +57,7 @@ export function callPath(tree: SpanTree): CallPath {
     return parties.size - 1;
   };
   const steps: (PathStep & { readonly order: number })[] = [];
+  const starts = startTimes(tree);
   tree.rows.forEach(({ span, parent, descendants }, row) => {
     const ends = endsOf(span, parent);
     if (ends === null) return;
@@ -74,7 +75,7 @@ export function callPath(tree: SpanTree): CallPath {
       type: "call",
       from,
       to,
-      atMs: span.startMs - tree.startMs,
+      atMs: starts[row]! - tree.startMs,
       tookMs: null,
       queuedMs: attributeNumber(span, "engine.queued_ms"),
       payload: keptPayload(attributeText(span, "engine.request")),
@@ -86,7 +87,7 @@ export function callPath(tree: SpanTree): CallPath {
       type: "answer",
       from: to,
       to: from,
-      atMs: span.endMs - tree.startMs,
+      atMs: Math.max(span.endMs, starts[row]!) - tree.startMs,
       tookMs: span.endMs - span.startMs,
       queuedMs: 0,
       payload: keptPayload(attributeText(span, "engine.response")),

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { SpanTree } from "./span_tree.ts";
+import { type SpanTree, startTimes } from "./span_tree.ts";
 import type { TimeWindow } from "./waterfall.ts";
 
 /** One box. */
@@ -43,27 +43,28 @@ export function flameInTime(tree: SpanTree, window: TimeWindow): Flame {
   const lanes: FlameBox[][] = [];
   const laneOf: number[] = [];
   const busyUntil: number[] = [];
+  const starts = startTimes(tree);
   // By start, so that the box to the left is always the last one of a lane.
-  const order = tree.rows.map((_, i) => i)
-    .sort((a, b) => tree.rows[a]!.span.startMs - tree.rows[b]!.span.startMs || a - b);
+  const order = tree.rows.map((_, i) => i).sort((a, b) => starts[a]! - starts[b]! || a - b);
   for (const i of order) {
     const { span, parent } = tree.rows[i]!;
-    const endMs = span.endMs ?? Math.max(window.endMs, span.startMs);
-    let lane = parent < 0 ? 0 : (laneOf[parent] ?? -1) + 1;
-    while ((busyUntil[lane] ?? -Infinity) > span.startMs) lane++;
+    const startMs = starts[i]!;
+    const endMs = Math.max(span.endMs ?? window.endMs, startMs);
+    let lane = parent < 0 ? 0 : laneOf[parent]! + 1;
+    while ((busyUntil[lane] ?? -Infinity) > startMs) lane++;
     laneOf[i] = lane;
     busyUntil[lane] = endMs;
     while (lanes.length <= lane) lanes.push([]);
     lanes[lane]!.push({
       row: i,
-      left: (span.startMs - window.startMs) / total,
-      width: (endMs - span.startMs) / total,
+      left: (startMs - window.startMs) / total,
+      width: (endMs - startMs) / total,
       lane,
       label: span.name,
       service: span.service,
       failed: span.failed,
       count: 1,
-      ms: endMs - span.startMs,
+      ms: (span.endMs ?? endMs) - span.startMs,
       selfMs: self[i]!,
     });
   }

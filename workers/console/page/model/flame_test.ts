@@ -39,6 +39,17 @@ Deno.test("flameInTime() gives what ran at once lanes of its own", () => {
   assert.deepEqual(lanes, { a: 0, b: 1, c: 2, "below-b": 3 });
 });
 
+Deno.test("flameInTime() keeps a child whose clock is ahead below its parent", () => {
+  const spans = [
+    span({ id: "b", parentId: "a", startMs: 1, endMs: 9 }),
+    span({ id: "a", startMs: 2, endMs: 9 }),
+  ];
+
+  const flame = flameInTime(spanTree(spans), WINDOW);
+
+  assert.deepEqual(flame.lanes.map(([box]) => box!.label), ["a", "b"]);
+});
+
 Deno.test("flameInTime() counts as own time what no child covers, also when they overlap", () => {
   const flame = flameInTime(
     spanTree([

@@ -13,18 +13,23 @@ const CHAR_WIDTH = 7;
 /** Room beside a name, for its rate. */
 const RATE_WIDTH = 92;
 
-/** Places all of it; cards without lines stand below each other at the left. */
-export function layOutFlow(graph: FlowGraph): Layout {
+/**
+ * Places all of it. `isNarrow`: from top to bottom, where lines end at cards and not at their rows.
+ */
+export function layOutFlow(graph: FlowGraph, isNarrow = false): Layout {
   const cards = new Map(graph.cards.map((card) => [card.id, card]));
   const boxes = graph.cards.map((card) => ({ id: card.id, ...sizeOf(card) }));
   const lines = graph.lines.map(({ id, from, to }) => ({
     id,
     from: from.card,
     to: to.card,
-    fromY: aboveMiddle(from, cards),
-    toY: aboveMiddle(to, cards),
+    ...!isNarrow && { fromY: aboveMiddle(from, cards), toY: aboveMiddle(to, cards) },
   }));
-  return layOut(boxes, lines, { gap: 20, columnGap: 110 });
+  return layOut(
+    boxes,
+    lines,
+    isNarrow ? { gap: 16, columnGap: 56, isDown: true } : { gap: 20, columnGap: 84 },
+  );
 }
 
 /** How large a card is. */

@@ -35,6 +35,17 @@ Deno.test("layOutFlow() ends lines at the middle of their rows, or at the head",
   assert.ok(a.x < b.x);
 });
 
+Deno.test("layOutFlow() in a narrow window goes down, from card to card", () => {
+  const ends = [{ card: "a", row: "a1" }, { card: "b", row: "b2" }] as const;
+  const graph = { cards: [card("a", 2), card("b", 3)], lines: [line("1", ...ends)], hidden: 0 };
+
+  const { boxes, lines } = layOutFlow(graph, true);
+
+  const [a, b] = [boxes.get("a")!, boxes.get("b")!];
+  assert.ok(b.y > a.y + a.height - 1);
+  assert.deepEqual(lines.get("1")!.points[0], { x: a.x + a.width / 2, y: a.y + a.height });
+});
+
 Deno.test("layOutFlow() of nothing is nothing", () => {
   assert.equal(layOutFlow({ cards: [], lines: [], hidden: 0 }).boxes.size, 0);
 });

@@ -1,5 +1,5 @@
 /**
- * Boxes and the lines between them, placed from left to right.
+ * Boxes and the lines between them, placed from left to right or from top to bottom.
  *
  * The only file that knows the library which does it. Lines are points of a smooth curve; a line
  * may begin and end at a height of its own, such as at a row of a card.
@@ -58,19 +58,43 @@ export interface LayoutOptions {
   readonly gap?: number;
   /** Between columns; default 96. */
   readonly columnGap?: number;
+  /** From top to bottom; then columns are rows, and heights of lines' ends are not heeded. */
+  readonly isDown?: boolean;
 }
 
 const MARGIN = 16;
 /** Even, so that one of them is the middle. */
 const CURVE_POINTS = 12;
 
-/** Places boxes so that lines run to the right as far as they can. Lines to nowhere are left out. */
+/** Places boxes so that lines run one way as far as they can. Lines to nowhere are left out. */
 export function layOut(
   boxes: readonly BoxToPlace[],
   lines: readonly LineToPlace[],
   options: LayoutOptions = {},
 ): Layout {
-  const { gap = 24, columnGap = 96 } = options;
+  return options.isDown
+    ? turned(toTheRight(boxes.map(turnedBox), lines, options))
+    : toTheRight(boxes, lines, options);
+}
+
+/** To the right or down: whichever needs less room in a window of this size. */
+export function layOutWithin(
+  boxes: readonly BoxToPlace[],
+  lines: readonly LineToPlace[],
+  room: { readonly width: number; readonly height: number },
+  options: LayoutOptions = {},
+): Layout {
+  const both = [layOut(boxes, lines, options), layOut(boxes, lines, { ...options, isDown: true })];
+  const scaleOf = ({ width, height }: Layout): number =>
+    Math.min(1, room.width / width, room.height / height);
+  return scaleOf(both[0]!) >= scaleOf(both[1]!) ? both[0]! : both[1]!;
+}
+
+function toTheRight(
+  boxes: readonly BoxToPlace[],
+  lines: readonly LineToPlace[],
+  { gap = 24, columnGap = 96 }: LayoutOptions,
+): Layout {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({
     rankdir: "LR",
@@ -93,30 +117,71 @@ export function layOut(
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   return {
     boxes: placed,
-    lines: new Map(drawn.map((line) => [line.id, drawLine(line, placed)])),
+    lines: new Map(drawn.map((line) => {
+      const between = line.from === line.to ? [] : wayOf(graph, line);
+      return [line.id, drawLine(line, placed, between)];
+    })),
     width: Math.max(width, 2 * MARGIN),
     height: Math.max(height, 2 * MARGIN),
   };
 }
 
-function drawLine(line: LineToPlace, boxes: ReadonlyMap<string, PlacedBox>): PlacedLine {
+/** Points that the library gave the line between two boxes. */
+function wayOf(
+  graph: InstanceType<typeof dagre.graphlib.Graph>,
+  { from, to }: LineToPlace,
+): readonly Point[] {
+  const { points = [] } = graph.edge(from, to) as { points?: readonly Point[] };
+  return points;
+}
+
+/** The same with the axes changed for each other. */
+function turned({ boxes, lines, width, height }: Layout): Layout {
+  const turnedBoxes = [...boxes].map(([id, box]) =>
+    [id, { ...turnedBox(box), x: box.y, y: box.x }] as const
+  );
+  const turnedLines = [...lines].map(([id, line]) =>
+    [id, { ...line, points: line.points.map(({ x, y }) => ({ x: y, y: x })) }] as const
+  );
+  return {
+    boxes: new Map(turnedBoxes),
+    lines: new Map(turnedLines),
+    width: height,
+    height: width,
+  };
+}
+
+function turnedBox<Box extends BoxToPlace>(box: Box): Box {
+  return { ...box, width: box.height, height: box.width };
+}
+
+function drawLine(
+  line: LineToPlace,
+  boxes: ReadonlyMap<string, PlacedBox>,
+  between: readonly Point[],
+): PlacedLine {
   const from = boxes.get(line.from)!;
   const to = boxes.get(line.to)!;
-  const startX = from.x + from.width;
+  const right = from.x + from.width;
   const startY = from.y + from.height / 2 - (line.fromY ?? 0);
-  const endX = to.x;
   const endY = to.y + to.height / 2 - (line.toY ?? 0);
-  const start = { x: startX, y: startY };
-  const end = { x: endX, y: endY };
-  if (endX > startX) {
-    const bend = Math.max(24, (endX - startX) / 2);
-    return { id: line.id, points: curve(start, bend, end, bend) };
+  if (from === to) {
+    // Apart by a little at least, so that it is a loop.
+    const ends = Math.abs(startY - endY) < 16 ? [startY - 8, startY + 8] : [startY, endY];
+    const [top = startY, bottom = endY] = ends;
+    const points = curve({ x: right, y: top }, 48, { x: right, y: bottom }, -48);
+    return { id: line.id, points };
   }
-  // What runs back leaves to the right and comes in from the left, below the boxes.
-  const below = Math.max(from.y + from.height, to.y + to.height) + 28;
-  const middle = { x: (startX + endX) / 2, y: below };
-  const points = [...curve(start, 56, middle, -56), ...curve(middle, -56, end, 56).slice(1)];
-  return { id: line.id, points };
+  if (to.x > right) {
+    const bend = Math.max(24, (to.x - right) / 2);
+    const points = curve({ x: right, y: startY }, bend, { x: to.x, y: endY }, bend);
+    return { id: line.id, points };
+  }
+  // What runs back goes where the library found room, around the boxes between.
+  const start = { x: from.x, y: startY };
+  const end = { x: to.x + to.width, y: endY };
+  const way = between.slice(1, -1).map(({ x, y }) => ({ x: round(x), y: round(y) }));
+  return { id: line.id, points: [start, ...way, end] };
 }
 
 /** Points of a curve that leaves and arrives level, pulled so far to the right and from the left. */

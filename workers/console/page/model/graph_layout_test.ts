@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { layOut } from "./graph_layout.ts";
+import { layOut, layOutWithin } from "./graph_layout.ts";
 
 const box = (id: string) => ({ id, width: 100, height: 40 });
 
@@ -70,4 +70,42 @@ Deno.test("layOut() keeps what is within the size it says", () => {
     assert.ok(x >= 0 && y >= 0);
     assert.ok(x + width <= layout.width && y + height <= layout.height);
   }
+});
+
+Deno.test("layOut() leads a line that runs back around the boxes between", () => {
+  const boxes = ["a", "b", "c"].map(box);
+  const layout = layOut(boxes, [
+    { id: "ab", from: "a", to: "b" },
+    { id: "bc", from: "b", to: "c" },
+    { id: "ca", from: "c", to: "a" },
+  ]);
+
+  const between = layout.boxes.get("b")!;
+  const { points } = layout.lines.get("ca")!;
+  const inside = points.filter(({ x, y }) =>
+    x > between.x && x < between.x + between.width && y > between.y &&
+    y < between.y + between.height
+  );
+  assert.deepEqual(inside, []);
+  assert.ok(points[0]!.x > points.at(-1)!.x);
+});
+
+Deno.test("layOut() down places the called below the caller", () => {
+  const layout = layOut([box("a"), box("b")], [{ id: "l", from: "a", to: "b" }], { isDown: true });
+
+  const [a, b] = [layout.boxes.get("a")!, layout.boxes.get("b")!];
+  assert.deepEqual([a.width, a.height], [100, 40]);
+  assert.ok(b.y >= a.y + a.height);
+  assert.deepEqual(layout.lines.get("l")!.points[0], { x: a.x + 50, y: a.y + 40 });
+});
+
+Deno.test("layOutWithin() goes down where that needs less room", () => {
+  const boxes = ["a", "b", "c", "d"].map(box);
+  const lines = ["b", "c", "d"].map((to, i) => ({ id: to, from: boxes[i]!.id, to }));
+
+  const narrow = layOutWithin(boxes, lines, { width: 300, height: 800 });
+  const wide = layOutWithin(boxes, lines, { width: 1200, height: 300 });
+
+  assert.ok(narrow.height > narrow.width);
+  assert.ok(wide.width > wide.height);
 });

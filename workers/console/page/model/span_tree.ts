@@ -119,6 +119,18 @@ export function matchingRows(tree: SpanTree, text: string): number[] {
   );
 }
 
+/**
+ * When each row started, but never before what it belongs to: clocks differ, also by less than a
+ * millisecond, and a cause has to come before its effect.
+ */
+export function startTimes(tree: SpanTree): number[] {
+  const starts: number[] = [];
+  for (const { span, parent } of tree.rows) {
+    starts.push(parent < 0 ? span.startMs : Math.max(span.startMs, starts[parent]!));
+  }
+  return starts;
+}
+
 /** Takes out the handlers' spans whose call is known; their children become the call's. */
 function foldHandlers(byId: Map<string, TraceSpan>): Map<string, HandlerTime> {
   const handlers = new Map<string, HandlerTime>();

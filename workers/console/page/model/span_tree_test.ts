@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ancestorsOf, matchingRows, spanTree, visibleRows } from "./span_tree.ts";
+import { ancestorsOf, matchingRows, spanTree, startTimes, visibleRows } from "./span_tree.ts";
 import { span } from "../../../../tests/fakes/page_spans.ts";
 
 Deno.test("spanTree() puts children below their parent, in the order of their start", () => {
@@ -125,6 +125,16 @@ Deno.test("ancestorsOf() names the rows above, the nearest first", () => {
 
   assert.deepEqual(ancestorsOf(tree, 2), [1, 0]);
   assert.deepEqual(ancestorsOf(tree, 0), []);
+});
+
+Deno.test("startTimes() lets nothing start before what it belongs to", () => {
+  const tree = spanTree([
+    span({ id: "a", startMs: 5 }),
+    span({ id: "b", parentId: "a", startMs: 4 }),
+    span({ id: "c", parentId: "b", startMs: 9 }),
+  ]);
+
+  assert.deepEqual(startTimes(tree), [5, 5, 9]);
 });
 
 Deno.test("matchingRows() finds names and services, whatever the case, and nothing for no text", () => {

@@ -4,6 +4,7 @@
  * @module
  */
 import { boxesToDraw, type Flame, type FlameBox } from "../model/flame.ts";
+import { SERVICE_COLOURS } from "../model/service_colours.ts";
 import type { TimeWindow } from "../model/waterfall.ts";
 
 /** Height of a lane, in pixels. */
@@ -13,6 +14,29 @@ const GAP = 1;
 /** Narrower boxes have no text. */
 const TEXT_WIDTH_MIN = 28;
 const PADDING = 6;
+
+/** Colours and the face of letters, as a canvas takes them. */
+export interface FlameInks {
+  readonly text: string;
+  readonly bad: string;
+  /** Of the services, the first one's at 0. */
+  readonly services: readonly string[];
+  readonly face: string;
+}
+
+/** Reads the colours that an element's style has; they change with the theme. */
+export function readInks(element: HTMLElement): FlameInks {
+  // A variable is read as it is written; only a real property is worked out.
+  const before = element.style.color;
+  const colour = (name: string): string => {
+    element.style.color = `var(--${name})`;
+    return getComputedStyle(element).color;
+  };
+  const services = Array.from({ length: SERVICE_COLOURS }, (_, at) => colour(`series-${at + 1}`));
+  const inks = { text: colour("text"), bad: colour("bad"), services };
+  element.style.color = before;
+  return { ...inks, face: getComputedStyle(element).fontFamily };
+}
 
 /** What to draw. */
 export interface FlameDrawing {
@@ -25,11 +49,12 @@ export interface FlameDrawing {
   readonly colours: ReadonlyMap<string, number>;
   readonly chosenRow: number;
   readonly under: FlameBox | null;
+  readonly inks: FlameInks;
 }
 
-/** Draws it, in the colours that the canvas has by its style. */
+/** Draws it. */
 export function drawFlame(canvas: HTMLCanvasElement, drawing: FlameDrawing): void {
-  const { flame, view, size, colours, chosenRow, under } = drawing;
+  const { flame, view, size, colours, chosenRow, under, inks } = drawing;
   const context = canvas.getContext("2d");
   if (context === null || size.width === 0) return;
   const ratio = devicePixelRatio || 1;
@@ -39,13 +64,7 @@ export function drawFlame(canvas: HTMLCanvasElement, drawing: FlameDrawing): voi
   canvas.style.height = `${size.height}px`;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, size.width, size.height);
-  const style = getComputedStyle(canvas);
-  const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
-  const palette = new Map(
-    [...new Set(colours.values())].map((number) => [number, colour(`series-${number}`)]),
-  );
-  const inks = { text: colour("text"), bad: colour("bad"), accent: colour("accent") };
-  context.font = `12px ${style.fontFamily}`;
+  context.font = `12px ${inks.face}`;
   context.textBaseline = "middle";
   const scale = size.width / (view.endMs - view.startMs);
   const first = Math.floor(size.top / LANE_HEIGHT);
@@ -57,7 +76,7 @@ export function drawFlame(canvas: HTMLCanvasElement, drawing: FlameDrawing): voi
       const x = Math.max(-2, (box.left - view.startMs) * scale);
       const right = Math.min(size.width + 2, (box.left + box.width - view.startMs) * scale);
       const place = { x, y, width: Math.max(1, right - x - GAP), height: LANE_HEIGHT - GAP };
-      const fill = palette.get(colours.get(box.service) ?? 1) ?? inks.accent;
+      const fill = inks.services[(colours.get(box.service) ?? 1) - 1] ?? inks.text;
       drawBox(context, box, place, fill, inks);
       if (box.row === chosenRow) frame(context, place, inks.text, 2);
       else if (box === under) frame(context, place, inks.text, 1);

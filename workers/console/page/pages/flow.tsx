@@ -47,6 +47,7 @@ import {
 } from "../model/flow_traffic.ts";
 import { readServiceMap, type ServiceMap } from "../model/service_map.ts";
 import { CardDetail, FlowCardView } from "./flow_card.tsx";
+import { useIsNarrow } from "./room.ts";
 import { useTypedMember } from "./settled.ts";
 
 /** More rows than usual when one worker is looked at. */
@@ -147,7 +148,8 @@ function Picture({ graph, map, rates, chosen, onChoose }: {
     graph.cards.map(({ id, rows, hidden }) => [id, rows.map(({ id }) => id), hidden > 0]),
     graph.lines.map(({ id }) => id),
   ]);
-  const layout = useMemo(() => layOutFlow(graph), [shape]);
+  const isNarrow = useIsNarrow();
+  const layout = useMemo(() => layOutFlow(graph, isNarrow), [shape, isNarrow]);
   const traffic = useMemo(() => lineTraffic(graph.lines, map, rates), [graph, map, rates]);
   const nodes = graph.cards.map((card): GraphNode => ({
     ...layout.boxes.get(card.id)!,
@@ -168,7 +170,7 @@ function Picture({ graph, map, rates, chosen, onChoose }: {
       edges={edges}
       chosen={chosen}
       onChoose={onChoose}
-      fitKey={shape}
+      fitKey={`${isNarrow} ${shape}`}
     />
   );
 }
@@ -178,7 +180,7 @@ function lookOf(traffic: LineTraffic | undefined): Partial<GraphEdge> {
   if (rate === 0) return { width: 1.25 };
   return {
     width: 1.25 + Math.min(3.5, Math.log10(1 + rate)),
-    tone: traffic!.hasErrors ? "bad" : "accent",
+    tone: traffic!.hasErrors ? "bad" : undefined,
     moving: true,
     text: formatRate(rate),
   };

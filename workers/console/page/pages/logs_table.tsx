@@ -89,7 +89,7 @@ export function LogTable(
   const line = lines[at];
   return (
     <Split detail={line && <LineDetail line={line} onClose={() => choose(null)} />}>
-      <div class="log-box">
+      <div class="said-box">
         {(logs.hasOlder || logs.dropped > 0) && (
           <div class="log-notes">
             {logs.hasOlder && (
@@ -158,7 +158,7 @@ function Line({ line, place, word, hideTrace, isChosen, onPress }: LineProps): V
   return (
     <div
       role="row"
-      class={`log-line ${line.level} ${isChosen ? "chosen" : ""}`}
+      class={`said-line ${line.level} ${isChosen ? "chosen" : ""}`}
       style={{ height: `${ROW_HEIGHT}px` }}
       aria-rowindex={place + 1}
       aria-selected={isChosen}

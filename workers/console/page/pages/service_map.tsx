@@ -22,8 +22,9 @@ import {
   Pairs,
   Split,
 } from "../kit/mod.ts";
-import { layOut } from "../model/graph_layout.ts";
+import { layOutWithin } from "../model/graph_layout.ts";
 import { type BusyNode, type MapEdge, type ServiceMap, shownMap } from "../model/service_map.ts";
+import { roomForDrawing, useIsNarrow } from "./room.ts";
 
 const ICONS: Readonly<Record<string, IconName | undefined>> = {
   worker: "workers",
@@ -31,7 +32,14 @@ const ICONS: Readonly<Record<string, IconName | undefined>> = {
   http: "link",
   state: "state",
 };
-const BOX = { height: 48, widthMin: 132, widthMax: 260, charWidth: 7.2, frame: 56 };
+const BOX = {
+  height: 48,
+  widthMin: 136,
+  widthMax: 280,
+  charWidth: 7.8,
+  smallWidth: 6.2,
+  frame: 70,
+};
 
 /** Draws a map, its busiest boxes at most. `text`: only what has to do with this. */
 export function ServiceMapView({ map, text = "", empty }: {
@@ -43,17 +51,19 @@ export function ServiceMapView({ map, text = "", empty }: {
   const [chosen, choose] = useState<string | null>(null);
   const shown = useMemo(() => shownMap(map, CONSOLE_MAP_NODES_MAX, text), [map, text]);
   const shape = JSON.stringify([
-    shown.nodes.map(({ id }) => id),
+    shown.nodes.map(({ id, errors }) => [id, errors > 0]),
     shown.edges.map(({ from, to }) => [from, to]),
   ]);
+  const isNarrow = useIsNarrow();
   const layout = useMemo(() => {
     const boxes = shown.nodes.map((node) => ({
       id: node.id,
       width: widthOf(node),
       height: BOX.height,
     }));
-    return layOut(boxes, shown.edges.map(({ from, to }) => ({ id: `${from} ${to}`, from, to })));
-  }, [shape]);
+    const lines = shown.edges.map(({ from, to }) => ({ id: `${from} ${to}`, from, to }));
+    return layOutWithin(boxes, lines, roomForDrawing(isNarrow), { columnGap: 72 });
+  }, [shape, isNarrow]);
   if (shown.nodes.length === 0) return <>{empty}</>;
   const most = Math.max(1, ...shown.edges.map(({ calls }) => calls));
   const nodes = shown.nodes.map((node): GraphNode => ({
@@ -84,7 +94,7 @@ export function ServiceMapView({ map, text = "", empty }: {
         edges={edges}
         chosen={chosen}
         onChoose={choose}
-        fitKey={shape}
+        fitKey={`${isNarrow} ${shape}`}
       />
       {shown.hidden > 0 && (
         <p class="graph-note">
@@ -105,7 +115,7 @@ function MapBox({ node }: { node: BusyNode }): VNode {
         <span class="map-name">{node.label}</span>
         <span class="map-calls num">
           {formatCount(node.calls)} {node.calls === 1 ? "call" : "calls"}
-          {node.errors > 0 && <b class="bad-text">· {formatCount(node.errors)} failed</b>}
+          {node.errors > 0 && <b class="bad-text">{formatCount(node.errors)} failed</b>}
         </span>
       </span>
     </span>
@@ -178,7 +188,9 @@ function edgeText({ calls, p50Ms }: MapEdge): string {
   return `${formatCount(calls)} · ${formatDuration(p50Ms)}`;
 }
 
-function widthOf({ label }: BusyNode): number {
-  const wanted = BOX.frame + label.length * BOX.charWidth;
+function widthOf({ label, errors }: BusyNode): number {
+  // Counts grow; their room does not, else the picture would be laid out anew all the time.
+  const below = (errors > 0 ? 26 : 12) * BOX.smallWidth;
+  const wanted = BOX.frame + Math.max(label.length * BOX.charWidth, below);
   return Math.round(Math.min(BOX.widthMax, Math.max(BOX.widthMin, wanted)));
 }

@@ -4,24 +4,37 @@
  * @module
  */
 import type { VNode } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../kit/mod.ts";
 import type { SpanTree } from "../model/span_tree.ts";
 import { ticksOf, type TimeWindow, WINDOW_MS_MIN } from "../model/waterfall.ts";
 
-const TICKS = 6;
+/** Room that a mark needs, in pixels. */
+const TICK_WIDTH = 84;
 /** A shorter drag is a click. */
 const DRAG_PIXELS_MIN = 5;
 
 /** See the module. */
 export function TraceAxis(
-  { tree, window, setWindow }: {
+  { tree, window, setWindow, onWidth }: {
     tree: SpanTree;
     window: TimeWindow;
     setWindow: (window: TimeWindow | null) => void;
+    /** Hears how wide the time's column is, in pixels. */
+    onWidth?: (width: number) => void;
   },
 ): VNode {
   const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(600);
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(([entry]) => {
+      const { width } = entry!.contentRect;
+      setWidth(width);
+      onWidth?.(width);
+    });
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
   const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
   const placeOf = (event: PointerEvent) => {
     const { left, width } = box.current!.getBoundingClientRect();
@@ -44,7 +57,9 @@ export function TraceAxis(
     if ((to - from) * length < WINDOW_MS_MIN) return;
     setWindow({ startMs: window.startMs + from * length, endMs: window.startMs + to * length });
   };
-  const ticks = ticksOf(window, tree.startMs, TICKS);
+  const all = ticksOf(window, tree.startMs, Math.max(1, Math.floor(width / TICK_WIDTH)));
+  // One at the edge has no room for its words.
+  const ticks = all.filter(({ at }) => (1 - at) * width > TICK_WIDTH / 2);
   return (
     <div class="axis">
       <span class="axis-title">Span</span>
@@ -61,7 +76,7 @@ export function TraceAxis(
         {ticks.map(({ at, ms }) => (
           <span
             key={ms}
-            class={`axis-tick num ${at > 0.94 ? "last" : ""}`}
+            class="axis-tick num"
             style={{ left: `${at * 100}%` }}
           >
             {formatDuration(ms)}

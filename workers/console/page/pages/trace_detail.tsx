@@ -69,7 +69,6 @@ export function SpanDetail(
   const answered = attributeNumber(span, "engine.response_chars");
   return (
     <Detail
-      wide
       title={<span class="cut">{span.name}</span>}
       label={`Span ${span.name}`}
       onClose={onClose}
@@ -91,7 +90,7 @@ export function SpanDetail(
           <PayloadView payload={response} label="Result" chars={answered} />
         </Section>
       )}
-      <SpanLogs span={span} />
+      <SpanLogs row={row} />
       <Attributes span={span} />
     </Detail>
   );
@@ -139,7 +138,7 @@ function SpanFacts(
             : <span class="num">{formatDuration(durationOf(span, nowMs))}</span>,
         ],
         [
-          "Waited for a worker",
+          "Queued",
           isCall ? <span class="num">{formatDuration(queuedMs)}</span> : null,
         ],
         [
@@ -196,13 +195,10 @@ function Why({ span }: { span: TraceSpan }): VNode | null {
   );
 }
 
-function SpanLogs({ span }: { span: TraceSpan }): VNode | null {
+function SpanLogs({ row: { span, handler } }: { row: SpanRow }): VNode | null {
   const filter = useMemo(() => ({ ...ALL_LOGS, traceId: span.trace_id }), [span.trace_id]);
   const { lines } = useLogs(filter, false);
-  const called = functionOf(span);
-  const own = lines.filter(({ spanId, functionId }) =>
-    spanId === span.id || (called !== null && functionId === called)
-  );
+  const own = lines.filter(({ spanId }) => spanId === span.id || spanId === handler?.id);
   if (own.length === 0) return null;
   return (
     <Section title="Logs">

@@ -18,7 +18,7 @@ import {
 } from "../kit/mod.ts";
 import { boxAt, type Flame, type FlameBox, flameInTime, flameMerged } from "../model/flame.ts";
 import { panned, type TimeWindow, wholeWindow, zoomed } from "../model/waterfall.ts";
-import { drawFlame, LANE_HEIGHT } from "./flame_drawing.ts";
+import { drawFlame, type FlameInks, LANE_HEIGHT, readInks } from "./flame_drawing.ts";
 import type { TraceViewProps } from "./trace.tsx";
 import { TraceAxis } from "./trace_axis.tsx";
 
@@ -102,15 +102,15 @@ function FlameCanvas(props: FlameCanvasProps): VNode {
     return () => watch.disconnect();
   }, []);
   const theme = useSystemTheme() + preferences.theme.value;
+  const inks = useRef<FlameInks | null>(null);
   useLayoutEffect(() => {
-    drawFlame(canvas.current!, {
-      flame,
-      view,
-      size,
-      colours,
-      chosenRow,
-      under: under?.box ?? null,
-    });
+    inks.current = null;
+  }, [theme]);
+  useLayoutEffect(() => {
+    inks.current ??= readInks(canvas.current!);
+    const hovered = under?.box ?? null;
+    const drawing = { flame, view, size, colours, chosenRow, under: hovered, inks: inks.current };
+    drawFlame(canvas.current!, drawing);
   }, [flame, view, size, colours, chosenRow, under, theme]);
   useZoomWheel(box, view, setView);
   const placeOf = (event: MouseEvent) => {

@@ -101,6 +101,7 @@ function PathLine({ step, parties, lanes, isOpen, onPress }: PathLineProps): VNo
   const left = Math.min(from, to);
   const width = Math.abs(to - from);
   const isSelf = width === 0;
+  const isBack = to < from || (isSelf && step.type === "answer");
   const failed = step.failed && step.type === "answer";
   return (
     <div role="listitem" style={{ height: `${ROW_HEIGHT}px` }}>
@@ -120,7 +121,7 @@ function PathLine({ step, parties, lanes, isOpen, onPress }: PathLineProps): VNo
             ),
           )}
           <span
-            class={`path-arrow ${step.type} ${to < from ? "back" : ""} ${isSelf ? "self" : ""} ${
+            class={`path-arrow ${step.type} ${isBack ? "back" : ""} ${isSelf ? "self" : ""} ${
               failed ? "failed" : ""
             }`}
             style={{

@@ -25,12 +25,16 @@ import { TraceAxis } from "./trace_axis.tsx";
 const ROW_HEIGHT = 26;
 const INDENT = 12;
 const INDENTS_MAX = 24;
+/** What a duration needs beside its bar, in pixels, and each letter of a code. */
+const TIME_WIDTH = 62;
+const CODE_CHAR_WIDTH = 6.4;
 
 /** See the module. */
 export function Waterfall(props: TraceViewProps): VNode {
   const { tree, chosen, choose, window, setWindow } = props;
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [text, setText] = useState("");
+  const [width, setWidth] = useState(600);
   const shown = useMemo(() => visibleRows(tree, closed), [tree, closed]);
   const found = useMemo(() => matchingRows(tree, text), [tree, text]);
   const hits = useMemo(() => new Set(found), [found]);
@@ -78,7 +82,7 @@ export function Waterfall(props: TraceViewProps): VNode {
         </Button>
         <Button small icon="fit" onPress={() => setWindow(null)}>Whole time</Button>
       </div>
-      <TraceAxis tree={tree} window={window} setWindow={setWindow} />
+      <TraceAxis tree={tree} window={window} setWindow={setWindow} onWidth={setWidth} />
       <div
         class="waterfall-rows"
         role="treegrid"
@@ -100,6 +104,7 @@ export function Waterfall(props: TraceViewProps): VNode {
               place={place}
               isClosed={closed.has(tree.rows[index]!.span.id)}
               isHit={text !== "" && hits.has(index)}
+              width={width}
               onToggle={toggle}
             />
           )}
@@ -115,6 +120,8 @@ interface SpanLineProps extends TraceViewProps {
   readonly place: number;
   readonly isClosed: boolean;
   readonly isHit: boolean;
+  /** Of the bars' column, in pixels. */
+  readonly width: number;
   readonly onToggle: (row: SpanRow) => void;
 }
 
@@ -160,7 +167,13 @@ function SpanLine(props: SpanLineProps): VNode {
       </div>
       <div role="gridcell" class="span-bar-cell">
         {bar && (
-          <SpanBar bar={bar} row={row} nowMs={nowMs} colour={colourOf(colours, span.service)} />
+          <SpanBar
+            bar={bar}
+            row={row}
+            nowMs={nowMs}
+            colour={colourOf(colours, span.service)}
+            width={props.width}
+          />
         )}
       </div>
     </div>
@@ -168,16 +181,17 @@ function SpanLine(props: SpanLineProps): VNode {
 }
 
 function SpanBar(
-  { bar, row, nowMs, colour }: { bar: Bar; row: SpanRow; nowMs: number; colour: string },
+  { bar, row, nowMs, colour, width }: {
+    bar: Bar;
+    row: SpanRow;
+    nowMs: number;
+    colour: string;
+    /** Of the whole, in pixels. */
+    width: number;
+  },
 ): VNode {
   const { span } = row;
-  const right = bar.left + bar.width;
-  const beside = right < 0.82
-    ? { left: `calc(${percent(right)} + 6px)` }
-    : bar.left > 0.18
-    ? { right: `calc(${percent(1 - bar.left)} + 6px)` }
-    : { right: "6px" };
-  const isInside = right >= 0.82 && bar.left <= 0.18;
+  const place = placeOf(bar, row, width);
   const part = (inner: { left: number; width: number }) => ({
     left: percent(inner.left),
     width: percent(inner.width),
@@ -193,12 +207,29 @@ function SpanBar(
       {bar.queued && bar.queued.width > 0.004 && (
         <i class="span-queued" style={{ ...part(bar.queued), background: undefined }} />
       )}
-      <span class={`span-time num ${isInside ? "inside" : ""}`} style={beside}>
+      <span class={`span-time num ${place.isInside ? "inside" : ""}`} style={place.style}>
         {span.errorCode && <b class="bad-text">{span.errorCode}</b>}
         {bar.isOpen ? "running" : formatDuration(durationOf(span, nowMs))}
       </span>
     </>
   );
+}
+
+/** Where the words of a bar stand: right of it, left of it, or else over its end. */
+function placeOf(
+  bar: Bar,
+  { span }: SpanRow,
+  width: number,
+): { readonly style: Record<string, string>; readonly isInside: boolean } {
+  const room = TIME_WIDTH + (span.errorCode?.length ?? 0) * CODE_CHAR_WIDTH;
+  const right = bar.left + bar.width;
+  if ((1 - right) * width > room) {
+    return { style: { left: `calc(${percent(right)} + 6px)` }, isInside: false };
+  }
+  if (bar.left * width > room) {
+    return { style: { right: `calc(${percent(1 - bar.left)} + 6px)` }, isInside: false };
+  }
+  return { style: { right: `calc(${percent(1 - right)} + 6px)` }, isInside: true };
 }
 
 /** The colour of a service, for CSS. */
