@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8b9e3af895d2dc607a2302a6625f98c319b12a66ea1ea9f705bb9b19865ff71f
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:0c0c4a2d9cce4e4bf4131e8ffbb82a3b6c9684c8ed07bbd424b8cfbfce9c12e8
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3855,6 +3855,9 @@ var WORKER_GAUGES_MS_MIN = 500;
 var WORKER_GAUGES_MS_MAX = 36e5;
 var LOOP_LAG_SAMPLE_MS = 50;
 var METRICS_FRAME_BYTES_MAX = 1024 * 1024;
+var TELEMETRY_INTAKE_BYTES_PER_SECOND = 16 * 1024 * 1024;
+var DISK_FILE_BYTES_MAX = 16 * 1024 * 1024;
+var DISK_PENDING_CHARS_MAX = 16 * 1024 * 1024;
 
 // sdk/typescript/options.ts
 var TriggerAction = {
@@ -6206,7 +6209,7 @@ var Telemetry = class {
     if (call.traceparent === void 0 || this.#state === "over") return void 0;
     if (!looksSampled(call.traceparent) || !this.#spanTokens.take()) return void 0;
     const ids = readTraceparent(call.traceparent);
-    if (!ids?.isSampled) return void 0;
+    if (!ids) return void 0;
     const { function_id, invocation_id } = call;
     const start = this.#setup.clock.now();
     const start_ms = this.#wall();

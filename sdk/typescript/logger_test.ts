@@ -9,6 +9,7 @@ import {
   printFailure,
   sendLogsTo,
 } from "./logger.ts";
+import { markOutput } from "./output_marks.ts";
 import type { CallRequest, ConnectionState } from "./options.ts";
 import type { Json } from "./protocol.ts";
 
@@ -124,6 +125,23 @@ Deno.test("Logger gives the lines of a worker that sends telemetry to it, and ca
   ]);
   assert.equal(shown.length, 3);
   assert.deepEqual(worker.requests, []);
+});
+
+Deno.test("Logger marks what it prints as its own when the engine gets it too", () => {
+  const [sent, kept] = [target(), target("failed")];
+
+  const lines = printed(() => {
+    Deno.env.set("ENGINE_OUTPUT_MARKS", "1");
+    markOutput();
+    Deno.env.delete("ENGINE_OUTPUT_MARKS");
+    new Logger(sent).info("one");
+    new Logger(kept).info("two");
+  });
+
+  assert.deepEqual(lines, [
+    "info: \u001b]engine;;logger\u0007INFO  [shop] one",
+    "info: INFO  [shop] two",
+  ]);
 });
 
 Deno.test("Logger prints a line that telemetry could not take like any other", () => {

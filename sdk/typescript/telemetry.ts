@@ -141,7 +141,7 @@ export class Telemetry implements LogSink {
     // In this order, since a busy worker is out of tokens nearly always.
     if (!looksSampled(call.traceparent) || !this.#spanTokens.take()) return undefined;
     const ids = readTraceparent(call.traceparent);
-    if (!ids?.isSampled) return undefined;
+    if (!ids) return undefined;
     const { function_id, invocation_id } = call;
     const start = this.#setup.clock.now();
     const start_ms = this.#wall();

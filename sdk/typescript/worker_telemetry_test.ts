@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial, type FakeLine } from "../../tests/fakes/fake_dial.ts";
 import { readOtlpFrame, valuesOf } from "../../tests/fakes/otlp_frames.ts";
+import { serveSockets } from "../../tests/fakes/socket_server.ts";
+import { runningTraceparent } from "./call_scope.ts";
 import { TELEMETRY_BATCH_MS } from "./limits.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
@@ -183,4 +185,26 @@ Deno.test("a worker that gives up leaves no telemetry line and no timer", () => 
   }
 
   assert.deepEqual([telemetry.isOver, clock.waiting], [true, 0]);
+});
+
+Deno.test("a worker shows which call runs to whatever prints, until it ends", async () => {
+  const invocation = { type: "invokefunction", function_id: "a::b", traceparent: TRACEPARENT };
+  await using server = serveSockets({
+    message(socket, data) {
+      if (String(data).includes('"registerfunction"')) socket.send(JSON.stringify(invocation));
+    },
+  });
+  const seen: (string | undefined)[] = [];
+  const worker = registerWorker(server.url, { telemetry: false });
+
+  await new Promise<void>((resolve) =>
+    worker.registerFunction("a::b", async () => {
+      seen.push(runningTraceparent());
+      await worker.shutdown();
+      seen.push(runningTraceparent());
+      resolve();
+    })
+  );
+
+  assert.deepEqual(seen, [TRACEPARENT, undefined]);
 });
