@@ -69,11 +69,15 @@ export function fillFrame(
     .replace("<script></script>", () => `<script>${safe}</script>`);
 }
 
-/** Styles without comments and without space that says nothing. */
+/** Styles without comments and without space that says nothing; texts in quotes stay. */
 export function packStyle(text: string): string {
-  return text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\s+/g, " ")
-    .replaceAll(/ ?([{};,]) ?/g, "$1").replaceAll(/([^&\w)\]*]) ?: /g, "$1:")
-    .replaceAll(/(\w): /g, "$1:").replaceAll(";}", "}").trim();
+  const parts = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").split(/("(?:[^"\\]|\\.)*")/);
+  return parts.map((part, at) => at % 2 === 1 ? part : packPart(part)).join("").trim();
+}
+
+function packPart(text: string): string {
+  return text.replaceAll(/\s+/g, " ").replaceAll(/ ?([{};,]) ?/g, "$1")
+    .replaceAll(/([\w-]): /g, "$1:").replaceAll(";}", "}");
 }
 
 async function bundleScript(): Promise<string> {

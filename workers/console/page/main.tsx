@@ -18,9 +18,8 @@ function start(): void {
   const [clock] = secondClock(Date.now);
   const meta = document.querySelector<HTMLMetaElement>('meta[name="engine-console-token"]');
   const bar = addressBar();
-  const clean = withoutKey(bar.read());
-  const withKey = clean !== bar.read();
-  if (withKey) bar.write(clean, true);
+  const withKey = new URLSearchParams(location.search).has("key");
+  if (withKey) bar.write(withoutKey(bar.read()), true);
   const keep = kept("sessionStorage");
   const session = openSession({ inPage: meta?.content ?? "", withKey, keep });
   const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`;

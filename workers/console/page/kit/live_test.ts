@@ -1,0 +1,235 @@
+/**
+ * {@linkcode Live}: calls and their ends, watched queries that are shared, how the page fares.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { CALL_TIMEOUT_MS, LIVE_ANSWER_GRACE_MS } from "../../../../sdk/typescript/limits.ts";
+import { CallFailure, Live } from "./live.ts";
+import type { LineSocket } from "./live_line.ts";
+
+interface Sent {
+  readonly type: string;
+  readonly id: number;
+  readonly [name: string]: unknown;
+}
+
+const QUERY = { function_id: "engine::workers::list", items: "workers", key: ["id"] };
+const ON = [{ type: "engine::workers-available" }];
+
+function setup() {
+  const sent: Sent[] = [];
+  const timers = new Set<{ ms: number; run: () => void }>();
+  const socket: LineSocket = {
+    send: (text) => sent.push(JSON.parse(text)),
+    close: () => {},
+    onopen: null,
+    onmessage: null,
+    onclose: null,
+  };
+  const live = new Live({
+    open: () => socket,
+    token: () => "t",
+    later: (ms, run) => {
+      const timer = { ms, run };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    now: () => 1_000,
+  });
+  const say = (message: object) => socket.onmessage?.({ data: JSON.stringify(message) });
+  live.start();
+  socket.onopen?.();
+  say({ type: "welcome", version: "0.1.0", engine_url: "ws://e", operator: false });
+  const last = () => sent.at(-1)!;
+  const runTimers = () => [...timers].forEach((timer) => timers.delete(timer) && timer.run());
+  return { live, say, sent, last, timers, runTimers, socket };
+}
+
+Deno.test("Live.call() gives the result", async () => {
+  const { live, say, last } = setup();
+
+  const result = live.call("math::add", { a: 1 }, { namespace: "n", timeout_ms: 9 });
+  const { id } = last();
+  say({ type: "result", id, result: { sum: 3 }, duration_ms: 2, trace_id: "t" });
+
+  assert.deepEqual(await result, { sum: 3 });
+  assert.deepEqual(last(), {
+    type: "call",
+    id,
+    function_id: "math::add",
+    payload: { a: 1 },
+    namespace: "n",
+    timeout_ms: 9,
+  });
+});
+
+Deno.test("Live.callFully() says how long it took and hands on progress", async () => {
+  const { live, say, last } = setup();
+  const seen: unknown[] = [];
+
+  const outcome = live.callFully("a::b", undefined, { onProgress: (data) => seen.push(data) });
+  const { id } = last();
+  say({ type: "progress", id, data: 0.5 });
+  say({ type: "result", id, duration_ms: 2, trace_id: "abc" });
+
+  assert.deepEqual(await outcome, { result: null, duration_ms: 2, trace_id: "abc" });
+  assert.deepEqual(seen, [0.5]);
+});
+
+Deno.test("Live.call() fails with the code of the error", async () => {
+  const { live, say, last, timers } = setup();
+
+  const call = live.call("a::b");
+  const error = { code: "out_of_stock", message: "Only 2 left", details: { left: 2 } };
+  say({ type: "error", id: last().id, error, duration_ms: 7, trace_id: "abc" });
+
+  await assert.rejects(call, (thrown) => {
+    assert.ok(thrown instanceof CallFailure);
+    assert.deepEqual([thrown.code, thrown.message], ["out_of_stock", "Only 2 left"]);
+    assert.deepEqual([thrown.body, thrown.duration_ms], [error, 7]);
+    return true;
+  });
+  assert.equal(timers.size, 0);
+});
+
+Deno.test("Live.call() never waits for ever", async () => {
+  const { live, last, timers, runTimers } = setup();
+
+  const call = live.call("a::b");
+  assert.deepEqual([...timers].map(({ ms }) => ms), [CALL_TIMEOUT_MS + LIVE_ANSWER_GRACE_MS]);
+  runTimers();
+
+  await assert.rejects(call, { code: "timeout" });
+  assert.equal(last().type, "end");
+});
+
+Deno.test("Live.call() is cancelled by its signal, before and during", async () => {
+  const { live, last, sent } = setup();
+  const abort = new AbortController();
+
+  const call = live.call("a::b", null, { signal: abort.signal });
+  abort.abort();
+
+  await assert.rejects(call, { code: "cancelled" });
+  assert.equal(last().type, "end");
+  const count = sent.length;
+  await assert.rejects(live.call("a::b", null, { signal: abort.signal }), { code: "cancelled" });
+  assert.deepEqual(sent.slice(count).map(({ type }) => type), ["call", "end"]);
+});
+
+Deno.test("Live.http() gives the answer", async () => {
+  const { live, say, last } = setup();
+
+  const answer = live.http({ method: "GET", path: "/x", headers: {} });
+  const { id } = last();
+  const rest = { headers: [], body: "hi", binary: false, duration_ms: 1, trace_id: null };
+  say({ type: "http_answer", id, status: 404, ...rest });
+
+  assert.equal((await answer).status, 404);
+});
+
+Deno.test("Live.watch() begins with a snapshot and follows patches", () => {
+  const { live, say, last } = setup();
+  const state = live.watch(QUERY, ON);
+  assert.equal(state.value.status, "loading");
+  const { id } = last();
+
+  say({ type: "snapshot", id, items: [{ id: "a", n: 1 }, { id: "b", n: 1 }] });
+  const before = state.value.items;
+  say({ type: "patch", id, set: [{ id: "b", n: 2 }, { id: "c", n: 1 }], gone: ['["a"]'] });
+
+  assert.equal(state.value.status, "ready");
+  assert.deepEqual(state.value.items, [{ id: "b", n: 2 }, { id: "c", n: 1 }]);
+  assert.equal(before.length, 2);
+});
+
+Deno.test("Live.watch() of a query without items follows its value", () => {
+  const { live, say, last } = setup();
+  const state = live.watch({ function_id: "engine::config::list" }, []);
+
+  say({ type: "value", id: last().id, value: { path: null } });
+
+  assert.deepEqual(state.value.value, { path: null });
+});
+
+Deno.test("Live.watch() asks once for equal queries, and ends a moment after the last release", () => {
+  const { live, sent, last, runTimers } = setup();
+
+  const first = live.watch(QUERY, ON);
+  const second = live.watch({ ...QUERY }, [...ON]);
+  assert.equal(first, second);
+  assert.equal(sent.filter(({ type }) => type === "watch_query").length, 1);
+
+  live.release(QUERY, ON);
+  runTimers();
+  assert.notEqual(last().type, "end");
+  live.release(QUERY, ON);
+  assert.notEqual(last().type, "end");
+  runTimers();
+  assert.equal(last().type, "end");
+});
+
+Deno.test("Live.watch() again within that moment keeps what is known", () => {
+  const { live, say, last, timers } = setup();
+  live.watch(QUERY, ON);
+  say({ type: "snapshot", id: last().id, items: [{ id: "a" }] });
+  live.release(QUERY, ON);
+
+  const state = live.watch(QUERY, ON);
+
+  assert.equal(state.value.items.length, 1);
+  assert.equal(timers.size, 0);
+});
+
+Deno.test("a query that failed says why, and is asked again when told or when the engine is back", () => {
+  const { live, say, sent, last } = setup();
+  const state = live.watch(QUERY, ON);
+  const fail = () => {
+    const error = { code: "FORBIDDEN", message: "no" };
+    say({ type: "error", id: last().id, error, duration_ms: 0, trace_id: null });
+  };
+  const asked = () => sent.filter(({ type }) => type === "watch_query").length;
+
+  fail();
+  assert.equal(state.value.status, "failed");
+  assert.equal(state.value.error?.code, "FORBIDDEN");
+  live.retry(QUERY, ON);
+  assert.deepEqual([state.value.status, asked()], ["loading", 2]);
+  fail();
+  say({ type: "engine", connected: true, since_ms: 1 });
+  assert.equal(asked(), 3);
+});
+
+Deno.test("Live.onTrigger() hears firings, what was missed and why it ended", () => {
+  const { live, say, last } = setup();
+  const heard: unknown[] = [];
+  live.onTrigger({ type: "log" }, (payload) => heard.push(payload), {
+    missed: (count) => heard.push(count),
+    failed: ({ code }) => heard.push(code),
+  });
+  const { id } = last();
+
+  say({ type: "fired", id, payload: { a: 1 } });
+  say({ type: "missed", id, count: 7 });
+  say({ type: "error", id, error: { code: "x", message: "" }, duration_ms: 0, trace_id: null });
+
+  assert.deepEqual(heard, [{ a: 1 }, 7, "x"]);
+});
+
+Deno.test("Live.connection tells of the line, the engine and what the page may do", () => {
+  const { live, say, socket } = setup();
+
+  assert.deepEqual(live.connection.value, {
+    line: "open",
+    engine: null,
+    since_ms: 1_000,
+    version: "0.1.0",
+    engine_url: "ws://e",
+    operator: false,
+  });
+  say({ type: "engine", connected: false, since_ms: 77 });
+  assert.deepEqual([live.connection.value.engine, live.connection.value.since_ms], [false, 77]);
+  socket.onclose?.({ code: 1006 });
+  assert.deepEqual([live.connection.value.line, live.connection.value.engine], ["lost", null]);
+});
