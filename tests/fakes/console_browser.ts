@@ -121,17 +121,23 @@ export class ConsoleWorld implements AsyncDisposable {
   }
 
   /**
-   * Opens a page of the console and waits until it is connected to the engine.
+   * Opens a page of the console.
    *
    * @param path Such as `/workers`, with its query.
    */
   async openPage(path = "/", options: PageOptions = {}): Promise<Page> {
     const page = await this.blankPage(options);
-    const key = options.operator === false ? undefined : await this.#key();
-    const url = new URL(path, this.consoleUrl);
-    if (key) url.searchParams.set("key", key);
-    await page.goto(url.href);
+    const asked = options.operator === false ? path : await this.operatorPath(path);
+    await page.goto(this.consoleUrl + asked);
     return page;
+  }
+
+  /** The path of a page with the key of the engine's user. */
+  async operatorPath(path = "/"): Promise<string> {
+    const { searchParams } = new URL(await operatorUrl(this.consoleUrl, this.url));
+    const url = new URL(path, this.consoleUrl);
+    url.searchParams.set("key", searchParams.get("key") ?? "");
+    return url.pathname + url.search;
   }
 
   /** A page at nothing yet, whose problems are collected. */
@@ -139,7 +145,8 @@ export class ConsoleWorld implements AsyncDisposable {
     const { viewport = { width: 1280, height: 800 }, colorScheme = "light" } = options;
     this.#browser ??= await chromium.launch({
       executablePath: chromiumHere!,
-      args: ["--no-sandbox", "--disable-gpu"],
+      // Names of strangers lead here, as they do for a page that has its own name led to us.
+      args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP *.test 127.0.0.1"],
     });
     const context = await this.#browser.newContext({
       viewport,
@@ -176,11 +183,6 @@ export class ConsoleWorld implements AsyncDisposable {
     await Promise.all(this.#workers.map((worker) => worker.shutdown()));
     await this.stopEngine();
     await Deno.remove(this.directory, { recursive: true });
-  }
-
-  async #key(): Promise<string | undefined> {
-    const url = await operatorUrl(this.consoleUrl, this.url);
-    return new URL(url).searchParams.get("key") ?? undefined;
   }
 }
 
