@@ -1,0 +1,130 @@
+/**
+ * `engine doctor`: measures what may be wrong and says what to do about it.
+ *
+ * @module
+ */
+import type { Command } from "@commander-js/extra-typings";
+import type { EngineInfo, VmStatus } from "../../engine/mod.ts";
+import type { Json } from "../../mod.ts";
+import {
+  checkControlKey,
+  checkLine,
+  checkPort,
+  checkVersion,
+  checkVm,
+  type DoctorCheck,
+  KNOWN_PORTS,
+  unknown,
+  unreachable,
+} from "../doctor_checks.ts";
+import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
+import { findPortHolder, type PortHolder } from "../port_holder.ts";
+import { compactJson, count, printable, renderTable } from "../render.ts";
+import type { EngineAddress, Terminal } from "../terminal.ts";
+
+const EXAMPLES = `
+Exit codes: 0 nothing fails, 1 a check fails.
+
+Examples:
+  engine doctor
+  engine doctor --json`;
+
+const URL_DEFAULT = "ws://127.0.0.1:49134";
+
+/** What the command asks of this machine; lent by tests. */
+export interface DoctorMachine {
+  /** Version of this command line. */
+  readonly version: string;
+  vm(): Promise<VmStatus>;
+  portHolder(port: number): Promise<PortHolder>;
+  /** Whether there is a key for the engine at an address. */
+  hasKey(url: string): Promise<boolean>;
+}
+
+/** Adds `engine doctor`. */
+export function addDoctor(
+  program: Command,
+  terminal: Terminal,
+  machine: () => Promise<DoctorMachine> = thisMachine,
+): void {
+  program.command("doctor")
+    .description("Measure what may be wrong and say what to do about it")
+    .option("--json", "print JSON on one line, for programs")
+    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
+    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .addHelpText("after", EXAMPLES)
+    .action(async (flags) => {
+      const checks = await makeChecks(flags, terminal, await machine());
+      const failed = checks.filter(({ status }) => status === "fail").length;
+      if (flags.json) terminal.out(compactJson({ ok: failed === 0, checks } as unknown as Json));
+      else for (const line of renderChecks(checks)) terminal.out(line);
+      if (failed > 0) throw new ExitWith(EXIT_FAILED);
+    });
+}
+
+async function makeChecks(
+  address: EngineAddress,
+  terminal: Terminal,
+  machine: DoctorMachine,
+): Promise<DoctorCheck[]> {
+  const { info, checks } = await askEngine(address, terminal, machine);
+  const ports = KNOWN_PORTS.map(async (known) => {
+    const holder = await machine.portHolder(known.port);
+    return checkPort(known, holder, info?.endpoints);
+  });
+  const vm = machine.vm().then(checkVm, (thrown: unknown) => unknown("microVMs", thrown));
+  return [...checks, ...await Promise.all([...ports, vm])];
+}
+
+/** What the engine and the line to it say; `info` is left out when it cannot be reached. */
+async function askEngine(
+  address: EngineAddress,
+  terminal: Terminal,
+  machine: DoctorMachine,
+): Promise<{ info?: EngineInfo; checks: DoctorCheck[] }> {
+  try {
+    await using engine = await terminal.connect(address);
+    const answer = await engine.call("engine::supervisor::info", {});
+    const info = answer as unknown as EngineInfo;
+    const measured = await engine.call("engine::health::measure", {});
+    const { checks } = measured as unknown as { checks: DoctorCheck[] };
+    const url = address.url ?? terminal.env("ENGINE_URL") ?? URL_DEFAULT;
+    return {
+      info,
+      checks: [
+        checkVersion(info.version, machine.version),
+        ...await checkLine(engine, terminal),
+        checkControlKey(info, await machine.hasKey(url)),
+        ...checks,
+      ],
+    };
+  } catch (thrown) {
+    if (thrown instanceof UsageError) throw thrown;
+    return { checks: [unreachable(thrown)] };
+  }
+}
+
+function renderChecks(checks: readonly DoctorCheck[]): string[] {
+  const rows = checks.map(({ name, status, message }) => [status, name, message]);
+  const [head, ...lines] = renderTable(["STATUS", "CHECK", "FOUND"], rows);
+  const body = lines.flatMap((line, i) => {
+    const { remedy } = checks[i]!;
+    return remedy === null ? [line] : [line, `        ${printable(remedy)}`];
+  });
+  const bad = (status: string): number => checks.filter((each) => each.status === status).length;
+  const [warned, failed] = [bad("warn"), bad("fail")];
+  const verdict = warned + failed === 0
+    ? `All ${checks.length} checks are well`
+    : `${count(failed, "check")} failed, ${count(warned, "warning")}, of ${checks.length}`;
+  return [head!, ...body, verdict];
+}
+
+async function thisMachine(): Promise<DoctorMachine> {
+  const { readControlKey, VERSION, vmStatus } = await import("../../engine/mod.ts");
+  return {
+    version: VERSION,
+    vm: vmStatus,
+    portHolder: findPortHolder,
+    hasKey: async (url) => await readControlKey(url) !== undefined,
+  };
+}

@@ -1,0 +1,209 @@
+/**
+ * What `engine doctor` looks at by itself: the line to the engine, clocks, ports, the control key,
+ * microVMs, versions. What only the engine can measure, it asks the engine.
+ *
+ * Each function looks at one thing and never throws: what cannot be measured is said as such.
+ *
+ * @module
+ */
+import type { EngineInfo, VmStatus } from "../engine/mod.ts";
+import type { PortHolder } from "./port_holder.ts";
+import { renderDuration } from "./render.ts";
+import type { EngineLine, Terminal } from "./terminal.ts";
+
+/** What a check found; those of `engine::health::measure` have the same shape. */
+export interface DoctorCheck {
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail";
+  /** The number that decided; `null`: none. */
+  readonly measured: number | null;
+  /** One sentence. */
+  readonly message: string;
+  /** What to do; `null` when there is nothing to do. */
+  readonly remedy: string | null;
+}
+
+/** Calls that are made to measure the way to the engine and back. */
+const ROUND_TRIPS = 20;
+const SLOW_TRIP_MS = 50;
+const STUCK_TRIP_MS = 1_000;
+const SKEW_WARN_MS = 1_000;
+const SKEW_FAIL_MS = 60_000;
+
+/** Ports an engine uses unless it is told otherwise. */
+export const KNOWN_PORTS = [
+  { port: 49134, name: "workers", setting: "engine.port" },
+  { port: 3111, name: "http", setting: "port of engine-http" },
+  { port: 3113, name: "console", setting: "port of engine-console" },
+] as const;
+
+/** The way to the engine and back, and how its clock differs from this one. */
+export async function checkLine(
+  engine: EngineLine,
+  terminal: Pick<Terminal, "now" | "wall">,
+): Promise<DoctorCheck[]> {
+  const trips: number[] = [];
+  let best = Infinity;
+  let skew: number | null = null;
+  for (let i = 0; i < ROUND_TRIPS; i++) {
+    const [began, sentAt] = [terminal.now(), terminal.wall()];
+    const answer = await engine.call("engine::health::check", {});
+    const trip = terminal.now() - began;
+    trips.push(trip);
+    const { timestamp } = (answer ?? {}) as { timestamp?: number };
+    // The quickest answer tells most exactly when it was given.
+    if (trip >= best || typeof timestamp !== "number") continue;
+    best = trip;
+    skew = Math.round(timestamp - (sentAt + trip / 2));
+  }
+  return [tripCheck(trips), skewCheck(skew)];
+}
+
+function tripCheck(trips: readonly number[]): DoctorCheck {
+  const sorted = trips.toSorted((a, b) => a - b);
+  const median = tenths(sorted[sorted.length >> 1]!);
+  const longest = tenths(sorted.at(-1)!);
+  const status = median >= STUCK_TRIP_MS ? "fail" : median >= SLOW_TRIP_MS ? "warn" : "ok";
+  return {
+    name: "round trip",
+    status,
+    measured: median,
+    message: `A call takes ${median} ms, the longest of ${trips.length} took ${longest} ms`,
+    remedy: status === "ok" ? null : "See what keeps this machine or the way to the engine busy",
+  };
+}
+
+function skewCheck(skew: number | null): DoctorCheck {
+  const name = "clock";
+  if (skew === null) {
+    const message = "The engine did not say what time it has";
+    return { name, status: "warn", measured: null, message, remedy: "Update the engine" };
+  }
+  const off = Math.abs(skew);
+  const status = off >= SKEW_FAIL_MS ? "fail" : off >= SKEW_WARN_MS ? "warn" : "ok";
+  return {
+    name,
+    status,
+    measured: off,
+    message: `The engine's clock differs from this one by ${renderDuration(off)}`,
+    remedy: status === "ok" ? null : "Set the clocks of both machines, best by NTP",
+  };
+}
+
+/** The engine is another version than this command line. */
+export function checkVersion(engine: string, own: string): DoctorCheck {
+  const isSame = engine === own;
+  return {
+    name: "version",
+    status: isSame ? "ok" : "warn",
+    measured: null,
+    message: isSame
+      ? `Engine and command line are ${own}`
+      : `The engine is ${engine}, this command line is ${own}`,
+    remedy: isSame
+      ? null
+      : "Restart the engine after an update, or use the command line of its version",
+  };
+}
+
+/** Whether this command line may manage workers. */
+export function checkControlKey(
+  { control_key }: Pick<EngineInfo, "control_key">,
+  hasKey: boolean,
+): DoctorCheck {
+  const name = "control key";
+  if (hasKey && control_key.problem === null) {
+    const message = "This command line may manage workers";
+    return { name, status: "ok", measured: null, message, remedy: null };
+  }
+  const message = control_key.problem ??
+    `There is no key for this user; the engine's is ${control_key.path}`;
+  const remedy = control_key.problem === null
+    ? "Manage workers as the user that runs the engine, on its machine"
+    : "Make that folder writable for the engine's user, then restart the engine";
+  return { name, status: "warn", measured: null, message, remedy };
+}
+
+/** Whether workers in microVMs can run here. */
+export function checkVm(status: VmStatus): DoctorCheck {
+  const name = "microVMs";
+  if (!status.ready) {
+    return {
+      name,
+      status: "warn",
+      measured: null,
+      message: `Workers in microVMs cannot run here: ${status.missing.join("; ")}`,
+      remedy: "Run engine vm setup, or run workers with --isolation process",
+    };
+  }
+  if (status.accelerator === "kvm") {
+    const message = "Workers in microVMs run with KVM";
+    return { name, status: "ok", measured: null, message, remedy: null };
+  }
+  return {
+    name,
+    status: "warn",
+    measured: null,
+    message: `Workers in microVMs run slowly, without KVM: ${status.accelerator_reason}`,
+    remedy: "Make /dev/kvm accessible; see engine vm status",
+  };
+}
+
+/** Who has a port that an engine uses; `endpoints` are those of the engine that runs. */
+export function checkPort(
+  { port, name, setting }: typeof KNOWN_PORTS[number],
+  holder: PortHolder,
+  endpoints: readonly { readonly name: string; readonly url: string }[] | undefined,
+): DoctorCheck {
+  const check = { name: `port ${port}`, measured: null };
+  const own = endpoints?.find(({ url }) => portOf(url) === port);
+  if (own) {
+    return { ...check, status: "ok", message: `The engine serves ${own.name}`, remedy: null };
+  }
+  if (!holder.isTaken) {
+    return { ...check, status: "ok", message: `It is free for ${name}`, remedy: null };
+  }
+  if (holder.isConsole) {
+    return { ...check, status: "ok", message: "An engine console serves it", remedy: null };
+  }
+  const who = holder.pid === null
+    ? "another program"
+    : `${holder.program ?? "a program"} (pid ${holder.pid})`;
+  return {
+    ...check,
+    // An engine that runs has found other ports.
+    status: endpoints ? "warn" : "fail",
+    message: `It is taken by ${who}, so no engine can serve ${name} there`,
+    remedy: `Stop that program, or set ${setting} to another port`,
+  };
+}
+
+/** The engine cannot be reached. */
+export function unreachable(thrown: unknown): DoctorCheck {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const [what, ...remedy] = message.split("; ");
+  return {
+    name: "engine",
+    status: "fail",
+    measured: null,
+    message: what!,
+    remedy: remedy.join("; ") || "Start it with: engine --config config.yaml",
+  };
+}
+
+/** Something could not be looked at. */
+export function unknown(name: string, thrown: unknown): DoctorCheck {
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = `It could not be looked at: ${reason}`;
+  return { name, status: "warn", measured: null, message, remedy: "See the message" };
+}
+
+function portOf(url: string): number | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { port, protocol } = new URL(url);
+  return Number(port) || (protocol === "https:" || protocol === "wss:" ? 443 : 80);
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import type { VmStatus } from "../engine/mod.ts";
+import {
+  checkControlKey,
+  checkLine,
+  checkPort,
+  checkVersion,
+  checkVm,
+  KNOWN_PORTS,
+  unknown,
+  unreachable,
+} from "./doctor_checks.ts";
+import type { EngineLine } from "./terminal.ts";
+
+/** A line on which a call takes `ms`, to an engine whose clock differs by `skew`. */
+function line(ms: number, skew: number) {
+  let now = 0;
+  const wall = () => 1_700_000_000_000 + now;
+  const engine: EngineLine = {
+    call: () => {
+      now += ms / 2;
+      const timestamp = wall() + skew;
+      now += ms / 2;
+      return Promise.resolve({ timestamp });
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+  return { engine, terminal: { now: () => now, wall } };
+}
+
+for (
+  const [ms, skew, trip, clock] of [
+    [2, 0, "ok", "ok"],
+    [60, 3_000, "warn", "warn"],
+    [1_500, -120_000, "fail", "fail"],
+  ] as const
+) {
+  Deno.test(`A call of ${ms} ms is ${trip}, a clock that differs by ${skew} ms is ${clock}`, async () => {
+    const at = line(ms, skew);
+
+    const [first, second] = await checkLine(at.engine, at.terminal);
+
+    assert.deepEqual([first!.status, first!.measured], [trip, ms]);
+    assert.deepEqual([second!.status, second!.measured], [clock, Math.abs(skew)]);
+  });
+}
+
+Deno.test("An engine that says no time has no skew", async () => {
+  const { engine, terminal } = line(1, 0);
+  const [, check] = await checkLine({ ...engine, call: () => Promise.resolve({}) }, terminal);
+
+  assert.deepEqual([check!.status, check!.measured], ["warn", null]);
+});
+
+Deno.test("Another version is worth a look", () => {
+  assert.equal(checkVersion("1.0.0", "1.0.0").status, "ok");
+  assert.match(checkVersion("1.0.0", "1.1.0").message, /1\.0\.0.*1\.1\.0/);
+});
+
+const KEY = { control_key: { path: "/keys/1.json", problem: null } };
+
+Deno.test("A command line with the key may manage workers", () => {
+  assert.equal(checkControlKey(KEY, true).status, "ok");
+  assert.match(checkControlKey(KEY, false).message, /\/keys\/1\.json/);
+  const broken = { control_key: { path: "/keys/1.json", problem: "no room on the disk" } };
+  assert.deepEqual(
+    [checkControlKey(broken, true).status, checkControlKey(broken, true).message],
+    ["warn", "no room on the disk"],
+  );
+});
+
+const VM = { ready: true, missing: [], accelerator: "kvm", accelerator_reason: null } as unknown;
+
+Deno.test("MicroVMs are well with KVM, and worth a look without or when they cannot run", () => {
+  assert.equal(checkVm(VM as VmStatus).status, "ok");
+  const slow = {
+    ...VM as VmStatus,
+    accelerator: "tcg" as const,
+    accelerator_reason: "no /dev/kvm",
+  };
+  assert.match(checkVm(slow).message, /slowly.*no \/dev\/kvm/);
+  const none = { ...VM as VmStatus, ready: false, missing: ["QEMU", "a kernel"] };
+  assert.match(checkVm(none).message, /QEMU; a kernel/);
+  assert.match(checkVm(none).remedy!, /engine vm setup/);
+});
+
+const [WORKERS, HTTP] = KNOWN_PORTS;
+const FREE = { isTaken: false, program: null, pid: null, isConsole: false };
+const NGINX = { isTaken: true, program: "nginx", pid: 12, isConsole: false };
+const ENDPOINTS = [{ name: "workers", url: "ws://127.0.0.1:49134" }];
+
+Deno.test("A port is well when it is free, the engine's or a console's", () => {
+  assert.equal(checkPort(WORKERS, FREE, undefined).message, "It is free for workers");
+  const own = checkPort(WORKERS, { ...NGINX, program: "deno" }, ENDPOINTS);
+  assert.deepEqual([own.status, own.message], ["ok", "The engine serves workers"]);
+  assert.equal(checkPort(HTTP, { ...NGINX, isConsole: true }, ENDPOINTS).status, "ok");
+});
+
+Deno.test("A port that somebody else has fails an engine that is to start, and who has it is said", () => {
+  const check = checkPort(HTTP, NGINX, undefined);
+  assert.equal(check.status, "fail");
+  assert.match(check.message, /nginx \(pid 12\)/);
+  assert.match(check.remedy!, /port of engine-http/);
+  assert.equal(checkPort(HTTP, NGINX, ENDPOINTS).status, "warn");
+  const nobody = { ...NGINX, pid: null, program: null };
+  assert.match(checkPort(HTTP, nobody, undefined).message, /another program/);
+});
+
+Deno.test("What cannot be reached or looked at is said with what to do", () => {
+  const gone = unreachable(new Error("The engine is not running at ws://x; start it with: engine"));
+  assert.equal(gone.message, "The engine is not running at ws://x");
+  assert.equal(gone.remedy, "start it with: engine");
+  assert.match(unreachable("odd").remedy!, /Start it/);
+  assert.match(unknown("microVMs", new Error("no /proc")).message, /no \/proc/);
+});
