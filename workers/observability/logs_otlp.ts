@@ -36,7 +36,7 @@ const Line = z.object({
   observedTimeUnixNano: Nanos,
   severityNumber: z.number().nullish(),
   severityText: z.string().nullish(),
-  body: z.unknown(),
+  body: z.unknown().optional(),
   attributes: List,
   traceId: z.string().nullish(),
   spanId: z.string().nullish(),
