@@ -45,7 +45,7 @@ from ._otlp import (
 from ._reconnect import wait_before
 from ._requests import InitOptions, ReconnectOptions
 from ._telemetry_queue import TelemetryQueue, TokenBucket
-from ._traceparent import TraceIds, read_traceparent
+from ._traceparent import TraceIds, looks_sampled, read_traceparent
 from ._transport import Dial, LineLost, Transport, WebSocketDial
 
 
@@ -120,10 +120,11 @@ class Telemetry:
         """Note that a handler begins; None: nobody wants to know."""
         if self._ended or invocation.traceparent is None:
             return None
-        ids = read_traceparent(invocation.traceparent)
-        if ids is None or not ids.is_sampled or not self._tokens.take(_now_ms()):
+        # In this order, since a busy worker is out of tokens nearly always.
+        if not looks_sampled(invocation.traceparent) or not self._tokens.take(_now_ms()):
             return None
-        return Span(invocation, ids)
+        ids = read_traceparent(invocation.traceparent)
+        return None if ids is None else Span(invocation, ids)
 
     def end(self, span: Span, error: ErrorBody | None) -> None:
         """Note how a handler has ended."""

@@ -36,3 +36,11 @@ def read_traceparent(text: str | None) -> TraceIds | None:
     if found is None or (found[4] is not None and found[0].startswith("00-")):
         return None
     return TraceIds(found[1], found[2], bool(int(found[3], 16) & 1))
+
+
+def looks_sampled(text: str) -> bool:
+    """Tell whether a text says that its trace is recorded, if it is a ``traceparent``."""
+    return text[54:55] in _SAMPLED
+
+
+_SAMPLED = frozenset("13579bdf")
