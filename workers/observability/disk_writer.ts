@@ -64,9 +64,10 @@ export class DiskWriter implements AsyncDisposable {
   async flush(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
-    await this.#writing;
-    this.#writing = this.#write().finally(() => this.#writing = undefined);
-    await this.#writing;
+    const turn = (this.#writing ?? Promise.resolve()).then(() => this.#write());
+    this.#writing = turn;
+    await turn;
+    if (this.#writing === turn) this.#writing = undefined;
   }
 
   /** Writes what waits and takes no more. */

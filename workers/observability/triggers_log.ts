@@ -1,8 +1,8 @@
 /**
  * Triggers of type `log`: functions that hear of log records.
  *
- * What a firing causes to be logged never fires a trigger. Neither does what the worker of the
- * function printed outside of any call: that cannot be told from what the firing made it print.
+ * What a firing causes to be logged never fires a trigger. Neither does what the function's own
+ * worker says outside of any call: it cannot be told from what the firing made it say.
  *
  * @module
  */
@@ -106,7 +106,7 @@ export class LogTriggers {
   hear(record: LogRecord): void {
     if (this.#watches.size === 0 || this.#firing.causedBy(record.trace_id)) return;
     if (this.#firing.isNamedBy(record)) return;
-    const isUntold = record.trace_id === null && record.source === "output";
+    const isUntold = record.span_id === null && record.source !== "engine";
     for (const { trigger, fits, heap } of this.#watches.values()) {
       if (!fits(record)) continue;
       if (isUntold && this.#firing.offers(trigger, record.worker)) continue;
