@@ -351,7 +351,7 @@ export const WORKER_GAUGES_MS_MAX = 3_600_000;
 export const LOOP_LAG_SAMPLE_MS = 50;
 
 /** How often the lag of the engine's event loop is looked at, in milliseconds. */
-export const LAG_PROBE_MS = 20;
+export const LAG_PROBE_MS = 50;
 /** How often metrics are sampled, in milliseconds. */
 export const METRICS_STEP_MS = 1_000;
 /** Samples that are kept: 15 minutes. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import dashboard from "../../docs/grafana/engine.json" with { type: "json" };
 import { PROMETHEUS_FUNCTIONS_MAX } from "../../sdk/typescript/limits.ts";
 import {
   FakeMetrics,
@@ -107,4 +108,35 @@ Deno.test("Functions beyond the first have lines together, and none is lost", ()
     20,
     20,
   ]);
+});
+
+Deno.test("The Grafana dashboard asks for families that the page has, in panels that do not overlap", async () => {
+  using at = new FakeMetrics();
+  at.meters.call("a::b", { ms: 1, code: "boom" });
+  Object.assign(at.stats, { commit_ms: 1 });
+  at.workers = [workerView("w1")];
+  at.look.hear([
+    metricPoint("process.memory.usage", 1),
+    metricPoint("process.cpu.utilization", 1),
+    metricPoint("engine.event_loop.lag.max", 1),
+  ]);
+  at.supervised = [supervisedWorker("math", { restarts: 1 })];
+  await at.look.refresh(0);
+  const page = metricsPage(at.page);
+  const families = new Set([...page.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!));
+
+  const asked = dashboard.panels.flatMap(({ targets }) =>
+    targets.flatMap(({ expr }) =>
+      [...expr.matchAll(/\b(?:engine|process)_\w+/g)].map(([name]) => name)
+    )
+  );
+
+  assert.ok(asked.length > 25);
+  const unknown = asked.filter((name) => !families.has(name.replace(/_bucket$/, "")));
+  assert.deepEqual(unknown, []);
+  const places = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, i) => `${x + i % w} ${y + Math.floor(i / w)}`)
+  );
+  assert.equal(new Set(places).size, places.length);
+  assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
 });
