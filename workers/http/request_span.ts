@@ -40,7 +40,7 @@ export interface RequestStart {
 export class RequestSpans {
   readonly #spans: RequestSpanSink;
   readonly #clock: Clock;
-  /** The clock's wall() when its now() was 0; whole milliseconds are cut, so the largest is true. */
+  /** The clock's wall() when its now() was 0; milliseconds are cut, so the largest is true. */
   #epoch = -Infinity;
 
   /** Stores. */

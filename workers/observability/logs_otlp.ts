@@ -108,9 +108,11 @@ function logOf(
   };
 }
 
+const WORDS = "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL";
 /** Words at the beginning of a printed line that say how important it is. */
-const SEVERITY_WORD =
-  /^[\s[(<]*(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\b(TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b[\])>: ]/;
+const SEVERITY_WORD = new RegExp(
+  `^[\\s[(<]*(${WORDS})\\b|\\b(${WORDS})\\b[\\])>: ]`,
+);
 /** Characters of a line in which such a word is looked for. */
 const WORD_WITHIN = 60;
 // deno-lint-ignore no-control-regex

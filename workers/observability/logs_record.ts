@@ -12,7 +12,7 @@ export const SEVERITIES = ["trace", "debug", "info", "warn", "error"] as const;
 /** One of {@linkcode SEVERITIES}. */
 export type Severity = typeof SEVERITIES[number];
 
-/** Where a line comes from: an SDK's logger, what a process printed, the engine, `engine::log::*`. */
+/** Where a line comes from: an SDK's logger, a process's output, the engine, `engine::log::*`. */
 export type LogSource = "logger" | "output" | "engine" | "function";
 
 /** A line of a log. */

@@ -17,7 +17,7 @@ export interface StoredSpan {
   readonly span_id: string;
   /** `null`: it began the trace. */
   readonly parent_span_id: string | null;
-  /** Function id of a call, `execute <function id>` of a handler, `GET /orders/:id` of a request. */
+  /** Id of a function that was called, `execute <id>` of its handler, `GET /orders/:id`. */
   readonly name: string;
   /** Name of the worker that did it; `engine` when nobody did. */
   readonly service_name: string;

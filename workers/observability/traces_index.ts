@@ -86,7 +86,7 @@ class Entry implements TraceEntry {
     return copy;
   }
 
-  /** Clocks of workers are not the engine's, so a handler only counts when there is nothing else. */
+  /** A worker's clock is not the engine's: a handler only counts when there is nothing else. */
   #isRoot(span: StoredSpan): boolean {
     const isHandler = attributeText(span, "engine.kind") === "handler";
     const rank = isHandler ? 0 : span.parent_span_id === null ? 2 : 1;
