@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RouteTable } from "../../../http/routes.ts";
-import { buildRequest, type RequestDraft, routeOf } from "./http_request.ts";
+import { buildRequest, draftOfCall, type RequestDraft, routeOf } from "./http_request.ts";
 
 const route = (api_path: string, http_method = "GET") => routeOf({ api_path, http_method })!;
 
@@ -107,4 +107,29 @@ Deno.test("headers that cannot be sent are told by their place", () => {
     "headers.4": "has characters that a header cannot hold",
     "headers.5": "has characters that a header cannot hold",
   });
+});
+
+Deno.test("a payload as handlers get it becomes the request that makes it", () => {
+  const payload = {
+    path_params: { id: 7, "*": "a/b" },
+    query_params: { dry: "1", deep: { not: "plain" } },
+    headers: { "x-a": "b" },
+    body: { n: 1 },
+  };
+
+  assert.deepEqual(draftOfCall(route("/o/:id/*", "PUT"), payload), {
+    method: "PUT",
+    params: { id: "7", "*": "a/b" },
+    query: [{ name: "dry", value: "1" }],
+    headers: [{ name: "x-a", value: "b" }],
+    body: '{"n":1}',
+  });
+});
+
+Deno.test("any other payload is the body, and parameters are their names", () => {
+  const sent = draftOfCall(route("/o/:id", "POST"), { n: 1 });
+
+  assert.deepEqual([sent.body, sent.params], ['{"n":1}', { id: "ID" }]);
+  assert.equal(draftOfCall(route("/o", "GET"), { n: 1 }).body, "");
+  assert.equal(draftOfCall(route("/o", "POST"), undefined).body, "");
 });

@@ -24,6 +24,7 @@ import {
   Tabs,
   useQuery,
   useQueryMember,
+  useTrigger,
 } from "../kit/mod.ts";
 import { functionKey } from "../model/function_rows.ts";
 import { triggerLabel } from "../model/trigger_label.ts";
@@ -84,7 +85,7 @@ export function FunctionDetail(
         : found.status === "loading"
         ? <Skeleton />
         : found.error?.code === "NOT_FOUND"
-        ? <Gone function_id={function_id} />
+        ? <Gone function_id={function_id} retry={found.retry} />
         : <Failed what="It cannot be looked up" error={found.error} retry={found.retry} />}
     </Detail>
   );
@@ -222,7 +223,8 @@ function Metrics({ info, state }: { info: FunctionInfo; state: SamplesState }): 
   );
 }
 
-function Gone({ function_id }: { function_id: string }): VNode {
+function Gone({ function_id, retry }: { function_id: string; retry: () => void }): VNode {
+  useTrigger({ type: "engine::functions-available" }, retry);
   return (
     <Empty icon="functions" title="Nobody offers this function now">
       <p>

@@ -43,6 +43,7 @@ export function HttpTester({ route }: { route: HttpRoute }): VNode {
   const [sent, setSent] = useState<Sent | null>(null);
   const abort = useRef<AbortController>();
   const request = useMemo(() => buildRequest(route, draft), [route, draft]);
+  const preview = useMemo(() => buildRequest(route, named(route, draft)), [route, draft]);
   const change = (part: Partial<RequestDraft>) => setDraft((draft) => ({ ...draft, ...part }));
   const send = () => {
     setTried(true);
@@ -75,7 +76,7 @@ export function HttpTester({ route }: { route: HttpRoute }): VNode {
           send();
         }}
       >
-        <Line method={draft.method} url={`${base ?? ""}${request.path}`} />
+        <Line method={draft.method} url={`${base ?? ""}${preview.path}`} />
         <Params route={route} draft={draft} request={request} tried={tried} change={change} />
         <Pairs
           title="Query"
@@ -111,9 +112,17 @@ export function HttpTester({ route }: { route: HttpRoute }): VNode {
           <code class="code">{sent.failure.code}</code> {sent.failure.message}
         </p>
       )}
-      {base !== undefined && <Snippet title="curl" text={curl(base, draft.method, request)} />}
+      {base !== undefined && <Snippet title="curl" text={curl(base, draft.method, preview)} />}
     </div>
   );
+}
+
+/** Parameters that are still empty are shown by their names. */
+function named(route: HttpRoute, draft: RequestDraft): RequestDraft {
+  const params = route.params.map((name) => {
+    return [name, draft.params[name] || (name === "*" ? "" : `:${name}`)];
+  });
+  return { ...draft, params: Object.fromEntries(params) };
 }
 
 function Line({ method, url }: { method: string; url: string }): VNode {

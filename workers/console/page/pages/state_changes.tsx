@@ -6,7 +6,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
-import { Badge, Empty, Icon, Time, type Tone } from "../kit/mod.ts";
+import { Badge, Button, Empty, Icon, Time, type Tone } from "../kit/mod.ts";
 import type { StateChange } from "../model/state_entries.ts";
 import { DiffCount, DiffView } from "./diff_view.tsx";
 import type { SeenChange } from "./use_entries.ts";
@@ -17,10 +17,11 @@ const KINDS: Readonly<Record<StateChange["event_type"], readonly [word: string, 
   "state:deleted": ["deleted", "bad"],
 };
 
-/** The newest first; `onKey` leads to an entry. */
+/** The newest first; `onKey` leads to an entry. They can be held still, to be read. */
 export function StateChanges(
   { changes, onKey }: { changes: readonly SeenChange[]; onKey?: (key: string) => void },
 ): VNode {
+  const [held, hold] = useState<readonly SeenChange[] | null>(null);
   if (changes.length === 0) {
     return (
       <Empty icon="state" title="No changes since this page was opened">
@@ -28,14 +29,47 @@ export function StateChanges(
       </Empty>
     );
   }
+  const shown = held ?? changes;
+  const fresh = held ? changes.findIndex(({ number }) => number === held[0]?.number) : 0;
   return (
-    <ol class="changes" aria-label="Changes, the newest first">
-      {changes.map((seen) => <Change key={seen.number} seen={seen} {...onKey && { onKey }} />)}
-    </ol>
+    <>
+      <div class="changes-head">
+        <Button
+          small
+          icon={held ? "play" : "pause"}
+          pressed={held !== null}
+          onPress={() => hold(held ? null : changes)}
+        >
+          {held ? "Go on" : "Hold"}
+        </Button>
+        {held && (
+          <span class="said num">
+            {fresh < 0 ? `${changes.length} or more` : fresh} since then
+          </span>
+        )}
+      </div>
+      <ol class="changes" aria-label="Changes, the newest first">
+        {shown.map((seen) => (
+          <Change
+            key={seen.number}
+            seen={seen}
+            onOpen={() => held ?? hold(changes)}
+            {...onKey && { onKey }}
+          />
+        ))}
+      </ol>
+    </>
   );
 }
 
-function Change({ seen, onKey }: { seen: SeenChange; onKey?: (key: string) => void }): VNode {
+/** `onOpen`: somebody reads, so the list shall not run away. */
+function Change(
+  { seen, onKey, onOpen }: {
+    seen: SeenChange;
+    onKey?: (key: string) => void;
+    onOpen: () => void;
+  },
+): VNode {
   const [open, setOpen] = useState(false);
   const { change, at_ms } = seen;
   const [before, after] = sides(change);
@@ -43,7 +77,7 @@ function Change({ seen, onKey }: { seen: SeenChange; onKey?: (key: string) => vo
   return (
     <li>
       <div class="change-line">
-        <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <button type="button" aria-expanded={open} onClick={() => (setOpen(!open), onOpen())}>
           <Icon name={open ? "down" : "right"} size={12} />
           <Time ms={at_ms} fine />
           <Badge tone={tone}>{word}</Badge>
