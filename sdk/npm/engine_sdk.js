@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:0c0c4a2d9cce4e4bf4131e8ffbb82a3b6c9684c8ed07bbd424b8cfbfce9c12e8
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:33fd1c0173258d89da7b9ad45fc20e50563a3192289bbef4f0c1d730c6822b3d
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
