@@ -11,13 +11,7 @@ import type { CallObserver, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate } from "../ports/telemetry.ts";
 import { Deadlines } from "./deadlines.ts";
-import {
-  CALL_HEAD,
-  type CallTail,
-  RESULT_HEAD,
-  type ResultTail,
-  TRACEPARENT_KEY,
-} from "./envelope.ts";
+import { CALL_HEAD, type CallTail, RESULT_HEAD, type ResultTail } from "./envelope.ts";
 import type { HeldCalls } from "./held_calls.ts";
 import { type Invocation, Invocations } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
@@ -120,15 +114,11 @@ export class RunningCalls {
     candidates: readonly Candidate[] | undefined,
   ): void {
     const callee = invocation.callee!;
-    const traceparent = this.#observer.sent(invocation, callee.party, now, candidates);
+    const field = this.#observer.sent(invocation, callee.party, now, candidates);
     const id = CALL_HEAD + invocation.id;
     const head = callee.isBuiltin ? `${id}","caller":"${caller.id}` : id;
-    if (traceparent === undefined) return callee.connection.send(head, text.slice(idEnd));
-    const trace = TRACEPARENT_KEY + traceparent;
-    callee.connection.send(
-      `${head}${text.slice(idEnd, traceStart)}${trace}"`,
-      text.slice(traceEnd),
-    );
+    if (field === undefined) return callee.connection.send(head, text.slice(idEnd));
+    callee.connection.send(head + text.slice(idEnd, traceStart) + field, text.slice(traceEnd));
   }
 
   /** Ends a call well. */

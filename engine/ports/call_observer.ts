@@ -82,8 +82,8 @@ export interface CallObserver {
   /** Whether somebody will want to know who could have run it. */
   wantsCandidates(call: ObservedCall): boolean;
   /**
-   * It goes to a worker, or the engine itself runs it. The `traceparent` to send along; `undefined`:
-   * what the caller sent.
+   * It goes to a worker, or the engine itself runs it. What is to stand instead of the caller's
+   * `traceparent`, such as `,"traceparent":"…"`; `undefined`: what the caller sent.
    */
   sent(
     call: ObservedCall,

@@ -70,30 +70,52 @@ export interface SpanDetail {
   bytes: number;
 }
 
-/** Words of the ids of a span: its trace, itself, its parent. */
-export const SPAN_WORDS = 8;
+/** Places of the numbers of a span that are whole; a row has so many. */
+export const WORD = {
+  /** Its trace, itself and its parent: see `traceparent.ts`. */
+  trace: 0,
+  span: 4,
+  parent: 6,
+  /** The caller's id of it, where that is a UUID; zeros where not. */
+  callerId: 8,
+  /** What names the call at the engine; {@linkcode NO_NUMBER}: it never began. */
+  slot: 12,
+  /** Characters of payload and result; {@linkcode NO_NUMBER}: none. */
+  requestChars: 13,
+  responseChars: 14,
+  row: 15,
+} as const;
 
-/** One call. Times are those of the clock's now(); `NaN`: not yet. */
+/** Places of the other numbers. Times are those of the clock's now(); `NaN`: not yet. */
+export const TIME = {
+  seq: 0,
+  since: 1,
+  sent: 2,
+  ended: 3,
+  timeout_ms: 4,
+  uses: 5,
+  row: 6,
+} as const;
+
+/** Places of what a span refers to. */
+export const LINK = { subject: 0, caller: 1, callee: 2, detail: 3, row: 4 } as const;
+
+/** Stands for a number that there is not. */
+export const NO_NUMBER = 0xffffffff;
+
+/** One call. */
 export class OpenSpan {
   /** Says whose it is, together with the place it has; -1: nobody's. */
   uses = -1;
-  slot = -1;
   isSampled = false;
   isDetailed = false;
-  seq = 0;
-  readonly ids: Uint32Array = new Uint32Array(SPAN_WORDS);
-  /** To be sent along; empty when it was sent. */
-  traceparent = "";
+  readonly words: Uint32Array = new Uint32Array(WORD.row);
+  readonly times: Float64Array = new Float64Array(TIME.row);
+  /** The field to be sent along; empty when it was sent. */
+  traceField = "";
   subject: Subject | undefined;
   caller: Party | undefined;
   callee: Party | undefined;
-  callerId = "";
-  since = NaN;
-  sent = NaN;
-  ended = NaN;
-  timeout_ms = 0;
-  requestChars = -1;
-  responseChars = -1;
   detail: SpanDetail | undefined;
   /** Bytes of its detail that count while it runs. */
   charged = 0;
@@ -119,14 +141,10 @@ export class OpenSpan {
     this.uses = -1;
     this.isSampled = false;
     this.isDetailed = false;
-    this.traceparent = "";
+    this.traceField = "";
     this.subject = undefined;
     this.caller = undefined;
     this.callee = undefined;
-    this.callerId = "";
-    this.sent = NaN;
-    this.ended = NaN;
-    this.responseChars = -1;
     this.detail = undefined;
     this.charged = 0;
   }

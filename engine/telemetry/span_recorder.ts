@@ -21,17 +21,20 @@ import type { Clock } from "../ports/clock.ts";
 import type { Candidate, TraceSettings } from "../ports/telemetry.ts";
 import type { IdSource } from "./id_source.ts";
 import { bytesOf, kept } from "./kept_text.ts";
-import { OpenSpan, type Party, type SpanDetail, type Subject } from "./open_span.ts";
+import {
+  NO_NUMBER,
+  OpenSpan,
+  type Party,
+  type SpanDetail,
+  type Subject,
+  TIME,
+  WORD,
+} from "./open_span.ts";
 import { rateOf } from "./sampling.ts";
 import { SpanPage } from "./span_page.ts";
 import { SpanRing } from "./span_ring.ts";
-import {
-  PARENT_WORDS,
-  readTraceparent,
-  SPAN_ID_AT,
-  TRACE_ID_AT,
-  TRACE_WORDS,
-} from "./traceparent.ts";
+import { readTraceparent, SPAN_ID_AT, TRACE_ID_AT } from "./traceparent.ts";
+import { writeUuid } from "./uuid.ts";
 
 /** Part of the memory that details of running calls may take; the ring has the rest. */
 const OPEN_PART = 1 / 8;
@@ -40,6 +43,9 @@ const SECOND_MS = 1_000;
 const CLOCK_TOLERANCE_MS = 2;
 const CHANCES = 2 ** 32;
 const CANDIDATE_BYTES = 256;
+const FIELD_START = `${TRACEPARENT_KEY}00-`;
+const SAMPLED = '-01"';
+const UNSAMPLED = '-00"';
 
 /** Records calls. */
 export class SpanRecorder {
@@ -117,25 +123,28 @@ export class SpanRecorder {
     const span = this.#open[call.slot] ??= new OpenSpan();
     const { traceStart, traceEnd, dataStart } = places;
     const subject = call.subject as Subject;
-    span.uses = call.uses;
     const from = traceStart + TRACEPARENT_KEY.length;
+    span.uses = call.uses;
     span.isSampled = this.#begin(span, subject, text, from, Math.max(from, traceEnd - 1));
     if (!span.isSampled) return;
-    span.slot = call.slot;
-    span.subject = subject;
+    const { words, times } = span;
+    const chars = dataStart < 0 ? NO_NUMBER : text.length - 1 - dataStart;
+    words[WORD.slot] = call.slot;
+    words[WORD.requestChars] = chars;
+    words[WORD.responseChars] = NO_NUMBER;
+    times[TIME.since] = call.since;
+    times[TIME.sent] = NaN;
+    times[TIME.ended] = NaN;
+    times[TIME.timeout_ms] = call.timeout_ms;
+    times[TIME.uses] = call.uses;
     span.caller = caller;
-    span.callerId = call.callerId;
-    span.since = call.since;
-    span.timeout_ms = call.timeout_ms;
-    span.requestChars = dataStart < 0 ? -1 : text.length - 1 - dataStart;
+    nameCall(span, call.callerId);
     if (text.startsWith(BAGGAGE_KEY, traceEnd)) {
       const end = dataStart < 0 ? text.length - 1 : dataStart - DATA_KEY.length;
       setBaggage(span.more, text.slice(traceEnd + BAGGAGE_KEY.length, end - 1));
     }
     span.isDetailed = this.#takeDetail(call.since);
-    if (span.isDetailed && dataStart >= 0 && this.#isShort(span.requestChars)) {
-      setRequest(span.more, text.slice(dataStart, -1));
-    }
+    if (span.isDetailed && this.#isShort(chars)) setRequest(span.more, text.slice(dataStart, -1));
     this.#charge(span);
   }
 
@@ -145,33 +154,32 @@ export class SpanRecorder {
     return span !== undefined && span.uses === uses ? span : undefined;
   }
 
-  /** A call goes to whoever runs it; what to send along. */
+  /** A call goes to whoever runs it; the field to send along. */
   sent(
     span: OpenSpan,
     callee: Party,
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): string {
-    const { traceparent } = span;
-    span.traceparent = "";
-    if (!span.isSampled) return traceparent;
-    span.sent = now;
+    const { traceField } = span;
+    span.traceField = "";
+    if (!span.isSampled) return traceField;
+    span.times[TIME.sent] = now;
     span.callee = callee;
     if (candidates) {
       span.more.candidates = candidates;
       span.more.bytes += candidates.length * CANDIDATE_BYTES;
       this.#charge(span);
     }
-    return traceparent;
+    return traceField;
   }
 
   /** A call ended with the value that starts there and ends before the last character; -1: none. */
   settle(span: OpenSpan, now: number, text: string, start: number): void {
     if (!span.isSampled) return span.clear();
-    span.responseChars = start < 0 ? -1 : text.length - 1 - start;
-    if (span.isDetailed && start >= 0 && this.#isShort(span.responseChars)) {
-      setResponse(span.more, text.slice(start, -1));
-    }
+    const chars = start < 0 ? NO_NUMBER : text.length - 1 - start;
+    span.words[WORD.responseChars] = chars;
+    if (span.isDetailed && this.#isShort(chars)) setResponse(span.more, text.slice(start, -1));
     this.#end(span, now);
   }
 
@@ -193,54 +201,53 @@ export class SpanRecorder {
     const trace = call.traceparent ?? "";
     if (!this.#begin(span, subject, trace, 0, trace.length)) return;
     const now = this.#clock.now();
-    span.slot = -1;
-    span.subject = subject;
+    const { words, times, more } = span;
+    times[TIME.since] = now;
+    times[TIME.sent] = callee ? now : NaN;
+    times[TIME.timeout_ms] = call.timeout_ms;
+    words[WORD.slot] = NO_NUMBER;
     span.caller = call.caller as Party;
     span.callee = callee;
-    span.callerId = call.caller_invocation_id ?? "";
-    span.since = now;
-    span.sent = callee ? now : NaN;
-    span.timeout_ms = call.timeout_ms;
-    span.requestChars = -1;
-    const { baggage } = call;
-    if (baggage !== undefined) setBaggage(span.more, JSON.stringify(baggage).slice(1, -1));
+    nameCall(span, quoted(call.caller_invocation_id ?? ""));
+    if (call.baggage !== undefined) setBaggage(more, quoted(call.baggage));
     const isDetailed = this.#takeDetail(now);
     const request = isDetailed ? call.request() : undefined;
-    if (request !== undefined) span.requestChars = request.length;
-    if (request !== undefined && this.#isShort(request.length)) setRequest(span.more, request);
-    if (typeof outcome !== "function") {
-      setError(span.more, outcome, null);
-    } else if (isDetailed) {
-      const response = outcome();
-      span.responseChars = response.length;
-      if (this.#isShort(response.length)) setResponse(span.more, response);
-    }
+    const response = isDetailed && typeof outcome === "function" ? outcome() : undefined;
+    words[WORD.requestChars] = request?.length ?? NO_NUMBER;
+    words[WORD.responseChars] = response?.length ?? NO_NUMBER;
+    if (request !== undefined && this.#isShort(request.length)) setRequest(more, request);
+    if (response !== undefined && this.#isShort(response.length)) setResponse(more, response);
+    if (typeof outcome !== "function") setError(more, outcome, null);
     this.#end(span, now);
   }
 
   /** Gives a span its ids and its place in the order; `false` when it is not to be recorded. */
   #begin(span: OpenSpan, subject: Subject, text: string, start: number, end: number): boolean {
-    const { ids } = span;
+    const { words } = span;
     const source = this.#ids;
-    const flags = readTraceparent(text, start, end, ids);
-    let isSampled: boolean;
-    let trace: string;
+    const flags = readTraceparent(text, start, end, words);
     const at = source.take(24);
+    const span_id = source.text(at, 8);
+    let isSampled: boolean;
+    let trace_id: string;
     if (flags < 0) {
-      for (let i = 0; i < TRACE_WORDS; i++) ids[i] = source.word(at + 8 + 4 * i);
-      ids[PARENT_WORDS] = ids[PARENT_WORDS + 1] = 0;
-      trace = source.text(at + 8, 16);
-      isSampled = ids[TRACE_WORDS - 1]! < this.#rateOf(subject) * CHANCES;
+      for (let i = 0; i < WORD.span; i++) words[i] = source.word(at + 8 + 4 * i);
+      words[WORD.parent] = words[WORD.parent + 1] = 0;
+      trace_id = source.text(at + 8, 16);
+      isSampled = words[0]! < this.#rateOf(subject) * CHANCES;
     } else {
-      ids[PARENT_WORDS] = ids[TRACE_WORDS]!;
-      ids[PARENT_WORDS + 1] = ids[TRACE_WORDS + 1]!;
-      trace = text.slice(start + TRACE_ID_AT, start + SPAN_ID_AT - 1);
+      words[WORD.parent] = words[WORD.span]!;
+      words[WORD.parent + 1] = words[WORD.span + 1]!;
+      trace_id = text.slice(start + TRACE_ID_AT, start + SPAN_ID_AT - 1);
       isSampled = flags === 1;
     }
-    ids[TRACE_WORDS] = source.word(at);
-    ids[TRACE_WORDS + 1] = source.word(at + 4);
-    span.traceparent = `00-${trace}-${source.text(at, 8)}-0${isSampled ? 1 : 0}`;
-    if (isSampled) span.seq = ++this.#seq;
+    words[WORD.span] = source.word(at);
+    words[WORD.span + 1] = source.word(at + 4);
+    span.traceField = FIELD_START + trace_id + "-" + span_id + (isSampled ? SAMPLED : UNSAMPLED);
+    if (isSampled) {
+      span.subject = subject;
+      span.times[TIME.seq] = ++this.#seq;
+    }
     return isSampled;
   }
 
@@ -253,7 +260,7 @@ export class SpanRecorder {
 
   #end(span: OpenSpan, now: number): void {
     this.#openBytes -= span.charged;
-    span.ended = now;
+    span.times[TIME.ended] = now;
     this.#ring.write(span, this.#epoch);
     span.clear();
   }
@@ -284,10 +291,22 @@ export class SpanRecorder {
     if (late > 0 || late < -CLOCK_TOLERANCE_MS) this.#epoch = epoch;
   }
 
+  /** Whether a payload is kept; there is none of {@linkcode NO_NUMBER} characters. */
   #isShort(chars: number): boolean {
-    const max = Math.min(this.#settings.payload_chars, this.#ring.detailBytesMax / 2);
-    return chars <= max;
+    return chars <= Math.min(this.#settings.payload_chars, this.#ring.detailBytesMax / 2);
   }
+}
+
+/** Notes the caller's id of a call, as it stood between quotes. */
+function nameCall(span: OpenSpan, callerId: string): void {
+  if (writeUuid(callerId, span.words, WORD.callerId) || callerId === "") return;
+  const { more } = span;
+  more.caller_invocation_id = kept(callerId, TRACE_NAME_CHARS_MAX);
+  more.bytes += bytesOf(more.caller_invocation_id);
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
 function setRequest(detail: SpanDetail, text: string): void {
