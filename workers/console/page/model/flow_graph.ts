@@ -229,7 +229,7 @@ function workerCards(
     if (isUnlisted && touched.has(`function:${node.label}`)) add(node.worker, node.label);
   }
   for (const node of input.map.nodes) {
-    if (node.kind === "worker" && !rows.has(node.worker)) rows.set(node.worker, []);
+    if (node.worker !== "" && !rows.has(node.worker)) rows.set(node.worker, []);
   }
   return [...rows].sort(([a], [b]) => compare(a, b)).map(([worker, rows]) => ({
     id: `worker:${worker}`,

@@ -93,6 +93,16 @@ Deno.test("flowGraph() draws a worker that calls itself, but not that it runs it
   assert.deepEqual(ends, [["worker:shop", null, "function:shop::buy"]]);
 });
 
+Deno.test("flowGraph() has a card for the state, which is one box of the map", () => {
+  const state = { id: "state", kind: "state", label: "state", worker: "engine-state" };
+  const map = { ...INPUT.map, nodes: [...INPUT.map.nodes, state], edges: [edge("shop", "state")] };
+
+  const { cards, lines } = flowGraph({ ...INPUT, map, triggers: [] }, VIEW);
+
+  assert.ok(cards.some(({ id }) => id === "worker:engine-state"));
+  assert.deepEqual(lines.map(({ to }) => to), [{ card: "worker:engine-state", row: null }]);
+});
+
 Deno.test("flowGraph() with a focus keeps that worker and what is next to it", () => {
   const { cards } = flowGraph(INPUT, { ...VIEW, focus: "web" });
 

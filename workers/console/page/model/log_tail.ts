@@ -96,3 +96,10 @@ export class LogTail {
     return [...held, ...fresh].sort((a, b) => a.seq - b.seq);
   }
 }
+
+/** How many lines stand behind the one with a number, or behind where it stood. */
+export function newerThan(lines: readonly LogLine[], seq: number): number {
+  let count = 0;
+  while (count < lines.length && lines[lines.length - 1 - count]!.seq > seq) count++;
+  return count;
+}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readLogLine } from "./log_record.ts";
-import { LogTail } from "./log_tail.ts";
+import { LogTail, newerThan } from "./log_tail.ts";
 
 Deno.test("LogTail holds lines by number, whatever the order they come in", () => {
   const tail = new LogTail(10);
@@ -65,6 +65,13 @@ Deno.test("LogTail.clear() forgets the lines and the count", () => {
   tail.clear();
 
   assert.deepEqual([numbers(tail), tail.dropped], [[], 0]);
+});
+
+Deno.test("newerThan() counts the lines behind one, also when that was pushed out", () => {
+  assert.equal(newerThan(lines(3, 4, 7), 4), 1);
+  assert.equal(newerThan(lines(3, 4, 7), 1), 3);
+  assert.equal(newerThan(lines(3, 4, 7), 7), 0);
+  assert.equal(newerThan([], 7), 0);
 });
 
 function lines(...seqs: number[]) {

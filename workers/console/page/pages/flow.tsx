@@ -67,7 +67,7 @@ export const flowPage: ConsolePage = {
 function Flow(): VNode {
   const { router } = useShell();
   const [typed, type, text] = useTypedMember("text");
-  const [focus, setFocus] = useQueryMember("worker");
+  const [focus, setFocus] = useQueryMember("at");
   const [chosen, choose] = useQueryMember("card");
   const data = useFlowInput();
   const rates = useRates();
@@ -118,7 +118,7 @@ function Flow(): VNode {
               card={card}
               graph={graph}
               rates={rates}
-              onFocus={(worker) => router.setQuery({ worker, text: null })}
+              onFocus={(worker) => router.setQuery({ at: worker, text: null })}
               onClose={() => choose("")}
             />
           )}

@@ -27,6 +27,7 @@ import {
   VirtualList,
 } from "../kit/mod.ts";
 import { type LogLevel, type LogLine, partsOf } from "../model/log_record.ts";
+import { newerThan } from "../model/log_tail.ts";
 import type { Logs } from "./logs_live.ts";
 
 const ROW_HEIGHT = 24;
@@ -60,7 +61,7 @@ export function LogTable(
   const frozen = useRef(logs.lines);
   if (!isHeld) frozen.current = logs.lines;
   const lines = isHeld ? frozen.current : logs.lines;
-  const waiting = logs.lines.length - lines.length;
+  const waiting = isHeld ? newerThan(logs.lines, lines.at(-1)?.seq ?? -1) : 0;
   const at = chosen === null ? -1 : lines.findIndex(({ seq }) => seq === chosen);
   const move = (to: number) => {
     const line = lines[Math.max(0, Math.min(lines.length - 1, to))];
@@ -79,6 +80,10 @@ export function LogTable(
     await logs.loadOlder();
     // The line that was the first stays where it can be seen.
     if (first !== undefined) setReach(first);
+  };
+  const goOn = () => {
+    onHold?.(false);
+    setReach(logs.lines.at(-1)?.seq ?? null);
   };
   if (logs.status === "failed") {
     return <Failed what="Logs cannot be read" error={logs.error} retry={logs.retry} />;
@@ -135,7 +140,7 @@ export function LogTable(
         </div>
         {isHeld && waiting > 0 && (
           <div class="log-waiting">
-            <Button kind="primary" small icon="down" onPress={() => onHold?.(false)}>
+            <Button kind="primary" small icon="down" onPress={goOn}>
               {`${formatCount(waiting)} new ${waiting === 1 ? "line" : "lines"}`}
             </Button>
           </div>

@@ -5,7 +5,7 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/protocol.ts";
 import {
   Badge,
   CopyButton,
@@ -114,10 +114,11 @@ function SpanFacts(
   const invocation = attributeText(span, "engine.invocation_id");
   const queuedMs = attributeNumber(span, "engine.queued_ms");
   const isCall = span.kind === "call";
+  const namespace = attributeText(span, "engine.namespace");
   return (
     <Pairs
       pairs={[
-        ["Function", called && <Link to={link("/functions", called)}>{called}</Link>],
+        ["Function", called && <Link to={functionLink(called, namespace)}>{called}</Link>],
         ["Worker", <Link to={link("/workers", span.service)}>{span.service}</Link>],
         ["Called by", caller === "" ? null : <Link to={link("/workers", caller)}>{caller}</Link>],
         [
@@ -224,6 +225,12 @@ function Attributes({ span }: { span: TraceSpan }): VNode | null {
       <JsonView value={Object.fromEntries(rest) as Json} label="Attributes" depth={1} />
     </Section>
   );
+}
+
+function functionLink(function_id: string, namespace: string): string {
+  return namespace === "" || namespace === DEFAULT_NAMESPACE
+    ? link("/functions", function_id)
+    : link("/functions", namespace, function_id);
 }
 
 function linesOf(answer: Json): string[] {
