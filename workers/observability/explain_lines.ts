@@ -75,7 +75,7 @@ function why(chosen: Replica | undefined, able: readonly Replica[], count: numbe
 function waiting({ timing: { queued_ms, wire_ms }, span }: Explained): string[] {
   if (queued_ms === null) return ["It was never sent to a worker"];
   const lines = queued_ms < 1
-    ? [`It was sent at once (after ${ms(queued_ms)})`]
+    ? ["It was sent at once"]
     : [`It waited ${ms(queued_ms)} in the engine before it was sent`];
   if (wire_ms !== null) {
     lines.push(`${ms(wire_ms)} went by on the wire and before and after its handler`);

@@ -10,6 +10,7 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { CallFilter, CallSpan, CallTraces } from "../../engine/ports/telemetry.ts";
 import { SPAN_COLLECT_MAX, SPAN_COLLECT_MS } from "../../sdk/typescript/limits.ts";
 import type { Redactor } from "./redact.ts";
+import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";
 import { spanOfCall, spanOfEnded } from "./spans_made.ts";
 import { readSpans } from "./spans_otlp.ts";
 import type { SpanRing } from "./spans_ring.ts";
@@ -109,14 +110,25 @@ export class SpanStore implements SpanFeed, Disposable {
     return this.#setup.traces.find(filter, limit);
   }
 
+  /** The same, and no more of each than lists and maps need. */
+  facts(filter: SpanFilter, limit: number): SpanFact[] {
+    const { traces, ring } = this.#setup;
+    const { excludesInternal = false, ...asked } = filter;
+    const others = ring.find((span) => fits(span, asked), limit);
+    const facts = [...traces.find(asked, limit).map(factOfCall), ...others.map(factOfSpan)];
+    const wanted = excludesInternal ? facts.filter((fact) => !this.isInternalFact(fact)) : facts;
+    if (others.length > 0) wanted.sort((a, b) => b.start_ms - a.start_ms);
+    return wanted.slice(0, limit);
+  }
+
   /** Calls and other spans that ended after the cursors, oldest first, so many calls at most. */
   ended(cursors: SpanCursors, limit: number): EndedSpans {
     const { traces, ring } = this.#setup;
     const { spans: calls, cursor } = traces.ended(cursors.call, limit);
-    const spans = calls.map((call) => spanOfCall(call, null));
-    for (const span of ring.since(cursors.ring)) spans.push(span);
+    const facts = calls.map(factOfCall);
+    for (const span of ring.since(cursors.ring)) facts.push(factOfSpan(span));
     const isAll = calls.length < limit;
-    return { spans, cursors: { call: cursor, ring: ring.seq }, isAll };
+    return { facts, cursors: { call: cursor, ring: ring.seq }, isAll };
   }
 
   /** Whether a span is of a call that people do not ask about, or belongs to one. */
@@ -127,6 +139,11 @@ export class SpanStore implements SpanFeed, Disposable {
       attributeText(span, "engine.namespace") ?? "default",
       function_id,
     );
+  }
+
+  /** The same of what is known of one. */
+  isInternalFact({ namespace, function_id }: SpanFact): boolean {
+    return function_id !== null && this.#setup.isInternal(namespace, function_id);
   }
 
   /** The same of a call. */
@@ -222,7 +239,7 @@ export interface SpanCursors {
 
 /** What has ended since. */
 export interface EndedSpans {
-  readonly spans: StoredSpan[];
+  readonly facts: SpanFact[];
   readonly cursors: SpanCursors;
   /** `false`: there are more calls. */
   readonly isAll: boolean;

@@ -11,7 +11,7 @@ import {
   TRACE_INDEX_NAMES_MAX,
   TRACE_INDEX_TURN_MS,
 } from "../../sdk/typescript/limits.ts";
-import { attributeText, type StoredSpan } from "./spans_stored.ts";
+import type { SpanFact } from "./spans_fact.ts";
 import type { SpanCursors, SpanStore } from "./spans_store.ts";
 
 /** One trace. Times are milliseconds since 1970, with fractions. */
@@ -58,24 +58,22 @@ class Entry implements TraceEntry {
     this.trace_id = trace_id;
   }
 
-  add(span: StoredSpan, isInternal: boolean, nowMs: number): void {
-    const { start_ms, end_ms, service_name, status } = span;
-    const function_id = attributeText(span, "engine.function_id");
+  add(span: SpanFact, isInternal: boolean, nowMs: number): void {
+    const { start_ms, end_ms, service_name, function_id, error_code } = span;
     this.span_count++;
     this.start_ms = Math.min(this.start_ms, start_ms);
     this.end_ms = Math.max(this.end_ms, end_ms ?? nowMs);
     this.pending ||= end_ms === null;
     this.internal &&= isInternal;
     addName(this.services, service_name);
-    if (function_id !== undefined) addName(this.function_ids, function_id);
-    if (status === "error") this.error_count++;
-    const code = attributeText(span, "engine.error_code") ?? (status === "error" ? "error" : null);
+    if (function_id !== null) addName(this.function_ids, function_id);
+    if (span.failed) this.error_count++;
     const isRoot = this.#isRoot(span);
     if (isRoot) {
       this.name = span.name;
       this.worker = service_name;
     }
-    if (isRoot ? code !== null : this.error_code === null) this.error_code = code;
+    if (isRoot ? error_code !== null : this.error_code === null) this.error_code = error_code;
   }
 
   copy(): Entry {
@@ -87,9 +85,8 @@ class Entry implements TraceEntry {
   }
 
   /** A worker's clock is not the engine's: a handler only counts when there is nothing else. */
-  #isRoot(span: StoredSpan): boolean {
-    const isHandler = attributeText(span, "engine.kind") === "handler";
-    const rank = isHandler ? 0 : span.parent_span_id === null ? 2 : 1;
+  #isRoot(span: SpanFact): boolean {
+    const rank = span.kind === "handler" ? 0 : span.parent_span_id === null ? 2 : 1;
     if (rank < this.#rank || (rank === this.#rank && span.start_ms >= this.#rootStart)) {
       return false;
     }
@@ -104,6 +101,8 @@ export class TraceIndex {
   readonly #store: SpanStore;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
+  /** The same by start, while that holds. */
+  #sorted: Entry[] | undefined;
   #spans = 0;
   #cursors: SpanCursors = { call: 0, ring: 0 };
   #reading: Promise<void> | undefined;
@@ -117,24 +116,33 @@ export class TraceIndex {
   /** All traces that are known, those with running calls too, newest start first. */
   async list(): Promise<TraceEntry[]> {
     await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
-    const entries = new Map<string, Entry>(this.#entries);
-    const copied = new Set<Entry>();
+    // Mostly in order already, so that sorting is quick.
+    this.#sorted ??= [...this.#entries.values()].sort((a, b) => a.start_ms - b.start_ms);
+    const running = this.#running();
+    if (running.size === 0) return this.#sorted.toReversed();
+    const ended = this.#sorted.filter(({ trace_id }) => !running.has(trace_id));
+    return [...ended, ...running.values()].sort((a, b) => a.start_ms - b.start_ms).reverse();
+  }
+
+  /** Traces in which something runs, with what has ended in them. */
+  #running(): Map<string, Entry> {
+    const running = new Map<string, Entry>();
     const nowMs = this.#clock.wall();
-    for (const span of this.#store.find({ running: true }, SPAN_COLLECT_MAX)) {
-      let entry = entries.get(span.trace_id);
-      if (!entry || !copied.has(entry)) {
-        entry = entry ? entry.copy() : new Entry(span.trace_id);
-        copied.add(entry);
-        entries.set(span.trace_id, entry);
+    for (const span of this.#store.facts({ running: true }, SPAN_COLLECT_MAX)) {
+      let entry = running.get(span.trace_id);
+      if (!entry) {
+        entry = this.#entries.get(span.trace_id)?.copy() ?? new Entry(span.trace_id);
+        running.set(span.trace_id, entry);
       }
-      entry.add(span, this.#store.isInternal(span), nowMs);
+      entry.add(span, this.#store.isInternalFact(span), nowMs);
     }
-    return [...entries.values()].sort((a, b) => b.start_ms - a.start_ms);
+    return running;
   }
 
   /** Forgets all traces. */
   clear(): void {
     this.#entries.clear();
+    this.#sorted = undefined;
     this.#spans = 0;
   }
 
@@ -143,7 +151,8 @@ export class TraceIndex {
     for (let isAll = false; !isAll;) {
       const ended = this.#store.ended(this.#cursors, Math.min(1_000, SPAN_COLLECT_MAX));
       this.#cursors = ended.cursors;
-      for (const span of ended.spans) this.#add(span);
+      for (const fact of ended.facts) this.#add(fact);
+      if (ended.facts.length > 0) this.#sorted = undefined;
       isAll = ended.isAll;
       if (isAll || this.#clock.now() < turnEnd) continue;
       // The rest of the engine has its turn: a first look at a full ring takes a while.
@@ -153,10 +162,10 @@ export class TraceIndex {
     this.#makeRoom();
   }
 
-  #add(span: StoredSpan): void {
+  #add(span: SpanFact): void {
     let entry = this.#entries.get(span.trace_id);
     if (!entry) this.#entries.set(span.trace_id, entry = new Entry(span.trace_id));
-    entry.add(span, this.#store.isInternal(span), span.end_ms ?? span.start_ms);
+    entry.add(span, this.#store.isInternalFact(span), span.end_ms ?? span.start_ms);
     this.#spans++;
     if (this.#entries.size > 2 * TRACE_INDEX_MAX) this.#makeRoom();
   }
@@ -167,6 +176,7 @@ export class TraceIndex {
     for (const [trace_id, { span_count }] of this.#entries) {
       if (this.#spans <= spansMax && this.#entries.size <= TRACE_INDEX_MAX) return;
       this.#entries.delete(trace_id);
+      this.#sorted = undefined;
       this.#spans -= span_count;
     }
   }

@@ -9,7 +9,7 @@
 import { z } from "zod";
 import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../../sdk/typescript/limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
-import { attributeText, type StoredSpan } from "./spans_stored.ts";
+import type { SpanFact } from "./spans_fact.ts";
 import type { SpanStore } from "./spans_store.ts";
 
 const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
@@ -53,11 +53,10 @@ export function mapOf(
     ...since_ms !== undefined && { since_ms },
     ...trace_id !== undefined && { trace_id: trace_id.toLowerCase() },
   };
-  const spans = store.find({ ...filter, excludesInternal: true }, TRACE_SCAN_MAX);
+  const spans = store.facts({ ...filter, excludesInternal: true }, TRACE_SCAN_MAX);
   const graph = new Graph(nowMs);
   const requests = new Map(
-    spans.filter((span) => attributeText(span, "engine.kind") === "http")
-      .map((span) => [span.span_id, span]),
+    spans.filter(({ kind }) => kind === "http").map((span) => [span.span_id, span]),
   );
   for (const span of spans) graph.add(span, requests);
   const oldest = spans.reduce((least, { start_ms }) => Math.min(least, start_ms), nowMs);
@@ -78,14 +77,14 @@ class Graph {
   }
 
   /** A call is two edges: from who called to the function, and from there to who ran it. */
-  add(span: StoredSpan, requests: ReadonlyMap<string, StoredSpan>): void {
-    if (attributeText(span, "engine.kind") !== "call") return;
-    const worker = attributeText(span, "engine.worker") ?? null;
-    const target = this.#target(span, worker);
+  add(span: SpanFact, requests: ReadonlyMap<string, SpanFact>): void {
+    if (span.kind !== "call") return;
+    const { worker } = span;
+    const target = this.#target(span);
     const request = span.parent_span_id === null ? undefined : requests.get(span.parent_span_id);
     const source = request
       ? this.#node("http", request.name, "engine-http")
-      : this.#caller(attributeText(span, "engine.caller") ?? "unknown");
+      : this.#caller(span.caller ?? "unknown");
     this.#edge(source, target).count(span, this.#nowMs);
     if (worker === null || target?.kind !== "function") return;
     this.#edge(target, this.#node("worker", worker, worker)).count(span, this.#nowMs);
@@ -104,10 +103,9 @@ class Graph {
       : this.#node("worker", name, name);
   }
 
-  #target(span: StoredSpan, worker: string | null): MapNode | undefined {
+  #target({ name, worker }: SpanFact): MapNode | undefined {
     if (worker === STATE) return this.#node("state", "state", STATE);
-    const function_id = attributeText(span, "engine.function_id") ?? span.name;
-    return this.#node("function", function_id, worker);
+    return this.#node("function", name, worker);
   }
 
   /** `undefined` when there are too many already. */
@@ -141,9 +139,9 @@ class Edge {
     this.#to = to;
   }
 
-  count(span: StoredSpan, nowMs: number): void {
+  count(span: SpanFact, nowMs: number): void {
     this.#calls++;
-    if (span.status === "error") this.#errors++;
+    if (span.failed) this.#errors++;
     this.#durations.push(Math.max(0, (span.end_ms ?? nowMs) - span.start_ms));
   }
 
