@@ -30,6 +30,7 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
   const token = auth_token === undefined ? {} : { authToken: auth_token };
   const pages = new Pages({ clock: systemClock, log, isLoopback: true, ...token });
   pages.serve("/metrics", () => ({ status: 200, contentType: "text/plain", body: "up 1\n" }));
+  const key = { matches: (said: string | null) => said === "k" } as unknown as ControlKey;
   const listener = openWorkerPort({
     settings: { ...engine, transport, port: 0, ...auth_token !== undefined && { auth_token } },
     clock: systemClock,
@@ -37,7 +38,7 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
     router,
     telemetry: ({ kind, bytes }) => frames.push(kind + new TextDecoder().decode(bytes)),
     pages,
-    key: () => ({ matches: (said: string | null) => said === "k" }) as ControlKey,
+    key: () => key,
   });
   return { listener, peers, frames, [Symbol.asyncDispose]: () => listener.close() };
 }
