@@ -112,10 +112,10 @@ export function GraphCanvas(
                 width: `${node.width}px`,
                 height: `${node.height}px`,
               }}
-              aria-label={node.label}
               aria-pressed={node.id === chosen}
               onClick={(event) => (event.stopPropagation(), onChoose?.(node.id))}
             >
+              <span class="offscreen">{node.label}</span>
               {node.content}
             </button>
           ))}

@@ -72,6 +72,20 @@ export function Detail(
   },
 ): VNode {
   const box = useRef<HTMLElement>(null);
+  const close = useRef(onClose);
+  close.current = onClose;
+  useEffect(() => {
+    const down = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      const inside = event.target as Element;
+      if (document.querySelector("dialog[open]") || inside.closest("input, textarea, select")) {
+        return;
+      }
+      close.current();
+    };
+    document.addEventListener("keydown", down);
+    return () => document.removeEventListener("keydown", down);
+  }, []);
   useEffect(() => {
     // Else the keyboard stays in what a phone no longer shows.
     if (matchMedia("(max-width: 760px)").matches) box.current?.focus();
@@ -82,11 +96,6 @@ export function Detail(
       tabIndex={-1}
       class={`detail ${wide ? "wide" : ""}`}
       aria-label={label}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || event.defaultPrevented) return;
-        event.stopPropagation();
-        onClose();
-      }}
     >
       <header>
         <h2>{title}</h2>

@@ -6,8 +6,8 @@
  *
  * @module
  */
-import type { ComponentChildren, JSX, VNode } from "preact";
-import { useId, useMemo, useState } from "preact/hooks";
+import type { ComponentChildren, JSX, Ref, VNode } from "preact";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { TABLE_PAGE_ROWS } from "../../../../sdk/typescript/limits.ts";
 import { Icon } from "./icons.tsx";
 import { ordered, readOrder, type RowOrder, type SortValue, writeOrder } from "./row_order.ts";
@@ -61,6 +61,7 @@ const HEAD_HEIGHT = 32;
 export function Table<T>(props: TableProps<T>): VNode {
   const { columns, items, keyOf, onOpen, open = null, rowHeight = 36 } = props;
   const id = useId();
+  const box = useFocusBack(open);
   const [written, write] = useQueryMember(props.orderName ?? "sort");
   const order = readOrder(written, props.order ?? { column: "", descending: false });
   const rows = useRows(columns, items, order);
@@ -74,7 +75,7 @@ export function Table<T>(props: TableProps<T>): VNode {
     const item = rows[Math.max(0, Math.min(rows.length - 1, to))];
     if (item !== undefined) setActive(keyOf(item));
   };
-  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLElement>) => {
+  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     if (event.target !== event.currentTarget) return;
     const to = target(event.key, index, rows.length);
     if (to !== undefined) {
@@ -84,58 +85,64 @@ export function Table<T>(props: TableProps<T>): VNode {
       onOpen?.(rows[index]!);
     }
   };
+  const row = (item: T, at: number) => {
+    const key = keyOf(item);
+    const marks = `${key === open ? "open" : ""} ${at === index ? "active" : ""}`;
+    return (
+      <div
+        role="row"
+        id={`${id}-${at}`}
+        class={`row ${onOpen ? "opens" : ""} ${marks} ${props.rowClass?.(item) ?? ""}`}
+        style={{ height: `${rowHeight}px` }}
+        aria-rowindex={at + 2}
+        aria-selected={onOpen ? key === open : undefined}
+        onClick={onOpen && (() => (setActive(key), onOpen(item)))}
+      >
+        <Cells columns={columns} item={item} />
+      </div>
+    );
+  };
   return (
-    <div
-      role="grid"
-      class="table"
-      tabIndex={0}
-      aria-label={props.label}
-      aria-rowcount={rows.length + 1}
-      aria-activedescendant={index < 0 ? undefined : `${id}-${index}`}
-      style={{
-        "--columns": tracks(columns, []),
-        "--columns-middle": tracks(columns, ["tablet"]),
-        "--columns-narrow": tracks(columns, ["tablet", "phone"]),
-      }}
-      onKeyDown={keyDown}
-    >
-      {rows.length === 0 && (
-        <div class="table-empty" role="row">
-          <div role="gridcell">{props.empty}</div>
-        </div>
-      )}
+    <div ref={box} class="table" style={tracksOf(columns)}>
+      {rows.length === 0 && <div class="table-empty">{props.empty}</div>}
       <VirtualList
         items={rows}
         rowHeight={rowHeight}
         keyOf={keyOf}
+        row={row}
         role="rowgroup"
+        reach={index}
+        follow={props.follow}
+        onNearEnd={props.onNearEnd}
         head={{
           height: HEAD_HEIGHT,
           content: <Heads columns={columns} order={order} write={write} />,
         }}
-        reach={index}
-        follow={props.follow}
-        onNearEnd={props.onNearEnd}
-        row={(item, at) => {
-          const key = keyOf(item);
-          const marks = `${key === open ? "open" : ""} ${at === index ? "active" : ""}`;
-          return (
-            <div
-              role="row"
-              id={`${id}-${at}`}
-              class={`row ${onOpen ? "opens" : ""} ${marks} ${props.rowClass?.(item) ?? ""}`}
-              style={{ height: `${rowHeight}px` }}
-              aria-rowindex={at + 2}
-              aria-selected={onOpen ? key === open : undefined}
-              onClick={onOpen && (() => (setActive(key), onOpen(item)))}
-            >
-              <Cells columns={columns} item={item} />
-            </div>
-          );
+        box={{
+          role: "grid",
+          tabIndex: 0,
+          "aria-label": props.label,
+          "aria-rowcount": rows.length + 1,
+          "aria-activedescendant": index < 0 ? undefined : `${id}-${index}`,
+          onKeyDown: keyDown,
         }}
       />
     </div>
   );
+}
+
+/** The box has the focus again when what was open is closed and has taken the focus with it. */
+function useFocusBack(open: string | null): Ref<HTMLDivElement> {
+  const box = useRef<HTMLDivElement>(null);
+  const before = useRef(open);
+  useEffect(() => {
+    const hasClosed = before.current !== null && open === null;
+    before.current = open;
+    if (hasClosed && document.activeElement === document.body) {
+      box.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
+    }
+  }, [open]);
+  return box;
 }
 
 function Cells<T>({ columns, item }: { columns: readonly Column<T>[]; item: T }): VNode {
@@ -226,7 +233,12 @@ function cellClass<T>({ align, hide }: Column<T>): string {
 }
 
 /** The tracks of the columns that are left; CSS picks among them by the table's width. */
-function tracks<T>(columns: readonly Column<T>[], hidden: readonly string[]): string {
-  return columns.filter(({ hide }) => !hidden.includes(hide ?? "")).map(({ width }) => width)
-    .join(" ");
+function tracksOf<T>(columns: readonly Column<T>[]): Record<string, string> {
+  const tracks = (...hidden: readonly string[]) =>
+    columns.filter(({ hide }) => !hidden.includes(hide ?? "")).map(({ width }) => width).join(" ");
+  return {
+    "--columns": tracks(),
+    "--columns-middle": tracks("tablet"),
+    "--columns-narrow": tracks("tablet", "phone"),
+  };
 }

@@ -25,6 +25,8 @@ export interface VirtualListProps<T> {
   readonly class?: string | undefined;
   /** Stays at the top while the rows scroll, such as the heads of a table. */
   readonly head?: { readonly content: ComponentChildren; readonly height: number } | undefined;
+  /** More of the box that scrolls, such as the role and keys of a grid. */
+  readonly box?: JSX.HTMLAttributes<HTMLDivElement> | undefined;
   /** Brings a row into view whenever it is another. */
   readonly reach?: number | null | undefined;
   /** Stays at the end while new rows come, as long as the person is there. */
@@ -77,7 +79,8 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
       ref={box}
       class={`virtual ${props.class ?? ""}`}
       onScroll={read}
-      tabIndex={head === undefined ? 0 : -1}
+      tabIndex={props.role === undefined ? 0 : undefined}
+      {...props.box}
     >
       {head?.content}
       <div

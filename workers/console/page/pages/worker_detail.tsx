@@ -93,6 +93,7 @@ function Gone({ name, onClose }: { name: string; onClose: () => void }): VNode {
 /** Restart, and stop or start. */
 function Deeds({ row }: { row: WorkerRow }): VNode {
   const { live, toasts } = useShell();
+  const { operator } = live.connection.value;
   const busy = useSignal<string | null>(null);
   const run = async (deed: "restart" | "stop" | "start", said: string) => {
     busy.value = deed;
@@ -114,7 +115,7 @@ function Deeds({ row }: { row: WorkerRow }): VNode {
           small
           icon="restart"
           busy={busy.value === "restart"}
-          disabled={busy.value !== null}
+          disabled={busy.value !== null || !operator}
           onPress={() => void run("restart", "is restarted")}
         >
           Restart
@@ -125,7 +126,7 @@ function Deeds({ row }: { row: WorkerRow }): VNode {
         kind={isDown ? "primary" : "plain"}
         icon={isDown ? "play" : "stop"}
         busy={busy.value === "stop" || busy.value === "start"}
-        disabled={busy.value !== null}
+        disabled={busy.value !== null || !operator}
         onPress={() => void (isDown ? run("start", "is started") : run("stop", "is stopped"))}
       >
         {isDown ? "Start" : "Stop"}
@@ -138,10 +139,24 @@ function Overview({ row, gauges }: { row: WorkerRow; gauges: GaugesState }): VNo
   return (
     <>
       <Trouble row={row} />
+      {row.status?.path && <NotMine />}
       <Usage row={row} gauges={gauges} />
       <Facts row={row} />
       {row.replicas > 1 && <WorkerReplicas row={row} />}
     </>
+  );
+}
+
+/** Why the buttons cannot be pressed. */
+function NotMine(): VNode | null {
+  const { live } = useShell();
+  const { operator, line } = live.connection.value;
+  if (operator || line !== "open") return null;
+  return (
+    <p class="quiet">
+      This page may only look. To restart and stop workers, open it with{" "}
+      <Code>engine console --open</Code>
+    </p>
   );
 }
 
