@@ -40,6 +40,7 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
   let reason = "";
   const worker = registerWorker(url, {
     workerName: "engine-cli",
+    telemetry: false, // A command is gone before anybody looks.
     reconnect: { maxAttempts: 1 },
     onError: (error) => reason ||= error.message,
     ...options.token === undefined ? {} : { token: options.token },
