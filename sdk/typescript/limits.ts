@@ -453,7 +453,7 @@ export const TRACE_INDEX_MAX = 25_000;
 /** Workers and functions that are known of one trace in that list. */
 export const TRACE_INDEX_NAMES_MAX = 32;
 /** Spans are looked through for so long at a time, in milliseconds. */
-export const TRACE_INDEX_TURN_MS = 10;
+export const SPAN_TURN_MS = 10;
 /** The second key of a shortcut of the console comes within so long, in milliseconds. */
 export const CHORD_MS = 1_200;
 /** What its command palette shows at most. */
@@ -505,7 +505,7 @@ export const LOG_LIST_LIMIT_MAX = 1_000;
 /** Spans whose function is remembered for the next line that belongs to them. */
 export const LOG_JOIN_KEPT_MAX = 5_000;
 /** Spans that are looked for in a second, so that lines find their functions. */
-export const LOG_JOINS_PER_SECOND = 100;
+export const LOG_JOINS_PER_SECOND = 20;
 /** How far back such a span may have begun, in milliseconds. */
 export const LOG_JOIN_WITHIN_MS = 600_000;
 

@@ -103,12 +103,15 @@ export function explain(
 
 function findCall(spans: SpanStore, given: string): StoredSpan | undefined {
   const id = given.toLowerCase();
-  const [byInvocation] = callsIn(spans.find({ invocation_id: given }, 10));
-  if (byInvocation) return byInvocation;
-  const [bySpan] = spans.find({ span_id: id }, 1);
-  if (bySpan) return isCall(bySpan) ? bySpan : callAround(spans, bySpan);
-  const calls = callsIn(spans.trace(id, false));
-  return calls.find((span) => !spans.isInternal(span)) ?? calls[0];
+  if (/^[0-9a-f]{16}$/.test(id)) {
+    const [span] = spans.find({ span_id: id }, 1);
+    if (span) return isCall(span) ? span : callAround(spans, span);
+  }
+  if (/^[0-9a-f]{32}$/.test(id)) {
+    const calls = callsIn(spans.trace(id, false));
+    if (calls.length > 0) return calls.find((span) => !spans.isInternal(span)) ?? calls[0];
+  }
+  return callsIn(spans.find({ invocation_id: given }, 10))[0];
 }
 
 /** The call that a handler's span belongs to, or the first below a request. */

@@ -8,13 +8,16 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { CallFilter, CallSpan, CallTraces } from "../../engine/ports/telemetry.ts";
-import { SPAN_COLLECT_MAX, SPAN_COLLECT_MS } from "../../sdk/typescript/limits.ts";
+import { SPAN_COLLECT_MAX, SPAN_COLLECT_MS, SPAN_TURN_MS } from "../../sdk/typescript/limits.ts";
 import type { Redactor } from "./redact.ts";
 import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";
 import { spanOfCall, spanOfEnded } from "./spans_made.ts";
 import { readSpans } from "./spans_otlp.ts";
 import type { SpanRing } from "./spans_ring.ts";
 import { attributeText, type SpanFeed, type StoredSpan } from "./spans_stored.ts";
+
+/** Calls that are read at once. */
+const SPAN_PART = 500;
 
 /** What the view is made of. */
 export interface SpanStoreSetup {
@@ -110,15 +113,29 @@ export class SpanStore implements SpanFeed, Disposable {
     return this.#setup.traces.find(filter, limit);
   }
 
-  /** The same, and no more of each than lists and maps need. */
-  facts(filter: SpanFilter, limit: number): SpanFact[] {
-    const { traces, ring } = this.#setup;
-    const { excludesInternal = false, ...asked } = filter;
-    const others = ring.find((span) => fits(span, asked), limit);
-    const facts = [...traces.find(asked, limit).map(factOfCall), ...others.map(factOfSpan)];
-    const wanted = excludesInternal ? facts.filter((fact) => !this.isInternalFact(fact)) : facts;
-    if (others.length > 0) wanted.sort((a, b) => b.start_ms - a.start_ms);
-    return wanted.slice(0, limit);
+  /** The same of calls that run, no more of each than lists need. */
+  running(limit: number): SpanFact[] {
+    return this.#setup.traces.find({ running: true }, limit).map(factOfCall);
+  }
+
+  /**
+   * The newest spans that fit, newest first, out of so many that ended last. Others have their turn
+   * meanwhile: reading as many spans as lists and maps look at takes a while.
+   */
+  async scan<Item extends { readonly start_ms: number }>(
+    { excludesInternal = false, ...asked }: SpanFilter,
+    limit: number,
+    make: { ofCall(call: CallSpan): Item; ofSpan(span: StoredSpan): Item },
+  ): Promise<Item[]> {
+    const { ring } = this.#setup;
+    const items: Item[] = [];
+    for await (const call of this.#newestCalls(asked, limit)) {
+      if (!excludesInternal || !this.isInternalCall(call)) items.push(make.ofCall(call));
+    }
+    const others = ring.find((span) => fits(span, asked), limit)
+      .filter((span) => !excludesInternal || !this.isInternal(span));
+    items.push(...others.map((span) => make.ofSpan(span)));
+    return items.sort((a, b) => b.start_ms - a.start_ms).slice(0, limit);
   }
 
   /** Calls and other spans that ended after the cursors, oldest first, so many calls at most. */
@@ -188,6 +205,27 @@ export class SpanStore implements SpanFeed, Disposable {
     this.flush();
     this.#listeners.clear();
     this.#stopListening();
+  }
+
+  /** Those of a trace are found at once; all others are looked through in small parts. */
+  async *#newestCalls(filter: CallFilter, limit: number): AsyncIterable<CallSpan> {
+    const { traces, clock } = this.#setup;
+    if (filter.trace_id !== undefined) return yield* traces.find(filter, limit);
+    const { since_ms = -Infinity, until_ms = Infinity } = filter;
+    const isWanted = ({ start_ms }: CallSpan) => start_ms >= since_ms && start_ms <= until_ms;
+    yield* traces.find({ running: true }, limit).filter(isWanted);
+    let turnEnd = clock.now() + SPAN_TURN_MS;
+    const end = traces.ended(Number.MAX_SAFE_INTEGER, 1).cursor;
+    let cursor = Math.max(0, end - limit);
+    for (let isAll = false; !isAll;) {
+      const part = traces.ended(cursor, SPAN_PART);
+      cursor = part.cursor;
+      isAll = part.spans.length < SPAN_PART || cursor >= end;
+      for (const call of part.spans) if (isWanted(call)) yield call;
+      if (isAll || clock.now() < turnEnd) continue;
+      await new Promise<void>((resolve) => void clock.after(0, resolve));
+      turnEnd = clock.now() + SPAN_TURN_MS;
+    }
   }
 
   #spanOf(call: CallSpan, withPayloads: boolean): StoredSpan {

@@ -159,3 +159,53 @@ Deno.test("SpanStore.clear() forgets everything and says so", () => {
 
   assert.deepEqual([store.find({}, 10), store.oldestMs, told], [[], null, 1]);
 });
+
+Deno.test("SpanStore.scan() has the newest first, and lets others have their turn meanwhile", async () => {
+  const { clock, traces, ring, store } = recorded();
+  traces.capacity = 5_000;
+  for (let n = 0; n < 5_000; n++) traces.add(call(n));
+  traces.add(call(5_000, { end_ms: null }), call(5_001, { function_id: "engine::x" }));
+  ring.add(storedSpan({ span_id: idOf(9_000, 16), start_ms: NOON + 4_998.5 }));
+  const ended = traces.ended.bind(traces);
+  traces.ended = (after, limit) => {
+    clock.tick(6);
+    return ended(after, limit);
+  };
+  const starts = { ofCall: startOf, ofSpan: startOf };
+
+  const scanned = store.scan({ excludesInternal: true }, 2_000, starts);
+  let turns = 0;
+  for (let i = 0; i < 50_000 && turns < 2; i++) {
+    await Promise.resolve();
+    if (clock.waiting === 0) continue;
+    turns++;
+    clock.tick(0);
+  }
+  const found = await scanned;
+
+  assert.equal(turns, 2);
+  assert.equal(found.length, 2_000);
+  assert.deepEqual(found.slice(0, 4).map(({ start_ms }) => start_ms - NOON), [
+    5_000,
+    4_999,
+    4_998.5,
+    4_998,
+  ]);
+});
+
+Deno.test("SpanStore.scan() keeps to a time and to a trace", async () => {
+  const { traces, store } = recorded();
+  for (let n = 0; n < 10; n++) traces.add(call(n));
+  traces.add(call(20, { trace_id: idOf(9, 32), end_ms: null }));
+  const starts = { ofCall: startOf, ofSpan: startOf };
+  const scan = async (filter: Parameters<typeof store.scan>[0]) =>
+    (await store.scan(filter, 100, starts)).map(({ start_ms }) => start_ms - NOON);
+
+  assert.deepEqual(await scan({ since_ms: NOON + 8 }), [20, 9, 8]);
+  assert.deepEqual(await scan({ until_ms: NOON + 1 }), [1, 0]);
+  assert.deepEqual(await scan({ trace_id: idOf(9, 32) }), [20]);
+});
+
+function startOf({ start_ms }: { readonly start_ms: number }) {
+  return { start_ms };
+}

@@ -81,11 +81,11 @@ export function offerTraces(
 /** A map costs a look at many spans, so equal questions close together get one answer. */
 function mapHandler({ clock, store, traces }: TraceFunctionsSetup): Handler {
   let kept: { key: string; until: number; map: JsonObject } | undefined;
-  return (payload, _metadata, { function_id }) => {
+  return async (payload, _metadata, { function_id }) => {
     const query = fit(function_id, MapRequest, payload);
     const key = JSON.stringify(query);
     if (kept?.key === key && clock.now() < kept.until) return kept.map;
-    const map = mapOf(store, query, clock.wall(), recordingOf(traces) !== "all");
+    const map = await mapOf(store, query, clock.wall(), recordingOf(traces) !== "all");
     kept = { key, until: clock.now() + TRACE_MAP_KEPT_MS, map };
     return map;
   };

@@ -7,12 +7,15 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import {
   SPAN_COLLECT_MAX,
+  SPAN_TURN_MS,
   TRACE_INDEX_MAX,
   TRACE_INDEX_NAMES_MAX,
-  TRACE_INDEX_TURN_MS,
 } from "../../sdk/typescript/limits.ts";
 import type { SpanFact } from "./spans_fact.ts";
 import type { SpanCursors, SpanStore } from "./spans_store.ts";
+
+/** Spans that are read at once. */
+const PART = 500;
 
 /** One trace. Times are milliseconds since 1970, with fractions. */
 export interface TraceEntry {
@@ -128,7 +131,7 @@ export class TraceIndex {
   #running(): Map<string, Entry> {
     const running = new Map<string, Entry>();
     const nowMs = this.#clock.wall();
-    for (const span of this.#store.facts({ running: true }, SPAN_COLLECT_MAX)) {
+    for (const span of this.#store.running(SPAN_COLLECT_MAX)) {
       let entry = running.get(span.trace_id);
       if (!entry) {
         entry = this.#entries.get(span.trace_id)?.copy() ?? new Entry(span.trace_id);
@@ -147,17 +150,20 @@ export class TraceIndex {
   }
 
   async #read(): Promise<void> {
-    let turnEnd = this.#clock.now() + TRACE_INDEX_TURN_MS;
-    for (let isAll = false; !isAll;) {
-      const ended = this.#store.ended(this.#cursors, Math.min(1_000, SPAN_COLLECT_MAX));
+    let turnEnd = this.#clock.now() + SPAN_TURN_MS;
+    // In a flood new ones come as fast as they are read; then the rest is for the next time.
+    let left = this.#store.capacity + PART;
+    for (let isAll = false; !isAll && left > 0;) {
+      const ended = this.#store.ended(this.#cursors, PART);
       this.#cursors = ended.cursors;
       for (const fact of ended.facts) this.#add(fact);
       if (ended.facts.length > 0) this.#sorted = undefined;
       isAll = ended.isAll;
+      left -= ended.facts.length;
       if (isAll || this.#clock.now() < turnEnd) continue;
       // The rest of the engine has its turn: a first look at a full ring takes a while.
       await new Promise<void>((resolve) => void this.#clock.after(0, resolve));
-      turnEnd = this.#clock.now() + TRACE_INDEX_TURN_MS;
+      turnEnd = this.#clock.now() + SPAN_TURN_MS;
     }
     this.#makeRoom();
   }

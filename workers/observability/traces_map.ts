@@ -9,7 +9,7 @@
 import { z } from "zod";
 import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../../sdk/typescript/limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
-import type { SpanFact } from "./spans_fact.ts";
+import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";
 import type { SpanStore } from "./spans_store.ts";
 
 const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
@@ -42,18 +42,21 @@ const COMMAND_LINE = "engine-cli";
 const STATE = "engine-state";
 
 /** Answers `engine::traces::map`. `isSampled`: not every trace is recorded. */
-export function mapOf(
+export async function mapOf(
   store: SpanStore,
   query: MapQuery,
   nowMs: number,
   isSampled: boolean,
-): JsonObject {
+): Promise<JsonObject> {
   const { since_ms, trace_id } = query;
   const filter = {
     ...since_ms !== undefined && { since_ms },
     ...trace_id !== undefined && { trace_id: trace_id.toLowerCase() },
   };
-  const spans = store.facts({ ...filter, excludesInternal: true }, TRACE_SCAN_MAX);
+  const spans = await store.scan({ ...filter, excludesInternal: true }, TRACE_SCAN_MAX, {
+    ofCall: factOfCall,
+    ofSpan: factOfSpan,
+  });
   const graph = new Graph(nowMs);
   const requests = new Map(
     spans.filter(({ kind }) => kind === "http").map((span) => [span.span_id, span]),

@@ -52,8 +52,8 @@ function setup() {
   return it;
 }
 
-Deno.test("mapOf() draws requests, commands, workers, functions and state", () => {
-  const map = mapOf(setup().store, MapRequest.parse({}), NOW, false);
+Deno.test("mapOf() draws requests, commands, workers, functions and state", async () => {
+  const map = await mapOf(setup().store, MapRequest.parse({}), NOW, false);
 
   const nodes = (map.nodes as JsonObject[]).map(({ id, kind, worker }) => [id, kind, worker]);
   assert.deepEqual(nodes.sort(), [
@@ -77,34 +77,36 @@ Deno.test("mapOf() draws requests, commands, workers, functions and state", () =
   assert.deepEqual([map.window_ms, map.sampled], [1_000, false]);
 });
 
-Deno.test("mapOf() counts durations by nearest rank", () => {
+Deno.test("mapOf() counts durations by nearest rank", async () => {
   const { traces, store } = recorded();
   for (let n = 1; n <= 100; n++) traces.add(call(n, {}));
 
-  const { edges } = mapOf(store, MapRequest.parse(null), NOW, false);
+  const { edges } = await mapOf(store, MapRequest.parse(null), NOW, false);
 
   const [edge] = edges as JsonObject[];
   assert.deepEqual([edge!.calls, edge!.p50_ms, edge!.p99_ms], [100, 50, 99]);
 });
 
-Deno.test("mapOf() looks at one trace or one time, and says when it is a sample", () => {
+Deno.test("mapOf() looks at one trace or one time, and says when it is a sample", async () => {
   const { store } = setup();
-  const edges = (query: object) =>
-    (mapOf(store, MapRequest.parse(query), NOW, true).edges as unknown[]).length;
+  const edges = async (query: object) => {
+    const map = await mapOf(store, MapRequest.parse(query), NOW, true);
+    return (map.edges as unknown[]).length;
+  };
 
-  assert.equal(edges({ trace_id: idOf(9, 32).toUpperCase() }), 2);
-  assert.equal(edges({ trace_id: "none" }), 0);
-  assert.equal(edges({ since_ms: NOON + 11 }), 1);
-  const map = mapOf(store, MapRequest.parse({ since_ms: NOW - 60_000 }), NOW, true);
+  assert.equal(await edges({ trace_id: idOf(9, 32).toUpperCase() }), 2);
+  assert.equal(await edges({ trace_id: "none" }), 0);
+  assert.equal(await edges({ since_ms: NOON + 11 }), 1);
+  const map = await mapOf(store, MapRequest.parse({ since_ms: NOW - 60_000 }), NOW, true);
   assert.deepEqual([map.sampled, map.window_ms], [true, 60_000]);
 });
 
-Deno.test("mapOf() has an end with tens of thousands of functions", () => {
+Deno.test("mapOf() has an end with tens of thousands of functions", async () => {
   const { traces, store } = recorded();
   traces.capacity = 30_000;
   for (let n = 0; n < 30_000; n++) traces.add(call(n, { function_id: `f${n}` }));
 
-  const map = mapOf(store, MapRequest.parse({}), NOW, false);
+  const map = await mapOf(store, MapRequest.parse({}), NOW, false);
 
   assert.equal((map.nodes as unknown[]).length, 5_000);
   assert.equal(map.sampled, true);

@@ -6,6 +6,7 @@
  * @module
  */
 import { z } from "zod";
+import type { CallSpan } from "../../engine/ports/telemetry.ts";
 import {
   TRACE_LIST_LIMIT,
   TRACE_LIST_LIMIT_MAX,
@@ -13,6 +14,7 @@ import {
 } from "../../sdk/typescript/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import { attributeOf, durationOf, type StoredSpan, wireSpan } from "./spans_stored.ts";
+import { spanOfCall } from "./spans_made.ts";
 import type { SpanStore } from "./spans_store.ts";
 
 /** `null` means left out, as everywhere on the wire. */
@@ -62,15 +64,15 @@ export const GroupRequest = z.object({
 export type GroupQuery = z.output<typeof GroupRequest>;
 
 /** Answers `engine::traces::list`; payloads only come with traces that were named. */
-export function listSpans(
+export async function listSpans(
   store: SpanStore,
   query: ListQuery,
   withPayloads: boolean,
   nowMs: number,
-): JsonObject {
+): Promise<JsonObject> {
   const { offset = 0, limit = TRACE_LIST_LIMIT } = query;
   const found = inSortOrder(
-    candidates(store, query, withPayloads).filter((span) => fits(span, query, nowMs)),
+    (await candidates(store, query, withPayloads)).filter((span) => fits(span, query, nowMs)),
     query,
     nowMs,
   );
@@ -119,18 +121,18 @@ export function treeOf(store: SpanStore, trace_id: string, withPayloads: boolean
 }
 
 /** Answers `engine::traces::group_by`: groups of spans with equal values, the latest first. */
-export function groupSpans(
+export async function groupSpans(
   store: SpanStore,
   query: GroupQuery,
   nowMs: number,
-): JsonObject {
+): Promise<JsonObject> {
   const { attribute, since_ms, limit = TRACE_LIST_LIMIT, label_attribute } = query;
-  const spans = store.find({
+  const filter = {
     ...since_ms !== undefined && { since_ms },
     excludesInternal: !query.include_internal,
-  }, TRACE_SCAN_MAX);
+  };
   const groups = new Map<string, Group>();
-  for (const span of spans) {
+  for (const span of await store.scan(filter, TRACE_SCAN_MAX, WHOLE)) {
     const value = attributeOf(span, attribute);
     if (value === undefined || value === null) continue;
     const key = typeof value === "string" ? value : JSON.stringify(value);
@@ -141,6 +143,12 @@ export function groupSpans(
   const sorted = [...groups.values()].sort((a, b) => b.lastMs - a.lastMs);
   return { groups: sorted.slice(0, limit).map((group) => group.toJSON()), storage: "memory" };
 }
+
+/** Spans with all their attributes but the payloads. */
+const WHOLE = {
+  ofCall: (call: CallSpan): StoredSpan => spanOfCall(call, null),
+  ofSpan: (span: StoredSpan): StoredSpan => span,
+};
 
 /** Trace ids that a group names. */
 const GROUP_TRACES_MAX = 1_000;
@@ -188,19 +196,28 @@ class Group {
   }
 }
 
-function candidates(store: SpanStore, query: ListQuery, withPayloads: boolean): StoredSpan[] {
+async function candidates(
+  store: SpanStore,
+  query: ListQuery,
+  withPayloads: boolean,
+): Promise<StoredSpan[]> {
   const ids = [...query.trace_ids ?? [], ...query.trace_id === undefined ? [] : [query.trace_id]];
   if (ids.length > 0) {
     const wanted = new Set(ids.map((id) => id.toLowerCase()));
     // Few are cheaper one by one; for many a look at everything is.
     if (wanted.size <= 20) return [...wanted].flatMap((id) => store.trace(id, withPayloads));
-    return store.find({}, TRACE_SCAN_MAX).filter((span) => wanted.has(span.trace_id));
+    const spans = await store.scan({}, TRACE_SCAN_MAX, WHOLE);
+    return spans.filter((span) => wanted.has(span.trace_id));
   }
-  return store.find({
-    ...query.end_time !== undefined && { until_ms: query.end_time },
-    ...query.start_time !== undefined && { since_ms: query.start_time },
-    excludesInternal: !query.include_internal,
-  }, TRACE_SCAN_MAX);
+  return await store.scan(
+    {
+      ...query.end_time !== undefined && { until_ms: query.end_time },
+      ...query.start_time !== undefined && { since_ms: query.start_time },
+      excludesInternal: !query.include_internal,
+    },
+    TRACE_SCAN_MAX,
+    WHOLE,
+  );
 }
 
 function fits(span: StoredSpan, query: ListQuery, nowMs: number): boolean {

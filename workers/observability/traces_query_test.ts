@@ -25,8 +25,8 @@ function setup() {
   return it;
 }
 
-function names(query: unknown): string[] {
-  const { spans } = listSpans(setup().store, ListRequest.parse(query), false, NOW);
+async function names(query: unknown): Promise<string[]> {
+  const { spans } = await listSpans(setup().store, ListRequest.parse(query), false, NOW);
   return (spans as JsonObject[]).map(({ name }) => name as string);
 }
 
@@ -54,21 +54,23 @@ for (
     [{ exclude_attributes: [["engine.worker", "orders"]] }, ["f4"]],
   ] as const
 ) {
-  Deno.test(`listSpans() with ${JSON.stringify(query).slice(0, 80)} finds ${expected}`, () => {
-    assert.deepEqual(names(query), expected);
+  Deno.test(`listSpans() with ${JSON.stringify(query).slice(0, 80)} finds ${expected}`, async () => {
+    assert.deepEqual(await names(query), expected);
   });
 }
 
-Deno.test("listSpans() counts all that fit and shows payloads of named traces to operators", () => {
+Deno.test("listSpans() counts all that fit and shows payloads of named traces to operators", async () => {
   const { store } = setup();
 
-  const all = listSpans(store, ListRequest.parse({ limit: 1 }), true, NOW);
-  const one = listSpans(store, ListRequest.parse({ trace_id: idOf(1, 32) }), true, NOW);
+  const all = await listSpans(store, ListRequest.parse({ limit: 1 }), true, NOW);
+  const one = await listSpans(store, ListRequest.parse({ trace_id: idOf(1, 32) }), true, NOW);
 
   assert.deepEqual([all.total, all.offset, all.limit, all.storage], [3, 0, 1, "memory"]);
   assert.match(JSON.stringify(one), /engine\.request/);
   assert.doesNotMatch(
-    JSON.stringify(listSpans(store, ListRequest.parse({ trace_id: idOf(1, 32) }), false, NOW)),
+    JSON.stringify(
+      await listSpans(store, ListRequest.parse({ trace_id: idOf(1, 32) }), false, NOW),
+    ),
     /engine\.request"/,
   );
 });
@@ -129,13 +131,13 @@ function deepest(text: string): number {
   return most;
 }
 
-Deno.test("groupSpans() groups by the value of an attribute, the latest group first", () => {
+Deno.test("groupSpans() groups by the value of an attribute, the latest group first", async () => {
   const query = GroupRequest.parse({
     attribute: "engine.worker",
     label_attribute: "engine.function_id",
   });
 
-  const { groups } = groupSpans(setup().store, query, NOW);
+  const { groups } = await groupSpans(setup().store, query, NOW);
 
   assert.deepEqual(groups, [
     {
@@ -161,14 +163,16 @@ Deno.test("groupSpans() groups by the value of an attribute, the latest group fi
   ]);
 });
 
-Deno.test("groupSpans() leaves out spans without the attribute, and keeps to its limit", () => {
+Deno.test("groupSpans() leaves out spans without the attribute, and keeps to its limit", async () => {
   const { store } = setup();
-  const count = (query: object) =>
-    (groupSpans(store, GroupRequest.parse(query), NOW).groups as unknown[]).length;
+  const count = async (query: object) => {
+    const { groups } = await groupSpans(store, GroupRequest.parse(query), NOW);
+    return (groups as unknown[]).length;
+  };
 
-  assert.equal(count({ attribute: "none" }), 0);
-  assert.equal(count({ attribute: "engine.function_id" }), 3);
-  assert.equal(count({ attribute: "engine.function_id", include_internal: true }), 4);
-  assert.equal(count({ attribute: "engine.function_id", limit: 2 }), 2);
-  assert.equal(count({ attribute: "engine.function_id", since_ms: NOON + 4 }), 1);
+  assert.equal(await count({ attribute: "none" }), 0);
+  assert.equal(await count({ attribute: "engine.function_id" }), 3);
+  assert.equal(await count({ attribute: "engine.function_id", include_internal: true }), 4);
+  assert.equal(await count({ attribute: "engine.function_id", limit: 2 }), 2);
+  assert.equal(await count({ attribute: "engine.function_id", since_ms: NOON + 4 }), 1);
 });
