@@ -67,7 +67,7 @@ export function LogTable(
     const line = lines[Math.max(0, Math.min(lines.length - 1, to))];
     if (line) choose(line.seq);
   };
-  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLElement>) => {
+  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     if (event.target !== event.currentTarget) return;
     const to = moved(event.key, at, lines.length);
     if (to === undefined) return;
@@ -107,19 +107,19 @@ export function LogTable(
             )}
           </div>
         )}
-        <div
-          class="log-lines"
-          role="grid"
-          tabIndex={0}
-          aria-label="Log lines"
-          aria-rowcount={lines.length}
-          onKeyDown={keyDown}
-        >
+        <div class="log-lines">
           <VirtualList
             items={lines}
             rowHeight={ROW_HEIGHT}
             keyOf={({ seq }) => seq}
             role="rowgroup"
+            box={{
+              role: "grid",
+              tabIndex: 0,
+              "aria-label": "Log lines",
+              "aria-rowcount": lines.length,
+              onKeyDown: keyDown,
+            }}
             reach={seen}
             follow={!isHeld}
             onAtEnd={(atEnd) => {
