@@ -8,7 +8,7 @@ import type { Json, JsonObject } from "../mod.ts";
 import type { ConsoleMessage } from "../workers/console/wire.ts";
 import { ConsoleWorld } from "./fakes/console_browser.ts";
 import { ConsoleClient, tokenIn } from "./fakes/console_client.ts";
-import { eventually } from "./fakes/engine_process.ts";
+import { EngineProcess, eventually } from "./fakes/engine_process.ts";
 import { OP, RawWsClient } from "./fakes/raw_ws_client.ts";
 
 const WORKER = `import { registerWorker } from "engine-sdk";
@@ -238,4 +238,35 @@ Deno.test("a page that does not read misses firings, and is told how many", asyn
   }
 
   assert.ok(missed > 0 && fired > 0, `${fired} came, ${missed} were missed`);
+});
+
+Deno.test("engine console is a program that stays with its engine and leaves it alone", async () => {
+  await using engine = await EngineProcess.start();
+  const main = new URL("../cli/main.ts", import.meta.url).pathname;
+  const program = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", main, "console", "--port", "0", "--url", engine.url],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const lines = program.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  while (!said.includes("\n")) said += (await lines.read()).value ?? "\n";
+  const { origin, pathname, search } = new URL(/console {2}(\S+)/.exec(said)![1]!);
+  using client = await ConsoleClient.open(origin, { page: pathname + search });
+  await client.next("welcome");
+
+  const heard = client.heard.length;
+  await engine.kill("SIGKILL");
+  assert.equal((await client.next("engine", undefined, heard)).connected, false);
+  await engine.start();
+  assert.equal((await client.next("engine", undefined, heard + 1)).connected, true);
+
+  program.kill("SIGINT");
+  assert.equal((await program.status).code, 0);
+  await client.closed;
+  await lines.cancel();
+  const again = await engine.command("console", "--port", String(engine.port));
+  assert.deepEqual([again.code, again.stdout], [1, ""]);
+  assert.match(again.stderr, new RegExp(`Port ${engine.port} is taken`));
 });
