@@ -102,7 +102,10 @@ Deno.test("a worker's life: add, call, look, stop, start, remove", async (t) => 
   await t.step("a call that fails ends with 1 and the handler's own code", async () => {
     const { code, stdout, stderr } = await engine.command("trigger", "greet::fail");
     assert.deepEqual([code, stdout], [1, ""]);
-    assert.match(stderr, /^error: sold_out: No more greetings\n {2}\{ "left": 0 \}\n$/);
+    assert.match(
+      stderr,
+      /^error: sold_out: No more greetings\n {2}\{ "left": 0 \}\nwhy: engine why \S+\n$/,
+    );
   });
 
   await t.step("a payload that does not fit the schema ends with 1 and the place", async () => {
@@ -128,7 +131,10 @@ Deno.test("a worker's life: add, call, look, stop, start, remove", async (t) => 
     const functions = await engine.command("functions", "greet");
     assert.match(functions.stdout, /^greet::hello {2}greeter {2,}Greets somebody$/m);
     const list = await engine.command("worker", "list");
-    assert.match(list.stdout, /^greeter +ready +\ds +1\/1 +\d+ +0 +3 +\S+( MiB)? +\S+ +process$/m);
+    assert.match(
+      list.stdout,
+      /^greeter +ready +\d+[sm] +1\/1 +\d+ +0 +3 +\S+( MiB)? +\S+ +process$/m,
+    );
     const workers = JSON.parse((await engine.command("worker", "list", "--json")).stdout);
     assert.ok(workers.some(({ name }: { name: string }) => name === "engine-state"));
     const status = await engine.command("worker", "status", "greeter", "--json");

@@ -124,6 +124,22 @@ Deno.test("a call ends at its time-out and is taken back from the engine", async
   assert.deepEqual(take(), [{ type: "cancelinvocation", invocation_id: id, reason: "timeout" }]);
 });
 
+Deno.test("a call that names its trace and baggage keeps them, also inside a handler", () => {
+  const { calls, scopes, take } = setup();
+  const scope = { deadline: undefined, traceparent: "t", baggage: "b" };
+
+  scopes.run(scope, () => {
+    calls.call({ ...ADD, traceparent: "own" }).catch(() => {});
+    calls.call({ ...ADD, baggage: "own" }).catch(() => {});
+  });
+
+  assert.deepEqual(take().map(({ traceparent, baggage }) => [traceparent, baggage]), [
+    ["own", "b"],
+    ["t", "own"],
+  ]);
+  calls.end({ code: "SHUTDOWN", message: "over" });
+});
+
 Deno.test("a call made inside a handler gets no more time than the handler has left", async () => {
   const { calls, clock, scopes, take } = setup();
   const scope = { deadline: 1_000, traceparent: "t", baggage: "b" };

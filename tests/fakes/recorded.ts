@@ -58,7 +58,9 @@ export class FakeTraces implements CallTraces {
   }
 
   ended(after: number, limit: number): { spans: CallSpan[]; cursor: number } {
-    const found = this.#ended.filter(({ cursor }) => cursor > after).slice(0, limit);
+    const first = this.#ended[0]?.cursor ?? 0; // Cursors follow each other without a gap.
+    const start = Math.max(0, after + 1 - first);
+    const found = this.#ended.slice(start, start + limit);
     return { spans: found.map(({ call }) => call), cursor: found.at(-1)?.cursor ?? this.#count };
   }
 
