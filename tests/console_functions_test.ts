@@ -240,7 +240,7 @@ Deno.test({
       await page.getByText('"payload": {"name": "it\'s"}').waitFor();
       await page.getByText(`curl ${world.httpUrl}/orders/ID`).waitFor();
       await page.getByRole("button", { name: "Copy Command line" }).click();
-      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      const copied = await page.evaluate("navigator.clipboard.readText()");
       assert.equal(copied, "engine trigger lab::order 'name=it'\\''s'");
     });
 

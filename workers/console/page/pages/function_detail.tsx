@@ -121,11 +121,17 @@ function About({ info }: { info: FunctionInfo }): VNode {
     <div class="stack-4">
       <Pairs
         pairs={[
-          ["Worker", <Link to={link("/workers", info.worker_name)}>{info.worker_name}</Link>],
+          [
+            "Worker",
+            <Link key="" to={link("/workers", info.worker_name)}>{info.worker_name}</Link>,
+          ],
           ["Namespace", info.namespace],
-          ["Replicas", workers ? <Replicas workers={workers} /> : null],
-          ["Calls", <Link to={link("/traces", { function: info.function_id })}>Its traces</Link>],
-          ["Logs", <Link to={link("/logs", { function: info.function_id })}>Its logs</Link>],
+          ["Replicas", workers ? <Replicas key="" workers={workers} /> : null],
+          [
+            "Calls",
+            <Link key="" to={link("/traces", { function: info.function_id })}>Its traces</Link>,
+          ],
+          ["Logs", <Link key="" to={link("/logs", { function: info.function_id })}>Its logs</Link>],
         ]}
       />
       <h3>What it takes</h3>

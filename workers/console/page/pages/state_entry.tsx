@@ -95,9 +95,12 @@ function Known(
         <>
           <Pairs
             pairs={[
-              ["Version", <span class="num">{entry.version}</span>],
-              ["Changed", <Ago ms={entry.updated_at_ms} />],
-              ["Expires", expires_at_ms === undefined ? "never" : <Until ms={expires_at_ms} />],
+              ["Version", <span key="" class="num">{entry.version}</span>],
+              ["Changed", <Ago key="" ms={entry.updated_at_ms} />],
+              [
+                "Expires",
+                expires_at_ms === undefined ? "never" : <Until key="" ms={expires_at_ms} />,
+              ],
             ]}
           />
           <JsonView value={entry.value} label="Value" depth={4} />

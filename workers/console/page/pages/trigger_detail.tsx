@@ -99,11 +99,11 @@ function About({ item }: { item: TriggerItem }): VNode {
       )}
       <Pairs
         pairs={[
-          ["Type", <Badge>{trigger_type}</Badge>],
-          ["Runs", <Link to={functionLink(function_id, namespace)}>{function_id}</Link>],
-          ["Asked for by", <Link to={link("/workers", worker_name)}>{worker_name}</Link>],
+          ["Type", <Badge key="">{trigger_type}</Badge>],
+          ["Runs", <Link key="" to={functionLink(function_id, namespace)}>{function_id}</Link>],
+          ["Asked for by", <Link key="" to={link("/workers", worker_name)}>{worker_name}</Link>],
           ["Provided by", value?.trigger?.worker_name],
-          ["Id", <code>{id}</code>],
+          ["Id", <code key="">{id}</code>],
         ]}
       />
       <h3>Configuration</h3>

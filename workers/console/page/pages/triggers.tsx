@@ -92,6 +92,7 @@ function Triggers({ rest: [id] }: PageProps): VNode {
     () => triggerRows(found.items, shownTypes, { search, type: kind, closed }),
     [found.items, shownTypes, search, kind, closed],
   );
+  const kinds = useMemo(() => kindsOf(shownTypes, found.items), [shownTypes, found.items]);
   const go = (to: string | null) => {
     const kept = Object.fromEntries(router.route.value.query);
     router.go(to === null ? link("/triggers", kept) : link("/triggers", to, kept));
@@ -115,7 +116,7 @@ function Triggers({ rest: [id] }: PageProps): VNode {
             quiet
             label="Type"
             value={kind}
-            choices={kindsOf(shownTypes)}
+            choices={kinds}
             onChange={setKind}
           />
           <Toggle
@@ -225,8 +226,13 @@ function Nothing({ searched }: { searched: boolean }): VNode {
   );
 }
 
-function kindsOf(types: readonly TriggerTypeItem[]): { value: string; label: string }[] {
-  const ids = [...new Set(types.map(({ id }) => id))].sort();
+/** Types that are provided, and those that triggers wait for. */
+function kindsOf(
+  types: readonly TriggerTypeItem[],
+  items: readonly TriggerItem[],
+): { value: string; label: string }[] {
+  const all = [...types.map(({ id }) => id), ...items.map(({ trigger_type }) => trigger_type)];
+  const ids = [...new Set(all)].sort();
   return [{ value: "", label: "Every type" }, ...ids.map((id) => ({ value: id, label: id }))];
 }
 
