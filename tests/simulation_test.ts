@@ -16,7 +16,7 @@ import { SIM_TIMEOUT_MS, SimWorld } from "./fakes/sim_world.ts";
 const STEPS_PER_LIFE = 120;
 
 function live(seed: number): void {
-  const world = new SimWorld(new Random(seed));
+  const world = new SimWorld(new Random(seed), seed % 2 === 0);
   let isNested = false;
   world.onEvent = () => {
     if (isNested || !world.random.once(8)) return;
@@ -37,6 +37,7 @@ function live(seed: number): void {
   for (const handover of [...world.handovers.open]) endHandover(world, handover);
   world.check();
   assert.equal(world.router.runningCalls, 0);
+  world.traces.over();
   world.router.close();
   assert.equal(world.clock.waiting, 0, "something is left on the clock");
 }

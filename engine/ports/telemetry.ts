@@ -58,7 +58,7 @@ export interface CallSpan {
   readonly ended_by: string | null;
   /** The limit that held, in milliseconds. */
   readonly timeout_ms: number;
-  /** Characters of the payload and of the result; `null`: none. */
+  /** Characters of the payload and of the result, at most; `null`: none. */
   readonly request_chars: number | null;
   readonly response_chars: number | null;
   /** JSON text as it passed, not redacted; `null` when it is not kept (too large, or too many). */

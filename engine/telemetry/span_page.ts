@@ -7,6 +7,7 @@
  * @module
  */
 import type { CallFilter, CallParty, CallSpan } from "../ports/telemetry.ts";
+import { firstValue } from "./json_value.ts";
 import {
   LINK,
   NO_NUMBER,
@@ -100,6 +101,8 @@ export class SpanPage {
     const slot = words[WORD.slot]!;
     const parent = words[WORD.parent]! + words[WORD.parent + 1]!;
     const callerId = detail?.caller_invocation_id;
+    const request = detail?.request == null ? null : firstValue(detail.request);
+    const response = detail?.response == null ? null : firstValue(detail.response);
     return {
       seq: times[TIME.seq]!,
       trace_id: idText(words, WORD.trace, WORD.span),
@@ -118,10 +121,10 @@ export class SpanPage {
       error_message: detail?.error_message ?? null,
       ended_by: detail?.ended_by ?? null,
       timeout_ms: times[TIME.timeout_ms]!,
-      request_chars: charsOf(words[WORD.requestChars]!),
-      response_chars: charsOf(words[WORD.responseChars]!),
-      request: detail?.request ?? null,
-      response: detail?.response ?? null,
+      request_chars: request?.length ?? charsOf(words[WORD.requestChars]!),
+      response_chars: response?.length ?? charsOf(words[WORD.responseChars]!),
+      request,
+      response,
       baggage: detail?.baggage == null ? null : unquoted(detail.baggage),
       candidates: detail?.candidates ?? null,
     };

@@ -11,8 +11,11 @@ import {
 } from "../../sdk/typescript/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import { type PeerInfo, Router, type RouterSettings } from "../../engine/core/router.ts";
+import { unobserved } from "../../engine/core/unobserved.ts";
+import type { CallObserver } from "../../engine/ports/call_observer.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
 import type { SchemaCheck, Schemas } from "../../engine/ports/schemas.ts";
+import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { FakeConnection, type FakeLine, fakeLine } from "./fake_connection.ts";
 
@@ -48,16 +51,22 @@ export interface FakeRouter {
   readonly clock: FakeClock;
   /** What was reported, in order. */
   readonly events: EngineEvent[];
+  /** Telemetry that came on the lines. */
+  readonly telemetry: TelemetryFrame[];
   /** Opens a line; what it is greeted with is taken already. */
   open(info?: Partial<PeerInfo>): FakeWorker;
   /** Opens a line of a worker inside the engine. */
   openBuiltin(name: string): FakeWorker;
 }
 
-/** Makes one; ids are UUIDs that count up. */
-export function fakeRouter(settings: Partial<RouterSettings> = {}): FakeRouter {
+/** Makes one; ids are UUIDs that count up. `observe` makes an observer of its calls. */
+export function fakeRouter(
+  settings: Partial<RouterSettings> = {},
+  observe: (clock: FakeClock) => CallObserver = () => unobserved,
+): FakeRouter {
   const clock = new FakeClock();
   const events: EngineEvent[] = [];
+  const telemetry: TelemetryFrame[] = [];
   let ids = 0;
   const newId = () => `00000000-0000-4000-9000-${String(++ids).padStart(12, "0")}`;
   const router = new Router({
@@ -66,6 +75,8 @@ export function fakeRouter(settings: Partial<RouterSettings> = {}): FakeRouter {
     settings: { ...DEFAULT_SETTINGS, ...settings },
     newId,
     report: (event) => events.push(event),
+    observer: observe(clock),
+    telemetry: ({ bytes, ...frame }) => telemetry.push({ ...frame, bytes: bytes.slice() }),
   });
   const open = (info: Partial<PeerInfo> = {}): FakeWorker => {
     const connection = new FakeConnection(newId());
@@ -77,5 +88,5 @@ export function fakeRouter(settings: Partial<RouterSettings> = {}): FakeRouter {
     return { ...line, worker_id, reattach_token };
   };
   const openBuiltin = (builtin: string) => open({ builtin, address: null });
-  return { router, clock, events, open, openBuiltin };
+  return { router, clock, events, telemetry, open, openBuiltin };
 }

@@ -7,6 +7,7 @@
  */
 import type { SimCall } from "./sim_calls.ts";
 import { oddValue, type SimLine, written } from "./sim_line.ts";
+import { SIM_TRACEPARENTS } from "./sim_traces.ts";
 import { SIM_TIMEOUT_MS, type SimWorld } from "./sim_world.ts";
 
 /** What there is to call, with its namespace. */
@@ -34,13 +35,18 @@ function callOf(world: SimWorld, line: SimLine, id: string | undefined, isVoid: 
   const [namespace, function_id] = target.split(" ") as [string, string];
   const timeout_ms = random.once(2) ? 1 + random.below(SIM_TIMEOUT_MS) : undefined;
   const waits = isVoid ? undefined : id;
-  const made = world.calls.make({ caller: line, id: waits, target, timeout_ms });
+  const traceparent = random.once(3) ? random.pick(SIM_TRACEPARENTS) : undefined;
+  const baggage = random.once(4) ? "tenant=a,user=%22b%22" : undefined;
+  const trace = { traceparent, baggage };
+  const made = world.calls.make({ caller: line, id: waits, target, timeout_ms, ...trace });
   const fields: [string, string][] = [["type", '"invokefunction"']];
   if (id !== undefined) fields.push(["invocation_id", JSON.stringify(id)]);
   fields.push(["function_id", JSON.stringify(function_id)]);
   if (namespace !== "default") fields.push(["namespace", JSON.stringify(namespace)]);
   if (isVoid) fields.push(["action", '{"type":"void"}']);
   if (timeout_ms) fields.push(["timeout_ms", String(timeout_ms)]);
+  if (traceparent !== undefined) fields.push(["traceparent", JSON.stringify(traceparent)]);
+  if (baggage !== undefined) fields.push(["baggage", JSON.stringify(baggage)]);
   fields.push(["data", oddValue(made.mark)]);
   line.say(written(random, fields));
 }

@@ -17,6 +17,7 @@ import type {
 import { CALL_HOLD_MS } from "../../sdk/typescript/limits.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import { markOf, oddValue, type SimLine } from "./sim_line.ts";
+import type { SimTraces } from "./sim_traces.ts";
 
 /** Calls that one worker of the simulation may have unanswered. */
 export const SIM_CALLS_MAX = 3;
@@ -30,6 +31,9 @@ export interface SimCall {
   readonly target: string;
   /** Its own time-out; `undefined`: the engine's holds. */
   readonly timeout_ms: number | undefined;
+  /** What its caller said of its trace. */
+  readonly traceparent: string | undefined;
+  readonly baggage: string | undefined;
   readonly madeAt: number;
   readonly endsAt: number;
   /** Waits for somebody to run it. */
@@ -62,6 +66,9 @@ export interface SimRequest {
   readonly target: string;
   /** Its own time-out; `undefined`: the engine's holds. */
   readonly timeout_ms: number | undefined;
+  /** What its caller says of its trace. */
+  readonly traceparent: string | undefined;
+  readonly baggage: string | undefined;
 }
 
 /** All calls of a simulated world. */
@@ -70,10 +77,12 @@ export class SimCalls {
   readonly #clock: FakeClock;
   readonly #offers: SimOffers;
   readonly #timeoutMs: number;
+  readonly #traces: SimTraces;
   #marks = 0;
 
   /** Makes one; calls that name no time-out have `timeoutMs`. */
-  constructor(clock: FakeClock, offers: SimOffers, timeoutMs: number) {
+  constructor(clock: FakeClock, offers: SimOffers, timeoutMs: number, traces: SimTraces) {
+    this.#traces = traces;
     this.#clock = clock;
     this.#offers = offers;
     this.#timeoutMs = timeoutMs;
@@ -168,6 +177,8 @@ export class SimCalls {
     const left = Math.ceil(call.endsAt - this.#clock.now());
     assert.equal(message.timeout_ms, call.timeout_ms && left, "not what is left of its time");
     assert.ok(left > 0, `call ${call.mark} started after its end`);
+    assert.equal(message.baggage, call.baggage);
+    this.#traces.handed(call, message);
     this.#assertChosen(line, call);
     if (call.isHeld) this.#assertFirst(call);
     call.isHeld = false;
@@ -181,6 +192,7 @@ export class SimCalls {
     const call = this.#openOf(line, message.invocation_id);
     assert.ok(call, `${line.id} does not wait for ${text}`);
     call.isOpen = false;
+    this.#traces.ended(line, call, message);
     if (!message.error) {
       assert.equal(call.said, call.mark, `call ${call.mark} ended with what nobody asked said`);
       assert.ok(text.endsWith(`"result":${oddValue(call.mark)}}`), `result changed: ${text}`);

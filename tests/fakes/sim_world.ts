@@ -17,6 +17,7 @@ import type { Random } from "./random.ts";
 import { SIM_CALLS_MAX, SimCalls } from "./sim_calls.ts";
 import { SimHandovers } from "./sim_handovers.ts";
 import { SimLine } from "./sim_line.ts";
+import { SimTraces } from "./sim_traces.ts";
 import { SimTriggers } from "./sim_triggers.ts";
 
 /** Time-out of calls that name none: longer than any may wait to start. */
@@ -27,6 +28,7 @@ export class SimWorld {
   readonly clock: FakeClock = new FakeClock();
   readonly random: Random;
   readonly router: Router;
+  readonly traces: SimTraces;
   readonly calls: SimCalls;
   readonly triggers: SimTriggers = new SimTriggers();
   readonly handovers: SimHandovers = new SimHandovers();
@@ -40,14 +42,15 @@ export class SimWorld {
   onEvent: () => void = () => {};
   #ids = 0;
 
-  /** Makes an empty world. */
-  constructor(random: Random) {
+  /** Makes an empty world, whose calls are recorded or not. */
+  constructor(random: Random, isTracing: boolean) {
     this.random = random;
+    this.traces = new SimTraces(this.clock, isTracing);
     const offers = {
       replicas: (target: string) => this.offers.get(target) ?? [],
       isExpected: (target: string) => this.handovers.isExpected(target),
     };
-    this.calls = new SimCalls(this.clock, offers, SIM_TIMEOUT_MS);
+    this.calls = new SimCalls(this.clock, offers, SIM_TIMEOUT_MS, this.traces);
     this.router = new Router({
       clock: this.clock,
       schemas: fakeSchemas,
@@ -59,6 +62,7 @@ export class SimWorld {
       },
       newId: () => `00000000-0000-4000-9000-${String(++this.#ids).padStart(12, "0")}`,
       report: () => this.onEvent(),
+      observer: this.traces.recorder,
     });
   }
 
@@ -140,6 +144,7 @@ export class SimWorld {
     this.handovers.check((line) => this.calls.runningAt(line).length);
     this.calls.check();
     assert.equal(this.router.runningCalls, this.calls.open().length);
+    this.traces.check(this.calls.open());
   }
 
   #setOffers(target: string, lines: SimLine[]): void {
