@@ -33,6 +33,8 @@ export interface ExplainSetup {
   readonly logs: LogRing;
   /** Whether calls are recorded at all, and whether all of them are. */
   readonly recording: "all" | "some" | "none";
+  /** Whether a connection is that of a worker inside the engine. */
+  isInEngine(worker_id: string): boolean;
 }
 
 /** A replica that could have run the call. */
@@ -61,6 +63,8 @@ export interface Explained {
   readonly nested: readonly StoredSpan[];
   /** Calls of the same function by the same caller beside it, in order, itself included. */
   readonly attempts: readonly StoredSpan[];
+  /** Whether the worker that ran it is one of the engine's own, as far as is known. */
+  readonly inEngine: boolean;
   /** The HTTP request it answered. */
   readonly request: StoredSpan | undefined;
   readonly logs: readonly LogRecord[];
@@ -122,7 +126,7 @@ function callAround(spans: SpanStore, span: StoredSpan): StoredSpan | undefined 
 }
 
 function gather(
-  { spans, logs }: ExplainSetup,
+  { spans, logs, isInEngine }: ExplainSetup,
   call: StoredSpan,
   withPayloads: boolean,
   nowMs: number,
@@ -143,6 +147,7 @@ function gather(
       each.name === span.name && each.parent_span_id === span.parent_span_id &&
       attributeText(each, "engine.caller_id") === attributeText(span, "engine.caller_id")
     ),
+    inEngine: isInEngine(attributeText(span, "engine.worker_id") ?? ""),
     request: trace.find((each) =>
       each.span_id === span.parent_span_id && attributeText(each, "engine.kind") === "http"
     ),
@@ -157,11 +162,22 @@ function timingOf(span: StoredSpan, handler: StoredSpan | undefined, nowMs: numb
   const queued = attributeOf(span, "engine.queued_ms");
   const queued_ms = typeof queued === "number" ? queued : null;
   const handler_ms = handler ? durationOf(handler, nowMs) : null;
-  // Only durations are compared: the clocks of worker and engine may differ.
-  const wire_ms = handler_ms === null || span.end_ms === null
-    ? null
-    : Math.max(0, total_ms - handler_ms - (queued_ms ?? 0));
+  const wire_ms = wireOf(span, total_ms, queued_ms ?? 0, handler_ms);
   return { queued_ms, wire_ms, handler_ms, total_ms };
+}
+
+/** Only durations are compared: the clocks of worker and engine may differ. */
+function wireOf(
+  span: StoredSpan,
+  total_ms: number,
+  queued_ms: number,
+  handler_ms: number | null,
+): number | null {
+  if (handler_ms === null || span.end_ms === null) return null;
+  const wire_ms = total_ms - queued_ms - handler_ms;
+  // A handler may go on after its call was ended, which says nothing about the wire.
+  if (wire_ms < 0 && attributeText(span, "engine.ended_by") !== undefined) return null;
+  return Math.max(0, wire_ms);
 }
 
 function replicasOf(span: StoredSpan): Replica[] | null {
@@ -199,7 +215,9 @@ function notFound({ spans, recording }: ExplainSetup, id: string, nowMs: number)
     ? "no call is recorded yet"
     : `what is recorded goes back ${secondsOf(nowMs - oldestMs)}; keep more with ` +
       "traces.memory_mb of engine-observability" +
-      (recording === "some" ? ", and not every call is sampled" : "");
+      (recording === "some"
+        ? ", and not every call is sampled"
+        : "; what a caller's traceparent says not to sample is not recorded");
   return new EngineError("NOT_FOUND", `Nothing is known of ${id}: ${reason}`, {
     details: { oldest_ms: oldestMs },
   });

@@ -57,7 +57,12 @@ function setup(recording: "all" | "some" | "none" = "all") {
   logs.add(newLog({ trace_id, span_id: HANDLER, body: "two", severity: "error" }));
   logs.add(newLog({ trace_id, span_id: idOf(3, 16), body: "of another call" }));
   const ask = (id: string, withPayloads = false) =>
-    explain({ spans: it.store, logs, recording }, id, withPayloads, NOW);
+    explain(
+      { spans: it.store, logs, recording, isInEngine: (id) => id === "w-9" },
+      id,
+      withPayloads,
+      NOW,
+    );
   return { ...it, logs, ask };
 }
 
@@ -108,7 +113,7 @@ Deno.test("explain() does not know the handler's time without its span, nor repl
 
   assert.deepEqual(timing, { queued_ms: 1, wire_ms: null, handler_ms: null, total_ms: 10 });
   assert.deepEqual([replicas, nested], [null, []]);
-  assert.match((lines as string[]).join("\n"), /handler ran is not known/);
+  assert.match((lines as string[]).join("\n"), /how much the wire, is not known/);
 });
 
 Deno.test("explain() shows payloads to those alone who may see them", () => {
@@ -120,7 +125,10 @@ Deno.test("explain() shows payloads to those alone who may see them", () => {
 
 for (
   const [recording, expected] of [
-    ["all", /goes back 5 s; keep more with traces\.memory_mb of engine-observability$/],
+    [
+      "all",
+      /goes back 5 s; keep more with traces\.memory_mb of engine-observability; what a caller/,
+    ],
     ["some", /not every call is sampled/],
     ["none", /tracing is off; turn it on with traces\.enabled/],
   ] as const
@@ -136,9 +144,31 @@ for (
 
 Deno.test("explain() says that nothing is recorded yet", () => {
   const { store } = recorded();
-  const setup = { spans: store, logs: new LogRing(1), recording: "all" } as const;
+  const logs = new LogRing(1);
+  const setup = { spans: store, logs, recording: "all", isInEngine: () => false } as const;
 
   assert.throws(() => explain(setup, "i-1", true, NOW), { message: /no call is recorded yet/ });
+});
+
+Deno.test("explain() does not guess the wire's time when a handler outlived its call", () => {
+  const { ask, traces, ring } = setup();
+  const end = { error_code: "timeout", ended_by: "its time-out passed" };
+  traces.add(callSpan({ span_id: idOf(11, 16), invocation_id: "i-11", ...end }));
+  const late = { span_id: idOf(12, 16), parent_span_id: idOf(11, 16), end_ms: NOON + 2_000 };
+  ring.add(storedSpan(late, { "engine.kind": "handler" }));
+
+  const { timing, lines } = ask("i-11");
+
+  assert.deepEqual(timing, { queued_ms: 1, wire_ms: null, handler_ms: 2_000, total_ms: 10 });
+  assert.match((lines as string[]).join("\n"), /ran for 2 s, 2 s longer than anybody waited/);
+});
+
+Deno.test("explain() knows that a built-in worker runs inside the engine", () => {
+  const { ask, traces } = setup();
+  const callee = { worker_id: "w-9", name: "engine-state" };
+  traces.add(callSpan({ span_id: idOf(13, 16), invocation_id: "i-13", callee }));
+
+  assert.match((ask("i-13").lines as string[]).join("\n"), /^It ran inside the engine/m);
 });
 
 for (const payload of [null, {}, { invocation_id: 5 }, { invocation_id: " " }]) {

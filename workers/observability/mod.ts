@@ -94,7 +94,17 @@ function assemble(
   const index = new TraceIndex(spans, clock);
   const isOperator = (caller: string | undefined): boolean =>
     caller !== undefined && directory.worker(caller)?.operator === true;
-  offerTraces(worker, { clock, traces, store: spans, index, logs: rings.logs, isOperator });
+  const isInEngine = (id: string): boolean => directory.worker(id)?.builtin === true;
+  const logRing = rings.logs;
+  offerTraces(worker, {
+    clock,
+    traces,
+    store: spans,
+    index,
+    logs: logRing,
+    isOperator,
+    isInEngine,
+  });
   offerTheLogs(worker, { store: logs, clock, directory, redactor, log: own.said }, traces);
   offerBaggage(worker);
   const firing = new Firing({ worker, clock, directory, log: own.own, spans: traces.spans });

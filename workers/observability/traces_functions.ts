@@ -37,6 +37,8 @@ export interface TraceFunctionsSetup {
   readonly logs: LogRing;
   /** Whether a connection belongs to somebody who may see payloads. */
   isOperator(caller: string | undefined): boolean;
+  /** Whether a connection is that of a worker inside the engine. */
+  isInEngine(worker_id: string): boolean;
 }
 
 /** Registers the functions. */
@@ -72,7 +74,8 @@ export function offerTraces(
   offer("traces::explain", "What became of a call, and why", (payload, _, context) => {
     const { invocation_id } = fit(context.function_id, ExplainRequest, payload);
     const recording = recordingOf(traces);
-    const about = { spans: store, logs: setup.logs, recording } as const;
+    const { logs, isInEngine } = setup;
+    const about = { spans: store, logs, recording, isInEngine } as const;
     return explain(about, invocation_id, setup.isOperator(context.caller), clock.wall());
   });
   offer("sampling::rules", "Which part of the traces is recorded", () => rulesOf(traces, clock));

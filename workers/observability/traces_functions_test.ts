@@ -18,7 +18,9 @@ function setup() {
   const { clock, traces, store } = it;
   const index = new TraceIndex(store, clock);
   const isOperator = (caller: string | undefined): boolean => caller === "boss";
-  offerTraces(offers, { clock, traces, store, index, logs: new LogRing(1_000), isOperator });
+  const logs = new LogRing(1_000);
+  const isInEngine = (): boolean => false;
+  offerTraces(offers, { clock, traces, store, index, logs, isOperator, isInEngine });
   const call = async (name: string, payload: Json = null, caller = "somebody") =>
     await offers.call(`engine::${name}`, payload, { caller }) as JsonObject;
   return { ...it, call };
