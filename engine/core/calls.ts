@@ -86,7 +86,7 @@ export class Calls {
     this.#observer = observer;
     this.#engine = observer.partyOf("engine", "engine");
     this.#settings = settings;
-    const onDue = (invocation: Invocation): void => this.#due(invocation);
+    const onDue = (call: Invocation): void => this.#due(call);
     this.#running = new RunningCalls({ clock, held, observer, secret, onDue });
   }
 
@@ -130,10 +130,10 @@ export class Calls {
       return true;
     }
     if (this.#isDraining) return false;
-    const { function_id, timeout_ms } = envelope;
     const callerId = text.slice(idStart, idEnd);
     if (this.#running.findOfCaller(peer, callerId)) return false;
-    const replica = this.#placement.find(peer, function_id, text.length);
+    const replica = this.#placement.find(peer, envelope.function_id, text.length);
+    const { timeout_ms } = envelope;
     if (replica) this.#start(peer, replica, { callerId, timeout_ms, tail: envelope });
     return replica !== undefined;
   }
@@ -216,16 +216,14 @@ export class Calls {
     const invocation = this.#running.findOfCaller(from, jsonText(invocation_id));
     if (!invocation) return;
     const { callee, id } = invocation;
-    const error = failure("cancelled", "Invocation cancelled");
-    this.#running.fail(invocation, error, "the caller cancelled");
+    this.#running.fail(invocation, CANCELLED, "the caller cancelled");
     callee?.tellCancelled(id, reason);
   }
 
   /** A worker has left: what it ran has stopped, what it waited for is cancelled. */
   removePeer(peer: Peer): void {
     for (let first = peer.firstCall; first; first = peer.firstCall) {
-      const error = failure("invocation_stopped", "Invocation stopped");
-      this.#running.fail(first, error, "the worker left");
+      this.#running.fail(first, STOPPED, "the worker left");
     }
     for (const first of [...peer.waiting.values()]) {
       let invocation: Invocation | undefined = first;
@@ -264,17 +262,11 @@ export class Calls {
     this.#send(invocation, caller, offer, tail, invocation.since);
   }
 
-  #send(
-    invocation: Invocation,
-    caller: Peer,
-    offer: Offer,
-    tail: CallTail,
-    now: number,
-  ): void {
-    const candidates = this.#observer.wantsCandidates(invocation)
-      ? candidatesOf(offer, invocation.callee!, tail.text.length, this.#settings)
+  #send(call: Invocation, caller: Peer, offer: Offer, tail: CallTail, now: number): void {
+    const candidates = this.#observer.wantsCandidates(call)
+      ? candidatesOf(offer, call.callee!, tail.text.length, this.#settings)
       : undefined;
-    this.#running.send(invocation, caller, tail, now, candidates);
+    this.#running.send(call, caller, tail, now, candidates);
   }
 
   /** The record of a call that no worker executes, or none yet. */
@@ -288,8 +280,8 @@ export class Calls {
     const { function_id, namespace = DEFAULT_NAMESPACE } = call;
     const timeout_ms = call.timeout_ms ?? this.#settings.invocation_timeout_ms;
     const subject = this.#observer.functionOf(namespace, function_id);
-    const callee = undefined;
-    const beginning = { caller, callerId, callee, function_id, subject, timeout_ms, tail };
+    const who = { caller, callerId, callee: undefined };
+    const beginning = { ...who, function_id, subject, timeout_ms, tail };
     return this.#running.open(beginning, Math.min(timeout_ms, holdMs));
   }
 
@@ -347,7 +339,8 @@ export class Calls {
   }
 }
 
-/** What ended calls of a worker that left are said to have ended with. */
+const STOPPED = failure("invocation_stopped", "Invocation stopped");
+const CANCELLED = failure("cancelled", "Invocation cancelled");
 const CALLER_LEFT = failure("cancelled", "The caller left before the result came");
 const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";
 

@@ -6,6 +6,7 @@
  * @module
  */
 import { DEFAULT_NAMESPACE, type Json, type JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { CallSource } from "../ports/call_observer.ts";
 import type {
   Directory,
   FunctionView,
@@ -13,6 +14,7 @@ import type {
   TriggerView,
   WorkerView,
 } from "../ports/directory.ts";
+import type { RouterLoad } from "../ports/telemetry.ts";
 import type { FunctionTable, Offer } from "./function_table.ts";
 import { OWN_FUNCTIONS } from "./own_functions.ts";
 import type { Peer } from "./peer.ts";
@@ -102,6 +104,20 @@ export class LiveDirectory implements Directory {
       ip_address: info.address,
     };
   }
+}
+
+/** What an observer can ask the router. */
+export function sourceOf(
+  calls: { readonly size: number; idOf(slot: number, uses: number): string },
+  held: { readonly size: number },
+  peers: DirectorySources["peers"],
+): CallSource {
+  const load = (): RouterLoad => {
+    let queued_bytes = 0;
+    for (const { peer } of peers.values()) queued_bytes += peer.connection.queuedBytes;
+    return { running: calls.size, held: held.size, lines: peers.size, queued_bytes };
+  };
+  return { callId: (slot, uses) => calls.idOf(slot, uses), load };
 }
 
 function viewOfOffer({ namespace, id, replicas }: Offer): FunctionView {

@@ -43,7 +43,7 @@ import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent, EventListener } from "../ports/events.ts";
 import type { Schemas } from "../ports/schemas.ts";
-import type { RouterLoad, TelemetryListener } from "../ports/telemetry.ts";
+import type { TelemetryListener } from "../ports/telemetry.ts";
 import type { Traffic } from "../ports/traffic.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
 import type { Envelope } from "./envelope.ts";
@@ -51,7 +51,7 @@ import { isEqualSecret } from "./equal_secret.ts";
 import { FunctionTable } from "./function_table.ts";
 import { Handovers } from "./handovers.ts";
 import { HeldCalls } from "./held_calls.ts";
-import { LiveDirectory } from "./live_directory.ts";
+import { LiveDirectory, sourceOf } from "./live_directory.ts";
 import { OwnFunctions } from "./own_functions.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
 import { Placement } from "./placement.ts";
@@ -122,8 +122,7 @@ export class Router {
     this.#refusals = refusals;
     this.#calls = calls;
     this.#own = new OwnFunctions({ clock, calls, triggers, refusals, report, observer, newId });
-    const callId = (slot: number, uses: number): string => calls.idOf(slot, uses);
-    observer.attach({ callId, load: () => this.#load(held) });
+    observer.attach(sourceOf(calls, held, this.#sessions));
     const peer = (id: string): Peer | undefined => this.#sessions.get(id)?.peer;
     const settled = (): void => this.#settled();
     this.#handovers = new Handovers({ functions, triggers, held, calls, report, peer, settled });
@@ -139,14 +138,12 @@ export class Router {
 
   /** A line has opened: sends `workerregistered`; what the line reports goes to the result. */
   open(connection: Connection, info: PeerInfo): ConnectionEvents {
-    const { clock, observer = unobserved } = this.#options;
-    const id = this.#options.newId();
-    const reattach_token = this.#options.newId();
+    const { clock, observer = unobserved, telemetry } = this.#options;
+    const [id, reattach_token] = [this.#options.newId(), this.#options.newId()];
     const identity = { id, reattach_token, info, connected_at_ms: clock.wall() };
     const peer = new Peer(connection, identity);
     peer.party = observer.partyOf(id, info.builtin ?? "");
     const [calls, refusals] = [this.#calls, this.#refusals];
-    const { telemetry } = this.#options;
     const session = new Session(peer, { clock, calls, refusals, owner: this.#owner, telemetry });
     this.#sessions.set(id, session);
     const capabilities = [...CAPABILITIES];
@@ -182,12 +179,6 @@ export class Router {
       session.end(1001, "the engine is going down");
     }
     this.#calls.stop();
-  }
-
-  #load(held: HeldCalls): RouterLoad {
-    const peers = [...this.#sessions.values()].map(({ peer }) => peer);
-    const queued_bytes = peers.reduce((sum, { connection }) => sum + connection.queuedBytes, 0);
-    return { running: this.#calls.size, held: held.size, lines: peers.length, queued_bytes };
   }
 
   /** A worker has said something. */
@@ -267,7 +258,6 @@ export class Router {
 
   #registerFunction(peer: Peer, message: RegisterFunction): void {
     const { id, namespace = DEFAULT_NAMESPACE } = message;
-    const worker_id = peer.id;
     if (this.#isReserved(peer, id)) return this.#reject(peer, namespace, id);
     if (message.invocation) {
       const detail = `${id} asks to be served by HTTP, which this engine does not do`;
@@ -287,7 +277,7 @@ export class Router {
       const detail = `${id} is a function of the engine from now on`;
       this.#refusals.warn(other, "a registration has no effect any more", detail);
     }
-    this.#report({ type: "functions_changed", worker_id, ids_changed: isNew });
+    this.#report({ type: "functions_changed", worker_id: peer.id, ids_changed: isNew });
     this.#handovers.offered(peer, id, namespace);
   }
 

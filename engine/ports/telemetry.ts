@@ -1,8 +1,9 @@
 /**
  * What the router remembers of calls, and who else reports what happened.
  *
- * Two things are kept apart. *Spans* are single calls, sampled, in a ring of bounded memory. *Meters*
- * count every call of a function, sampled or not. Reading makes objects; recording does not.
+ * Two things are kept apart. *Spans* are single calls, sampled, in a ring of bounded memory.
+ * *Meters* count every call of a function, sampled or not. Reading makes objects; recording makes
+ * none.
  *
  * @module
  */
@@ -47,7 +48,7 @@ export interface CallSpan {
   /** `null` when nobody ran it. */
   readonly callee: CallParty | null;
   readonly start_ms: number;
-  /** When it went to the callee; `null` when it never did. Later than the start when it was held. */
+  /** When it went to the callee, later than the start when it was held; `null`: it never did. */
   readonly sent_ms: number | null;
   /** When its result came, or what else ended it; `null` while it runs. */
   readonly end_ms: number | null;
@@ -141,9 +142,9 @@ export interface TraceUsage {
 /** Spans of built-in workers that are no calls. */
 export interface Spans {
   /**
-   * A `traceparent` for something that begins under `parent` (what a stranger sent; anything that is
-   * none counts as absent) or begins a trace, sampled as `operation`. `null` when nothing is traced
-   * and there was no parent. Hand it to the calls that belong to it.
+   * A `traceparent` for something that begins under `parent` (what a stranger sent; anything that
+   * is none counts as absent) or begins a trace, sampled as `operation`. `null` when nothing is
+   * traced and there was no parent. Hand it to the calls that belong to it.
    */
   open(parent: string | null, operation: string): string | null;
   /** Tells whoever listens, if its traceparent says that it is sampled; keeps nothing itself. */
