@@ -31,7 +31,10 @@ function setup(
       });
     },
     operatorUrl: (consoleUrl, engineUrl) => Promise.resolve(`${consoleUrl}/?key=of-${engineUrl}`),
-    openBrowser: (url) => Promise.resolve(void shown.push(url) ?? true),
+    openBrowser: (url) => {
+      shown.push(url);
+      return Promise.resolve(true);
+    },
   };
   const run = (change: Partial<ConsoleParts>, ...args: string[]): Promise<number> => {
     const program = new Command("engine").exitOverride()

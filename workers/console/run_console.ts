@@ -72,7 +72,7 @@ export async function runConsole(
   return { url: server.url, [Symbol.asyncDispose]: () => whole.disposeAsync() };
 }
 
-/** Where `engine-http` can be reached from here; `undefined` when it does not run, or only there. */
+/** Where `engine-http` can be reached from here; `undefined`: nowhere. */
 async function findHttp(link: EngineLink, engineUrl: string): Promise<string | undefined> {
   const { traceparent } = beginTrace(false);
   const info = await link.call({ function_id: "engine::supervisor::info", traceparent });

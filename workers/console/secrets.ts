@@ -8,7 +8,7 @@ import { randomHex } from "./trace_ids.ts";
 
 const PLACE = ["console", "secret"];
 
-/** Another secret made of one: it says nothing about the one it is made of. 32 hexadecimal digits. */
+/** Another secret made of one, about which it says nothing: 32 hexadecimal digits. */
 export async function derive(secret: string, purpose: string): Promise<string> {
   const bytes = new TextEncoder().encode(`${purpose} ${secret}`);
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex().slice(0, 32);

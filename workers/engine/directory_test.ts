@@ -210,7 +210,7 @@ Deno.test("engine::triggers::list lists types without schemas and hides its own"
     "till",
   ]);
   const mine = { worker: "engine", include_internal: true };
-  assert.equal(((await it.ask("engine::triggers::list", mine)).triggers as Json[]).length, 2);
+  assert.equal(((await it.ask("engine::triggers::list", mine)).triggers as Json[]).length, 5);
 });
 
 Deno.test("engine::triggers::info describes a type, with null for schemas it has not", async () => {
