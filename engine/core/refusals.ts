@@ -52,6 +52,7 @@ export class Refusals {
 
   /** A call, whose frame is `text`, was refused with an error of the engine. */
   call(caller: Peer, call: InvokeFunction, error: ErrorBody, text: string): void {
+    this.#introduce(call);
     this.#observer.refused(shortCallOf(caller, call, text), error);
     this.tell(caller, call, error);
   }
@@ -91,6 +92,12 @@ export class Refusals {
   warn(peer: Peer, text: string, detail: string): void {
     if (!peer.warnings.allow(this.#clock.now())) return;
     this.#report({ type: "warning", text, worker_id: peer.id, detail: detail.slice(0, 500) });
+  }
+
+  /** What exists counts by itself, also when none of its calls ever began; inventions do not. */
+  #introduce({ function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction): void {
+    const offer = this.#functions.find(function_id, namespace);
+    if (offer) offer.subject ??= this.#observer.functionOf(namespace, function_id);
   }
 
   #similar({ function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction): string[] {

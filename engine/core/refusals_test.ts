@@ -6,6 +6,8 @@
 import assert from "node:assert/strict";
 import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/limits.ts";
 import { answer, call, calling, handed, only, results } from "../../tests/fakes/calling.ts";
+import { fakeRouter } from "../../tests/fakes/fake_router.ts";
+import { CallRecorder } from "../telemetry/call_recorder.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
 
@@ -22,6 +24,22 @@ Deno.test("a payload that does not fit never reaches the worker", () => {
     details: { errors: [{ path: "", message: "must have required property 'a'" }] },
   });
   assert.deepEqual(handed(worker), []);
+});
+
+Deno.test("a refused call counts for its function if that exists, else for all others", () => {
+  let recorder!: CallRecorder;
+  const engine = fakeRouter({}, (clock) => recorder = new CallRecorder({ clock }));
+  const [worker, caller] = [engine.open(), engine.open()];
+  worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
+
+  call(caller, "i1", { function_id: "g", data: {} });
+  call(caller, "i2", { function_id: "none", data: {} });
+
+  const counts = [...recorder.functions()].map((
+    { function_id, calls, errors },
+  ) => [function_id, calls, [...errors]]);
+  assert.deepEqual(counts, [["g", 1, [["invalid_payload", 1]]]]);
+  assert.deepEqual([...recorder.other.errors], [["function_not_found", 1]]);
 });
 
 Deno.test("a payload that is not there is checked as null", () => {
