@@ -209,6 +209,12 @@ function isCall(span: StoredSpan): boolean {
 
 function notFound({ spans, recording }: ExplainSetup, id: string, nowMs: number): EngineError {
   const { oldestMs } = spans;
+  const [stranger] = spans.trace(id.toLowerCase(), false);
+  if (stranger) {
+    const what = `${stranger.name} of ${stranger.service_name}`;
+    const message = `Trace ${id} is known, but no call in it: it begins with ${what}`;
+    return new EngineError("NOT_FOUND", message, { details: { oldest_ms: oldestMs } });
+  }
   const reason = recording === "none"
     ? "tracing is off; turn it on with traces.enabled of engine-observability"
     : oldestMs === null

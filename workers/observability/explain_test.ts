@@ -142,6 +142,16 @@ for (
   });
 }
 
+Deno.test("explain() says so when a trace holds spans of others, but no call", () => {
+  const { ask, ring } = setup();
+  ring.add(storedSpan({ trace_id: idOf(7, 32), name: "cron", service_name: "batch" }));
+
+  assert.throws(() => ask(idOf(7, 32)), {
+    code: "NOT_FOUND",
+    message: `Trace ${idOf(7, 32)} is known, but no call in it: it begins with cron of batch`,
+  });
+});
+
 Deno.test("explain() says that nothing is recorded yet", () => {
   const { store } = recorded();
   const logs = new LogRing(1);
