@@ -5,7 +5,7 @@
  */
 import type { SamplingRule } from "../ports/telemetry.ts";
 
-/** Part of the traces to record that begin with this operation: the first rule that fits decides. */
+/** Part of the traces to record that begin with an operation: the first rule that fits decides. */
 export function rateOf(operation: string, rules: readonly SamplingRule[], ratio: number): number {
   return rules.find((rule) => fits(operation, rule.operation))?.rate ?? ratio;
 }

@@ -1,0 +1,124 @@
+/**
+ * The calls that ended, within a bound of memory.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { callId, spanOf } from "../../tests/fakes/spans.ts";
+import { TIME } from "./open_span.ts";
+import { SPAN_BYTES } from "./span_page.ts";
+import { SpanRing } from "./span_ring.ts";
+
+const KIB = 1024;
+
+/** Adds calls of one function, numbered on. */
+function fill(ring: SpanRing, count: number, request?: string): void {
+  const span = spanOf({ seq: 0, ...request === undefined ? {} : { request } });
+  for (let i = 0; i < count; i++) {
+    span.times[TIME.seq] = ring.recorded + 1;
+    ring.write(span, 0);
+  }
+}
+
+/** What its pages take. */
+function bytesOf(ring: SpanRing): number {
+  return ring.pages.reduce((sum, { size, moreBytes }) => sum + size * SPAN_BYTES + moreBytes, 0);
+}
+
+function seqs(ring: SpanRing): number[] {
+  return ring.after(0, 1e6, callId).spans.map(({ seq }) => seq);
+}
+
+Deno.test("SpanRing.after() goes on from its cursor, the oldest first", () => {
+  const ring = new SpanRing(64 * KIB);
+  fill(ring, 50);
+
+  const first = ring.after(0, 20, callId);
+  assert.deepEqual(first.spans.map(({ seq }) => seq), Array.from({ length: 20 }, (_, i) => i + 1));
+  assert.equal(first.cursor, 20);
+  const rest = ring.after(first.cursor, 100, callId);
+  assert.deepEqual([rest.spans.length, rest.spans[0]!.seq, rest.cursor], [30, 21, 50]);
+  assert.deepEqual(ring.after(rest.cursor, 100, callId), { spans: [], cursor: 50 });
+});
+
+Deno.test("SpanRing.after() passes over what was overwritten since, and comes back from beyond", () => {
+  const ring = new SpanRing(64 * KIB);
+  fill(ring, 10_000);
+
+  const { spans, cursor } = ring.after(5, 1e6, callId);
+  assert.equal(spans.length, ring.spans);
+  assert.equal(spans.at(-1)!.seq, 10_000);
+  assert.equal(cursor, 10_000);
+  assert.deepEqual(ring.after(99_999, 10, callId), { spans: [], cursor: 10_000 });
+});
+
+for (const bytes of [16 * KIB, 64 * KIB, 1024 * KIB]) {
+  Deno.test(`a ring of ${bytes} bytes never takes more, whatever its spans have besides`, () => {
+    const ring = new SpanRing(bytes);
+    const most = "x".repeat(ring.detailBytesMax / 2);
+    for (const request of [undefined, "short", most, undefined]) {
+      for (let i = 0; i < 40; i++) {
+        fill(ring, 50, request);
+        assert.ok(bytesOf(ring) <= bytes, `${bytesOf(ring)} bytes`);
+      }
+    }
+
+    assert.ok(ring.spans > 0);
+    assert.equal(ring.overwritten + ring.spans, ring.recorded);
+    assert.ok(ring.spans <= ring.capacity, `${ring.spans} of ${ring.capacity}`);
+    const held = seqs(ring);
+    assert.equal(held.at(-1), ring.recorded);
+    assert.equal(held[0], ring.recorded - ring.spans + 1, "the newest are held, without a gap");
+  });
+}
+
+Deno.test("a ring holds most of its capacity when spans have nothing besides", () => {
+  const ring = new SpanRing(1024 * KIB);
+  fill(ring, 3 * ring.capacity);
+
+  assert.ok(ring.spans > ring.capacity * 0.85, `${ring.spans} of ${ring.capacity}`);
+});
+
+Deno.test("a ring without memory counts and holds nothing", () => {
+  const ring = new SpanRing(0);
+  fill(ring, 3);
+
+  assert.deepEqual([ring.spans, ring.recorded, ring.overwritten, ring.capacity], [0, 3, 3, 0]);
+  assert.deepEqual(ring.after(0, 10, callId), { spans: [], cursor: 3 });
+});
+
+Deno.test("SpanRing.adopt() forgets the oldest when the new ring is smaller, and counts on", () => {
+  const large = new SpanRing(256 * KIB);
+  fill(large, 1_000);
+  const small = new SpanRing(64 * KIB, large.recorded, large.overwritten);
+  small.adopt(large);
+
+  assert.ok(bytesOf(small) <= 64 * KIB);
+  assert.ok(small.spans > 0 && small.spans < 1_000);
+  assert.equal(small.recorded, 1_000);
+  assert.equal(small.overwritten, 1_000 - small.spans);
+  fill(small, 1_000);
+  assert.ok(bytesOf(small) <= 64 * KIB);
+  assert.equal(seqs(small).at(-1), 2_000);
+});
+
+Deno.test("SpanRing.adopt() keeps everything when the new ring is larger", () => {
+  const small = new SpanRing(64 * KIB);
+  fill(small, 100);
+  const large = new SpanRing(256 * KIB, small.recorded, small.overwritten);
+  large.adopt(small);
+
+  assert.equal(large.spans, 100);
+  assert.equal(large.after(90, 100, callId).spans.length, 10);
+});
+
+Deno.test("SpanRing.clear() forgets the spans and keeps the count, so that cursors hold", () => {
+  const ring = new SpanRing(64 * KIB);
+  fill(ring, 10);
+  ring.clear();
+
+  assert.deepEqual([ring.spans, ring.recorded], [0, 10]);
+  fill(ring, 2);
+  assert.deepEqual(ring.after(10, 10, callId).cursor, 12);
+  assert.deepEqual(seqs(ring), [11, 12]);
+});

@@ -1,0 +1,79 @@
+/**
+ * W3C `traceparent`, as text and as numbers.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { idText, PARENT_WORDS, readId, readTraceparent, traceparentOf } from "./traceparent.ts";
+
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN = "00f067aa0ba902b7";
+
+function read(text: string, start = 0, end = text.length): [number, string, string] {
+  const words = new Uint32Array(PARENT_WORDS);
+  const flags = readTraceparent(text, start, end, words);
+  return [flags, idText(words, 0, 4), idText(words, 4, 6)];
+}
+
+for (
+  const [name, text, flags] of [
+    ["one that is sampled", `00-${TRACE}-${SPAN}-01`, 1],
+    ["one that is not", `00-${TRACE}-${SPAN}-00`, 0],
+    ["flags beside the one that counts", `00-${TRACE}-${SPAN}-03`, 1],
+    ["flags without the one that counts", `00-${TRACE}-${SPAN}-fe`, 0],
+    ["a later version", `01-${TRACE}-${SPAN}-01`, 1],
+    ["a later version that goes on", `cc-${TRACE}-${SPAN}-01-what-else`, 1],
+  ] as const
+) {
+  Deno.test(`readTraceparent() understands ${name}`, () => {
+    assert.deepEqual(read(text), [flags, TRACE, SPAN]);
+  });
+}
+
+Deno.test("readTraceparent() reads where it is told to", () => {
+  const text = `{"traceparent":"00-${TRACE}-${SPAN}-01","data":1}`;
+
+  assert.deepEqual(read(text, 16, 71), [1, TRACE, SPAN]);
+});
+
+for (
+  const [name, text] of [
+    ["nothing", ""],
+    ["what is too short", `00-${TRACE}-${SPAN}-0`],
+    ["this version with more behind", `00-${TRACE}-${SPAN}-01-x`],
+    ["a later version that runs on", `01-${TRACE}-${SPAN}-01x`],
+    ["version ff", `ff-${TRACE}-${SPAN}-01`],
+    ["a version that is no number", `0x-${TRACE}-${SPAN}-01`],
+    ["capital digits", `00-${TRACE.toUpperCase()}-${SPAN}-01`],
+    ["a trace id of zeros", `00-${"0".repeat(32)}-${SPAN}-01`],
+    ["a span id of zeros", `00-${TRACE}-${"0".repeat(16)}-01`],
+    ["flags that are no number", `00-${TRACE}-${SPAN}-0g`],
+    ["other marks than dashes", `00_${TRACE}_${SPAN}_01`],
+    ["one letter in the trace id", `00-${TRACE.replace("b", "g")}-${SPAN}-01`],
+    ["one letter in the span id", `00-${TRACE}-${SPAN.replace("f", "g")}-01`],
+    ["text", "the quick brown fox jumps over the lazy dog and goes on"],
+  ]
+) {
+  Deno.test(`readTraceparent() refuses ${name}`, () => {
+    assert.equal(read(text!)[0], -1);
+  });
+}
+
+Deno.test("traceparentOf() writes what readTraceparent() reads", () => {
+  assert.equal(traceparentOf(TRACE, SPAN, true), `00-${TRACE}-${SPAN}-01`);
+  assert.deepEqual(read(traceparentOf(TRACE, SPAN, false)), [0, TRACE, SPAN]);
+});
+
+Deno.test("readId() reads an id by itself, of its length and no other", () => {
+  const words = new Uint32Array(2);
+
+  assert.equal(readId(SPAN, words, 0, 2), true);
+  assert.equal(idText(words, 0, 2), SPAN);
+  assert.equal(readId(TRACE, words, 0, 2), false);
+  assert.equal(readId("", words, 0, 2), false);
+  assert.equal(readId("00F067AA0BA902B7", words, 0, 2), false);
+});
+
+Deno.test("idText() keeps the zeros in front", () => {
+  assert.equal(idText(Uint32Array.of(1, 0xffffffff), 0, 2), "00000001ffffffff");
+});
