@@ -254,7 +254,7 @@ Deno.test("engine console is a program that stays with its engine and leaves it 
   while (!said.includes("\n")) said += (await lines.read()).value ?? "\n";
   const { origin, pathname, search } = new URL(/console {2}(\S+)/.exec(said)![1]!);
   using client = await ConsoleClient.open(origin, { page: pathname + search });
-  await client.next("welcome");
+  await client.next("engine");
 
   const heard = client.heard.length;
   await engine.kill("SIGKILL");
