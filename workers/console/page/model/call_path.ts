@@ -28,7 +28,8 @@ export interface PathStep {
   readonly failed: boolean;
   readonly errorCode: string | null;
   readonly errorMessage: string | null;
-  readonly payload: KeptPayload;
+  /** JSON text as it was kept, for {@linkcode keptPayload}; empty when it was not. */
+  readonly payload: string;
 }
 
 /** What passed: its value, or why it cannot be shown. */
@@ -78,7 +79,7 @@ export function callPath(tree: SpanTree): CallPath {
       atMs: starts[row]! - tree.startMs,
       tookMs: null,
       queuedMs: attributeNumber(span, "engine.queued_ms"),
-      payload: keptPayload(attributeText(span, "engine.request")),
+      payload: attributeText(span, "engine.request"),
       order: row,
     });
     if (span.endMs === null) return;
@@ -90,7 +91,7 @@ export function callPath(tree: SpanTree): CallPath {
       atMs: Math.max(span.endMs, starts[row]!) - tree.startMs,
       tookMs: span.endMs - span.startMs,
       queuedMs: 0,
-      payload: keptPayload(attributeText(span, "engine.response")),
+      payload: attributeText(span, "engine.response"),
       // At the same time, what is below ends first.
       order: row + descendants + 0.5 - row / (tree.rows.length + 1) / 2,
     });

@@ -72,9 +72,9 @@ Deno.test("callPath() keeps payloads, codes and how long a call waited", () => {
 
   const [asked, answered] = callPath(spanTree([failing])).steps;
 
-  assert.deepEqual(asked!.payload, { type: "json", value: { id: 1 } });
+  assert.deepEqual(keptPayload(asked!.payload), { type: "json", value: { id: 1 } });
   assert.equal(asked!.queuedMs, 3);
-  assert.deepEqual(answered!.payload, { type: "text", text: '{"a":' });
+  assert.deepEqual(keptPayload(answered!.payload), { type: "text", text: '{"a":' });
   assert.deepEqual([answered!.tookMs, answered!.errorCode], [7, "no_stock"]);
 });
 

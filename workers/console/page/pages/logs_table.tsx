@@ -6,7 +6,7 @@
  * @module
  */
 import type { ComponentChildren, JSX, VNode } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import {
   Badge,
@@ -28,6 +28,7 @@ import {
 } from "../kit/mod.ts";
 import { type LogLevel, type LogLine, partsOf } from "../model/log_record.ts";
 import { newerThan } from "../model/log_tail.ts";
+import { useFocusBack } from "./focus_back.ts";
 import type { Logs } from "./logs_live.ts";
 
 const ROW_HEIGHT = 24;
@@ -56,7 +57,9 @@ export function LogTable(
     empty: ComponentChildren;
   },
 ): VNode {
+  const id = useId();
   const [chosen, choose] = useState<number | null>(null);
+  const box = useFocusBack(chosen !== null);
   const [reach, setReach] = useState<number | null>(null);
   const frozen = useRef(logs.lines);
   if (!isHeld) frozen.current = logs.lines;
@@ -94,7 +97,7 @@ export function LogTable(
   const line = lines[at];
   return (
     <Split detail={line && <LineDetail line={line} onClose={() => choose(null)} />}>
-      <div class="said-box">
+      <div ref={box} class="said-box">
         {(logs.hasOlder || logs.dropped > 0) && (
           <div class="log-notes">
             {logs.hasOlder && (
@@ -118,6 +121,7 @@ export function LogTable(
               tabIndex: 0,
               "aria-label": "Log lines",
               "aria-rowcount": lines.length,
+              "aria-activedescendant": at < 0 ? undefined : `${id}-${at}`,
               onKeyDown: keyDown,
             }}
             reach={seen}
@@ -128,6 +132,7 @@ export function LogTable(
             }}
             row={(line, place) => (
               <Line
+                id={`${id}-${place}`}
                 line={line}
                 place={place}
                 word={word}
@@ -151,6 +156,7 @@ export function LogTable(
 }
 
 interface LineProps {
+  readonly id: string;
   readonly line: LogLine;
   readonly place: number;
   readonly word: string;
@@ -159,10 +165,11 @@ interface LineProps {
   readonly onPress: () => void;
 }
 
-function Line({ line, place, word, hideTrace, isChosen, onPress }: LineProps): VNode {
+function Line({ id, line, place, word, hideTrace, isChosen, onPress }: LineProps): VNode {
   return (
     <div
       role="row"
+      id={id}
       class={`said-line ${line.level} ${isChosen ? "chosen" : ""}`}
       style={{ height: `${ROW_HEIGHT}px` }}
       aria-rowindex={place + 1}

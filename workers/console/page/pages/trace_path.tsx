@@ -15,7 +15,13 @@ import {
   Split,
   VirtualList,
 } from "../kit/mod.ts";
-import { callPath, type KeptPayload, OUTSIDE, type PathStep } from "../model/call_path.ts";
+import {
+  callPath,
+  type KeptPayload,
+  keptPayload,
+  OUTSIDE,
+  type PathStep,
+} from "../model/call_path.ts";
 import type { TraceViewProps } from "./trace.tsx";
 import { colourOf } from "./trace_waterfall.tsx";
 
@@ -109,11 +115,11 @@ function PathLine({ step, parties, lanes, isOpen, onPress }: PathLineProps): VNo
         type="button"
         class={`path-line ${isOpen ? "chosen" : ""}`}
         aria-expanded={isOpen}
-        aria-label={wordsFor(step, parties)}
         onClick={onPress}
       >
-        <span class="path-time num">+{formatDuration(step.atMs)}</span>
-        <span class="path-lanes">
+        <span class="offscreen">{wordsFor(step, parties)}</span>
+        <span class="path-time num" aria-hidden="true">+{formatDuration(step.atMs)}</span>
+        <span class="path-lanes" aria-hidden="true">
           {Array.from(
             { length: lanes },
             (_, lane) => (
@@ -138,7 +144,7 @@ function PathLine({ step, parties, lanes, isOpen, onPress }: PathLineProps): VNo
             </span>
           </span>
         </span>
-        <span class="path-payload cut">{shortPayload(step.payload)}</span>
+        <span class="path-payload cut" aria-hidden="true">{shortPayload(step.payload)}</span>
       </button>
     </div>
   );
@@ -169,7 +175,7 @@ function StepDetail(
           <Badge tone="bad">{step.errorCode ?? "failed"}</Badge> {step.errorMessage}
         </p>
       )}
-      <PayloadView payload={step.payload} label={`What was ${what}`} />
+      <PayloadView payload={keptPayload(step.payload)} label={`What was ${what}`} />
     </Detail>
   );
 }
@@ -189,9 +195,7 @@ export function PayloadView(
   );
 }
 
-function shortPayload(payload: KeptPayload): string {
-  if (payload.type === "missing") return "";
-  const text = payload.type === "text" ? payload.text : JSON.stringify(payload.value);
+function shortPayload(text: string): string {
   return text.length > 160 ? `${text.slice(0, 160)}…` : text;
 }
 

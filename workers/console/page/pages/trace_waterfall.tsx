@@ -6,7 +6,7 @@
  * @module
  */
 import type { JSX, VNode } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useId, useMemo, useState } from "preact/hooks";
 import {
   Badge,
   Button,
@@ -19,6 +19,7 @@ import {
 import { ancestorsOf, matchingRows, type SpanRow, visibleRows } from "../model/span_tree.ts";
 import { durationOf } from "../model/trace_span.ts";
 import { type Bar, barOf } from "../model/waterfall.ts";
+import { useFocusBack } from "./focus_back.ts";
 import type { TraceViewProps } from "./trace.tsx";
 import { TraceAxis } from "./trace_axis.tsx";
 
@@ -32,6 +33,8 @@ const CODE_CHAR_WIDTH = 6.4;
 /** See the module. */
 export function Waterfall(props: TraceViewProps): VNode {
   const { tree, chosen, choose, window, setWindow } = props;
+  const id = useId();
+  const box = useFocusBack(chosen !== "");
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [text, setText] = useState("");
   const [width, setWidth] = useState(600);
@@ -65,7 +68,7 @@ export function Waterfall(props: TraceViewProps): VNode {
   };
   const failed = useMemo(() => failedRows(props.tree.rows), [tree]);
   return (
-    <div class="waterfall">
+    <div ref={box} class="waterfall">
       <div class="view-tools">
         <Search
           label="Find a span"
@@ -83,39 +86,41 @@ export function Waterfall(props: TraceViewProps): VNode {
         <Button small icon="fit" onPress={() => setWindow(null)}>Whole time</Button>
       </div>
       <TraceAxis tree={tree} window={window} setWindow={setWindow} onWidth={setWidth} />
-      <div
+      <VirtualList
+        items={shown}
+        rowHeight={ROW_HEIGHT}
+        keyOf={(row) => tree.rows[row]!.span.id}
+        role="rowgroup"
         class="waterfall-rows"
-        role="treegrid"
-        tabIndex={0}
-        aria-label="Spans"
-        aria-rowcount={shown.length}
-        onKeyDown={keyDown}
-      >
-        <VirtualList
-          items={shown}
-          rowHeight={ROW_HEIGHT}
-          keyOf={(row) => tree.rows[row]!.span.id}
-          role="rowgroup"
-          reach={at}
-          row={(index, place) => (
-            <SpanLine
-              {...props}
-              row={tree.rows[index]!}
-              place={place}
-              isClosed={closed.has(tree.rows[index]!.span.id)}
-              isHit={text !== "" && hits.has(index)}
-              width={width}
-              onToggle={toggle}
-            />
-          )}
-        />
-      </div>
+        reach={at}
+        box={{
+          role: "treegrid",
+          tabIndex: 0,
+          "aria-label": "Spans",
+          "aria-rowcount": shown.length,
+          "aria-activedescendant": at < 0 ? undefined : `${id}-${at}`,
+          onKeyDown: keyDown,
+        }}
+        row={(index, place) => (
+          <SpanLine
+            {...props}
+            id={`${id}-${place}`}
+            row={tree.rows[index]!}
+            place={place}
+            isClosed={closed.has(tree.rows[index]!.span.id)}
+            isHit={text !== "" && hits.has(index)}
+            width={width}
+            onToggle={toggle}
+          />
+        )}
+      />
       {text !== "" && found.length === 0 && <Empty icon="filter" title="No span is called so" />}
     </div>
   );
 }
 
 interface SpanLineProps extends TraceViewProps {
+  readonly id: string;
   readonly row: SpanRow;
   readonly place: number;
   readonly isClosed: boolean;
@@ -134,6 +139,7 @@ function SpanLine(props: SpanLineProps): VNode {
   return (
     <div
       role="row"
+      id={props.id}
       class={`span-line ${marks}`}
       style={{ height: `${ROW_HEIGHT}px` }}
       aria-level={depth + 1}
