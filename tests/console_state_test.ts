@@ -69,15 +69,11 @@ Deno.test({
 
     await t.step("a search looks into keys and values, also of pages not fetched yet", async () => {
       await world.call("state::set", { scope: "many", key: "first", value: 0 });
-      for (let i = 0; i < 700; i += 100) {
-        await Promise.all(
-          Array.from(
-            { length: 100 },
-            (_, j) =>
-              world.engine && set(world, `k${String(i + j).padStart(4, "0")}`, { nr: i + j }),
-          ),
-        );
-      }
+      const writer = await world.connect("writer");
+      await Promise.all(Array.from({ length: 700 }, (_, nr) => {
+        const payload = { scope: "cart", key: `k${String(nr).padStart(4, "0")}`, value: { nr } };
+        return writer.trigger({ function_id: "state::set", payload });
+      }));
       await page.goto(`${world.consoleUrl}/state/cart`);
       await row(page, "k0000").waitFor();
 
@@ -150,7 +146,12 @@ Deno.test({
 
       await page.getByText("Somebody changed it meanwhile").waitFor();
       assert.deepEqual((await entry(world, "u1"))!["value"], { n: "mine" });
+
       await box(page, "Key").fill("u9");
+      await press(page, "Save");
+
+      await page.getByText("u9 is saved").waitFor();
+      assert.equal((await entry(world, "u9"))!["value"], "new");
     });
 
     await t.step("an entry that expires keeps its end when it is edited", async () => {

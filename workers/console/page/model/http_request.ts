@@ -70,8 +70,8 @@ export function takesBody(method: string): boolean {
 }
 
 /**
- * A request that makes the handler see a payload: one that looks like what handlers of HTTP triggers
- * get is taken apart, any other is the body. Parameters that are not told are their names.
+ * A request that makes the handler see a payload: one that looks like what handlers of HTTP
+ * triggers get is taken apart, any other is the body. Parameters that are not told are their names.
  */
 export function draftOfCall(route: HttpRoute, payload: Json | undefined): RequestDraft {
   const told = isObject(payload) ? payload : {};

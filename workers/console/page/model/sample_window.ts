@@ -2,8 +2,8 @@
  * Measurements of many things over the same stretch of time, one sample after the other.
  *
  * A thing that a sample does not name was idle then, so it gets what idle means (0 calls, no
- * latency). A thing that was idle for the whole window is forgotten: memory is bounded by the window
- * and by how many things had something to do in it.
+ * latency). A thing that was idle for the whole window is forgotten: memory is bounded by the
+ * window and by how many things had something to do in it.
  *
  * @module
  */
@@ -37,7 +37,7 @@ export class SampleWindow<Field extends string> {
     return [...this.#rows.keys()];
   }
 
-  /** One more sample; the oldest makes room. Samples that are not newer than the last are skipped. */
+  /** One more sample; the oldest makes room. One that is not newer than the last is skipped. */
   add(at_ms: number, measured: Iterable<readonly [key: string, values: Measured<Field>]>): boolean {
     if (this.#count > 0 && at_ms <= this.#at[this.#slotOf(this.#count - 1)]!) return false;
     const number = this.#count++;

@@ -43,6 +43,8 @@ export interface TriggerView {
   /** Only this type; empty: all. */
   readonly type: string;
   readonly closed: ReadonlySet<string>;
+  /** Types of the engine itself are shown also without triggers. */
+  readonly own: boolean;
 }
 
 /** Rows by type, types in the order of their ids, and how many triggers they stand for. */
@@ -53,7 +55,9 @@ export function triggerRows(
 ): { readonly rows: readonly TriggerRow[]; readonly count: number } {
   const words = view.search.toLowerCase().split(/\s+/).filter((word) => word !== "");
   const groups = new Map<string, TriggerItem[]>();
-  if (words.length === 0) { for (const { id } of types) groups.set(id, []); }
+  for (const { id } of words.length === 0 ? types : []) {
+    if (view.own || !id.startsWith("engine::")) groups.set(id, []);
+  }
   let count = 0;
   for (const item of items) {
     if (view.type !== "" && item.trigger_type !== view.type) continue;

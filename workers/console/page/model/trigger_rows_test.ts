@@ -6,7 +6,7 @@ import {
   type TriggerView,
 } from "./trigger_rows.ts";
 
-const ALL: TriggerView = { search: "", type: "", closed: new Set() };
+const ALL: TriggerView = { search: "", type: "", closed: new Set(), own: false };
 const TYPES = ["state", "http", "cron"].map((id) => ({
   id,
   namespace: "default",
@@ -44,6 +44,16 @@ Deno.test("a type that nobody provides is shown with its triggers", () => {
   const { rows } = triggerRows([item("1", "file-watch")], [], ALL);
 
   assert.deepEqual(say(rows), ["file-watch (1) parked", "  1"]);
+});
+
+Deno.test("types of the engine are shown when they have triggers or are asked for", () => {
+  const type = { ...TYPES[0]!, id: "engine::workers-available" };
+  const shown = (items: TriggerItem[], own: boolean) =>
+    say(triggerRows(items, [type], { ...ALL, own }).rows);
+
+  assert.deepEqual(shown([], false), []);
+  assert.deepEqual(shown([], true), [`${type.id} (0)`]);
+  assert.deepEqual(shown([item("1", type.id)], false), [`${type.id} (1)`, "  1"]);
 });
 
 Deno.test("one type can be looked at alone, and closed", () => {

@@ -6,13 +6,13 @@
  */
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
+import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import {
   Button,
   CallFailure,
   Detail,
   Field,
   JsonEdit,
-  parseJson,
   Toggle,
   useLive,
   useShell,
@@ -20,6 +20,7 @@ import {
 import {
   beginEdit,
   type EntryEdit,
+  type EntryWrite,
   isChanged,
   isOvertaken,
   rebased,
@@ -41,22 +42,97 @@ export interface EntryEditorProps {
 
 /** See the module. */
 export function EntryEditor(props: EntryEditorProps): VNode {
-  const { place, onPlace, onSaved, onClose } = props;
+  const { place, onPlace, onClose } = props;
+  const { edit, setEdit, current, isOver, write, tried, busy, message, save } = useEdit(props);
+  const wrong = (field: string) => tried && !write.ok && write.field === field;
+  const change = (part: Partial<EntryEdit>) => setEdit({ ...edit, ...part });
+  return (
+    <Detail
+      label={edit.base ? `Edit ${place.key}` : "New entry"}
+      title={edit.base ? <code>{place.key}</code> : "New entry"}
+      onClose={onClose}
+    >
+      <form
+        noValidate
+        class="stack-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
+        {onPlace && <Place place={place} onPlace={onPlace} wrong={wrong} />}
+        {isOver && (
+          <Overtaken
+            edit={edit}
+            current={current}
+            message={message}
+            onTake={() => setEdit(beginEdit(current))}
+            onKeep={() => setEdit(rebased(edit, current))}
+          />
+        )}
+        <JsonEdit
+          label="Value"
+          text={edit.text}
+          rows={12}
+          onChange={(text) => change({ text })}
+          onSubmit={save}
+        />
+        <Life
+          edit={edit}
+          change={change}
+          error={wrong("ttl") && !write.ok ? write.message : null}
+        />
+        {edit.base && write.ok && isChanged(edit) && (
+          <Difference before={edit.base.value} after={write.value} />
+        )}
+        <div class="invoke-send">
+          <Button kind="primary" icon="check" type="submit" busy={busy} disabled={isOver}>
+            Save
+          </Button>
+          <Button onPress={onClose}>Cancel</Button>
+          {edit.base && <span class="said num">on top of version {edit.base.version}</span>}
+        </div>
+      </form>
+    </Detail>
+  );
+}
+
+function Difference({ before, after }: { before: Json; after: Json }): VNode {
+  return (
+    <>
+      <h3>What will be different</h3>
+      <DiffView before={before} after={after} label="What will be different" />
+    </>
+  );
+}
+
+/** An edit, what meanwhile happened to its entry, and saving it. */
+function useEdit({ place, current: heard, onSaved }: EntryEditorProps): {
+  edit: EntryEdit;
+  setEdit: (edit: EntryEdit) => void;
+  current: StoredEntry | null;
+  /** Somebody else was quicker. */
+  isOver: boolean;
+  write: EntryWrite;
+  tried: boolean;
+  busy: boolean;
+  message: string | null;
+  save: () => void;
+} {
   const live = useLive();
   const { toasts } = useShell();
-  const [edit, setEdit] = useState(() => beginEdit(props.current));
+  const [edit, setEdit] = useState(() => beginEdit(heard));
   const [tried, setTried] = useState(false);
   const [busy, setBusy] = useState(false);
   const [clash, setClash] = useState<Clash | null>(null);
-  const write = writeOf(place, edit, Date.now());
-  const wrong = (field: string) => !write.ok && write.field === field && tried;
-  const change = (part: Partial<EntryEdit>) => setEdit((edit) => ({ ...edit, ...part }));
   // A save that was refused may know more than what was heard so far.
-  const current = clash ? newer(clash.theirs, props.current) : props.current;
-  const overtaken = isOvertaken(edit, current);
+  const isHere = clash?.place.key === place.key && clash.place.scope === place.scope;
+  const current = clash && isHere ? newer(clash.theirs, heard) : heard;
+  const message = clash && isHere ? clash.message : null;
+  const write = writeOf(place, edit, Date.now());
   const look = (message: string) =>
     live.call("state::entry", place).then(
-      (theirs) => setClash({ message, theirs: theirs as unknown as StoredEntry | null }),
+      (theirs) => setClash({ place, message, theirs: theirs as unknown as StoredEntry | null }),
       (thrown: unknown) => toasts.fail(message, thrown),
     );
   const save = () => {
@@ -73,67 +149,13 @@ export function EntryEditor(props: EntryEditorProps): VNode {
       return toasts.fail(`${place.key} cannot be saved`, thrown);
     }).finally(() => setBusy(false));
   };
-  const parsed = parseJson(edit.text);
-  return (
-    <Detail
-      label={edit.base ? `Edit ${place.key}` : "New entry"}
-      title={edit.base ? <code>{place.key}</code> : "New entry"}
-      onClose={onClose}
-    >
-      <form
-        noValidate
-        class="stack-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
-        }}
-      >
-        {onPlace && <Place {...props} onPlace={onPlace} wrong={wrong} />}
-        {overtaken && (
-          <Overtaken
-            edit={edit}
-            current={current}
-            message={clash?.message ?? null}
-            onTake={() => (setEdit(beginEdit(current)), setClash(null))}
-            onKeep={() => (setEdit(rebased(edit, current)), setClash(null))}
-          />
-        )}
-        <JsonEdit
-          label="Value"
-          text={edit.text}
-          rows={12}
-          onChange={(text) => change({ text })}
-          onSubmit={save}
-        />
-        <Life
-          edit={edit}
-          change={change}
-          error={wrong("ttl") && !write.ok ? write.message : null}
-        />
-        {edit.base && parsed.ok && isChanged(edit) && (
-          <>
-            <h3>What will be different</h3>
-            <DiffView
-              before={edit.base.value}
-              after={parsed.value}
-              label="What will be different"
-            />
-          </>
-        )}
-        <div class="invoke-send">
-          <Button kind="primary" icon="check" type="submit" busy={busy} disabled={overtaken}>
-            Save
-          </Button>
-          <Button onPress={onClose}>Cancel</Button>
-          {edit.base && <span class="said num">on top of version {edit.base.version}</span>}
-        </div>
-      </form>
-    </Detail>
-  );
+  const isOver = isOvertaken(edit, current);
+  return { edit, setEdit, current, isOver, write, tried, busy, message, save };
 }
 
 /** A save that was refused because of another version. */
 interface Clash {
+  readonly place: EntryEditorProps["place"];
   readonly message: string;
   readonly theirs: StoredEntry | null;
 }

@@ -28,6 +28,7 @@ import {
   useQueryMember,
   useShell,
 } from "../kit/mod.ts";
+import type { EngineSamples } from "../model/engine_samples.ts";
 import {
   type FunctionItem,
   functionKey,
@@ -82,42 +83,19 @@ function Functions({ rest }: PageProps): VNode {
   const { router } = useShell();
   const function_id = rest.at(-1);
   const namespace = rest.length > 1 ? rest[0]! : DEFAULT_NAMESPACE;
+  const [all] = useQueryMember("all");
   const [typed, type, search] = useTypedMember("text");
-  const [worker, setWorker] = useQueryMember("worker");
-  const [all, setAll] = useQueryMember("all");
   const found = useQuery<FunctionItem>(query(all === "yes"), ON);
   const samples = useSamples();
-  const { rows, count, toggle, placeOf } = useRows(found.items, { search, worker }, samples);
-  const workers = useMemo(() => workersOf(found.items), [found.items]);
-  const go = (item: FunctionItem | null) => {
-    const kept = Object.fromEntries(router.route.value.query);
-    router.go(
-      item === null
-        ? link("/functions", kept)
-        : functionLink(item.function_id, item.namespace, kept),
-    );
-  };
-  const isCounted = found.items.some(({ replicas }) => replicas !== undefined);
-  const columns = functionColumns(samples.samples, placeOf)
-    .filter(({ id }) => isCounted || id !== "replicas");
+  const listed = useRows(found.items, search, samples);
   const open = function_id === undefined ? null : functionKey(namespace, function_id);
-  const total = found.items.length;
+  const close = () => router.go(link("/functions", Object.fromEntries(router.route.value.query)));
   return (
     <Page
       title="Functions"
       fill
-      count={found.status === "ready" ? countText(count, total) : undefined}
-      filters={
-        <>
-          <Search label="Search functions" value={typed} onChange={type} />
-          <Select quiet label="Worker" value={worker} choices={workers} onChange={setWorker} />
-          <Toggle
-            label="Engine's own"
-            checked={all === "yes"}
-            onChange={(on) => setAll(on ? "yes" : "")}
-          />
-        </>
-      }
+      count={found.status === "ready" ? countText(listed.count, found.items.length) : undefined}
+      filters={<Filters items={found.items} typed={typed} type={type} />}
     >
       <Split
         detail={function_id !== undefined && (
@@ -126,7 +104,7 @@ function Functions({ rest }: PageProps): VNode {
             function_id={function_id}
             namespace={namespace}
             samples={samples}
-            onClose={() => go(null)}
+            onClose={close}
           />
         )}
       >
@@ -134,34 +112,83 @@ function Functions({ rest }: PageProps): VNode {
           ? <Failed what="The functions cannot be listed" error={found.error} retry={found.retry} />
           : found.status === "loading"
           ? <Skeleton rows={12} />
-          : (
-            <Table<FunctionRow>
-              label="Functions"
-              columns={columns}
-              items={rows}
-              keyOf={keyOf}
-              order={BY_NAME}
-              open={open}
-              onOpen={(row) => row.kind === "group" ? toggle(row.key) : go(row.item)}
-              rowClass={(row) => row.kind === "group" ? "group" : ""}
-              empty={<Nothing total={total} />}
-            />
-          )}
+          : <List items={found.items} listed={listed} samples={samples.samples} open={open} />}
       </Split>
     </Page>
   );
 }
 
+function Filters(
+  { items, typed, type }: {
+    items: readonly FunctionItem[];
+    typed: string;
+    type: (text: string) => void;
+  },
+): VNode {
+  const [worker, setWorker] = useQueryMember("worker");
+  const [all, setAll] = useQueryMember("all");
+  const workers = useMemo(() => workersOf(items), [items]);
+  return (
+    <>
+      <Search label="Search functions" value={typed} onChange={type} />
+      <Select quiet label="Worker" value={worker} choices={workers} onChange={setWorker} />
+      <Toggle
+        label="Engine's own"
+        checked={all === "yes"}
+        onChange={(on) => setAll(on ? "yes" : "")}
+      />
+    </>
+  );
+}
+
+function List(
+  { items, listed, samples, open }: {
+    items: readonly FunctionItem[];
+    listed: Listed;
+    samples: EngineSamples;
+    open: string | null;
+  },
+): VNode {
+  const { router } = useShell();
+  const isCounted = useMemo(() => items.some(({ replicas }) => replicas !== undefined), [items]);
+  const columns = functionColumns(samples, listed.placeOf)
+    .filter(({ id }) => isCounted || id !== "replicas");
+  const press = (row: FunctionRow) => {
+    if (row.kind === "group") return listed.toggle(row.key);
+    const { function_id, namespace } = row.item;
+    router.go(functionLink(function_id, namespace, Object.fromEntries(router.route.value.query)));
+  };
+  return (
+    <Table<FunctionRow>
+      label="Functions"
+      columns={columns}
+      items={listed.rows}
+      keyOf={keyOf}
+      order={BY_NAME}
+      open={open}
+      onOpen={press}
+      rowClass={(row) => row.kind === "group" ? "group" : ""}
+      empty={<Nothing total={items.length} />}
+    />
+  );
+}
+
+/** The rows that are shown. */
+interface Listed {
+  readonly rows: readonly FunctionRow[];
+  /** Functions among them. */
+  readonly count: number;
+  /** Opens or closes a group. */
+  readonly toggle: (group: string) => void;
+  readonly placeOf: (row: FunctionRow) => number;
+}
+
 function useRows(
   items: readonly FunctionItem[],
-  { search, worker }: { search: string; worker: string },
+  search: string,
   { samples, version }: SamplesState,
-): {
-  rows: readonly FunctionRow[];
-  count: number;
-  toggle: (group: string) => void;
-  placeOf: (row: FunctionRow) => number;
-} {
+): Listed {
+  const [worker] = useQueryMember("worker");
   const [sort] = useQueryMember("sort");
   const { column, descending } = readOrder(sort, BY_NAME);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());

@@ -30,41 +30,9 @@ const EMPTY: TypedPair = { name: "", value: "" };
 
 /** See the module. */
 export function HttpTester({ route }: { route: HttpRoute }): VNode {
-  const live = useLive();
-  const base = useHttpUrl();
-  const [draft, setDraft] = useState<RequestDraft>(() => ({
-    method: route.method,
-    params: {},
-    query: [],
-    headers: [],
-    body: takesBody(route.method) ? "{}" : "",
-  }));
-  const [tried, setTried] = useState(false);
-  const [sent, setSent] = useState<Sent | null>(null);
-  const abort = useRef<AbortController>();
-  const request = useMemo(() => buildRequest(route, draft), [route, draft]);
+  const base = useHttpUrl() ?? "";
+  const { draft, change, request, tried, sent, send, cancel } = useRequest(route);
   const preview = useMemo(() => buildRequest(route, named(route, draft)), [route, draft]);
-  const change = (part: Partial<RequestDraft>) => setDraft((draft) => ({ ...draft, ...part }));
-  const send = () => {
-    setTried(true);
-    if (Object.keys(request.problems).length > 0 || sent?.state === "running") return;
-    const started = new AbortController();
-    abort.current = started;
-    setSent({ state: "running" });
-    const { path, headers, body } = request;
-    live.http({
-      method: draft.method,
-      path,
-      headers: Object.fromEntries(headers),
-      ...body !== undefined && { body },
-    }, started.signal).then(
-      (answer) => abort.current === started && setSent({ state: "answered", answer }),
-      (thrown: unknown) => {
-        if (!(thrown instanceof CallFailure)) throw thrown;
-        if (abort.current === started) setSent({ state: "failed", failure: thrown });
-      },
-    );
-  };
   const isRunning = sent?.state === "running";
   return (
     <div class="tester stack-4">
@@ -76,7 +44,7 @@ export function HttpTester({ route }: { route: HttpRoute }): VNode {
           send();
         }}
       >
-        <Line method={draft.method} url={`${base ?? ""}${preview.path}`} />
+        <Line method={draft.method} url={base + preview.path} />
         <Params route={route} draft={draft} request={request} tried={tried} change={change} />
         <Pairs
           title="Query"
@@ -103,18 +71,70 @@ export function HttpTester({ route }: { route: HttpRoute }): VNode {
         )}
         <div class="invoke-send">
           <Button kind="primary" icon="send" type="submit" busy={isRunning}>Send</Button>
-          {isRunning && <Button icon="stop" onPress={() => abort.current?.abort()}>Cancel</Button>}
+          {isRunning && <Button icon="stop" onPress={cancel}>Cancel</Button>}
         </div>
       </form>
-      {sent?.state === "answered" && <HttpAnswerView answer={sent.answer} />}
-      {sent?.state === "failed" && (
-        <p class="notice bad" role="alert">
-          <code class="code">{sent.failure.code}</code> {sent.failure.message}
-        </p>
-      )}
-      {base !== undefined && <Snippet title="curl" text={curl(base, draft.method, preview)} />}
+      {sent && <Ended sent={sent} />}
+      {base !== "" && <Snippet title="curl" text={curl(base, draft.method, preview)} />}
     </div>
   );
+}
+
+function Ended({ sent }: { sent: Sent }): VNode | null {
+  if (sent.state === "running") return null;
+  if (sent.state === "answered") return <HttpAnswerView answer={sent.answer} />;
+  const { code, message } = sent.failure;
+  return (
+    <p class="notice bad" role="alert">
+      <code class="code">{code}</code> {message}
+    </p>
+  );
+}
+
+/** A request being put together, and the one that was sent last. */
+function useRequest(route: HttpRoute): {
+  draft: RequestDraft;
+  change: (part: Partial<RequestDraft>) => void;
+  request: BuiltRequest;
+  tried: boolean;
+  sent: Sent | null;
+  send: () => void;
+  cancel: () => void;
+} {
+  const live = useLive();
+  const [draft, setDraft] = useState(() => emptyRequest(route));
+  const [tried, setTried] = useState(false);
+  const [sent, setSent] = useState<Sent | null>(null);
+  const abort = useRef<AbortController>();
+  const request = useMemo(() => buildRequest(route, draft), [route, draft]);
+  const send = () => {
+    setTried(true);
+    if (Object.keys(request.problems).length > 0 || sent?.state === "running") return;
+    const { signal } = abort.current = new AbortController();
+    setSent({ state: "running" });
+    const { path, headers, body } = request;
+    const asked = { method: draft.method, path, headers: Object.fromEntries(headers) };
+    live.http({ ...asked, ...body !== undefined && { body } }, signal).then(
+      (answer) => setSent({ state: "answered", answer }),
+      (thrown: unknown) => {
+        if (!(thrown instanceof CallFailure)) throw thrown;
+        setSent({ state: "failed", failure: thrown });
+      },
+    );
+  };
+  return {
+    draft,
+    change: (part) => setDraft((draft) => ({ ...draft, ...part })),
+    request,
+    tried,
+    sent,
+    send,
+    cancel: () => abort.current?.abort(),
+  };
+}
+
+function emptyRequest({ method }: HttpRoute): RequestDraft {
+  return { method, params: {}, query: [], headers: [], body: takesBody(method) ? "{}" : "" };
 }
 
 /** Parameters that are still empty are shown by their names. */

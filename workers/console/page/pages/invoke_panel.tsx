@@ -19,12 +19,13 @@ import {
   Time,
   useNow,
 } from "../kit/mod.ts";
+import { readTimeout } from "../model/call_draft.ts";
 import { placeName } from "../model/form_draft.ts";
 import type { PastCall } from "../model/invoke_history.ts";
 import type { Misfit } from "../model/schema_fit.ts";
 import { briefly } from "../model/state_entries.ts";
 import { FormFields } from "./form_fields.tsx";
-import { type Invoke, type InvokeRun, readTimeout } from "./use_invoke.ts";
+import type { Invoke, InvokeRun } from "./use_invoke.ts";
 
 const MODES = [{ value: "form", label: "Form" }, { value: "json", label: "JSON" }];
 

@@ -59,7 +59,6 @@ export const statePage: ConsolePage = {
 function State({ rest: [named, key] }: PageProps): VNode {
   const { router } = useShell();
   const scopes = useQuery<string>(SCOPES, ON);
-  const [view, setView] = useQueryMember("view");
   const [make, setMake] = useQueryMember("new");
   const [typed, type, search] = useTypedMember("text");
   const scope = named ?? scopes.items[0] ?? "";
@@ -68,56 +67,28 @@ function State({ rest: [named, key] }: PageProps): VNode {
     () => searchEntries(entries.list.entries, search),
     [entries.list.entries, search],
   );
-  const go = (...place: string[]) => {
-    const { new: _, ...kept } = Object.fromEntries(router.route.value.query);
-    router.go(link("/state", ...place, kept));
-  };
   // The address says what is shown, so that it can be handed on.
   useEffect(() => {
     if (named !== undefined || scope === "" || make !== "") return;
-    router.go(link("/state", scope, Object.fromEntries(router.route.value.query)), {
-      replace: true,
-    });
+    const kept = Object.fromEntries(router.route.value.query);
+    router.go(link("/state", scope, kept), { replace: true });
   }, [named, scope, make]);
-  const choices = scopes.items.includes(scope) || scope === ""
-    ? scopes.items
-    : [...scopes.items, scope];
+  const isKnown = scope === "" || scopes.items.includes(scope);
+  const all = isKnown ? scopes.items : [...scopes.items, scope];
   return (
     <Page
       title="State"
       fill
       count={scope === "" ? undefined : countOf(entries, shown.length)}
-      actions={
-        <Button icon="plus" onPress={() => setMake("entry")}>
-          New entry
-        </Button>
-      }
+      actions={<Button icon="plus" onPress={() => setMake("entry")}>New entry</Button>}
       filters={
-        <>
-          <div class="state-scope-select">
-            <Select
-              quiet
-              label="Scope"
-              value={scope}
-              choices={choices.map((name) => ({ value: name, label: name }))}
-              onChange={(name) => go(name)}
-            />
-          </div>
-          <Search
-            label="Search keys and values"
-            value={typed}
-            onChange={type}
-          />
-          <Segments
-            label="What is shown"
-            value={view}
-            choices={[
-              { value: "", label: "Entries" },
-              { value: "changes", label: `Changes ${entries.changes.length || ""}`.trim() },
-            ]}
-            onChange={setView}
-          />
-        </>
+        <Filters
+          scope={scope}
+          scopes={all}
+          typed={typed}
+          type={type}
+          changes={entries.changes.length}
+        />
       }
     >
       {scopes.status === "failed"
@@ -126,37 +97,95 @@ function State({ rest: [named, key] }: PageProps): VNode {
         ? <Skeleton rows={10} />
         : (
           <div class="state-page">
-            <StateScopes scopes={choices} open={scope} />
-            <Split
-              detail={make !== ""
-                ? <NewEntry scope={scope} onDone={go} onClose={() => setMake("")} />
-                : key !== undefined && (
-                  <StateEntry
-                    key={JSON.stringify([scope, key])}
-                    scope={scope}
-                    name={key}
-                    changes={entries.changes}
-                    onClose={() => go(scope)}
-                  />
-                )}
-            >
-              {scope === ""
-                ? <Nothing onNew={() => setMake("entry")} />
-                : view === "changes"
-                ? <StateChanges changes={entries.changes} onKey={(key) => go(scope, key)} />
-                : (
-                  <Entries
-                    state={entries}
-                    shown={shown}
-                    searched={search !== ""}
-                    open={key ?? null}
-                    onOpen={(key) => go(scope, key)}
-                  />
-                )}
-            </Split>
+            <StateScopes scopes={all} open={scope} />
+            <Scope scope={scope} name={key} entries={entries} shown={shown} search={search} />
           </div>
         )}
     </Page>
+  );
+}
+
+/** Goes to a place of the state with the filters that are set. */
+function useGo(): (...place: string[]) => void {
+  const { router } = useShell();
+  return (...place) => {
+    const { new: _, ...kept } = Object.fromEntries(router.route.value.query);
+    router.go(link("/state", ...place, kept));
+  };
+}
+
+function Filters(
+  { scope, scopes, typed, type, changes }: {
+    scope: string;
+    scopes: readonly string[];
+    typed: string;
+    type: (text: string) => void;
+    changes: number;
+  },
+): VNode {
+  const go = useGo();
+  const [view, setView] = useQueryMember("view");
+  const views = [
+    { value: "", label: "Entries" },
+    { value: "changes", label: `Changes ${changes || ""}`.trim() },
+  ];
+  return (
+    <>
+      <div class="state-scope-select">
+        <Select
+          quiet
+          label="Scope"
+          value={scope}
+          choices={scopes.map((name) => ({ value: name, label: name }))}
+          onChange={(name) => go(name)}
+        />
+      </div>
+      <Search label="Search keys and values" value={typed} onChange={type} />
+      <Segments label="What is shown" value={view} choices={views} onChange={setView} />
+    </>
+  );
+}
+
+/** What is in a scope, and beside it the entry that is open; `name` is its key. */
+function Scope(
+  { scope, name, entries, shown, search }: {
+    scope: string;
+    name: string | undefined;
+    entries: EntriesState;
+    shown: readonly ShownEntry[];
+    search: string;
+  },
+): VNode {
+  const go = useGo();
+  const [view] = useQueryMember("view");
+  const [make, setMake] = useQueryMember("new");
+  const detail = make !== ""
+    ? <NewEntry scope={scope} onDone={go} onClose={() => setMake("")} />
+    : name !== undefined && (
+      <StateEntry
+        key={JSON.stringify([scope, name])}
+        scope={scope}
+        name={name}
+        changes={entries.changes}
+        onClose={() => go(scope)}
+      />
+    );
+  return (
+    <Split detail={detail}>
+      {scope === ""
+        ? <Nothing onNew={() => setMake("entry")} />
+        : view === "changes"
+        ? <StateChanges changes={entries.changes} onKey={(key) => go(scope, key)} />
+        : (
+          <Entries
+            state={entries}
+            shown={shown}
+            searched={search !== ""}
+            open={name ?? null}
+            onOpen={(key) => go(scope, key)}
+          />
+        )}
+    </Split>
   );
 }
 
@@ -244,8 +273,7 @@ function Nothing({ onNew }: { onNew: () => void }): VNode {
         <code class="code">engine trigger state::set scope=cart key=u1 value=1</code>
       </p>
       <p>
-        What it takes is on{" "}
-        <Link to={link("/functions", "state::set")}>state::set</Link>.
+        What it takes is on <Link to={link("/functions", "state::set")}>state::set</Link>.
       </p>
     </Empty>
   );

@@ -56,14 +56,12 @@ function query(include_internal: boolean): WatchedQuery {
   };
 }
 
-function typesQuery(include_internal: boolean): WatchedQuery {
-  return {
-    function_id: "engine::triggers::list",
-    payload: { include_internal },
-    items: "triggers",
-    key: ["namespace", "id"],
-  };
-}
+const TYPES: WatchedQuery = {
+  function_id: "engine::triggers::list",
+  payload: { include_internal: true },
+  items: "triggers",
+  key: ["namespace", "id"],
+};
 
 /** `/triggers`, `/triggers/<id>`. */
 export const triggersPage: ConsolePage = {
@@ -79,53 +77,20 @@ export const triggersPage: ConsolePage = {
 function Triggers({ rest: [id] }: PageProps): VNode {
   const { router } = useShell();
   const [typed, type, search] = useTypedMember("text");
-  const [kind, setKind] = useQueryMember("type");
-  const [all, setAll] = useQueryMember("all");
+  const [all] = useQueryMember("all");
   const found = useQuery<TriggerItem>(query(all === "yes"), ON);
-  const types = useQuery<TriggerTypeItem>(typesQuery(true), ON);
-  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
-  const shownTypes = useMemo(
-    () => types.items.filter(({ id }) => all === "yes" || !id.startsWith("engine::")),
-    [types.items, all],
-  );
-  const { rows, count } = useMemo(
-    () => triggerRows(found.items, shownTypes, { search, type: kind, closed }),
-    [found.items, shownTypes, search, kind, closed],
-  );
-  const kinds = useMemo(() => kindsOf(shownTypes, found.items), [shownTypes, found.items]);
-  const go = (to: string | null) => {
-    const kept = Object.fromEntries(router.route.value.query);
-    router.go(to === null ? link("/triggers", kept) : link("/triggers", to, kept));
-  };
-  const press = (row: TriggerRow) => {
-    if (row.kind === "trigger") return go(row.item.id);
-    const next = new Set(closed);
-    if (!next.delete(row.id)) next.add(row.id);
-    setClosed(next);
-  };
+  const types = useQuery<TriggerTypeItem>(TYPES, ON);
+  const listed = useRows(found.items, types.items, search);
   const open = found.items.find((item) => item.id === id);
+  const go = (...place: string[]) => {
+    router.go(link("/triggers", ...place, Object.fromEntries(router.route.value.query)));
+  };
   return (
     <Page
       title="Triggers"
       fill
-      count={found.status === "ready" ? formatCount(count) : undefined}
-      filters={
-        <>
-          <Search label="Search triggers" value={typed} onChange={type} />
-          <Select
-            quiet
-            label="Type"
-            value={kind}
-            choices={kinds}
-            onChange={setKind}
-          />
-          <Toggle
-            label="Engine's own"
-            checked={all === "yes"}
-            onChange={(on) => setAll(on ? "yes" : "")}
-          />
-        </>
-      }
+      count={found.status === "ready" ? formatCount(listed.count) : undefined}
+      filters={<Filters items={found.items} types={types.items} typed={typed} type={type} />}
     >
       <Split
         detail={id !== undefined && found.status === "ready" && (
@@ -133,7 +98,7 @@ function Triggers({ rest: [id] }: PageProps): VNode {
             key={id}
             id={id}
             item={open}
-            onClose={() => go(null)}
+            onClose={() => go()}
           />
         )}
       >
@@ -145,17 +110,61 @@ function Triggers({ rest: [id] }: PageProps): VNode {
             <Table<TriggerRow>
               label="Triggers"
               columns={COLUMNS}
-              items={rows}
+              items={listed.rows}
               keyOf={({ key }) => key}
               open={id === undefined ? null : `trigger/${id}`}
-              onOpen={press}
+              onOpen={(row) => row.kind === "type" ? listed.toggle(row.id) : go(row.item.id)}
               rowClass={(row) => row.kind === "type" ? "group" : ""}
-              empty={<Nothing searched={search !== "" || kind !== ""} />}
+              empty={<Nothing searched={found.items.length > 0} />}
             />
           )}
       </Split>
     </Page>
   );
+}
+
+function Filters(
+  { items, types, typed, type }: {
+    items: readonly TriggerItem[];
+    types: readonly TriggerTypeItem[];
+    typed: string;
+    type: (text: string) => void;
+  },
+): VNode {
+  const [kind, setKind] = useQueryMember("type");
+  const [all, setAll] = useQueryMember("all");
+  const kinds = useMemo(() => kindsOf(types, items, all === "yes"), [types, items, all]);
+  return (
+    <>
+      <Search label="Search triggers" value={typed} onChange={type} />
+      <Select quiet label="Type" value={kind} choices={kinds} onChange={setKind} />
+      <Toggle
+        label="Engine's own"
+        checked={all === "yes"}
+        onChange={(on) => setAll(on ? "yes" : "")}
+      />
+    </>
+  );
+}
+
+function useRows(
+  items: readonly TriggerItem[],
+  types: readonly TriggerTypeItem[],
+  search: string,
+): { rows: readonly TriggerRow[]; count: number; toggle: (type: string) => void } {
+  const [kind] = useQueryMember("type");
+  const [all] = useQueryMember("all");
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const shown = useMemo(
+    () => triggerRows(items, types, { search, type: kind, closed, own: all === "yes" }),
+    [items, types, search, kind, closed, all],
+  );
+  const toggle = (type: string) => {
+    const next = new Set(closed);
+    if (!next.delete(type)) next.add(type);
+    setClosed(next);
+  };
+  return { ...shown, toggle };
 }
 
 const COLUMNS: readonly Column<TriggerRow>[] = [
@@ -216,7 +225,7 @@ function Nothing({ searched }: { searched: boolean }): VNode {
       <p>A worker asks for one, such as a route over HTTP:</p>
       <p>
         <code class="code">
-          {'worker.registerTrigger({ type: "http", function_id: "…", config: { api_path: "/hi" } })'}
+          {'worker.registerTrigger({ type: "http", function_id, config: { api_path: "/hi" } })'}
         </code>
       </p>
       <p>
@@ -230,9 +239,10 @@ function Nothing({ searched }: { searched: boolean }): VNode {
 function kindsOf(
   types: readonly TriggerTypeItem[],
   items: readonly TriggerItem[],
+  own: boolean,
 ): { value: string; label: string }[] {
-  const all = [...types.map(({ id }) => id), ...items.map(({ trigger_type }) => trigger_type)];
-  const ids = [...new Set(all)].sort();
+  const provided = types.map(({ id }) => id).filter((id) => own || !id.startsWith("engine::"));
+  const ids = [...new Set([...provided, ...items.map(({ trigger_type }) => trigger_type)])].sort();
   return [{ value: "", label: "Every type" }, ...ids.map((id) => ({ value: id, label: id }))];
 }
 
