@@ -83,7 +83,7 @@ async function take(
 }
 
 async function openFirstRow(page: Page): Promise<void> {
-  await page.locator("[role=grid] .virtual .row").first().click();
+  await page.locator("[role=grid] .virtual-all [role=row]").first().click();
   await page.waitForTimeout(1_000);
 }
 

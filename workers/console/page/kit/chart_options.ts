@@ -34,6 +34,9 @@ export interface ChartShape {
 /** Steps of an axis that counts bytes, from one byte to a tebibyte. */
 const BYTE_STEPS = Array.from({ length: 41 }, (_, power) => 2 ** power);
 
+/** Steps of the axis of time, in seconds. */
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600];
+
 /** See the module. */
 export function chartOptions(shape: ChartShape): uPlot.Options {
   const { box, series, height, sync, max, window_ms, setHover } = shape;
@@ -88,7 +91,8 @@ function axesOf({ box, format }: ChartShape, colour: ColourReader): uPlot.Axis[]
       ...axis,
       grid: { show: false },
       size: 24,
-      space: 90,
+      space: 80,
+      incrs: TIME_STEPS,
       values: (_plot, times) => times.map((s) => formatTime(s * 1_000)),
     },
     {

@@ -9,7 +9,6 @@ import type { ConfigValue } from "../../../../engine/ports/config.ts";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import {
   Badge,
-  Code,
   type Column,
   type ConsolePage,
   CopyButton,
@@ -100,7 +99,7 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
   {
     id: "key",
     title: "Setting",
-    width: "minmax(180px, 1.2fr)",
+    width: "minmax(120px, 1.2fr)",
     sort: ({ key }) => key,
     cell: (setting) => (
       <span class={`cut mono ${isChanged(setting) ? "setting-changed" : ""}`} title={setting.key}>
@@ -111,13 +110,13 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
   {
     id: "value",
     title: "Value",
-    width: "minmax(120px, 1fr)",
+    width: "minmax(84px, 1fr)",
     cell: ({ value }) => <Value value={value} />,
   },
   {
     id: "source",
     title: "From",
-    width: "minmax(110px, 0.8fr)",
+    width: "minmax(88px, 0.8fr)",
     sort: originWords,
     cell: (setting) => <Origin setting={setting} />,
   },
@@ -146,8 +145,8 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
 
 function File({ path }: { path: string }): VNode {
   return (
-    <span class="row-flex quiet">
-      <Code>{path}</Code>
+    <span class="row-flex config-file">
+      <code class="cut quiet" title={path}>{path}</code>
       <CopyButton label="Copy the path" text={() => path} />
     </span>
   );
@@ -162,5 +161,6 @@ function Value({ value }: { value: Json }): VNode {
 function Origin({ setting }: { setting: ConfigValue }): VNode {
   const tones = { file: "accent", variable: "info", option: "warn", default: "neutral" } as const;
   if (setting.source === "default") return <span class="quiet">default</span>;
-  return <Badge tone={tones[setting.source]}>{originWords(setting)}</Badge>;
+  const words = originWords(setting);
+  return <Badge tone={tones[setting.source]} title={words}>{words}</Badge>;
 }

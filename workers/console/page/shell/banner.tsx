@@ -35,7 +35,7 @@ export function Banner(): VNode {
 
 /** Counts on by itself, but is not read out each second. */
 function Lasting({ since_ms }: { since_ms: number }): VNode {
-  return <span aria-hidden="true">{" "}since {formatSpan(useNow() - since_ms)}.</span>;
+  return <span aria-hidden="true">since {formatSpan(useNow() - since_ms)}.</span>;
 }
 
 function wordsOf({ line, engine }: Connection): string | null {
