@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { Random } from "../../tests/fakes/random.ts";
-import { callId, spanOf } from "../../tests/fakes/spans.ts";
+import { callId, spanOf } from "../../tests/fakes/open_spans.ts";
 import { findSpans } from "./find_spans.ts";
 import { SpanPage } from "./span_page.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { spanOf } from "../../tests/fakes/spans.ts";
+import { spanOf } from "../../tests/fakes/open_spans.ts";
 import { Party, Subject } from "./open_span.ts";
 import { CountingMeter } from "./function_meter.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { callId, spanOf, type SpanWords } from "../../tests/fakes/spans.ts";
+import { callId, spanOf, type SpanWords } from "../../tests/fakes/open_spans.ts";
 import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
 import { prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
 

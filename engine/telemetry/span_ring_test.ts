@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { callId, spanOf } from "../../tests/fakes/spans.ts";
+import { callId, spanOf } from "../../tests/fakes/open_spans.ts";
 import { TIME } from "./open_span.ts";
 import { SPAN_BYTES } from "./span_page.ts";
 import { SpanRing } from "./span_ring.ts";

@@ -1,73 +1,90 @@
 /**
- * Spans as the recorder holds them, in a few words each.
+ * Spans and calls with everything in them, of which a test changes what it is about.
  *
  * @module
  */
-import { CountingMeter } from "../../engine/telemetry/function_meter.ts";
-import {
-  NO_NUMBER,
-  OpenSpan,
-  Party,
-  Subject,
-  TIME,
-  WORD,
-} from "../../engine/telemetry/open_span.ts";
-import { writeUuid } from "../../engine/telemetry/uuid.ts";
+import type { CallSpan } from "../../engine/ports/telemetry.ts";
+import type { NewLog } from "../../workers/observability/logs_record.ts";
+import type { SpanAttribute, StoredSpan } from "../../workers/observability/spans_stored.ts";
 
-/** What a test says of a span; everything else is made up. */
-export interface SpanWords {
-  readonly seq: number;
-  readonly trace?: number;
-  readonly span?: number;
-  readonly parent?: number;
-  readonly slot?: number;
-  readonly uses?: number;
-  readonly callerId?: string;
-  readonly function_id?: string;
-  readonly since?: number;
-  readonly sent?: number;
-  readonly ended?: number;
-  readonly request?: string;
-  readonly error?: string;
+/** 2025-11-21T12:00:00Z. */
+export const NOON = Date.UTC(2025, 10, 21, 12);
+
+/** An id of so many hexadecimal digits that ends with a number. */
+export function idOf(number: number, digits: number): string {
+  return (number + 1).toString(16).padStart(digits, "0");
 }
 
-const CALLER = new Party("caller-1", "shop");
-const CALLEE = new Party("callee-1", "");
-
-/** A span of a call from `shop` to a worker without a name. */
-export function spanOf(said: SpanWords): OpenSpan {
-  const { seq, trace = 1, span = seq, parent = 0, function_id = "a::f", callerId = "" } = said;
-  const made = new OpenSpan();
-  const { words, times } = made;
-  words[WORD.trace] = trace;
-  words[WORD.span] = span;
-  words[WORD.parent] = parent;
-  words[WORD.slot] = said.slot ?? NO_NUMBER;
-  words[WORD.requestChars] = said.request?.length ?? NO_NUMBER;
-  words[WORD.responseChars] = NO_NUMBER;
-  times[TIME.seq] = seq;
-  times[TIME.since] = said.since ?? seq;
-  times[TIME.sent] = said.sent ?? NaN;
-  times[TIME.ended] = said.ended ?? NaN;
-  times[TIME.timeout_ms] = 1_000;
-  times[TIME.uses] = said.uses ?? 0;
-  made.subject = new Subject("default", function_id, new CountingMeter("default", function_id));
-  made.caller = CALLER;
-  if (said.sent !== undefined) made.callee = CALLEE;
-  if (!writeUuid(callerId, words, WORD.callerId) && callerId !== "") {
-    made.more.caller_invocation_id = callerId;
-  }
-  if (said.request !== undefined) {
-    made.more.request = said.request;
-    made.more.bytes += said.request.length;
-  }
-  if (said.error !== undefined) made.more.error_code = said.error;
-  return made;
+/** A call of `orders::create` that ended well after 10 ms. */
+export function callSpan(changes: Partial<CallSpan> = {}): CallSpan {
+  return {
+    seq: 1,
+    trace_id: idOf(1, 32),
+    span_id: idOf(1, 16),
+    parent_span_id: null,
+    function_id: "orders::create",
+    namespace: "default",
+    invocation_id: "i-1",
+    caller_invocation_id: "c-1",
+    caller: { worker_id: "w-1", name: "shop" },
+    callee: { worker_id: "w-2", name: "orders" },
+    start_ms: NOON,
+    sent_ms: NOON + 1,
+    end_ms: NOON + 10,
+    error_code: null,
+    error_message: null,
+    ended_by: null,
+    timeout_ms: 30_000,
+    request_chars: 7,
+    response_chars: 8,
+    request: '{"a":1}',
+    response: '{"id":7}',
+    baggage: null,
+    candidates: null,
+    ...changes,
+  };
 }
 
-/** Ids of calls, as the router makes them. */
-export function callId(slot: number, uses: number): string {
-  return `${slot.toString(16).padStart(8, "0")}-${
-    String(uses).padStart(4, "0")
-  }-4000-8000-00000000abcd`;
+/** A span that ended well after 10 ms, with its attributes by name. */
+export function storedSpan(
+  changes: Partial<Omit<StoredSpan, "attributes">> = {},
+  attributes: Record<string, SpanAttribute[1]> = {},
+): StoredSpan {
+  return {
+    trace_id: idOf(1, 32),
+    span_id: idOf(1, 16),
+    parent_span_id: null,
+    name: "work",
+    service_name: "shop",
+    start_ms: NOON,
+    end_ms: NOON + 10,
+    status: "ok",
+    status_description: null,
+    attributes: Object.entries(attributes),
+    events: [],
+    links: [],
+    scope_name: null,
+    scope_version: null,
+    ...changes,
+  };
+}
+
+/** A line that a worker's logger said. */
+export function newLog(changes: Partial<NewLog> = {}): NewLog {
+  return {
+    at_ms: NOON,
+    observed_ms: NOON,
+    severity: "info",
+    body: "hello",
+    attributes: {},
+    trace_id: null,
+    span_id: null,
+    service_name: "shop",
+    worker: "shop",
+    replica: null,
+    source: "logger",
+    function_id: null,
+    scope_name: null,
+    ...changes,
+  };
 }
