@@ -295,6 +295,8 @@ export const CONSOLE_PORT = 3113;
 export const CONSOLE_BROWSERS_MAX = 64;
 /** A browser has to say its token by then, in milliseconds. */
 export const CONSOLE_HELLO_MS = 10_000;
+/** Longest message of a browser that has not said its token yet, in characters. */
+export const CONSOLE_HELLO_CHARS_MAX = 4_096;
 /** The answer to a wrong token comes so late, in milliseconds, to make guessing slow. */
 export const CONSOLE_WRONG_TOKEN_MS = 500;
 /** Longest message of a browser, in characters. */

@@ -9,6 +9,7 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import {
+  CONSOLE_HELLO_CHARS_MAX,
   CONSOLE_HELLO_MS,
   CONSOLE_MESSAGE_CHARS_MAX,
   CONSOLE_OPEN_MAX,
@@ -60,6 +61,7 @@ export class BrowserLine {
   #stopLink: () => void = () => {};
   #cancelWait: () => void;
   #rights: Rights | undefined;
+  #isRefused = false;
   #isClosed = false;
 
   /** Waits for `hello`. */
@@ -80,8 +82,9 @@ export class BrowserLine {
 
   /** A message came. */
   text(text: string): void {
-    if (this.#isClosed) return;
-    if (text.length > CONSOLE_MESSAGE_CHARS_MAX) {
+    // After a wrong token nothing counts any more, or guessing would be as quick as saying.
+    if (this.#isClosed || this.#isRefused) return;
+    if (text.length > (this.#rights ? CONSOLE_MESSAGE_CHARS_MAX : CONSOLE_HELLO_CHARS_MAX)) {
       return this.close(1009, "a message is too long");
     }
     const read = readMessage(text);
@@ -134,6 +137,7 @@ export class BrowserLine {
     this.#cancelWait();
     const rights = this.#setup.rightsOf(token);
     if (!rights) {
+      this.#isRefused = true;
       this.#cancelWait = this.#setup.clock.after(
         CONSOLE_WRONG_TOKEN_MS,
         () => this.close(WRONG_TOKEN_CLOSE, "wrong token"),

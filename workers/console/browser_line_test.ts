@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import {
   CONSOLE_AHEAD_BYTES,
   CONSOLE_BEHIND_LOOK_MS,
+  CONSOLE_HELLO_CHARS_MAX,
   CONSOLE_HELLO_MS,
   CONSOLE_MESSAGE_CHARS_MAX,
   CONSOLE_OPEN_MAX,
@@ -94,17 +95,36 @@ Deno.test("BrowserLine tells when the engine goes and when it comes back", () =>
   assert.deepEqual(states, [true, false, true]);
 });
 
-Deno.test("BrowserLine closes late on a wrong token, with a code of its own", () => {
-  const { clock, socket, line } = setup("wrong");
-  line.text(JSON.stringify(call(1, "a::b")));
-  assert.deepEqual(socket.closedWith, [1008, "hello comes first"]);
+Deno.test("BrowserLine wants to hear hello first, and not at length", () => {
+  const [early, long] = [setup(null), setup(null)];
 
-  const other = setup("wrong");
-  other.clock.tick(CONSOLE_WRONG_TOKEN_MS - 1);
-  assert.equal(other.socket.closedWith, undefined);
-  other.clock.tick(1);
-  assert.deepEqual(other.socket.closedWith, [4401, "wrong token"]);
-  assert.deepEqual([other.socket.sent, clock.waiting], [[], 0]);
+  early.line.text(JSON.stringify(call(1, "a::b")));
+  const token = "x".repeat(CONSOLE_HELLO_CHARS_MAX);
+  long.line.text(JSON.stringify({ type: "hello", token }));
+
+  assert.deepEqual(early.socket.closedWith, [1008, "hello comes first"]);
+  assert.deepEqual(long.socket.closedWith, [1009, "a message is too long"]);
+});
+
+Deno.test("BrowserLine closes late on a wrong token, with a code of its own", () => {
+  const { clock, socket } = setup("wrong");
+
+  clock.tick(CONSOLE_WRONG_TOKEN_MS - 1);
+  assert.equal(socket.closedWith, undefined);
+  clock.tick(1);
+
+  assert.deepEqual(socket.closedWith, [4401, "wrong token"]);
+  assert.deepEqual([socket.sent, clock.waiting], [[], 0]);
+});
+
+Deno.test("BrowserLine hears nothing after a wrong token, so that each guess takes its time", () => {
+  const { clock, socket, line } = setup("wrong");
+
+  clock.tick(CONSOLE_WRONG_TOKEN_MS - 1);
+  line.text(JSON.stringify({ type: "hello", token: "operator" }));
+  clock.tick(1);
+
+  assert.deepEqual([socket.sent, socket.closedWith], [[], [4401, "wrong token"]]);
 });
 
 Deno.test("BrowserLine closes when no hello comes", () => {

@@ -9,12 +9,14 @@ import {
   ID_CHARS_MAX,
   TIMEOUT_MS_MAX,
 } from "../../sdk/typescript/limits.ts";
+import { thrownText } from "../../sdk/typescript/errors.ts";
 import { problemsOf } from "../shapes.ts";
 import type { BrowserMessage } from "./wire.ts";
 
 const Id = z.int().min(0);
 const Name = z.string().min(1).max(ID_CHARS_MAX);
-const Members = z.record(z.string(), z.json());
+// What was JSON text is JSON: to look at all of it again would only take time, and a stack as deep.
+const Members = z.record(z.string(), z.unknown());
 const Trigger = z.object({ type: Name, config: Members.optional() });
 
 const Message = z.discriminatedUnion("type", [
@@ -24,7 +26,7 @@ const Message = z.discriminatedUnion("type", [
     id: Id,
     function_id: Name,
     namespace: Name.optional(),
-    payload: z.json().optional(),
+    payload: z.unknown().optional(),
     timeout_ms: z.int().min(1).max(TIMEOUT_MS_MAX).optional(),
     metadata: Members.optional(),
   }),
@@ -64,6 +66,14 @@ export function readMessage(text: string): ReadMessage {
   } catch {
     return { problem: "The message is not JSON", id: undefined };
   }
+  try {
+    return check(value);
+  } catch (thrown) {
+    return { problem: `The message cannot be read: ${thrownText(thrown)}`, id: undefined };
+  }
+}
+
+function check(value: unknown): ReadMessage {
   const read = Message.safeParse(value);
   // The shapes are those of the type; only `undefined` in optional members they cannot rule out.
   if (read.success) return { message: read.data as BrowserMessage };

@@ -90,3 +90,15 @@ Deno.test("readMessage() hands on nothing that a message does not have", () => {
 
   assert.deepEqual(readMessage(text), { message: { type: "end", id: 1 } });
 });
+
+Deno.test("readMessage() bears values that nest deeper than any stack", () => {
+  const deep = "[".repeat(200_000) + "]".repeat(200_000);
+
+  for (
+    const text of [
+      deep,
+      `{"type":"call","id":1,"function_id":${deep}}`,
+      `{"type":"call","id":1,"function_id":"a","payload":${deep},"metadata":{"a":${deep}}}`,
+    ]
+  ) assert.ok(readMessage(text));
+});

@@ -16,13 +16,15 @@ export type Rights = "operator" | "guest";
 
 /** Functions of supervision that anybody may call. */
 const OPEN_TO_ALL = /^engine::supervisor::(list|status|logs|info)$/;
+/** Functions that change the connection of whoever calls, which here is the console's own. */
+const OF_THE_LINE = /^engine::(workers::register|register_trigger|unregister_trigger)$/;
 /** Attributes of spans that only operators see. */
 const PAYLOADS = ["engine.request", "engine.response"];
 
 /** @throws {EngineError} `FORBIDDEN` when a page with these rights may not call the function. */
 export function checkCall(rights: Rights, functionId: string): void {
-  if (rights === "operator" || !functionId.startsWith("engine::supervisor::")) return;
-  if (OPEN_TO_ALL.test(functionId)) return;
+  if (rights === "operator" || OPEN_TO_ALL.test(functionId)) return;
+  if (!functionId.startsWith("engine::supervisor::") && !OF_THE_LINE.test(functionId)) return;
   throw new EngineError(
     "FORBIDDEN",
     "This page was opened without the key of the engine's own user, and may not call " +

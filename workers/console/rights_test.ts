@@ -15,6 +15,13 @@ Deno.test("checkCall() keeps a guest from managing workers, and says how to", ()
   }
 });
 
+Deno.test("checkCall() keeps a guest from changing the console's own connection", () => {
+  for (const name of ["workers::register", "register_trigger", "unregister_trigger"]) {
+    assert.throws(() => checkCall("guest", `engine::${name}`), { code: "FORBIDDEN" });
+    checkCall("operator", `engine::${name}`);
+  }
+});
+
 Deno.test("checkCall() lets a guest look, and call what any worker may", () => {
   for (const name of ["list", "status", "logs", "info"]) {
     checkCall("guest", `engine::supervisor::${name}`);
