@@ -57,6 +57,27 @@ const LAYERS: readonly Layer[] = [
     },
   },
   {
+    name: "page bundle",
+    files: /^workers\/console\/bundle\.ts$/,
+    layers: [],
+  },
+  {
+    name: "workers",
+    files: /^workers\/console\/page_file\.ts$/,
+    layers: ["embedded"],
+  },
+  {
+    name: "page",
+    files: /^workers\/console\/page\//,
+    layers: ["contract", "ports", "page", "page wire"],
+    packages: {
+      preact: /./,
+      "@preact/signals": /./,
+      uplot: /\/kit\//,
+      "@dagrejs/dagre": /\/model\//,
+    },
+  },
+  {
     name: "workers",
     files: /^workers\//,
     layers: ["contract", "ports", "sdk", "workers"],
@@ -124,6 +145,7 @@ function targetOf(from: string, specifier: string, embedded: boolean): string[] 
   const path = new URL(specifier, `file:///${from}`).pathname.slice(1);
   if (embedded || path === "deno.json") return ["embedded"];
   if (path === "sdk/typescript/transport.ts") return ["sdk", "sdk transport"];
+  if (path === "workers/console/wire.ts") return ["workers", "page wire"];
   if (path === "mod.ts") return ["sdk", "sdk door"];
   if (path === "engine/mod.ts") return ["assembly", "engine door"];
   return [LAYERS.find(({ files }) => files.test(path))?.name ?? "no layer"];

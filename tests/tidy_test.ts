@@ -12,12 +12,17 @@ const FILE_LINES_MAX = 350;
 /** A suite of one subject may be longer than the subject. */
 const TEST_FILE_LINES_MAX = 500;
 const FUNCTION_LINES_MAX = 60;
+/** In a `.tsx`, where a component is mostly markup. */
+const MARKUP_LINES_MAX = 100;
 const LINE_CHARS_MAX = 100;
 /** Titles of tests and texts they compare cannot be wrapped. */
 const TEST_LINE_CHARS_MAX = 160;
 
 /** Started by a task, a person or another program, so nobody imports them. */
-const ENTRY_POINTS = /^(mod\.ts|engine\/mod\.ts|cli\/(main|quickstart)\.ts|sdk\/build_npm\.ts)$/;
+const ENTRY_POINTS = new RegExp(
+  "^(mod\\.ts|engine/mod\\.ts|cli/(main|quickstart)\\.ts|sdk/build_npm\\.ts|" +
+    "workers/console/page/main\\.tsx)$",
+);
 
 /** Sources without a unit test of their own beside them, and what holds them instead. */
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
@@ -29,6 +34,9 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "cli/quickstart.ts": "tests/quickstart_test.ts runs it as a program",
   "sdk/build_npm.ts": "tests/npm_package_test.ts compares what it built",
 };
+
+/** Hooks and drawings need a page to be in: tests/console_*_test.ts drive them in a browser. */
+const IN_A_BROWSER = /^workers\/console\/page\/(kit|pages|shell)\//;
 
 /** Only types, constants and lists, so there is nothing to run. */
 const NOTHING_TO_RUN = [
@@ -125,8 +133,9 @@ function wordProblems({ path, text }: SourceFile): string[] {
 }
 
 /** Long functions, found by the indentation that the formatter gives them. */
-function functionProblems({ text }: SourceFile): string[] {
+function functionProblems({ path, text }: SourceFile): string[] {
   const lines = text.split("\n");
+  const max = path.endsWith(".tsx") ? MARKUP_LINES_MAX : FUNCTION_LINES_MAX;
   const header =
     /^(\s*)(?:(?:export |async |static |get |set |function\b|constructor|#?\w+).*)?\) *(?::.*)?(?:=> )?\{$/;
   return lines.flatMap((line, start) => {
@@ -134,16 +143,17 @@ function functionProblems({ text }: SourceFile): string[] {
     if (!match || /^\s*(if|for|while|switch|else|\})/.test(line)) return [];
     const end = lines.findIndex((line, i) => i > start && line.startsWith(`${match[1]}}`));
     const length = end - start + 1;
-    return length > FUNCTION_LINES_MAX ? [`line ${start + 1}: a function of ${length} lines`] : [];
+    return length > max ? [`line ${start + 1}: a function of ${length} lines`] : [];
   });
 }
 
 function placeProblems({ path }: SourceFile): string[] {
   const problems: string[] = [];
   if (!ENTRY_POINTS.test(path) && !imported.has(path)) problems.push("imported by nobody");
-  const test = path.replace(/\.ts$/, "_test.ts");
+  const test = path.replace(/\.tsx?$/, "_test.ts");
   const tested = sources.some((file) => file.path === test) ||
-    NOTHING_TO_RUN.some((pattern) => pattern.test(path)) ||
+    NOTHING_TO_RUN.some((pattern) => pattern.test(path)) || IN_A_BROWSER.test(path) ||
+    path.endsWith(".tsx") ||
     Object.hasOwn(TESTED_ELSEWHERE, path);
   if (!tested) problems.push(`no ${test}`);
   return problems;

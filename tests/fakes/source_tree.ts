@@ -28,7 +28,7 @@ export async function readSources(): Promise<SourceFile[]> {
   const paths = ["mod.ts", "sdk/build_npm.ts"];
   for (const folder of FOLDERS) {
     for await (const path of walk(folder)) {
-      if (path.endsWith(".ts") && !NOT_OURS.test(path)) paths.push(path);
+      if (/\.tsx?$/.test(path) && !NOT_OURS.test(path)) paths.push(path);
     }
   }
   const read = async (path: string) => ({
