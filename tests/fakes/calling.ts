@@ -20,8 +20,11 @@ export interface Calling extends FakeRouter {
 }
 
 /** A worker that offers `f` and a caller; both announced that they can do everything. */
-export function calling(settings: Partial<RouterSettings> = {}): Calling {
-  const engine = fakeRouter(settings);
+export function calling(
+  settings: Partial<RouterSettings> = {},
+  observe?: Parameters<typeof fakeRouter>[1],
+): Calling {
+  const engine = fakeRouter(settings, observe);
   const worker = engine.open();
   announce(worker);
   worker.say({ type: "registerfunction", id: "f" });
