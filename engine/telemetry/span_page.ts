@@ -37,13 +37,20 @@ export interface PreparedFilter {
   readonly callerId: string;
 }
 
+interface Links {
+  readonly subject: Subject;
+  readonly caller: Party;
+  readonly callee: Party | undefined;
+  readonly detail: SpanDetail | undefined;
+}
+
 type Link = Subject | Party | SpanDetail | undefined;
 
 /** Spans in the order they were written. */
 export class SpanPage {
   /** Spans that fit. */
   readonly size: number;
-  /** Grows from page to page. */
+  /** Grows from page to page; 0: a page that is only read. */
   number = 0;
   /** Spans that it holds. */
   count = 0;
@@ -82,15 +89,18 @@ export class SpanPage {
     this.#times[time + TIME.ended] = epoch + times[TIME.ended]!;
     this.#times[time + TIME.timeout_ms] = times[TIME.timeout_ms]!;
     this.#times[time + TIME.uses] = times[TIME.uses]!;
-    const link = at * LINK.row;
-    this.#links[link + LINK.subject] = subject;
-    this.#links[link + LINK.caller] = caller;
-    this.#links[link + LINK.callee] = callee;
-    this.#links[link + LINK.detail] = detail;
-    if (subject!.page !== this.number) this.#charge(subject!);
-    if (caller!.page !== this.number) this.#charge(caller!);
-    if (callee && callee.page !== this.number) this.#charge(callee);
-    if (detail) this.moreBytes += detail.bytes;
+    this.#link(at, subject!, caller!, callee, detail);
+  }
+
+  /** Adds a span of another page; there must be room. */
+  copy(from: SpanPage, at: number): void {
+    const to = this.count++;
+    const { subject, caller, callee, detail } = from.#linksAt(at);
+    const word = at * WORD.row;
+    this.#words.set(from.#words.subarray(word, word + WORD.row), to * WORD.row);
+    const time = at * TIME.row;
+    this.#times.set(from.#times.subarray(time, time + TIME.row), to * TIME.row);
+    this.#link(to, subject, caller, callee, detail);
   }
 
   /** The span at a place. */
@@ -167,13 +177,31 @@ export class SpanPage {
     return true;
   }
 
-  #linksAt(at: number): { subject: Subject; caller: Party; callee?: Party; detail?: SpanDetail } {
+  #link(
+    at: number,
+    subject: Subject,
+    caller: Party,
+    callee: Party | undefined,
+    detail: SpanDetail | undefined,
+  ): void {
+    const link = at * LINK.row;
+    this.#links[link + LINK.subject] = subject;
+    this.#links[link + LINK.caller] = caller;
+    this.#links[link + LINK.callee] = callee;
+    this.#links[link + LINK.detail] = detail;
+    if (subject.page < this.number) this.#charge(subject);
+    if (caller.page < this.number) this.#charge(caller);
+    if (callee && callee.page < this.number) this.#charge(callee);
+    if (detail) this.moreBytes += detail.bytes;
+  }
+
+  #linksAt(at: number): Links {
     const row = this.#links.slice(at * LINK.row, (at + 1) * LINK.row);
     return {
       subject: row[LINK.subject] as Subject,
       caller: row[LINK.caller] as Party,
-      callee: row[LINK.callee] as Party,
-      detail: row[LINK.detail] as SpanDetail,
+      callee: row[LINK.callee] as Party | undefined,
+      detail: row[LINK.detail] as SpanDetail | undefined,
     };
   }
 

@@ -99,13 +99,7 @@ export class SpanRecorder {
   configure(settings: TraceSettings): void {
     const bytes = settings.memory_bytes;
     if (bytes !== this.#settings.memory_bytes || this.#version === 0) {
-      const ring = new SpanRing(
-        bytes * (1 - OPEN_PART),
-        this.#ring.recorded,
-        this.#ring.overwritten,
-      );
-      ring.adopt(this.#ring);
-      this.#ring = ring;
+      this.#ring = this.#ring.resized(bytes * (1 - OPEN_PART));
       this.#openBytesMax = bytes * OPEN_PART;
     }
     this.#settings = settings;

@@ -27,12 +27,10 @@ export class SpanRing {
   #recorded = 0;
   #overwritten = 0;
 
-  /** Makes an empty one; of more than `bytes` it forgets the oldest. `total`: recorded before. */
-  constructor(bytes: number, total = 0, overwritten = 0) {
+  /** Makes an empty one; of more than `bytes` it forgets the oldest. */
+  constructor(bytes: number) {
     this.#bytesMax = bytes;
     this.#pageSize = Math.min(TRACE_PAGE_SPANS_MAX, Math.floor(bytes / SPAN_BYTES / PAGES));
-    this.#recorded = total;
-    this.#overwritten = overwritten;
   }
 
   /** Spans that it holds. */
@@ -65,12 +63,8 @@ export class SpanRing {
   /** Adds a span. `epoch`: the clock's wall() when its now() was 0. */
   write(span: OpenSpan, epoch: number): void {
     this.#recorded++;
-    if (this.#pageSize < 1) {
-      this.#overwritten++;
-      return;
-    }
-    let page = this.#pages.at(-1);
-    if (!page || isFull(page, this.#bytesMax / PAGES)) page = this.#next();
+    const page = this.#open();
+    if (!page) return void this.#overwritten++;
     page.write(span, epoch);
     this.#spans++;
   }
@@ -96,16 +90,24 @@ export class SpanRing {
     return this.#pages;
   }
 
-  /** Takes over what another ring holds, as far as it fits; that one is of no use any more. */
-  adopt(other: SpanRing): void {
-    this.#pages = other.#pages;
-    this.#number = other.#number;
-    this.#spans = other.#spans;
-    this.#bytes = this.#pages.slice(0, -1).reduce((sum, page) => sum + costOf(page), 0);
-    const last = this.#pages.at(-1);
-    while (last && this.#pages.length > 0 && this.#bytes + costOf(last) > this.#bytesMax) {
-      this.#drop();
+  /** The same in another size: it holds the newest, and counts on. This one is of no use then. */
+  resized(bytes: number): SpanRing {
+    const ring = new SpanRing(bytes);
+    ring.#number = this.#number;
+    ring.#recorded = this.#recorded;
+    ring.#overwritten = this.#overwritten;
+    for (const from of this.#pages) {
+      for (let at = 0; at < from.count; at++) {
+        const page = ring.#open();
+        if (!page) {
+          ring.#overwritten += this.#spans;
+          return ring;
+        }
+        page.copy(from, at);
+        ring.#spans++;
+      }
     }
+    return ring;
   }
 
   /** Forgets everything. */
@@ -113,6 +115,13 @@ export class SpanRing {
     this.#pages = [];
     this.#bytes = 0;
     this.#spans = 0;
+  }
+
+  /** The page to write to; `undefined`: there is no room for any. */
+  #open(): SpanPage | undefined {
+    const page = this.#pages.at(-1);
+    if (page && !isFull(page, this.#bytesMax / PAGES)) return page;
+    return this.#pageSize < 1 ? undefined : this.#next();
   }
 
   #next(): SpanPage {

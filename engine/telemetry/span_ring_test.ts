@@ -87,11 +87,10 @@ Deno.test("a ring without memory counts and holds nothing", () => {
   assert.deepEqual(ring.after(0, 10, callId), { spans: [], cursor: 3 });
 });
 
-Deno.test("SpanRing.adopt() forgets the oldest when the new ring is smaller, and counts on", () => {
+Deno.test("SpanRing.resized() forgets the oldest when the ring becomes smaller, and counts on", () => {
   const large = new SpanRing(256 * KIB);
   fill(large, 1_000);
-  const small = new SpanRing(64 * KIB, large.recorded, large.overwritten);
-  small.adopt(large);
+  const small = large.resized(64 * KIB);
 
   assert.ok(bytesOf(small) <= 64 * KIB);
   assert.ok(small.spans > 0 && small.spans < 1_000);
@@ -102,14 +101,21 @@ Deno.test("SpanRing.adopt() forgets the oldest when the new ring is smaller, and
   assert.equal(seqs(small).at(-1), 2_000);
 });
 
-Deno.test("SpanRing.adopt() keeps everything when the new ring is larger", () => {
+Deno.test("SpanRing.resized() keeps everything when the ring becomes larger", () => {
   const small = new SpanRing(64 * KIB);
   fill(small, 100);
-  const large = new SpanRing(256 * KIB, small.recorded, small.overwritten);
-  large.adopt(small);
+  const large = small.resized(256 * KIB);
 
   assert.equal(large.spans, 100);
   assert.equal(large.after(90, 100, callId).spans.length, 10);
+});
+
+Deno.test("SpanRing.resized() to nothing forgets everything, and says so", () => {
+  const ring = new SpanRing(64 * KIB);
+  fill(ring, 10);
+  const none = ring.resized(0);
+
+  assert.deepEqual([none.spans, none.recorded, none.overwritten], [0, 10, 10]);
 });
 
 Deno.test("SpanRing.clear() forgets the spans and keeps the count, so that cursors hold", () => {
