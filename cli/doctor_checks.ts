@@ -145,7 +145,8 @@ export function checkVm(status: VmStatus): DoctorCheck {
     status: "warn",
     measured: null,
     message: `Workers in microVMs run slowly, without KVM: ${status.accelerator_reason}`,
-    remedy: "Make /dev/kvm accessible; see engine vm status",
+    remedy: "Run workers with --isolation process, or on a machine whose KVM runs guests; " +
+      "engine vm status says more",
   };
 }
 

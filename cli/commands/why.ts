@@ -5,7 +5,7 @@
  */
 import type { Command } from "@commander-js/extra-typings";
 import { CommandError } from "../failure.ts";
-import { compactJson, renderJson } from "../render.ts";
+import { compactJson, printable, renderJson } from "../render.ts";
 import type { Terminal } from "../terminal.ts";
 
 const EXAMPLES = `
@@ -35,7 +35,7 @@ export function addWhy(program: Command, terminal: Terminal): void {
       if (flags.json) return terminal.out(compactJson(answer ?? null));
       const { lines } = (answer ?? {}) as { lines?: unknown };
       if (!Array.isArray(lines)) return terminal.out(renderJson(answer ?? null));
-      for (const line of lines) terminal.out(String(line));
+      for (const line of lines) terminal.out(printable(String(line)));
     });
 }
 
@@ -54,6 +54,8 @@ function explainFailure(thrown: unknown): unknown {
   }
   if (code !== "NOT_FOUND") return thrown;
   const known = String(message).replace(/^NOT_FOUND: /, "");
+  // No call leaves a trace then, not even one made for that.
+  if (known.includes("tracing is off")) return new CommandError(known);
   return new CommandError(
     `${known}; or call it again with engine trigger FUNCTION --verbose and ask at once`,
   );

@@ -50,6 +50,24 @@ Deno.test("why says of an unknown id how far back is known, and what to do", asy
   assert.deepEqual(terminal.outLines, []);
 });
 
+Deno.test("why gives no advice that cannot help while tracing is off", async () => {
+  const terminal = refusing("NOT_FOUND", "Nothing is known of i-1: tracing is off; turn it on");
+
+  assert.equal(await terminal.run("why", "i-1"), 1);
+
+  assert.deepEqual(terminal.errLines, [
+    "error: Nothing is known of i-1: tracing is off; turn it on",
+  ]);
+});
+
+Deno.test("why lets no worker write to the terminal what is no text", async () => {
+  const terminal = terminalThat(() => ({ lines: ["It failed with a: \u001b[2Jgone\u0007"] }));
+
+  await terminal.run("why", "i-1");
+
+  assert.deepEqual(terminal.outLines, ["It failed with a: gone"]);
+});
+
 Deno.test("why says that an engine without records cannot answer", async () => {
   const terminal = refusing("function_not_found", `Function ${EXPLAIN} not found`);
 

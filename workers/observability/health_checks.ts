@@ -58,6 +58,7 @@ const CALLS_MIN = 20;
 const LAG_SECONDS = 60;
 const NAMES_SHOWN = 3;
 const SYNC_WRITES = 3;
+const MIB = 1_024 * 1_024;
 const SYNC_KEY: StoreKey = ["health", "sync"];
 
 /** Makes all checks, in the order in which they are shown. */
@@ -104,7 +105,8 @@ function workerLag(samples: readonly WorkerSample[]): HealthCheck {
   );
   return ofWorst("event loops of workers", known, WORKER_LAG_MS, {
     none: "No worker's SDK says how late its event loop is",
-    found: ({ name, value }) => `${name} was ${value} ms late at most, of ${known.length} workers`,
+    found: ({ name, value }) =>
+      `${name} was ${shown(value)} ms late at most, of ${known.length} workers`,
     remedy: ({ name }) =>
       `A handler of ${name} computes without a pause; split the work or add replicas`,
   });
@@ -117,7 +119,7 @@ function stalledWrites(samples: readonly WorkerSample[]): HealthCheck {
     found: ({ name, value }) =>
       value === 0
         ? `All ${lines.length} lines take what is sent to them`
-        : `${name} has not taken ${value} bytes yet, the most of ${lines.length} lines`,
+        : `${name} has not taken ${bytesOf(value)} yet, the most of ${lines.length} lines`,
     remedy: ({ name }) => `${name} reads too slowly or hangs; see its log, or restart it`,
   });
 }
@@ -131,7 +133,8 @@ function slowFunctions({ recent, bounds_ms }: HealthParts): HealthCheck {
     }));
   return ofWorst("slow functions", known, SLOW_P99_MS, {
     none: `No function was called ${CALLS_MIN} times in the last minutes`,
-    found: ({ name, value }) => `The p99 of ${name} is ${value} ms, the most of ${known.length}`,
+    found: ({ name, value }) =>
+      `The p99 of ${name} is ${shown(value)} ms, the most of ${known.length}`,
     remedy: ({ name }) => `See where its time goes in the traces of ${name}`,
   });
 }
@@ -162,7 +165,7 @@ function clockSkew({ workers }: HealthParts): HealthCheck {
   return ofWorst("clocks", known, SKEW_MS, {
     none: "No worker's SDK says what time it has",
     found: ({ name, value }) =>
-      `The clock of ${name} differs by ${value} ms, the most of ${known.length} workers`,
+      `The clock of ${name} differs by ${shown(value)} ms, the most of ${known.length} workers`,
     remedy: ({ name }) => `Set the clock of the machine of ${name}, best by NTP`,
   });
 }
@@ -190,7 +193,7 @@ async function diskSync({ store, clock }: HealthParts): Promise<HealthCheck> {
     name: "disk",
     status: statusOf(median, SYNC_MS),
     measured: median,
-    message: `A small value is on disk after ${median} ms`,
+    message: `A small value is on disk after ${shown(median)} ms`,
     remedy: remedyFor(
       statusOf(median, SYNC_MS),
       "Put the data directory on a faster disk, or see what else writes to it",
@@ -231,7 +234,9 @@ function restarts({ restartsByName }: WorkerLook): HealthCheck {
     found: ({ name, value }) =>
       value === 0
         ? `No worker of ${known.length} ended by itself`
-        : `${name} ended by itself ${value} times, the most of ${known.length} workers`,
+        : `${name} ended by itself ${
+          value === 1 ? "once" : `${value} times`
+        }, the most of ${known.length} workers`,
     remedy: ({ name }) => `See what it said before it ended: engine worker logs ${name}`,
   });
 }
@@ -269,6 +274,16 @@ function statusOf(value: number, { warn, fail }: Limits): HealthCheck["status"] 
 
 function remedyFor(status: HealthCheck["status"], remedy: string): string | null {
   return status === "ok" ? null : remedy;
+}
+
+/** Milliseconds for people; `measured` has them all. */
+function shown(ms: number): number {
+  return ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms);
+}
+
+function bytesOf(count: number): string {
+  if (count < 1_024) return `${count} bytes`;
+  return count < MIB ? `${Math.round(count / 1_024)} KiB` : `${Math.round(count / MIB)} MiB`;
 }
 
 function named(names: readonly string[]): string {
