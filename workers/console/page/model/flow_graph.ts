@@ -1,9 +1,9 @@
 /**
  * The live picture of workers, functions and triggers: cards with rows, and lines between rows.
  *
- * A worker is a card with its functions as rows; a trigger type is a card with its triggers. What is
- * shown depends on what there is and on who was seen calling whom, never on how much; so the picture
- * stays as it is while the numbers move.
+ * A worker is a card with its functions as rows; a trigger type is a card with its triggers. What
+ * is shown depends on what there is and on who was seen calling whom, never on how much; so the
+ * picture stays as it is while the numbers move.
  *
  * @module
  */

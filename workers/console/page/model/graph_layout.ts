@@ -184,7 +184,7 @@ function drawLine(
   return { id: line.id, points: [start, ...way, end] };
 }
 
-/** Points of a curve that leaves and arrives level, pulled so far to the right and from the left. */
+/** Points of a curve that leaves and arrives level, pulled so far to the right and to the left. */
 function curve(start: Point, pull: number, end: Point, push: number): Point[] {
   return Array.from({ length: CURVE_POINTS + 1 }, (_, i) => {
     const t = i / CURVE_POINTS;

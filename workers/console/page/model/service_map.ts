@@ -112,7 +112,7 @@ export function shownMap(map: ServiceMap, most: number, text = ""): ShownMap {
   return { nodes: shown, edges, hidden: nodes.length - shown.length };
 }
 
-/** Two edges between the same ends as one; of percentiles the larger, as nothing better is known. */
+/** Two edges between the same ends as one; of percentiles the larger: nothing better is known. */
 export function joined(a: MapEdge, b: MapEdge): MapEdge {
   return {
     ...a,

@@ -84,21 +84,7 @@ function Flow(): VNode {
   const filters = (
     <>
       <Search label="Find in the flow" value={typed} onChange={type} />
-      {focus !== "" && (
-        <Button
-          icon="close"
-          label={`All workers, not only ${focus}`}
-          onPress={() => setFocus("")}
-        >
-          {`worker ${focus}`}
-        </Button>
-      )}
-      {graph.hidden > 0 && (
-        <span class="quiet">
-          {graph.cards.length} of {graph.cards.length + graph.hidden}{" "}
-          are drawn; search for the others
-        </span>
-      )}
+      <Shown graph={graph} focus={focus} onAll={() => setFocus("")} />
     </>
   );
   const card = graph.cards.find(({ id }) => id === chosen);
@@ -133,6 +119,27 @@ function Flow(): VNode {
         </Split>
       )}
     </Page>
+  );
+}
+
+/** That not all is drawn, and why. */
+function Shown(
+  { graph, focus, onAll }: { graph: FlowGraph; focus: string; onAll: () => void },
+): VNode {
+  const drawn = graph.cards.length;
+  return (
+    <>
+      {focus !== "" && (
+        <Button icon="close" label={`All workers, not only ${focus}`} onPress={onAll}>
+          {`worker ${focus}`}
+        </Button>
+      )}
+      {graph.hidden > 0 && (
+        <span class="quiet">
+          {`${drawn} of ${drawn + graph.hidden} are drawn; search for the others`}
+        </span>
+      )}
+    </>
   );
 }
 

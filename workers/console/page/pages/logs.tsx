@@ -32,6 +32,10 @@ const SOURCES = [
   ...LOG_SOURCES.map((source) => ({ value: source, label: SOURCE_WORDS[source] ?? source })),
 ];
 
+const EXAMPLE = `import { Logger } from "engine-sdk";
+
+new Logger().info("Hello", { from: "a worker" });`;
+
 /** `/logs`. */
 export const logsPage: ConsolePage = {
   path: "/logs",
@@ -130,7 +134,7 @@ function NoLines({ isFiltered }: { isFiltered: boolean }): VNode {
   return (
     <Empty icon="logs" title="Nothing was said yet">
       What workers print or log appears here at once, tied to the call that was running:
-      <pre>{`import { Logger } from "engine-sdk";\n\nnew Logger().info("Hello", { from: "a worker" });`}</pre>
+      <pre>{EXAMPLE}</pre>
     </Empty>
   );
 }

@@ -6,7 +6,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { CONSOLE_LOG_BATCH_MS, CONSOLE_LOG_PAGE_LINES } from "../../../../sdk/typescript/limits.ts";
 import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
-import { type CallFailure, useShell, useTrigger } from "../kit/mod.ts";
+import { type CallFailure, type Live, useShell, useTrigger } from "../kit/mod.ts";
 import {
   fitsFilter,
   type LogFilter,
@@ -53,7 +53,7 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
     const { lines, dropped } = tail.current;
     setState((was) => ({ ...was, ...change, lines, dropped }));
   }, []);
-  const isBack = live.connection.value.engine !== false;
+  const isBack = live.connection.value.engine === true;
   useEffect(() => {
     // Another filter, or an engine that counts anew: nothing of before fits.
     tail.current = new LogTail();
@@ -63,8 +63,7 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
   useEffect(() => {
     if (!isBack) return;
     const gone = new AbortController();
-    live.call("engine::logs::list", listPayload(filter), { signal: gone.signal }).then((answer) => {
-      const lines = linesOf(answer);
+    newestLines(live, filter, gone.signal).then((lines) => {
       tail.current.add(lines);
       show({ status: "ready", error: null, hasOlder: lines.length >= CONSOLE_LOG_PAGE_LINES });
     }).catch((error: CallFailure) => {
@@ -85,11 +84,8 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
     },
   );
   const loadOlder = useCallback(async () => {
-    const first = tail.current.lines[0];
-    if (first === undefined) return;
     try {
-      const payload = { ...listPayload(filter), before_seq: first.seq };
-      const lines = linesOf(await live.call("engine::logs::list", payload));
+      const lines = await olderLines(live, filter, tail.current);
       if (current.current !== asked) return;
       const isMore = tail.current.addOlder(lines) && lines.length >= CONSOLE_LOG_PAGE_LINES;
       show({ hasOlder: isMore && tail.current.hasRoom });
@@ -104,6 +100,21 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
   // What is held for the filter before is nobody's answer.
   const shown = current.current === asked ? state : EMPTY;
   return { ...shown, loadOlder, clear, retry: () => setAttempt(attempt + 1) };
+}
+
+async function newestLines(
+  live: Live,
+  filter: LogFilter,
+  signal: AbortSignal,
+): Promise<LogLine[]> {
+  return linesOf(await live.call("engine::logs::list", listPayload(filter), { signal }));
+}
+
+async function olderLines(live: Live, filter: LogFilter, tail: LogTail): Promise<LogLine[]> {
+  const first = tail.lines[0];
+  if (first === undefined) return [];
+  const payload = { ...listPayload(filter), before_seq: first.seq };
+  return linesOf(await live.call("engine::logs::list", payload));
 }
 
 function listPayload(filter: LogFilter): JsonObject {

@@ -30,6 +30,7 @@ import { type LogLevel, type LogLine, partsOf } from "../model/log_record.ts";
 import { newerThan } from "../model/log_tail.ts";
 import { useFocusBack } from "./focus_back.ts";
 import type { Logs } from "./logs_live.ts";
+import { figure, functionLink, workerLink } from "./pair_values.tsx";
 
 const ROW_HEIGHT = 24;
 const PAGE_ROWS = 20;
@@ -43,40 +44,29 @@ export const LEVEL_TONES: Readonly<Record<LogLevel, Tone>> = {
   error: "bad",
 };
 
+/** What a {@linkcode LogTable} takes. */
+export interface LogTableProps {
+  readonly logs: Logs;
+  /** Marked where it stands. */
+  readonly word?: string;
+  /** All lines are of one trace. */
+  readonly hideTrace?: boolean;
+  /** New lines wait. */
+  readonly isHeld?: boolean;
+  readonly onHold?: (held: boolean) => void;
+  readonly empty: ComponentChildren;
+}
+
 /** See the module. */
-export function LogTable(
-  { logs, word = "", hideTrace = false, isHeld = false, onHold, empty }: {
-    logs: Logs;
-    /** Marked where it stands. */
-    word?: string;
-    /** All lines are of one trace. */
-    hideTrace?: boolean;
-    /** New lines wait. */
-    isHeld?: boolean;
-    onHold?: (held: boolean) => void;
-    empty: ComponentChildren;
-  },
-): VNode {
-  const id = useId();
+export function LogTable(props: LogTableProps): VNode {
+  const { logs, isHeld = false, onHold } = props;
   const [chosen, choose] = useState<number | null>(null);
   const box = useFocusBack(chosen !== null);
   const [reach, setReach] = useState<number | null>(null);
   const frozen = useRef(logs.lines);
   if (!isHeld) frozen.current = logs.lines;
-  const lines = isHeld ? frozen.current : logs.lines;
+  const lines = frozen.current;
   const waiting = isHeld ? newerThan(logs.lines, lines.at(-1)?.seq ?? -1) : 0;
-  const at = chosen === null ? -1 : lines.findIndex(({ seq }) => seq === chosen);
-  const move = (to: number) => {
-    const line = lines[Math.max(0, Math.min(lines.length - 1, to))];
-    if (line) choose(line.seq);
-  };
-  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
-    if (event.target !== event.currentTarget) return;
-    const to = moved(event.key, at, lines.length);
-    if (to === undefined) return;
-    event.preventDefault();
-    move(to);
-  };
   const older = async () => {
     const first = logs.lines[0]?.seq;
     onHold?.(false);
@@ -92,58 +82,24 @@ export function LogTable(
     return <Failed what="Logs cannot be read" error={logs.error} retry={logs.retry} />;
   }
   if (logs.status === "loading" && lines.length === 0) return <Skeleton rows={12} />;
-  if (lines.length === 0) return <>{empty}</>;
-  const seen = reach === null ? at : lines.findIndex(({ seq }) => seq === reach);
-  const line = lines[at];
+  if (lines.length === 0) return <>{props.empty}</>;
+  const line = lines.find(({ seq }) => seq === chosen);
   return (
     <Split detail={line && <LineDetail line={line} onClose={() => choose(null)} />}>
       <div ref={box} class="said-box">
-        {(logs.hasOlder || logs.dropped > 0) && (
-          <div class="log-notes">
-            {logs.hasOlder && (
-              <Button small kind="bare" icon="up" onPress={() => void older()}>Older lines</Button>
-            )}
-            {logs.dropped > 0 && (
-              <span class="quiet num">
-                {formatCount(logs.dropped)} lines were left out: there were too many
-              </span>
-            )}
-          </div>
-        )}
-        <div class="log-lines">
-          <VirtualList
-            items={lines}
-            rowHeight={ROW_HEIGHT}
-            keyOf={({ seq }) => seq}
-            role="rowgroup"
-            box={{
-              role: "grid",
-              tabIndex: 0,
-              "aria-label": "Log lines",
-              "aria-rowcount": lines.length,
-              "aria-activedescendant": at < 0 ? undefined : `${id}-${at}`,
-              onKeyDown: keyDown,
-            }}
-            reach={seen}
-            follow={!isHeld}
-            onAtEnd={(atEnd) => {
-              setReach(null);
-              onHold?.(!atEnd);
-            }}
-            row={(line, place) => (
-              <Line
-                id={`${id}-${place}`}
-                line={line}
-                place={place}
-                word={word}
-                hideTrace={hideTrace}
-                isChosen={line.seq === chosen}
-                onPress={() => choose(line.seq === chosen ? null : line.seq)}
-              />
-            )}
-          />
-        </div>
-        {isHeld && waiting > 0 && (
+        <Notes logs={logs} onOlder={() => void older()} />
+        <Lines
+          {...props}
+          lines={lines}
+          chosen={chosen}
+          choose={choose}
+          reach={reach}
+          onAtEnd={(atEnd) => {
+            setReach(null);
+            onHold?.(!atEnd);
+          }}
+        />
+        {waiting > 0 && (
           <div class="log-waiting">
             <Button kind="primary" small icon="down" onPress={goOn}>
               {`${formatCount(waiting)} new ${waiting === 1 ? "line" : "lines"}`}
@@ -152,6 +108,78 @@ export function LogTable(
         )}
       </div>
     </Split>
+  );
+}
+
+/** What stands above the lines: that there are older ones, or that some are missing. */
+function Notes({ logs, onOlder }: { logs: Logs; onOlder: () => void }): VNode | null {
+  if (!logs.hasOlder && logs.dropped === 0) return null;
+  return (
+    <div class="log-notes">
+      {logs.hasOlder && <Button small kind="bare" icon="up" onPress={onOlder}>Older lines</Button>}
+      {logs.dropped > 0 && (
+        <span class="quiet num">
+          {formatCount(logs.dropped)} lines were left out: there were too many
+        </span>
+      )}
+    </div>
+  );
+}
+
+interface LinesProps extends LogTableProps {
+  readonly lines: readonly LogLine[];
+  /** Number of the chosen line. */
+  readonly chosen: number | null;
+  readonly choose: (seq: number | null) => void;
+  /** Number of the line to bring into view instead of the chosen one. */
+  readonly reach: number | null;
+  readonly onAtEnd: (atEnd: boolean) => void;
+}
+
+function Lines(props: LinesProps): VNode {
+  const { lines, chosen, choose, reach, word = "", hideTrace = false, isHeld = false } = props;
+  const id = useId();
+  const placeOf = (wanted: number | null): number =>
+    wanted === null ? -1 : lines.findIndex(({ seq }) => seq === wanted);
+  const at = placeOf(chosen);
+  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
+    if (event.target !== event.currentTarget) return;
+    const to = moved(event.key, at, lines.length);
+    if (to === undefined) return;
+    event.preventDefault();
+    choose(lines[Math.max(0, Math.min(lines.length - 1, to))]!.seq);
+  };
+  return (
+    <div class="log-lines">
+      <VirtualList
+        items={lines}
+        rowHeight={ROW_HEIGHT}
+        keyOf={({ seq }) => seq}
+        role="rowgroup"
+        box={{
+          role: "grid",
+          tabIndex: 0,
+          "aria-label": "Log lines",
+          "aria-rowcount": lines.length,
+          "aria-activedescendant": at < 0 ? undefined : `${id}-${at}`,
+          onKeyDown: keyDown,
+        }}
+        reach={reach === null ? at : placeOf(reach)}
+        follow={!isHeld}
+        onAtEnd={props.onAtEnd}
+        row={(line, place) => (
+          <Line
+            id={`${id}-${place}`}
+            line={line}
+            place={place}
+            word={word}
+            hideTrace={hideTrace}
+            isChosen={line.seq === chosen}
+            onPress={() => choose(line.seq === chosen ? null : line.seq)}
+          />
+        )}
+      />
+    </div>
   );
 }
 
@@ -247,19 +275,12 @@ function LineDetail({ line, onClose }: { line: LogLine; onClose: () => void }): 
       <pre class="raw-text" tabIndex={0}>{line.text}</pre>
       <Pairs
         pairs={[
-          ["When", <span class="num">{formatDateTime(line.atMs, true)}</span>],
-          ["Worker", <Link to={link("/workers", worker)}>{worker}</Link>],
+          ["When", figure(formatDateTime(line.atMs, true))],
+          ["Worker", workerLink(worker)],
           ["Replica", line.replica],
           ["Source", SOURCE_WORDS[line.source] ?? line.source],
-          ["Function", functionId && <Link to={link("/functions", functionId)}>{functionId}</Link>],
-          [
-            "Trace",
-            traceId && (
-              <Link to={traceLink(line)}>
-                <code class="code">{traceId}</code>
-              </Link>
-            ),
-          ],
+          ["Function", functionLink(functionId)],
+          ["Trace", traceId && <TraceLink key="trace" line={line} />],
         ]}
       />
       {functionId && (
@@ -281,6 +302,14 @@ export const SOURCE_WORDS: Readonly<Record<string, string | undefined>> = {
   engine: "The engine itself",
   function: "A call of engine::log",
 };
+
+function TraceLink({ line }: { line: LogLine }): VNode {
+  return (
+    <Link to={traceLink(line)}>
+      <code class="code">{line.traceId}</code>
+    </Link>
+  );
+}
 
 function traceLink({ traceId, spanId }: LogLine): string {
   return link("/traces", traceId ?? "", { span: spanId });

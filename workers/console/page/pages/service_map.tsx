@@ -9,7 +9,6 @@ import { CONSOLE_MAP_NODES_MAX } from "../../../../sdk/typescript/limits.ts";
 import {
   Detail,
   Dot,
-  Empty,
   formatCount,
   formatDuration,
   GraphCanvas,
@@ -22,8 +21,9 @@ import {
   Pairs,
   Split,
 } from "../kit/mod.ts";
-import { layOutWithin } from "../model/graph_layout.ts";
+import { type Layout, layOutWithin } from "../model/graph_layout.ts";
 import { type BusyNode, type MapEdge, type ServiceMap, shownMap } from "../model/service_map.ts";
+import { workerLink } from "./pair_values.tsx";
 import { roomForDrawing, useIsNarrow } from "./room.ts";
 
 const ICONS: Readonly<Record<string, IconName | undefined>> = {
@@ -32,6 +32,8 @@ const ICONS: Readonly<Record<string, IconName | undefined>> = {
   http: "link",
   state: "state",
 };
+/** With more lines than these, words on them would hide each other. */
+const TEXTS_MAX = 40;
 const BOX = {
   height: 48,
   widthMin: 136,
@@ -65,24 +67,12 @@ export function ServiceMapView({ map, text = "", empty }: {
     return layOutWithin(boxes, lines, roomForDrawing(isNarrow), { columnGap: 72 });
   }, [shape, isNarrow]);
   if (shown.nodes.length === 0) return <>{empty}</>;
-  const most = Math.max(1, ...shown.edges.map(({ calls }) => calls));
   const nodes = shown.nodes.map((node): GraphNode => ({
     ...layout.boxes.get(node.id)!,
     label: `${node.kind} ${node.label}: ${node.calls} calls, ${node.errors} failed`,
     content: <MapBox node={node} />,
   }));
-  const edges = shown.edges.map((edge): GraphEdge => {
-    const id = `${edge.from} ${edge.to}`;
-    return {
-      id,
-      from: edge.from,
-      to: edge.to,
-      points: layout.lines.get(id)!.points,
-      width: 1 + 3 * Math.sqrt(edge.calls / most),
-      text: shown.edges.length <= 40 ? edgeText(edge) : undefined,
-      ...edge.errors > 0 && { tone: "bad" },
-    };
-  });
+  const edges = graphEdges(shown.edges, layout);
   const node = shown.nodes.find(({ id }) => id === chosen);
   return (
     <Split
@@ -103,6 +93,22 @@ export function ServiceMapView({ map, text = "", empty }: {
       )}
     </Split>
   );
+}
+
+function graphEdges(edges: readonly MapEdge[], layout: Layout): GraphEdge[] {
+  const most = Math.max(1, ...edges.map(({ calls }) => calls));
+  return edges.map((edge) => {
+    const id = `${edge.from} ${edge.to}`;
+    return {
+      id,
+      from: edge.from,
+      to: edge.to,
+      points: layout.lines.get(id)!.points,
+      width: 1 + 3 * Math.sqrt(edge.calls / most),
+      text: edges.length <= TEXTS_MAX ? edgeText(edge) : undefined,
+      ...edge.errors > 0 && { tone: "bad" },
+    };
+  });
 }
 
 function MapBox({ node }: { node: BusyNode }): VNode {
@@ -135,12 +141,7 @@ function NodeDetail(
           ["Kind", node.kind],
           ["Calls", formatCount(node.calls)],
           ["Failed", formatCount(node.errors)],
-          [
-            "Worker",
-            node.worker === ""
-              ? null
-              : <Link to={link("/workers", node.worker)}>{node.worker}</Link>,
-          ],
+          ["Worker", workerLink(node.worker)],
         ]}
       />
       <EdgeList title="Called by" edges={into} name={({ from }) => label(from)} />

@@ -35,28 +35,11 @@ export function TraceAxis(
     watch.observe(box.current!);
     return () => watch.disconnect();
   }, []);
-  const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
-  const placeOf = (event: PointerEvent) => {
-    const { left, width } = box.current!.getBoundingClientRect();
-    return Math.max(0, Math.min(1, (event.clientX - left) / Math.max(1, width)));
-  };
-  const down = (event: PointerEvent) => {
-    box.current!.setPointerCapture(event.pointerId);
-    setDrag({ from: placeOf(event), to: placeOf(event) });
-  };
-  const move = (event: PointerEvent) => {
-    const to = placeOf(event);
-    setDrag((was) => was && { ...was, to });
-  };
-  const up = () => {
-    setDrag(null);
-    if (drag === null) return;
-    const [from, to] = [Math.min(drag.from, drag.to), Math.max(drag.from, drag.to)];
+  const { drag, ...pointer } = useStretch(box, ({ from, to }) => {
     const length = window.endMs - window.startMs;
-    if ((to - from) * box.current!.clientWidth < DRAG_PIXELS_MIN) return;
-    if ((to - from) * length < WINDOW_MS_MIN) return;
+    if ((to - from) * width < DRAG_PIXELS_MIN || (to - from) * length < WINDOW_MS_MIN) return;
     setWindow({ startMs: window.startMs + from * length, endMs: window.startMs + to * length });
-  };
+  });
   const all = ticksOf(window, tree.startMs, Math.max(1, Math.floor(width / TICK_WIDTH)));
   // One at the edge has no room for its words.
   const ticks = all.filter(({ at }) => (1 - at) * width > TICK_WIDTH / 2);
@@ -67,10 +50,7 @@ export function TraceAxis(
         ref={box}
         class="axis-time"
         title="Drag over a stretch to magnify it"
-        onPointerDown={down}
-        onPointerMove={move}
-        onPointerUp={up}
-        onPointerCancel={() => setDrag(null)}
+        {...pointer}
         onDblClick={() => setWindow(null)}
       >
         {ticks.map(({ at, ms }) => (
@@ -85,13 +65,48 @@ export function TraceAxis(
         {drag && (
           <i
             class="axis-drag"
-            style={{
-              left: `${Math.min(drag.from, drag.to) * 100}%`,
-              width: `${Math.abs(drag.to - drag.from) * 100}%`,
-            }}
+            style={{ left: `${drag.from * 100}%`, width: `${(drag.to - drag.from) * 100}%` }}
           />
         )}
       </div>
     </div>
   );
+}
+
+/** A stretch of the width, 0 to 1. */
+interface Stretched {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What a pointer drags over: while it does as `drag`, and told when it is let go. */
+function useStretch(
+  box: { readonly current: HTMLDivElement | null },
+  done: (stretch: Stretched) => void,
+) {
+  const [drag, setDrag] = useState<Stretched | null>(null);
+  const placeOf = (event: PointerEvent) => {
+    const { left, width } = box.current!.getBoundingClientRect();
+    return Math.max(0, Math.min(1, (event.clientX - left) / Math.max(1, width)));
+  };
+  const inOrder = ({ from, to }: Stretched): Stretched => ({
+    from: Math.min(from, to),
+    to: Math.max(from, to),
+  });
+  return {
+    drag: drag && inOrder(drag),
+    onPointerDown: (event: PointerEvent) => {
+      box.current!.setPointerCapture(event.pointerId);
+      setDrag({ from: placeOf(event), to: placeOf(event) });
+    },
+    onPointerMove: (event: PointerEvent) => {
+      const to = placeOf(event);
+      setDrag((was) => was && { ...was, to });
+    },
+    onPointerUp: () => {
+      setDrag(null);
+      if (drag !== null) done(inOrder(drag));
+    },
+    onPointerCancel: () => setDrag(null),
+  };
 }

@@ -5,10 +5,9 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import {
   Badge,
-  CopyButton,
   Detail,
   formatDateTime,
   formatDuration,
@@ -32,6 +31,7 @@ import {
 } from "../model/trace_span.ts";
 import { useLogs } from "./logs_live.ts";
 import { LogLineText } from "./logs_table.tsx";
+import { copiedId, figure, functionLink, workerLink } from "./pair_values.tsx";
 import { PayloadView } from "./trace_path.tsx";
 
 /** Shown in words or as payloads, so not again in the list. */
@@ -111,60 +111,24 @@ function SpanFacts(
   const called = functionOf(span);
   const caller = attributeText(span, "engine.caller");
   const endedBy = attributeText(span, "engine.ended_by");
-  const invocation = attributeText(span, "engine.invocation_id");
+  const afterMs = formatDuration(span.startMs - startMs);
+  const tookMs = formatDuration(durationOf(span, nowMs));
+  const handlerEndMs = handler?.endMs ?? nowMs;
   const queuedMs = attributeNumber(span, "engine.queued_ms");
   const isCall = span.kind === "call";
-  const namespace = attributeText(span, "engine.namespace");
   return (
     <Pairs
       pairs={[
-        ["Function", called && <Link to={functionLink(called, namespace)}>{called}</Link>],
-        ["Worker", <Link to={link("/workers", span.service)}>{span.service}</Link>],
-        ["Called by", caller === "" ? null : <Link to={link("/workers", caller)}>{caller}</Link>],
-        [
-          "Started",
-          <>
-            {formatDateTime(span.startMs, true)}{" "}
-            <span class="quiet num">+{formatDuration(span.startMs - startMs)}</span>
-          </>,
-        ],
-        [
-          "Took",
-          span.endMs === null
-            ? (
-              <Badge tone="info" dot>
-                {`running for ${formatDuration(durationOf(span, nowMs))}`}
-              </Badge>
-            )
-            : <span class="num">{formatDuration(durationOf(span, nowMs))}</span>,
-        ],
-        [
-          "Queued",
-          isCall ? <span class="num">{formatDuration(queuedMs)}</span> : null,
-        ],
-        [
-          "In the handler",
-          handler && (
-            <span class="num">{formatDuration((handler.endMs ?? nowMs) - handler.startMs)}</span>
-          ),
-        ],
+        ["Function", functionLink(called, attributeText(span, "engine.namespace"))],
+        ["Worker", workerLink(span.service)],
+        ["Called by", workerLink(caller)],
+        ["Started", figure(`${formatDateTime(span.startMs, true)} `, `+${afterMs}`)],
+        ["Took", span.endMs === null ? running(`running for ${tookMs}`) : figure(tookMs)],
+        ["Queued", isCall ? figure(formatDuration(queuedMs)) : null],
+        ["In the handler", handler && figure(formatDuration(handlerEndMs - handler.startMs))],
         ["Ended by", endedBy || null],
-        [
-          "Invocation",
-          invocation === "" ? null : (
-            <span class="with-copy">
-              <code class="code cut">{invocation}</code>
-              <CopyButton text={() => invocation} label="Copy the invocation id" />
-            </span>
-          ),
-        ],
-        [
-          "Span",
-          <span class="with-copy">
-            <code class="code">{span.id}</code>
-            <CopyButton text={() => span.id} label="Copy the span id" />
-          </span>,
-        ],
+        ["Invocation", copiedId(attributeText(span, "engine.invocation_id"), "invocation id")],
+        ["Span", copiedId(span.id, "span id")],
       ]}
     />
   );
@@ -227,10 +191,8 @@ function Attributes({ span }: { span: TraceSpan }): VNode | null {
   );
 }
 
-function functionLink(function_id: string, namespace: string): string {
-  return namespace === "" || namespace === DEFAULT_NAMESPACE
-    ? link("/functions", function_id)
-    : link("/functions", namespace, function_id);
+function running(text: string): VNode {
+  return <Badge tone="info" dot>{text}</Badge>;
 }
 
 function linesOf(answer: Json): string[] {

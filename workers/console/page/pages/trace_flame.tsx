@@ -22,6 +22,8 @@ import { drawFlame, type FlameInks, LANE_HEIGHT, readInks } from "./flame_drawin
 import type { TraceViewProps } from "./trace.tsx";
 import { TraceAxis } from "./trace_axis.tsx";
 
+const WORDS = "Flame graph: arrows move, plus and minus zoom; " +
+  "the waterfall has the same in words";
 const WAYS = [
   { value: "", label: "In time" },
   { value: "merged", label: "Merged by function" },
@@ -82,45 +84,15 @@ interface FlameCanvasProps extends TraceViewProps {
 }
 
 function FlameCanvas(props: FlameCanvasProps): VNode {
-  const { flame, view, setView, tree, chosen, choose, colours } = props;
-  const { preferences } = useShell();
+  const { flame, view, setView, tree, choose } = props;
   const box = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [size, setSize] = useState({ width: 0, height: 0, top: 0 });
   const [under, setUnder] = useState<Pointed | null>(null);
-  const chosenRow = useMemo(
-    () => tree.rows.findIndex(({ span }) => span.id === chosen),
-    [tree, chosen],
-  );
-  const measure = () => {
-    const { clientWidth: width, clientHeight: height, scrollTop: top } = box.current!;
-    setSize({ width, height, top });
-  };
-  useLayoutEffect(() => {
-    const watch = new ResizeObserver(measure);
-    watch.observe(box.current!);
-    return () => watch.disconnect();
-  }, []);
-  const theme = useSystemTheme() + preferences.theme.value;
-  const inks = useRef<FlameInks | null>(null);
-  useLayoutEffect(() => {
-    inks.current = null;
-  }, [theme]);
-  useLayoutEffect(() => {
-    inks.current ??= readInks(canvas.current!);
-    const hovered = under?.box ?? null;
-    const drawing = { flame, view, size, colours, chosenRow, under: hovered, inks: inks.current };
-    drawFlame(canvas.current!, drawing);
-  }, [flame, view, size, colours, chosenRow, under, theme]);
+  const { canvas, size, measure } = useDrawing(props, box, under?.box ?? null);
   useZoomWheel(box, view, setView);
-  const placeOf = (event: MouseEvent) => {
+  const boxOf = (event: MouseEvent) => {
     const { left, top } = canvas.current!.getBoundingClientRect();
     const at = view.startMs + (event.clientX - left) / size.width * (view.endMs - view.startMs);
-    return { at, lane: Math.floor((event.clientY - top + size.top) / LANE_HEIGHT) };
-  };
-  const boxOf = (event: MouseEvent) => {
-    const { at, lane } = placeOf(event);
-    return boxAt(flame, lane, at);
+    return boxAt(flame, Math.floor((event.clientY - top + size.top) / LANE_HEIGHT), at);
   };
   const point = (event: MouseEvent) => {
     const found = boxOf(event);
@@ -132,25 +104,21 @@ function FlameCanvas(props: FlameCanvasProps): VNode {
       setView({ startMs: found.left, endMs: found.left + found.width });
     }
   };
-  const keyDown = (event: KeyboardEvent) => {
-    if (event.key === "ArrowLeft") setView(panned(view, WHOLE, -0.2));
-    else if (event.key === "ArrowRight") setView(panned(view, WHOLE, 0.2));
-    else if (event.key === "+" || event.key === "=") setView(zoomed(view, WHOLE, 0.5, 0.7));
-    else if (event.key === "-") setView(zoomed(view, WHOLE, 0.5, 1.4));
-    else if (event.key === "0") setView(null);
-    else return;
-    event.preventDefault();
-  };
   if (flame.lanes.length === 0) return <Empty icon="traces" title="Nothing to draw" />;
   return (
     <div
       ref={box}
       class="flame-box"
       role="application"
-      aria-label="Flame graph: arrows move, plus and minus zoom; the waterfall has the same in words"
+      aria-label={WORDS}
       tabIndex={0}
       onScroll={measure}
-      onKeyDown={keyDown}
+      onKeyDown={(event) => {
+        const next = viewAfter(event.key, view);
+        if (next === undefined) return;
+        setView(next);
+        event.preventDefault();
+      }}
       onMouseMove={point}
       onMouseLeave={() => setUnder(null)}
       onClick={(event) => {
@@ -165,6 +133,62 @@ function FlameCanvas(props: FlameCanvasProps): VNode {
       {under && <FlameHint pointed={under} totalMs={flame.totalMs} />}
     </div>
   );
+}
+
+/** What a key makes of the view; `null` shows all, `undefined`: not a key of ours. */
+function viewAfter(key: string, view: TimeWindow): TimeWindow | null | undefined {
+  switch (key) {
+    case "ArrowLeft":
+      return panned(view, WHOLE, -0.2);
+    case "ArrowRight":
+      return panned(view, WHOLE, 0.2);
+    case "+":
+    case "=":
+      return zoomed(view, WHOLE, 0.5, 0.7);
+    case "-":
+      return zoomed(view, WHOLE, 0.5, 1.4);
+    case "0":
+      return null;
+    default:
+      return undefined;
+  }
+}
+
+/** Draws on the canvas whenever something of it is another. */
+function useDrawing(
+  { flame, view, tree, chosen, colours }: FlameCanvasProps,
+  box: { readonly current: HTMLDivElement | null },
+  under: FlameBox | null,
+) {
+  const { preferences } = useShell();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const inks = useRef<FlameInks | null>(null);
+  const [size, setSize] = useState({ width: 0, height: 0, top: 0 });
+  const measure = () => {
+    const { clientWidth: width, clientHeight: height, scrollTop: top } = box.current!;
+    setSize({ width, height, top });
+  };
+  useLayoutEffect(() => {
+    if (box.current === null) return; // There is nothing to draw.
+    const watch = new ResizeObserver(measure);
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  const chosenRow = useMemo(
+    () => tree.rows.findIndex(({ span }) => span.id === chosen),
+    [tree, chosen],
+  );
+  const theme = useSystemTheme() + preferences.theme.value;
+  useLayoutEffect(() => {
+    inks.current = null;
+  }, [theme]);
+  useLayoutEffect(() => {
+    if (canvas.current === null) return;
+    inks.current ??= readInks(canvas.current);
+    const drawing = { flame, view, size, colours, chosenRow, under, inks: inks.current };
+    drawFlame(canvas.current, drawing);
+  }, [flame, view, size, colours, chosenRow, under, theme]);
+  return { canvas, size, measure };
 }
 
 interface Pointed {

@@ -54,25 +54,7 @@ export function PathView({ tree, colours, choose }: TraceViewProps): VNode {
       )}
     >
       <div class="path" style={{ "--lanes": String(lanes) }}>
-        <div class="path-heads" aria-hidden="true">
-          <span class="path-time" />
-          <div class="path-lanes">
-            {path.parties.slice(0, lanes).map((name, lane) => (
-              <span
-                key={name}
-                class="path-party"
-                style={{ left: `${(lane + 0.5) / lanes * 100}%` }}
-              >
-                <i class="service-mark" style={{ background: partyColour(colours, name) }} />
-                <span class="cut">
-                  {lane === lanes - 1 && path.parties.length > lanes
-                    ? `${name} and ${path.parties.length - lanes} more`
-                    : name}
-                </span>
-              </span>
-            ))}
-          </div>
-        </div>
+        <PathHeads parties={path.parties} lanes={lanes} colours={colours} />
         <VirtualList
           items={path.steps}
           rowHeight={ROW_HEIGHT}
@@ -90,6 +72,29 @@ export function PathView({ tree, colours, choose }: TraceViewProps): VNode {
         />
       </div>
     </Split>
+  );
+}
+
+function PathHeads({ parties, lanes, colours }: {
+  parties: readonly string[];
+  lanes: number;
+  colours: ReadonlyMap<string, number>;
+}): VNode {
+  const more = parties.length - lanes;
+  return (
+    <div class="path-heads" aria-hidden="true">
+      <span class="path-time" />
+      <div class="path-lanes">
+        {parties.slice(0, lanes).map((name, lane) => (
+          <span key={name} class="path-party" style={{ left: `${(lane + 0.5) / lanes * 100}%` }}>
+            <i class="service-mark" style={{ background: partyColour(colours, name) }} />
+            <span class="cut">
+              {lane === lanes - 1 && more > 0 ? `${name} and ${more} more` : name}
+            </span>
+          </span>
+        ))}
+      </div>
+    </div>
   );
 }
 

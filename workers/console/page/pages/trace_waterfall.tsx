@@ -16,7 +16,13 @@ import {
   Search,
   VirtualList,
 } from "../kit/mod.ts";
-import { ancestorsOf, matchingRows, type SpanRow, visibleRows } from "../model/span_tree.ts";
+import {
+  ancestorsOf,
+  matchingRows,
+  type SpanRow,
+  type SpanTree,
+  visibleRows,
+} from "../model/span_tree.ts";
 import { durationOf } from "../model/trace_span.ts";
 import { type Bar, barOf } from "../model/waterfall.ts";
 import { useFocusBack } from "./focus_back.ts";
@@ -32,16 +38,83 @@ const CODE_CHAR_WIDTH = 6.4;
 
 /** See the module. */
 export function Waterfall(props: TraceViewProps): VNode {
-  const { tree, chosen, choose, window, setWindow } = props;
+  const { tree, chosen, window, setWindow } = props;
   const id = useId();
   const box = useFocusBack(chosen !== "");
-  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [text, setText] = useState("");
   const [width, setWidth] = useState(600);
-  const shown = useMemo(() => visibleRows(tree, closed), [tree, closed]);
+  const rows = useRows(props);
   const found = useMemo(() => matchingRows(tree, text), [tree, text]);
   const hits = useMemo(() => new Set(found), [found]);
-  const at = shown.findIndex((row) => tree.rows[row]!.span.id === chosen);
+  const { shown, closed, at } = rows;
+  return (
+    <div ref={box} class="waterfall">
+      <div class="view-tools">
+        <Search
+          label="Find a span"
+          value={text}
+          onChange={setText}
+          onKey={({ key, shiftKey }) => key === "Enter" && rows.step(shiftKey ? -1 : 1, found)}
+        />
+        {text !== "" && <span class="num quiet">{formatCount(found.length)} found</span>}
+        <RowTools tree={tree} rows={rows} />
+        <Button small icon="fit" onPress={() => setWindow(null)}>Whole time</Button>
+      </div>
+      <TraceAxis tree={tree} window={window} setWindow={setWindow} onWidth={setWidth} />
+      <VirtualList
+        items={shown}
+        rowHeight={ROW_HEIGHT}
+        keyOf={(row) => tree.rows[row]!.span.id}
+        role="rowgroup"
+        class="waterfall-rows"
+        reach={at}
+        box={{
+          role: "treegrid",
+          tabIndex: 0,
+          "aria-label": "Spans",
+          "aria-rowcount": shown.length,
+          "aria-activedescendant": at < 0 ? undefined : `${id}-${at}`,
+          onKeyDown: rows.keyDown,
+        }}
+        row={(index, place) => (
+          <SpanLine
+            {...props}
+            id={`${id}-${place}`}
+            row={tree.rows[index]!}
+            place={place}
+            isClosed={closed.has(tree.rows[index]!.span.id)}
+            isHit={hits.has(index)}
+            width={width}
+            onToggle={rows.toggle}
+          />
+        )}
+      />
+      {text !== "" && found.length === 0 && <Empty icon="filter" title="No span is called so" />}
+    </div>
+  );
+}
+
+/** What the rows do. */
+interface Rows {
+  /** Places of the rows that are not below a closed one. */
+  readonly shown: readonly number[];
+  readonly closed: ReadonlySet<string>;
+  /** Where the chosen one stands among them; -1: there is none. */
+  readonly at: number;
+  readonly setClosed: (closed: ReadonlySet<string>) => void;
+  readonly toggle: (row: SpanRow) => void;
+  /** Chooses the next one of some rows, or the one before. */
+  readonly step: (by: 1 | -1, rows: readonly number[]) => void;
+  readonly keyDown: (event: JSX.TargetedKeyboardEvent<HTMLElement>) => void;
+}
+
+function useRows({ tree, chosen, choose }: TraceViewProps): Rows {
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const shown = useMemo(() => visibleRows(tree, closed), [tree, closed]);
+  const at = useMemo(
+    () => chosen === "" ? -1 : shown.findIndex((row) => tree.rows[row]!.span.id === chosen),
+    [tree, shown, chosen],
+  );
   const toggle = (row: SpanRow) => setClosed((was) => toggled(was, row.span.id));
   const go = (row: number | undefined) => {
     if (row === undefined) return;
@@ -66,56 +139,22 @@ export function Waterfall(props: TraceViewProps): VNode {
     else return;
     event.preventDefault();
   };
-  const failed = useMemo(() => failedRows(props.tree.rows), [tree]);
+  return { shown, closed, at, setClosed, toggle, step, keyDown };
+}
+
+/** Buttons that have to do with all rows. */
+function RowTools({ tree, rows }: { tree: SpanTree; rows: Rows }): VNode {
+  const failed = useMemo(() => failedRows(tree.rows), [tree]);
+  const { closed, setClosed, step } = rows;
   return (
-    <div ref={box} class="waterfall">
-      <div class="view-tools">
-        <Search
-          label="Find a span"
-          value={text}
-          onChange={setText}
-          onKey={({ key, shiftKey }) => key === "Enter" && step(shiftKey ? -1 : 1, found)}
-        />
-        {text !== "" && <span class="num quiet">{formatCount(found.length)} found</span>}
-        {failed.length > 0 && (
-          <Button small icon="warning" onPress={() => step(1, failed)}>Next failure</Button>
-        )}
-        <Button small onPress={() => setClosed(closed.size > 0 ? new Set() : allOpen(tree.rows))}>
-          {closed.size > 0 ? "Open all" : "Close all"}
-        </Button>
-        <Button small icon="fit" onPress={() => setWindow(null)}>Whole time</Button>
-      </div>
-      <TraceAxis tree={tree} window={window} setWindow={setWindow} onWidth={setWidth} />
-      <VirtualList
-        items={shown}
-        rowHeight={ROW_HEIGHT}
-        keyOf={(row) => tree.rows[row]!.span.id}
-        role="rowgroup"
-        class="waterfall-rows"
-        reach={at}
-        box={{
-          role: "treegrid",
-          tabIndex: 0,
-          "aria-label": "Spans",
-          "aria-rowcount": shown.length,
-          "aria-activedescendant": at < 0 ? undefined : `${id}-${at}`,
-          onKeyDown: keyDown,
-        }}
-        row={(index, place) => (
-          <SpanLine
-            {...props}
-            id={`${id}-${place}`}
-            row={tree.rows[index]!}
-            place={place}
-            isClosed={closed.has(tree.rows[index]!.span.id)}
-            isHit={text !== "" && hits.has(index)}
-            width={width}
-            onToggle={toggle}
-          />
-        )}
-      />
-      {text !== "" && found.length === 0 && <Empty icon="filter" title="No span is called so" />}
-    </div>
+    <>
+      {failed.length > 0 && (
+        <Button small icon="warning" onPress={() => step(1, failed)}>Next failure</Button>
+      )}
+      <Button small onPress={() => setClosed(closed.size > 0 ? new Set() : allParents(tree.rows))}>
+        {closed.size > 0 ? "Open all" : "Close all"}
+      </Button>
+    </>
   );
 }
 
@@ -273,7 +312,7 @@ function without(set: ReadonlySet<string>, ids: readonly string[]): ReadonlySet<
   return next;
 }
 
-function allOpen(rows: readonly SpanRow[]): ReadonlySet<string> {
+function allParents(rows: readonly SpanRow[]): ReadonlySet<string> {
   return new Set(rows.filter(({ children }) => children > 0).map(({ span }) => span.id));
 }
 
