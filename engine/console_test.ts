@@ -4,12 +4,15 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ConsoleClient } from "../tests/fakes/console_client.ts";
-import { startConsole } from "./console.ts";
+import type { Json } from "../sdk/typescript/protocol.ts";
+import { registerWorker } from "../sdk/typescript/worker.ts";
+import { ConsoleClient, tokenIn } from "../tests/fakes/console_client.ts";
+import { operatorUrl, startConsole } from "./console.ts";
 import { type Engine, startEngine } from "./engine.ts";
+import type { EngineInfo } from "./ports/supervision.ts";
 
 /** A project on a free port, and an engine on it. */
-async function setup() {
+async function setup(settings = "", workers = "  - name: engine-state\n") {
   const directory = await Deno.makeTempDir({ prefix: "engine-console-" });
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
@@ -17,7 +20,7 @@ async function setup() {
   const configPath = `${directory}/config.yaml`;
   await Deno.writeTextFile(
     configPath,
-    `engine:\n  port: ${port}\nworkers:\n  - name: engine-state\n`,
+    `engine:\n  port: ${port}\n${settings}workers:\n${workers}`,
   );
   const start = () => startEngine({ configPath, logLevel: "error" });
   let engine: Engine | undefined = await start();
@@ -105,5 +108,20 @@ Deno.test("startConsole() has a token typed in where other machines reach it", a
   const reached = running.url.replace("0.0.0.0", "127.0.0.1");
   using client = await ConsoleClient.open(reached, { token: "shared" });
   assert.equal((await client.next("welcome")).operator, false);
+  await client.close();
+});
+
+Deno.test("the engine's own console lets nobody in who would need a token as a worker", async () => {
+  const config = "  - name: engine-console\n    config: { port: 0 }\n";
+  await using there = await setup("  auth_token: secret\n", config);
+  await using worker = registerWorker(there.url, { token: "secret", telemetry: false });
+  const function_id = "engine::supervisor::info";
+  const { endpoints } = await worker.trigger<Json, EngineInfo>({ function_id, payload: {} });
+  const { url } = endpoints.find(({ name }) => name === "console")!;
+
+  assert.equal(await tokenIn(url), "");
+  const { pathname, search } = new URL(await operatorUrl(url, there.url));
+  using client = await ConsoleClient.open(url, { page: pathname + search });
+  assert.equal((await client.next("welcome")).operator, true);
   await client.close();
 });

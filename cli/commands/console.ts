@@ -104,15 +104,20 @@ function readOptions(
   };
 }
 
-/** @throws {CommandError} When other machines reach the address and nothing would be asked for. */
+/**
+ * What a page without our key asks for. The engine's token is one of this machine's secrets too: a
+ * page must not let in whoever reaches its port where the engine would not.
+ *
+ * @throws {CommandError} When other machines reach the address and nothing would be asked for.
+ */
 function typedOn(
   host: string,
   own: string | undefined,
   engines: string | undefined,
 ): Pick<ConsoleOptions, "typed"> {
   if (own !== undefined) return { typed: { text: own, isOwn: true } };
+  if (engines) return { typed: { text: engines, isOwn: false } };
   if (host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host)) return {};
-  if (engines !== undefined) return { typed: { text: engines, isOwn: false } };
   throw new CommandError(
     `Other machines can reach ${host}; set ENGINE_CONSOLE_TOKEN to what a page has to ask for`,
   );

@@ -62,7 +62,7 @@ Deno.test("engine console serves a page until Ctrl-C and prints its address", as
   assert.deepEqual([shown, stopped(), terminal.openLines], [[], 1, 0]);
 });
 
-Deno.test("engine console hands on address, port and token, and opens the browser", async () => {
+Deno.test("engine console hands on address, port and token, which a page asks for, and opens the browser", async () => {
   const { terminal, started, shown, run } = setup([], { ENGINE_URL: "ws://other:1" });
 
   await Promise.all([
@@ -70,7 +70,9 @@ Deno.test("engine console hands on address, port and token, and opens the browse
     interruptWhenAsked(terminal),
   ]);
 
-  assert.deepEqual(started, [{ url: "ws://other:1", host: "127.0.0.1", port: 0, token: "t" }]);
+  const typed = { text: "t", isOwn: false };
+  const address = { url: "ws://other:1", host: "127.0.0.1", port: 0, token: "t" };
+  assert.deepEqual(started, [{ ...address, typed }]);
   assert.deepEqual(shown, ["http://127.0.0.1:3113/?key=abc"]);
   assert.deepEqual(terminal.addresses[0]?.token, "t");
 });

@@ -5,10 +5,12 @@
  */
 import type { BuiltinWorker, EngineHost } from "../define.ts";
 import { type ConsoleConfig, parseConsoleConfig } from "./config.ts";
+import type { Token } from "./guard.ts";
 import { operatorKeyOf } from "./operator_key.ts";
 import { consolePage } from "./page_file.ts";
 import { runConsole } from "./run_console.ts";
 import { keptSecret } from "./secrets.ts";
+import { randomHex } from "./trace_ids.ts";
 
 /** Serves the console from inside the engine. */
 export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
@@ -17,10 +19,11 @@ export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
   parse: parseConsoleConfig,
   operator: true,
   async start(worker, { host: address, port, token }, host) {
+    const typed = typedFor(token, host);
     const running = await runConsole(worker, host, {
       host: address,
       port,
-      ...token !== "" && { typed: { text: token, rights: "operator" } },
+      ...typed && { typed },
       page: consolePage,
       version: host.supervision.info().version,
       secret: await keptSecret(host.store),
@@ -31,6 +34,21 @@ export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
     return running;
   },
 };
+
+/**
+ * What a page without the key asks for. Where workers need a token a page must not do without one
+ * what any worker may: if the console has none of its own, it is one that nobody knows.
+ */
+function typedFor(
+  token: string,
+  { configuration }: Pick<EngineHost, "configuration">,
+): Token | undefined {
+  if (token !== "") return { text: token, rights: "operator" };
+  const needsToken = configuration().some(({ key, value }) => {
+    return key === "engine.auth_token" && value !== null && value !== "";
+  });
+  return needsToken ? { text: randomHex(32), rights: "guest" } : undefined;
+}
 
 function engineUrl({ supervision }: EngineHost): string {
   const workers = supervision.info().endpoints.find(({ name }) => name === "workers");
