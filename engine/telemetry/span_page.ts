@@ -37,9 +37,10 @@ export interface PreparedFilter {
   readonly callerId: string;
 }
 
-interface Links {
-  readonly subject: Subject;
-  readonly caller: Party;
+/** What a span refers to. */
+export interface SpanLinks {
+  readonly subject: Subject | undefined;
+  readonly caller: Party | undefined;
   readonly callee: Party | undefined;
   readonly detail: SpanDetail | undefined;
 }
@@ -79,7 +80,7 @@ export class SpanPage {
   /** Adds a span; there must be room. `epoch`: the clock's wall() when its now() was 0. */
   write(span: OpenSpan, epoch: number): void {
     const at = this.count++;
-    const { words, times, subject, caller, callee, detail } = span;
+    const { words, times } = span;
     const word = at * WORD.row;
     for (let i = 0; i < WORD.row; i++) this.#words[word + i] = words[i]!;
     const time = at * TIME.row;
@@ -89,25 +90,33 @@ export class SpanPage {
     this.#times[time + TIME.ended] = epoch + times[TIME.ended]!;
     this.#times[time + TIME.timeout_ms] = times[TIME.timeout_ms]!;
     this.#times[time + TIME.uses] = times[TIME.uses]!;
-    this.#link(at, subject!, caller!, callee, detail);
+    this.#link(at, span);
+  }
+
+  /** What a span has beyond {@linkcode SPAN_BYTES} that this page does not hold yet. */
+  moreOf({ subject, caller, callee, detail }: SpanLinks): number {
+    let bytes = detail ? detail.bytes : 0;
+    if (subject!.page < this.number) bytes += subject!.bytes;
+    if (caller!.page < this.number) bytes += caller!.bytes;
+    if (callee && callee.page < this.number) bytes += callee.bytes;
+    return bytes;
   }
 
   /** Adds a span of another page; there must be room. */
   copy(from: SpanPage, at: number): void {
     const to = this.count++;
-    const { subject, caller, callee, detail } = from.#linksAt(at);
     const word = at * WORD.row;
     this.#words.set(from.#words.subarray(word, word + WORD.row), to * WORD.row);
     const time = at * TIME.row;
     this.#times.set(from.#times.subarray(time, time + TIME.row), to * TIME.row);
-    this.#link(to, subject, caller, callee, detail);
+    this.#link(to, from.linksAt(at));
   }
 
   /** The span at a place. */
   read(at: number, callId: CallIdOf): CallSpan {
     const words = this.#words.subarray(at * WORD.row, (at + 1) * WORD.row);
     const times = this.#times.subarray(at * TIME.row, (at + 1) * TIME.row);
-    const { subject, caller, callee, detail } = this.#linksAt(at);
+    const { subject, caller, callee, detail } = this.linksAt(at);
     const slot = words[WORD.slot]!;
     const parent = words[WORD.parent]! + words[WORD.parent + 1]!;
     const callerId = detail?.caller_invocation_id;
@@ -118,12 +127,12 @@ export class SpanPage {
       trace_id: idText(words, WORD.trace, WORD.span),
       span_id: idText(words, WORD.span, WORD.parent),
       parent_span_id: parent > 0 ? idText(words, WORD.parent, WORD.callerId) : null,
-      function_id: subject.function_id,
-      namespace: subject.namespace,
+      function_id: subject!.function_id,
+      namespace: subject!.namespace,
       invocation_id: slot === NO_NUMBER ? "" : callId(slot, times[TIME.uses]!),
       caller_invocation_id: callerId == null ? uuidText(words, WORD.callerId) : unquoted(callerId),
-      caller: viewOf(caller, subject),
-      callee: callee ? viewOf(callee, subject) : null,
+      caller: viewOf(caller!, subject!),
+      callee: callee ? viewOf(callee, subject!) : null,
       start_ms: times[TIME.since]!,
       sent_ms: timeOf(times[TIME.sent]!),
       end_ms: timeOf(times[TIME.ended]!),
@@ -137,6 +146,17 @@ export class SpanPage {
       response,
       baggage: detail?.baggage == null ? null : unquoted(detail.baggage),
       candidates: detail?.candidates ?? null,
+    };
+  }
+
+  /** What the span at a place refers to. */
+  linksAt(at: number): SpanLinks {
+    const row = this.#links.slice(at * LINK.row, (at + 1) * LINK.row);
+    return {
+      subject: row[LINK.subject] as Subject,
+      caller: row[LINK.caller] as Party,
+      callee: row[LINK.callee] as Party | undefined,
+      detail: row[LINK.detail] as SpanDetail | undefined,
     };
   }
 
@@ -177,38 +197,18 @@ export class SpanPage {
     return true;
   }
 
-  #link(
-    at: number,
-    subject: Subject,
-    caller: Party,
-    callee: Party | undefined,
-    detail: SpanDetail | undefined,
-  ): void {
+  /** What several spans share counts once for each page. */
+  #link(at: number, links: SpanLinks): void {
+    const { subject, caller, callee, detail } = links;
+    this.moreBytes += this.moreOf(links);
+    subject!.page = Math.max(subject!.page, this.number);
+    caller!.page = Math.max(caller!.page, this.number);
+    if (callee) callee.page = Math.max(callee.page, this.number);
     const link = at * LINK.row;
     this.#links[link + LINK.subject] = subject;
     this.#links[link + LINK.caller] = caller;
     this.#links[link + LINK.callee] = callee;
     this.#links[link + LINK.detail] = detail;
-    if (subject.page < this.number) this.#charge(subject);
-    if (caller.page < this.number) this.#charge(caller);
-    if (callee && callee.page < this.number) this.#charge(callee);
-    if (detail) this.moreBytes += detail.bytes;
-  }
-
-  #linksAt(at: number): Links {
-    const row = this.#links.slice(at * LINK.row, (at + 1) * LINK.row);
-    return {
-      subject: row[LINK.subject] as Subject,
-      caller: row[LINK.caller] as Party,
-      callee: row[LINK.callee] as Party | undefined,
-      detail: row[LINK.detail] as SpanDetail | undefined,
-    };
-  }
-
-  /** What several spans share counts once for each page. */
-  #charge(shared: Party | Subject): void {
-    shared.page = this.number;
-    this.moreBytes += shared.bytes;
   }
 }
 

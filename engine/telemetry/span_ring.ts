@@ -9,7 +9,7 @@
 import { TRACE_PAGE_SPANS_MAX } from "../../sdk/typescript/limits.ts";
 import type { CallSpan } from "../ports/telemetry.ts";
 import type { OpenSpan } from "./open_span.ts";
-import { type CallIdOf, SPAN_BYTES, SpanPage } from "./span_page.ts";
+import { type CallIdOf, SPAN_BYTES, type SpanLinks, SpanPage } from "./span_page.ts";
 
 /** The memory is divided into so many pages at least. */
 const PAGES = 16;
@@ -63,7 +63,7 @@ export class SpanRing {
   /** Adds a span. `epoch`: the clock's wall() when its now() was 0. */
   write(span: OpenSpan, epoch: number): void {
     this.#recorded++;
-    const page = this.#open();
+    const page = this.#open(span);
     if (!page) return void this.#overwritten++;
     page.write(span, epoch);
     this.#spans++;
@@ -98,13 +98,10 @@ export class SpanRing {
     ring.#overwritten = this.#overwritten;
     for (const from of this.#pages) {
       for (let at = 0; at < from.count; at++) {
-        const page = ring.#open();
-        if (!page) {
-          ring.#overwritten += this.#spans;
-          return ring;
-        }
-        page.copy(from, at);
-        ring.#spans++;
+        const page = ring.#open(from.linksAt(at));
+        page?.copy(from, at);
+        if (page) ring.#spans++;
+        else ring.#overwritten++;
       }
     }
     return ring;
@@ -117,11 +114,14 @@ export class SpanRing {
     this.#spans = 0;
   }
 
-  /** The page to write to; `undefined`: there is no room for any. */
-  #open(): SpanPage | undefined {
-    const page = this.#pages.at(-1);
-    if (page && !isFull(page, this.#bytesMax / PAGES)) return page;
-    return this.#pageSize < 1 ? undefined : this.#next();
+  /** The page to write such a span to; `undefined`: there is no room for it in any. */
+  #open(links: SpanLinks): SpanPage | undefined {
+    const max = this.#bytesMax / PAGES;
+    const last = this.#pages.at(-1);
+    if (last && last.count < last.size && last.moreBytes + last.moreOf(links) <= max) return last;
+    if (this.#pageSize < 1) return undefined;
+    const next = this.#next();
+    return next.moreOf(links) <= max ? next : undefined;
   }
 
   #next(): SpanPage {
@@ -148,8 +148,4 @@ export class SpanRing {
 
 function costOf({ size, moreBytes }: SpanPage): number {
   return size * SPAN_BYTES + moreBytes;
-}
-
-function isFull({ count, size, moreBytes }: SpanPage, moreBytesMax: number): boolean {
-  return count >= size || moreBytes >= moreBytesMax;
 }
