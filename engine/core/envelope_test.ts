@@ -163,3 +163,59 @@ for (const [name, fields, tail] of RESULTS) {
     assert.equal(resultTail(result, frame).text, `","function_id":"f"${tail}}`);
   });
 }
+
+Deno.test("readEnvelope() says where a call's trace and payload stand", () => {
+  const trace = ',"traceparent":"00-1"';
+  for (
+    const [fields, traced, payload] of [
+      [`,"timeout_ms":5${trace},"baggage":"a=1","data":[1]`, trace, "[1]"],
+      [`${trace}`, trace, undefined],
+      [',"baggage":"a=1","data":1', "", "1"],
+      [',"data":{}', "", "{}"],
+      ["", "", undefined],
+    ] as const
+  ) {
+    const text = `{"type":"invokefunction","invocation_id":"i","function_id":"f"${fields}}`;
+    const found = readEnvelope(text);
+    assert.ok(found?.kind === "call");
+    const { traceStart, traceEnd, dataStart } = found;
+
+    assert.equal(text.slice(traceStart, traceEnd), traced, fields);
+    const before = text.slice(0, traceStart);
+    assert.match(before, /"function_id":"f"(,"timeout_ms":5)?$/);
+    assert.equal(dataStart < 0 ? undefined : text.slice(dataStart, -1), payload, fields);
+  }
+});
+
+Deno.test("callTail() says where things stand in it, as an envelope does", () => {
+  const fields = ',"timeout_ms":5,"traceparent":"00-1","baggage":"a=1","data":[ 1]';
+  const frame = `{"type":"invokefunction","invocation_id":"i","function_id":"f"${fields}}`;
+  const envelope = readEnvelope(frame);
+  assert.ok(envelope?.kind === "call");
+  const tail = callTail(decodeWorkerMessage(frame) as InvokeFunction, frame);
+
+  assert.equal(tail.text, frame.slice(envelope.idEnd));
+  for (const place of ["traceStart", "traceEnd", "dataStart"] as const) {
+    assert.equal(tail[place], envelope[place] - envelope.idEnd, place);
+  }
+});
+
+Deno.test("results say where their value stands, on both ways", () => {
+  const head = '{"type":"invocationresult","invocation_id":"i","function_id":"f"';
+  for (
+    const [fields, value] of [
+      [',"traceparent":"t","baggage":"b","result":{"a": 1}', '{"a": 1}'],
+      [',"traceparent":"t"', undefined],
+      [',"result":1', "1"],
+      ["", undefined],
+    ] as const
+  ) {
+    const frame = `${head}${fields}}`;
+    const envelope = readEnvelope(frame);
+    assert.ok(envelope?.kind === "result");
+    const tail = resultTail(decodeWorkerMessage(frame) as InvocationResult, frame);
+    for (const { text, resultStart } of [envelope, tail]) {
+      assert.equal(resultStart < 0 ? undefined : text.slice(resultStart, -1), value, fields);
+    }
+  }
+});

@@ -4,7 +4,11 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import {
+  MALFORMED_FRAMES_MAX,
+  MALFORMED_WINDOW_MS,
+  TELEMETRY_BYTES_PER_SECOND,
+} from "../../sdk/typescript/limits.ts";
 import { Random } from "../../tests/fakes/random.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
 
@@ -173,6 +177,39 @@ Deno.test("a ping is answered with a pong", () => {
   line.say({ type: "ping" });
 
   assert.deepEqual(line.connection.take(), [{ type: "pong" }]);
+});
+
+Deno.test("telemetry on a worker's line is handed on with who sent it", () => {
+  const { open, openBuiltin, telemetry } = fakeRouter();
+  const line = open();
+  const own = openBuiltin("engine-state");
+  line.events.binary(utf8.encode('OTLP{"a":1}'));
+  own.events.binary(utf8.encode("LOGS"));
+  line.cut();
+  line.events.binary(utf8.encode("MTRC{}"));
+
+  const said = telemetry.map(({ bytes, ...frame }) => [frame, new TextDecoder().decode(bytes)]);
+  const from = { worker_id: line.worker_id, address: "127.0.0.1" };
+  assert.deepEqual(said, [
+    [{ kind: "OTLP", ...from }, '{"a":1}'],
+    [{ kind: "LOGS", worker_id: own.worker_id, address: null }, ""],
+  ]);
+});
+
+Deno.test("a line's telemetry beyond its share of a second is dropped, with one warning", () => {
+  const { open, telemetry, events, clock } = fakeRouter();
+  const [line, other] = [open(), open()];
+  events.length = 0;
+  const large = new Uint8Array(TELEMETRY_BYTES_PER_SECOND / 2);
+  large.set(utf8.encode("LOGS"));
+  for (let i = 0; i < 5; i++) line.events.binary(large);
+  other.events.binary(large);
+  assert.equal(telemetry.length, 3, "each line has a share of its own");
+  clock.tick(1_000);
+  for (let i = 0; i < 5; i++) line.events.binary(large);
+
+  assert.equal(telemetry.length, 5);
+  assert.deepEqual(events.map(({ type }) => type), ["warning"]);
 });
 
 Deno.test("frames may be bytes, and a binary frame may be a message", () => {
