@@ -9,7 +9,7 @@ const TEXT_BYTES = 32;
 // deno-lint-ignore no-control-regex
 const WIDE = /[^\x00-\xff]/;
 
-/** The text, at most `max` characters of it, without what it was cut from: a view keeps that alive. */
+/** A copy, of at most `max` characters: a mere view keeps alive what it was cut from. */
 export function kept(text: string, max: number = Infinity): string {
   const whole = text.length > max ? ` ${text.slice(0, max - 1)}…` : ` ${text}`;
   return whole.slice(1); // Which writes the pieces into one text first.
