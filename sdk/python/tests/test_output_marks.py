@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from engine_sdk._context import CURRENT, CallContext
+from engine_sdk._limits import OUTPUT_LINE_CHARS_MAX
 from engine_sdk._messages import Invocation
-from engine_sdk._output_marks import mark_output, printing_as_logger
+from engine_sdk._output_marks import finish_output, mark_output, printing_as_logger
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 MARK = f"\x1b]engine;{TRACE}-{SPAN}\a"
@@ -93,7 +94,62 @@ def test_a_mark_never_stands_inside_a_line(monkeypatch: pytest.MonkeyPatch) -> N
     handle(lambda: print("a"))
     handle(lambda: print("b"))
 
-    assert out.text == f"prompt> a\n{MARK}b\n"
+    assert out.text == f"prompt> \n{MARK}a\n{MARK}b\n"
+
+
+def test_lines_of_handlers_side_by_side_do_not_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = begin(monkeypatch)
+    other = f"00-{TRACE}-{'a' * 16}-00"
+
+    def task() -> None:
+        print("one", end=" ")
+        handle(lambda: print("other"), other)
+        print("two")
+
+    handle(task)
+
+    assert out.text == f"{MARK.replace(SPAN, 'a' * 16)}other\n{MARK}one two\n"
+
+
+def test_a_line_that_another_thread_began_has_no_second_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = begin(monkeypatch)
+
+    sys.stdout.write("thread")
+    handle(lambda: print("a"))
+    sys.stdout.write("\n")
+    sys.stdout.write("\n")
+
+    assert out.text == f"thread\n{MARK}a\n\n"
+
+
+def test_what_has_no_end_is_written_at_a_flush_and_at_the_end_of_the_handler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = begin(monkeypatch)
+
+    def task() -> None:
+        print("50 %", end="")
+        assert out.text == ""
+        sys.stdout.flush()
+        assert out.text == f"{MARK}50 %"
+        print(" 100 %", end="")
+        finish_output()
+
+    handle(task)
+    handle(finish_output)
+
+    assert out.text == f"{MARK}50 % 100 %\n"
+
+
+def test_a_very_long_line_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = begin(monkeypatch)
+    text = "x" * (OUTPUT_LINE_CHARS_MAX + 1)
+
+    handle(lambda: print(text, end=""))
+
+    assert out.text == MARK + text
 
 
 def test_write_tells_how_much_the_program_wrote(monkeypatch: pytest.MonkeyPatch) -> None:

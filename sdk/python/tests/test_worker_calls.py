@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from conftest import Connect
-from engine_sdk import CallContext, EngineError, InvocationError, TriggerAction, Worker, is_timeout
+from engine_sdk import (
+    CallContext,
+    EngineError,
+    InvocationError,
+    TriggerAction,
+    Worker,
+    _handlers,
+    is_timeout,
+)
+from engine_sdk._context import CURRENT
 from fakes import LIMIT_S, FakeEngine
 
 
@@ -51,6 +60,29 @@ def test_metadata_and_context_reach_a_handler(worker: Worker) -> None:
 
     request: Any = {"function_id": "a::b", "payload": 1, "metadata": 2}
     assert worker.trigger(request) == [1, 2, "a::b", True]
+
+
+def test_what_a_handler_printed_is_finished_when_it_ends(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[str] = []
+
+    def note() -> None:
+        context = CURRENT.get()
+        ends.append("" if context is None else context.function_id)
+
+    async def later(payload: int) -> int:
+        raise EngineError("oops", "")
+
+    monkeypatch.setattr(_handlers, "finish_output", note)
+    worker.register_function("a::sync", lambda payload: payload)
+    worker.register_function("a::async", later)
+
+    worker.trigger({"function_id": "a::sync"})
+    with pytest.raises(InvocationError):
+        worker.trigger({"function_id": "a::async"})
+
+    assert ends == ["a::sync", "a::async"]
 
 
 def test_an_ordinary_function_may_hand_out_a_coroutine(worker: Worker) -> None:

@@ -17,6 +17,7 @@ from ._context import CURRENT, CallContext
 from ._errors import ErrorBody, describe_raised, invalid
 from ._messages import Invocation, encode_error
 from ._offers import Function
+from ._output_marks import finish_output
 from ._session import CANCELLED, Session
 from ._telemetry import Span, Telemetry
 from ._threads import ThreadPool
@@ -157,6 +158,7 @@ class Runner:
             error = CANCELLED
         except BaseException as raised:
             error = describe_raised(raised)
+        finish_output()
         self._end(invocation, result, error)
 
     def _run_in_thread(
@@ -180,6 +182,7 @@ class Runner:
                 result = _encode_result(invocation, value)
         except BaseException as raised:
             error = describe_raised(raised)
+        finish_output()
         if span is not None:
             span.stop()  # Here, since the loop may be late.
         self._post(lambda: self._end(invocation, result, error))

@@ -105,3 +105,6 @@ GAUGES_FIRST_MS: Final = 1_000
 
 LOOP_LAG_SAMPLE_MS: Final = 50
 """How often a worker looks whether its event loop is late."""
+
+OUTPUT_LINE_CHARS_MAX: Final = 64 * 1024
+"""Longest beginning of a printed line that is kept until the line is whole."""

@@ -4,18 +4,23 @@ Marks what handlers print, so that the engine knows which call a line of output 
 A mark is ``ESC ] engine ; <trace>-<span> [;logger] BEL`` at the start of a line; terminals
 show nothing of it, and whoever started this program with ``ENGINE_OUTPUT_MARKS=1`` takes it
 out. Without that variable the streams stay as they are.
+
+``print`` writes a line in pieces, and handlers run side by side: what a handler has begun is kept
+until the line is whole, flushed, or the handler ends, so that no two share a line.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO
 
 from ._context import CURRENT
+from ._limits import OUTPUT_LINE_CHARS_MAX
 from ._traceparent import read_traceparent
 
 _LOGGER_PRINTS: ContextVar[bool] = ContextVar("engine_sdk_logger_prints", default=False)
@@ -44,31 +49,93 @@ def mark_output() -> None:
                 continue  # A stream that takes no other method stays as it is.
 
 
-def _mark(stream: TextIO) -> None:
-    write = stream.write
-    at_start = True
+def finish_output() -> None:
+    """Write what the handler that ends here has begun as a line."""
+    for stream in (sys.stdout, sys.stderr):
+        lines = getattr(stream, _MARKED, None)
+        if isinstance(lines, _Lines):
+            lines.finish()
 
-    def marked(text: Any) -> int:
-        nonlocal at_start
+
+class _Lines:
+    """Writes to one stream in whole lines of whoever prints; ``""`` is who is no handler."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._write = stream.write
+        self._flush = stream.flush
+        # Also taken again by a signal handler that prints in the middle of this.
+        self._lock = threading.RLock()
+        self._begun: dict[str, str] = {}
+        self._open: str | None = None
+        """Whose line on the stream has no end yet."""
+        self._was_ended = False
+        """Whether the line of who is no handler was ended for somebody else."""
+
+    def write(self, text: Any) -> int:
+        """Replace the stream's own."""
         if not isinstance(text, str) or not text:
-            return write(text)
+            return self._write(text)
         mark = _current_mark()
-        was_at_start, at_start = at_start, text.endswith("\n")
-        if mark is None:
-            return write(text)
-        body = text[:-1] if at_start else text
-        body = (mark if was_at_start else "") + body.replace("\n", "\n" + mark)
-        write(body + "\n" if at_start else body)
+        with self._lock:
+            if mark:
+                self._write_marked(mark, text)
+            else:
+                self._write_plain(text)
         return len(text)
 
-    setattr(stream, "write", marked)  # noqa: B010 - only its type forbids it
-    setattr(stream, _MARKED, True)
+    def flush(self) -> None:
+        """Replace the stream's own."""
+        with self._lock:
+            mark = _current_mark()
+            if rest := self._begun.pop(mark, ""):
+                self._put(mark, rest)
+        self._flush()
+
+    def finish(self) -> None:
+        """Write the rest of this handler."""
+        with self._lock:
+            mark = _current_mark()
+            if rest := self._begun.pop(mark, ""):
+                self._put(mark, rest + "\n")
+
+    def _write_plain(self, text: str) -> None:
+        was_ended, self._was_ended = self._was_ended, False
+        rest = text[1:] if was_ended and text.startswith("\n") else text
+        if rest:
+            self._put("", rest)
+
+    def _write_marked(self, mark: str, text: str) -> None:
+        whole, newline, rest = (self._begun.pop(mark, "") + text).rpartition("\n")
+        if newline:
+            self._put(mark, whole + newline)
+        if len(rest) > OUTPUT_LINE_CHARS_MAX:
+            self._put(mark, rest)
+        elif rest:
+            self._begun[mark] = rest
+
+    def _put(self, mark: str, text: str) -> None:
+        if self._open is not None and self._open != mark:
+            self._write("\n")
+            self._was_ended = self._open == ""
+            self._open = None
+        start = "" if self._open == mark else mark
+        ended = text.endswith("\n")
+        body = start + (text[:-1] if ended else text).replace("\n", "\n" + mark)
+        self._write(body + "\n" if ended else body)
+        self._open = None if ended else mark
 
 
-def _current_mark() -> str | None:
+def _mark(stream: TextIO) -> None:
+    lines = _Lines(stream)
+    setattr(stream, "write", lines.write)  # noqa: B010 - only its type forbids it
+    setattr(stream, "flush", lines.flush)  # noqa: B010
+    setattr(stream, _MARKED, lines)
+
+
+def _current_mark() -> str:
     context, is_logger = CURRENT.get(), _LOGGER_PRINTS.get()
     ids = read_traceparent(context.traceparent) if context is not None else None
     if ids is None and not is_logger:
-        return None
+        return ""
     trace = "" if ids is None else f"{ids.trace_id}-{ids.span_id}"
     return f"\x1b]engine;{trace}{';logger' if is_logger else ''}\a"
