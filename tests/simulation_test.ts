@@ -37,7 +37,7 @@ function live(seed: number): void {
   for (const handover of [...world.handovers.open]) endHandover(world, handover);
   world.check();
   assert.equal(world.router.runningCalls, 0);
-  world.traces.over();
+  world.traces.over(world.calls.all.values());
   world.router.close();
   assert.equal(world.clock.waiting, 0, "something is left on the clock");
 }

@@ -51,3 +51,16 @@ Deno.test("findSpans() finds the same as sorting everything would", () => {
     assert.deepEqual(find(pagesOf(seqs.slice(0, cut), seqs.slice(cut)), limit), expected);
   }
 });
+
+Deno.test("findSpans() looks no further than the span whose id is asked for", () => {
+  const [newer, older] = pagesOf([1], [2]);
+  const span_id = newer!.read(0, callId).span_id;
+  let looks = 0;
+  const fits = older!.fits.bind(older);
+  older!.fits = (...args) => (looks++, fits(...args));
+
+  const found = findSpans([newer!, older!], { span_id }, 10, callId);
+
+  assert.deepEqual(found.map(({ seq }) => seq), [1]);
+  assert.equal(looks, 0);
+});

@@ -123,6 +123,7 @@ Deno.test("settings hold from the next call on", () => {
   assert.match(run(engine), /-00$/);
   engine.recorder.configure({ ...RECORD_ALL, enabled: false });
   assert.equal(run(engine), "");
+  assert.equal(run(engine, { traceparent: SAMPLED }), SAMPLED, "it goes on as it came");
   answer(engine.worker, old!.invocation_id);
 
   assert.deepEqual(engine.take().map(({ caller_invocation_id }) => caller_invocation_id), ["old"]);

@@ -6,7 +6,11 @@
 import assert from "node:assert/strict";
 import type { CallSpan } from "../../engine/ports/telemetry.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
-import type { InvocationResult, InvokeFunction } from "../../sdk/typescript/protocol.ts";
+import {
+  ANNOUNCE_FUNCTION_ID,
+  type InvocationResult,
+  type InvokeFunction,
+} from "../../sdk/typescript/protocol.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import type { SimCall } from "./sim_calls.ts";
 import type { SimLine } from "./sim_line.ts";
@@ -50,8 +54,8 @@ export class SimTraces {
   }
 
   /** A caller is told how a call ended: so says its span. */
-  ended(line: SimLine, { traceparent }: SimCall, { invocation_id, error }: InvocationResult): void {
-    if (!this.#isOn || traceparent === UNSAMPLED) return;
+  ended(line: SimLine, call: SimCall, { invocation_id, error }: InvocationResult): void {
+    if (!this.#isRecorded(call)) return;
     const spans = this.recorder.find({ invocation_id, running: false }, ALL);
     const span = spans.find(({ caller }) => caller.worker_id === line.worker_id);
     assert.ok(span, "a call ended without a span");
@@ -67,17 +71,23 @@ export class SimTraces {
       const ended = Array.from(durations).reduce((sum, count) => sum + count, 0);
       assert.ok(ended <= calls - in_flight, `${function_id} has more ends than calls`);
     }
-    const expected = open.filter(({ traceparent }) => this.#isOn && traceparent !== UNSAMPLED);
+    const expected = open.filter((call) => this.#isRecorded(call));
     assert.equal(this.recorder.find({ running: true }, ALL).length, expected.length);
   }
 
-  /** Everything is over: each call that was recorded ended, once. */
-  over(): void {
+  /** Everything is over: of the calls that were made each to be recorded ended, once. */
+  over(made: Iterable<SimCall>): void {
     const { spans } = this.recorder.ended(0, ALL);
     for (const span of spans) this.#checkEnded(span);
+    const of = spans.filter(({ function_id }) => function_id !== ANNOUNCE_FUNCTION_ID);
+    assert.equal(of.length, [...made].filter((call) => this.#isRecorded(call)).length);
     assert.equal(spans.length, this.recorder.usage.recorded);
     assert.deepEqual(this.recorder.find({ running: true }, ALL), []);
     assert.equal(this.#seen.size, Math.max(0, ...this.#seen), "a call has no end");
+  }
+
+  #isRecorded({ traceparent }: SimCall): boolean {
+    return this.#isOn && traceparent !== UNSAMPLED;
   }
 
   #checkEnded({ seq, start_ms, sent_ms, end_ms, callee, error_code }: CallSpan): void {
