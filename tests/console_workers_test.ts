@@ -56,11 +56,11 @@ Deno.test({
     await detail.getByText("workers/greeter").first().waitFor();
     assert.match(page.url(), /\/workers\/greeter$/);
     const pid = await factOf(page, "Pid").innerText();
-    await detail.getByRole("button", { name: "Stop" }).click();
+    await detail.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("greeter is stopped").waitFor();
-    await detail.getByRole("button", { name: "Start" }).click();
+    await detail.getByRole("button", { name: "Start", exact: true }).click();
     await row.getByText("ready").waitFor();
-    await detail.getByRole("button", { name: "Restart" }).click();
+    await detail.getByRole("button", { name: "Restart", exact: true }).click();
     await page.getByText("greeter is restarted").waitFor();
     await row.getByText("ready").waitFor();
     await factOf(page, "Pid").filter({ hasNotText: pid }).waitFor();
@@ -113,7 +113,7 @@ Deno.test({
     const detail = page.getByRole("complementary", { name: "Worker greeter" });
     await detail.getByText("workers/greeter").first().waitFor();
 
-    assert.ok(await detail.getByRole("button", { name: "Stop" }).isDisabled());
+    assert.ok(await detail.getByRole("button", { name: "Stop", exact: true }).isDisabled());
     await detail.getByText("engine console --open").waitFor();
   },
 });

@@ -131,7 +131,10 @@ export class Live {
     });
     this.#line = new LiveLine({
       ...options,
-      onState: (line) => this.#become({ line, ...line !== "open" && { engine: null } }),
+      onState: (line) => {
+        const lost = line === "lost" && { since_ms: options.now() };
+        this.#become({ line, ...line !== "open" && { engine: null }, ...lost });
+      },
       onNews: (news) => {
         if (news.type === "welcome") {
           const { version, engine_url, operator } = news;

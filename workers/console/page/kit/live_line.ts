@@ -79,7 +79,7 @@ export class LiveLine {
   start(): void {
     this.#stopRetry?.();
     this.#drop();
-    this.#enter("connecting");
+    if (this.#state !== "lost") this.#enter("connecting"); // Else it stays lost until it is back.
     const socket = this.#options.open();
     this.#socket = socket;
     socket.onopen = () => this.#send({ type: "hello", token: this.#options.token() });

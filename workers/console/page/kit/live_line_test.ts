@@ -118,7 +118,7 @@ Deno.test("LiveLine asks watches again after a loss and fails calls", () => {
   assert.deepEqual(codes, ["engine_unreachable"]);
   assert.equal(sockets.length, 2);
   assert.deepEqual(socket.sent.slice(1), [{ ...WATCH, id: 2 }]);
-  assert.deepEqual(states, ["open", "lost", "connecting", "open"]);
+  assert.deepEqual(states, ["open", "lost", "open"]);
 });
 
 Deno.test("LiveLine fails a call at once while the line is lost", async () => {

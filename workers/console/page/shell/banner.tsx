@@ -20,8 +20,7 @@ export function Banner(): VNode {
         <div class="banner">
           <Icon name="warning" />
           <p>
-            <b>{words}</b>
-            <Lasting since_ms={live.connection.value.since_ms} />{" "}
+            <b>{words}</b> <Lasting since_ms={live.connection.value.since_ms} />{" "}
             What you see is from before; it goes on by itself.
           </p>
           {live.connection.value.line === "lost" && (
