@@ -67,12 +67,16 @@ export interface Opening {
 }
 
 const ID_LENGTH = 36;
+/** Two hexadecimal digits for each number that they can say. */
+const HEX_8: readonly string[] = Array.from({ length: 0x100 }, (_, value) => hex(value, 2));
 
 /** The running calls. */
 export class Invocations {
   readonly #records: Invocation[] = [];
   readonly #free: Invocation[] = [];
   readonly #secret: string;
+  #turn = -1;
+  #tail = "";
 
   /** Makes an empty table; the last 12 characters of `uuid` become part of every id. */
   constructor(uuid: string) {
@@ -158,19 +162,27 @@ export class Invocations {
 
   /** The id that a record has, or had, in one of its uses. */
   idOf(slot: number, uses: number): string {
-    return idText(hex(slot, 8), uses, this.#secret);
+    return this.#idFrom(hex(slot, 8), uses);
   }
 
   #freshId(record: Invocation): string {
-    return idText(record.slotText, ++record.uses, this.#secret);
+    return this.#idFrom(record.slotText, ++record.uses);
   }
-}
 
-function idText(slotText: string, uses: number, secret: string): string {
-  const low = hex(uses & 0xffff, 4);
-  const middle = hex((uses >>> 16) & 0xfff, 3);
-  const high = hex((uses / 0x10000000) & 0xfff, 3);
-  return `${slotText}-${low}-4${middle}-8${high}-${secret}`;
+  #idFrom(slotText: string, uses: number): string {
+    return `${slotText}-${HEX_8[(uses >>> 8) & 0xff]}${HEX_8[uses & 0xff]}${this.#tailOf(uses)}`;
+  }
+
+  /** What follows the digits that change with each use; seldom another one than last time. */
+  #tailOf(uses: number): string {
+    const turn = Math.floor(uses / 0x10000);
+    if (turn !== this.#turn) {
+      const [middle, high] = [hex(turn & 0xfff, 3), hex((turn / 0x1000) & 0xfff, 3)];
+      this.#turn = turn;
+      this.#tail = `-4${middle}-8${high}-${this.#secret}`;
+    }
+    return this.#tail;
+  }
 }
 
 /**

@@ -141,3 +141,23 @@ Deno.test("ten thousand calls at once have ids of their own", () => {
   assert.equal(ids.size, 30_000);
   assert.equal(table.size, 0);
 });
+
+Deno.test("idOf() says the id that a record has, also of uses long past", () => {
+  const table = new Invocations(SECRET);
+  const call = open(table, peer("c"), "i1");
+
+  assert.equal(table.idOf(call.slot, call.uses), call.id);
+  assert.equal(
+    table.idOf(0x1f, 0x89abcdef12),
+    "0000001f-ef12-4bcd-889a-aabbccddeeff",
+  );
+});
+
+Deno.test("the ids of a record are all different", () => {
+  const table = new Invocations(SECRET);
+  const uses = [0, 1, 0xff, 0x100, 0xffff, 0x10000, 0x10001, 0xfffffff, 0x10000000, 2 ** 39];
+  const ids = uses.map((count) => table.idOf(3, count));
+
+  assert.equal(new Set(ids).size, uses.length);
+  for (const id of ids) assert.match(id, UUID);
+});
