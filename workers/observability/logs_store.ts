@@ -125,8 +125,8 @@ export class LogStore implements LogFeed {
   }
 
   /**
-   * Which function was running. Each search is one through all recorded calls, so only so many are
-   * made in a second; lines beyond that stay without their function.
+   * Which function was running. A search in vain is one through all recorded calls, so only so many
+   * are made in a second; lines beyond that stay without their function.
    */
   #join({ trace_id, span_id }: NewLog): string | null {
     if (span_id === null) return null;
@@ -137,9 +137,10 @@ export class LogStore implements LogFeed {
       this.#joins = 0;
       this.#joinsUntil = clock.now() + 1_000;
     }
-    if (this.#joins++ >= LOG_JOINS_PER_SECOND) return null;
+    if (this.#joins >= LOG_JOINS_PER_SECOND) return null;
     const since_ms = clock.wall() - LOG_JOIN_WITHIN_MS;
     const found = this.#setup.functionOf(trace_id, span_id, since_ms) ?? null;
+    this.#joins += found === null ? 1 : FOUND_COST;
     this.#joined.set(span_id, found);
     if (this.#joined.size > LOG_JOIN_KEPT_MAX) {
       const [oldest] = this.#joined.keys();
@@ -148,6 +149,9 @@ export class LogStore implements LogFeed {
     return found;
   }
 }
+
+/** What a search costs that finds its span, among the newest mostly, beside one in vain. */
+const FOUND_COST = 0.02;
 
 /** Fields of the engine's log that become fields of the record. */
 const TAKEN_OVER: ReadonlySet<string> = new Set(["trace_id", "span_id", "worker", "function_id"]);

@@ -57,6 +57,15 @@ Deno.test("LogStore looks for so many spans in a second and no more", () => {
   assert.equal(asked.length, 21);
 });
 
+Deno.test("LogStore finds the functions of hundreds of calls in a second", () => {
+  const { store, heard } = setup({ functionOf: () => "orders::create" });
+
+  for (let n = 0; n < 2_000; n++) store.add(newLog({ span_id: idOf(n, 16) }));
+
+  const found = heard.filter(({ function_id }) => function_id === "orders::create").length;
+  assert.ok(found >= 900 && found <= 1_100, `${found}`);
+});
+
 Deno.test("LogStore keeps nothing below its level, and tells nobody of it", () => {
   const { store, heard } = setup({ least: "warn" });
 
