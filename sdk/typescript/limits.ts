@@ -561,6 +561,8 @@ export const GAUGE_SAMPLES_MAX = 300;
 export const WORKER_LOG_LINES = 500;
 /** Frames of spans and logs of all workers that are read in a second, in bytes. */
 export const TELEMETRY_INTAKE_BYTES_PER_SECOND = 16 * 1024 * 1024;
+/** How long the engine reads frames of spans and logs in a second, in milliseconds; metrics too. */
+export const TELEMETRY_INTAKE_MS_PER_SECOND = 250;
 /** How often it is said that telemetry is dropped, in milliseconds. */
 export const TELEMETRY_WARNING_MS = 60_000;
 /** A map of calls is answered with again for so long, in milliseconds. */
@@ -575,5 +577,5 @@ export const DISK_FILE_BYTES_MAX = 16 * 1024 * 1024;
 export const DISK_FLUSH_MS = 500;
 /** Characters that may wait to be written; beyond, they are dropped. */
 export const DISK_PENDING_CHARS_MAX = 16 * 1024 * 1024;
-/** Longest `baggage` of an HTTP request that its calls take over, in characters, as W3C asks for. */
+/** Longest `baggage` of an HTTP request that its calls take over, in characters, as W3C has it. */
 export const BAGGAGE_CHARS_MAX = 8_192;

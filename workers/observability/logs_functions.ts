@@ -11,6 +11,7 @@ import {
   LOG_LIST_LIMIT,
   LOG_LIST_LIMIT_MAX,
   LOG_VALUE_CHARS_MAX,
+  TELEMETRY_NAME_CHARS_MAX,
   TELEMETRY_TEXT_CHARS_MAX,
 } from "../../sdk/typescript/limits.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
@@ -35,12 +36,18 @@ export interface LogFunctionsSetup {
   parentOf(trace_id: string, span_id: string): string | undefined;
 }
 
+/** What is too long for an id is as good as none. */
+const id = (digits: number) =>
+  z.string().nullish().transform((text) => text && text.length <= digits ? text : undefined);
+
 const Line = z.object({
   message: z.string(),
   data: z.unknown().optional(),
-  trace_id: z.string().nullish(),
-  span_id: z.string().nullish(),
-  service_name: z.string().nullish(),
+  trace_id: id(32),
+  span_id: id(16),
+  service_name: z.string().nullish().transform((name) =>
+    name ? cut(name, TELEMETRY_NAME_CHARS_MAX) : undefined
+  ),
 });
 
 const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
@@ -104,15 +111,13 @@ function say(
 ): void {
   const name = nameOf(caller, directory);
   const { trace_id, span_id, service_name } = line;
-  const data = line.data === undefined || line.data === null
-    ? undefined
-    : redactor.value(line.data as Json);
+  const data = dataOf(line.data as Json | undefined, redactor);
   log[severity === "trace" ? "debug" : severity](line.message, {
     worker: name,
-    service: service_name === name ? undefined : service_name ?? undefined,
+    service: service_name === name ? undefined : service_name,
     data: data === undefined ? undefined : cut(JSON.stringify(data), LOG_VALUE_CHARS_MAX + 1),
-    trace_id: trace_id ?? undefined,
-    span_id: span_id ?? undefined,
+    trace_id,
+    span_id,
   });
   const call = trace_id ? undefined : readTraceparent(traceparent);
   const now = clock.wall();
@@ -132,6 +137,14 @@ function say(
     function_id: null,
     scope_name: null,
   });
+}
+
+/** What is kept of what goes with a line: all of it without secrets, or the beginning as text. */
+function dataOf(given: Json | undefined, redactor: Redactor): Json | undefined {
+  if (given === undefined || given === null) return undefined;
+  const data = redactor.value(given);
+  const text = JSON.stringify(data);
+  return text.length <= TELEMETRY_TEXT_CHARS_MAX ? data : cut(text, TELEMETRY_TEXT_CHARS_MAX);
 }
 
 /** Announced, else what can be known of the connection. */

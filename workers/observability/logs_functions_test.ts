@@ -100,6 +100,21 @@ Deno.test("engine::log::info belongs to the call that it says, else to the one t
   ]);
 });
 
+Deno.test("engine::log::info keeps no more of a line than a line may have", async () => {
+  const { offers, store, list } = setup();
+  const huge = "x".repeat(3_000_000);
+  const line = { message: huge, trace_id: huge, span_id: huge, service_name: huge };
+
+  await offers.call("engine::log::info", { message: "before" });
+  await offers.call("engine::log::info", { ...line, data: { [huge]: huge } });
+
+  const { logs } = await list() as { logs: JsonObject[] };
+  assert.equal(logs.length, 2);
+  assert.deepEqual([logs[0]!.trace_id, logs[0]!.span_id], [null, null]);
+  const chars = JSON.stringify(logs[0]).length;
+  assert.ok(chars < 100_000 && store.ring.bytes > chars, `${chars} of ${store.ring.bytes}`);
+});
+
 Deno.test("engine::log::info of a caller that nobody knows names its connection", async () => {
   const { offers, lines } = setup();
 

@@ -8,28 +8,17 @@
  */
 import { z } from "zod";
 import type { PrintedLine } from "../../engine/ports/telemetry.ts";
-import {
-  TELEMETRY_FRAME_ITEMS_MAX,
-  TELEMETRY_NAME_CHARS_MAX,
-  TELEMETRY_TEXT_CHARS_MAX,
-} from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../../sdk/typescript/limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import { type ReadItems, readItems } from "./frame_items.ts";
 import { type NewLog, type Severity, severityOf } from "./logs_record.ts";
 import type { Redactor } from "./redact.ts";
-import { cut, readAttributes, type ReadItems, readNanos, readValue } from "./spans_otlp.ts";
+import { cut, readAttributes, readNanos, readValue } from "./spans_otlp.ts";
 
 const List = z.array(z.unknown()).nullish().transform((items) => items ?? []);
 const Nanos = z.union([z.string(), z.number()]).nullish();
 
-const Frame = z.object({
-  resourceLogs: z.array(z.object({
-    resource: z.object({ attributes: List }).nullish(),
-    scopeLogs: z.array(z.object({
-      scope: z.object({ name: z.string().nullish() }).nullish(),
-      logRecords: List,
-    })).nullish(),
-  })),
-});
+const LISTS = ["resourceLogs", "scopeLogs", "logRecords"] as const;
 
 const Line = z.object({
   timeUnixNano: Nanos,
@@ -55,30 +44,17 @@ export function readLogs(
   redactor: Redactor,
   observed_ms: number,
 ): ReadItems<NewLog> {
-  const items: NewLog[] = [];
-  let dropped = 0;
-  for (const { resource, scopeLogs } of Frame.parse(frame).resourceLogs) {
-    const about = readAttributes(resource?.attributes ?? [], redactor);
-    const service = about.get("service.name");
-    const service_name = typeof service === "string" && service !== "" ? service : "unknown";
-    for (const { scope, logRecords } of scopeLogs ?? []) {
-      for (const raw of logRecords) {
-        const read = items.length < TELEMETRY_FRAME_ITEMS_MAX ? Line.safeParse(raw) : undefined;
-        if (!read?.success) {
-          dropped++;
-          continue;
-        }
-        const scope_name = scope?.name ? cut(scope.name, TELEMETRY_NAME_CHARS_MAX) : null;
-        items.push({
-          ...logOf(read.data, redactor, observed_ms),
-          service_name,
-          worker: service_name,
-          scope_name,
-        });
-      }
-    }
-  }
-  return { items, dropped };
+  let origin = { service_name: "unknown", worker: "unknown", scope_name: null as string | null };
+  return readItems(frame, LISTS, ({ resource, scope_name }) => {
+    const service = readAttributes(resource, redactor).get("service.name");
+    const name = typeof service === "string" && service !== "" ? service : "unknown";
+    const service_name = cut(name, TELEMETRY_NAME_CHARS_MAX);
+    const scope = scope_name === null ? null : cut(scope_name, TELEMETRY_NAME_CHARS_MAX);
+    origin = { service_name, worker: service_name, scope_name: scope };
+  }, (raw) => {
+    const read = Line.safeParse(raw);
+    return read.success ? { ...logOf(read.data, redactor, observed_ms), ...origin } : undefined;
+  });
 }
 
 function logOf(

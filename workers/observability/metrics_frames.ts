@@ -15,6 +15,7 @@ import {
   SDK_METRICS_MAX,
   SDK_METRICS_STALE_MS,
 } from "../../sdk/typescript/limits.ts";
+import { ReadingShare } from "./reading_share.ts";
 
 /** One value that a process measured. */
 export interface MetricPoint {
@@ -41,6 +42,7 @@ const TEXT_CHARS_MAX = 200;
 /** Hears of frames and keeps the last value of every metric of every process. */
 export class SdkMetrics {
   readonly #clock: Clock;
+  readonly #share: ReadingShare;
   /** By worker, name and attributes, the oldest value first. */
   readonly #points = new Map<string, { readonly point: MetricPoint; readonly atMs: number }>();
   #dropped = 0;
@@ -48,9 +50,10 @@ export class SdkMetrics {
   /** Keeps nothing yet. */
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#share = new ReadingShare(clock);
   }
 
-  /** Frames that could not be read. */
+  /** Frames that could not be read, or were too many. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -58,7 +61,11 @@ export class SdkMetrics {
   /** The points of a frame, which are kept; none of other frames and of broken ones. */
   hear(frame: TelemetryFrame): MetricPoint[] {
     if (frame.kind !== "MTRC") return [];
-    const points = frame.bytes.length > METRICS_FRAME_BYTES_MAX ? undefined : readMetrics(frame);
+    const { length } = frame.bytes;
+    let points: MetricPoint[] | undefined;
+    if (length <= METRICS_FRAME_BYTES_MAX) {
+      this.#share.read(length, () => points = readMetrics(frame));
+    }
     if (!points) {
       this.#dropped++;
       return [];

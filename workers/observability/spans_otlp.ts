@@ -10,30 +10,24 @@
 import { z } from "zod";
 import {
   TELEMETRY_ATTRIBUTES_MAX,
-  TELEMETRY_FRAME_ITEMS_MAX,
   TELEMETRY_NAME_CHARS_MAX,
   TELEMETRY_TEXT_CHARS_MAX,
 } from "../../sdk/typescript/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import { type ReadItems, readItems } from "./frame_items.ts";
 import { REDACTED, type Redactor } from "./redact.ts";
 import type { SpanAttribute, StoredSpan } from "./spans_stored.ts";
+
+type Scope = Pick<StoredSpan, "scope_name" | "scope_version">;
 
 /** Events and links that a span keeps. */
 const EVENTS_MAX = 32;
 
 const List = z.array(z.unknown()).nullish().transform((items) => items ?? []);
-const Resource = z.object({ attributes: List }).nullish();
-const Scope = z.object({ name: z.string().nullish(), version: z.string().nullish() }).nullish();
-
-const Frame = z.object({
-  resourceSpans: z.array(z.object({
-    resource: Resource,
-    scopeSpans: z.array(z.object({ scope: Scope, spans: List })).nullish(),
-  })),
-});
+const LISTS = ["resourceSpans", "scopeSpans", "spans"] as const;
 
 const Id = (digits: number) =>
-  z.string().length(digits).regex(/^[0-9a-fA-F]*[1-9a-fA-F][0-9a-fA-F]*$/).toLowerCase();
+  z.string().regex(new RegExp(`^(?!0+$)[0-9a-fA-F]{${digits}}$`)).toLowerCase();
 
 const Span = z.object({
   traceId: Id(32),
@@ -51,33 +45,21 @@ const Span = z.object({
   }).nullish(),
 });
 
-/** What a frame held. */
-export interface ReadItems<Item> {
-  readonly items: Item[];
-  /** Broken ones, and those beyond the bound. */
-  readonly dropped: number;
-}
-
 /**
  * Reads a frame of spans.
  *
  * @throws {Error} When the whole is none.
  */
 export function readSpans(frame: unknown, redactor: Redactor): ReadItems<StoredSpan> {
-  const items: StoredSpan[] = [];
-  let dropped = 0;
-  for (const { resource, scopeSpans } of Frame.parse(frame).resourceSpans) {
-    const about = readAttributes(resource?.attributes ?? [], redactor);
-    for (const { scope, spans } of scopeSpans ?? []) {
-      for (const raw of spans) {
-        const read = items.length < TELEMETRY_FRAME_ITEMS_MAX ? Span.safeParse(raw) : undefined;
-        const span = read?.success ? spanOf(read.data, about, scope, redactor) : undefined;
-        if (span) items.push(span);
-        else dropped++;
-      }
-    }
-  }
-  return { items, dropped };
+  let about: ReadonlyMap<string, Json> = new Map();
+  let scope: Scope = { scope_name: null, scope_version: null };
+  return readItems(frame, LISTS, ({ resource, scope_name, scope_version }) => {
+    about = readAttributes(resource, redactor);
+    scope = { scope_name: named(scope_name), scope_version: named(scope_version) };
+  }, (raw) => {
+    const read = Span.safeParse(raw);
+    return read.success ? spanOf(read.data, about, scope, redactor) : undefined;
+  });
 }
 
 /** What OTLP calls attributes, without secrets and in bounds. */
@@ -120,9 +102,13 @@ export function readNanos(nanos: string | number | null | undefined): number | u
   return Number.isFinite(ms) && ms > 0 && ms < 8.64e15 ? ms : undefined;
 }
 
-/** Text that is no longer than `max` characters. */
+/**
+ * Text that is no longer than `max` characters, and a copy: what is cut from a larger one would
+ * keep all of that alive, such as the whole of what a process printed at once.
+ */
 export function cut(text: string, max: number): string {
-  return text.length <= max ? text : `${text.slice(0, max - 1)}…`;
+  const whole = text.length <= max ? ` ${text}` : ` ${text.slice(0, max - 1)}…`;
+  return whole.slice(1); // Which writes the pieces into one text first.
 }
 
 function readNumber(value: unknown): Json {
@@ -135,7 +121,7 @@ function readNumber(value: unknown): Json {
 function spanOf(
   raw: z.infer<typeof Span>,
   about: ReadonlyMap<string, Json>,
-  scope: z.infer<typeof Scope>,
+  scope: Scope,
   redactor: Redactor,
 ): StoredSpan | undefined {
   const start_ms = readNanos(raw.startTimeUnixNano);
@@ -159,8 +145,7 @@ function spanOf(
     attributes: ownAttributes(raw, service_name, about, redactor),
     events: raw.events.slice(0, EVENTS_MAX).map((event) => readEvent(event, redactor)),
     links: raw.links.slice(0, EVENTS_MAX).map((link) => readEvent(link, redactor)),
-    scope_name: scope?.name ? cut(scope.name, TELEMETRY_NAME_CHARS_MAX) : null,
-    scope_version: scope?.version ? cut(scope.version, TELEMETRY_NAME_CHARS_MAX) : null,
+    ...scope,
   };
 }
 
@@ -202,6 +187,10 @@ function readEvent(raw: unknown, redactor: Redactor): JsonObject {
   if (typeof traceId === "string") event.trace_id = cut(traceId, 32);
   if (typeof spanId === "string") event.span_id = cut(spanId, 16);
   return event;
+}
+
+function named(text: string | null): string | null {
+  return text === null ? null : cut(text, TELEMETRY_NAME_CHARS_MAX);
 }
 
 function nameOf(value: Json | undefined): string {

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { idOf, NOON } from "../../tests/fakes/spans.ts";
 import { Redactor } from "./redact.ts";
-import { readAttributes, readNanos, readSpans, readValue } from "./spans_otlp.ts";
+import { cut, readAttributes, readNanos, readSpans, readValue } from "./spans_otlp.ts";
 
 const redactor = new Redactor();
 
@@ -109,6 +109,39 @@ Deno.test("readSpans() takes no more than a bounded number of spans", () => {
   const { items, dropped } = readSpans(frameOf(...spans), redactor);
 
   assert.deepEqual([items.length, dropped], [5_000, 1_000]);
+});
+
+Deno.test("readSpans() looks at no more broken spans than whole ones, and at no endless id", () => {
+  const ids = ["1".repeat(1_000_000) + "x", "0".repeat(1_000_000), "0".repeat(32)];
+  const broken = Array.from({ length: 50_000 }, (_, i) => ({ ...good, traceId: ids[i] ?? 5 }));
+  const began = performance.now();
+
+  const { items, dropped } = readSpans(frameOf(...broken, good), redactor);
+
+  assert.deepEqual([items.length, dropped], [0, 50_001]);
+  assert.ok(performance.now() - began < 10_000); // Minutes, if all of the ids were looked at.
+});
+
+Deno.test("readSpans() looks at a bounded number of groups, empty ones too", () => {
+  const [group] = frameOf(good).resourceSpans;
+  const empty = Array.from({ length: 6_000 }, () => ({}));
+
+  assert.equal(readSpans({ resourceSpans: [...empty, group] }, redactor).items.length, 0);
+  const inner = { scopeSpans: [...empty, ...group!.scopeSpans] };
+  assert.equal(readSpans({ resourceSpans: [inner] }, redactor).items.length, 0);
+});
+
+Deno.test("cut() keeps nothing alive of what a text was cut from", () => {
+  const bytes = new Uint8Array(1024 * 1024).fill(0x78);
+  const before = Deno.memoryUsage().heapUsed;
+
+  const texts = Array.from({ length: 500 }, () => {
+    const large = new TextDecoder().decode(bytes);
+    return [cut(large, 100), cut(large.slice(0, 50), 100)];
+  });
+
+  assert.ok(Deno.memoryUsage().heapUsed - before < 250 * 1024 * 1024);
+  assert.equal(texts.length, 500);
 });
 
 Deno.test("readAttributes() keeps a bounded number of names, the last value of each", () => {

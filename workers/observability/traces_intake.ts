@@ -9,10 +9,8 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
-import {
-  TELEMETRY_INTAKE_BYTES_PER_SECOND,
-  TELEMETRY_WARNING_MS,
-} from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_WARNING_MS } from "../../sdk/typescript/limits.ts";
+import { ReadingShare } from "./reading_share.ts";
 
 /** Somebody who reads frames of a kind; throws when the whole is none. */
 export interface FrameReader {
@@ -44,13 +42,13 @@ export class TelemetryIntake {
   readonly #setup: IntakeSetup;
   readonly #stats = { frames: 0, broken: 0, refused: 0, taken: 0, dropped: 0 };
   readonly #decoder = new TextDecoder("utf-8", { fatal: true });
-  #bytes = 0;
-  #bytesUntil = 0;
+  readonly #share: ReadingShare;
   #warnedAt = -Infinity;
 
   /** Stores. */
   constructor(setup: IntakeSetup) {
     this.#setup = setup;
+    this.#share = new ReadingShare(setup.clock);
   }
 
   /** What came in since the start; live. */
@@ -63,10 +61,12 @@ export class TelemetryIntake {
     if (kind === "MTRC") return;
     this.#stats.frames++;
     const from = { kind, id: worker_id ?? undefined, address: address ?? undefined };
-    if (!this.#hasRoom(bytes.length)) {
-      this.#stats.refused++;
-      return this.#warn("telemetry comes faster than it is read, so some is dropped", from);
-    }
+    if (this.#share.read(bytes.length, () => this.#read(kind, bytes, from))) return;
+    this.#stats.refused++;
+    this.#warn("telemetry comes faster than it is read, so some is dropped", from);
+  }
+
+  #read(kind: "OTLP" | "LOGS", bytes: Uint8Array, from: Record<string, string | undefined>): void {
     try {
       const frame: unknown = JSON.parse(this.#decoder.decode(bytes));
       const reader = kind === "OTLP" ? this.#setup.spans : this.#setup.logs;
@@ -78,16 +78,6 @@ export class TelemetryIntake {
       const [reason = ""] = String(thrown).split("\n", 1);
       this.#warn("telemetry that cannot be read is dropped", { ...from, reason });
     }
-  }
-
-  #hasRoom(bytes: number): boolean {
-    const now = this.#setup.clock.now();
-    if (now >= this.#bytesUntil) {
-      this.#bytes = 0;
-      this.#bytesUntil = now + 1_000;
-    }
-    this.#bytes += bytes;
-    return this.#bytes <= TELEMETRY_INTAKE_BYTES_PER_SECOND;
   }
 
   /** A line now and then: whoever sends nonsense sends much of it. */
