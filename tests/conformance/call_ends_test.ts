@@ -70,7 +70,7 @@ proveOnWire("deadlines", {
     assert.equal(error.code, "timeout");
     assert.equal(error.message, "Invocation of slow::h timed out after 150 ms");
   },
-}, ["invocation_timeout_ms: 150"]);
+}, { engine: ["invocation_timeout_ms: 150"] });
 
 proveOnWire("cancellation", {
   "a cancelled call ends at once, and the worker is told why": async (wire) => {
@@ -298,4 +298,4 @@ proveOnWire("bounds of a worker", {
     await second.run({ result: "room" });
     assert.equal((await caller.receive()).result, "room");
   },
-}, ["max_inflight_calls_per_worker: 2"]);
+}, { engine: ["max_inflight_calls_per_worker: 2"] });

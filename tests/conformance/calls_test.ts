@@ -121,7 +121,7 @@ proveOnWire("what a worker is sent", {
 
     assert.deepEqual([call.data, (await caller.receive()).result], [data, data]);
   },
-});
+}, { traces: false });
 
 proveOnWire("what a caller is sent", {
   "a result goes back as it was written, with the caller's own id": async ({ open }) => {

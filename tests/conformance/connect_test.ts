@@ -104,7 +104,7 @@ proveOnWire("the token", {
   "channel sockets are not asked for it": async ({ ask }) => {
     assert.equal((await ask({ path: "/ws/channels/x?key=y&dir=read" })).status, 404);
   },
-}, ["auth_token: secret"]);
+}, { engine: ["auth_token: secret"] });
 
 proveOnWire("first frames and announcement", {
   "the engine speaks first, with fresh ids, tokens and what it can do": async ({ open }) => {
@@ -258,4 +258,4 @@ proveOnWire("framing and liveness", {
     assert.equal((await line.receive()).type, "error");
     await line.hearsNothing();
   },
-});
+}, { traces: false });

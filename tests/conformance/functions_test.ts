@@ -302,7 +302,7 @@ proveOnWire("payload check turned off", {
     await worker.run({ result: 1 });
     assert.equal((await caller.receive()).result, 1);
   },
-}, ["validate_payloads: false"]);
+}, { engine: ["validate_payloads: false"] });
 
 /** Calls until the answer says that nobody is there. */
 async function untilGone(call: () => Promise<JsonObject>): Promise<unknown> {

@@ -126,7 +126,7 @@ proveOnWire("message size", {
     assert.equal((await line.goodbye()).code, 1009);
     await other.hearsNothing();
   },
-}, ["max_message_bytes: 1000000", "max_inflight_bytes_per_worker: 1000000"]);
+}, { engine: ["max_message_bytes: 1000000", "max_inflight_bytes_per_worker: 1000000"] });
 
 function callOf(invocation_id: string, function_id: string): JsonObject {
   return { type: "invokefunction", invocation_id, function_id };

@@ -216,7 +216,7 @@ proveOnWire("state", {
 
     assert.deepEqual(await line.value("state::get", place), { n: 1_000 });
   },
-});
+}, { traces: false });
 
 proveOnWire("state::update", {
   "a missing item starts from `{}`, its old value is null": async ({ open }) => {

@@ -27,8 +27,16 @@ export interface Wire {
 /** What is claimed, and the proof. */
 export type Claims = Readonly<Record<string, (wire: Wire) => Promise<void>>>;
 
-/** Proves claims on one engine; `settings` are lines below `engine:` in its config.yaml. */
-export function proveOnWire(subject: string, claims: Claims, settings: string[] = []): void {
+/** How the engine of some claims is configured. */
+export interface WireSettings {
+  /** Lines below `engine:` in its config.yaml. */
+  readonly engine?: readonly string[];
+  /** `false`: it has no spans, so it adds no `traceparent` to what it sends on. */
+  readonly traces?: boolean;
+}
+
+/** Proves claims on one engine. */
+export function proveOnWire(subject: string, claims: Claims, settings: WireSettings = {}): void {
   Deno.test(`the engine on the wire: ${subject}`, async (t) => {
     await using engine = await start(settings);
     for (const [name, proof] of Object.entries(claims)) {
@@ -53,12 +61,14 @@ async function prove(engine: Engine, proof: (wire: Wire) => Promise<void>): Prom
   });
 }
 
-async function start(settings: string[]): Promise<Engine> {
+async function start({ engine: settings = [], traces = true }: WireSettings): Promise<Engine> {
   const directory = await Deno.makeTempDir({ prefix: "wire-engine-" });
   const lines = [
     ...settings.length > 0 ? ["engine:"] : [],
     ...settings.map((line) => `  ${line}`),
     "workers:",
+    "  - name: engine-observability",
+    `    config: { traces: { enabled: ${traces} } }`,
     "  - name: engine-state",
     "  - name: engine-http",
     "    config: { port: 0, body_bytes_max: 65536, timeout_ms: 3000 }",
