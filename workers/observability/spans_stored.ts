@@ -55,6 +55,14 @@ export type SpanKind = "call" | "http" | "handler" | "work";
 /** Attributes that only operators may see: what was sent and what came back. */
 const PAYLOADS: ReadonlySet<string> = new Set(["engine.request", "engine.response"]);
 
+/**
+ * Whether spans can be looked for by an attribute. Not by what only operators see: who asks whether
+ * there is a span with such a payload would learn what is in it.
+ */
+export function isSearchable(attribute: string): boolean {
+  return !PAYLOADS.has(attribute);
+}
+
 /** The value of an attribute; `undefined` when there is none. */
 export function attributeOf(span: StoredSpan, name: string): Json | undefined {
   return span.attributes.find(([own]) => own === name)?.[1];

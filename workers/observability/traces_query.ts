@@ -13,14 +13,21 @@ import {
   TRACE_SCAN_MAX,
 } from "../../sdk/typescript/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
-import { attributeOf, durationOf, type StoredSpan, wireSpan } from "./spans_stored.ts";
+import {
+  attributeOf,
+  durationOf,
+  isSearchable,
+  type StoredSpan,
+  wireSpan,
+} from "./spans_stored.ts";
 import { spanOfCall } from "./spans_made.ts";
 import type { SpanStore } from "./spans_store.ts";
 
 /** `null` means left out, as everywhere on the wire. */
 const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
 const Limit = opt(z.int().min(1).max(TRACE_LIST_LIMIT_MAX));
-const Pairs = opt(z.array(z.tuple([z.string(), z.unknown()])).max(100));
+const Attribute = z.string().min(1).refine(isSearchable, "payloads cannot be searched");
+const Pairs = opt(z.array(z.tuple([Attribute, z.unknown()])).max(100));
 
 /** Payload of `engine::traces::list`; nothing at all asks for the oldest spans. */
 export const ListRequest = z.preprocess(
@@ -53,10 +60,10 @@ export const TreeRequest = z.object({ trace_id: z.string() });
 
 /** Payload of `engine::traces::group_by`. */
 export const GroupRequest = z.object({
-  attribute: z.string().min(1),
+  attribute: Attribute,
   since_ms: opt(z.number()),
   limit: Limit,
-  label_attribute: opt(z.string()),
+  label_attribute: opt(Attribute),
   include_internal: opt(z.boolean()),
 });
 

@@ -176,3 +176,16 @@ Deno.test("groupSpans() leaves out spans without the attribute, and keeps to its
   assert.equal(await count({ attribute: "engine.function_id", limit: 2 }), 2);
   assert.equal(await count({ attribute: "engine.function_id", since_ms: NOON + 4 }), 1);
 });
+
+for (const attribute of ["engine.request", "engine.response"]) {
+  Deno.test(`nobody can search for spans, or group them, by ${attribute}`, () => {
+    const pair = [[attribute, '{"pin":1234}']];
+
+    for (const query of [{ attributes: pair }, { exclude_attributes: pair }]) {
+      assert.equal(ListRequest.safeParse(query).success, false);
+    }
+    for (const query of [{ attribute }, { attribute: "a", label_attribute: attribute }]) {
+      assert.equal(GroupRequest.safeParse(query).success, false);
+    }
+  });
+}
