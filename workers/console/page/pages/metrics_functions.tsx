@@ -147,7 +147,7 @@ const COLUMNS: readonly Column<FunctionTotals>[] = [
   {
     id: "function",
     title: "Function",
-    width: "minmax(180px, 3fr)",
+    width: "minmax(120px, 3fr)",
     sort: ({ function_id }) => function_id,
     cell: ({ function_id }) => <code class="cut">{function_id}</code>,
   },
@@ -155,15 +155,15 @@ const COLUMNS: readonly Column<FunctionTotals>[] = [
   {
     id: "errors",
     title: "Errors",
-    width: "minmax(88px, 1fr)",
+    width: "76px",
     align: "end",
     sort: errorsOf,
     cell: (each) => <Errors each={each} />,
   },
   { ...number("flight", "In flight", ({ in_flight }) => in_flight, formatCount), hide: "tablet" },
-  number("p50", "p50", ({ p50_ms }) => p50_ms, formatDuration),
+  { ...number("p50", "p50", ({ p50_ms }) => p50_ms, formatDuration), hide: "phone" },
   { ...number("p90", "p90", ({ p90_ms }) => p90_ms, formatDuration), hide: "tablet" },
-  { ...number("p99", "p99", ({ p99_ms }) => p99_ms, formatDuration), hide: "phone" },
+  number("p99", "p99", ({ p99_ms }) => p99_ms, formatDuration),
   { ...number("max", "Longest", ({ max_ms }) => max_ms, formatDuration), hide: "phone" },
 ];
 
@@ -176,7 +176,7 @@ function number(
   return {
     id,
     title,
-    width: "84px",
+    width: "76px",
     align: "end",
     sort: value,
     cell: (each) => <span class="num">{format(value(each))}</span>,
