@@ -38,17 +38,34 @@ export class OutputMarks {
   /** Takes the marks out of a line; the rest of one that was cut belongs where its start does. */
   read({ stream, text }: OutputLine): UnmarkedLine {
     const before = this.#cut.get(stream);
-    const found = text.includes(START) ? text.matchAll(MARK).next().value : undefined;
-    const line = found
-      ? {
-        stream,
-        text: text.replaceAll(MARK, ""),
-        trace: found[1] ? { trace_id: found[1], span_id: found[2]! } : null,
-        isLogger: found[1] === undefined || found[3] !== undefined,
-      }
-      : { stream, text, trace: before?.trace ?? null, isLogger: before?.isLogger ?? false };
+    const said = text.includes(START) ? readMark(text, before !== undefined) : undefined;
+    const line = {
+      stream,
+      text: text.includes(START) ? text.replaceAll(MARK, "") : text,
+      trace: said ? said.trace : before?.trace ?? null,
+      isLogger: (said ?? before)?.isLogger ?? false,
+    };
     if (text.length === OUTPUT_LINE_CHARS_MAX) this.#cut.set(stream, line);
     else if (before) this.#cut.delete(stream);
     return line;
   }
+}
+
+/**
+ * What the first mark of a line says, which is the SDK's own wherever there is one. Behind other
+ * text it may be from a payload that is shown: then it never says that the line is known already,
+ * which would hide it, and nothing at all in the rest of a line that was cut.
+ */
+function readMark(
+  text: string,
+  isRest: boolean,
+): Omit<UnmarkedLine, "stream" | "text"> | undefined {
+  const found = text.matchAll(MARK).next().value;
+  const isFirst = found !== undefined && text.slice(0, found.index).trim() === "";
+  if (!found || (isRest && !isFirst)) return undefined;
+  const [, trace_id, span_id, logger] = found;
+  return {
+    trace: trace_id !== undefined && span_id !== undefined ? { trace_id, span_id } : null,
+    isLogger: isFirst && (trace_id === undefined || logger !== undefined),
+  };
 }

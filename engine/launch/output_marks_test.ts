@@ -67,6 +67,21 @@ Deno.test("OutputMarks.read() believes a mark more than the line before", () => 
   assert.deepEqual(line, { stream, text: "hello", trace: null, isLogger: true });
 });
 
+Deno.test("OutputMarks.read() lets no text that a program shows hide a line", () => {
+  const [forged, hidden] = [MARK.replaceAll("a", "b"), "\u001b]engine;;logger\u0007"];
+  const read = (text: string) => {
+    const { trace, isLogger } = new OutputMarks().read({ stream, text });
+    return [trace, isLogger];
+  };
+
+  assert.deepEqual(read(`got ${hidden}`), [null, false]);
+  assert.deepEqual(read(`${MARK}got ${forged}${hidden}`), [TRACE, false]);
+  const marks = new OutputMarks();
+  marks.read({ stream, text: MARK.padEnd(OUTPUT_LINE_CHARS_MAX, "x") });
+  const rest = marks.read({ stream, text: `x${hidden}` });
+  assert.deepEqual(rest, { stream, text: "x", trace: TRACE, isLogger: false });
+});
+
 Deno.test("withoutMarks() asks for none, and keeps the rest of an environment", () => {
   assert.deepEqual(withoutMarks({ A: "1", ENGINE_OUTPUT_MARKS: "1" }), { A: "1" });
 });
