@@ -27,7 +27,7 @@ const SHOTS: readonly Shot[] = [
   { name: "triggers", path: "/triggers" },
   { name: "state", path: "/state/orders" },
   { name: "traces", path: "/traces" },
-  { name: "trace", path: "/traces", prepare: openFirstRow },
+  { name: "trace", path: "/traces", prepare: openTrace },
   { name: "map", path: "/traces?view=map" },
   { name: "logs", path: "/logs" },
   { name: "metrics", path: "/metrics" },
@@ -82,8 +82,14 @@ async function take(
   console.log(file);
 }
 
-async function openFirstRow(page: Page): Promise<void> {
-  await page.locator("[role=grid] .virtual-all [role=row]").first().click();
+/** Opens a trace of several calls that has ended. */
+async function openTrace(page: Page): Promise<void> {
+  await page.getByRole("searchbox").first().fill("orders::place");
+  await page.waitForTimeout(1_000);
+  const rows = page.locator("[role=grid] .virtual-all [role=row]").filter({
+    hasNotText: "running",
+  });
+  await rows.filter({ hasText: "payments" }).nth(3).click();
   await page.waitForTimeout(1_000);
 }
 
