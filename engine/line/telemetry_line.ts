@@ -7,6 +7,7 @@
  * @module
  */
 import { TELEMETRY_BYTES_PER_SECOND } from "../../sdk/typescript/limits.ts";
+import { ByteShare } from "../core/byte_share.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";
@@ -14,7 +15,6 @@ import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
 
 const KINDS: readonly string[] = ["OTLP", "MTRC", "LOGS"];
 const MARK_BYTES = 4;
-const SECOND_MS = 1_000;
 
 /** What such a line is given. */
 export interface TelemetryLineOptions {
@@ -28,14 +28,12 @@ export interface TelemetryLineOptions {
 /** One line of telemetry. */
 export class TelemetryLine implements ConnectionEvents {
   readonly #options: TelemetryLineOptions;
-  #since: number;
-  #bytes = 0;
+  readonly #share = new ByteShare(TELEMETRY_BYTES_PER_SECOND);
   #hasWarned = false;
 
   /** Takes a line that has opened. */
   constructor(options: TelemetryLineOptions) {
     this.#options = options;
-    this.#since = options.clock.now();
   }
 
   text(): void {}
@@ -57,10 +55,7 @@ export class TelemetryLine implements ConnectionEvents {
 
   #hasRoom(bytes: number): boolean {
     const { clock, log, address } = this.#options;
-    const now = clock.now();
-    if (now - this.#since >= SECOND_MS) [this.#since, this.#bytes] = [now, 0];
-    this.#bytes += bytes;
-    if (this.#bytes <= TELEMETRY_BYTES_PER_SECOND) return true;
+    if (this.#share.allow(bytes, clock.now())) return true;
     if (!this.#hasWarned) {
       this.#hasWarned = true;
       log.warn("telemetry is dropped: a line sends more than it may", {

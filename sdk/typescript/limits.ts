@@ -492,6 +492,8 @@ export const TRACE_LIST_LIMIT = 100;
 export const TRACE_LIST_LIMIT_MAX = 1_000;
 /** Spans that one question looks through, the newest. */
 export const TRACE_SCAN_MAX = 20_000;
+/** Lists and maps that look through as many at once: one, and the others wait. */
+export const TRACE_SCANS_MAX = 64;
 /** Nodes of a map of calls. */
 export const TRACE_MAP_NODES_MAX = 5_000;
 /** A console of its own process waits so long for its first line, in milliseconds. */

@@ -8,7 +8,13 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { CallFilter, CallSpan, CallTraces } from "../../engine/ports/telemetry.ts";
-import { SPAN_COLLECT_MAX, SPAN_COLLECT_MS, SPAN_TURN_MS } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/errors.ts";
+import {
+  SPAN_COLLECT_MAX,
+  SPAN_COLLECT_MS,
+  SPAN_TURN_MS,
+  TRACE_SCANS_MAX,
+} from "../../sdk/typescript/limits.ts";
 import type { Redactor } from "./redact.ts";
 import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";
 import { spanOfCall, spanOfEnded } from "./spans_made.ts";
@@ -41,6 +47,9 @@ export class SpanStore implements SpanFeed, Disposable {
   readonly #listeners = new Set<Listener>();
   readonly #forgetters = new Set<() => void>();
   readonly #stopListening: () => void;
+  /** Scans that are going on or wait, and the end of the last of them. */
+  #scans = 0;
+  #lastScan: Promise<void> = Promise.resolve();
   #cancel: (() => void) | undefined;
   #callCursor = 0;
   #ringCursor = 0;
@@ -120,9 +129,27 @@ export class SpanStore implements SpanFeed, Disposable {
 
   /**
    * The newest spans that fit, newest first, out of so many that ended last. Others have their turn
-   * meanwhile: reading as many spans as lists and maps look at takes a while.
+   * meanwhile: reading as many spans as lists and maps look at takes a while. It takes memory too,
+   * so there is one at a time, and others wait.
+   *
+   * @throws {EngineError} `overloaded` when too many wait already.
    */
   async scan<Item extends { readonly start_ms: number }>(
+    filter: SpanFilter,
+    limit: number,
+    make: { ofCall(call: CallSpan): Item; ofSpan(span: StoredSpan): Item },
+  ): Promise<Item[]> {
+    if (this.#scans >= TRACE_SCANS_MAX) {
+      const message = `${TRACE_SCANS_MAX} look through the traces already; ask again later`;
+      throw new EngineError("overloaded", message);
+    }
+    this.#scans++;
+    const turn = this.#lastScan.then(() => this.#scan(filter, limit, make));
+    this.#lastScan = turn.then(() => {}, () => {});
+    return await turn.finally(() => this.#scans--);
+  }
+
+  async #scan<Item extends { readonly start_ms: number }>(
     { excludesInternal = false, ...asked }: SpanFilter,
     limit: number,
     make: { ofCall(call: CallSpan): Item; ofSpan(span: StoredSpan): Item },

@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { TRACE_SCANS_MAX } from "../../sdk/typescript/limits.ts";
 import { recorded } from "../../tests/fakes/recorded.ts";
 import { callSpan, idOf, NOON, storedSpan } from "../../tests/fakes/spans.ts";
 import type { StoredSpan } from "./spans_stored.ts";
@@ -191,6 +192,30 @@ Deno.test("SpanStore.scan() has the newest first, and lets others have their tur
     4_998.5,
     4_998,
   ]);
+});
+
+Deno.test("SpanStore.scan() looks for one at a time, and refuses when too many wait", async () => {
+  const { clock, traces, store } = recorded();
+  traces.add(call(1));
+  const ended = traces.ended.bind(traces);
+  const looks: number[] = [];
+  let current = -1;
+  traces.ended = (after, limit) => {
+    looks.push(current);
+    clock.tick(1);
+    return ended(after, limit);
+  };
+  const scans = Array.from({ length: TRACE_SCANS_MAX }, (_, n) => {
+    const ofCall = (span: { start_ms: number }) => ({ start_ms: span.start_ms, n: current = n });
+    return store.scan({}, 10, { ofCall, ofSpan: ofCall });
+  });
+
+  const starts = { ofCall: startOf, ofSpan: startOf };
+  await assert.rejects(store.scan({}, 10, starts), { code: "overloaded" });
+
+  assert.equal((await Promise.all(scans)).flat().length, TRACE_SCANS_MAX);
+  assert.deepEqual(looks, looks.toSorted((a, b) => a - b));
+  assert.equal((await store.scan({}, 10, starts)).length, 1);
 });
 
 Deno.test("SpanStore.scan() keeps to a time and to a trace", async () => {
