@@ -12,6 +12,16 @@ const RECEIVED_CHARS_MAX = 2_000;
 /** Problems named in one message. */
 const PROBLEMS_MAX = 10;
 
+/** A member that may be left out; `null` means left out, as everywhere on the wire. */
+export function opt<Shape extends z.ZodType>(
+  shape: Shape,
+): z.ZodPipe<
+  z.ZodOptional<z.ZodNullable<Shape>>,
+  z.ZodTransform<z.output<Shape> | undefined, z.output<Shape> | null | undefined>
+> {
+  return shape.nullish().transform((given) => given ?? undefined);
+}
+
 /**
  * The payload as its shape says it is.
  *

@@ -16,12 +16,12 @@ import {
 } from "../../sdk/typescript/limits.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import { readTraceparent } from "../../sdk/typescript/traceparent.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { fit } from "../shapes.ts";
+import { fit, opt } from "../shapes.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./logs_record.ts";
 import type { LogStore } from "./logs_store.ts";
 import type { Redactor } from "./redact.ts";
-import { readTraceparent } from "./spans_made.ts";
 import { cut } from "./spans_otlp.ts";
 
 /** What the functions work with. */
@@ -49,8 +49,6 @@ const Line = z.object({
     name ? cut(name, TELEMETRY_NAME_CHARS_MAX) : undefined
   ),
 });
-
-const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
 
 const ListRequest = z.preprocess(
   (payload) => payload ?? {},

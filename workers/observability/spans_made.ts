@@ -5,6 +5,7 @@
  */
 import type { CallSpan, EndedSpan } from "../../engine/ports/telemetry.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import { readTraceparent } from "../../sdk/typescript/traceparent.ts";
 import type { Redactor } from "./redact.ts";
 import type { SpanAttribute, StoredSpan } from "./spans_stored.ts";
 
@@ -35,7 +36,7 @@ export function spanOfCall(call: CallSpan, redactor: Redactor | null): StoredSpa
 export function spanOfEnded(ended: EndedSpan, redactor: Redactor): StoredSpan | undefined {
   const own = readTraceparent(ended.traceparent);
   if (!own) return undefined;
-  const parent = readTraceparent(ended.parent);
+  const parent = readTraceparent(ended.parent ?? undefined);
   const attributes: SpanAttribute[] = Object.entries(ended.attributes)
     .map(([name, value]) => [name, redactor.hits(name) ? "[redacted]" : value]);
   if (ended.attributes["engine.kind"] === undefined) attributes.unshift(["engine.kind", "work"]);
@@ -58,26 +59,6 @@ export function spanOfEnded(ended: EndedSpan, redactor: Redactor): StoredSpan | 
     scope_name: null,
     scope_version: null,
   };
-}
-
-/** What a `traceparent` says. */
-export interface TraceParent {
-  readonly trace_id: string;
-  readonly span_id: string;
-  readonly isSampled: boolean;
-}
-
-const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/s;
-const ZEROS = /^0+$/;
-
-/** Reads a `traceparent`; `undefined` when it is none. */
-export function readTraceparent(text: string | null | undefined): TraceParent | undefined {
-  const read = text ? TRACEPARENT.exec(text) : null;
-  if (!read) return undefined;
-  const [, version, trace_id = "", span_id = "", flags = "", more] = read;
-  if (version === "ff" || (version === "00" && more !== undefined)) return undefined;
-  if (ZEROS.test(trace_id) || ZEROS.test(span_id)) return undefined;
-  return { trace_id, span_id, isSampled: (parseInt(flags, 16) & 1) === 1 };
 }
 
 function attributesOf(call: CallSpan, redactor: Redactor | null): SpanAttribute[] {

@@ -9,10 +9,9 @@
 import { z } from "zod";
 import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../../sdk/typescript/limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
+import { opt } from "../shapes.ts";
 import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";
 import type { SpanStore } from "./spans_store.ts";
-
-const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
 
 /** Payload of `engine::traces::map`; everything may be left out. */
 export const MapRequest = z.preprocess(

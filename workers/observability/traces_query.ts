@@ -13,6 +13,7 @@ import {
   TRACE_SCAN_MAX,
 } from "../../sdk/typescript/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import { opt } from "../shapes.ts";
 import {
   attributeOf,
   durationOf,
@@ -23,8 +24,6 @@ import {
 import { spanOfCall } from "./spans_made.ts";
 import type { SpanStore } from "./spans_store.ts";
 
-/** `null` means left out, as everywhere on the wire. */
-const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
 const Limit = opt(z.int().min(1).max(TRACE_LIST_LIMIT_MAX));
 const Attribute = z.string().min(1).refine(isSearchable, "payloads cannot be searched");
 const Pairs = opt(z.array(z.tuple([Attribute, z.unknown()])).max(100));

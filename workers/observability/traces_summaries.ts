@@ -6,9 +6,8 @@
 import { z } from "zod";
 import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX } from "../../sdk/typescript/limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
+import { opt } from "../shapes.ts";
 import type { TraceEntry } from "./traces_index.ts";
-
-const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
 
 /** Payload of `engine::traces::summaries`; everything may be left out. */
 export const SummariesRequest = z.preprocess(

@@ -15,10 +15,10 @@ import type { Spans } from "../../engine/ports/telemetry.ts";
 import { FIRINGS_PER_SECOND_MAX, TRIGGER_BATCH_RECORDS_MAX } from "../../sdk/typescript/limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import { readTraceparent } from "../../sdk/typescript/traceparent.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { LogRecord } from "./logs_record.ts";
 import { OWN_NAME } from "./logs_own.ts";
-import { readTraceparent } from "./spans_made.ts";
 
 /** What firing needs. */
 export interface FiringSetup {
@@ -98,7 +98,9 @@ export class Firing {
   #begin(function_id: string, namespace = "default"): string {
     const { directory, spans } = this.#setup;
     const isInternal = directory.function(namespace, function_id)?.internal ?? false;
-    const opened = isInternal ? undefined : readTraceparent(spans.open(null, function_id));
+    const opened = isInternal
+      ? undefined
+      : readTraceparent(spans.open(null, function_id) ?? undefined);
     return `00-${this.#mark}${hexDigits(12)}-${hexDigits(8)}-0${opened?.isSampled ? 1 : 0}`;
   }
 }

@@ -12,12 +12,10 @@ import { TRIGGER_BATCH_MS_MAX, TRIGGER_BATCH_MS_MIN } from "../../sdk/typescript
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { problemsOf } from "../shapes.ts";
+import { opt, problemsOf } from "../shapes.ts";
 import { type LogRecord, SEVERITIES, wireLog } from "./logs_record.ts";
 import { matcher } from "./logs_ring.ts";
 import { type Firing, Heap } from "./triggers_firing.ts";
-
-const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
 
 /** `batch_ms` of a trigger. */
 export const BatchMs = opt(z.int().min(TRIGGER_BATCH_MS_MIN).max(TRIGGER_BATCH_MS_MAX));

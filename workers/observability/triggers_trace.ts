@@ -10,13 +10,12 @@ import { z } from "zod";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
+import { opt } from "../shapes.ts";
 import type { SpanFeed, StoredSpan } from "./spans_stored.ts";
 import type { TraceIndex } from "./traces_index.ts";
 import { summaryOf } from "./traces_summaries.ts";
 import { type Firing, Heap } from "./triggers_firing.ts";
 import { BatchMs, readConfig } from "./triggers_log.ts";
-
-const opt = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
 
 const Config = z.object({
   service_name: opt(z.string()),
