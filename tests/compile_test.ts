@@ -16,9 +16,10 @@ const EMBEDDED = [
   "sdk/python/src/engine_sdk/_worker.py",
   "sdk/npm/engine_sdk.js",
   "templates/quickstart/workers/math-worker/math_worker.py",
+  "workers/console/dist/console.html",
 ];
 
-Deno.test("deno compile embeds the templates and both SDKs", async () => {
+Deno.test("deno compile embeds the templates, both SDKs and the console page", async () => {
   const directory = await Deno.makeTempDir({ prefix: "engine-binary-" });
 
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
