@@ -16,6 +16,8 @@ import {
   compare,
   functionDetail,
   functionSummary,
+  replicaCount,
+  replicaList,
   triggerSummary,
   typeDetail,
   typeSummary,
@@ -32,13 +34,15 @@ const ListFunctions = z.object({
   worker: Text,
   workers: z.array(z.string()).nullish(),
   include_internal: z.boolean().nullish(),
+  include_replicas: z.boolean().nullish(),
 });
 const FunctionInfo = z.object({
   function_id: Text,
   function_ids: z.array(z.string()).nullish(),
   namespace: Text,
+  include_replicas: z.boolean().nullish(),
 });
-const ListTypes = ListFunctions.omit({ workers: true });
+const ListTypes = ListFunctions.omit({ workers: true, include_replicas: true });
 const TypeInfo = z.object({ id: z.string().min(1), namespace: Text });
 const ListTriggers = z.object({
   search: Text,
@@ -80,7 +84,11 @@ export function offerDirectory(offers: Offers, directory: Directory): void {
 function offerFunctionQueries(offers: Offers, directory: Directory): void {
   const list = "Which functions there are, sorted by id";
   offers.add("engine::functions::list", list, ListFunctions, (query) => {
-    return { functions: listFunctions(directory, query).map(functionSummary) };
+    const views = listFunctions(directory, query);
+    if (!query.include_replicas) return { functions: views.map(functionSummary) };
+    return {
+      functions: views.map((view) => ({ ...functionSummary(view), ...replicaCount(view) })),
+    };
   });
   const info = "Schemas and triggers of functions";
   offers.add("engine::functions::info", info, FunctionInfo, (query) => {
@@ -110,13 +118,17 @@ function describeFunctions(
   query: z.infer<typeof FunctionInfo>,
   offers: Offers,
 ): Json {
-  const { function_id, function_ids } = query;
+  const { function_id, function_ids, include_replicas } = query;
+  const about = (view: FunctionView): JsonObject => ({
+    ...detail(view, directory, offers),
+    ...include_replicas && replicaList(view, directory),
+  });
   const namespace = query.namespace ?? DEFAULT_NAMESPACE;
   if (function_id && function_ids) throw invalid("Give function_id or function_ids, not both");
   if (function_id) {
     const view = directory.function(namespace, function_id);
     const ids = () => directory.functions().map((each) => each.function_id);
-    return detail(view ?? refuse("Function", function_id, ids()), directory, offers);
+    return about(view ?? refuse("Function", function_id, ids()));
   }
   if (!function_ids) throw invalid("Give function_id or function_ids");
   if (function_ids.length > INFO_IDS_MAX) {
@@ -124,7 +136,7 @@ function describeFunctions(
   }
   const functions = function_ids.map((id): JsonObject => {
     const view = directory.function(namespace, id);
-    if (view) return detail(view, directory, offers);
+    if (view) return about(view);
     return { function_id: id, error: { code: "not_found", message: `Function ${id} not found` } };
   });
   return { functions };

@@ -124,6 +124,37 @@ Deno.test("engine::functions::info describes a function with its triggers", asyn
   assert.deepEqual((await it.ask("engine::functions::info", blue)).registered_triggers, []);
 });
 
+Deno.test("engine::functions::list and info tell of replicas when they are asked to", async () => {
+  await using it = await setup();
+  const twin = await it.local.connect("twin");
+  twin.registerFunction("orders::price", () => 3);
+  await it.local.settle();
+
+  const asked = { include_replicas: true, include_internal: true };
+  const { functions } = await it.ask("engine::functions::list", asked);
+  const counts = new Map(
+    (functions as JsonObject[]).map((each) =>
+      [`${each.namespace} ${each.function_id}`, each.replicas] as const
+    ),
+  );
+  const info = await it.ask("engine::functions::info", {
+    function_id: "orders::price",
+    include_replicas: true,
+  });
+
+  assert.equal(counts.get("default orders::price"), 2);
+  assert.equal(counts.get("blue orders::price"), 1);
+  assert.equal(counts.get("default engine::functions::list"), 1);
+  assert.deepEqual(ids(info, "workers", "name"), ["shop", "twin"]);
+  assert.equal(new Set(ids(info, "workers", "worker_id")).size, 2);
+  assert.equal(
+    "workers" in await it.ask("engine::functions::info", {
+      function_id: "orders::price",
+    }),
+    false,
+  );
+});
+
 Deno.test("engine::functions::info gives a batch what it can", async () => {
   await using it = await setup();
   const function_ids = ["orders::price", "orders::prize"];

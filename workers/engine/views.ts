@@ -27,6 +27,21 @@ export function functionSummary(view: FunctionView): JsonObject {
   };
 }
 
+/** How many connections offer a function; the engine's own has no other than itself. */
+export function replicaCount({ worker_ids }: FunctionView): JsonObject {
+  return { replicas: Math.max(1, worker_ids.length) };
+}
+
+/** Which connections offer a function, the newest last. */
+export function replicaList({ worker_ids }: FunctionView, directory: Directory): JsonObject {
+  return {
+    workers: worker_ids.map((worker_id) => ({
+      worker_id,
+      name: directory.worker(worker_id)?.name ?? null,
+    })),
+  };
+}
+
 /** A function with its schemas and the triggers that run it. */
 export function functionDetail(view: FunctionView, directory: Directory): JsonObject {
   const { request_schema, response_schema } = view;
