@@ -435,6 +435,28 @@ Deno.test("BrowserLine ends the line of a browser that uses a number twice", asy
   assert.deepEqual(socket.closedWith, [1008, "1 is in use"]);
 });
 
+Deno.test("BrowserLine bears values that nest too deep to be told", async () => {
+  const { worker, socket, say } = setup();
+  // Only names that are numbers need a stack as deep as the value when it is written.
+  const deep = JSON.parse('{"0":'.repeat(100_000) + "1" + "}".repeat(100_000)) as Json;
+  worker.functions["deep::get"] = () => deep;
+  worker.functions["deep::fail"] = () => {
+    throw new EngineError("broken", "deep", { details: { deep } });
+  };
+  await say({ type: "watch_trigger", id: 1, trigger: { type: "log" } });
+
+  await say(call(2, "deep::get"));
+  await say(call(3, "deep::fail"));
+  await worker.fire("log", deep);
+  await settle();
+
+  assert.deepEqual(socket.about(1), [{ type: "missed", id: 1, count: 1 }]);
+  for (const id of [2, 3]) {
+    const [answer] = socket.about(id);
+    assert.ok(answer?.type === "error" && answer.error.code === "too_deep");
+  }
+});
+
 Deno.test("BrowserLine ends the line of a browser that sends bytes", () => {
   const { socket, line } = setup();
 

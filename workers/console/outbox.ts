@@ -48,9 +48,9 @@ export class Outbox {
     return this.#socket.bufferedAmount > CONSOLE_AHEAD_BYTES;
   }
 
-  /** Sends a message that has to arrive. */
+  /** Sends a message that has to arrive. Never throws. */
   send(message: ConsoleMessage): void {
-    this.sendText(JSON.stringify(message));
+    this.sendText(textOf(message));
   }
 
   /** The same for a message that is text already. */
@@ -122,5 +122,20 @@ export class Outbox {
       this.#stale.delete(id);
       sayAll();
     }
+  }
+}
+
+/** The text of a message, or of one that says that it cannot be told: values may nest too deep. */
+function textOf(message: ConsoleMessage): string {
+  try {
+    return JSON.stringify(message);
+  } catch (thrown) {
+    if (!("id" in message)) throw thrown; // Those hold nothing of anybody else's.
+    const { id, type } = message;
+    if (type === "fired" || type === "progress") {
+      return JSON.stringify({ type: "missed", id, count: 1 });
+    }
+    const error = { code: "too_deep", message: "What came is nested too deep to be shown" };
+    return JSON.stringify({ type: "error", id, error, duration_ms: 0, trace_id: null });
   }
 }
