@@ -93,7 +93,7 @@ async function go(page: Page, path: string): Promise<void> {
     `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new Event("popstate"))`,
   );
   await page.locator(".foot .dot.ok").waitFor({ state: "attached" });
-  await page.locator(".skeleton").waitFor({ state: "detached" });
+  await page.locator(".skeleton").first().waitFor({ state: "detached" });
 }
 
 /** Serious and critical faults, each with its rule and the elements. */

@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { COPIED_MS } from "../../../../sdk/typescript/limits.ts";
+import { COPIED_MS } from "../../limits.ts";
 import { Button } from "./controls.tsx";
 import { useShell } from "./shell.ts";
 

@@ -30,13 +30,17 @@ export interface GraphEdge {
   /** In pixels. @default 1.5 */
   readonly width?: number | undefined;
   readonly tone?: Tone | undefined;
-  /** Stands at the middle. */
   readonly text?: string | undefined;
+  /** What the words stand above; left out: the middle of the line. */
+  readonly textAt?: { readonly x: number; readonly y: number } | undefined;
   /** Dashes run along it: something goes on. */
   readonly moving?: boolean | undefined;
 }
 
 const STEP = 40;
+/** In a window of less pixels than this, what is seen first is readable, even if not all. */
+const NARROW = 640;
+const READABLE = 0.7;
 
 /** See the module. What is not next to the chosen box is drawn faintly. */
 export function GraphCanvas(
@@ -52,11 +56,11 @@ export function GraphCanvas(
 ): VNode {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState<Viewport>({ x: 0, y: 0, scale: 1 });
-  const fit = () => {
+  const fit = (least?: number) => {
     const { clientWidth: width, clientHeight: height } = box.current!;
-    setView(fitted(boundsOf(nodes), { width, height }));
+    setView(fitted(boundsOf(nodes), { width, height }, least));
   };
-  useLayoutEffect(fit, [fitKey]);
+  useLayoutEffect(() => fit(box.current!.clientWidth < NARROW ? READABLE : undefined), [fitKey]);
   useWheel(box, setView);
   const drag = useDrag(setView);
   const near = neighbours(edges, chosen);
@@ -123,7 +127,7 @@ export function GraphCanvas(
       </div>
       <div class="graph-tools">
         <Button small icon="plus" label="Larger" onPress={() => zoom(1.25)} />
-        <Button small icon="fit" label="Show all" onPress={fit} />
+        <Button small icon="fit" label="Show all" onPress={() => fit()} />
       </div>
     </div>
   );
@@ -156,7 +160,7 @@ function Arrow(): VNode {
 }
 
 function Edge({ edge, faint }: { edge: GraphEdge; faint: boolean }): VNode {
-  const middle = edge.points[Math.floor(edge.points.length / 2)];
+  const middle = edge.textAt ?? edge.points[Math.floor(edge.points.length / 2)];
   return (
     <g class={`graph-edge ${edge.tone ?? ""} ${faint ? "faint" : ""}`}>
       <path
@@ -200,14 +204,15 @@ type SetView = (change: (was: Viewport) => Viewport) => void;
 /** The wheel zooms; it has to be heard actively, else the page scrolls besides. */
 function useWheel(box: { readonly current: HTMLElement | null }, setView: SetView): void {
   useEffect(() => {
+    const element = box.current!;
     const wheel = (event: WheelEvent) => {
       event.preventDefault();
-      const { left, top } = box.current!.getBoundingClientRect();
+      const { left, top } = element.getBoundingClientRect();
       const factor = Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015));
       setView((was) => zoomed(was, factor, event.clientX - left, event.clientY - top));
     };
-    box.current!.addEventListener("wheel", wheel, { passive: false });
-    return () => box.current?.removeEventListener("wheel", wheel);
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => element.removeEventListener("wheel", wheel);
   }, []);
 }
 

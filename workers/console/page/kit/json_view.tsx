@@ -7,7 +7,7 @@
  */
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { JSON_VIEW_CHARS, JSON_VIEW_MEMBERS } from "../../../../sdk/typescript/limits.ts";
+import { JSON_VIEW_CHARS, JSON_VIEW_MEMBERS } from "../../limits.ts";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import { CopyButton } from "./copy_button.tsx";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CHORD_MS } from "../../../../sdk/typescript/limits.ts";
+import { CHORD_MS } from "../../limits.ts";
 
 /** A key that went down. */
 export interface KeyPress {

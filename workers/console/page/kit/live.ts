@@ -7,11 +7,8 @@
  * @module
  */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import {
-  CALL_TIMEOUT_MS,
-  LIVE_ANSWER_GRACE_MS,
-  LIVE_LINGER_MS,
-} from "../../../../sdk/typescript/limits.ts";
+import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/limits.ts";
+import { LIVE_ANSWER_GRACE_MS, LIVE_LINGER_MS } from "../../limits.ts";
 import type { ErrorBody, Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
 import { type Answer, type LineSocket, type LineState, LiveLine } from "./live_line.ts";

@@ -7,11 +7,7 @@
  *
  * @module
  */
-import {
-  LIVE_QUEUE_MAX,
-  LIVE_RETRY_MS,
-  LIVE_RETRY_MS_MAX,
-} from "../../../../sdk/typescript/limits.ts";
+import { LIVE_QUEUE_MAX, LIVE_RETRY_MS, LIVE_RETRY_MS_MAX } from "../../limits.ts";
 import type { BrowserMessage, ConsoleMessage } from "../../wire.ts";
 import { WRONG_TOKEN_CLOSE } from "../../wire.ts";
 

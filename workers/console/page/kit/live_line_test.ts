@@ -4,11 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import {
-  LIVE_QUEUE_MAX,
-  LIVE_RETRY_MS,
-  LIVE_RETRY_MS_MAX,
-} from "../../../../sdk/typescript/limits.ts";
+import { LIVE_QUEUE_MAX, LIVE_RETRY_MS, LIVE_RETRY_MS_MAX } from "../../limits.ts";
 import type { ConsoleMessage } from "../../wire.ts";
 import { WRONG_TOKEN_CLOSE } from "../../wire.ts";
 import { type Answer, type LineSocket, type LineState, LiveLine } from "./live_line.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { SPARK_POINTS_MAX } from "../../../../sdk/typescript/limits.ts";
+import { SPARK_POINTS_MAX } from "../../limits.ts";
 
 /** Paths of SVG: the line, and the area under it. */
 export interface SparkPaths {

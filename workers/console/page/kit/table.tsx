@@ -8,7 +8,7 @@
  */
 import type { ComponentChildren, JSX, Ref, VNode } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { TABLE_PAGE_ROWS } from "../../../../sdk/typescript/limits.ts";
+import { TABLE_PAGE_ROWS } from "../../limits.ts";
 import { Icon } from "./icons.tsx";
 import { ordered, readOrder, type RowOrder, type SortValue, writeOrder } from "./row_order.ts";
 import { useQueryMember } from "./shell.ts";

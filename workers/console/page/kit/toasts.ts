@@ -4,7 +4,7 @@
  * @module
  */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { TOAST_MS, TOASTS_MAX } from "../../../../sdk/typescript/limits.ts";
+import { TOAST_MS, TOASTS_MAX } from "../../limits.ts";
 
 /** One notice. */
 export interface Toast {

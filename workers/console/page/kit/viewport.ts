@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ZOOM_MAX, ZOOM_MIN } from "../../../../sdk/typescript/limits.ts";
+import { ZOOM_MAX, ZOOM_MIN } from "../../limits.ts";
 
 /** A point of the drawing stands at `scale * point + (x, y)` of the window. */
 export interface Viewport {
@@ -27,16 +27,26 @@ export function zoomed(view: Viewport, factor: number, x: number, y: number): Vi
   return { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by };
 }
 
-/** All of a drawing in the middle of the window; never larger than it is. */
-export function fitted(drawing: Box, window: { width: number; height: number }): Viewport {
+/**
+ * All of a drawing in the middle of the window; never larger than it is. `least`: where it would
+ * have to be smaller than this, its upper part is in the window instead, at this scale.
+ */
+export function fitted(
+  drawing: Box,
+  window: { width: number; height: number },
+  least = ZOOM_MIN,
+): Viewport {
   const margin = 24;
   const room = { width: window.width - 2 * margin, height: window.height - 2 * margin };
   const fit = Math.min(1, room.width / drawing.width, room.height / drawing.height);
-  const scale = Math.max(ZOOM_MIN, Number.isFinite(fit) && fit > 0 ? fit : 1);
+  const scale = Math.max(least, Number.isFinite(fit) && fit > 0 ? fit : 1);
+  const isTall = drawing.height * scale > room.height + 1;
   return {
     scale,
     x: window.width / 2 - scale * (drawing.x + drawing.width / 2),
-    y: window.height / 2 - scale * (drawing.y + drawing.height / 2),
+    y: isTall
+      ? margin - scale * drawing.y
+      : window.height / 2 - scale * (drawing.y + drawing.height / 2),
   };
 }
 

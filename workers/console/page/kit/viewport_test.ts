@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ZOOM_MAX, ZOOM_MIN } from "../../../../sdk/typescript/limits.ts";
+import { ZOOM_MAX, ZOOM_MIN } from "../../limits.ts";
 import { boundsOf, fitted, zoomed } from "./viewport.ts";
 
 const WINDOW = { width: 1_000, height: 500 };
@@ -40,4 +40,15 @@ Deno.test("boundsOf() holds all boxes", () => {
   const boxes = [{ x: 5, y: 5, width: 10, height: 10 }, { x: -5, y: 0, width: 5, height: 50 }];
 
   assert.deepEqual(boundsOf(boxes), { x: -5, y: 0, width: 20, height: 50 });
+});
+
+Deno.test("fitted() shows the upper part of what would become too small to read", () => {
+  const drawing = { x: 0, y: 0, width: 2_000, height: 4_000 };
+
+  const view = fitted(drawing, { width: 400, height: 800 }, 0.7);
+
+  assert.equal(view.scale, 0.7);
+  assert.equal(view.y, 24);
+  assert.equal(view.x, 200 - 0.7 * 1_000);
+  assert.ok(fitted(drawing, { width: 400, height: 800 }).scale < 0.2);
 });

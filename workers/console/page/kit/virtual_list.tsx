@@ -7,7 +7,7 @@
  */
 import type { ComponentChildren, JSX, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { LIST_OVERSCAN_ROWS } from "../../../../sdk/typescript/limits.ts";
+import { LIST_OVERSCAN_ROWS } from "../../limits.ts";
 import { reachRow, rowsInView } from "./rows_in_view.ts";
 
 /** What a {@linkcode VirtualList} takes. */
@@ -46,7 +46,8 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
   told.current = props;
   const [view, setView] = useState({ top: 0, height: 600 });
   const read = () => {
-    const { scrollTop, clientHeight, scrollHeight } = box.current!;
+    if (box.current === null) return; // It is gone, and the browser tells of its scrolling still.
+    const { scrollTop, clientHeight, scrollHeight } = box.current;
     setView((was) =>
       was.top === scrollTop && was.height === clientHeight
         ? was
