@@ -20,8 +20,8 @@ Examples:
   ENGINE_CONSOLE_TOKEN=… engine console --host 0.0.0.0      for other machines
 
 The printed address holds a key: who opens it may manage workers. Without the key a page shows the
-system and calls functions. On an address that other machines reach, a page asks for a token first:
-ENGINE_CONSOLE_TOKEN, else the engine's own.
+system and calls functions; where the engine has a token, or on an address that other machines
+reach, it asks for one first: ENGINE_CONSOLE_TOKEN, else the engine's own.
 
 With "- name: engine-console" in config.yaml the engine serves the page itself; this command then
 prints its address.`;
