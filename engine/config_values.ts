@@ -153,8 +153,12 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function shown(path: string, value: unknown): Json {
   if (value === undefined || value === null) return null;
-  if (typeof value === "string" && SECRET.test(path)) return shortened(value);
-  return value as Json;
+  if (typeof value === "string") return SECRET.test(path) ? shortened(value) : value;
+  if (Array.isArray(value)) return value.map((item, at) => shown(pathOf(path, at), item));
+  if (!isPlain(value)) return value as Json;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, shown(pathOf(path, key), member)]),
+  );
 }
 
 /** Enough to tell two secrets apart, too little to use one. */

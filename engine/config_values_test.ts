@@ -10,7 +10,10 @@ const Http = z.strictObject({
   token: z.string().optional(),
   cors: z.strictObject({ origins: z.array(z.string()).default(["*"]) }).prefault({}),
 });
-const Eyes = z.strictObject({ traces: z.boolean().default(true) });
+const Eyes = z.strictObject({
+  traces: z.boolean().default(true),
+  to: z.array(z.strictObject({ url: z.string(), token: z.string() })).default([]),
+});
 const builtins: BuiltinWorker[] = [
   builtin("engine-http", (raw) => Http.parse(raw ?? {})),
   builtin("engine-state", () => ({})),
@@ -123,4 +126,13 @@ Deno.test("an option of the command line wins over a value, and nothing over not
   const port = changed.find(({ key }) => key === "engine.port")!;
   assert.deepEqual([port.value, port.default, port.source], [0, 49134, "option"]);
   assert.equal(changed.find(({ key }) => key === "log.level")!.source, "default");
+});
+
+Deno.test("secrets in lists are cut short, and nothing else there", () => {
+  const values = valuesOf(
+    "workers:\n  - name: engine-observability\n    config:\n      to: [{url: here, token: supersecretvalue}]\n",
+  );
+
+  const { value } = values.get("workers[0].config.to")!;
+  assert.deepEqual(value, [{ url: "here", token: "supe…" }]);
 });

@@ -13,7 +13,7 @@ import {
   MERGE_KEYS_MAX,
   UPDATE_PATH_DEPTH_MAX,
   UPDATE_SEGMENT_BYTES_MAX,
-} from "../sdk/typescript/limits.ts";
+} from "./limits.ts";
 import type { Json, JsonObject } from "../sdk/typescript/protocol.ts";
 
 const AnyJson = z.custom<Json>((value) => value !== undefined, {

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "../../sdk/typescript/limits.ts";
+import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "./limits.ts";
 import { MANIFEST } from "./manifest.ts";
 import { WorkerFile } from "./worker_file.ts";
 

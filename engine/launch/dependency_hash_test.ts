@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "../../sdk/typescript/limits.ts";
+import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "./limits.ts";
 import { dependencyHash, isDependencyFile } from "./dependency_hash.ts";
 
 Deno.test("dependencyHash() follows the files that say what to install, and what else matters", async () => {

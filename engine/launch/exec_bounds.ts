@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { EXEC_OUTPUT_BYTES_MAX, EXEC_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
+import { EXEC_OUTPUT_BYTES_MAX, EXEC_TIMEOUT_MS } from "./limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ended, OutputChunk, Running } from "../ports/launcher.ts";
 

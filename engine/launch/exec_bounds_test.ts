@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { EXEC_OUTPUT_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { EXEC_OUTPUT_BYTES_MAX } from "./limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeProgram } from "../../tests/fakes/fake_launcher.ts";
 import { execWithin } from "./exec_bounds.ts";

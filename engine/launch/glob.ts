@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { WATCH_PATTERNS_MAX } from "../../sdk/typescript/limits.ts";
+import { WATCH_PATTERNS_MAX } from "./limits.ts";
 
 /** The names in a path; none for an empty one or `.`. */
 export function partsOf(path: string): string[] {

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { STOP_GRACE_MS } from "../../sdk/typescript/limits.ts";
+import { STOP_GRACE_MS } from "./limits.ts";
 import type { Ended, OutputChunk } from "../ports/launcher.ts";
 import { gatedArgs, Guard, openGate, SHELL } from "./guard.ts";
 import { endGroup, signalGroup } from "./process_group.ts";

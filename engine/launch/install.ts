@@ -11,7 +11,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { INSTALL_TIMEOUT_MS, STOP_GRACE_MS } from "../../sdk/typescript/limits.ts";
+import { INSTALL_TIMEOUT_MS, STOP_GRACE_MS } from "./limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Containment, Ended, Launcher, OutputLine } from "../ports/launcher.ts";
 import { dependencyHash } from "./dependency_hash.ts";

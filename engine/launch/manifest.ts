@@ -11,14 +11,13 @@ import {
   GUEST_CPUS_MAX,
   GUEST_MEMORY_MB,
   GUEST_MEMORY_MB_MAX,
-  GUEST_MEMORY_MB_MIN,
   MANIFEST_BYTES_MAX,
   PACKAGE_JSON_BYTES_MAX,
-  REPLICAS_MAX,
   RESTART_ENDS_MAX,
   RESTART_MAX_MS,
   RESTART_WITHIN_S_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
+import { GUEST_MEMORY_MB_MIN, REPLICAS_MAX } from "../../sdk/typescript/limits.ts";
 import { Fields, isWorkerName, NAME_RULE, received } from "../config_fields.ts";
 import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 import { invalidFile, problemText, readYaml } from "../yaml_text.ts";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { OUTPUT_LINE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { OUTPUT_LINE_CHARS_MAX } from "./limits.ts";
 
 /** Collects bytes, hands on lines without their ends. */
 export class LineSplitter {

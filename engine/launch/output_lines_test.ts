@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { OUTPUT_LINE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { OUTPUT_LINE_CHARS_MAX } from "./limits.ts";
 import { LineSplitter } from "./output_lines.ts";
 
 /** The lines that come out when some bytes go in. */

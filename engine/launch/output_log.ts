@@ -6,11 +6,8 @@
  *
  * @module
  */
-import {
-  LOG_FILE_BYTES_MAX,
-  OUTPUT_PENDING_CHARS_MAX,
-  TAIL_LINES_MAX,
-} from "../../sdk/typescript/limits.ts";
+import { LOG_FILE_BYTES_MAX, OUTPUT_PENDING_CHARS_MAX } from "./limits.ts";
+import { TAIL_LINES_MAX } from "../../sdk/typescript/limits.ts";
 import type { OutputLine } from "../ports/launcher.ts";
 
 /** Bytes read at once from the end of a file. */

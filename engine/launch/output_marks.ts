@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { OUTPUT_LINE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { OUTPUT_LINE_CHARS_MAX } from "./limits.ts";
 import type { OutputLine } from "../ports/launcher.ts";
 import type { PrintedLine } from "../ports/telemetry.ts";
 

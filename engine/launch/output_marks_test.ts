@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { OUTPUT_LINE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { OUTPUT_LINE_CHARS_MAX } from "./limits.ts";
 import { OutputMarks, withoutMarks } from "./output_marks.ts";
 
 const TRACE = { trace_id: "0af7651916cd43dd8448eb211c80319c", span_id: "b7ad6b7169203331" };

@@ -8,7 +8,8 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { ORPHAN_GRACE_MS, STOP_GRACE_MS } from "../../sdk/typescript/limits.ts";
+import { STOP_GRACE_MS } from "./limits.ts";
+import { ORPHAN_GRACE_MS } from "../../sdk/typescript/limits.ts";
 import type {
   Ended,
   Launcher,

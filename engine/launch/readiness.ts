@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { READY_QUIET_MS, READY_WITHOUT_FUNCTIONS_MS } from "../../sdk/typescript/limits.ts";
+import { READY_QUIET_MS, READY_WITHOUT_FUNCTIONS_MS } from "./limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent } from "../ports/events.ts";

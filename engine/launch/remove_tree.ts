@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { REMOVAL_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
+import { REMOVAL_TIMEOUT_MS } from "./limits.ts";
 
 /** Where systems keep their programs; what else the PATH says may be a worker's. */
 const SYSTEM_PATH = "/usr/bin:/bin:/run/current-system/sw/bin";

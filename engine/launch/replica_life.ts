@@ -9,7 +9,7 @@
  * @module
  */
 import { describeThrown } from "../../sdk/typescript/errors.ts";
-import { STOP_GRACE_MS } from "../../sdk/typescript/limits.ts";
+import { STOP_GRACE_MS } from "./limits.ts";
 import type { Ended, Running } from "../ports/launcher.ts";
 import type { Log, LogFields } from "../ports/log.ts";
 import type { Traffic } from "../ports/traffic.ts";

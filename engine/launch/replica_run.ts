@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { READY_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
+import { READY_TIMEOUT_MS } from "./limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { Ended, LaunchSpec, Running } from "../ports/launcher.ts";

@@ -13,7 +13,7 @@ import {
   RESTART_MAX_MS,
   RESTART_RESET_MS,
   RESTART_WITHIN_S,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
 
 /** What a manifest says of unasked ends; spelled as there. */
 export interface RestartSettings {

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { WATCH_FILES_MAX, WATCH_FOLDERS_MAX } from "../../sdk/typescript/limits.ts";
+import { WATCH_FILES_MAX, WATCH_FOLDERS_MAX } from "./limits.ts";
 import type { Steps } from "./slices.ts";
 import type { WatchPatterns } from "./watch_patterns.ts";
 

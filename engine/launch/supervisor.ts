@@ -7,7 +7,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { STARTS_AT_ONCE_MAX } from "../../sdk/typescript/limits.ts";
+import { STARTS_AT_ONCE_MAX } from "./limits.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { EngineEvent } from "../ports/events.ts";
 import type { Ended, OutputChunk } from "../ports/launcher.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { READY_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
+import { READY_TIMEOUT_MS } from "./limits.ts";
 import { describeEnd } from "./install.ts";
 import type { RunOver } from "./replica_run.ts";
 import { RestartPolicy, type RestartSettings } from "./restart_policy.ts";

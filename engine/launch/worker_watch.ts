@@ -8,13 +8,8 @@
  *
  * @module
  */
-import {
-  EDIT_DEBOUNCE_MS,
-  EDIT_HOLD_MS,
-  WATCH_FILES_MAX,
-  WATCH_FOLDERS_MAX,
-  WATCH_RETRY_MS,
-} from "../../sdk/typescript/limits.ts";
+import { EDIT_HOLD_MS, WATCH_FILES_MAX, WATCH_FOLDERS_MAX, WATCH_RETRY_MS } from "./limits.ts";
+import { EDIT_DEBOUNCE_MS } from "../../sdk/typescript/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isDependencyFile } from "./dependency_hash.ts";
 import { FolderNotices } from "./folder_notices.ts";

@@ -14,7 +14,7 @@ import {
   CONSOLE_MESSAGE_CHARS_MAX,
   CONSOLE_OPEN_MAX,
   CONSOLE_WRONG_TOKEN_MS,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
 import type { ErrorBody, Json } from "../../sdk/typescript/protocol.ts";
 import type { EngineLink } from "./engine_link.ts";
 import type { HttpDoor } from "./http_door.ts";

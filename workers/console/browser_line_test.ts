@@ -11,7 +11,7 @@ import {
   CONSOLE_OPEN_MAX,
   CONSOLE_QUERY_INTERVAL_MS,
   CONSOLE_WRONG_TOKEN_MS,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { FakeBrowserSocket } from "../../tests/fakes/fake_browser_socket.ts";

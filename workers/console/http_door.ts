@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import { EngineError, thrownText } from "../../sdk/typescript/errors.ts";
-import { CONSOLE_HTTP_BYTES_MAX, CONSOLE_HTTP_MS } from "../../sdk/typescript/limits.ts";
+import { CONSOLE_HTTP_BYTES_MAX, CONSOLE_HTTP_MS } from "./limits.ts";
 import { beginTrace, traceIdOf } from "./trace_ids.ts";
 import type { BrowserMessage, ConsoleMessage } from "./wire.ts";
 

@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CONSOLE_HTTP_BYTES_MAX, CONSOLE_HTTP_MS } from "../../sdk/typescript/limits.ts";
+import { CONSOLE_HTTP_BYTES_MAX, CONSOLE_HTTP_MS } from "./limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { HttpDoor, type PageHttpRequest } from "./http_door.ts";
 

@@ -4,11 +4,8 @@
  * @module
  */
 import { z } from "zod";
-import {
-  CONSOLE_QUERY_TRIGGERS_MAX,
-  ID_CHARS_MAX,
-  TIMEOUT_MS_MAX,
-} from "../../sdk/typescript/limits.ts";
+import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
+import { CONSOLE_QUERY_TRIGGERS_MAX } from "./limits.ts";
 import { thrownText } from "../../sdk/typescript/errors.ts";
 import { problemsOf } from "../shapes.ts";
 import type { BrowserMessage } from "./wire.ts";

@@ -10,7 +10,7 @@ import {
   CONSOLE_BEHIND_LOOK_MS,
   CONSOLE_STALLED_MS,
   CONSOLE_UNSENT_BYTES_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
 import type { ConsoleMessage } from "./wire.ts";
 
 /** What of a WebSocket is needed. */

@@ -7,7 +7,7 @@ import {
   CONSOLE_BEHIND_LOOK_MS,
   CONSOLE_STALLED_MS,
   CONSOLE_UNSENT_BYTES_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
 import { FakeBrowserSocket } from "../../tests/fakes/fake_browser_socket.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { Outbox } from "./outbox.ts";

@@ -15,7 +15,7 @@ import {
   CONSOLE_QUERY_RETRY_MS,
   CONSOLE_QUERY_WAIT_FACTOR,
   CONSOLE_QUERY_WAIT_MS_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
 import type { ErrorBody, Json } from "../../sdk/typescript/protocol.ts";
 import type { EngineLink } from "./engine_link.ts";
 import { failureOf } from "./json_text.ts";

@@ -9,7 +9,7 @@ import {
   CONSOLE_QUERY_RETRY_MS,
   CONSOLE_QUERY_WAIT_FACTOR,
   CONSOLE_QUERY_WAIT_MS_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";

@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { CONSOLE_FEEDS_MAX } from "../../sdk/typescript/limits.ts";
+import { CONSOLE_FEEDS_MAX } from "./limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { EngineLink } from "./engine_link.ts";
 import { canonical } from "./json_text.ts";

@@ -6,7 +6,7 @@ import {
   CONSOLE_FEEDS_MAX,
   CONSOLE_QUERY_DEBOUNCE_MS,
   CONSOLE_QUERY_INTERVAL_MS,
-} from "../../sdk/typescript/limits.ts";
+} from "./limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
 import { EngineLink } from "./engine_link.ts";

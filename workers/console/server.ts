@@ -8,7 +8,7 @@
  */
 import { Hono } from "hono";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { CONSOLE_BROWSERS_MAX } from "../../sdk/typescript/limits.ts";
+import { CONSOLE_BROWSERS_MAX } from "./limits.ts";
 import { BrowserLine, type BrowserSetup } from "./browser_line.ts";
 import { isLoopback, isSameText, problemOf, rightsOf, type Token } from "./guard.ts";
 import { derive } from "./secrets.ts";

@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { systemClock } from "../../engine/system_clock.ts";
-import { CONSOLE_BROWSERS_MAX } from "../../sdk/typescript/limits.ts";
+import { CONSOLE_BROWSERS_MAX } from "./limits.ts";
 import { ConsoleClient, tokenIn } from "../../tests/fakes/console_client.ts";
 import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
 import { EngineLink } from "./engine_link.ts";

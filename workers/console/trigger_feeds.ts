@@ -9,7 +9,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { CONSOLE_FEEDS_MAX } from "../../sdk/typescript/limits.ts";
+import { CONSOLE_FEEDS_MAX } from "./limits.ts";
 import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { ConsoleWorker, EngineLink } from "./engine_link.ts";
 import { canonical, failureOf } from "./json_text.ts";

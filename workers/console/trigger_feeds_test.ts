@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CONSOLE_FEEDS_MAX } from "../../sdk/typescript/limits.ts";
+import { CONSOLE_FEEDS_MAX } from "./limits.ts";
 import type { ErrorBody, Json } from "../../sdk/typescript/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { FUNCTIONS_CHANGED_DEBOUNCE_MS } from "../../sdk/typescript/limits.ts";
+import { FUNCTIONS_CHANGED_DEBOUNCE_MS } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";

@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CHANGES_DEBOUNCE_MS, CHANGES_NAMED_MAX } from "../../sdk/typescript/limits.ts";
+import { CHANGES_DEBOUNCE_MS, CHANGES_NAMED_MAX } from "../limits.ts";
 import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";

@@ -9,7 +9,8 @@
 import { z } from "zod";
 import type { Directory, FunctionView, TriggerTypeView } from "../../engine/ports/directory.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { INFO_IDS_MAX, SIMILAR_IDS_MAX } from "../../sdk/typescript/limits.ts";
+import { SIMILAR_IDS_MAX } from "../../sdk/typescript/limits.ts";
+import { INFO_IDS_MAX } from "../limits.ts";
 import { DEFAULT_NAMESPACE, type Json, type JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Offers } from "./offers.ts";
 import {

@@ -10,7 +10,8 @@
 import { z } from "zod";
 import type { AddRequest, ExecRequest, Supervision } from "../../engine/ports/supervision.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX, REPLICAS_MAX } from "../../sdk/typescript/limits.ts";
+import { REPLICAS_MAX } from "../../sdk/typescript/limits.ts";
+import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX } from "../limits.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { EngineHost } from "../define.ts";

@@ -12,7 +12,7 @@ import type {
   TriggerView,
   WorkerView,
 } from "../../engine/ports/directory.ts";
-import { SUMMARY_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { SUMMARY_CHARS_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 
 /** A function in a list. */

@@ -5,14 +5,13 @@
  */
 import { z } from "zod";
 import { EngineError } from "../../sdk/typescript/errors.ts";
+import { MESSAGE_BYTES_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
 import {
   HTTP_BODY_BYTES_MAX,
   HTTP_CONCURRENCY_MAX,
   HTTP_PORT,
   HTTP_TIMEOUT_MS,
-  MESSAGE_BYTES_MAX,
-  TIMEOUT_MS_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { problemsOf } from "../shapes.ts";
 

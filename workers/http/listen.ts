@@ -5,7 +5,8 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { DRAIN_MS, HTTP_FLUSH_MS } from "../../sdk/typescript/limits.ts";
+import { DRAIN_MS } from "../../sdk/typescript/limits.ts";
+import { HTTP_FLUSH_MS } from "../limits.ts";
 
 /** What a listener serves. */
 export interface Served {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Log } from "../../engine/ports/log.ts";
-import { HTTP_REMARKS_MAX } from "../../sdk/typescript/limits.ts";
+import { HTTP_REMARKS_MAX } from "../limits.ts";
 
 /** Logs each remark on a function once. */
 export class Remarks {

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { HTTP_REMARKS_MAX } from "../../sdk/typescript/limits.ts";
+import { HTTP_REMARKS_MAX } from "../limits.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
 import { Remarks } from "./remarks.ts";
 

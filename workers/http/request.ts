@@ -7,7 +7,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { HTTP_JSON_DEPTH_MAX } from "../../sdk/typescript/limits.ts";
+import { HTTP_JSON_DEPTH_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Match } from "./routes.ts";
 

@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Spans } from "../../engine/ports/telemetry.ts";
-import { BAGGAGE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { BAGGAGE_CHARS_MAX } from "../limits.ts";
 import type { HttpTriggerConfig } from "./config.ts";
 import type { Reply } from "./reply.ts";
 

@@ -8,7 +8,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { ROUTE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { ROUTE_CHARS_MAX } from "../limits.ts";
 
 /** A route as it is registered. */
 export interface Route<T> {

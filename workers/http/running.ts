@@ -8,7 +8,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { HTTP_WATCH_MS } from "../../sdk/typescript/limits.ts";
+import { HTTP_WATCH_MS } from "../limits.ts";
 
 /** Why a request was ended from outside. */
 export type End = "client gone" | "timeout" | "stopped";

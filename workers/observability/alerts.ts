@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 import type { Log } from "../../engine/ports/log.ts";
-import { ALERT_RULES_MAX } from "../../sdk/typescript/limits.ts";
+import { ALERT_RULES_MAX } from "../limits.ts";
 import type { EngineSample } from "./samples.ts";
 
 const METRICS = [

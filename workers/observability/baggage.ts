@@ -6,7 +6,7 @@
  * @module
  */
 import { z } from "zod";
-import { BAGGAGE_ENTRIES_MAX } from "../../sdk/typescript/limits.ts";
+import { BAGGAGE_ENTRIES_MAX } from "../limits.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../shapes.ts";
 

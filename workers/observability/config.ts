@@ -10,7 +10,7 @@ import {
   TRACE_MEMORY_MB,
   TRACE_PAYLOAD_CHARS,
   TRACE_PAYLOAD_CHARS_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import { MetricsConfig } from "./metrics_config.ts";
 
 const Rate = z.number().min(0).max(1);

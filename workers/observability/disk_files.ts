@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { DISK_FILE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { DISK_FILE_BYTES_MAX } from "../limits.ts";
 
 /** A bound has room for so many files at least. */
 const FILES_MIN = 8;

@@ -7,11 +7,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
-import {
-  DISK_FLUSH_MS,
-  DISK_PENDING_CHARS_MAX,
-  TELEMETRY_WARNING_MS,
-} from "../../sdk/typescript/limits.ts";
+import { DISK_FLUSH_MS, DISK_PENDING_CHARS_MAX, TELEMETRY_WARNING_MS } from "../limits.ts";
 import type { LineFiles } from "./disk_files.ts";
 
 /** What writing needs. */

@@ -6,7 +6,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { OTLP_FLUSH_MS } from "../../sdk/typescript/limits.ts";
+import { OTLP_FLUSH_MS } from "../limits.ts";
 import type { EngineHost } from "../define.ts";
 import type { Component } from "./health.ts";
 import type { LogFeed, LogRecord } from "./logs_record.ts";

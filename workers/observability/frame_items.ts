@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { TELEMETRY_FRAME_ITEMS_MAX } from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_FRAME_ITEMS_MAX } from "../limits.ts";
 
 /** Names of the lists in a frame: of resources, of their scopes, of the records. */
 export type FrameLists = readonly [resources: string, scopes: string, records: string];

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { TELEMETRY_FRAME_ITEMS_MAX } from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_FRAME_ITEMS_MAX } from "../limits.ts";
 import { type ItemOrigin, readItems } from "./frame_items.ts";
 
 const LISTS = ["groups", "scopes", "items"] as const;

@@ -10,7 +10,7 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Supervision } from "../../engine/ports/supervision.ts";
-import { READY_CHECK_MS, READY_STORE_MS } from "../../sdk/typescript/limits.ts";
+import { READY_CHECK_MS, READY_STORE_MS } from "../limits.ts";
 
 /** What readiness looks at. */
 export interface ReadyParts {

@@ -7,13 +7,13 @@ import { z } from "zod";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { Log } from "../../engine/ports/log.ts";
+import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/limits.ts";
 import {
   LOG_LIST_LIMIT,
   LOG_LIST_LIMIT_MAX,
-  LOG_VALUE_CHARS_MAX,
   TELEMETRY_NAME_CHARS_MAX,
   TELEMETRY_TEXT_CHARS_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import { readTraceparent } from "../../sdk/typescript/traceparent.ts";

@@ -8,7 +8,7 @@
  */
 import { z } from "zod";
 import type { PrintedLine } from "../../engine/ports/telemetry.ts";
-import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { type ReadItems, readItems } from "./frame_items.ts";
 import { type NewLog, type Severity, severityOf } from "./logs_record.ts";

@@ -6,11 +6,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { EngineLogLine, PrintedLine } from "../../engine/ports/telemetry.ts";
-import {
-  LOG_JOIN_KEPT_MAX,
-  LOG_JOIN_WITHIN_MS,
-  LOG_JOINS_PER_SECOND,
-} from "../../sdk/typescript/limits.ts";
+import { LOG_JOIN_KEPT_MAX, LOG_JOIN_WITHIN_MS, LOG_JOINS_PER_SECOND } from "../limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { logOfPrint, readLogs } from "./logs_otlp.ts";
 import {

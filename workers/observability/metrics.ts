@@ -6,7 +6,7 @@
  * @module
  */
 import { z } from "zod";
-import { HEALTH_MEASURE_MS } from "../../sdk/typescript/limits.ts";
+import { HEALTH_MEASURE_MS } from "../limits.ts";
 import { TriggerAction } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";

@@ -14,7 +14,7 @@ import {
   METRICS_FRAME_POINTS_MAX,
   SDK_METRICS_MAX,
   SDK_METRICS_STALE_MS,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import { ReadingShare } from "./reading_share.ts";
 
 /** One value that a process measured. */

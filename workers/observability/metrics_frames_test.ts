@@ -5,7 +5,7 @@ import {
   METRICS_FRAME_POINTS_MAX,
   SDK_METRICS_MAX,
   SDK_METRICS_STALE_MS,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { readMetrics, SdkMetrics } from "./metrics_frames.ts";
 

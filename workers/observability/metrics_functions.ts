@@ -8,7 +8,7 @@ import { z } from "zod";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { Meters } from "../../engine/ports/telemetry.ts";
-import { METRICS_SAMPLES_MAX } from "../../sdk/typescript/limits.ts";
+import { METRICS_SAMPLES_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../shapes.ts";

@@ -8,11 +8,7 @@
  */
 import { z } from "zod";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import {
-  METRICS_INTERVAL_MS_MAX,
-  METRICS_STEP_MS,
-  METRICS_TRIGGERS_MAX,
-} from "../../sdk/typescript/limits.ts";
+import { METRICS_INTERVAL_MS_MAX, METRICS_STEP_MS, METRICS_TRIGGERS_MAX } from "../limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";

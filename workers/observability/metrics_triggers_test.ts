@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { METRICS_TRIGGERS_MAX } from "../../sdk/typescript/limits.ts";
+import { METRICS_TRIGGERS_MAX } from "../limits.ts";
 import type { CallRequest, TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { FakeMetrics } from "../../tests/fakes/fake_metrics.ts";

@@ -9,11 +9,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
-import {
-  OTLP_RETRY_FIRST_MS,
-  OTLP_RETRY_MAX_MS,
-  OTLP_TRIES_MAX,
-} from "../../sdk/typescript/limits.ts";
+import { OTLP_RETRY_FIRST_MS, OTLP_RETRY_MAX_MS, OTLP_TRIES_MAX } from "../limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import { encodeRequest } from "./otlp_protobuf.ts";
 import type { Signal, SignalSettings } from "./otlp_settings.ts";

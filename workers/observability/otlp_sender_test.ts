@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { OTLP_TRIES_MAX } from "../../sdk/typescript/limits.ts";
+import { OTLP_TRIES_MAX } from "../limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
 import { OtlpSender } from "./otlp_sender.ts";

@@ -15,7 +15,7 @@ import {
   OTLP_QUEUE_MAX,
   OTLP_SPAN_DELAY_MS,
   OTLP_TIMEOUT_MS,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 
 /** What is exported. */
 export const SIGNALS = ["traces", "metrics", "logs"] as const;

@@ -8,7 +8,7 @@
  */
 import type { Store } from "../../engine/ports/store.ts";
 import type { CallTraces, FunctionMeter, Meters } from "../../engine/ports/telemetry.ts";
-import { PROMETHEUS_FUNCTIONS_MAX, PROMETHEUS_WORKERS_MAX } from "../../sdk/typescript/limits.ts";
+import { PROMETHEUS_FUNCTIONS_MAX, PROMETHEUS_WORKERS_MAX } from "../limits.ts";
 import { usedMeters } from "./metrics_totals.ts";
 import { CoarseBuckets, type Histogram, type Labels, PrometheusText } from "./prometheus.ts";
 import type { Sampler } from "./samples.ts";

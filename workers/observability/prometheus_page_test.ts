@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import dashboard from "../../docs/grafana/engine.json" with { type: "json" };
-import { PROMETHEUS_FUNCTIONS_MAX } from "../../sdk/typescript/limits.ts";
+import { PROMETHEUS_FUNCTIONS_MAX } from "../limits.ts";
 import {
   FakeMetrics,
   metricPoint,

@@ -5,10 +5,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import {
-  TELEMETRY_INTAKE_BYTES_PER_SECOND,
-  TELEMETRY_INTAKE_MS_PER_SECOND,
-} from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_INTAKE_BYTES_PER_SECOND, TELEMETRY_INTAKE_MS_PER_SECOND } from "../limits.ts";
 
 const SECOND_MS = 1_000;
 

@@ -4,10 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import {
-  TELEMETRY_INTAKE_BYTES_PER_SECOND,
-  TELEMETRY_INTAKE_MS_PER_SECOND,
-} from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_INTAKE_BYTES_PER_SECOND, TELEMETRY_INTAKE_MS_PER_SECOND } from "../limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { ReadingShare } from "./reading_share.ts";
 

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { TELEMETRY_DEPTH_MAX } from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_DEPTH_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 
 /** What stands in place of what was taken out. */

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Meters } from "../../engine/ports/telemetry.ts";
-import { ROLLUP_FUNCTIONS_MAX } from "../../sdk/typescript/limits.ts";
+import { ROLLUP_FUNCTIONS_MAX } from "../limits.ts";
 import type { EngineSample, MetricsSample, Second } from "./samples.ts";
 import { DeltaSum } from "./samples_counts.ts";
 import { addCounts, quantile, round, totalOf } from "./samples_quantile.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ROLLUP_FUNCTIONS_MAX } from "../../sdk/typescript/limits.ts";
+import { ROLLUP_FUNCTIONS_MAX } from "../limits.ts";
 import { FakeMetrics } from "../../tests/fakes/fake_metrics.ts";
 import { DURATION_METRIC, Rollups } from "./rollups.ts";
 

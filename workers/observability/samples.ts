@@ -16,7 +16,7 @@ import {
   METRICS_STEP_MS,
   USAGE_LOOK_IDLE_MS,
   USAGE_LOOK_MS,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import { CountReader, DeltaSum, type FunctionDelta } from "./samples_counts.ts";
 import { type Lag, LagMeter } from "./samples_lag.ts";
 import { CpuShare, type ProcessUsage } from "./samples_process.ts";

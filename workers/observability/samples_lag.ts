@@ -8,7 +8,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { LAG_PROBE_MS } from "../../sdk/typescript/limits.ts";
+import { LAG_PROBE_MS } from "../limits.ts";
 import { round } from "./samples_quantile.ts";
 
 /** Lag in a while, in milliseconds. */

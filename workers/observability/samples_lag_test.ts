@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Clock } from "../../engine/ports/clock.ts";
-import { LAG_PROBE_MS } from "../../sdk/typescript/limits.ts";
+import { LAG_PROBE_MS } from "../limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LagMeter } from "./samples_lag.ts";
 

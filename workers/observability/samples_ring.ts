@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { METRICS_SAMPLES_MAX } from "../../sdk/typescript/limits.ts";
+import { METRICS_SAMPLES_MAX } from "../limits.ts";
 import { round } from "./samples_quantile.ts";
 
 /** Values by name; `null` is unknown. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { METRICS_SAMPLES_MAX } from "../../sdk/typescript/limits.ts";
+import { METRICS_SAMPLES_MAX } from "../limits.ts";
 import { SampleTimes, Track, Tracks } from "./samples_ring.ts";
 
 Deno.test("SampleTimes keeps the newest and numbers them for ever", () => {

@@ -8,7 +8,7 @@ import {
   METRICS_FUNCTION_SERIES_MAX,
   METRICS_STEP_MS,
   METRICS_WORKER_SERIES_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import type { EngineSample, MetricsSample, Second } from "./samples.ts";
 import { keyOf } from "./samples_counts.ts";
 import { quantile } from "./samples_quantile.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { METRICS_SAMPLES_MAX } from "../../sdk/typescript/limits.ts";
+import { METRICS_SAMPLES_MAX } from "../limits.ts";
 import { FakeMetrics, workerView } from "../../tests/fakes/fake_metrics.ts";
 import { SeriesBook } from "./samples_series.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { METRICS_SAMPLE_FUNCTIONS_MAX } from "../../sdk/typescript/limits.ts";
+import { METRICS_SAMPLE_FUNCTIONS_MAX } from "../limits.ts";
 import { FakeMetrics, workerView } from "../../tests/fakes/fake_metrics.ts";
 import { SampleWindow, type Second } from "./samples.ts";
 

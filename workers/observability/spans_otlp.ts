@@ -12,7 +12,7 @@ import {
   TELEMETRY_ATTRIBUTES_MAX,
   TELEMETRY_NAME_CHARS_MAX,
   TELEMETRY_TEXT_CHARS_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import { type ReadItems, readItems } from "./frame_items.ts";
 import { REDACTED, type Redactor } from "./redact.ts";

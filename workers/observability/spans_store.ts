@@ -9,12 +9,7 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { CallFilter, CallSpan, CallTraces } from "../../engine/ports/telemetry.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import {
-  SPAN_COLLECT_MAX,
-  SPAN_COLLECT_MS,
-  SPAN_TURN_MS,
-  TRACE_SCANS_MAX,
-} from "../../sdk/typescript/limits.ts";
+import { SPAN_COLLECT_MAX, SPAN_COLLECT_MS, SPAN_TURN_MS, TRACE_SCANS_MAX } from "../limits.ts";
 import type { Redactor } from "./redact.ts";
 import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";
 import { spanOfCall, spanOfEnded } from "./spans_made.ts";

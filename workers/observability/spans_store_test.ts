@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { TRACE_SCANS_MAX } from "../../sdk/typescript/limits.ts";
+import { TRACE_SCANS_MAX } from "../limits.ts";
 import { recorded } from "../../tests/fakes/recorded.ts";
 import { callSpan, idOf, NOON, storedSpan } from "../../tests/fakes/spans.ts";
 import type { StoredSpan } from "./spans_stored.ts";

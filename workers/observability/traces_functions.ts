@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { CallTraces } from "../../engine/ports/telemetry.ts";
-import { TRACE_MAP_KEPT_MS } from "../../sdk/typescript/limits.ts";
+import { TRACE_MAP_KEPT_MS } from "../limits.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";

@@ -10,7 +10,7 @@ import {
   SPAN_TURN_MS,
   TRACE_INDEX_MAX,
   TRACE_INDEX_NAMES_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import type { SpanFact } from "./spans_fact.ts";
 import type { SpanCursors, SpanStore } from "./spans_store.ts";
 

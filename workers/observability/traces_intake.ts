@@ -9,7 +9,7 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
-import { TELEMETRY_WARNING_MS } from "../../sdk/typescript/limits.ts";
+import { TELEMETRY_WARNING_MS } from "../limits.ts";
 import { ReadingShare } from "./reading_share.ts";
 
 /** Somebody who reads frames of a kind; throws when the whole is none. */

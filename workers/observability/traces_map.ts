@@ -7,7 +7,7 @@
  * @module
  */
 import { z } from "zod";
-import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../../sdk/typescript/limits.ts";
+import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import { opt } from "../shapes.ts";
 import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";

@@ -7,11 +7,7 @@
  */
 import { z } from "zod";
 import type { CallSpan } from "../../engine/ports/telemetry.ts";
-import {
-  TRACE_LIST_LIMIT,
-  TRACE_LIST_LIMIT_MAX,
-  TRACE_SCAN_MAX,
-} from "../../sdk/typescript/limits.ts";
+import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX, TRACE_SCAN_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import { opt } from "../shapes.ts";
 import {

@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX } from "../../sdk/typescript/limits.ts";
+import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX } from "../limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import { opt } from "../shapes.ts";
 import type { TraceEntry } from "./traces_index.ts";

@@ -12,7 +12,7 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { Spans } from "../../engine/ports/telemetry.ts";
-import { FIRINGS_PER_SECOND_MAX, TRIGGER_BATCH_RECORDS_MAX } from "../../sdk/typescript/limits.ts";
+import { FIRINGS_PER_SECOND_MAX, TRIGGER_BATCH_RECORDS_MAX } from "../limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { readTraceparent } from "../../sdk/typescript/traceparent.ts";

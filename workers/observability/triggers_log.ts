@@ -8,7 +8,7 @@
  */
 import { z } from "zod";
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { TRIGGER_BATCH_MS_MAX, TRIGGER_BATCH_MS_MIN } from "../../sdk/typescript/limits.ts";
+import { TRIGGER_BATCH_MS_MAX, TRIGGER_BATCH_MS_MIN } from "../limits.ts";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";

@@ -7,7 +7,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { STATE_ANSWER_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { STATE_ANSWER_BYTES_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { StateEntries, StateEntry } from "./entries.ts";
 

@@ -9,7 +9,7 @@ import {
   STATE_ENTRIES_LIMIT_MAX,
   STATE_NAME_BYTES_MAX,
   STATE_TTL_MS_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { UpdateOp } from "../update_ops.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { STATE_NAME_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { STATE_NAME_BYTES_MAX } from "../limits.ts";
 import { fit } from "../shapes.ts";
 import { EntriesRequest, PlaceRequest, SetRequest } from "./payloads.ts";
 

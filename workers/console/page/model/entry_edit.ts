@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { STATE_TTL_MS_MAX } from "../../../../sdk/typescript/limits.ts";
+import { STATE_TTL_MS_MAX } from "../../../limits.ts";
 import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import { sameJson } from "./schema_fit.ts";
 

@@ -93,7 +93,8 @@ export interface FlowGraph {
 }
 
 /** Makes the picture. The same input gives the same picture, in the same order. */
-export function flowGraph(input: FlowInput, view: FlowView): FlowGraph {
+export function flowGraph(given: FlowInput, view: FlowView): FlowGraph {
+  const input = { ...given, triggers: ofReplicasOnce(given.triggers) };
   const owners = new Map(input.functions.map((fn) => [fn.function_id, fn.worker_name]));
   const lines = [...triggerLines(input, owners), ...callLines(input, owners)];
   const touched = new Set(lines.flatMap(({ from, to }) => [from.row, to.row]));
@@ -124,6 +125,16 @@ export function flowGraph(input: FlowInput, view: FlowView): FlowGraph {
 /** The name of an edge of the map. */
 export function edgeKey({ from, to }: { readonly from: string; readonly to: string }): string {
   return `${from}\n${to}`;
+}
+
+/** Each replica of a worker registers the same triggers: they are one thing that can happen. */
+function ofReplicasOnce(triggers: readonly FlowTrigger[]): FlowTrigger[] {
+  const found = new Map<string, FlowTrigger>();
+  for (const trigger of triggers) {
+    const key = JSON.stringify([trigger.trigger_type, trigger.function_id, trigger.config]);
+    if (!found.has(key)) found.set(key, trigger);
+  }
+  return [...found.values()];
 }
 
 function triggerLines(input: FlowInput, owners: ReadonlyMap<string, string>): FlowLine[] {

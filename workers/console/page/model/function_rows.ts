@@ -9,6 +9,7 @@
  */
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/protocol.ts";
+import { objectOf } from "./stored_json.ts";
 
 /** A function as `engine::functions::list` has it. */
 export interface FunctionItem {
@@ -19,8 +20,11 @@ export interface FunctionItem {
   readonly metadata?: Json;
   /** How many workers run it; left out by engines that do not say. */
   readonly replicas?: number;
-  /** Whether it says what it takes; left out by engines that do not say. */
-  readonly has_schema?: boolean;
+}
+
+/** Whether a function is its worker's own business, such as one that a trigger of it runs. */
+export function isKeptBack({ metadata }: FunctionItem): boolean {
+  return objectOf(metadata ?? null).internal === true;
 }
 
 /** What a function did lately. */

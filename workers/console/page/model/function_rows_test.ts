@@ -5,6 +5,7 @@ import {
   functionRows,
   type FunctionTraffic,
   type FunctionView,
+  isKeptBack,
 } from "./function_rows.ts";
 
 const ALL: FunctionView = {
@@ -121,4 +122,12 @@ Deno.test("an id that begins with the separator is its own group", () => {
     "::x (1)",
     "  ::x",
   ]);
+});
+
+Deno.test("isKeptBack() holds for what a worker marks as internal", () => {
+  assert.equal(isKeptBack(item("a::b", { metadata: { internal: true } })), true);
+  for (const metadata of [{ internal: "yes" }, { team: "shop" }, null, "internal"]) {
+    assert.equal(isKeptBack(item("a::b", { metadata })), false);
+  }
+  assert.equal(isKeptBack(item("a::b")), false);
 });

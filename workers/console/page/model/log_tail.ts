@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { CONSOLE_LOG_LINES_MAX } from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_LOG_LINES_MAX } from "../../limits.ts";
 import type { LogLine } from "./log_record.ts";
 
 /** See the module. Ordered by number, the oldest first. */

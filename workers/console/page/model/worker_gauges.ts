@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { GAUGE_SAMPLES_MAX } from "../../../../sdk/typescript/limits.ts";
+import { GAUGE_SAMPLES_MAX } from "../../limits.ts";
 
 /** One worker's part of a sample. */
 export interface WorkerSample {

@@ -24,6 +24,7 @@ import {
   useQueryMember,
 } from "../kit/mod.ts";
 import { fitsSetting, isChanged, originWords } from "../model/config_values.ts";
+import { useIsNarrow } from "./room.ts";
 
 const SETTINGS = { function_id: "engine::config::list" };
 const CHANGES = [{ type: "engine::config-changed" }];
@@ -50,6 +51,7 @@ function Configuration(): VNode {
   >(SETTINGS, CHANGES);
   const [search, setSearch] = useQueryMember("q");
   const [shown, setShown] = useQueryMember("show");
+  const isNarrow = useIsNarrow();
   const settings = value?.settings ?? [];
   const rows = useMemo(
     () =>
@@ -80,7 +82,8 @@ function Configuration(): VNode {
           : (
             <Table
               label="Settings"
-              columns={COLUMNS}
+              columns={isNarrow ? NARROW_COLUMNS : COLUMNS}
+              rowHeight={isNarrow ? NARROW_ROW : undefined}
               items={rows}
               keyOf={({ key }) => key}
               empty={
@@ -95,18 +98,20 @@ function Configuration(): VNode {
   );
 }
 
+const KEY: Column<ConfigValue> = {
+  id: "key",
+  title: "Setting",
+  width: "minmax(120px, 1.2fr)",
+  sort: ({ key }) => key,
+  cell: (setting) => (
+    <span class={`cut mono ${isChanged(setting) ? "setting-changed" : ""}`} title={setting.key}>
+      {setting.key}
+    </span>
+  ),
+};
+
 const COLUMNS: readonly Column<ConfigValue>[] = [
-  {
-    id: "key",
-    title: "Setting",
-    width: "minmax(120px, 1.2fr)",
-    sort: ({ key }) => key,
-    cell: (setting) => (
-      <span class={`cut mono ${isChanged(setting) ? "setting-changed" : ""}`} title={setting.key}>
-        {setting.key}
-      </span>
-    ),
-  },
+  KEY,
   {
     id: "value",
     title: "Value",
@@ -116,7 +121,7 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
   {
     id: "source",
     title: "From",
-    width: "minmax(88px, 0.8fr)",
+    width: "minmax(104px, 0.8fr)",
     sort: originWords,
     cell: (setting) => <Origin setting={setting} />,
   },
@@ -142,6 +147,25 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
     ),
   },
 ];
+
+/** On phones the value stands below the name: side by side both would be cut. */
+const NARROW_COLUMNS: readonly Column<ConfigValue>[] = [
+  {
+    ...KEY,
+    title: "Setting and value",
+    width: "minmax(0, 1fr)",
+    cell: (setting) => (
+      <span class="setting-pair">
+        {KEY.cell(setting)}
+        <span class="cut">
+          <Value value={setting.value} />
+        </span>
+      </span>
+    ),
+  },
+  ...COLUMNS.filter(({ id }) => id === "source").map((from) => ({ ...from, width: "104px" })),
+];
+const NARROW_ROW = 52;
 
 function File({ path }: { path: string }): VNode {
   return (

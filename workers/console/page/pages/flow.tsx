@@ -10,7 +10,7 @@ import {
   CONSOLE_FLOW_EDGES_MAX,
   CONSOLE_FLOW_ROWS_MAX,
   CONSOLE_TRACE_BATCH_MS,
-} from "../../../../sdk/typescript/limits.ts";
+} from "../../limits.ts";
 import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import {
   Button,
@@ -168,7 +168,10 @@ function Picture({ graph, map, rates, chosen, onChoose }: {
     from: line.from.card,
     to: line.to.card,
     points: layout.lines.get(line.id)!.points,
+    textAt: layout.lines.get(line.id)!.label,
     ...lookOf(traffic.get(line.id)),
+    // A loop has no room for words; the row that it ends at has the rate.
+    ...line.from.card === line.to.card && { text: undefined },
   }));
   return (
     <GraphCanvas

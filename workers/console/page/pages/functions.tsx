@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { CONSOLE_RERANK_SAMPLES } from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_RERANK_SAMPLES } from "../../limits.ts";
 import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
 import {
@@ -35,6 +35,7 @@ import {
   type FunctionOrder,
   type FunctionRow,
   functionRows,
+  isKeptBack,
 } from "../model/function_rows.ts";
 import { functionColumns } from "./function_columns.tsx";
 import { FunctionDetail } from "./function_detail.tsx";
@@ -45,6 +46,8 @@ const ON: readonly WatchedTrigger[] = [
   { type: "engine::functions-available" },
   { type: "engine::workers-available" },
 ];
+const EXAMPLE = `engine create --template typescript-worker --directory workers/hello
+engine worker add ./workers/hello`;
 const BY_NAME = { column: "name", descending: false } as const;
 
 function query(include_internal: boolean): WatchedQuery {
@@ -150,9 +153,7 @@ function List(
   },
 ): VNode {
   const { router } = useShell();
-  const isCounted = useMemo(() => items.some(({ replicas }) => replicas !== undefined), [items]);
-  const columns = functionColumns(samples, listed.placeOf)
-    .filter(({ id }) => isCounted || id !== "replicas");
+  const columns = functionColumns(samples, listed.placeOf);
   const press = (row: FunctionRow) => {
     if (row.kind === "group") return listed.toggle(row.key);
     const { function_id, namespace } = row.item;
@@ -223,9 +224,7 @@ function Nothing({ total }: { total: number }): VNode {
       <p>
         A worker that registers a function shows up here at once. Make one:
       </p>
-      <p>
-        <code class="code">engine create hello && engine worker add ./hello</code>
-      </p>
+      <pre>{EXAMPLE}</pre>
     </Empty>
   );
 }
@@ -247,6 +246,9 @@ function workersOf(items: readonly FunctionItem[]): { value: string; label: stri
 }
 
 function findFunction(item: Json): { text: string; hint: string; to: string } | null {
-  const { function_id, namespace, worker_name } = item as unknown as FunctionItem;
+  const found = item as unknown as FunctionItem;
+  // What workers keep to themselves is on the page, when somebody asks for it there.
+  if (isKeptBack(found)) return null;
+  const { function_id, namespace, worker_name } = found;
   return { text: function_id, hint: worker_name, to: functionLink(function_id, namespace) };
 }

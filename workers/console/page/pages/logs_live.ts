@@ -4,7 +4,7 @@
  * @module
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { CONSOLE_LOG_BATCH_MS, CONSOLE_LOG_PAGE_LINES } from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_LOG_BATCH_MS, CONSOLE_LOG_PAGE_LINES } from "../../limits.ts";
 import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import { type CallFailure, type Live, useShell, useTrigger } from "../kit/mod.ts";
 import {

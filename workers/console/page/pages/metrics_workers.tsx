@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { CONSOLE_CHARTED_FUNCTIONS } from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_CHARTED_FUNCTIONS } from "../../limits.ts";
 import {
   Chart,
   Empty,

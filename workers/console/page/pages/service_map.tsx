@@ -5,7 +5,7 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { CONSOLE_MAP_NODES_MAX } from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_MAP_NODES_MAX } from "../../limits.ts";
 import {
   Detail,
   Dot,
@@ -32,8 +32,10 @@ const ICONS: Readonly<Record<string, IconName | undefined>> = {
   http: "link",
   state: "state",
 };
-/** With more lines than these, words on them would hide each other. */
+/** With more lines than these, the picture would be mostly words. */
 const TEXTS_MAX = 40;
+/** Room for the words of a line, however many digits they have just now. */
+const LABEL = { width: 92, height: 16 };
 const BOX = {
   height: 48,
   widthMin: 136,
@@ -64,7 +66,10 @@ export function ServiceMapView({ map, text = "", empty }: {
       height: BOX.height,
     }));
     const lines = shown.edges.map(({ from, to }) => ({ id: `${from} ${to}`, from, to }));
-    return layOutWithin(boxes, lines, roomForDrawing(isNarrow), { columnGap: 72 });
+    return layOutWithin(boxes, lines, roomForDrawing(isNarrow), {
+      columnGap: 64,
+      ...lines.length <= TEXTS_MAX && { label: LABEL },
+    });
   }, [shape, isNarrow]);
   if (shown.nodes.length === 0) return <>{empty}</>;
   const nodes = shown.nodes.map((node): GraphNode => ({
@@ -104,6 +109,7 @@ function graphEdges(edges: readonly MapEdge[], layout: Layout): GraphEdge[] {
       from: edge.from,
       to: edge.to,
       points: layout.lines.get(id)!.points,
+      textAt: layout.lines.get(id)!.label,
       width: 1 + 3 * Math.sqrt(edge.calls / most),
       text: edges.length <= TEXTS_MAX ? edgeText(edge) : undefined,
       ...edge.errors > 0 && { tone: "bad" },

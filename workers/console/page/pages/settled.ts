@@ -4,7 +4,7 @@
  * @module
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { CONSOLE_SETTLE_MS } from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_SETTLE_MS } from "../../limits.ts";
 import { useQueryMember } from "../kit/mod.ts";
 
 /** The value as it was before the last changes, until no change came for a moment. */

@@ -9,7 +9,7 @@ import {
   CONSOLE_SPANS_MAX,
   CONSOLE_SPANS_PAGE,
   CONSOLE_TRACE_BATCH_MS,
-} from "../../../../sdk/typescript/limits.ts";
+} from "../../limits.ts";
 import type { JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import { type CallFailure, type Live, useShell, useTrigger } from "../kit/mod.ts";
 import { type SpanTree, spanTree } from "../model/span_tree.ts";

@@ -35,6 +35,8 @@ const INDENTS_MAX = 24;
 /** What a duration needs beside its bar, in pixels, and each letter of a code. */
 const TIME_WIDTH = 62;
 const CODE_CHAR_WIDTH = 6.4;
+/** Behind the end of the time's column, in pixels; the style sheet has the same. */
+const BEHIND = 62;
 
 /** See the module. */
 export function Waterfall(props: TraceViewProps): VNode {
@@ -268,7 +270,7 @@ function placeOf(
 ): { readonly style: Record<string, string>; readonly isInside: boolean } {
   const room = TIME_WIDTH + (span.errorCode?.length ?? 0) * CODE_CHAR_WIDTH;
   const right = bar.left + bar.width;
-  if ((1 - right) * width > room) {
+  if ((1 - right) * width + BEHIND >= room) {
     return { style: { left: `calc(${percent(right)} + 6px)` }, isInside: false };
   }
   if (bar.left * width > room) {

@@ -5,11 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import {
-  CONSOLE_TRACE_BATCH_MS,
-  CONSOLE_TRACES_MAX,
-  CONSOLE_TRACES_PAGE,
-} from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_TRACE_BATCH_MS, CONSOLE_TRACES_MAX, CONSOLE_TRACES_PAGE } from "../../limits.ts";
 import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import {
   Badge,
@@ -259,7 +255,7 @@ function columnsFor(slowestMs: number): readonly Column<TraceSummary>[] {
       title: "Passes through",
       width: "minmax(120px, 2fr)",
       hide: "tablet",
-      cell: ({ services }) => <span class="quiet">{services.join(", ")}</span>,
+      cell: ({ services }) => <span class="cut quiet">{services.join(", ")}</span>,
     },
     {
       id: "spans",

@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { CONSOLE_TRACE_BATCH_MS } from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_TRACE_BATCH_MS } from "../../limits.ts";
 import {
   Empty,
   Failed,

@@ -9,7 +9,7 @@ import {
   CONSOLE_CHANGES_MAX,
   CONSOLE_ENTRIES_MAX,
   CONSOLE_ENTRIES_PAGE,
-} from "../../../../sdk/typescript/limits.ts";
+} from "../../limits.ts";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import { CallFailure, useLive, useTrigger } from "../kit/mod.ts";
 import {
@@ -112,7 +112,7 @@ function useChanges(
 ): { changes: readonly SeenChange[]; clear: () => void } {
   const [changes, setChanges] = useState<readonly SeenChange[]>([]);
   const waiting = useRef<SeenChange[]>([]);
-  const timer = useRef<number | undefined>(undefined);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const count = useRef(0);
   const flush = () => {
     timer.current = undefined;

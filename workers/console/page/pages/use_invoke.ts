@@ -4,7 +4,7 @@
  * @module
  */
 import { useMemo, useRef, useState } from "preact/hooks";
-import { CONSOLE_PROGRESS_MAX } from "../../../../sdk/typescript/limits.ts";
+import { CONSOLE_PROGRESS_MAX } from "../../limits.ts";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import { CallFailure, type CallOutcome, useLive, useShell } from "../kit/mod.ts";
 import {

@@ -4,7 +4,7 @@
  * @module
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { METRICS_SAMPLES_MAX } from "../../../../sdk/typescript/limits.ts";
+import { METRICS_SAMPLES_MAX } from "../../../limits.ts";
 import { CallFailure, useLive, useTrigger } from "../kit/mod.ts";
 import { type EngineSample, EngineSamples, type EngineSeries } from "../model/engine_samples.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { GAUGE_SAMPLES_MAX, SPARK_POINTS_MAX } from "../../../../sdk/typescript/limits.ts";
+import { GAUGE_SAMPLES_MAX, SPARK_POINTS_MAX } from "../../limits.ts";
 import type { JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import { useLive, useTrigger } from "../kit/mod.ts";
 import {

@@ -6,11 +6,9 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
-import {
-  GAUGE_SAMPLES_MAX,
-  METRICS_STEP_MS,
-  WORKER_DRAIN_MS,
-} from "../../../../sdk/typescript/limits.ts";
+import { WORKER_DRAIN_MS } from "../../../../sdk/typescript/limits.ts";
+import { GAUGE_SAMPLES_MAX } from "../../limits.ts";
+import { METRICS_STEP_MS } from "../../../limits.ts";
 import {
   Badge,
   Button,
@@ -241,7 +239,7 @@ function Facts({ row }: { row: WorkerRow }): VNode {
         ["Resources", resources && `${resources.cpus} CPU, ${resources.memory_mb} MiB`],
         ["Network", status?.network ?? null],
         ["Runtime", row.runtime],
-        ["Version", row.version],
+        ["SDK version", row.version],
         ["System", line?.os ?? null],
         ["Pid", row.pid],
         ["Replicas", row.replicas > 1 ? row.replicas : null],

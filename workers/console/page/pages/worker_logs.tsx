@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { WORKER_LOG_LINES } from "../../../../sdk/typescript/limits.ts";
+import { WORKER_LOG_LINES } from "../../limits.ts";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import {
   type CallFailure,

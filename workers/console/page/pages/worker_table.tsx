@@ -78,11 +78,19 @@ function columnsFor(gauges: WorkerGauges): readonly Column<WorkerRow>[] {
     {
       id: "runtime",
       title: "Runtime",
-      width: "minmax(88px, 1fr)",
+      width: "64px",
       hide: "tablet",
       sort: ({ runtime }) => runtime,
-      cell: ({ runtime, version }) => (
-        <span class="cut quiet">{[runtime, version].filter(Boolean).join(" ") || NONE}</span>
+      cell: ({ runtime }) => <span class="cut quiet">{runtime ?? NONE}</span>,
+    },
+    {
+      id: "version",
+      title: "SDK",
+      width: "56px",
+      hide: "tablet",
+      sort: ({ version }) => version,
+      cell: ({ version }) => (
+        <span class="cut quiet" title="Version of the SDK that it uses">{version ?? NONE}</span>
       ),
     },
     {
@@ -136,7 +144,7 @@ function usage(
   return {
     id: gauge,
     title,
-    width: "140px",
+    width: "132px",
     align: "end",
     hide: "phone",
     sort: now,

@@ -8,7 +8,7 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { PALETTE_ROWS_MAX } from "../../../../sdk/typescript/limits.ts";
+import { PALETTE_ROWS_MAX } from "../../limits.ts";
 import { Key } from "../kit/badge.tsx";
 import { bestFits } from "../kit/find_text.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
