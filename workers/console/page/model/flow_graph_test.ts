@@ -61,6 +61,18 @@ Deno.test("flowGraph() makes cards of trigger types, workers and strangers", () 
   ]);
 });
 
+Deno.test("flowGraph() shows a trigger that each replica registers once", () => {
+  const [route] = INPUT.triggers;
+  const other = { ...route!, id: "5", config: { api_path: "/orders", http_method: "GET" } };
+  const triggers = [...INPUT.triggers, { ...route!, id: "4" }, other];
+
+  const { cards, lines } = flowGraph({ ...INPUT, triggers }, VIEW);
+
+  const http = cards.find(({ title }) => title === "http")!;
+  assert.deepEqual(http.rows.map(({ label }) => label), ["GET /orders", "POST /orders"]);
+  assert.equal(lines.filter(({ from }) => from.card === http.id).length, 2);
+});
+
 Deno.test("flowGraph() draws triggers and calls, and each thing once", () => {
   const { lines } = flowGraph(INPUT, VIEW);
 

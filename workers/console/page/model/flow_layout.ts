@@ -9,6 +9,10 @@ import { type Layout, layOut } from "./graph_layout.ts";
 /** Heights of a card's parts, and its frame at the top and at the bottom. */
 export const CARD = { head: 34, row: 24, frame: 1, foot: 6, minWidth: 190, maxWidth: 330 } as const;
 
+/** Room for the rate of a line, however many digits it has just now. */
+const LABEL = { width: 52, height: 16 };
+/** Of more lines than these the picture would be mostly rates. */
+const LABELLED_MAX = 120;
 const CHAR_WIDTH = 7;
 /** Room beside a name, for its rate. */
 const RATE_WIDTH = 92;
@@ -25,11 +29,11 @@ export function layOutFlow(graph: FlowGraph, isNarrow = false): Layout {
     to: to.card,
     ...!isNarrow && { fromY: aboveMiddle(from, cards), toY: aboveMiddle(to, cards) },
   }));
-  return layOut(
-    boxes,
-    lines,
-    isNarrow ? { gap: 16, columnGap: 56, isDown: true } : { gap: 20, columnGap: 84 },
-  );
+  const label = lines.length > LABELLED_MAX ? undefined : LABEL;
+  return layOut(boxes, lines, {
+    ...label && { label },
+    ...isNarrow ? { gap: 16, columnGap: 40, isDown: true } : { gap: 20, columnGap: 72 },
+  });
 }
 
 /** How large a card is. */

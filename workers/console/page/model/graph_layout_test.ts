@@ -109,3 +109,69 @@ Deno.test("layOutWithin() goes down where that needs less room", () => {
   assert.ok(narrow.height > narrow.width);
   assert.ok(wide.width > wide.height);
 });
+
+const LABEL = { width: 60, height: 16 };
+
+Deno.test("layOut() leads a line past the boxes of the columns between", () => {
+  const boxes = ["a", "b", "c", "d", "e"].map(box);
+  const lines = [["a", "b"], ["a", "c"], ["a", "d"], ["b", "e"], ["c", "e"], ["d", "e"], ["a", "e"]]
+    .map(([from, to]) => ({ id: `${from}${to}`, from: from!, to: to! }));
+
+  for (const isDown of [false, true]) {
+    const layout = layOut(boxes, lines, { label: LABEL, isDown });
+    const { points } = layout.lines.get("ae")!;
+    for (const id of ["b", "c", "d"]) {
+      const { x, y, width, height } = layout.boxes.get(id)!;
+      const inside = points.filter((at) =>
+        at.x > x && at.x < x + width && at.y > y && at.y < y + height
+      );
+      assert.deepEqual(inside, [], `${id}, isDown ${isDown}`);
+    }
+  }
+});
+
+Deno.test("layOut() keeps words of lines clear of boxes and of each other", () => {
+  const boxes = ["a", "b", "c", "d", "e"].map(box);
+  const lines = ["b", "c", "d", "e"].flatMap((to, i) => [
+    { id: `a${to}`, from: "a", to },
+    { id: `a${to}2`, from: "a", to, fromY: 8 },
+    { id: `${to}e`, from: boxes[i]!.id, to: "e" },
+  ]).filter(({ from, to }) => from !== to);
+
+  const layout = layOut(boxes, lines, { label: LABEL });
+
+  const words = [...layout.lines.values()].map(({ id, label: { x, y } }) => {
+    return { id, x: x - LABEL.width / 2, y: y - LABEL.height / 2, ...LABEL };
+  });
+  const all = [...words, ...layout.boxes.values()];
+  for (const one of words) {
+    for (const other of all) {
+      const apart = one === other || one.x + one.width <= other.x ||
+        other.x + other.width <= one.x || one.y + one.height <= other.y ||
+        other.y + other.height <= one.y;
+      assert.ok(apart, `${one.id} and ${other.id}`);
+    }
+  }
+});
+
+Deno.test("layOut() lets a line pass through the room of its words", () => {
+  const lines = [{ id: "ab", from: "a", to: "b" }, { id: "ab2", from: "a", to: "b", fromY: 9 }];
+  const layout = layOut([box("a"), box("b")], lines, { label: LABEL });
+
+  for (const { id, points, label } of layout.lines.values()) {
+    const near = points.filter(({ x, y }) =>
+      Math.abs(x - label.x) <= LABEL.width / 2 && Math.abs(y - label.y) <= 1
+    );
+    assert.ok(near.length > 0, id);
+  }
+});
+
+Deno.test("layOut() does not cross lines between the same two boxes", () => {
+  const heights = [-12, 4, 12, -4];
+  const lines = heights.map((y) => ({ id: `${y}`, from: "a", to: "b", fromY: y, toY: y }));
+
+  const { lines: placed } = layOut([box("a"), box("b")], lines, { label: LABEL });
+
+  const fromAbove = [...placed.values()].sort((a, b) => a.label.y - b.label.y);
+  assert.deepEqual(fromAbove.map(({ id }) => Number(id)), [12, 4, -4, -12]);
+});
