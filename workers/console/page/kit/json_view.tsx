@@ -10,6 +10,7 @@ import { useState } from "preact/hooks";
 import { JSON_VIEW_CHARS, JSON_VIEW_MEMBERS } from "../../limits.ts";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 import { CopyButton } from "./copy_button.tsx";
+import { seenJson } from "./seen_json.ts";
 
 /** Shows a value. `depth`: how many levels are open at first. */
 export function JsonView(
@@ -81,12 +82,12 @@ function Leaf({ value }: { value: Json }): VNode {
   const [whole, setWhole] = useState(false);
   if (typeof value !== "string") {
     const kind = value === null ? "null" : typeof value;
-    return <span class={`json-${kind}`}>{JSON.stringify(value)}</span>;
+    return <span class={`json-${kind}`}>{seenJson(value)}</span>;
   }
   const cut = !whole && value.length > JSON_VIEW_CHARS;
   return (
     <span class="json-string">
-      {JSON.stringify(cut ? value.slice(0, JSON_VIEW_CHARS) : value)}
+      {seenJson(cut ? value.slice(0, JSON_VIEW_CHARS) : value)}
       {cut && (
         <button type="button" class="json-more" onClick={() => setWhole(true)}>
           {value.length - JSON_VIEW_CHARS} characters more
@@ -97,13 +98,13 @@ function Leaf({ value }: { value: Json }): VNode {
 }
 
 function nameOf(name: string | undefined): VNode | null {
-  return name === undefined ? null : <span class="json-name">{name}</span>;
+  return name === undefined ? null : <span class="json-name">{seenJson(name).slice(1, -1)}</span>;
 }
 
 /** The first members in short. */
 function preview(value: Exclude<Json, null>): string {
   const parts = Object.entries(value).slice(0, 4).map(([name, member]) => {
-    const text = typeof member === "object" && member !== null ? "…" : JSON.stringify(member);
+    const text = typeof member === "object" && member !== null ? "…" : seenJson(member);
     return Array.isArray(value) ? text.slice(0, 24) : `${name}: ${text.slice(0, 24)}`;
   });
   return parts.join(", ");

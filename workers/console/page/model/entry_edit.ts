@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { seenJson } from "../kit/seen_json.ts";
 import { STATE_TTL_MS_MAX } from "../../../limits.ts";
 import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import { sameJson } from "./schema_fit.ts";
@@ -42,7 +43,7 @@ export type EntryWrite =
 
 /** Editing begins with what is there. */
 export function beginEdit(base: StoredEntry | null): EntryEdit {
-  const text = base === null ? "{}" : JSON.stringify(base.value, null, 2);
+  const text = base === null ? "{}" : seenJson(base.value, 2);
   return { base, text, ttl: "", isLasting: false };
 }
 

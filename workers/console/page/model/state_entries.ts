@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { seenText } from "../kit/seen_json.ts";
 import type { Json } from "../../../../sdk/typescript/protocol.ts";
 
 /** One entry. */
@@ -108,7 +109,7 @@ export function briefly(value: Json, chars = 160): string {
     (_name, member) =>
       typeof member === "string" && member.length > chars ? member.slice(0, chars) : member,
   );
-  return text.length > chars ? `${text.slice(0, chars)}…` : text;
+  return seenText(text.length > chars ? `${text.slice(0, chars)}…` : text);
 }
 
 function placeOf(entries: readonly ShownEntry[], key: string): number {

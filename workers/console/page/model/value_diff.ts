@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { seenJson } from "../kit/seen_json.ts";
 import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
 import { isObject, sameJson } from "./schema_fit.ts";
 
@@ -109,7 +110,7 @@ class DiffWriter {
   #write(mark: DiffLine["mark"], name: string, value: Json, level: number): void {
     const isList = Array.isArray(value);
     if ((!isList && !isObject(value)) || level >= LEVELS_MAX || isEmpty(value)) {
-      return this.#line(mark, level, name + JSON.stringify(value));
+      return this.#line(mark, level, name + seenJson(value));
     }
     this.#line(mark, level, name + (isList ? "[" : "{"));
     if (isList) { for (const item of value) this.#write(mark, "", item, level + 1); }

@@ -18,6 +18,11 @@ export function CallCode(
   const call = { function_id, namespace, payload };
   const command = asCommand(call);
   const base = useHttpUrl();
+  // Each replica registers the same routes.
+  const curls = new Set(
+    info.registered_triggers.filter(({ trigger_type }) => trigger_type === "http")
+      .flatMap(({ config }) => base && curlOf(config, payload, base) || []),
+  );
   return (
     <div class="stack-4">
       <p class="said">With the payload that is filled in under Call.</p>
@@ -30,11 +35,10 @@ export function CallCode(
         : <Snippet title="Command line" text={command} />}
       <Snippet title="TypeScript" text={asTypeScript(call)} />
       <Snippet title="Python" text={asPython(call)} />
-      {info.registered_triggers.filter(({ trigger_type }) => trigger_type === "http")
-        .map(({ id, config }) => {
-          const text = base && curlOf(config, payload, base);
-          return text && <Snippet key={id} title="curl" text={text} />;
-        })}
+      {[...curls].map((text) => <Snippet key={text} title="curl" text={text} />)}
+      {curls.size === 0 && (
+        <p class="said">With curl it can be called when a trigger of type http runs it.</p>
+      )}
     </div>
   );
 }

@@ -30,6 +30,7 @@ import {
   useQueryMember,
   useShell,
 } from "../kit/mod.ts";
+import { plainText } from "../model/log_record.ts";
 import type { Gauge } from "../model/worker_gauges.ts";
 import { gaugeIds, isolationWords, toneOf, type WorkerRow } from "../model/worker_rows.ts";
 import type { GaugesState } from "./use_worker_gauges.ts";
@@ -169,7 +170,7 @@ function Trouble({ row: { status, state, reason } }: { row: WorkerRow }): VNode 
     <div class={`remark ${isBad ? "bad" : "warn"}`}>
       <b>{why ?? `It failed before: ${before}`}</b>
       {status.tail.length > 0 && (
-        <pre tabIndex={0} aria-label="Last output">{status.tail.join("\n")}</pre>
+        <pre tabIndex={0} aria-label="Last output">{plainText(status.tail.join("\n"))}</pre>
       )}
     </div>
   );
