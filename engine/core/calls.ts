@@ -32,11 +32,11 @@ import {
 } from "./envelope.ts";
 import type { Offer, Replica } from "./function_table.ts";
 import type { HeldCall, HeldCalls, Target } from "./held_calls.ts";
-import type { Invocation } from "./invocations.ts";
+import { hashOf, type Invocation } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 import type { Placement, PlacementSettings } from "./placement.ts";
 import { failure, type Refusals } from "./refusals.ts";
-import { RunningCalls } from "./running_calls.ts";
+import { type Beginning, RunningCalls } from "./running_calls.ts";
 
 /** The router's settings, which may change while it runs; PROTOCOL section 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {
@@ -57,12 +57,7 @@ export interface CallsOptions {
 }
 
 /** What #start() is told of a call. */
-interface Start {
-  /** As it stands between quotes in JSON; `undefined`: nobody waits. */
-  readonly callerId: string | undefined;
-  readonly timeout_ms: number | undefined;
-  readonly tail: CallTail;
-}
+type Start = Pick<Beginning, "callerId" | "hash" | "tail"> & { timeout_ms: number | undefined };
 
 /** Runs calls. */
 export class Calls {
@@ -131,10 +126,11 @@ export class Calls {
     }
     if (this.#isDraining) return false;
     const callerId = text.slice(idStart, idEnd);
-    if (this.#running.findOfCaller(peer, callerId)) return false;
+    const hash = hashOf(text, idStart, idEnd);
+    if (this.#running.findOfCaller(peer, callerId, hash)) return false;
     const replica = this.#placement.find(peer, envelope.function_id, text.length);
     const { timeout_ms } = envelope;
-    if (replica) this.#start(peer, replica, { callerId, timeout_ms, tail: envelope });
+    if (replica) this.#start(peer, replica, { callerId, hash, timeout_ms, tail: envelope });
     return replica !== undefined;
   }
 
@@ -254,10 +250,10 @@ export class Calls {
   }
 
   #start(caller: Peer, { peer: callee, offer }: Replica, start: Start): void {
-    const { callerId, tail, timeout_ms = this.#settings.invocation_timeout_ms } = start;
+    const { callerId, hash, tail, timeout_ms = this.#settings.invocation_timeout_ms } = start;
     const { id: function_id, namespace } = offer;
     const subject = offer.subject ??= this.#observer.functionOf(namespace, function_id);
-    const beginning = { caller, callerId, callee, function_id, subject, timeout_ms, tail };
+    const beginning = { caller, callerId, hash, callee, function_id, subject, timeout_ms, tail };
     const invocation = this.#running.open(beginning);
     this.#send(invocation, caller, offer, tail, invocation.since);
   }

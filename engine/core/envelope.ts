@@ -65,8 +65,6 @@ export interface CallTail extends CallPlaces {
 /** A call, as far as one need know it to pass it on. */
 export interface CallEnvelope extends CallTail {
   readonly kind: "call";
-  /** The caller's id is `text.slice(idStart, idEnd)`. */
-  readonly idStart: number;
   /** May be a view into the frame: keep it no longer than that. */
   readonly function_id: string;
   readonly timeout_ms: number | undefined;
@@ -200,12 +198,12 @@ export function callTail(call: InvokeFunction, text: string): CallTail {
   const traced = lead + traceparentTail(call);
   const before = traced + baggageTail(call);
   const data = fieldText(text, "data");
-  const [traceStart, traceEnd] = [lead.length, traced.length];
+  const places = { idStart: -1, idEnd: 0, traceStart: lead.length, traceEnd: traced.length };
   if (data === undefined) {
-    return { text: `${before}}`, idEnd: 0, traceStart, traceEnd, dataStart: -1 };
+    return { text: `${before}}`, ...places, dataStart: -1 };
   }
   const dataStart = before.length + DATA_KEY.length;
-  return { text: `${before + DATA_KEY + data}}`, idEnd: 0, traceStart, traceEnd, dataStart };
+  return { text: `${before + DATA_KEY + data}}`, ...places, dataStart };
 }
 
 /** The tail of a result that was parsed. A `null` is left out, an error goes on as it was. */

@@ -58,6 +58,8 @@ export interface Opening {
   readonly caller: Peer | undefined;
   /** As it stands between quotes in JSON. May be a view into a frame: it is copied. */
   readonly callerId: string;
+  /** Its hash, where that is known already. */
+  readonly hash?: number | undefined;
   readonly callee: Peer | undefined;
   readonly function_id: string;
   readonly subject: ObservedFunction;
@@ -101,7 +103,7 @@ export class Invocations {
     record.bytes = opening.bytes;
     if (opening.caller) {
       record.callerId = copied(opening.callerId);
-      record.hash = hashOf(record.callerId);
+      record.hash = opening.hash ?? hashOf(record.callerId);
       record.next = opening.caller.waiting.get(record.hash);
       opening.caller.waiting.set(record.hash, record);
     }
@@ -124,8 +126,12 @@ export class Invocations {
   }
 
   /** The call that a caller knows under an id of its own. */
-  findOfCaller(caller: Peer, callerId: string): Invocation | undefined {
-    let record = caller.waiting.get(hashOf(callerId));
+  findOfCaller(
+    caller: Peer,
+    callerId: string,
+    hash: number = hashOf(callerId),
+  ): Invocation | undefined {
+    let record = caller.waiting.get(hash);
     while (record && record.callerId !== callerId) record = record.next;
     return record;
   }
@@ -235,8 +241,9 @@ function copied(text: string): string {
   return (" " + text).slice(1);
 }
 
-function hashOf(text: string): number {
+/** By which a caller's id, the part of a text from `start` to `end`, is found. */
+export function hashOf(text: string, start = 0, end: number = text.length): number {
   let hash = 0;
-  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
+  for (let at = start; at < end; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
   return hash;
 }

@@ -33,6 +33,8 @@ export interface Beginning {
   readonly caller: Peer;
   /** The caller's id, as it stands between quotes in JSON; `undefined`: nobody waits. */
   readonly callerId: string | undefined;
+  /** Its hash, where that is known already. */
+  readonly hash?: number | undefined;
   /** Who runs it; `undefined`: the engine itself, or nobody yet. */
   readonly callee: Peer | undefined;
   readonly function_id: string;
@@ -74,17 +76,18 @@ export class RunningCalls {
   }
 
   /** The call that a caller knows under an id of its own, as it stands between quotes. */
-  findOfCaller(caller: Peer, callerId: string): Invocation | undefined {
-    return this.#invocations.findOfCaller(caller, callerId);
+  findOfCaller(caller: Peer, callerId: string, hash?: number): Invocation | undefined {
+    return this.#invocations.findOfCaller(caller, callerId, hash);
   }
 
   /** Opens the record of a call, due in `due_ms`. */
   open(beginning: Beginning, due_ms: number = beginning.timeout_ms): Invocation {
-    const { caller, callerId, callee, function_id, subject, timeout_ms, tail } = beginning;
+    const { caller, callerId, hash, callee, function_id, subject, timeout_ms, tail } = beginning;
     const since = this.#clock.now();
     const invocation = this.#invocations.open({
       caller: callerId === undefined ? undefined : caller,
       callerId: callerId ?? "",
+      hash,
       callee,
       function_id,
       subject,

@@ -37,6 +37,8 @@ export interface ObservedCall {
 
 /** Where in the text of a call stands what goes with it; the text ends with the frame's brace. */
 export interface CallPlaces {
+  /** The caller's id, if it is in this text: then `callerId` is what stands there; else -1. */
+  readonly idStart: number;
   /** `,"traceparent":"…"`, or where it would have to stand. */
   readonly traceStart: number;
   /** Behind it; equal to the start when there is none. `,"baggage":"…"` may follow. */

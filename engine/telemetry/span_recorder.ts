@@ -132,7 +132,12 @@ export class SpanRecorder {
     times[TIME.timeout_ms] = call.timeout_ms;
     times[TIME.uses] = call.uses;
     span.caller = caller;
-    nameCall(span, call.callerId);
+    // Reading it in the frame is quicker than in the copy, which is a view of another text.
+    const { idStart } = places;
+    const isInText = idStart >= 0 && call.callerId !== "";
+    const idEnd = idStart + call.callerId.length;
+    const isUuid = isInText && writeUuid(text, words, WORD.callerId, idStart, idEnd);
+    if (!isUuid) nameCall(span, call.callerId);
     if (text.startsWith(BAGGAGE_KEY, traceEnd)) {
       const end = dataStart < 0 ? text.length - 1 : dataStart - DATA_KEY.length;
       setBaggage(span.more, text.slice(traceEnd + BAGGAGE_KEY.length, end - 1));
