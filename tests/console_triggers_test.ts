@@ -36,6 +36,24 @@ const answer = (page: Page) => page.getByRole("region", { name: "Answer" });
 const pressSend = (page: Page) => page.getByRole("button", { name: "Send", exact: true }).click();
 
 Deno.test({
+  name: "the Triggers page of a fresh engine says how a trigger comes about",
+  ...browserTest,
+  fn: async () => {
+    await using world = await ConsoleWorld.start();
+    const page = await world.openPage("/triggers");
+    await page.getByText("No triggers yet").waitFor();
+
+    const shop = await world.connect("shop");
+    shop.registerFunction("shop::list", () => []);
+    shop.registerTrigger({ type: "http", function_id: "shop::list", config: { api_path: "/all" } });
+
+    await row(page, "/all").waitFor();
+    assert.equal(await page.getByText("No triggers yet").count(), 0);
+    assert.deepEqual(world.problems, []);
+  },
+});
+
+Deno.test({
   name: "the Triggers page lists triggers by type, live",
   ...browserTest,
   async fn(t) {

@@ -5,7 +5,7 @@
  */
 import type uPlot from "uplot";
 import type { Tone } from "./badge.tsx";
-import { formatBytes, formatTime } from "./format.ts";
+import { formatBytes, formatCount, formatTime } from "./format.ts";
 
 /** One line of a chart. */
 export interface Series {
@@ -33,6 +33,11 @@ export interface ChartShape {
 
 /** Steps of an axis that counts bytes, from one byte to a tebibyte. */
 const BYTE_STEPS = Array.from({ length: 41 }, (_, power) => 2 ** power);
+
+/** Steps of an axis that counts whole things. */
+const COUNT_STEPS = Array.from({ length: 40 }, (_, step) => {
+  return [1, 2, 5][step % 3]! * 10 ** Math.floor(step / 3);
+});
 
 /** Steps of the axis of time, in seconds. */
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600];
@@ -101,6 +106,7 @@ function axesOf({ box, format }: ChartShape, colour: ColourReader): uPlot.Axis[]
       space: 30,
       values: (_plot, values) => values.map(format),
       ...format === formatBytes && { incrs: BYTE_STEPS },
+      ...format === formatCount && { incrs: COUNT_STEPS },
     },
   ];
 }

@@ -81,6 +81,9 @@ function Triggers({ rest: [id] }: PageProps): VNode {
   const found = useQuery<TriggerItem>(query(all === "yes"), ON);
   const types = useQuery<TriggerTypeItem>(TYPES, ON);
   const listed = useRows(found.items, types.items, search);
+  // Types of the engine alone would not say what to do next.
+  const isFresh = found.items.length === 0 && search === "" &&
+    types.items.every(({ worker_name }) => worker_name.startsWith("engine"));
   const open = found.items.find((item) => item.id === id);
   const go = (...place: string[]) => {
     router.go(link("/triggers", ...place, Object.fromEntries(router.route.value.query)));
@@ -110,7 +113,7 @@ function Triggers({ rest: [id] }: PageProps): VNode {
             <Table<TriggerRow>
               label="Triggers"
               columns={COLUMNS}
-              items={listed.rows}
+              items={isFresh ? [] : listed.rows}
               keyOf={({ key }) => key}
               open={id === undefined ? null : `trigger/${id}`}
               onOpen={(row) => row.kind === "type" ? listed.toggle(row.id) : go(row.item.id)}

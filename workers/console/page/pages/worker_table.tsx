@@ -56,21 +56,21 @@ function columnsFor(gauges: WorkerGauges): readonly Column<WorkerRow>[] {
     {
       id: "name",
       title: "Name",
-      width: "minmax(150px, 2fr)",
+      width: "minmax(150px, 1fr)",
       sort: ({ name }) => name,
       cell: (row) => <Name row={row} />,
     },
     {
       id: "state",
       title: "State",
-      width: "104px",
+      width: "92px",
       sort: ({ state }) => state,
       cell: (row) => <State row={row} />,
     },
     {
       id: "isolation",
       title: "Isolation",
-      width: "88px",
+      width: "72px",
       hide: "tablet",
       sort: isolationWords,
       cell: (row) => <span class="quiet">{isolationWords(row)}</span>,
@@ -96,7 +96,7 @@ function columnsFor(gauges: WorkerGauges): readonly Column<WorkerRow>[] {
     {
       id: "pid",
       title: "Pid",
-      width: "72px",
+      width: "60px",
       align: "end",
       hide: "tablet",
       sort: ({ pid }) => pid,
@@ -114,7 +114,7 @@ function columnsFor(gauges: WorkerGauges): readonly Column<WorkerRow>[] {
     {
       id: "functions",
       title: "Functions",
-      width: "84px",
+      width: "76px",
       align: "end",
       hide: "tablet",
       sort: ({ functions }) => functions,
@@ -123,7 +123,7 @@ function columnsFor(gauges: WorkerGauges): readonly Column<WorkerRow>[] {
     {
       id: "flight",
       title: "In flight",
-      width: "76px",
+      width: "68px",
       align: "end",
       sort: (row) => inFlight(row, gauges),
       cell: (row) => formatCount(inFlight(row, gauges)),
