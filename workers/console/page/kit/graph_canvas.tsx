@@ -58,7 +58,11 @@ export function GraphCanvas(
   const [view, setView] = useState<Viewport>({ x: 0, y: 0, scale: 1 });
   const fit = (least?: number) => {
     const { clientWidth: width, clientHeight: height } = box.current!;
-    setView(fitted(boundsOf(nodes), { width, height }, least));
+    // Lines may lead around all boxes.
+    const bends = edges.flatMap(({ points }) =>
+      points.map((at) => ({ ...at, width: 0, height: 0 }))
+    );
+    setView(fitted(boundsOf([...nodes, ...bends]), { width, height }, least));
   };
   useLayoutEffect(() => fit(box.current!.clientWidth < NARROW ? READABLE : undefined), [fitKey]);
   useWheel(box, setView);

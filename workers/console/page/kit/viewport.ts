@@ -52,10 +52,13 @@ export function fitted(
 
 /** What holds all boxes. */
 export function boundsOf(boxes: readonly Box[]): Box {
-  const left = Math.min(...boxes.map(({ x }) => x));
-  const top = Math.min(...boxes.map(({ y }) => y));
-  const right = Math.max(...boxes.map(({ x, width }) => x + width));
-  const bottom = Math.max(...boxes.map(({ y, height }) => y + height));
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const { x, y, width, height } of boxes) { // There may be more than a call takes arguments.
+    left = Math.min(left, x);
+    top = Math.min(top, y);
+    right = Math.max(right, x + width);
+    bottom = Math.max(bottom, y + height);
+  }
   if (boxes.length === 0) return { x: 0, y: 0, width: 1, height: 1 };
   return { x: left, y: top, width: right - left, height: bottom - top };
 }

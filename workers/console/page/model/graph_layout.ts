@@ -78,6 +78,8 @@ const CURVE_POINTS = 12;
 const LINE_GAP = 10;
 /** What words of a line to its own box stand off from that box. */
 const LOOP = 36;
+/** Going down has to leave what goes to the right no more than this part of its size. */
+const DOWN_GAIN = 0.7;
 const NO_LABEL: Size = { width: 0, height: 0 };
 
 /** Places boxes so that lines run one way as far as they can. Lines to nowhere are left out. */
@@ -92,7 +94,7 @@ export function layOut(
   return turned(toTheRight(boxes.map(turnedBox), lines, { ...options, label: turnedLabel }));
 }
 
-/** To the right or down: whichever needs less room in a window of this size. */
+/** To the right, unless it would be far larger in a window of this size when it goes down. */
 export function layOutWithin(
   boxes: readonly BoxToPlace[],
   lines: readonly LineToPlace[],
@@ -102,7 +104,8 @@ export function layOutWithin(
   const both = [layOut(boxes, lines, options), layOut(boxes, lines, { ...options, isDown: true })];
   const scaleOf = ({ width, height }: Layout): number =>
     Math.min(1, room.width / width, room.height / height);
-  return scaleOf(both[0]!) >= scaleOf(both[1]!) ? both[0]! : both[1]!;
+  // Words stand clear above lines that run level.
+  return scaleOf(both[0]!) >= DOWN_GAIN * scaleOf(both[1]!) ? both[0]! : both[1]!;
 }
 
 function toTheRight(
