@@ -16,8 +16,9 @@ export class Party implements CallParty {
   readonly worker_id: string;
   /** Empty: the first part of the function's id stands for it. */
   readonly name: string;
-  /** Number of the page that it was last charged to. */
+  /** Number of the page that last came to hold it, and its place there. */
   page = -1;
+  place = 0;
 
   /** Makes one. */
   constructor(worker_id: string, name: string) {
@@ -38,6 +39,7 @@ export class Subject implements ObservedFunction {
   readonly meter: CountingMeter;
   /** See {@linkcode Party.page}. */
   page = -1;
+  place = 0;
   /** Part of the traces to record that begin with it, as of this version of the settings. */
   rate = 0;
   rateVersion = -1;
@@ -96,9 +98,6 @@ export const TIME = {
   uses: 5,
   row: 6,
 } as const;
-
-/** Places of what a span refers to. */
-export const LINK = { subject: 0, caller: 1, callee: 2, detail: 3, row: 4 } as const;
 
 /** Stands for a number that there is not. */
 export const NO_NUMBER = 0xffffffff;

@@ -9,7 +9,6 @@
 import type { CallFilter, CallParty, CallSpan } from "../ports/telemetry.ts";
 import { firstValue } from "./json_value.ts";
 import {
-  LINK,
   NO_NUMBER,
   type OpenSpan,
   type Party,
@@ -21,8 +20,20 @@ import {
 import { idText, readId } from "./traceparent.ts";
 import { UUID_WORDS, uuidText, writeUuid } from "./uuid.ts";
 
+/** Places in a row behind the words of a span: what it refers to, by place in the page's lists. */
+const LINK = {
+  subject: WORD.row,
+  caller: WORD.row + 1,
+  callee: WORD.row + 2,
+  detail: WORD.row + 3,
+};
+/** Words of a row, so many that times can follow. */
+const ROW_WORDS = 20;
+/** Numbers of a row, each as wide as two words: its times stand at the end. */
+const ROW_NUMBERS = ROW_WORDS / 2 + TIME.row;
+
 /** What a span costs before any of its {@linkcode SpanDetail}. */
-export const SPAN_BYTES = 4 * WORD.row + 8 * TIME.row + 8 * LINK.row;
+export const SPAN_BYTES = 8 * ROW_NUMBERS;
 
 /** The engine's id of a call, from what names it. */
 export type CallIdOf = (slot: number, uses: number) => string;
@@ -45,8 +56,6 @@ export interface SpanLinks {
   readonly detail: SpanDetail | undefined;
 }
 
-type Link = Subject | Party | SpanDetail | undefined;
-
 /** Spans in the order they were written. */
 export class SpanPage {
   /** Spans that fit. */
@@ -57,16 +66,19 @@ export class SpanPage {
   count = 0;
   /** What they have beyond {@linkcode SPAN_BYTES}, in bytes. */
   moreBytes = 0;
+  /** The rows, one behind the other: as words, and the same memory as wide numbers. */
   readonly #words: Uint32Array;
-  readonly #times: Float64Array;
-  readonly #links: Link[];
+  readonly #numbers: Float64Array;
+  #subjects: Subject[] = [];
+  #parties: Party[] = [];
+  /** Those of spans that have some, in the order they were written. */
+  #details: SpanDetail[] = [];
 
   /** Makes room for so many. */
   constructor(size: number) {
     this.size = size;
-    this.#words = new Uint32Array(size * WORD.row);
-    this.#times = new Float64Array(size * TIME.row);
-    this.#links = new Array<Link>(size * LINK.row).fill(undefined);
+    this.#numbers = new Float64Array(size * ROW_NUMBERS);
+    this.#words = new Uint32Array(this.#numbers.buffer);
   }
 
   /** Begins anew. */
@@ -74,48 +86,48 @@ export class SpanPage {
     this.number = number;
     this.count = 0;
     this.moreBytes = 0;
-    this.#links.fill(undefined);
+    this.#subjects = [];
+    this.#parties = [];
+    this.#details = [];
   }
 
   /** Adds a span; there must be room. `epoch`: the clock's wall() when its now() was 0. */
   write(span: OpenSpan, epoch: number): void {
     const at = this.count++;
     const { words, times } = span;
-    const word = at * WORD.row;
-    for (let i = 0; i < WORD.row; i++) this.#words[word + i] = words[i]!;
-    const time = at * TIME.row;
-    this.#times[time + TIME.seq] = times[TIME.seq]!;
-    this.#times[time + TIME.since] = epoch + times[TIME.since]!;
-    this.#times[time + TIME.sent] = epoch + times[TIME.sent]!;
-    this.#times[time + TIME.ended] = epoch + times[TIME.ended]!;
-    this.#times[time + TIME.timeout_ms] = times[TIME.timeout_ms]!;
-    this.#times[time + TIME.uses] = times[TIME.uses]!;
-    this.#link(at, span);
-  }
-
-  /** What a span has beyond {@linkcode SPAN_BYTES} that this page does not hold yet. */
-  moreOf({ subject, caller, callee, detail }: SpanLinks): number {
-    let bytes = detail ? detail.bytes : 0;
-    if (subject!.page < this.number) bytes += subject!.bytes;
-    if (caller!.page < this.number) bytes += caller!.bytes;
-    if (callee && callee.page < this.number) bytes += callee.bytes;
-    return bytes;
+    const row = at * 2 * ROW_NUMBERS;
+    for (let i = 0; i < WORD.row; i++) this.#words[row + i] = words[i]!;
+    const time = at * ROW_NUMBERS + ROW_WORDS / 2;
+    this.#numbers[time + TIME.seq] = times[TIME.seq]!;
+    this.#numbers[time + TIME.since] = epoch + times[TIME.since]!;
+    this.#numbers[time + TIME.sent] = epoch + times[TIME.sent]!;
+    this.#numbers[time + TIME.ended] = epoch + times[TIME.ended]!;
+    this.#numbers[time + TIME.timeout_ms] = times[TIME.timeout_ms]!;
+    this.#numbers[time + TIME.uses] = times[TIME.uses]!;
+    this.#link(row, span);
   }
 
   /** Adds a span of another page; there must be room. */
   copy(from: SpanPage, at: number): void {
     const to = this.count++;
-    const word = at * WORD.row;
-    this.#words.set(from.#words.subarray(word, word + WORD.row), to * WORD.row);
-    const time = at * TIME.row;
-    this.#times.set(from.#times.subarray(time, time + TIME.row), to * TIME.row);
-    this.#link(to, from.linksAt(at));
+    const [start, row] = [at * 2 * ROW_NUMBERS, to * 2 * ROW_NUMBERS];
+    this.#words.set(from.#words.subarray(start, start + 2 * ROW_NUMBERS), row);
+    this.#link(row, from.linksAt(at));
+  }
+
+  /** What a span has beyond {@linkcode SPAN_BYTES} that this page does not hold yet. */
+  moreOf({ subject, caller, callee, detail }: SpanLinks): number {
+    let bytes = detail ? detail.bytes : 0;
+    if (subject!.page !== this.number) bytes += subject!.bytes;
+    if (caller!.page !== this.number) bytes += caller!.bytes;
+    if (callee && callee.page !== this.number) bytes += callee.bytes;
+    return bytes;
   }
 
   /** The span at a place. */
   read(at: number, callId: CallIdOf): CallSpan {
-    const words = this.#words.subarray(at * WORD.row, (at + 1) * WORD.row);
-    const times = this.#times.subarray(at * TIME.row, (at + 1) * TIME.row);
+    const words = this.#words.subarray(at * 2 * ROW_NUMBERS, (at + 1) * 2 * ROW_NUMBERS);
+    const times = this.#numbers.subarray(at * ROW_NUMBERS + ROW_WORDS / 2, (at + 1) * ROW_NUMBERS);
     const { subject, caller, callee, detail } = this.linksAt(at);
     const slot = words[WORD.slot]!;
     const parent = words[WORD.parent]! + words[WORD.parent + 1]!;
@@ -151,18 +163,18 @@ export class SpanPage {
 
   /** What the span at a place refers to. */
   linksAt(at: number): SpanLinks {
-    const row = this.#links.slice(at * LINK.row, (at + 1) * LINK.row);
+    const row = at * 2 * ROW_NUMBERS;
     return {
-      subject: row[LINK.subject] as Subject,
-      caller: row[LINK.caller] as Party,
-      callee: row[LINK.callee] as Party | undefined,
-      detail: row[LINK.detail] as SpanDetail | undefined,
+      subject: this.#subjects[this.#words[row + LINK.subject]!],
+      caller: this.#parties[this.#words[row + LINK.caller]!],
+      callee: itemAt(this.#parties, this.#words[row + LINK.callee]!),
+      detail: itemAt(this.#details, this.#words[row + LINK.detail]!),
     };
   }
 
   /** Number of the call at a place, in the order they started. */
   seqAt(at: number): number {
-    return this.#times[at * TIME.row + TIME.seq]!;
+    return this.#timeAt(at, TIME.seq);
   }
 
   /** Whether a span is one of those asked for. */
@@ -171,10 +183,10 @@ export class SpanPage {
     if (trace_id !== undefined && !this.#has(at, prepared, WORD.trace, WORD.span)) return false;
     if (span_id !== undefined && !this.#has(at, prepared, WORD.span, WORD.parent)) return false;
     if (function_id !== undefined) {
-      const subject = this.#links[at * LINK.row + LINK.subject] as Subject;
-      if (subject.function_id !== function_id) return false;
+      const subject = this.#subjects[this.#words[at * 2 * ROW_NUMBERS + LINK.subject]!];
+      if (subject!.function_id !== function_id) return false;
     }
-    const start = this.#times[at * TIME.row + TIME.since]!;
+    const start = this.#timeAt(at, TIME.since);
     if (since_ms !== undefined && start < since_ms) return false;
     if (until_ms !== undefined && start > until_ms) return false;
     return invocation_id === undefined || this.#isCall(at, invocation_id, prepared, callId);
@@ -182,33 +194,42 @@ export class SpanPage {
 
   #isCall(at: number, id: string, prepared: PreparedFilter, callId: CallIdOf): boolean {
     const { words, callerId, isUuid } = prepared;
-    const detail = this.#links[at * LINK.row + LINK.detail] as SpanDetail | undefined;
+    const detail = itemAt(this.#details, this.#words[at * 2 * ROW_NUMBERS + LINK.detail]!);
     if (detail?.caller_invocation_id === callerId) return true;
     if (!isUuid) return false;
     if (this.#has(at, prepared, WORD.callerId, WORD.callerId + UUID_WORDS)) return true;
-    const slot = this.#words[at * WORD.row + WORD.slot]!;
-    const uses = this.#times[at * TIME.row + TIME.uses]!;
+    const slot = this.#words[at * 2 * ROW_NUMBERS + WORD.slot]!;
+    const uses = this.#timeAt(at, TIME.uses);
     return slot === words[WORD.slot] && slot !== NO_NUMBER && callId(slot, uses) === id;
   }
 
   #has(at: number, { words }: PreparedFilter, from: number, to: number): boolean {
-    const row = at * WORD.row;
+    const row = at * 2 * ROW_NUMBERS;
     for (let i = from; i < to; i++) if (this.#words[row + i] !== words[i]) return false;
     return true;
   }
 
+  #timeAt(at: number, time: number): number {
+    return this.#numbers[at * ROW_NUMBERS + ROW_WORDS / 2 + time]!;
+  }
+
   /** What several spans share counts once for each page. */
-  #link(at: number, links: SpanLinks): void {
+  #link(row: number, links: SpanLinks): void {
     const { subject, caller, callee, detail } = links;
     this.moreBytes += this.moreOf(links);
-    subject!.page = Math.max(subject!.page, this.number);
-    caller!.page = Math.max(caller!.page, this.number);
-    if (callee) callee.page = Math.max(callee.page, this.number);
-    const link = at * LINK.row;
-    this.#links[link + LINK.subject] = subject;
-    this.#links[link + LINK.caller] = caller;
-    this.#links[link + LINK.callee] = callee;
-    this.#links[link + LINK.detail] = detail;
+    const words = this.#words;
+    words[row + LINK.subject] = this.#placeOf(subject!, this.#subjects);
+    words[row + LINK.caller] = this.#placeOf(caller!, this.#parties);
+    words[row + LINK.callee] = callee ? this.#placeOf(callee, this.#parties) : NO_NUMBER;
+    words[row + LINK.detail] = detail ? this.#details.push(detail) - 1 : NO_NUMBER;
+  }
+
+  #placeOf<Shared extends Party | Subject>(shared: Shared, list: Shared[]): number {
+    if (this.number === 0) return list.push(shared) - 1; // Others' places must hold.
+    if (shared.page === this.number) return shared.place;
+    shared.page = this.number;
+    shared.place = list.push(shared) - 1;
+    return shared.place;
   }
 }
 
@@ -222,6 +243,11 @@ export function prepareFilter(filter: CallFilter): PreparedFilter | undefined {
   const isUuid = writeUuid(invocation_id, words, WORD.callerId);
   words[WORD.slot] = words[WORD.callerId]!; // With which an id of the engine begins.
   return { filter, words, isUuid, callerId: JSON.stringify(invocation_id).slice(1, -1) };
+}
+
+/** Looking for what is not there is slow where most have nothing. */
+function itemAt<Item>(list: readonly Item[], place: number): Item | undefined {
+  return place === NO_NUMBER ? undefined : list[place];
 }
 
 function viewOf({ worker_id, name }: Party, { function_id }: Subject): CallParty {

@@ -31,9 +31,6 @@ export interface SpanWords {
   readonly error?: string;
 }
 
-const CALLER = new Party("caller-1", "shop");
-const CALLEE = new Party("callee-1", "");
-
 /** A span of a call from `shop` to a worker without a name. */
 export function spanOf(said: SpanWords): OpenSpan {
   const { seq, trace = 1, span = seq, parent = 0, function_id = "a::f", callerId = "" } = said;
@@ -52,8 +49,8 @@ export function spanOf(said: SpanWords): OpenSpan {
   times[TIME.timeout_ms] = 1_000;
   times[TIME.uses] = said.uses ?? 0;
   made.subject = new Subject("default", function_id, new CountingMeter("default", function_id));
-  made.caller = CALLER;
-  if (said.sent !== undefined) made.callee = CALLEE;
+  made.caller = new Party("caller-1", "shop");
+  if (said.sent !== undefined) made.callee = new Party("callee-1", "");
   if (!writeUuid(callerId, words, WORD.callerId) && callerId !== "") {
     made.more.caller_invocation_id = callerId;
   }
