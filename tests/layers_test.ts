@@ -145,7 +145,9 @@ function targetOf(from: string, specifier: string, embedded: boolean): string[] 
   const path = new URL(specifier, `file:///${from}`).pathname.slice(1);
   if (embedded || path === "deno.json") return ["embedded"];
   if (path === "sdk/typescript/transport.ts") return ["sdk", "sdk transport"];
-  if (/^workers\/(console\/wire|(console\/)?limits)\.ts$/.test(path)) return ["workers", "page wire"];
+  if (/^workers\/(console\/wire|(console\/)?limits)\.ts$/.test(path)) {
+    return ["workers", "page wire"];
+  }
   if (path === "mod.ts") return ["sdk", "sdk door"];
   if (path === "engine/mod.ts") return ["assembly", "engine door"];
   return [LAYERS.find(({ files }) => files.test(path))?.name ?? "no layer"];
