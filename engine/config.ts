@@ -16,6 +16,7 @@ import {
   TIMEOUT_MS_MAX,
   WORKER_PORT,
 } from "../sdk/typescript/limits.ts";
+import { isLoopback } from "../sdk/typescript/loopback.ts";
 import type { BuiltinWorker } from "../workers/define.ts";
 import { issueTexts } from "./config_issues.ts";
 import { closest, Fields, isWorkerName, NAME_RULE, received } from "./config_fields.ts";
@@ -283,10 +284,6 @@ function readText(path: string): string {
     const problem = problemText(FILE, `a file at ${path}`, String(thrown));
     throw invalidFile("config_invalid", path, [problem]);
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 function dataDirectoryOf(directory: string): string {

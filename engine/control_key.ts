@@ -9,6 +9,7 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { thrownText } from "../sdk/typescript/errors.ts";
+import { isLoopback } from "../sdk/typescript/loopback.ts";
 import type { Log } from "./ports/log.ts";
 
 /** The header that carries the key. Web pages cannot send it. */
@@ -191,8 +192,4 @@ function portOf(url: string): string {
 
 function hostOf(url: string): string {
   return new URL(url).hostname;
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -7,6 +7,7 @@
  * @module
  */
 import { DRAIN_MS } from "../sdk/typescript/limits.ts";
+import { isLoopback } from "../sdk/typescript/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { Builtins } from "./builtins.ts";
 import { loadConfig } from "./config.ts";
@@ -326,8 +327,4 @@ class AssembledEngine implements Engine {
 function logFormat(config: Config): "text" | "json" {
   if (config.log.format !== "auto") return config.log.format;
   return Deno.stderr.isTerminal() ? "text" : "json";
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }

@@ -57,9 +57,8 @@ export class EventHub {
         });
       case "functions_changed":
       case "triggers_changed":
-        return this.#log.debug(event.type.replace("_", " "), { id: event.worker_id });
       case "supervised_changed":
-        return; // Whoever runs the worker has said more.
+        return; // Each watch of a console makes some; who runs a worker says more of it.
       case "config_changed":
         return this.#log.debug("configuration in force");
       case "trigger_parked":

@@ -26,7 +26,7 @@ const ADAPTERS = new RegExp(
 const LAYERS: readonly Layer[] = [
   {
     name: "contract",
-    files: /^sdk\/typescript\/(protocol|codec|errors|limits)\.ts$/,
+    files: /^sdk\/typescript\/(protocol|codec|errors|limits|loopback)\.ts$/,
     layers: ["contract"],
   },
   { name: "ports", files: /^engine\/ports\//, layers: ["contract", "ports"] },

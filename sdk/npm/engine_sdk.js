@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:c7d9f2ada0cc7dcee39b7cf1e9cf822698564c9c2e068c56bc0a35dbb4bf150f
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:0eebae35fca17ab6d91bee11d61c241f2f72c2dfdc74c34fcab634a3cce2b0b8
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { CONSOLE_PORT } from "../../sdk/typescript/limits.ts";
-import { isLoopback } from "./guard.ts";
+import { isLoopback } from "../../sdk/typescript/loopback.ts";
 
 const Shape = z.strictObject({
   host: z.string().min(1).default("127.0.0.1"),

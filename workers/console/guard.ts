@@ -7,13 +7,8 @@
  *
  * @module
  */
+import { isLoopback } from "../../sdk/typescript/loopback.ts";
 import type { Rights } from "./rights.ts";
-
-/** Whether only this machine can reach an address. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" ||
-    /^127(\.\d{1,3}){3}$/.test(host);
-}
 
 /** What is wrong with a request; `undefined`: nothing. */
 export function problemOf(

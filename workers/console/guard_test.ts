@@ -2,7 +2,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { isLoopback, isSameText, problemOf, rightsOf } from "./guard.ts";
+import { isLoopback } from "../../sdk/typescript/loopback.ts";
+import { isSameText, problemOf, rightsOf } from "./guard.ts";
 
 /** A request with these headers; `Request` would not let a test set some of them. */
 const request = (headers: Record<string, string>): Request =>

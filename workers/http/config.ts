@@ -13,6 +13,7 @@ import {
   HTTP_TIMEOUT_MS,
 } from "../limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import { isLoopback } from "../../sdk/typescript/loopback.ts";
 import { problemsOf } from "../shapes.ts";
 
 /** Methods that routes may have. */
@@ -154,11 +155,6 @@ export const HTTP_CALL_SCHEMA: Json = {
     },
   },
 };
-
-/** Whether only this machine can reach the address. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
-}
 
 /** Whether a listener is out of reach, or has been given a token, or a blessing. */
 function isProtected(

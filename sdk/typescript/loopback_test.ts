@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { isLoopback } from "./loopback.ts";
+
+for (const host of ["localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]"]) {
+  Deno.test(`${host} leads to this machine only`, () => assert.ok(isLoopback(host)));
+}
+
+for (
+  const host of [
+    "",
+    "0.0.0.0",
+    "::",
+    "128.0.0.1",
+    "127.0.0",
+    "127.evil.example",
+    "127.0.0.1.evil.example",
+    "localhost.evil.example",
+    "10.0.0.1",
+  ]
+) {
+  Deno.test(`"${host}" may lead elsewhere`, () => assert.ok(!isLoopback(host)));
+}
