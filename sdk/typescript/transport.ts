@@ -32,6 +32,8 @@ export interface Transport {
 export interface DialOptions {
   /** Sent with the upgrade where the platform can (a browser cannot). */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Offer to send several messages in one frame. @default false */
+  readonly batch?: boolean;
 }
 
 /** Opens a line to an address. */

@@ -130,7 +130,7 @@ export class Worker implements AsyncDisposable {
     this.#line = new ReconnectingLine({
       url,
       dial: options.dial ?? dialPlatform,
-      dialOptions: { headers: headersOf(options) },
+      dialOptions: { headers: headersOf(options), batch: true },
       clock,
       reconnect: options.reconnect ?? {},
       random: Math.random,

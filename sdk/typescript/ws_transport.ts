@@ -5,14 +5,20 @@
  * 40 ms; `ws` switches it off, and sends headers and pings as well. The package is loaded with the
  * first line, so that a browser which loads this file never looks for it.
  *
+ * What is sent within one turn leaves in one write: as one frame where the server takes batches,
+ * else as frames that the socket holds back until the turn ends.
+ *
  * @module
  */
+import { Batch, BATCH_PROTOCOL, splitBatch } from "./batch.ts";
 import { OPEN_TIMEOUT_MS, PING_INTERVAL_MS, SILENCE_MS } from "./limits.ts";
 import type { Dial, DialOptions, Transport, TransportEvents } from "./transport.ts";
+import { Turn } from "./turn.ts";
 
 /** The parts of a `ws` socket that are used; its own types would be a dependency of the SDK's. */
 interface Socket {
   readonly bufferedAmount: number;
+  on(event: "upgrade", listener: (response: UpgradeResponse) => void): void;
   on(event: "open" | "ping" | "pong", listener: () => void): void;
   on(event: "message", listener: (data: Uint8Array, isBinary: boolean) => void): void;
   on(event: "close", listener: (code: number, reason: Uint8Array) => void): void;
@@ -23,8 +29,21 @@ interface Socket {
   terminate(): void;
 }
 
+/** The answer to an upgrade, and the stream below the WebSocket. */
+interface UpgradeResponse {
+  readonly headers: Record<string, string | undefined>;
+  readonly socket: { cork(): void; uncork(): void };
+}
+
 /** Makes a socket; starts to connect at once. */
-type SocketClass = new (url: string, options: Record<string, unknown>) => Socket;
+type SocketClass = new (
+  url: string,
+  protocols: readonly string[],
+  options: Record<string, unknown>,
+) => Socket;
+
+/** Where an upgrade offers and selects subprotocols. */
+const PROTOCOL_HEADER = "sec-websocket-protocol";
 
 /** The times of a line; other than the default ones in tests only. */
 export interface WsTimes {
@@ -57,7 +76,12 @@ export function makeWsDial(times: WsTimes): Dial {
 class WsTransport implements Transport {
   readonly #events: TransportEvents;
   readonly #times: WsTimes;
+  readonly #batch = new Batch((frame) => this.#socket?.send(frame));
+  readonly #turn = new Turn(() => this.#flush());
   #socket: Socket | undefined;
+  #stream: UpgradeResponse["socket"] | undefined;
+  #isBatching = false;
+  #isCorked = false;
   #isOpen = false;
   #isOver = false;
   #isClosing = false;
@@ -74,11 +98,22 @@ class WsTransport implements Transport {
   }
 
   send(message: string | Uint8Array): void {
-    if (this.#isOpen) this.#socket?.send(message);
+    if (!this.#isOpen) return;
+    this.#turn.touch();
+    if (this.#isBatching && typeof message === "string") {
+      this.#batch.add(message);
+      return;
+    }
+    this.#batch.flush(); // What was sent before it is to arrive before it.
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      this.#stream?.cork();
+    }
+    this.#socket?.send(message);
   }
 
   get queuedBytes(): number {
-    return this.#socket?.bufferedAmount ?? 0;
+    return (this.#socket?.bufferedAmount ?? 0) + this.#batch.chars;
   }
 
   close(code = 1000, reason = ""): void {
@@ -86,17 +121,20 @@ class WsTransport implements Transport {
     this.#isClosing = true;
     this.#isOpen = false;
     if (!this.#socket) return; // Not made yet: #connect() sees the mark.
+    this.#flush();
     this.#closeTimer = setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
     this.#socket.close(code, reason);
   }
 
-  async #connect(url: string, { headers = {} }: DialOptions): Promise<void> {
+  async #connect(url: string, { headers = {}, batch = false }: DialOptions): Promise<void> {
     const module = await import("ws");
     if (this.#isClosing) return this.#end(1006, "closed before it was open");
     const WebSocket = module.default as unknown as SocketClass;
     // The engine bounds what it sends; a bound here could only be too small.
-    const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: 0 });
+    const options = { headers, perMessageDeflate: false, maxPayload: 0 };
+    const socket = new WebSocket(url, batch ? [BATCH_PROTOCOL] : [], options);
     this.#socket = socket;
+    socket.on("upgrade", (response) => this.#upgraded(response, batch));
     this.#openTimer = setTimeout(() => {
       this.#problem = `no answer within ${this.#times.openMs} ms`;
       socket.terminate();
@@ -111,6 +149,14 @@ class WsTransport implements Transport {
     });
   }
 
+  #upgraded({ headers, socket }: UpgradeResponse, isOffered: boolean): void {
+    this.#stream = socket;
+    if (!isOffered) return;
+    this.#isBatching = headers[PROTOCOL_HEADER] === BATCH_PROTOCOL;
+    // RFC 6455 lets a server select nothing of what it is offered; `ws` gives such a line up.
+    headers[PROTOCOL_HEADER] ??= BATCH_PROTOCOL;
+  }
+
   #opened(): void {
     clearTimeout(this.#openTimer);
     if (this.#isClosing) return;
@@ -121,8 +167,16 @@ class WsTransport implements Transport {
 
   #message(data: Uint8Array, isBinary: boolean): void {
     this.#silentMs = 0;
-    if (isBinary) this.#events.binary(data);
-    else this.#events.text(data.toString()); // A Buffer: its toString() decodes UTF-8.
+    if (isBinary) return this.#events.binary(data);
+    const text = data.toString(); // A Buffer: its toString() decodes UTF-8.
+    if (this.#isBatching) splitBatch(text, (message) => this.#events.text(message));
+    else this.#events.text(text);
+  }
+
+  #flush(): void {
+    this.#batch.flush();
+    if (this.#isCorked) this.#stream?.uncork();
+    this.#isCorked = false;
   }
 
   /** Counts in pings, so that a process that slept does not take itself for a dead peer. */

@@ -9,6 +9,8 @@ import { createHash } from "node:crypto";
 export interface Script {
   /** Answers an upgrade with this status instead of taking it. */
   readonly refuse?: number;
+  /** Selects this subprotocol, if it is offered. */
+  readonly protocol?: string;
   /** A line is open. */
   opened?(socket: WebSocket): void;
   /** A message came; without this it is sent back as it is. */
@@ -32,7 +34,11 @@ export function serveSockets(script: Script = {}): SocketServer {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
     requests.push({ url: new URL(request.url), headers: new Headers(request.headers) });
     if (script.refuse) return new Response("no", { status: script.refuse });
-    const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+    const offered = request.headers.get("sec-websocket-protocol");
+    const { socket, response } = Deno.upgradeWebSocket(request, {
+      idleTimeout: 0,
+      ...script.protocol && offered === script.protocol ? { protocol: script.protocol } : {},
+    });
     socket.binaryType = "arraybuffer";
     socket.onopen = () => script.opened?.(socket);
     socket.onmessage = ({ data }) =>
