@@ -110,7 +110,7 @@ export const BOUND_CLAIMS: readonly Claim[] = [
       const padding = "x".repeat(10_000);
 
       for (let i = 0; i < count; i++) {
-        if (i % 2) line.connection.send(`${i} `, padding);
+        if (i % 2) line.connection.send(`${i} ${padding}`);
         else line.connection.sendBinary(bytes(`${i} ${padding}`));
       }
 
@@ -132,7 +132,7 @@ export const BOUND_CLAIMS: readonly Claim[] = [
 
       for (let sent = 0; sent < 400; sent++) {
         // Made anew each time: equal strings share their memory.
-        line.connection.send(String(sent), "x".repeat(MIB));
+        line.connection.send(sent + "x".repeat(MIB));
         peak = Math.max(peak, line.connection.queuedBytes);
       }
       const { code, reason } = await line.end();

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Listen } from "../engine/ports/connection.ts";
+import type { Connection, Listen } from "../engine/ports/connection.ts";
 import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
 import { encodeFrame, OP } from "./fakes/raw_ws_client.ts";
 
@@ -36,27 +36,29 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
       const { client, line: { connection } } = await port.open();
 
       for (const text of TEXTS) connection.send(text);
-      for (const text of TEXTS) connection.send("head ", text);
+      for (const text of TEXTS) forward(connection, "head ", text);
 
       for (const text of TEXTS) assert.equal(await client.nextText(), text);
       for (const text of TEXTS) assert.equal(await client.nextText(), "head " + text);
     },
   },
   {
-    name: "a text may be sent as bytes, which are copied before send returns",
+    name: "bytes that are forwarded are copied before it returns, and no more than what is named",
     async run(listen) {
       await using port = new Port(listen);
       const { client, line: { connection } } = await port.open();
-      const parts = [bytes("grü"), bytes("ße")] as const;
+      const head = bytes("grüLEFTOVER");
+      const memory = bytes("BEFOREßeBEHIND");
 
-      connection.send(parts[0]);
-      connection.send("a ", parts[1]);
-      connection.send(...parts);
-      for (const part of parts) part.fill(0);
+      connection.forward(head, 4, memory, 6, 9);
+      connection.forward(head, 0, memory, 6, 9);
+      connection.forward(head, 4, memory, 6, 6);
+      head.fill(0);
+      memory.fill(0);
 
-      assert.equal(await client.nextText(), "grü");
-      assert.equal(await client.nextText(), "a ße");
       assert.equal(await client.nextText(), "grüße");
+      assert.equal(await client.nextText(), "ße");
+      assert.equal(await client.nextText(), "grü");
     },
   },
   {
@@ -194,7 +196,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
         seen.push(`${path} ${query.get("a")} ${headers.get("x-launch")} ${address}`);
         return (connection) => {
           ids.add(connection.id);
-          return { text() {}, binary() {}, drained() {}, closed() {} };
+          return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
         };
       });
       const shape = { path: "/otel?a=b%20c", headers: { "X-Launch": "7" } };
@@ -225,4 +227,10 @@ async function passLarge(listen: Listen, size: number, frames: number): Promise<
   assert.equal(message.length, size);
   assert.equal(echoed?.payload.length, size);
   assert.ok(echoed.payload.every((byte) => byte === 120));
+}
+
+/** Sends a text in two parts, amid other bytes. */
+function forward(connection: Connection, head: string, rest: string): void {
+  const [start, end] = [bytes(`${head}..`), bytes(`.${rest}..`)];
+  connection.forward(start, start.length - 2, end, 1, end.length - 2);
 }

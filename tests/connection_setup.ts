@@ -7,7 +7,6 @@ import assert from "node:assert/strict";
 import type {
   Connection,
   ConnectionEvents,
-  Frame,
   Gate,
   Listen,
   Listener,
@@ -24,6 +23,8 @@ export interface Claim {
 
 /** Longest wait for something that has to happen. */
 const PATIENCE_MS = 20_000;
+/** Keeps a byte order mark, which is part of a message as any other character. */
+const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** What a line has reported. */
 export class RecordedLine implements ConnectionEvents {
@@ -34,19 +35,28 @@ export class RecordedLine implements ConnectionEvents {
   drains = 0;
   /** Called with each text message. */
   onText: ((message: string) => void) | undefined;
+  /** Called with each binary message; its bytes are the line's again when it returns. */
+  onBinary: ((message: Uint8Array) => void) | undefined;
 
   constructor(connection: Connection) {
     this.connection = connection;
   }
 
-  text(frame: Frame): void {
-    const text = typeof frame === "string" ? frame : new TextDecoder().decode(frame);
+  text(text: string): void {
     this.texts.push(text);
     this.onText?.(text);
   }
 
+  textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
+    const text = UTF_8.decode(memory.subarray(start, end));
+    // deno-lint-ignore no-control-regex
+    assert.equal(isPlain, !/[\\\0-\x1f]/.test(text), "what is said about the bytes is true");
+    this.text(text);
+  }
+
   binary(bytes: Uint8Array): void {
     this.binaries.push(bytes.slice());
+    this.onBinary?.(bytes);
   }
 
   drained(): void {

@@ -18,6 +18,8 @@ export interface RawFrame {
 export interface FrameShape {
   readonly fin?: boolean;
   readonly masked?: boolean;
+  /** Four bytes. Default: zeros, which are allowed and leave the payload readable in a dump. */
+  readonly mask?: Uint8Array;
   /** The three reserved bits, 0 to 7. */
   readonly reserved?: number;
   /** The length that the header claims, if not the true one. */
@@ -56,10 +58,16 @@ export class RawWsClient implements Disposable {
   }
 
   /** Asks a port on this machine for an upgrade and reads the head of the answer. */
-  static async connect(port: number, shape: UpgradeShape = {}): Promise<RawWsClient> {
+  static connect(port: number, shape: UpgradeShape = {}): Promise<RawWsClient> {
+    const request = joined([encode(upgradeRequest(shape)), shape.behind ?? new Uint8Array()]);
+    return RawWsClient.open(port, [request]);
+  }
+
+  /** Sends bytes of the test's own, in as many writes, and reads the head of the answer. */
+  static async open(port: number, writes: readonly Uint8Array[]): Promise<RawWsClient> {
     const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
     tcp.setNoDelay();
-    await writeAll(tcp, joined([encode(upgradeRequest(shape)), shape.behind ?? new Uint8Array()]));
+    for (const bytes of writes) await writeAll(tcp, bytes);
     const { head, rest } = await readHead(tcp);
     return new RawWsClient(tcp, head, rest);
   }
@@ -157,7 +165,7 @@ export function encodeFrame(
   payload: Uint8Array,
   shape: FrameShape = {},
 ): Uint8Array {
-  const { fin = true, masked = true, reserved = 0, claims } = shape;
+  const { fin = true, masked = true, mask, reserved = 0, claims } = shape;
   const size = claims ?? BigInt(payload.length);
   const header = size < 126n ? 2 : size < 65536n ? 4 : 10;
   const bytes = new Uint8Array(header + (masked ? 4 : 0) + payload.length);
@@ -166,8 +174,11 @@ export function encodeFrame(
   bytes[1] = (masked ? 128 : 0) | (header === 2 ? Number(size) : header === 4 ? 126 : 127);
   if (header === 4) view.setUint16(2, Number(size));
   if (header === 10) view.setBigUint64(2, size);
-  // The mask is zero: allowed, and the payload stays readable in a dump.
-  bytes.set(payload, bytes.length - payload.length);
+  const start = bytes.length - payload.length;
+  bytes.set(payload, start);
+  if (!masked || !mask) return bytes;
+  bytes.set(mask, start - 4);
+  for (let at = 0; at < payload.length; at++) bytes[start + at]! ^= mask[at & 3]!;
   return bytes;
 }
 

@@ -1,0 +1,38 @@
+/**
+ * RFC 6455 as tests of a {@linkcode Listen}: what the Autobahn suite's fuzzing client asks of a
+ * server, and the sections it leaves out.
+ *
+ * Numbers such as 6.3.1 are those of the Autobahn suite; the others name sections of the RFC.
+ * Where that suite lets a server choose how strict it is, the strict way is asked for. Its cases
+ * 12 and 13 are about compression, which is not negotiated here.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Listen } from "../../engine/ports/connection.ts";
+import { type Case, play } from "./case.ts";
+import { CLOSE_CASES } from "./close_cases.ts";
+import { FRAGMENT_CASES } from "./fragment_cases.ts";
+import { FRAMING_CASES } from "./framing_cases.ts";
+import { HANDSHAKE_CASES, shake } from "./handshake_cases.ts";
+import { UTF8_CASES } from "./utf8_cases.ts";
+
+const CASES: readonly Case[] = [
+  ...FRAMING_CASES,
+  ...FRAGMENT_CASES,
+  ...UTF8_CASES,
+  ...CLOSE_CASES,
+];
+
+/** Registers a test for each case. */
+export function testConformance(name: string, listen: Listen): void {
+  const names = [...CASES, ...HANDSHAKE_CASES].map((each) => each.name);
+  assert.equal(new Set(names).size, names.length, "every case has a name of its own");
+
+  for (const each of HANDSHAKE_CASES) {
+    Deno.test(`RFC 6455, ${name}: ${each.name}`, () => shake(listen, each));
+  }
+  for (const each of CASES) {
+    Deno.test(`RFC 6455, ${name}: ${each.name}`, () => play(listen, each));
+  }
+}
