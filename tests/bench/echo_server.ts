@@ -1,12 +1,29 @@
 /**
- * The raw ceiling of Deno's WebSocket: sends every message back. Prints its port.
+ * The ceiling of a transport: sends every message back and does nothing else. The argument says
+ * which one, as `engine.transport` does. Prints its port.
  *
  * @module
  */
-const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
-  const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-  socket.binaryType = "arraybuffer";
-  socket.onmessage = (event) => socket.send(event.data);
-  return response;
+import { listenRaw } from "../../engine/line/raw_listener.ts";
+import { listenServe } from "../../engine/line/serve_listener.ts";
+import type { Accept } from "../../engine/ports/connection.ts";
+import { INFLIGHT_BYTES_MAX, MESSAGE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+
+const NOTHING = new Uint8Array();
+
+const echo: Accept = (connection) => ({
+  text: (text) => connection.send(text),
+  textBytes: (memory, start, end) => connection.forward(NOTHING, 0, memory, start, end),
+  binary: (bytes) => connection.sendBinary(bytes),
+  drained() {},
+  closed() {},
 });
-console.log(`listening on ${server.addr.port}`);
+
+const listen = Deno.args[0] === "raw" ? listenRaw : listenServe;
+const listener = listen({
+  hostname: "127.0.0.1",
+  port: 0,
+  maxMessageBytes: MESSAGE_BYTES_MAX,
+  maxQueuedBytes: INFLIGHT_BYTES_MAX,
+}, () => echo);
+console.log(`listening on ${listener.port}`);

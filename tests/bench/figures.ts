@@ -20,8 +20,12 @@ export function medians(rounds: readonly Figures[]): Figures {
 }
 
 /** The median of what each round says by itself: what disturbs both sides alike falls out. */
-export function ratio(over: readonly Figures[], under: readonly Figures[]): number {
-  return median(over.map(({ rate }, round) => rate / under[round]!.rate));
+export function ratio<Name extends string>(
+  over: readonly Readonly<Record<Name, number>>[],
+  under: readonly Readonly<Record<Name, number>>[],
+  of: Name,
+): number {
+  return median(over.map((figures, round) => figures[of] / under[round]![of]));
 }
 
 /** A table in Markdown; numbers stand at the right. */
@@ -42,7 +46,13 @@ export function duration(us: number): string {
   return us >= 1_000 ? `${(us / 1_000).toFixed(1)} ms` : `${Math.round(us)} µs`;
 }
 
-/** A share with its target, such as `83 % (≥ 80 %)`. */
-export function share(value: number, target: number): string {
-  return `${Math.round(value * 100)} % (≥ ${Math.round(target * 100)} %)`;
+/** A ratio as a share, such as `83 %`. */
+export function percent(value: number): string {
+  return `${Math.round(value * 100)} %`;
+}
+
+/** A size as people read it, such as `100 B`, `10 KiB` or `1 MiB`. */
+export function size(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`;
+  return bytes < 2 ** 20 ? `${bytes / 1_024} KiB` : `${bytes / 2 ** 20} MiB`;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { count, duration, median, medians, ratio, share, table } from "./figures.ts";
+import { count, duration, median, medians, percent, ratio, size, table } from "./figures.ts";
 import type { Figures } from "./load.ts";
 
 Deno.test("median() is the middle, or the mean of the two in the middle", () => {
@@ -17,7 +17,8 @@ Deno.test("ratio() compares within each round", () => {
   const fast = [figures(100), figures(10), figures(50)];
   const slow = [figures(200), figures(20), figures(50)];
 
-  assert.equal(ratio(fast, slow), 0.5);
+  assert.equal(ratio(fast, slow, "rate"), 0.5);
+  assert.equal(ratio(fast, slow, "p50_us"), 1);
 });
 
 Deno.test("figures are written for people", () => {
@@ -25,7 +26,8 @@ Deno.test("figures are written for people", () => {
   assert.equal(count(870.4), "870");
   assert.equal(duration(849.6), "850 µs");
   assert.equal(duration(1_240), "1.2 ms");
-  assert.equal(share(0.834, 0.8), "83 % (≥ 80 %)");
+  assert.equal(percent(0.834), "83 %");
+  assert.deepEqual([100, 10_240, 2 ** 20].map(size), ["100 B", "10 KiB", "1 MiB"]);
   assert.equal(table(["a", "b"], [["x", "1"]]), "| a | b |\n| --- | ---: |\n| x | 1 |");
 });
 

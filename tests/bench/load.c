@@ -2,10 +2,14 @@
 //
 //   gcc -O2 -o load load.c
 //   load echo  -p 9000  -w 64 -s 100      messages to a WebSocket server that sends them back
-//   load relay -p 49134 -w 64 -s 100      a worker, and a caller with -w calls in flight
-//   load state -p 49134 -w 64 -s 100      a caller with -w state::set in flight
+//   load relay -p 49134 -w 64 -s 100      a worker, and a caller with -w calls in flight;
+//                                         with -b 1 both in batches (engine.batch.v1)
+//   load call  -p 49134 -w 64 -s 100      a caller of the function -f that somebody else offers
+//   load set   -p 49134 -w 64 -s 100      a caller with -w state::set of 1,000 keys in flight
+//   load get   -p 49134 -w 64 -s 100      the same with state::get of keys that have been set
 //   load http  -p 3111  -c 64 -s 100      -c connections with one POST /bench at a time each;
-//                                         with -e 49134 also the worker behind that route
+//                                         with -e 49134 also the worker behind that route, which
+//                                         registers -r other routes besides
 //
 // -s bytes of payload, -W seconds of warm-up, -d seconds measured, -P process whose CPU is read.
 // Prints one line of JSON: rate per second, p50_us, p99_us, cpu_s per 100,000, rss_mb.
@@ -26,17 +30,18 @@
 typedef struct { uint8_t *at; size_t length, room; } Buffer;
 typedef enum { ECHO, CALLER, WORKER, HTTP } Role;
 typedef struct {
-  int fd, waits_to_write;
+  int fd, waits_to_write, is_batched;
   Role role;
-  Buffer in, out, message; // message: the fragments of one, put together
+  Buffer in, out, batch, message; // message: the fragments of one, put together
   size_t written;
   uint64_t sent, answered; // counts; a request's number is its place in started_ns
   uint64_t *started_ns;
 } Line;
 
-enum { SLOTS = 1 << 16 };
-static const char *mode = "";
-static int port, engine_port, window = 1, lines_count = 1, epoll_fd, process_id;
+enum { SLOTS = 1 << 16, KEYS = 1000, BATCH_BYTES_MAX = 1 << 19 };
+static const char *mode = "", *function_id = "bench::echo";
+static int port, engine_port, window = 1, lines_count = 1, epoll_fd, process_id, batched, routes;
+static int is_registered;
 static size_t payload_size = 100;
 static double measured_s = 2, warmup_s = 0.5;
 static char *payload;
@@ -96,6 +101,19 @@ static void put_frame(Line *line, int opcode, const void *bytes, size_t length) 
   line->out.length += p + length - start;
 }
 
+static void put_batch(Line *line) {
+  if (line->batch.length) put_frame(line, 1, line->batch.at, line->batch.length - 1);
+  line->batch.length = 0;
+}
+
+// One message, alone or with others in the next frame.
+static void put_message(Line *line, const void *bytes, size_t length) {
+  if (!line->is_batched) { put_frame(line, 1, bytes, length); return; }
+  append(&line->batch, bytes, length);
+  append(&line->batch, "\n", 1);
+  if (line->batch.length > BATCH_BYTES_MAX) put_batch(line);
+}
+
 static void watch(Line *line, int for_writing) {
   if (line->waits_to_write == for_writing) return;
   struct epoll_event event = {EPOLLIN | (for_writing ? EPOLLOUT : 0), {.ptr = line}};
@@ -104,6 +122,7 @@ static void watch(Line *line, int for_writing) {
 }
 
 static void flush(Line *line) {
+  put_batch(line);
   while (line->written < line->out.length) {
     ssize_t n = send(line->fd, line->out.at + line->written, line->out.length - line->written,
                      MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -132,19 +151,13 @@ static void put_request(Line *line) {
     append(&line->out, p, n + payload_size);
     return;
   }
-  if (!strcmp(mode, "state")) {
-    n = sprintf(p, call, id, "state::set");
-    n += sprintf(p + n, "{\"scope\":\"bench\",\"key\":\"key-%llu\",\"value\":", id % 1000);
-    memcpy(p + n, payload, payload_size);
-    n += payload_size;
-    n += sprintf(p + n, "}}");
-  } else {
-    n = sprintf(p, call, id, "bench::echo");
-    memcpy(p + n, payload, payload_size);
-    n += payload_size;
-    p[n++] = '}';
-  }
-  put_frame(line, 1, p, n);
+  int is_set = !strcmp(mode, "set"), is_get = !strcmp(mode, "get");
+  n = sprintf(p, call, id, is_set ? "state::set" : is_get ? "state::get" : function_id);
+  if (is_set || is_get) n += sprintf(p + n, "{\"scope\":\"bench\",\"key\":\"key-%llu\"", id % KEYS);
+  if (is_set) n += sprintf(p + n, ",\"value\":");
+  if (!is_get) { memcpy(p + n, payload, payload_size); n += payload_size; }
+  n += sprintf(p + n, is_set || is_get ? "}}" : "}");
+  put_message(line, p, n);
 }
 
 static void finish(Line *line, uint64_t number) {
@@ -174,9 +187,14 @@ static void got_message(Line *line, const uint8_t *message, size_t length) {
     return;
   }
   const char *id = id_in(message, length);
-  if (!id) return; // workerregistered
+  if (!id) {
+    if (memmem(message, length, "\"error\":", 8)) fail("%.*s", (int)length, message);
+    if (memmem(message, length, "\"pong\"", 6)) is_registered = 1;
+    return; // or workerregistered
+  }
   if (line->role == CALLER) {
     if (memmem(message, length < 300 ? length : 300, "\"error\":", 8)) fail("%.*s", (int)length, message);
+    if (!strcmp(mode, "get") && !memmem(message, length, "\"result\":{", 10)) fail("%.*s: not set", (int)length, message);
     char digits[13] = {0};
     memcpy(digits, id + 24, 12);
     finish(line, strtoull(digits, 0, 16));
@@ -191,7 +209,15 @@ static void got_message(Line *line, const uint8_t *message, size_t length) {
   memcpy(p + n, payload, payload_size);
   n += payload_size;
   n += sprintf(p + n, is_http ? "}}" : "}");
-  put_frame(line, 1, p, n);
+  put_message(line, p, n);
+}
+
+static void got_text(Line *line, const uint8_t *text, size_t length) {
+  const uint8_t *end = text + length, *next;
+  for (; line->is_batched && (next = memchr(text, '\n', end - text)); text = next + 1) {
+    if (next > text) got_message(line, text, next - text);
+  }
+  if (end > text) got_message(line, text, end - text);
 }
 
 static size_t take_frame(Line *line, const uint8_t *p, size_t length) {
@@ -209,10 +235,10 @@ static size_t take_frame(Line *line, const uint8_t *p, size_t length) {
   int opcode = p[0] & 15, is_last = p[0] >> 7;
   if (opcode == 8) fail("the server closed the line: %.*s", (int)size, p + header);
   if (opcode == 9) put_frame(line, 10, p + header, size);
-  if (opcode == 1 && is_last) got_message(line, p + header, size);
+  if (opcode == 1 && is_last) got_text(line, p + header, size);
   else if (opcode < 2) {
     append(&line->message, p + header, size);
-    if (is_last) { got_message(line, line->message.at, line->message.length); line->message.length = 0; }
+    if (is_last) { got_text(line, line->message.at, line->message.length); line->message.length = 0; }
   }
   return header + size;
 }
@@ -220,7 +246,8 @@ static size_t take_frame(Line *line, const uint8_t *p, size_t length) {
 static size_t take_response(Line *line, const uint8_t *p, size_t length) {
   const uint8_t *end = memmem(p, length, "\r\n\r\n", 4);
   if (!end) return 0;
-  if (length < 12 || memcmp(p + 9, "200", 3)) fail("%.*s", (int)length, p);
+  int is_early = !is_measuring && !memcmp(p + 9, "404", 3); // The route is being made.
+  if (!is_early && memcmp(p + 9, "200", 3)) fail("%.*s", (int)length, p);
   char head[4096] = {0};
   memcpy(head, p, (size_t)(end - p) < sizeof head ? (size_t)(end - p) : sizeof head - 1);
   const char *field = strcasestr(head, "content-length:");
@@ -265,7 +292,8 @@ static Line *connect_to(int to_port, Role role) {
     char head[2048];
     int n = sprintf(head, "GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\n"
                           "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-                          "Sec-WebSocket-Version: 13\r\n\r\n", to_port);
+                          "Sec-WebSocket-Version: 13\r\n%s\r\n", to_port,
+                    batched ? "Sec-WebSocket-Protocol: engine.batch.v1\r\n" : "");
     if (write(line->fd, head, n) != n) fail("write: %s", strerror(errno));
     size_t have = 0; // Byte by byte: what stands behind the head is the first frame.
     while (have < 4 || memcmp(head + have - 4, "\r\n\r\n", 4)) {
@@ -274,40 +302,58 @@ static Line *connect_to(int to_port, Role role) {
     }
     head[have] = 0;
     if (strncmp(head, "HTTP/1.1 101", 12)) fail("no upgrade: %s", head);
+    line->is_batched = !!strcasestr(head, "\nsec-websocket-protocol: engine.batch.v1");
+    if (batched && !line->is_batched) fail("the server does not select engine.batch.v1");
   }
   struct epoll_event event = {EPOLLIN, {.ptr = line}};
   epoll_ctl(epoll_fd, EPOLL_CTL_ADD, line->fd, &event);
   return line;
 }
 
-static void say(Line *line, const char *message) {
-  put_frame(line, 1, message, strlen(message));
+static void say(Line *line, const char *format, ...) {
+  char text[1024];
+  va_list rest;
+  va_start(rest, format);
+  int n = vsnprintf(text, sizeof text, format, rest);
+  va_end(rest);
+  put_message(line, text, n);
 }
 
+static void say_route(Line *line, int number, const char *path) {
+  say(line, "{\"type\":\"registertrigger\",\"id\":\"bench-route-%d\",\"trigger_type\":\"http\","
+            "\"function_id\":\"bench::http\",\"config\":{\"api_path\":\"%s\",\"http_method\":\"POST\"}}",
+      number, path);
+}
+
+// Returns when the engine has handled all it registers; its HTTP worker may need a moment more.
 static void start_worker(int to_port) {
   Line *worker = connect_to(to_port, WORKER);
   say(worker, "{\"type\":\"registerfunction\",\"id\":\"bench::echo\"}");
   say(worker, "{\"type\":\"registerfunction\",\"id\":\"bench::http\"}");
   if (!strcmp(mode, "http")) {
-    say(worker, "{\"type\":\"registertrigger\",\"id\":\"bench-route\",\"trigger_type\":\"http\","
-                "\"function_id\":\"bench::http\","
-                "\"config\":{\"api_path\":\"/bench\",\"http_method\":\"POST\"}}");
+    for (int i = 1; i <= routes; i++) {
+      char path[64];
+      sprintf(path, i % 2 ? "/group-%d/items" : "/group-%d/items/:id", i);
+      say_route(worker, i, path);
+    }
+    say_route(worker, 0, "/bench"); // The last: when it is there, all are.
   }
+  say(worker, "{\"type\":\"ping\"}");
   flush(worker);
-  usleep(300000);
+  struct epoll_event event;
+  while (!is_registered) {
+    if (epoll_wait(epoll_fd, &event, 1, 10000) < 1) fail("the ping was not answered");
+    if (event.events & EPOLLOUT) flush(worker);
+    if (event.events & EPOLLIN) read_some(worker);
+  }
 }
 
+// Of all threads, those that ended too.
 static double cpu_seconds(void) {
-  char path[64], text[1024] = {0};
-  unsigned long user = 0, system = 0;
-  sprintf(path, "/proc/%d/stat", process_id);
-  FILE *file = process_id ? fopen(path, "r") : 0;
-  if (!file) return 0;
-  size_t n = fread(text, 1, sizeof text - 1, file);
-  fclose(file);
-  char *after = n ? strrchr(text, ')') : 0;
-  if (after) sscanf(after + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
-  return (double)(user + system) / sysconf(_SC_CLK_TCK);
+  clockid_t clock;
+  struct timespec t;
+  if (!process_id || clock_getcpuclockid(process_id, &clock) || clock_gettime(clock, &t)) return 0;
+  return t.tv_sec + t.tv_nsec / 1e9;
 }
 
 static long resident_mb(void) {
@@ -344,6 +390,9 @@ static void read_arguments(int count, char **words) {
       case 'e': engine_port = atoi(value); break;
       case 'w': window = atoi(value); break;
       case 'c': lines_count = atoi(value); break;
+      case 'b': batched = atoi(value); break;
+      case 'r': routes = atoi(value); break;
+      case 'f': function_id = value; break;
       case 's': payload_size = strtoul(value, 0, 10); break;
       case 'd': measured_s = atof(value); break;
       case 'W': warmup_s = atof(value); break;
@@ -351,6 +400,7 @@ static void read_arguments(int count, char **words) {
       default: fail("unknown option %s", words[i]);
     }
   }
+  if (count % 2) fail("%s lacks its value", words[count - 1]);
   if (window < 1 || window >= SLOTS) fail("-w has to be 1 to %d", SLOTS - 1);
 }
 

@@ -18,15 +18,27 @@ export interface Figures {
 
 /** What one run does; `load.c` says what the modes are. */
 export interface Run {
-  readonly mode: "echo" | "relay" | "state" | "http";
+  readonly mode: "echo" | "relay" | "call" | "set" | "get" | "http";
   readonly port: number;
   /** Port of the engine, where the generator is to be the worker behind an HTTP route. */
   readonly enginePort?: number;
+  /** The server, whose CPU is read. */
   readonly pid: number;
   readonly window?: number;
   readonly connections?: number;
   readonly bytes: number;
+  /** What `call` calls. */
+  readonly functionId?: string;
+  /** HTTP routes beside the one that is asked. */
+  readonly routes?: number;
+  /** Worker and caller speak `engine.batch.v1`. */
+  readonly batched?: boolean;
 }
+
+/** Before each measurement; the server was warm before, its new connections are not. */
+const WARM_UP_S = 0.25;
+/** What a run may take beyond its time. */
+const PATIENCE_MS = 20_000;
 
 /** Compiles the generator into a directory and returns its path. */
 export async function buildLoad(directory: string): Promise<string> {
@@ -38,15 +50,20 @@ export async function buildLoad(directory: string): Promise<string> {
   return path;
 }
 
-/** Loads a server for so many seconds, after a warm-up. */
+/** Loads a server for so many seconds, after a warm-up. @throws {Error} With what it said. */
 export async function runLoad(path: string, run: Run, seconds: number): Promise<Figures> {
-  const { mode, port, enginePort, pid, window = 1, connections = 1, bytes } = run;
-  const options = { p: port, P: pid, w: window, c: connections, s: bytes, d: seconds, W: 0.4 };
-  const all = enginePort === undefined ? options : { ...options, e: enginePort };
-  const args = [mode, ...Object.entries(all).flatMap(([name, value]) => [`-${name}`, `${value}`])];
-  const limit = AbortSignal.timeout((seconds + 10) * 1_000);
+  const args = [run.mode, ...words(run, seconds)];
+  const limit = AbortSignal.timeout(seconds * 1_000 + PATIENCE_MS);
   const command = new Deno.Command(path, { args, signal: limit, stderr: "piped" });
   const { success, stdout, stderr } = await command.output();
-  assert.ok(success, `${path} ${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
-  return JSON.parse(new TextDecoder().decode(stdout));
+  if (success) return JSON.parse(new TextDecoder().decode(stdout));
+  throw new Error(`load ${args.join(" ")}: ${new TextDecoder().decode(stderr).trim()}`);
+}
+
+function words(run: Run, seconds: number): string[] {
+  const { port, pid, window = 1, connections = 1, bytes, enginePort, functionId, routes } = run;
+  const given = { e: enginePort, f: functionId, r: routes, b: run.batched ? 1 : undefined };
+  const always = { p: port, P: pid, w: window, c: connections, s: bytes, d: seconds, W: WARM_UP_S };
+  return Object.entries({ ...always, ...given })
+    .flatMap(([name, value]) => value === undefined ? [] : [`-${name}`, `${value}`]);
 }

@@ -1,131 +1,138 @@
 /**
- * `deno task bench`: what the engine costs beside what it is built on, all in one run.
+ * `deno task bench`: what the engine costs beside what it is built on and beside others of its
+ * kind, all in one run.
  *
- * Each question has a ceiling that is measured in turn with it, round by round, so that a machine
- * that is busy disturbs both alike. Expected: a call is two hops, so at best half the echo rate of
- * Deno's WebSocket; state sets share commits, so many at once are far cheaper than one by one; an
- * HTTP request to a worker is a request and a call. Needs Linux and gcc; takes about two minutes.
- * Progress goes to standard error, the tables (Markdown) to standard output.
+ * Everything that is compared is measured in turn, round by round, so that a machine that is busy
+ * disturbs all alike: read the ratios, not the rates. Progress goes to standard error, the tables
+ * (Markdown) to standard output, all figures as JSON to a file. With `--compare` a ratio that
+ * seems to have become worse is measured once more before it counts. Needs Linux and gcc; takes
+ * about five minutes. Exit codes: 1 something failed or became worse, 2 not understood.
  *
  * @module
  */
-import { count, duration, medians, ratio, share, table } from "./figures.ts";
-import { buildLoad, type Figures, type Run, runLoad } from "./load.ts";
-import { type Server, startEcho, startEngine, startHono } from "./servers.ts";
+import { Bench, Missing, type Section } from "./bench.ts";
+import { type Change, compare, readReportFile, regressions, WORSE_MAX } from "./compare.ts";
+import { table } from "./figures.ts";
+import { buildLoad, runLoad } from "./load.ts";
+import { type BenchOptions, readOptions, USAGE, UsageError } from "./options.ts";
+import { amount, Report, type ReportFile } from "./report.ts";
+import { SECTIONS } from "./rows/mod.ts";
 
-const ROUNDS = 5;
-const SECONDS = 1;
-const WINDOWS = [1, 64, 1_024];
-const SIZES = [100, 10_240];
-const CONNECTIONS = 64;
-/** What is expected, see the header. */
-const TARGETS = { relay: 0.8, state: 8, http: 0.35 };
-
-type Measure = (run: Run) => Promise<Figures>;
-
-/** Two runs in turn, round by round. */
-async function inTurn(measure: Measure, a: Run, b: Run): Promise<[Figures[], Figures[]]> {
-  const found: [Figures[], Figures[]] = [[], []];
-  for (let round = 0; round < ROUNDS; round++) {
-    found[0].push(await measure(a));
-    found[1].push(await measure(b));
-  }
-  return found;
-}
-
-async function calls(measure: Measure, engine: Server, echo: Server): Promise<string> {
-  const rows: string[][] = [];
-  for (const bytes of SIZES) {
-    for (const window of WINDOWS) {
-      console.error(`calls: ${window} in flight, ${bytes} B`);
-      const common = { window, bytes };
-      const [echoes, relays] = await inTurn(
-        measure,
-        { mode: "echo", port: echo.ports[0]!, pid: echo.pid, ...common },
-        { mode: "relay", port: engine.ports[0]!, pid: engine.pid, ...common },
-      );
-      const { rate, p50_us, p99_us, cpu_s } = medians(relays);
-      const half = 2 * ratio(relays, echoes);
-      rows.push([
-        `${bytes >= 1_024 ? `${bytes / 1_024} KiB` : `${bytes} B`}, ${window} in flight`,
-        count(rate),
-        duration(p50_us),
-        duration(p99_us),
-        `${cpu_s.toFixed(2)} s`,
-        count(medians(echoes).rate),
-        window === 64 ? share(half, TARGETS.relay) : `${Math.round(half * 100)} %`,
-      ]);
+/** Measures sections one after the other; one that breaks does not keep the others from it. */
+async function measure(
+  options: BenchOptions,
+  sections: readonly Section[],
+  loadPath: string,
+): Promise<Report> {
+  const report = new Report();
+  for (const { name, measure } of sections) {
+    const bench = new Bench({
+      section: name,
+      options,
+      report,
+      load: (run, seconds) => runLoad(loadPath, run, seconds),
+    });
+    try {
+      await measure(bench);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const failed = !(error instanceof Missing);
+      console.error(`${name} ${failed ? "failed" : "was not measured"}: ${reason}`);
+      report.gaps.push({ section: name, reason, failed });
     }
   }
-  const head = ["call of a worker", "calls/s", "p50", "p99", "CPU per 100,000", "echoes/s"];
-  return table([...head, "of half the echo rate"], rows);
+  return report;
 }
 
-async function state(measure: Measure, engine: Server): Promise<string> {
-  console.error("state::set");
-  const run = { mode: "state", port: engine.ports[0]!, pid: engine.pid, bytes: 100 } as const;
-  const [single, many] = await inTurn(measure, run, { ...run, window: 1_024 });
-  const times = ratio(many, single);
-  return table(["state::set, 100 B", "sets/s", "p50", "p99", "times the rate of one by one"], [
-    ["one by one", ...speed(medians(single)), ""],
-    ["1,024 in flight", ...speed(medians(many)), `${times.toFixed(1)} (≥ ${TARGETS.state})`],
-  ]);
-}
-
-async function http(measure: Measure, engine: Server, hono: Server): Promise<string> {
-  console.error("HTTP");
-  const common = { mode: "http", connections: CONNECTIONS, bytes: 100 } as const;
-  const [enginePort, port] = engine.ports;
-  const [bare, through] = await inTurn(
-    measure,
-    { port: hono.ports[0]!, pid: hono.pid, ...common },
-    { port: port!, enginePort: enginePort!, pid: engine.pid, ...common },
+/** What is worse than before; what seems so is measured again, and has to be so again. */
+async function findWorse(
+  before: ReportFile,
+  report: Report,
+  again: (sections: readonly Section[]) => Promise<Report>,
+): Promise<Change[]> {
+  const worse = regressions(compare(before.findings, report.findings));
+  if (worse.length === 0) return [];
+  const names = new Set(worse.map(({ finding }) => finding.section));
+  console.error(`once more, since ${worse.length} ratios seem worse: ${[...names].join(", ")}`);
+  const second = await again(SECTIONS.filter(({ name }) => names.has(name)));
+  const stillWorse = regressions(compare(before.findings, second.findings));
+  return worse.filter(({ finding: { name } }) =>
+    stillWorse.some(({ finding }) => finding.name === name) ||
+    !second.findings.some((finding) => finding.name === name)
   );
-  const part = share(ratio(through, bare), TARGETS.http);
-  const head = [`POST of 100 B JSON, ${CONNECTIONS} connections`, "requests/s", "p50", "p99"];
-  return table([...head, "of bare hono"], [
-    ["hono alone", ...speed(medians(bare)), ""],
-    ["HTTP trigger to a worker", ...speed(medians(through)), part],
-  ]);
 }
 
-function speed({ rate, p50_us, p99_us }: Figures): string[] {
-  return [count(rate), duration(p50_us), duration(p99_us)];
+/** Beside an earlier run: every ratio, and which of them count as worse. */
+function comparison(before: ReportFile, report: Report, worse: readonly Change[]): string {
+  const { changes, missing } = compare(before.findings, report.findings);
+  const rows = changes.map((change) => {
+    const { finding: { section, name, value, unit }, before, lost } = change;
+    const isWorse = worse.some(({ finding }) => finding.name === name);
+    const percent = `${lost > 0 ? "−" : "+"}${Math.abs(lost * 100).toFixed(0)} %`;
+    return [
+      `${section}: ${name}`,
+      amount(before, unit),
+      amount(value, unit),
+      isWorse ? `**${percent}**` : percent,
+    ];
+  });
+  return [
+    "## Beside the earlier run",
+    table(["ratio", "before", "now", "gained or lost"], rows),
+    ...missing.map((name) => `- not measured this time: ${name}`),
+  ].join("\n\n");
 }
 
-async function machine(): Promise<string> {
+async function machine({ rounds, seconds }: BenchOptions): Promise<string> {
   const info = await Deno.readTextFile("/proc/cpuinfo");
   const model = /model name\s*: (.*)/.exec(info)?.[1] ?? Deno.build.arch;
   const cores = navigator.hardwareConcurrency;
   const memory = Math.round(Deno.systemMemoryInfo().total / 2 ** 30);
   const day = new Date().toISOString().slice(0, 10);
+  const busy = Deno.loadavg()[0]!.toFixed(1);
   return `${day}, Deno ${Deno.version.deno}, ${cores} cores (${model.trim()}), ${memory} GiB, ` +
-    `${Deno.build.os}. Medians of ${ROUNDS} rounds of ${SECONDS} s; ` +
-    "load generator and workers on the same cores.";
+    `${Deno.build.os}; load before the run ${busy}. Medians of ${rounds} rounds of ${seconds} s, ` +
+    "measured in turn; all processes on the same cores.";
 }
 
-async function main(): Promise<void> {
-  const directory = await Deno.makeTempDir();
+async function main(options: BenchOptions): Promise<number> {
+  const before = options.compare === undefined ? undefined : await readReportFile(options.compare);
+  const about = await machine(options);
+  const wanted = options.only.length === 0
+    ? SECTIONS
+    : SECTIONS.filter(({ name }) => options.only.includes(name));
+  const directory = await Deno.makeTempDir({ prefix: "engine-bench-" });
   try {
     const load = await buildLoad(directory);
-    const measure: Measure = (run) => runLoad(load, run, SECONDS);
-    await using echo = await startEcho();
-    await using hono = await startHono();
-    await using engine = await startEngine(directory);
-
-    const tables = [
-      await calls(measure, engine, echo),
-      await state(measure, engine),
-      await http(measure, engine, hono),
-    ];
-    console.log([await machine(), ...tables].join("\n\n"));
+    const report = await measure(options, wanted, load);
+    await Deno.writeTextFile(options.json, `${JSON.stringify(report.toFile(about), null, 1)}\n`);
+    console.log(report.toMarkdown(about));
+    const failed = report.gaps.some(({ failed }) => failed);
+    if (!before) return failed ? 1 : 0;
+    const worse = await findWorse(before, report, (sections) => measure(options, sections, load));
+    console.log(`\n${comparison(before, report, worse)}`);
+    for (const { finding: { section, name, value, unit }, before } of worse) {
+      const change = `${amount(before, unit)} → ${amount(value, unit)}`;
+      console.error(`worse by over ${WORSE_MAX * 100} %: ${section}: ${name}: ${change}`);
+    }
+    return failed || worse.length > 0 ? 1 : 0;
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
 }
 
-if (Deno.build.os !== "linux") {
-  console.error("The load generator needs Linux");
-  Deno.exit(2);
+function options(): BenchOptions {
+  if (Deno.build.os !== "linux") throw new UsageError("The load generator needs Linux");
+  return readOptions(Deno.args, SECTIONS.map(({ name }) => name));
 }
-await main();
+
+if (import.meta.main) {
+  try {
+    Deno.exit(await main(options()));
+  } catch (error) {
+    const isUsage = error instanceof UsageError;
+    console.error(error instanceof Error ? error.message : error);
+    if (isUsage) console.error(USAGE);
+    Deno.exit(isUsage ? 2 : 1);
+  }
+}

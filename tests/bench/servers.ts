@@ -1,43 +1,57 @@
 /**
- * What is measured, each in a process of its own: the engine, and the two ceilings beside it.
+ * What is measured, each in a process of its own: engines, and the ceilings beside them.
  *
  * @module
  */
-import assert from "node:assert/strict";
+import { type Program, startProgram } from "./program.ts";
 
-const ROOT = new URL("../../", import.meta.url).pathname;
-const START_MS_MAX = 30_000;
+const HERE = new URL("./", import.meta.url).pathname;
+const LISTENING = [/listening on (\d+)/];
 
 /** A server that listens. */
 export interface Server extends AsyncDisposable {
   readonly pid: number;
-  /** What the patterns found in its output. */
   readonly ports: readonly number[];
 }
 
-/** Deno's WebSocket, and nothing else. */
-export function startEcho(): Promise<Server> {
-  return start(["run", "-A", `${ROOT}tests/bench/echo_server.ts`], [/listening on (\d+)/]);
+/** How an engine is to be. */
+export interface EngineSetup {
+  /** The checkout it is of, with a slash at its end. */
+  readonly tree: string;
+  readonly transport: "raw" | "deno-serve";
+  /** Default, as in any engine: `true`. */
+  readonly traces?: boolean;
+}
+
+/** A transport of the engine that sends everything back. */
+export function startEcho(transport: EngineSetup["transport"]): Promise<Server> {
+  return start([`${HERE}echo_server.ts`, transport], LISTENING);
 }
 
 /** A route of hono, and nothing else. */
 export function startHono(): Promise<Server> {
-  return start(["run", "-A", `${ROOT}tests/bench/hono_server.ts`], [/listening on (\d+)/]);
+  return start([`${HERE}hono_server.ts`], LISTENING);
 }
 
 /** A router that records calls, or not: see `traced_router.ts`. */
 export function startTraced(mode: "bare" | "off" | "on"): Promise<Server> {
-  const words = ["run", "-A", `${ROOT}tests/bench/traced_router.ts`, mode];
-  return start(words, [/listening on (\d+)/]);
+  return start([`${HERE}traced_router.ts`, mode], LISTENING);
 }
 
-/** The engine with state and HTTP, its data in `directory`. Ports: workers, HTTP. */
-export async function startEngine(directory: string): Promise<Server> {
-  const config = `${directory}/config.yaml`;
+/** An engine with state and HTTP and a directory of its own. Ports: workers, HTTP. */
+export async function startEngine({ tree, transport, traces }: EngineSetup): Promise<Server> {
+  const directory = await Deno.makeTempDir({ prefix: "engine-bench-" });
+  const remove = () => Deno.remove(directory, { recursive: true });
+  const observability = `  - name: engine-observability
+    config:
+      traces:
+        enabled: false
+`;
   await Deno.writeTextFile(
-    config,
+    `${directory}/config.yaml`,
     `engine:
   port: 0
+  transport: ${transport}
 log:
   level: warn
 workers:
@@ -45,41 +59,31 @@ workers:
   - name: engine-http
     config:
       port: 0
-`,
+${traces === false ? observability : ""}`,
   );
-  const patterns = [/ws:\/\/127\.0\.0\.1:(\d+)/, /http:\/\/127\.0\.0\.1:(\d+)/];
-  return await start(["run", "-A", `${ROOT}cli/main.ts`, "--config", config], patterns);
+  try {
+    const patterns = [/ws:\/\/127\.0\.0\.1:(\d+)/, /http:\/\/127\.0\.0\.1:(\d+)/];
+    const words = [`${tree}cli/main.ts`, "--config", `${directory}/config.yaml`];
+    const server = await start(words, patterns);
+    return {
+      ...server,
+      async [Symbol.asyncDispose]() {
+        await server[Symbol.asyncDispose]();
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 }
 
 async function start(words: readonly string[], patterns: readonly RegExp[]): Promise<Server> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [...words],
-    cwd: ROOT,
-    stdin: "null",
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
-  const kill = setTimeout(() => child.kill("SIGKILL"), START_MS_MAX);
-  const output = child.stdout.pipeThrough(new TextDecoderStream());
-  let text = "";
-  for await (const part of output.values({ preventCancel: true })) {
-    text += part;
-    if (patterns.every((pattern) => pattern.test(text))) break;
-  }
-  clearTimeout(kill);
-  assert.ok(patterns.every((pattern) => pattern.test(text)), `did not start:\n${text}`);
-  const rest = drain(output);
+  const args = ["run", "-A", "--no-check", ...words];
+  const program: Program = await startProgram(Deno.execPath(), args, patterns);
   return {
-    pid: child.pid,
-    ports: patterns.map((pattern) => Number(pattern.exec(text)![1])),
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await Promise.all([child.status, rest]);
-    },
+    pid: program.pid,
+    ports: program.found.map(Number),
+    [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
   };
-}
-
-/** A pipe that nobody empties would stop its writer. */
-async function drain(output: ReadableStream<string>): Promise<void> {
-  for await (const _ of output);
 }

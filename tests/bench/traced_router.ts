@@ -1,16 +1,23 @@
 /**
- * A router behind a port and nothing else, which records calls as its first argument says: `on`,
- * `off` (only counts), `bare` (nobody observes). Prints its port.
+ * A router behind a port and a built-in worker whose function `bench::empty` does nothing. It
+ * records calls as the first argument says: `on`, `off` (only counts), `bare` (nobody observes).
+ * Prints its port.
  *
  * @module
  */
 import { Router } from "../../engine/core/router.ts";
+import { localDial } from "../../engine/line/local_line.ts";
 import { makeGate } from "../../engine/line/gate.ts";
 import { listenRaw } from "../../engine/line/raw_listener.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
 import { systemClock } from "../../engine/system_clock.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
-import { INFLIGHT_BYTES_MAX, MESSAGE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import {
+  ENGINE_URL_DEFAULT,
+  INFLIGHT_BYTES_MAX,
+  MESSAGE_BYTES_MAX,
+} from "../../sdk/typescript/limits.ts";
+import { registerWorker } from "../../sdk/typescript/worker.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
 
 const [mode] = Deno.args;
@@ -32,7 +39,15 @@ const router = new Router({
   report: () => {},
   ...mode === "bare" ? {} : { observer: recorder },
 });
-const deaf: ConnectionEvents = { text() {}, binary() {}, drained() {}, closed() {} };
+registerWorker(ENGINE_URL_DEFAULT, { dial: localDial(router, "bench") })
+  .registerFunction("bench::empty", () => null);
+const deaf: ConnectionEvents = {
+  text() {},
+  textBytes() {},
+  binary() {},
+  drained() {},
+  closed() {},
+};
 const gate = makeGate({
   allowedOrigins: [],
   maxConnections: 100,

@@ -1,0 +1,13 @@
+/**
+ * All sections of the benchmark, in the order of the report.
+ *
+ * @module
+ */
+import type { Section } from "../bench.ts";
+import { http } from "./http.ts";
+import { relay } from "./relay.ts";
+import { state } from "./state.ts";
+import { tracing } from "./tracing.ts";
+
+/** Every section. */
+export const SECTIONS: readonly Section[] = [relay, tracing, http, state];
