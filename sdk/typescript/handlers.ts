@@ -7,6 +7,7 @@
  * @module
  */
 import { toJson } from "./arguments.ts";
+import { writeResult } from "./call_frames.ts";
 import type { CallScopes } from "./call_scope.ts";
 import type { WorkerClock } from "./clock.ts";
 import { encodeMessage } from "./codec.ts";
@@ -91,8 +92,7 @@ export class Handlers {
   #answer(call: RunningCall, result: unknown): void {
     if (call.isAborted || call.invocation_id === undefined) return;
     const text = toJson(`The result of ${call.function_id}`, result);
-    const head = encodeMessage(resultHead(call.message));
-    call.line.send(text === undefined ? head : `${head.slice(0, -1)},"result":${text}}`);
+    call.line.send(writeResult(call.message, text));
   }
 
   #fail(call: RunningCall, error: ErrorBody, thrown: unknown): void {

@@ -44,6 +44,7 @@ const CANONICAL_START = new RegExp(
 
 /** Handles one message that came on `line`; never throws. */
 export function receive(text: string, line: Line, setup: InboundSetup): void {
+  if (setup.calls.settleFrame(text)) return;
   let message: EngineMessage;
   try {
     message = decodeEngineMessage(text);

@@ -7,7 +7,9 @@
  *
  * @module
  */
-import { checkCallable, checkId, checkNamespace, checkTimeout, toJson } from "./arguments.ts";
+import { checkCallable, checkId, checkNamespace, checkTimeout } from "./arguments.ts";
+import { type CallParts, readResult, writeCall, writeParts } from "./call_frames.ts";
+import { CallIds, countAt, countEnd } from "./call_ids.ts";
 import type { CallScope, CallScopes } from "./call_scope.ts";
 import type { WorkerClock } from "./clock.ts";
 import { encodeMessage } from "./codec.ts";
@@ -15,7 +17,6 @@ import { EngineError, errorBody, InvocationError, thrownText } from "./errors.ts
 import { OFFLINE_QUEUE_BYTES_MAX } from "./limits.ts";
 import { OfflineQueue } from "./offline_queue.ts";
 import type { CallRequest } from "./options.ts";
-import { newId } from "./platform.ts";
 import type { ErrorBody, InvocationProgress, InvocationResult, Json } from "./protocol.ts";
 import type { Line } from "./reconnect.ts";
 import { type OpenCall, timeoutError, Waiting } from "./waiting.ts";
@@ -40,8 +41,9 @@ export class OutboundCalls {
   readonly #setup: OutboundSetup;
   readonly #waiting: Waiting;
   readonly #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
-  /** The part of all ids that is random; the rest counts. */
-  readonly #idStart = newId().slice(0, 24);
+  readonly #ids = new CallIds();
+  /** How every result for this worker starts when the engine writes it. */
+  readonly #resultStart = `{"type":"invocationresult","invocation_id":"${this.#ids.start}`;
   #calls = 0;
   #engineCancels = false;
   #ended: ErrorBody | undefined;
@@ -68,19 +70,38 @@ export class OutboundCalls {
     this.#waiting.engineEndsCalls = capabilities.includes("timeout");
   }
 
-  /** A result came. */
-  settle(result: InvocationResult): void {
-    this.#waiting.settle(result);
+  /** A result came; one that nobody waits for is ignored. */
+  settle({ invocation_id, result, error }: InvocationResult): void {
+    const count = this.#ids.count(invocation_id);
+    if (count === undefined) return;
+    if (error) this.#waiting.fail(count, error);
+    else this.#waiting.resolve(count, result);
+  }
+
+  /** Reads a frame if it is the result of a call in the usual form; else says `false`. */
+  settleFrame(frame: string): boolean {
+    if (!frame.startsWith(this.#resultStart)) return false;
+    const at = this.#resultStart.length;
+    const count = countAt(frame, at);
+    const call = count === undefined ? undefined : this.#waiting.get(count);
+    if (!call) return false;
+    const named = `","function_id":${call.quotedFunctionId}`;
+    if (!frame.startsWith(named, countEnd(at))) return false;
+    const result = readResult(frame, countEnd(at) + named.length);
+    if (!result) return false;
+    this.#waiting.resolve(call.count, result.value);
+    return true;
   }
 
   /** A call ends because its result could not be read. */
   fail(invocation_id: string, error: ErrorBody): void {
-    this.#waiting.fail(invocation_id, error);
+    const count = this.#ids.count(invocation_id);
+    if (count !== undefined) this.#waiting.fail(count, error);
   }
 
   /** News of a call came. */
   progress({ invocation_id, data }: InvocationProgress): void {
-    const call = this.#waiting.get(invocation_id);
+    const call = this.#waiting.get(this.#ids.count(invocation_id) ?? 0);
     try {
       call?.onProgress?.(data);
     } catch (cause) {
@@ -119,77 +140,61 @@ export class OutboundCalls {
     const own = request.timeout_ms ?? request.timeoutMs ?? this.#setup.timeoutMs;
     checkRequest(request, own);
     const { function_id, onProgress, signal } = request;
-    const tail = writeTail(request);
+    const parts = writeParts(request);
     const scope = this.#setup.scopes.current();
     if (this.#ended) throw new InvocationError(this.#ended, function_id);
     if (request.action?.type === "void") {
-      this.#send(function_id, undefined, tail, () => envelope(request, scope, {}));
+      this.#send({ request, parts, scope });
       resolve(undefined);
       return;
     }
-    const timeoutMs = this.#shorten(own, scope, function_id);
+    const now = this.#setup.clock.now();
+    const timeoutMs = shorten(own, scope, now, function_id);
     if (signal?.aborted) throw cancelled(function_id);
 
-    const invocation_id = this.#nextId();
-    const deadline = this.#setup.clock.now() + timeoutMs;
+    const count = ++this.#calls;
     const call: OpenCall = {
-      invocation_id,
+      count,
+      invocation_id: this.#ids.text(count),
       function_id,
+      quotedFunctionId: parts.function_id,
       timeoutMs,
-      deadline,
+      deadline: now + timeoutMs,
       sent: false,
       resolve,
       reject,
       onProgress,
       release: undefined,
     };
-    this.#send(function_id, call, tail, () => {
-      const timeout_ms = Math.max(1, Math.floor(deadline - this.#setup.clock.now()));
-      return envelope(request, scope, { invocation_id, timeout_ms });
-    });
+    this.#send({ request, parts, scope }, call);
     this.#waiting.add(call);
     if (signal) this.#listen(call, signal);
   }
 
-  /** A UUID of which the last part counts: a random one costs more than the rest of a call. */
-  #nextId(): string {
-    return this.#idStart + (++this.#calls).toString(16).padStart(12, "0");
-  }
-
-  /** The smaller of the call's own time and what is left of the handler's that makes it. */
-  #shorten(own: number, scope: CallScope | undefined, function_id: string): number {
-    if (scope?.deadline === undefined) return own;
-    const left = Math.floor(scope.deadline - this.#setup.clock.now());
-    if (left < 1) throw new InvocationError(timeoutError(0), function_id);
-    return Math.min(own, left);
-  }
-
   /** Sends a frame, or queues it to be written when a line is open. */
-  #send(
-    function_id: string,
-    call: OpenCall | undefined,
-    tail: string,
-    writeHead: () => string,
-  ): void {
-    const write = (): string => {
-      if (call) call.sent = true;
-      return writeHead().slice(0, -1) + tail;
-    };
+  #send(frame: UnsentCall, call?: OpenCall): void {
     const line = this.#setup.line();
     if (line) {
-      line.send(write());
+      if (call) call.sent = true;
+      line.send(write(frame, call, call?.timeoutMs));
       return;
     }
-    const bytes = ENVELOPE_BYTES + tail.length;
-    if (this.#queue.add({ invocation_id: call?.invocation_id, bytes, write })) return;
+    const late = (): string => {
+      if (!call) return write(frame, undefined, undefined);
+      call.sent = true;
+      const left = Math.floor(call.deadline - this.#setup.clock.now());
+      return write(frame, call, Math.max(1, left));
+    };
+    const bytes = ENVELOPE_BYTES + frame.parts.tail.length;
+    if (this.#queue.add({ invocation_id: call?.invocation_id, bytes, write: late })) return;
     const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
-    throw new InvocationError(errorBody("overloaded", message), function_id);
+    throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
   }
 
   #listen(call: OpenCall, signal: AbortSignal): void {
     const aborted = (): void => {
       const { reason } = signal;
-      this.fail(call.invocation_id, errorBody("cancelled", "Invocation cancelled"));
+      this.#waiting.fail(call.count, errorBody("cancelled", "Invocation cancelled"));
       this.#withdraw(call, thrownText(reason));
     };
     signal.addEventListener("abort", aborted, { once: true });
@@ -205,32 +210,34 @@ export class OutboundCalls {
   }
 }
 
-/** What user code handed over, written at once: what it does to its objects later is its own. */
-function writeTail({ function_id, payload, metadata }: CallRequest<unknown>): string {
-  const data = toJson(`The payload for ${function_id}`, payload);
-  const more = toJson(`The metadata for ${function_id}`, metadata);
-  return (more === undefined ? "" : `,"metadata":${more}`) +
-    (data === undefined ? "}" : `,"data":${data}}`);
+/** A call whose frame has not been written. */
+interface UnsentCall {
+  readonly request: CallRequest<unknown>;
+  readonly parts: CallParts;
+  readonly scope: CallScope | undefined;
 }
 
-/** The frame of a call without its metadata and payload, in canonical order. */
-function envelope(
-  request: CallRequest<unknown>,
-  scope: CallScope | undefined,
-  { invocation_id, timeout_ms }: { invocation_id?: string; timeout_ms?: number },
+function write(
+  { request, parts, scope }: UnsentCall,
+  call: OpenCall | undefined,
+  timeout_ms: number | undefined,
 ): string {
-  const { function_id, namespace, action } = request;
   const { traceparent = scope?.traceparent, baggage = scope?.baggage } = request;
-  return encodeMessage({
-    type: "invokefunction",
-    ...invocation_id !== undefined && { invocation_id },
-    function_id,
-    ...namespace !== undefined && { namespace },
-    ...action && { action },
-    ...timeout_ms !== undefined && { timeout_ms },
-    ...traceparent !== undefined && { traceparent },
-    ...baggage !== undefined && { baggage },
-  });
+  const invocation_id = call?.invocation_id;
+  return writeCall(parts, { invocation_id, timeout_ms, traceparent, baggage });
+}
+
+/** The smaller of the call's own time and what is left of the handler's that makes it. */
+function shorten(
+  own: number,
+  scope: CallScope | undefined,
+  now: number,
+  function_id: string,
+): number {
+  if (scope?.deadline === undefined) return own;
+  const left = Math.floor(scope.deadline - now);
+  if (left < 1) throw new InvocationError(timeoutError(0), function_id);
+  return Math.min(own, left);
 }
 
 function checkRequest(request: CallRequest<unknown>, timeoutMs: number): void {

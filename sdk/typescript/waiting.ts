@@ -9,12 +9,16 @@
 import type { WorkerClock } from "./clock.ts";
 import { errorBody, InvocationError } from "./errors.ts";
 import { TIMEOUT_GRACE_MS } from "./limits.ts";
-import type { ErrorBody, InvocationResult, Json } from "./protocol.ts";
+import type { ErrorBody, Json } from "./protocol.ts";
 
 /** A call whose result somebody waits for. */
 export interface OpenCall {
+  /** What its id counts to; unlike all others of the worker. */
+  readonly count: number;
   readonly invocation_id: string;
   readonly function_id: string;
+  /** The same as JSON text. */
+  readonly quotedFunctionId: string;
   /** Milliseconds it may take, counted from the call. */
   readonly timeoutMs: number;
   /** When that is over, on the worker's clock. */
@@ -35,7 +39,7 @@ const SWEEP_GAP_MS = 5;
 export class Waiting {
   /** Whether the engine ends calls at their deadline itself; then its word is waited for. */
   engineEndsCalls = false;
-  readonly #calls = new Map<string, OpenCall>();
+  readonly #calls = new Map<number, OpenCall>();
   readonly #clock: WorkerClock;
   readonly #expired: (call: OpenCall) => void;
   #sweepAt = Infinity;
@@ -54,35 +58,30 @@ export class Waiting {
 
   /** From now on the call waits. */
   add(call: OpenCall): void {
-    this.#calls.set(call.invocation_id, call);
+    this.#calls.set(call.count, call);
     this.#sweepBy(call.deadline);
   }
 
-  /** The call with this id, if it still waits. */
-  get(invocation_id: string): OpenCall | undefined {
-    return this.#calls.get(invocation_id);
+  /** The call of this count, if it still waits. */
+  get(count: number): OpenCall | undefined {
+    return this.#calls.get(count);
   }
 
-  /** Ends the call that a result names; a result nobody waits for is ignored. */
-  settle({ invocation_id, result, error }: InvocationResult): void {
-    if (error) {
-      this.fail(invocation_id, error);
-    } else {
-      this.#take(invocation_id)?.resolve(result);
-    }
+  /** Ends a call with what it returned; one that does not wait any more is left alone. */
+  resolve(count: number, value: Json | undefined): void {
+    this.#take(count)?.resolve(value);
   }
 
-  /** Ends a call with a failure; `undefined` when it does not wait any more. */
-  fail(invocation_id: string, error: ErrorBody): OpenCall | undefined {
-    const call = this.#take(invocation_id);
-    call?.reject(new InvocationError(error, call.function_id, invocation_id));
-    return call;
+  /** Ends a call with a failure; one that does not wait any more is left alone. */
+  fail(count: number, error: ErrorBody): void {
+    const call = this.#take(count);
+    call?.reject(new InvocationError(error, call.function_id, call.invocation_id));
   }
 
   /** Ends all calls, or only those whose frame has left. */
   failAll(error: ErrorBody, which: "all" | "sent"): void {
     for (const call of [...this.#calls.values()]) {
-      if (which === "all" || call.sent) this.fail(call.invocation_id, error);
+      if (which === "all" || call.sent) this.fail(call.count, error);
     }
   }
 
@@ -93,10 +92,10 @@ export class Waiting {
     this.#sweepAt = Infinity;
   }
 
-  #take(invocation_id: string): OpenCall | undefined {
-    const call = this.#calls.get(invocation_id);
+  #take(count: number): OpenCall | undefined {
+    const call = this.#calls.get(count);
     if (!call) return undefined;
-    this.#calls.delete(invocation_id);
+    this.#calls.delete(count);
     call.release?.();
     return call;
   }
@@ -127,7 +126,7 @@ export class Waiting {
   }
 
   #expire(call: OpenCall): void {
-    this.fail(call.invocation_id, timeoutError(call.timeoutMs));
+    this.fail(call.count, timeoutError(call.timeoutMs));
     this.#expired(call);
   }
 }

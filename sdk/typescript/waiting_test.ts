@@ -10,10 +10,13 @@ function setup() {
   const expired: string[] = [];
   const waiting = new Waiting(clock, ({ invocation_id }) => expired.push(invocation_id));
   const ended: Record<string, Json | string | undefined> = {};
+  let count = 0;
   const add = (invocation_id: string, timeoutMs: number, sent = true): OpenCall => {
     const call: OpenCall = {
+      count: ++count,
       invocation_id,
       function_id: "a::b",
+      quotedFunctionId: '"a::b"',
       timeoutMs,
       deadline: clock.now() + timeoutMs,
       sent,
@@ -28,35 +31,32 @@ function setup() {
   return { clock, expired, waiting, ended, add };
 }
 
-Deno.test("Waiting.settle() ends the call with its result", () => {
+Deno.test("Waiting.resolve() ends the call with its result", () => {
   const { waiting, ended, add } = setup();
-  add("1", 100);
+  const { count } = add("1", 100);
 
-  const result = { c: 5 };
-  waiting.settle({ type: "invocationresult", invocation_id: "1", function_id: "a::b", result });
+  waiting.resolve(count, { c: 5 });
 
   assert.deepEqual(ended, { "1": { c: 5 } });
   assert.equal(waiting.size, 0);
 });
 
-Deno.test("Waiting.settle() ends the call with its error", () => {
+Deno.test("Waiting.fail() ends the call with its error", () => {
   const { waiting, ended, add } = setup();
-  add("1", 100);
-  const error = { code: "out_of_stock", message: "Only 2 left" };
+  const { count } = add("1", 100);
 
-  waiting.settle({ type: "invocationresult", invocation_id: "1", function_id: "a::b", error });
+  waiting.fail(count, { code: "out_of_stock", message: "Only 2 left" });
 
   assert.deepEqual(ended, { "1": "out_of_stock: Only 2 left" });
 });
 
 Deno.test("Waiting ignores results that nobody waits for, and second ones", () => {
   const { waiting, ended, add } = setup();
-  add("1", 100);
-  const message = { type: "invocationresult", function_id: "a::b" } as const;
+  const { count } = add("1", 100);
 
-  waiting.settle({ ...message, invocation_id: "other", result: 1 });
-  waiting.settle({ ...message, invocation_id: "1", result: 2 });
-  waiting.settle({ ...message, invocation_id: "1", result: 3 });
+  waiting.resolve(count + 1, 1);
+  waiting.resolve(count, 2);
+  waiting.resolve(count, 3);
 
   assert.deepEqual(ended, { "1": 2 });
 });
@@ -85,8 +85,8 @@ Deno.test("Waiting ends calls at their deadlines, whatever their order, with one
 Deno.test("Waiting needs no timer of its own for a thousand calls that are answered", () => {
   const { clock, waiting, add } = setup();
   for (let i = 0; i < 1_000; i++) {
-    add(`${i}`, 30_000);
-    waiting.fail(`${i}`, { code: "x", message: "x" });
+    const { count } = add(`${i}`, 30_000);
+    waiting.fail(count, { code: "x", message: "x" });
   }
 
   assert.equal(clock.waiting, 1);
@@ -123,12 +123,14 @@ Deno.test("Waiting.failAll() ends all calls, or those that were sent", () => {
 Deno.test("Waiting lets go of the abort signal however a call ends", () => {
   const { clock, waiting, add } = setup();
   const released: string[] = [];
-  for (const id of ["settled", "failed", "expired"]) {
-    add(id, 100).release = () => released.push(id);
-  }
+  const [settled, failed] = ["settled", "failed", "expired"].map((id) => {
+    const call = add(id, 100);
+    call.release = () => released.push(id);
+    return call.count;
+  });
 
-  waiting.settle({ type: "invocationresult", invocation_id: "settled", function_id: "a::b" });
-  waiting.fail("failed", { code: "x", message: "x" });
+  waiting.resolve(settled!, undefined);
+  waiting.fail(failed!, { code: "x", message: "x" });
   clock.tick(100);
 
   assert.deepEqual(released, ["settled", "failed", "expired"]);
