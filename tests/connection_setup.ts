@@ -79,7 +79,8 @@ export class Port implements AsyncDisposable {
   readonly listener: Listener;
   readonly lines: RecordedLine[] = [];
   readonly cuts: string[] = [];
-  readonly #clients: RawWsClient[] = [];
+  /** In the order they asked. */
+  readonly clients: RawWsClient[] = [];
 
   constructor(listen: Listen, options: Partial<ListenOptions> = {}, gate?: Gate) {
     const takeAll: Gate = () => (connection) => {
@@ -100,7 +101,7 @@ export class Port implements AsyncDisposable {
   /** Asks for a line, whatever the answer. */
   async ask(shape?: UpgradeShape): Promise<RawWsClient> {
     const client = await RawWsClient.connect(this.listener.port, shape);
-    this.#clients.push(client);
+    this.clients.push(client);
     return client;
   }
 
@@ -114,7 +115,7 @@ export class Port implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const client of this.#clients) client.destroy();
+    for (const client of this.clients) client.destroy();
     await this.listener.close();
     const ended = () => this.lines.every((line) => line.closings.length > 0);
     await eventually(ended, "every line has reported its end");
