@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine_sdk._handlers import bind
@@ -260,31 +260,51 @@ class FakeEngine:
 class FakeLine:
     """The worker's end of a line to a FakeEngine."""
 
+    is_full = False
+
     def __init__(self, engine: FakeEngine) -> None:
         self.batch = engine.batch
         self._engine = engine
         self._loop = asyncio.get_running_loop()
-        self._arrived: asyncio.Queue[str | None] = asyncio.Queue()
-        self._closed = False
+        self._early: list[str] = []
+        self._received: Callable[[list[str]], None] | None = None
+        self._over = asyncio.Event()
 
     def deliver(self, text: str | None) -> None:
-        self._loop.call_soon_threadsafe(self._arrived.put_nowait, text)
+        self._loop.call_soon_threadsafe(self._arrive, text)
 
-    async def send(self, frame: str | bytes) -> None:
-        if self._closed:
+    def listen(self, received: Callable[[list[str]], None], writable: Callable[[], None]) -> None:
+        self._received = received
+        if self._early:
+            received(self._early)
+
+    def write(self, frames: Sequence[str | bytes]) -> None:
+        if self._over.is_set():
             raise LineLost("closed")
-        if isinstance(frame, bytes):
-            self._engine.take_binary(frame)
-            return
-        for part in frame.split("\n") if self.batch else [frame]:
-            self._engine.take(json.loads(part))
+        for frame in frames:
+            if isinstance(frame, bytes):
+                self._engine.take_binary(frame)
+                continue
+            for part in frame.split("\n") if self.batch else [frame]:
+                self._engine.take(json.loads(part))
 
-    async def receive(self) -> str:
-        text = await self._arrived.get()
-        if text is None:
-            self._closed = True
-            raise LineLost("1001 going away")
-        return text
+    async def drain(self) -> None:
+        if self._over.is_set():
+            raise LineLost("closed")
+
+    async def ended(self) -> str:
+        await self._over.wait()
+        return "1001 going away"
 
     async def close(self) -> None:
-        self._closed = True
+        self._over.set()
+
+    def _arrive(self, text: str | None) -> None:
+        if self._over.is_set():
+            return
+        if text is None:
+            self._over.set()
+        elif self._received is None:
+            self._early.append(text)
+        else:
+            self._received([text])

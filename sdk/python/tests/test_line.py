@@ -18,7 +18,8 @@ import pytest
 
 from conftest import QUICK
 from engine_sdk import InitOptions, InvocationError, ReconnectOptions, Worker, register_worker
-from engine_sdk._transport import LineLost, WebSocketDial
+from engine_sdk._transport import LineLost
+from engine_sdk._websocket import WebSocketDial
 from fakes import LIMIT_S
 
 ENGINE = Path(__file__).parent / "real_engine.py"
@@ -157,8 +158,7 @@ def test_a_line_that_falls_silent_is_given_up() -> None:
         server = await asyncio.start_server(upgrade, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         line = await WebSocketDial(f"ws://127.0.0.1:{port}", ping_ms=20, silence_ms=100)()
-        with pytest.raises(LineLost):
-            await asyncio.wait_for(line.receive(), LIMIT_S)
+        assert await asyncio.wait_for(line.ended(), LIMIT_S) == "connection lost"
         assert [ping[0] for ping in pings] == [0x89]
         await line.close()
         server.close()
@@ -171,14 +171,18 @@ def test_a_line_on_which_nothing_but_pongs_come_is_kept(url: str) -> None:
     async def stay() -> None:
         address = url.replace("http", "ws")
         line = await WebSocketDial(address, ping_ms=10, silence_ms=2_000)()
-        await line.receive()
+        came: asyncio.Queue[str] = asyncio.Queue()
+        line.listen(lambda frames: came.put_nowait("".join(frames)), lambda: None)
+        assert "workerregistered" in await asyncio.wait_for(came.get(), LIMIT_S)
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(line.receive(), 0.2)
-        await line.send('{"type":"invokefunction","invocation_id":"1","function_id":"echo"}')
-        assert "invocationresult" in await line.receive()
+            await asyncio.wait_for(came.get(), 0.2)
+        line.write(['{"type":"invokefunction","invocation_id":"1","function_id":"echo"}'])
+        assert "invocationresult" in await asyncio.wait_for(came.get(), LIMIT_S)
         await line.close()
         with pytest.raises(LineLost):
-            await line.send("late")
+            line.write(["late"])
+        with pytest.raises(LineLost):
+            await line.drain()
 
     asyncio.run(stay())
 

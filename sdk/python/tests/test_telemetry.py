@@ -10,7 +10,7 @@ from conftest import Connect
 from engine_sdk import EngineError, InitOptions, Logger, Worker, _telemetry
 from engine_sdk._messages import Invocation
 from engine_sdk._telemetry import Telemetry, telemetry_dial
-from engine_sdk._transport import WebSocketDial
+from engine_sdk._websocket import WebSocketDial
 from fakes import LIMIT_S, FakeEngine
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 from ._errors import EngineError
+from ._json import dumps, loads
 from ._limits import MESSAGE_BYTES_MAX
 
-_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _escaped = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 _HEAD = re.compile(
     r'\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"'
@@ -41,7 +42,7 @@ def encode(value: Any, what: str) -> str:
 
     """
     try:
-        text = _compact.encode(value)
+        text = dumps(value)
         if not text.isascii():
             text.encode()  # Half of a surrogate pair has no UTF-8.
     except UnicodeEncodeError:
@@ -81,7 +82,17 @@ def _blame(value: Any, path: str, depth: int) -> str | None:
 
 def quote(text: str) -> str:
     """Encode a text; unlike `encode` it cannot fail."""
-    return encode(text, "Text")
+    quoted = encode_basestring(text)
+    return quoted if quoted.isascii() or _is_whole(quoted) else encode_basestring_ascii(text)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text has a UTF-8 form: no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def frame(type_: str, **parts: str | None) -> str:
@@ -99,7 +110,7 @@ def decode(text: str) -> dict[str, Any]:
 
     """
     try:
-        message = json.loads(text)
+        message = loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):

@@ -22,8 +22,8 @@ MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 MESSAGE_SLACK_BYTES: Final = 1024 * 1024
 """What an incoming message may exceed that by: its envelope is the engine's."""
 
-BATCH_BYTES_MAX: Final = 1024 * 1024
-"""Several messages share a frame up to this size."""
+BATCH_CHARS_MAX: Final = 256 * 1024
+"""Messages share a frame up to this size: below 1 MiB, whatever the characters."""
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes of calls that wait for the line."""

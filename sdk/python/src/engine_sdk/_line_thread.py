@@ -19,6 +19,8 @@ from collections.abc import Callable
 from ._errors import ErrorBody
 from ._handlers import Runner
 from ._limits import LEAVE_MS, THREADS_LOOKUP_MAX
+from ._loops import new_loop
+from ._mailbox import Mailbox, Work
 from ._messages import Invocation, TriggerInstance
 from ._offers import Function, TriggerType
 from ._reconnect import ConnectionState, Keeper
@@ -60,7 +62,7 @@ class LineThread(threading.Thread):
         self.listeners: list[Callable[[ConnectionState], object]] = []
         self._pool = pool
         self._lookups = ThreadPool(THREADS_LOOKUP_MAX)
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._loop.set_default_executor(LoopExecutor(self._lookups))
         self.telemetry: Telemetry | None = None
         """What the worker tells about itself; None: nothing."""
@@ -85,20 +87,11 @@ class LineThread(threading.Thread):
         self._timer_at = 0.0
         self.ended: ErrorBody | None = None
         """What calls end with, once the worker leaves."""
-        self._gate = threading.Lock()
-        self._closed = False
+        self._mailbox = Mailbox(self._loop, emptied=self._keeper.flush)
 
-    def post(self, work: Callable[[], None]) -> None:
+    def post(self, work: Work) -> None:
         """Do something in this thread: now if this is it, else in the order of asking."""
-        if threading.current_thread() is self:
-            work()
-            return
-        with self._gate:
-            if not self._closed:
-                self._loop.call_soon_threadsafe(work)
-                return
-        # The thread has ended, so nobody else touches what it owned.
-        work()
+        self._mailbox.put(work)
 
     def start_call(self, call: Call) -> None:
         """Make a call, unless the worker leaves."""
@@ -115,6 +108,7 @@ class LineThread(threading.Thread):
     def run(self) -> None:
         """Keep the worker on its line until told to stop."""
         asyncio.set_event_loop(self._loop)
+        self._mailbox.thread = self.ident
         try:
             self._loop.run_until_complete(self._stay())
         except BaseException:
@@ -143,8 +137,7 @@ class LineThread(threading.Thread):
     def _close(self) -> None:
         if self.ended is None:
             self.ended = SHUTDOWN
-        with self._gate:
-            self._closed = True
+        self._mailbox.close()
         self.session.closed()
         self.session.end_calls(self.ended)
         self._pool.close()

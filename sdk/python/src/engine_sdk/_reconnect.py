@@ -7,11 +7,12 @@ Only this file decides when to dial again; what is said on a new line is the ses
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeVar
 
-from ._limits import BATCH_BYTES_MAX, LEAVE_MS, RECONNECT_JITTER
+from ._limits import BATCH_CHARS_MAX, LEAVE_MS, RECONNECT_JITTER
 from ._requests import ReconnectOptions
 from ._session import Session
 from ._transport import Dial, LineLost, Transport
@@ -66,20 +67,23 @@ class Keeper:
         self._pause = pause
         self._chance = chance
         self._stop = asyncio.Event()
-        self._output = asyncio.Event()
+        self._transport: Transport | None = None
+        self._is_due = False
+        """Whether the loop is about to flush."""
         self.failure: str | None = None
         """Why it has given up."""
         self._told = ""
         self._state: ConnectionState | None = None
 
     def output_ready(self) -> None:
-        """Write what the session has."""
-        self._output.set()
+        """Write what the session has at the end of this turn of the loop."""
+        if not self._is_due and self._transport is not None:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self.flush)
 
     def stop(self) -> None:
         """Write what is queued, close the line and end."""
         self._stop.set()
-        self._output.set()
 
     def refuse(self, reason: str) -> None:
         """End: the engine does not want this worker."""
@@ -130,49 +134,66 @@ class Keeper:
 
     async def _carry(self, transport: Transport) -> str:
         """Carry frames both ways until the line ends, or until all is said after a stop."""
-        reader = asyncio.ensure_future(self._read(transport))
-        writer = asyncio.ensure_future(self._write(transport))
+        self._transport = transport
+        transport.listen(self._received, self.output_ready)
+        self.flush()
+        ended = asyncio.ensure_future(transport.ended())
         stopper = asyncio.ensure_future(self._stop.wait())
-        both = (reader, writer)
         try:
-            await asyncio.wait({*both, stopper}, return_when=asyncio.FIRST_COMPLETED)
-            if self._stop.is_set():
-                await asyncio.wait(
-                    both, timeout=LEAVE_MS / 1000, return_when=asyncio.FIRST_COMPLETED
-                )
+            await asyncio.wait({ended, stopper}, return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
+                with contextlib.suppress(asyncio.TimeoutError, LineLost):
+                    await asyncio.wait_for(self._say_all(transport), LEAVE_MS / 1000)
             await asyncio.wait_for(transport.close(), LEAVE_MS / 1000)
         except (asyncio.TimeoutError, LineLost):
             pass  # The peer does not answer; the line is gone all the same.
         finally:
-            for task in (*both, stopper):
-                task.cancel()
-            ends = await asyncio.gather(*both, return_exceptions=True)
-        return next((str(end) for end in ends if isinstance(end, LineLost)), "closed")
+            self._transport = None
+            reason = ended.result() if ended.done() else "closed"
+            ended.cancel()
+            stopper.cancel()
+        return reason
 
-    async def _read(self, transport: Transport) -> None:
-        while True:
-            text = await transport.receive()
-            for message in text.split("\n") if transport.batch else (text,):
+    async def _say_all(self, transport: Transport) -> None:
+        self.flush()
+        while transport.is_full:
+            await transport.drain()
+            self.flush()
+        transport.write(self._last_words())
+
+    def _received(self, frames: list[str]) -> None:
+        batch = self._transport is not None and self._transport.batch
+        for frame in frames:
+            for message in frame.split("\n") if batch else (frame,):
                 self._session.received(message)
+        # Behind what these messages have set off, so that all answers leave together.
+        self.output_ready()
 
-    async def _write(self, transport: Transport) -> None:
-        while True:
-            self._output.clear()
-            while (text := self._session.take()) is not None:
-                await transport.send(self._fill(text) if transport.batch else text)
-            if self._stop.is_set():
-                for frame in self._last_words():
-                    await transport.send(frame)
-                return
-            await self._output.wait()
+    def flush(self) -> None:
+        """Write what the session has, as much as the line takes."""
+        self._is_due = False
+        transport = self._transport
+        if transport is None:
+            return
+        try:
+            while not transport.is_full and (frames := self._take(transport.batch)):
+                transport.write(frames)
+        except LineLost:
+            return  # `ended` says so as well.
 
-    def _fill(self, text: str) -> str:
-        """Add to a message those that wait behind it, up to the size of a batch."""
-        size, batch = len(text), [text]
-        while size < BATCH_BYTES_MAX and (more := self._session.take()) is not None:
-            batch.append(more)
-            size += len(more)
-        return "\n".join(batch)
+    def _take(self, batch: bool) -> list[str]:
+        """Take what one write is to hold, as frames."""
+        texts: list[str] = []
+        size = 0
+        while size < BATCH_CHARS_MAX and (text := self._session.take()) is not None:
+            texts.append(text)
+            size += len(text) + 1
+        if not batch or len(texts) < 2:
+            return texts
+        if size > BATCH_CHARS_MAX:
+            # The last one went beyond. It may be large, so it is a frame of its own.
+            return ["\n".join(texts[:-1]), texts[-1]]
+        return ["\n".join(texts)]
 
     async def _or_stop(self, work: Awaitable[Result]) -> Result | None:
         """Wait for work, or give it up when told to stop."""

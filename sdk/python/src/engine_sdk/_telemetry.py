@@ -46,7 +46,8 @@ from ._reconnect import wait_before
 from ._requests import InitOptions, ReconnectOptions
 from ._telemetry_queue import TelemetryQueue, TokenBucket
 from ._traceparent import TraceIds, looks_sampled, read_traceparent
-from ._transport import Dial, LineLost, Transport, WebSocketDial
+from ._transport import Dial, LineLost, Transport
+from ._websocket import WebSocketDial
 
 
 def telemetry_dial(address: str, options: InitOptions) -> Dial | None:
@@ -207,8 +208,7 @@ class Telemetry:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, transport: Transport) -> None:
-        while True:
-            await transport.receive()  # Nothing comes; but only so the end is seen.
+        await transport.ended()  # Nothing comes.
 
     async def _write(self, transport: Transport) -> None:
         while True:
@@ -219,7 +219,7 @@ class Telemetry:
             self._signalled = False
             ended = self._stop.is_set()
             for frame in self._frames():
-                await transport.send(frame)
+                await _send(transport, frame)
             if ended:
                 return
 
@@ -228,7 +228,7 @@ class Telemetry:
         while True:
             at = time.time()
             if gauges := [encode_gauge(gauge, at) for gauge in self._gauges.read()]:
-                await transport.send(self._frame("MTRC", {self._service: gauges}))
+                await _send(transport, self._frame("MTRC", {self._service: gauges}))
             await asyncio.sleep(_gauges_ms() / 1000)
 
     def _frames(self) -> Iterator[bytes]:
@@ -269,6 +269,11 @@ class Telemetry:
         finally:
             task.cancel()
             stopper.cancel()
+
+
+async def _send(transport: Transport, frame: bytes) -> None:
+    transport.write([frame])
+    await transport.drain()
 
 
 def _missing(lines: int) -> str:

@@ -31,8 +31,9 @@ from ._requests import (
 )
 from ._telemetry import telemetry_dial
 from ._threads import PoolThread, ThreadPool
-from ._transport import Dial, WebSocketDial, read_url, shown
+from ._transport import Dial, read_url, shown
 from ._waiting import Call
+from ._websocket import WebSocketDial
 
 
 class Worker:
