@@ -4,7 +4,6 @@
  *
  * @module
  */
-import type { Hono } from "hono";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import type { Log, LogFields } from "../../engine/ports/log.ts";
 import { InvocationError } from "../../sdk/typescript/errors.ts";
@@ -12,7 +11,7 @@ import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.
 import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { parseHttpConfig } from "../../workers/http/config.ts";
-import { assemble, type HttpParts, makeApp, provideRoutes } from "../../workers/http/mod.ts";
+import { assemble, type HttpParts, provideRoutes } from "../../workers/http/mod.ts";
 import { FakeClock } from "./fake_clock.ts";
 
 /** A function as the fake engine runs it. */
@@ -27,7 +26,6 @@ export interface LogLine {
 
 /** What tests look at. */
 export interface FakeHttp extends HttpParts {
-  readonly app: Hono;
   readonly clock: FakeClock;
   readonly lines: LogLine[];
   readonly calls: CallRequest<Json>[];
@@ -66,11 +64,9 @@ export function fakeHttp(
   const host = { clock, log: recordingLog(lines), traces };
   const parts = assemble(worker, parseHttpConfig(config), host);
   provideRoutes(worker, parts.routes, host);
-  const app = makeApp(parts.answers);
   let count = 0;
   return {
     ...parts,
-    app,
     clock,
     lines,
     calls,
@@ -86,7 +82,7 @@ export function fakeHttp(
     },
     async fetch(line, init = {}) {
       const [method, path] = line.split(" ") as [string, string];
-      return await app.fetch(new Request(`http://localhost:3111${path}`, { method, ...init }));
+      return await parts.answers.answer(new Request(`http://localhost:3111${path}`, { method, ...init }));
     },
   };
 }

@@ -36,6 +36,8 @@ export interface Target {
   readonly namespace: string | undefined;
   readonly metadata: Json | undefined;
   readonly config: HttpTriggerConfig;
+  /** What its requests are called in traces, such as `GET /orders/:id`. */
+  readonly operation: string;
   /** Hears what is odd in the function's answers. */
   readonly remark: Remark;
 }
@@ -66,6 +68,7 @@ export interface AnswerSetup {
 /** What is known of a request once it has a route. */
 interface Routed {
   readonly running: RunningRequest;
+  readonly method: string;
   readonly match: Match<Target>;
   readonly headers: Record<string, string>;
   readonly query: string;
@@ -106,28 +109,29 @@ export class Answers {
     const headers = readHeaders(request.headers);
     let reply: Reply;
     try {
-      reply = await this.#enter(request, headers);
+      const entered = this.#enter(request, method, headers);
+      reply = "status" in entered ? entered : entered.span.end(await this.#serve(entered));
     } catch (error) {
       reply = this.#replyTo(error);
     }
     return toResponse(reply, this.#cors.headersFor(reply, headers.origin), method === "HEAD");
   }
 
-  async #enter(request: Request, headers: Record<string, string>): Promise<Reply> {
-    const { routes, running: all, config } = this.#setup;
+  /** Finds the route and takes the request in, or says at once why not. */
+  #enter(request: Request, method: string, headers: Record<string, string>): Routed | Reply {
+    const { routes, running: all, config, spans } = this.#setup;
     // Else a client could choose the route by its Host header, past a proxy that watches paths.
     if (headers.host !== undefined && FOREIGN_TO_HOST.test(headers.host)) return emptyReply(400);
     const { path, query } = cutUrl(request.url);
     if (!hasToken(config.auth_token, headers.authorization, query)) return unauthorized();
-    const match = this.#find(request.method, path);
+    const match = this.#find(method, path);
     if (!match) return noRoute(routes.methods(path));
     if (this.#isStopping) return stopping();
     const running = all.enter(request);
     if (!running) return overloaded(config.concurrency_max);
-    const { function_id, config: route } = match.route.value;
-    const start = { method: request.method, path, route, function_id, headers };
-    const span = this.#setup.spans.begin(start);
-    return span.end(await this.#serve({ running, match, headers, query, span }));
+    const { startedAt } = running;
+    const span = spans.begin({ method, path, target: match.route.value, headers, startedAt });
+    return { running, method, match, headers, query, span };
   }
 
   /** Runs a request that has its route; never rejects. */
@@ -147,14 +151,13 @@ export class Answers {
   }
 
   async #run(routed: Routed): Promise<Reply> {
-    const { running, match, headers, query } = routed;
-    const { method } = running.request;
+    const { running, method, match, headers, query } = routed;
     const { config, function_id, namespace, metadata, remark } = match.route.value;
     if (this.#middleware.length > 0) {
       const reply = await this.#askAll(this.#middleware, routed, undefined);
       if (reply) return reply;
     }
-    const body = await this.#bodyOf(running, headers, config.lenient_body);
+    const body = method === "GET" || method === "HEAD" ? null : await this.#bodyOf(routed);
     const payload = makePayload(method, match, query, headers, body);
     if (config.condition_function_id !== undefined) {
       const call = this.#step(routed, namespace);
@@ -178,18 +181,11 @@ export class Answers {
     return match ?? (method === "HEAD" ? routes.find("GET", path) : undefined);
   }
 
-  /** The value in the body; a GET costs nothing. */
-  #bodyOf(
-    running: RunningRequest,
-    headers: Record<string, string>,
-    isLenient: boolean,
-  ): Promise<Json> | null {
-    const { request } = running;
-    if (request.method === "GET" || request.method === "HEAD") return null;
+  /** The value in the body. */
+  #bodyOf({ running, match, headers }: Routed): Promise<Json> {
+    const { lenient_body } = match.route.value.config;
     const { body_bytes_max } = this.#setup.config;
-    return running.read(readBody(request, headers, body_bytes_max, isLenient, (giveUp) => {
-      running.giveUpBody = giveUp;
-    }));
+    return running.read(readBody(running.request, headers, body_bytes_max, lenient_body, running));
   }
 
   async #askAll(
@@ -197,11 +193,11 @@ export class Answers {
     routed: Routed,
     namespace: string | undefined,
   ): Promise<Reply | undefined> {
-    const { running, match, headers, query } = routed;
+    const { method, match, headers, query } = routed;
     const call = this.#step(routed, namespace);
     const { remark } = match.route.value;
     for (const function_id of function_ids) {
-      const request = introduction(running.request.method, match, query, headers);
+      const request = introduction(method, match, query, headers);
       const reply = await askMiddleware(call, function_id, request, remark);
       if (reply) return reply;
     }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { emptyReply, hasOnlyType, type HeaderPair, type Reply } from "./reply.ts";
+import { emptyReply, isPlain, type HeaderPair, type Reply } from "./reply.ts";
 
 /** What is allowed. */
 export interface CorsConfig {
@@ -34,10 +34,10 @@ export class Cors {
 
   /**
    * What an answer carries besides. Only pages name their origin; an answer to others needs nothing
-   * unless it could be cached and shown to a page later, which one without headers cannot.
+   * unless it could be cached and shown to a page later, which a plain one cannot.
    */
   headersFor(reply: Reply, origin: string | undefined): readonly HeaderPair[] {
-    if (origin === undefined && hasOnlyType(reply)) return [];
+    if (origin === undefined && isPlain(reply)) return [];
     return this.#headers(origin);
   }
 

@@ -1,12 +1,13 @@
 /**
  * `engine-http`: HTTP requests run functions. Triggers of type `http` are the routes.
  *
- * This file joins the parts; {@linkcode Answers} says what becomes of a request. Channels do not
- * exist yet: a handler answers by what it returns.
+ * This file joins the parts; {@linkcode Answers} says what becomes of a request. There is no
+ * framework between the port and it: what one would do besides routing (CORS, limits, errors to
+ * answers) is here, and routing is a table that changes while it runs. Channels do not exist yet: a
+ * handler answers by what it returns.
  *
  * @module
  */
-import { Hono } from "hono";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../define.ts";
 import { Answers, type Target } from "./answer.ts";
@@ -21,7 +22,7 @@ import {
 import { HttpListener } from "./listen.ts";
 import { Remarks } from "./remarks.ts";
 import type { Remark } from "./reply.ts";
-import { RequestSpans } from "./request_span.ts";
+import { operationOf, RequestSpans } from "./request_span.ts";
 import { type Route, RouteTable } from "./routes.ts";
 import { RunningRequests } from "./running.ts";
 
@@ -32,9 +33,8 @@ export const http: BuiltinWorker<HttpConfig> = {
   parse: parseHttpConfig,
   start(worker, config, host) {
     const { routes, answers, running } = assemble(worker, config, host);
-    const app = makeApp(answers);
     const listener = new HttpListener(config, host.clock, {
-      fetch: app.fetch,
+      fetch: (request) => answers.answer(request),
       drain: () => answers.drain(),
       stop: () => running.stop(),
     });
@@ -71,13 +71,6 @@ export function assemble(
   return { routes, answers, running };
 }
 
-/** The way in: everything goes to one handler, which knows the routes. */
-export function makeApp(answers: Answers): Hono {
-  const app = new Hono({ getPath: () => "/" }); // The table of routes reads the path, once.
-  app.all("*", (context) => answers.answer(context.req.raw));
-  return app;
-}
-
 /** Provides the trigger type `http`. */
 export function provideRoutes(
   worker: Pick<Worker, "registerTriggerType">,
@@ -95,7 +88,8 @@ export function provideRoutes(
       const config = parseTriggerConfig(raw);
       const { api_path: path, http_method: method } = config;
       const remark: Remark = (text, about) => remarks.make(text, function_id, about);
-      const target: Target = { function_id, namespace, metadata, config, remark };
+      const operation = operationOf(config);
+      const target: Target = { function_id, namespace, metadata, config, operation, remark };
       const before = routes.add({ id, method, path, value: target });
       if (before) warnOfTakeover(host, before, target);
       const unknown = unknownKeys(raw);

@@ -103,9 +103,12 @@ export function toResponse(
   isHead: boolean,
 ): Response {
   const { status, body } = reply;
-  if (extra.length === 0 && !isHead && hasOnlyType(reply)) {
-    // Deno sends a text with nothing but its type six times as fast as one with more.
-    return new Response(body, { status, headers: { "content-type": reply.headers[0]![1] } });
+  if (extra.length === 0 && !isHead && isPlain(reply)) {
+    const [[, type], trace] = reply.headers as [HeaderPair, HeaderPair?];
+    // Deno sends a text with nothing but its type for half of what more headers cost, and takes
+    // names from an object more quickly than pairs.
+    if (!trace) return new Response(body, { status, headers: { "content-type": type } });
+    return new Response(body, { status, headers: { "content-type": type, traceparent: trace[1] } });
   }
   const headers: HeaderPair[] = [...reply.headers];
   for (const pair of extra) {
@@ -117,9 +120,11 @@ export function toResponse(
   return new Response(null, { status, headers });
 }
 
-/** Whether it says nothing but what type its body has. */
-export function hasOnlyType({ headers }: Reply): boolean {
-  return headers === ONLY_JSON || (headers.length === 1 && headers[0]![0] === "content-type");
+/** Whether it says nothing but what type its body has, and perhaps which trace it belongs to. */
+export function isPlain({ headers }: Reply): boolean {
+  if (headers === ONLY_JSON) return true;
+  if (headers.length === 0 || headers[0]![0] !== "content-type") return false;
+  return headers.length === 1 || (headers.length === 2 && headers[1]![0] === "traceparent");
 }
 
 function readStatus(fields: JsonObject, remark: Remark): number {

@@ -73,6 +73,12 @@ export function makePayload<T>(
   };
 }
 
+/** Who reads a body. */
+export interface BodyReader {
+  /** Lets go of one that is still arriving. */
+  giveUpBody: (() => void) | undefined;
+}
+
 /** A declared body up to here is read in one piece, which is quicker but cannot be given up. */
 const SMALL_BYTES = 64 * 1024;
 
@@ -80,28 +86,41 @@ const SMALL_BYTES = 64 * 1024;
  * The value in a JSON body, else `null`, also for an empty one; what nobody looks at is not read.
  *
  * `isLenient`: JSON that is none becomes `null`. A body that breaks off throws what the platform
- * throws. `onGiveUp` is handed what lets go of a large body that is still arriving.
+ * throws. `reader` is handed what lets go of a large body that is still arriving.
  *
  * @throws {EngineError} `body_too_large`, before the whole body has arrived; `invalid_json`.
  */
-export async function readBody(
+export function readBody(
   request: Request,
   headers: Readonly<Record<string, string>>,
   bytesMax: number,
   isLenient: boolean,
-  onGiveUp: (giveUp: () => void) => void = () => {},
+  reader: BodyReader = { giveUpBody: undefined },
 ): Promise<Json> {
   const declared = headers["content-length"];
   const isWanted = isJson(headers);
   if (declared !== undefined) {
-    if (Number(declared) > bytesMax) throw tooLarge(bytesMax);
-    if (declared === "0" || !isWanted) return null;
-    if (Number(declared) <= SMALL_BYTES) return parseJson(await request.text(), isLenient);
+    if (Number(declared) > bytesMax) return Promise.reject(tooLarge(bytesMax));
+    if (declared === "0" || !isWanted) return Promise.resolve(null);
+    if (Number(declared) <= SMALL_BYTES) {
+      return request.text().then((text) => parseJson(text, isLenient));
+    }
   }
-  if (request.body === null) return null;
-  const reader = request.body.getReader();
-  onGiveUp(() => void reader.cancel().catch(() => {})); // It broke off by itself meanwhile.
-  const bytes = await collect(reader, bytesMax, isWanted);
+  return readStream(request.body, bytesMax, isWanted, isLenient, reader);
+}
+
+async function readStream(
+  body: Request["body"],
+  bytesMax: number,
+  isWanted: boolean,
+  isLenient: boolean,
+  reader: BodyReader,
+): Promise<Json> {
+  if (body === null) return null;
+  const chunks = body.getReader();
+  // It may have broken off by itself meanwhile.
+  reader.giveUpBody = () => void chunks.cancel().catch(() => {});
+  const bytes = await collect(chunks, bytesMax, isWanted);
   return isWanted ? parseJson(new TextDecoder().decode(bytes), isLenient) : null;
 }
 

@@ -8,6 +8,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Spans } from "../../engine/ports/telemetry.ts";
+import { looksSampled } from "../../sdk/typescript/traceparent.ts";
 import { BAGGAGE_CHARS_MAX } from "../limits.ts";
 import type { HttpTriggerConfig } from "./config.ts";
 import type { Reply } from "./reply.ts";
@@ -17,7 +18,6 @@ export type RequestSpanSink = Pick<Spans, "open" | "record">;
 
 /** A clock that was set back by more than this is believed, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 10;
-const SAMPLED = /^[0-9a-f]{2}-.*-[0-9a-f][13579bdf]$/;
 const NO_FIELDS: TraceFields = {};
 
 /** What calls of a request take over. */
@@ -31,9 +31,23 @@ export interface RequestStart {
   readonly method: string;
   /** Path of the request, without its query. */
   readonly path: string;
-  readonly route: Pick<HttpTriggerConfig, "api_path" | "http_method">;
-  readonly function_id: string;
+  readonly target: RequestTarget;
   readonly headers: Readonly<Record<string, string>>;
+  /** On the clock. */
+  readonly startedAt: number;
+}
+
+/** What a span says of a route. */
+export interface RequestTarget {
+  /** See {@linkcode operationOf}. */
+  readonly operation: string;
+  readonly function_id: string;
+  readonly config: Pick<HttpTriggerConfig, "api_path">;
+}
+
+/** What requests of a route are called, such as `GET /orders/:id`; one text for all of them. */
+export function operationOf({ http_method, api_path }: HttpTriggerConfig): string {
+  return `${http_method} ${api_path.startsWith("/") ? "" : "/"}${api_path}`;
 }
 
 /** Begins the spans of requests. */
@@ -51,23 +65,40 @@ export class RequestSpans {
 
   /** A request has found its route. */
   begin(start: RequestStart): RequestSpan {
-    const { route: { http_method, api_path }, headers } = start;
-    const name = `${http_method} ${api_path.startsWith("/") ? "" : "/"}${api_path}`;
-    const traceparent = this.#spans.open(headers.traceparent ?? null, name);
-    return new RequestSpan(this, start, name, traceparent);
+    const { target, headers } = start;
+    const traceparent = this.#spans.open(headers.traceparent ?? null, target.operation);
+    return new RequestSpan(this, start, traceparent);
   }
 
-  /** Milliseconds since 1970, with fractions. */
-  now(): number {
+  /** Keeps a request that ended now. */
+  record(traceparent: string, start: RequestStart, status: number, code: string | undefined): void {
+    const { method, path, target, headers, startedAt } = start;
     const now = this.#clock.now();
+    const epoch = this.#epochAt(now);
+    this.#spans.record({
+      traceparent,
+      parent: headers.traceparent ?? null,
+      name: target.operation,
+      service: "engine-http",
+      start_ms: epoch + startedAt,
+      end_ms: epoch + now,
+      error: status >= 500 ? `HTTP ${status}` : null,
+      attributes: {
+        "engine.kind": "http",
+        "http.request.method": method,
+        "http.route": target.config.api_path,
+        "url.path": path,
+        "http.response.status_code": status,
+        "http.function_id": target.function_id,
+        ...code !== undefined && { "engine.error_code": code },
+      },
+    });
+  }
+
+  #epochAt(now: number): number {
     const epoch = this.#clock.wall() - now;
     if (epoch > this.#epoch || epoch < this.#epoch - CLOCK_TOLERANCE_MS) this.#epoch = epoch;
-    return this.#epoch + now;
-  }
-
-  /** Keeps what ended. */
-  record(span: Parameters<RequestSpanSink["record"]>[0]): void {
-    this.#spans.record(span);
+    return this.#epoch;
   }
 }
 
@@ -79,25 +110,16 @@ export class RequestSpan {
   errorCode: string | undefined;
   readonly #spans: RequestSpans;
   readonly #start: RequestStart;
-  readonly #name: string;
   /** `null` when the request is no span of its own. */
   readonly #traceparent: string | null;
-  readonly #startMs: number;
 
   /** Made by {@linkcode RequestSpans.begin}. */
-  constructor(
-    spans: RequestSpans,
-    start: RequestStart,
-    name: string,
-    traceparent: string | null,
-  ) {
+  constructor(spans: RequestSpans, start: RequestStart, traceparent: string | null) {
     this.#spans = spans;
     this.#start = start;
-    this.#name = name;
     this.fields = fieldsOf(traceparent, start.headers.baggage);
     // Where nothing is traced, the client's own comes back as it was.
     this.#traceparent = traceparent === start.headers.traceparent ? null : traceparent;
-    this.#startMs = this.#traceparent === null ? 0 : spans.now();
   }
 
   /** The trace, for the log; `undefined` when there is none. */
@@ -109,32 +131,12 @@ export class RequestSpan {
   end(reply: Reply): Reply {
     const traceparent = this.#traceparent;
     if (traceparent === null) return reply;
-    if (SAMPLED.test(traceparent)) this.#record(traceparent, reply.status);
-    if (reply.headers.some(([name]) => name === "traceparent")) return reply; // The handler's own.
-    return { ...reply, headers: [...reply.headers, ["traceparent", traceparent]] };
-  }
-
-  #record(traceparent: string, status: number): void {
-    const { method, path, route, function_id, headers } = this.#start;
-    const code = this.errorCode;
-    this.#spans.record({
-      traceparent,
-      parent: headers.traceparent ?? null,
-      name: this.#name,
-      service: "engine-http",
-      start_ms: this.#startMs,
-      end_ms: this.#spans.now(),
-      error: status >= 500 ? `HTTP ${status}` : null,
-      attributes: {
-        "engine.kind": "http",
-        "http.request.method": method,
-        "http.route": route.api_path,
-        "url.path": path,
-        "http.response.status_code": status,
-        "http.function_id": function_id,
-        ...code !== undefined && { "engine.error_code": code },
-      },
-    });
+    const { status, headers, body } = reply;
+    if (looksSampled(traceparent)) {
+      this.#spans.record(traceparent, this.#start, status, this.errorCode);
+    }
+    if (headers.some(([name]) => name === "traceparent")) return reply; // The handler's own.
+    return { status, headers: [...headers, ["traceparent", traceparent]], body };
   }
 }
 

@@ -16,6 +16,8 @@ export type End = "client gone" | "timeout" | "stopped";
 /** One request that runs. */
 export class RunningRequest {
   readonly request: Request;
+  /** When it came, on the clock. */
+  readonly startedAt: number;
   /** On the clock; nothing of the request may take longer. */
   readonly deadline: number;
   /** Why it was ended from outside; `undefined` while it was not. */
@@ -31,8 +33,9 @@ export class RunningRequest {
   #giveUp: ((error: Error) => void) | undefined;
 
   /** Stores. */
-  constructor(request: Request, deadline: number, abort: AbortController) {
+  constructor(request: Request, startedAt: number, deadline: number, abort: AbortController) {
     this.request = request;
+    this.startedAt = startedAt;
     this.deadline = deadline;
     this.abort = abort;
   }
@@ -51,11 +54,12 @@ export class RunningRequest {
   }
 
   /** Waits for the body; {@linkcode isReading} stays `true` when that fails. */
-  async read<T>(body: Promise<T>): Promise<T> {
+  read<T>(body: Promise<T>): Promise<T> {
     this.isReading = true;
-    const value = await this.race(body);
-    this.isReading = false;
-    return value;
+    return this.race(body.then((value) => {
+      if (!this.end) this.isReading = false;
+      return value;
+    }));
   }
 
   /** Ends it; only the first end counts. */
@@ -95,7 +99,8 @@ export class RunningRequests {
   enter(request: Request): RunningRequest | undefined {
     if (this.#running.size >= this.#max) return undefined;
     const abort = this.#idle.pop() ?? new AbortController();
-    const running = new RunningRequest(request, this.#clock.now() + this.#timeoutMs, abort);
+    const now = this.#clock.now();
+    const running = new RunningRequest(request, now, now + this.#timeoutMs, abort);
     this.#running.add(running);
     this.#cancelSweep ??= this.#clock.after(HTTP_WATCH_MS, () => this.#sweep());
     return running;
@@ -131,8 +136,7 @@ export class RunningRequests {
   }
 
   #watch(running: RunningRequest, now: number): void {
-    const age = now - (running.deadline - this.#timeoutMs);
-    if (age < HTTP_WATCH_MS) return; // Most are answered before the next look.
+    if (now - running.startedAt < HTTP_WATCH_MS) return; // Most are answered before the next look.
     running.isWatched = true;
     const { signal } = running.request;
     if (signal.aborted) running.stop("client gone");
