@@ -1,5 +1,5 @@
 /**
- * What a built-in worker's own check (zod) found wrong, in the words of the other problems.
+ * What a built-in worker's own check found wrong, in the words of the other problems.
  *
  * Reads the issues by their shape, so that any check that throws such a list can be used.
  *
@@ -34,7 +34,7 @@ export function issueTexts(
   });
 }
 
-/** The fields of a zod issue that are used here. */
+/** The fields of an issue that are used here. */
 interface Issue {
   readonly code: string;
   readonly path: readonly PropertyKey[];

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as shape from "../workers/shape/mod.ts";
 import type { EngineError } from "../sdk/typescript/errors.ts";
 import type { BuiltinWorker } from "../workers/define.ts";
 import { type Config, defaultConfig, loadConfig, parseConfig } from "./config.ts";
 
-const HttpConfig = z.strictObject({
-  host: z.string().default("127.0.0.1"),
-  port: z.int({ error: "expected 1 to 65535" }).min(1).max(65_535).default(3111),
-  mode: z.enum(["open", "shut"]).optional(),
-  limit: z.number().max(10).optional(),
+const HttpConfig = shape.strictObject({
+  host: shape.string().default("127.0.0.1"),
+  port: shape.int({ error: "expected 1 to 65535" }).min(1).max(65_535).default(3111),
+  mode: shape.oneOf(["open", "shut"]).optional(),
+  limit: shape.number().max(10).optional(),
 });
 
 const builtins: BuiltinWorker[] = [
   builtin("engine-http", (raw) => HttpConfig.parse(raw ?? {})),
-  builtin("engine-state", (raw) => z.strictObject({}).parse(raw ?? {})),
+  builtin("engine-state", (raw) => shape.strictObject({}).parse(raw ?? {})),
   ...["engine", "engine-observability"].map((name) => builtin(name, (raw) => raw)),
 ];
 

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as shape from "../workers/shape/mod.ts";
 import type { BuiltinWorker } from "../workers/define.ts";
 import { defaultConfig, parseConfig } from "./config.ts";
 import { withOption } from "./config_values.ts";
 import type { ConfigValue } from "./ports/config.ts";
 
-const Http = z.strictObject({
-  port: z.int().default(3111),
-  token: z.string().optional(),
-  cors: z.strictObject({ origins: z.array(z.string()).default(["*"]) }).prefault({}),
+const Http = shape.strictObject({
+  port: shape.int().default(3111),
+  token: shape.string().optional(),
+  cors: shape.strictObject({ origins: shape.array(shape.string()).default(["*"]) }).prefault({}),
 });
-const Eyes = z.strictObject({
-  traces: z.boolean().default(true),
-  to: z.array(z.strictObject({ url: z.string(), token: z.string() })).default([]),
+const Eyes = shape.strictObject({
+  traces: shape.boolean().default(true),
+  to: shape.array(shape.strictObject({ url: shape.string(), token: shape.string() })).default([]),
 });
 const builtins: BuiltinWorker[] = [
   builtin("engine-http", (raw) => Http.parse(raw ?? {})),

@@ -81,7 +81,7 @@ const LAYERS: readonly Layer[] = [
     name: "workers",
     files: /^workers\//,
     layers: ["contract", "ports", "sdk", "workers"],
-    packages: { zod: /./, hono: /^workers\/(http|console)\// },
+    packages: { hono: /^workers\/(http|console)\// },
   },
   {
     name: "assembly",

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { z } from "zod";
+import type * as shape from "./shape/mod.ts";
 import { EngineError } from "../sdk/typescript/errors.ts";
 import type { Json } from "../sdk/typescript/protocol.ts";
 
@@ -13,13 +13,10 @@ const RECEIVED_CHARS_MAX = 2_000;
 const PROBLEMS_MAX = 10;
 
 /** A member that may be left out; `null` means left out, as everywhere on the wire. */
-export function opt<Shape extends z.ZodType>(
-  shape: Shape,
-): z.ZodPipe<
-  z.ZodOptional<z.ZodNullable<Shape>>,
-  z.ZodTransform<z.output<Shape> | undefined, z.output<Shape> | null | undefined>
-> {
-  return shape.nullish().transform((given) => given ?? undefined);
+export function opt<Of>(
+  of: shape.Shape<Of>,
+): shape.Shape<Of | undefined> {
+  return of.nullish().transform((given) => given ?? undefined);
 }
 
 /**
@@ -29,12 +26,12 @@ export function opt<Shape extends z.ZodType>(
  * names the path of everything that does not fit. `details.received` is the payload, or the
  * beginning of its JSON if that is long.
  */
-export function fit<Shape extends z.ZodType>(
+export function fit<Of>(
   functionId: string,
-  shape: Shape,
+  of: shape.Shape<Of, boolean>,
   payload: unknown,
-): z.output<Shape> {
-  const checked = shape.safeParse(payload);
+): Of {
+  const checked = of.safeParse(payload);
   if (checked.success) return checked.data;
   const problems = problemsOf(checked.error, payload);
   const message = `Failed to deserialize input for ${functionId}: ${problems.join("; ")}`;
@@ -44,7 +41,7 @@ export function fit<Shape extends z.ZodType>(
 }
 
 /** What is wrong with a value, one text per problem: `config.port: expected number, …`. */
-export function problemsOf({ issues }: z.core.$ZodError, value: unknown): string[] {
+export function problemsOf({ issues }: shape.ShapeError, value: unknown): string[] {
   const texts = issues.slice(0, PROBLEMS_MAX).map((issue) => {
     const found = issue.path.reduce(memberOf, value);
     const expected = "expected" in issue

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as shape from "./shape/mod.ts";
 import { fit } from "./shapes.ts";
 
-const Shape = z.object({
-  scope: z.string(),
-  count: z.number().int().min(1).nullish(),
-  ops: z.array(z.object({ path: z.string() })).default([]),
+const Shape = shape.object({
+  scope: shape.string(),
+  count: shape.number().int().min(1).nullish(),
+  ops: shape.array(shape.object({ path: shape.string() })).default([]),
 });
 
 Deno.test("fit() hands a payload on that fits, without fields nobody knows", () => {

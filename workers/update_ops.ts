@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "./shape/mod.ts";
 import {
   MERGE_DEPTH_MAX,
   MERGE_KEYS_MAX,
@@ -16,27 +16,27 @@ import {
 } from "./limits.ts";
 import type { Json, JsonObject } from "../sdk/typescript/protocol.ts";
 
-const AnyJson = z.custom<Json>((value) => value !== undefined, {
+const AnyJson = shape.custom<Json>((value) => value !== undefined, {
   error: "expected a value, received nothing",
 });
-const Name = z.string();
-const Path = z.union([z.string(), z.array(z.string())], {
+const Name = shape.string();
+const Path = shape.union([shape.string(), shape.array(shape.string())], {
   error: "expected string or array of strings",
 }).nullish();
-const By = z.number().int();
+const By = shape.number().int();
 
 /** One op, as it travels. */
-export const UpdateOp = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("set"), path: Name, value: AnyJson }),
-  z.object({ type: z.literal("merge"), path: Path, value: AnyJson }),
-  z.object({ type: z.literal("increment"), path: Name, by: By }),
-  z.object({ type: z.literal("decrement"), path: Name, by: By }),
-  z.object({ type: z.literal("append"), path: Path, value: AnyJson }),
-  z.object({ type: z.literal("remove"), path: Name }),
+export const UpdateOp = shape.taggedUnion("type", [
+  shape.object({ type: shape.literal("set"), path: Name, value: AnyJson }),
+  shape.object({ type: shape.literal("merge"), path: Path, value: AnyJson }),
+  shape.object({ type: shape.literal("increment"), path: Name, by: By }),
+  shape.object({ type: shape.literal("decrement"), path: Name, by: By }),
+  shape.object({ type: shape.literal("append"), path: Path, value: AnyJson }),
+  shape.object({ type: shape.literal("remove"), path: Name }),
 ], { error: "expected set, merge, increment, decrement, append or remove" });
 
 /** One op, checked. */
-export type UpdateOp = z.infer<typeof UpdateOp>;
+export type UpdateOp = shape.Output<typeof UpdateOp>;
 
 /** An op that was skipped, and why. */
 export interface OpError {

@@ -3,24 +3,24 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { CONSOLE_PORT } from "../../sdk/typescript/limits.ts";
 import { isLoopback } from "../../sdk/typescript/loopback.ts";
 
-const Shape = z.strictObject({
-  host: z.string().min(1).default("127.0.0.1"),
-  port: z.int().min(0).max(65_535).default(CONSOLE_PORT),
-  token: z.string().default(""),
+const Shape = shape.strictObject({
+  host: shape.string().min(1).default("127.0.0.1"),
+  port: shape.int().min(0).max(65_535).default(CONSOLE_PORT),
+  token: shape.string().default(""),
 }).refine(isProtected, {
   path: ["host"],
-  message: "other machines can reach this address; set token, which a page then asks for",
-  when: () => true, // Also beside other problems, so that all are told at once.
+  error: "other machines can reach this address; set token, which a page then asks for",
+  always: true, // Also beside other problems, so that all are told at once.
 });
 
 /** Configuration of `engine-console`, with all defaults in place. An empty token is none. */
-export type ConsoleConfig = z.infer<typeof Shape>;
+export type ConsoleConfig = shape.Output<typeof Shape>;
 
-/** Checks the `config` of the entry in config.yaml. @throws {ZodError} With every problem. */
+/** Checks the `config` of the entry in config.yaml. @throws {ShapeError} With every problem. */
 export function parseConsoleConfig(raw: unknown): ConsoleConfig {
   return Shape.parse(raw ?? {});
 }

@@ -3,51 +3,51 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
 import { CONSOLE_QUERY_TRIGGERS_MAX } from "./limits.ts";
 import { thrownText } from "../../sdk/typescript/errors.ts";
 import { problemsOf } from "../shapes.ts";
 import type { BrowserMessage } from "./wire.ts";
 
-const Id = z.int().min(0);
-const Name = z.string().min(1).max(ID_CHARS_MAX);
+const Id = shape.int().min(0);
+const Name = shape.string().min(1).max(ID_CHARS_MAX);
 // What was JSON text is JSON: to look at all of it again would only take time, and a stack as deep.
-const Members = z.record(z.string(), z.unknown());
-const Trigger = z.object({ type: Name, config: Members.optional() });
+const Members = shape.record(shape.unknown());
+const Trigger = shape.object({ type: Name, config: Members.optional() });
 
-const Message = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("hello"), token: z.string() }),
-  z.object({
-    type: z.literal("call"),
+const Message = shape.taggedUnion("type", [
+  shape.object({ type: shape.literal("hello"), token: shape.string() }),
+  shape.object({
+    type: shape.literal("call"),
     id: Id,
     function_id: Name,
     namespace: Name.optional(),
-    payload: z.unknown().optional(),
-    timeout_ms: z.int().min(1).max(TIMEOUT_MS_MAX).optional(),
+    payload: shape.unknown().optional(),
+    timeout_ms: shape.int().min(1).max(TIMEOUT_MS_MAX).optional(),
     metadata: Members.optional(),
   }),
-  z.object({ type: z.literal("watch_trigger"), id: Id, trigger: Trigger }),
-  z.object({
-    type: z.literal("watch_query"),
+  shape.object({ type: shape.literal("watch_trigger"), id: Id, trigger: Trigger }),
+  shape.object({
+    type: shape.literal("watch_query"),
     id: Id,
-    query: z.object({
+    query: shape.object({
       function_id: Name,
       payload: Members.optional(),
       items: Name.optional(),
-      key: z.array(Name).min(1).optional(),
+      key: shape.array(Name).min(1).optional(),
     }),
-    on: z.array(Trigger).max(CONSOLE_QUERY_TRIGGERS_MAX),
+    on: shape.array(Trigger).max(CONSOLE_QUERY_TRIGGERS_MAX),
   }),
-  z.object({
-    type: z.literal("http"),
+  shape.object({
+    type: shape.literal("http"),
     id: Id,
-    method: z.string().regex(/^[A-Z]{1,20}$/, "expected a method such as GET"),
-    path: z.string().startsWith("/"),
-    headers: z.record(z.string(), z.string()),
-    body: z.string().optional(),
+    method: shape.string().regex(/^[A-Z]{1,20}$/, "expected a method such as GET"),
+    path: shape.string().startsWith("/"),
+    headers: shape.record(shape.string()),
+    body: shape.string().optional(),
   }),
-  z.object({ type: z.literal("end"), id: Id }),
+  shape.object({ type: shape.literal("end"), id: Id }),
 ]);
 
 /** A message, or what is wrong with one; `id` says which request is wrong, if that can be read. */

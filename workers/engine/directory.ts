@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { Directory, FunctionView, TriggerTypeView } from "../../engine/ports/directory.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { SIMILAR_IDS_MAX } from "../../sdk/typescript/limits.ts";
@@ -28,33 +28,34 @@ import {
 /** Ids of the engine's own that everybody may see in listings. */
 const OPEN_PREFIXES = ["engine::queue::", "engine::durable::"];
 
-const Text = z.string().nullish();
-const ListFunctions = z.object({
+const Text = shape.string().nullish();
+const ListTypes = shape.object({
   search: Text,
   prefix: Text,
   worker: Text,
-  workers: z.array(z.string()).nullish(),
-  include_internal: z.boolean().nullish(),
-  include_replicas: z.boolean().nullish(),
+  include_internal: shape.boolean().nullish(),
 });
-const FunctionInfo = z.object({
+const ListFunctions = shape.extend(ListTypes, {
+  workers: shape.array(shape.string()).nullish(),
+  include_replicas: shape.boolean().nullish(),
+});
+const FunctionInfo = shape.object({
   function_id: Text,
-  function_ids: z.array(z.string()).nullish(),
+  function_ids: shape.array(shape.string()).nullish(),
   namespace: Text,
-  include_replicas: z.boolean().nullish(),
+  include_replicas: shape.boolean().nullish(),
 });
-const ListTypes = ListFunctions.omit({ workers: true, include_replicas: true });
-const TypeInfo = z.object({ id: z.string().min(1), namespace: Text });
-const ListTriggers = z.object({
+const TypeInfo = shape.object({ id: shape.string().min(1), namespace: Text });
+const ListTriggers = shape.object({
   search: Text,
   trigger_type: Text,
   function_id: Text,
   worker: Text,
-  include_internal: z.boolean().nullish(),
+  include_internal: shape.boolean().nullish(),
 });
-const TriggerInfo = z.object({ id: z.string().min(1) });
-const ListWorkers = z.object({ search: Text, runtime: Text, status: Text });
-const WorkerInfo = z.object({ name: z.string().min(1), namespace: Text });
+const TriggerInfo = shape.object({ id: shape.string().min(1) });
+const ListWorkers = shape.object({ search: Text, runtime: Text, status: Text });
+const WorkerInfo = shape.object({ name: shape.string().min(1), namespace: Text });
 
 /** Registers the discovery functions. */
 export function offerDirectory(offers: Offers, directory: Directory): void {
@@ -100,7 +101,7 @@ function offerFunctionQueries(offers: Offers, directory: Directory): void {
 /** All functions that a query asks for, sorted by id, then namespace. */
 export function listFunctions(
   directory: Directory,
-  query: z.infer<typeof ListFunctions>,
+  query: shape.Output<typeof ListFunctions>,
 ): FunctionView[] {
   const { search, prefix, worker, workers, include_internal } = query;
   const names = workers ?? (worker === undefined || worker === null ? undefined : [worker]);
@@ -116,7 +117,7 @@ export function listFunctions(
 
 function describeFunctions(
   directory: Directory,
-  query: z.infer<typeof FunctionInfo>,
+  query: shape.Output<typeof FunctionInfo>,
   offers: Offers,
 ): Json {
   const { function_id, function_ids, include_replicas } = query;
@@ -149,7 +150,7 @@ function detail(view: FunctionView, directory: Directory, offers: Offers): JsonO
   return functionDetail(request_schema ? { ...view, request_schema } : view, directory);
 }
 
-function listTypes(directory: Directory, query: z.infer<typeof ListTypes>): TriggerTypeView[] {
+function listTypes(directory: Directory, query: shape.Output<typeof ListTypes>): TriggerTypeView[] {
   const { search, prefix, worker, include_internal } = query;
   return directory.triggerTypes()
     .filter((view) =>
@@ -161,7 +162,10 @@ function listTypes(directory: Directory, query: z.infer<typeof ListTypes>): Trig
     .sort((a, b) => compare(a.id, b.id) || compare(a.namespace, b.namespace));
 }
 
-function listTriggers(directory: Directory, query: z.infer<typeof ListTriggers>): JsonObject[] {
+function listTriggers(
+  directory: Directory,
+  query: shape.Output<typeof ListTriggers>,
+): JsonObject[] {
   const { search, trigger_type, function_id, worker, include_internal } = query;
   return directory.triggers()
     .filter((view) =>
@@ -187,7 +191,7 @@ function describeTrigger(directory: Directory, id: string, offers: Offers): Json
   };
 }
 
-function listWorkers(directory: Directory, query: z.infer<typeof ListWorkers>): JsonObject[] {
+function listWorkers(directory: Directory, query: shape.Output<typeof ListWorkers>): JsonObject[] {
   const { search, runtime, status } = query;
   return directory.workers()
     .filter((view) =>

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { BuiltinWorker } from "../define.ts";
 import { Availability } from "./availability.ts";
 import { Changes } from "./changes.ts";
@@ -12,10 +12,10 @@ import { Offers } from "./offers.ts";
 import { offerSettings } from "./settings.ts";
 import { offerSupervision } from "./supervision.ts";
 
-const Config = z.strictObject({});
+const Config = shape.strictObject({});
 
 /** Discovery, supervision, and triggers for what comes and goes. */
-export const engine: BuiltinWorker<z.infer<typeof Config>> = {
+export const engine: BuiltinWorker<shape.Output<typeof Config>> = {
   name: "engine",
   summary: "Which functions and workers there are; starts and stops workers",
   parse: (raw) => Config.parse(raw ?? {}),

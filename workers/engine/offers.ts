@@ -6,16 +6,19 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../shapes.ts";
 
+/** The JSON Schema that shapes are told in. */
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
 /** The functions of one worker and their shapes. */
 export class Offers {
   readonly #worker: Pick<Worker, "registerFunction">;
-  readonly #shapes = new Map<string, z.ZodType>();
+  readonly #shapes = new Map<string, shape.Any>();
 
   /** Stores. */
   constructor(worker: Pick<Worker, "registerFunction">) {
@@ -27,16 +30,16 @@ export class Offers {
    *
    * The function fails with `deserialization_error` when the payload does not fit.
    */
-  add<Shape extends z.ZodType>(
+  add<Of>(
     id: string,
     description: string,
-    shape: Shape,
-    run: (payload: z.output<Shape>, context: CallContext) => Json | Promise<Json>,
+    of: shape.Shape<Of, boolean>,
+    run: (payload: Of, context: CallContext) => Json | Promise<Json>,
   ): void {
-    this.#shapes.set(id, shape);
+    this.#shapes.set(id, of);
     this.#worker.registerFunction(
       id,
-      (payload, _metadata, context) => run(fit(id, shape, payload ?? {}), context),
+      (payload, _metadata, context) => run(fit(id, of, payload ?? {}), context),
       { description },
     );
   }
@@ -44,6 +47,6 @@ export class Offers {
   /** The JSON Schema of a payload; `undefined` for a function that is not offered here. */
   schemaOf(id: string): Json | undefined {
     const shape = this.#shapes.get(id);
-    return shape && z.toJSONSchema(shape) as Json;
+    return shape && { $schema: DIALECT, ...shape.schema("output") };
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { CallContext, Handler } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
@@ -20,8 +20,8 @@ function setup(): { offers: Offers; call(payload: Json): unknown } {
     },
   } as unknown as Worker;
   const offers = new Offers(worker);
-  const shape = z.object({ name: z.string().default("nobody") });
-  offers.add("f", "Greets", shape, ({ name }) => `hello ${name}`);
+  const greeting = shape.object({ name: shape.string().default("nobody") });
+  offers.add("f", "Greets", greeting, ({ name }) => `hello ${name}`);
   return { offers, call: (payload) => handler!(payload, undefined, undefined as never) };
 }
 
@@ -49,7 +49,12 @@ Deno.test("An offered function hears of its call besides its payload", () => {
       return { id, unregister() {} };
     },
   } as unknown as Worker;
-  new Offers(worker).add("f", "Who asks", z.object({}), (_payload, { caller }) => caller ?? null);
+  new Offers(worker).add(
+    "f",
+    "Who asks",
+    shape.object({}),
+    (_payload, { caller }) => caller ?? null,
+  );
 
   assert.equal(handler!(null, undefined, { caller: "w7" } as CallContext), "w7");
 });

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { EngineHost } from "../define.ts";
 import type { Offers } from "./offers.ts";
 
-const Nothing = z.object({});
+const Nothing = shape.object({});
 
 /** Registers the function. Secrets are shortened before they come here. */
 export function offerSettings(

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { AddRequest, ExecRequest, Supervision } from "../../engine/ports/supervision.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { REPLICAS_MAX } from "../../sdk/typescript/limits.ts";
@@ -18,23 +18,23 @@ import type { EngineHost } from "../define.ts";
 import { runBeside } from "./exec.ts";
 import type { Offers } from "./offers.ts";
 
-const Nothing = z.object({});
-const Name = z.object({ name: z.string().min(1) });
-const Restart = Name.extend({ reinstall: z.boolean().nullish() });
-const Logs = Name.extend({ tail: z.int().min(0).max(LOG_TAIL_LINES_MAX).nullish() });
-const Replica = z.int().min(1).max(REPLICAS_MAX);
-const Exec = Name.extend({
-  command: z.array(z.string()).min(1),
+const Nothing = shape.object({});
+const Name = shape.object({ name: shape.string().min(1) });
+const Restart = shape.extend(Name, { reinstall: shape.boolean().nullish() });
+const Logs = shape.extend(Name, { tail: shape.int().min(0).max(LOG_TAIL_LINES_MAX).nullish() });
+const Replica = shape.int().min(1).max(REPLICAS_MAX);
+const Exec = shape.extend(Name, {
+  command: shape.array(shape.string()).min(1),
   replica: Replica.nullish(),
 });
-const Add = z.object({
-  name: z.string().min(1).nullish(),
-  path: z.string().min(1).nullish(),
-  isolation: z.enum(["microvm", "process"]).nullish(),
-  accel: z.enum(["auto", "kvm", "tcg"]).nullish(),
+const Add = shape.object({
+  name: shape.string().min(1).nullish(),
+  path: shape.string().min(1).nullish(),
+  isolation: shape.oneOf(["microvm", "process"]).nullish(),
+  accel: shape.oneOf(["auto", "kvm", "tcg"]).nullish(),
   replicas: Replica.nullish(),
-  reinstall: z.boolean().nullish(),
-  config: z.record(z.string(), z.unknown()).nullish(),
+  reinstall: shape.boolean().nullish(),
+  config: shape.record(shape.unknown()).nullish(),
 }).meta({ anyOf: [{ required: ["name"] }, { required: ["path"] }] });
 
 /** What of the engine these functions need. */
@@ -65,13 +65,13 @@ function offerLooks(offers: Offers, supervision: Supervision): void {
 /** What only the engine's own user may do. */
 function offerChanges(offers: Offers, host: SupervisionHost): void {
   const { supervision } = host;
-  const add = <Shape extends z.ZodType>(
+  const add = <Of>(
     name: string,
     description: string,
-    shape: Shape,
-    run: (payload: z.output<Shape>, context: CallContext) => Promise<object>,
+    of: shape.Shape<Of, boolean>,
+    run: (payload: Of, context: CallContext) => Promise<object>,
   ): void =>
-    offers.add(idOf(name), description, shape, async (payload, context) => {
+    offers.add(idOf(name), description, of, async (payload, context) => {
       checkOperator(host, context);
       return plain(await run(payload, context));
     });
@@ -106,7 +106,7 @@ function checkOperator(host: SupervisionHost, { caller, function_id }: CallConte
 }
 
 /** @throws {EngineError} `INVALID_ARGUMENTS` unless exactly one of name and path is there. */
-function readAdd(payload: z.infer<typeof Add>): AddRequest {
+function readAdd(payload: shape.Output<typeof Add>): AddRequest {
   const { name, path, isolation, accel, replicas, reinstall, config } = payload;
   if ((name ?? undefined) === undefined && (path ?? undefined) === undefined) {
     throw new EngineError("INVALID_ARGUMENTS", "Give the name of a built-in worker or a path");

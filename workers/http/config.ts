@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { MESSAGE_BYTES_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
 import {
@@ -19,54 +19,57 @@ import { problemsOf } from "../shapes.ts";
 /** Methods that routes may have. */
 export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-const GlobalMiddleware = z.strictObject({
-  function_id: z.string().min(1),
+const GlobalMiddleware = shape.strictObject({
+  function_id: shape.string().min(1),
   /** The lower runs first; equal ones in the order of the list. */
-  priority: z.number().default(0),
+  priority: shape.number().default(0),
 });
 
-const Shape = z.strictObject({
-  host: z.string().min(1).default("127.0.0.1"),
-  port: z.int().min(0).max(65_535).default(HTTP_PORT),
-  timeout_ms: z.int().min(1).max(TIMEOUT_MS_MAX).default(HTTP_TIMEOUT_MS),
-  body_bytes_max: z.int().min(0).max(MESSAGE_BYTES_MAX).default(HTTP_BODY_BYTES_MAX),
-  concurrency_max: z.int().min(1).default(HTTP_CONCURRENCY_MAX),
-  cors: z.strictObject({
-    origins: z.array(z.string().min(1)).default(["*"]),
-    methods: z.array(z.string().min(1).toUpperCase()).default([...ROUTE_METHODS, "OPTIONS"]),
+const Shape = shape.strictObject({
+  host: shape.string().min(1).default("127.0.0.1"),
+  port: shape.int().min(0).max(65_535).default(HTTP_PORT),
+  timeout_ms: shape.int().min(1).max(TIMEOUT_MS_MAX).default(HTTP_TIMEOUT_MS),
+  body_bytes_max: shape.int().min(0).max(MESSAGE_BYTES_MAX).default(HTTP_BODY_BYTES_MAX),
+  concurrency_max: shape.int().min(1).default(HTTP_CONCURRENCY_MAX),
+  cors: shape.strictObject({
+    origins: shape.array(shape.string().min(1)).default(["*"]),
+    methods: shape.array(shape.string().min(1).toUpperCase()).default([
+      ...ROUTE_METHODS,
+      "OPTIONS",
+    ]),
   }).prefault({}),
-  middleware: z.array(GlobalMiddleware).default([]),
-  auth_token: z.string().default(""),
-  insecure: z.boolean().default(false),
+  middleware: shape.array(GlobalMiddleware).default([]),
+  auth_token: shape.string().default(""),
+  insecure: shape.boolean().default(false),
 }).refine(isProtected, {
   path: ["host"],
-  message: "other machines can reach this address; set auth_token, or insecure: true if meant",
-  when: () => true, // Also beside other problems, so that all are told at once.
+  error: "other machines can reach this address; set auth_token, or insecure: true if meant",
+  always: true, // Also beside other problems, so that all are told at once.
 });
 
 /** Configuration of `engine-http`, with all defaults in place. */
-export type HttpConfig = z.infer<typeof Shape>;
+export type HttpConfig = shape.Output<typeof Shape>;
 
-/** Checks the `config` of the entry in config.yaml. @throws {ZodError} With every problem. */
+/** Checks the `config` of the entry in config.yaml. @throws {ShapeError} With every problem. */
 export function parseHttpConfig(raw: unknown): HttpConfig {
   return Shape.parse(raw ?? {});
 }
 
 /** `null` means left out, as everywhere on the wire. */
-const absent = <T extends z.ZodType>(shape: T) => shape.nullish().transform((x) => x ?? undefined);
+const absent = <Of>(of: shape.Shape<Of>) => of.nullish().transform((x) => x ?? undefined);
 
-const TriggerShape = z.object({
-  api_path: z.string().min(1),
+const TriggerShape = shape.object({
+  api_path: shape.string().min(1),
   http_method: absent(
-    z.string().transform((method) => method.trim().toUpperCase()).pipe(
-      z.enum(ROUTE_METHODS, {
+    shape.string().transform((method) => method.trim().toUpperCase()).pipe(
+      shape.oneOf(ROUTE_METHODS, {
         error: ({ input }) => `expected one of ${ROUTE_METHODS.join(", ")}, received ${input}`,
       }),
     ),
   ),
-  condition_function_id: absent(z.string().min(1)),
-  middleware_function_ids: absent(z.array(z.string().min(1))),
-  lenient_body: absent(z.boolean()),
+  condition_function_id: absent(shape.string().min(1)),
+  middleware_function_ids: absent(shape.array(shape.string().min(1))),
+  lenient_body: absent(shape.boolean()),
 });
 
 /** What a trigger of type `http` is told. */
@@ -88,7 +91,7 @@ export interface HttpTriggerConfig {
  */
 export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
   const whole = { config: raw };
-  const read = z.object({ config: TriggerShape }).safeParse(whole);
+  const read = shape.object({ config: TriggerShape }).safeParse(whole);
   if (!read.success) {
     const problems = problemsOf(read.error, whole);
     throw new EngineError("trigger_registration_failed", problems.join("; "), {
@@ -109,7 +112,7 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
 /** Keys of a trigger's config that mean nothing here, such as a misspelt one. */
 export function unknownKeys(raw: Json): string[] {
   if (raw === null || typeof raw !== "object") return [];
-  return Object.keys(raw).filter((key) => !Object.hasOwn(TriggerShape.shape, key));
+  return Object.keys(raw).filter((key) => !Object.hasOwn(TriggerShape.members, key));
 }
 
 /** JSON Schema of a trigger's config, for listings. */

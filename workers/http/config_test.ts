@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ZodError } from "zod";
+import { ShapeError } from "../shape/mod.ts";
 import type { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import { parseHttpConfig, parseTriggerConfig, unknownKeys } from "./config.ts";
@@ -15,7 +15,7 @@ function problemsOf(raw: Json): string[] {
     parseHttpConfig(raw);
     return [];
   } catch (error) {
-    assert.ok(error instanceof ZodError);
+    assert.ok(error instanceof ShapeError);
     return error.issues.map(({ path }) => path.join("."));
   }
 }

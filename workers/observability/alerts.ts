@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import { ALERT_RULES_MAX } from "../limits.ts";
 import type { EngineSample } from "./samples.ts";
@@ -26,26 +26,26 @@ const METRICS = [
   "restarts",
 ] as const satisfies readonly (keyof EngineSample)[];
 
-const Rule = z.strictObject({
+const Rule = shape.strictObject({
   /** Unique among the rules. */
-  name: z.string().min(1).max(100),
-  metric: z.enum(METRICS),
-  operator: z.enum([">", ">=", "<", "<="]).default(">"),
-  threshold: z.number(),
+  name: shape.string().min(1).max(100),
+  metric: shape.oneOf(METRICS),
+  operator: shape.oneOf([">", ">=", "<", "<="]).default(">"),
+  threshold: shape.number(),
   /** It has to hold for so long, in seconds, before the alert begins. */
-  for_s: z.number().min(0).max(86_400).default(10),
+  for_s: shape.number().min(0).max(86_400).default(10),
   /** Called with the alert when it begins and when it ends. */
-  function_id: z.string().min(1).optional(),
+  function_id: shape.string().min(1).optional(),
 });
 
 /** Rules as config.yaml has them. */
-export const AlertRules = z.array(Rule).max(ALERT_RULES_MAX).default([])
+export const AlertRules = shape.array(Rule).max(ALERT_RULES_MAX).default([])
   .refine((rules) => new Set(rules.map(({ name }) => name)).size === rules.length, {
-    message: "two rules have the same name",
+    error: "two rules have the same name",
   });
 
 /** When an alert is to begin. */
-export type AlertRule = z.infer<typeof Rule>;
+export type AlertRule = shape.Output<typeof Rule>;
 
 /** A rule and how it stands. */
 export interface Alert {

@@ -5,13 +5,13 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { BAGGAGE_ENTRIES_MAX } from "../limits.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../shapes.ts";
 
-const GetRequest = z.object({ key: z.string() });
-const SetRequest = z.object({ key: z.string().min(1), value: z.string() });
+const GetRequest = shape.object({ key: shape.string() });
+const SetRequest = shape.object({ key: shape.string().min(1), value: shape.string() });
 
 const NOTE = "Baggage goes down with calls and never up: nothing was changed. " +
   "Send the baggage with the calls that shall have it";

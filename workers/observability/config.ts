@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import {
   LOG_MEMORY_MB,
   TELEMETRY_MB_MAX,
@@ -13,46 +13,48 @@ import {
 } from "../limits.ts";
 import { MetricsConfig } from "./metrics_config.ts";
 
-const Rate = z.number().min(0).max(1);
-const Megabytes = z.int().min(0).max(TELEMETRY_MB_MAX);
+const Rate = shape.number().min(0).max(1);
+const Megabytes = shape.int().min(0).max(TELEMETRY_MB_MAX);
 
-const Traces = z.strictObject({
+const Traces = shape.strictObject({
   /** `false`: no spans at all; meters and logs go on. */
-  enabled: z.boolean().default(true),
+  enabled: shape.boolean().default(true),
   /** Part of new traces that is recorded. */
   sampling: Rate.default(1),
   /** Exceptions; the first that fits a trace's first function wins. */
-  rules: z.array(z.strictObject({ operation: z.string().min(1), rate: Rate })).max(1_000)
+  rules: shape.array(shape.strictObject({ operation: shape.string().min(1), rate: Rate })).max(
+    1_000,
+  )
     .default([]),
   memory_mb: Megabytes.min(1).default(TRACE_MEMORY_MB),
   /** 0: nothing is written. */
   disk_mb: Megabytes.default(0),
   /** Longest payload and result that is kept, in characters; 0: none is. */
-  payload_chars: z.int().min(0).max(TRACE_PAYLOAD_CHARS_MAX).default(TRACE_PAYLOAD_CHARS),
+  payload_chars: shape.int().min(0).max(TRACE_PAYLOAD_CHARS_MAX).default(TRACE_PAYLOAD_CHARS),
 });
 
-const Logs = z.strictObject({
+const Logs = shape.strictObject({
   memory_mb: Megabytes.min(1).default(LOG_MEMORY_MB),
   /** 0: nothing is written. */
   disk_mb: Megabytes.default(0),
   /** What is less is not kept. */
-  level: z.enum(["trace", "debug", "info", "warn", "error"]).default("debug"),
+  level: shape.oneOf(["trace", "debug", "info", "warn", "error"]).default("debug"),
 });
 
 /** A member's name, in which `*` stands for anything, or a JSON pointer such as `/card/number`. */
-const Redacted = z.string().min(1).max(200);
+const Redacted = shape.string().min(1).max(200);
 
-const Config = z.strictObject({
+const Config = shape.strictObject({
   traces: Traces.prefault({}),
   logs: Logs.prefault({}),
-  redact: z.array(Redacted).max(1_000).default([]),
+  redact: shape.array(Redacted).max(1_000).default([]),
   metrics: MetricsConfig.prefault({}),
 });
 
 /** Configuration of `engine-observability`. */
-export type ObservabilityConfig = z.infer<typeof Config>;
+export type ObservabilityConfig = shape.Output<typeof Config>;
 
-/** Checks the `config` of the entry in config.yaml. @throws {ZodError} With every problem. */
+/** Checks the `config` of the entry in config.yaml. @throws {ShapeError} With every problem. */
 export function parseObservabilityConfig(raw: unknown): ObservabilityConfig {
   return Config.parse(raw ?? {});
 }

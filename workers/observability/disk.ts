@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { EngineHost } from "../define.ts";
 import type { ObservabilityConfig } from "./config.ts";
@@ -31,40 +31,40 @@ export interface DiskParts {
   readonly own: OwnLog;
 }
 
-const Value = z.unknown().transform((value) => value as Json);
-const Id = z.string().nullable();
+const Value = shape.unknown().transform((value) => value as Json);
+const Id = shape.string().nullable();
 
-const SpanLine = z.object({
-  trace_id: z.string(),
-  span_id: z.string(),
+const SpanLine = shape.object({
+  trace_id: shape.string(),
+  span_id: shape.string(),
   parent_span_id: Id,
-  name: z.string(),
-  service_name: z.string(),
-  start_ms: z.number(),
-  end_ms: z.number().nullable(),
-  status: z.enum(["ok", "error", "unset"]),
-  status_description: z.string().nullable(),
-  attributes: z.array(z.tuple([z.string(), Value])),
-  events: z.array(Value),
-  links: z.array(Value),
-  scope_name: z.string().nullable(),
-  scope_version: z.string().nullable(),
+  name: shape.string(),
+  service_name: shape.string(),
+  start_ms: shape.number(),
+  end_ms: shape.number().nullable(),
+  status: shape.oneOf(["ok", "error", "unset"]),
+  status_description: shape.string().nullable(),
+  attributes: shape.array(shape.tuple([shape.string(), Value])),
+  events: shape.array(Value),
+  links: shape.array(Value),
+  scope_name: shape.string().nullable(),
+  scope_version: shape.string().nullable(),
 });
 
-const LogLine = z.object({
-  at_ms: z.number(),
-  observed_ms: z.number(),
-  severity: z.enum(SEVERITIES),
-  body: z.string(),
-  attributes: z.record(z.string(), Value),
+const LogLine = shape.object({
+  at_ms: shape.number(),
+  observed_ms: shape.number(),
+  severity: shape.oneOf(SEVERITIES),
+  body: shape.string(),
+  attributes: shape.record(Value),
   trace_id: Id,
   span_id: Id,
-  service_name: z.string(),
-  worker: z.string().nullable(),
-  replica: z.number().nullable(),
-  source: z.enum(["logger", "output", "engine", "function"]),
-  function_id: z.string().nullable(),
-  scope_name: z.string().nullable(),
+  service_name: shape.string(),
+  worker: shape.string().nullable(),
+  replica: shape.number().nullable(),
+  source: shape.oneOf(["logger", "output", "engine", "function"]),
+  function_id: shape.string().nullable(),
+  scope_name: shape.string().nullable(),
 });
 
 /**

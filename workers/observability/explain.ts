@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import { explainLines } from "./explain_lines.ts";
@@ -22,7 +22,9 @@ import {
 import type { SpanStore } from "./spans_store.ts";
 
 /** Payload of `engine::traces::explain`. */
-export const ExplainRequest = z.object({ invocation_id: z.string().trim().min(1).max(200) });
+export const ExplainRequest = shape.object({
+  invocation_id: shape.string().trim().min(1).max(200),
+});
 
 /** Log lines that an answer holds. */
 const LOGS_MAX = 50;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { Log } from "../../engine/ports/log.ts";
@@ -38,36 +38,36 @@ export interface LogFunctionsSetup {
 
 /** What is too long for an id is as good as none. */
 const id = (digits: number) =>
-  z.string().nullish().transform((text) => text && text.length <= digits ? text : undefined);
+  shape.string().nullish().transform((text) => text && text.length <= digits ? text : undefined);
 
-const Line = z.object({
-  message: z.string(),
-  data: z.unknown().optional(),
+const Line = shape.object({
+  message: shape.string(),
+  data: shape.unknown().optional(),
   trace_id: id(32),
   span_id: id(16),
-  service_name: z.string().nullish().transform((name) =>
+  service_name: shape.string().nullish().transform((name) =>
     name ? cut(name, TELEMETRY_NAME_CHARS_MAX) : undefined
   ),
 });
 
-const ListRequest = z.preprocess(
+const ListRequest = shape.preprocess(
   (payload) => payload ?? {},
-  z.object({
-    start_time: opt(z.number()),
-    end_time: opt(z.number()),
-    trace_id: opt(z.string().toLowerCase()),
-    span_id: opt(z.string().toLowerCase()),
-    severity_min: opt(z.number()),
-    severity_text: opt(z.string()),
-    offset: opt(z.int().min(0)),
-    limit: opt(z.int().min(1).max(LOG_LIST_LIMIT_MAX)),
-    worker: opt(z.string()),
-    function_id: opt(z.string()),
-    text: opt(z.string()),
-    source: opt(z.enum(["logger", "output", "engine", "function"])),
-    after_seq: opt(z.number()),
-    before_seq: opt(z.number()),
-    sort_order: opt(z.enum(["asc", "desc"])),
+  shape.object({
+    start_time: opt(shape.number()),
+    end_time: opt(shape.number()),
+    trace_id: opt(shape.string().toLowerCase()),
+    span_id: opt(shape.string().toLowerCase()),
+    severity_min: opt(shape.number()),
+    severity_text: opt(shape.string()),
+    offset: opt(shape.int().min(0)),
+    limit: opt(shape.int().min(1).max(LOG_LIST_LIMIT_MAX)),
+    worker: opt(shape.string()),
+    function_id: opt(shape.string()),
+    text: opt(shape.string()),
+    source: opt(shape.oneOf(["logger", "output", "engine", "function"])),
+    after_seq: opt(shape.number()),
+    before_seq: opt(shape.number()),
+    sort_order: opt(shape.oneOf(["asc", "desc"])),
   }),
 );
 
@@ -104,7 +104,7 @@ export function offerLogs(
 function say(
   { store, clock, directory, redactor, log, parentOf }: LogFunctionsSetup,
   severity: Severity,
-  line: z.output<typeof Line>,
+  line: shape.Output<typeof Line>,
   { caller, traceparent }: CallContext,
 ): void {
   const name = nameOf(caller, directory);
@@ -152,7 +152,7 @@ function nameOf(caller: string | undefined, directory: Directory): string | unde
 
 function listLogs(
   store: LogStore,
-  query: z.output<typeof ListRequest>,
+  query: shape.Output<typeof ListRequest>,
   nowMs: number,
 ): JsonObject {
   const { start_time, end_time, severity_min, severity_text, offset, limit, sort_order } = query;

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { PrintedLine } from "../../engine/ports/telemetry.ts";
 import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../limits.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
@@ -15,20 +15,20 @@ import { type NewLog, type Severity, severityOf } from "./logs_record.ts";
 import type { Redactor } from "./redact.ts";
 import { cut, readAttributes, readNanos, readValue } from "./spans_otlp.ts";
 
-const List = z.array(z.unknown()).nullish().transform((items) => items ?? []);
-const Nanos = z.union([z.string(), z.number()]).nullish();
+const List = shape.array(shape.unknown()).nullish().transform((items) => items ?? []);
+const Nanos = shape.union([shape.string(), shape.number()]).nullish();
 
 const LISTS = ["resourceLogs", "scopeLogs", "logRecords"] as const;
 
-const Line = z.object({
+const Line = shape.object({
   timeUnixNano: Nanos,
   observedTimeUnixNano: Nanos,
-  severityNumber: z.number().nullish(),
-  severityText: z.string().nullish(),
-  body: z.unknown().optional(),
+  severityNumber: shape.number().nullish(),
+  severityText: shape.string().nullish(),
+  body: shape.unknown().optional(),
   attributes: List,
-  traceId: z.string().nullish(),
-  spanId: z.string().nullish(),
+  traceId: shape.string().nullish(),
+  spanId: shape.string().nullish(),
 });
 
 /** Attributes under which a record says which function was running. */
@@ -58,7 +58,7 @@ export function readLogs(
 }
 
 function logOf(
-  raw: z.infer<typeof Line>,
+  raw: shape.Output<typeof Line>,
   redactor: Redactor,
   observed_ms: number,
 ): Omit<NewLog, "service_name" | "worker" | "scope_name"> {

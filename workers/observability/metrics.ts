@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { HEALTH_MEASURE_MS } from "../limits.ts";
 import { TriggerAction } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
@@ -43,7 +43,7 @@ export interface MetricsParts {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const Nothing = z.object({});
+const Nothing = shape.object({});
 
 /** Starts everything about metrics; the result ends it. */
 export function offerMetrics(given: MetricsParts): AsyncDisposable {

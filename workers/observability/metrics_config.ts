@@ -3,15 +3,15 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { AlertRules } from "./alerts.ts";
 
 /** Checked, with all defaults in place. */
-export const MetricsConfig = z.strictObject({
+export const MetricsConfig = shape.strictObject({
   /** Serves `/metrics` on the worker port. */
-  prometheus: z.boolean().default(true),
+  prometheus: shape.boolean().default(true),
   alerts: AlertRules,
 });
 
 /** What metrics may be told. */
-export type MetricsSettings = z.infer<typeof MetricsConfig>;
+export type MetricsSettings = shape.Output<typeof MetricsConfig>;

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { Meters } from "../../engine/ports/telemetry.ts";
@@ -33,26 +33,26 @@ export interface MetricsSources {
   readonly comings: { readonly spawns: number; readonly deaths: number };
 }
 
-const Nothing = z.object({});
-const Time = z.number().nullish().transform((value) => value ?? undefined);
-const Text = z.string().nullish().transform((value) => value ?? undefined);
-const Series = z.object({
-  seconds: z.int().min(1).max(METRICS_SAMPLES_MAX).default(300),
+const Nothing = shape.object({});
+const Time = shape.number().nullish().transform((value) => value ?? undefined);
+const Text = shape.string().nullish().transform((value) => value ?? undefined);
+const Series = shape.object({
+  seconds: shape.int().min(1).max(METRICS_SAMPLES_MAX).default(300),
   function_id: Text,
   worker_id: Text,
-  top: z.int().min(0).max(500).default(50),
+  top: shape.int().min(0).max(500).default(50),
 });
-const List = z.object({
+const List = shape.object({
   start_time: Time,
   end_time: Time,
   metric_name: Text,
   /** Seconds. */
-  aggregate_interval: z.int().min(1).max(METRICS_SAMPLES_MAX).nullish(),
+  aggregate_interval: shape.int().min(1).max(METRICS_SAMPLES_MAX).nullish(),
 });
-const RollupList = z.object({
+const RollupList = shape.object({
   start_time: Time,
   end_time: Time,
-  level: z.int().min(0).max(2).default(0),
+  level: shape.int().min(0).max(2).default(0),
   metric_name: Text,
 });
 
@@ -61,15 +61,15 @@ export function offerMetricsFunctions(
   worker: Pick<Worker, "registerFunction">,
   sources: MetricsSources,
 ): void {
-  const add = <Shape extends z.ZodType>(
+  const add = <Of>(
     id: string,
     description: string,
-    shape: Shape,
-    run: (payload: z.output<Shape>) => unknown,
+    of: shape.Shape<Of, boolean>,
+    run: (payload: Of) => unknown,
   ): void => {
     worker.registerFunction(id, (payload) => {
       sources.sampler.noteReader();
-      return run(fit(id, shape, payload ?? {})) as Json;
+      return run(fit(id, of, payload ?? {})) as Json;
     }, { description });
   };
   const { sampler, series, meters } = sources;
@@ -97,11 +97,11 @@ export function offerMetricsFunctions(
 }
 
 /** Registers a function of a shape. */
-type Add = <Shape extends z.ZodType>(
+type Add = <Of>(
   id: string,
   description: string,
-  shape: Shape,
-  run: (payload: z.output<Shape>) => unknown,
+  of: shape.Shape<Of, boolean>,
+  run: (payload: Of) => unknown,
 ) => void;
 
 function offerAlerts(add: Add, { alerts, sampler, clock }: MetricsSources): void {
@@ -129,7 +129,7 @@ function offerAlerts(add: Add, { alerts, sampler, clock }: MetricsSources): void
   });
 }
 
-function listMetrics(sources: MetricsSources, query: z.output<typeof List>): JsonObject {
+function listMetrics(sources: MetricsSources, query: shape.Output<typeof List>): JsonObject {
   const { meters, directory, comings, sdk, clock } = sources;
   const { start_time = -Infinity, end_time = Infinity, metric_name } = query;
   const points = sdk.points().filter(({ name, time_ms }) =>
@@ -158,7 +158,7 @@ function pointView(point: MetricPoint): JsonObject {
 function aggregate(
   series: SeriesBook,
   interval: number,
-  { start_time = -Infinity, end_time = Infinity, metric_name }: z.output<typeof List>,
+  { start_time = -Infinity, end_time = Infinity, metric_name }: shape.Output<typeof List>,
 ): JsonObject[] {
   const { at_ms, engine } = series.read({ seconds: METRICS_SAMPLES_MAX, top: 0 });
   const stretches = new Map<number, number[]>();
@@ -190,7 +190,7 @@ function meanOf(values: readonly (number | null)[], samples: readonly number[]):
 
 function listRollups(
   { rollups, clock }: MetricsSources,
-  query: z.output<typeof RollupList>,
+  query: shape.Output<typeof RollupList>,
 ): JsonObject {
   const { level, start_time: start_ms, end_time: end_ms, metric_name } = query;
   const wanted = { start_ms, end_ms, metric_name };

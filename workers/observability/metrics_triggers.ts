@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { METRICS_INTERVAL_MS_MAX, METRICS_STEP_MS, METRICS_TRIGGERS_MAX } from "../limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
@@ -15,9 +15,9 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import { problemsOf } from "../shapes.ts";
 import { type MetricsSample, type Sampler, SampleWindow, type Second } from "./samples.ts";
 
-const Config = z.object({
+const Config = shape.object({
   /** Rounded up to whole seconds. */
-  interval_ms: z.number().min(METRICS_STEP_MS).max(METRICS_INTERVAL_MS_MAX)
+  interval_ms: shape.number().min(METRICS_STEP_MS).max(METRICS_INTERVAL_MS_MAX)
     .default(METRICS_STEP_MS),
 });
 
@@ -47,7 +47,7 @@ export class MetricsTriggers implements Disposable {
     worker.registerTriggerType({
       id: "engine::metrics-sampled",
       description: "What the engine, its functions and workers did and use, every interval_ms",
-      trigger_request_format: z.toJSONSchema(Config, { io: "input" }) as Json,
+      trigger_request_format: Config.schema("input"),
     }, {
       registerTrigger: (trigger) => this.add(trigger),
       unregisterTrigger: (trigger) => this.remove(trigger.id),

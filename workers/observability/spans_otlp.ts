@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import {
   TELEMETRY_ATTRIBUTES_MAX,
   TELEMETRY_NAME_CHARS_MAX,
@@ -23,25 +23,25 @@ type Scope = Pick<StoredSpan, "scope_name" | "scope_version">;
 /** Events and links that a span keeps. */
 const EVENTS_MAX = 32;
 
-const List = z.array(z.unknown()).nullish().transform((items) => items ?? []);
+const List = shape.array(shape.unknown()).nullish().transform((items) => items ?? []);
 const LISTS = ["resourceSpans", "scopeSpans", "spans"] as const;
 
 const Id = (digits: number) =>
-  z.string().regex(new RegExp(`^(?!0+$)[0-9a-fA-F]{${digits}}$`)).toLowerCase();
+  shape.string().regex(new RegExp(`^(?!0+$)[0-9a-fA-F]{${digits}}$`)).toLowerCase();
 
-const Span = z.object({
+const Span = shape.object({
   traceId: Id(32),
   spanId: Id(16),
-  parentSpanId: z.union([Id(16), z.literal(""), z.null()]).optional(),
-  name: z.string(),
-  startTimeUnixNano: z.union([z.string(), z.number()]),
-  endTimeUnixNano: z.union([z.string(), z.number()]),
+  parentSpanId: shape.union([Id(16), shape.literal(""), shape.nothing()]).optional(),
+  name: shape.string(),
+  startTimeUnixNano: shape.union([shape.string(), shape.number()]),
+  endTimeUnixNano: shape.union([shape.string(), shape.number()]),
   attributes: List,
   events: List,
   links: List,
-  status: z.object({
-    code: z.union([z.string(), z.number()]).nullish(),
-    message: z.string().nullish(),
+  status: shape.object({
+    code: shape.union([shape.string(), shape.number()]).nullish(),
+    message: shape.string().nullish(),
   }).nullish(),
 });
 
@@ -119,7 +119,7 @@ function readNumber(value: unknown): Json {
 }
 
 function spanOf(
-  raw: z.infer<typeof Span>,
+  raw: shape.Output<typeof Span>,
   about: ReadonlyMap<string, Json>,
   scope: Scope,
   redactor: Redactor,
@@ -151,7 +151,7 @@ function spanOf(
 
 /** What the span says itself, and which worker and call it is about. */
 function ownAttributes(
-  raw: z.infer<typeof Span>,
+  raw: shape.Output<typeof Span>,
   service_name: string,
   about: ReadonlyMap<string, Json>,
   redactor: Redactor,

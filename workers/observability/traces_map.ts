@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import { opt } from "../shapes.ts";
@@ -14,16 +14,16 @@ import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";
 import type { SpanStore } from "./spans_store.ts";
 
 /** Payload of `engine::traces::map`; everything may be left out. */
-export const MapRequest = z.preprocess(
+export const MapRequest = shape.preprocess(
   (payload) => payload ?? {},
-  z.object({
-    since_ms: opt(z.number()),
-    trace_id: opt(z.string()),
+  shape.object({
+    since_ms: opt(shape.number()),
+    trace_id: opt(shape.string()),
   }),
 );
 
 /** What `engine::traces::map` is asked for. */
-export type MapQuery = z.output<typeof MapRequest>;
+export type MapQuery = shape.Output<typeof MapRequest>;
 
 /** What a node stands for. */
 type NodeKind = "worker" | "function" | "http" | "state" | "external";

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { CallSpan } from "../../engine/ports/telemetry.ts";
 import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX, TRACE_SCAN_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
@@ -20,50 +20,50 @@ import {
 import { spanOfCall } from "./spans_made.ts";
 import type { SpanStore } from "./spans_store.ts";
 
-const Limit = opt(z.int().min(1).max(TRACE_LIST_LIMIT_MAX));
-const Attribute = z.string().min(1).refine(isSearchable, "payloads cannot be searched");
-const Pairs = opt(z.array(z.tuple([Attribute, z.unknown()])).max(100));
+const Limit = opt(shape.int().min(1).max(TRACE_LIST_LIMIT_MAX));
+const Attribute = shape.string().min(1).refine(isSearchable, "payloads cannot be searched");
+const Pairs = opt(shape.array(shape.tuple([Attribute, shape.unknown()])).max(100));
 
 /** Payload of `engine::traces::list`; nothing at all asks for the oldest spans. */
-export const ListRequest = z.preprocess(
+export const ListRequest = shape.preprocess(
   (payload) => payload ?? {},
-  z.object({
-    trace_id: opt(z.string()),
-    trace_ids: opt(z.array(z.string()).max(1_000)),
-    offset: opt(z.int().min(0)),
+  shape.object({
+    trace_id: opt(shape.string()),
+    trace_ids: opt(shape.array(shape.string()).max(1_000)),
+    offset: opt(shape.int().min(0)),
     limit: Limit,
-    service_name: opt(z.string()),
-    name: opt(z.string()),
-    status: opt(z.string()),
-    min_duration_ms: opt(z.number()),
-    max_duration_ms: opt(z.number()),
-    start_time: opt(z.number()),
-    end_time: opt(z.number()),
-    sort_by: opt(z.enum(["start_time", "duration", "service_name", "name"])),
-    sort_order: opt(z.enum(["asc", "desc"])),
+    service_name: opt(shape.string()),
+    name: opt(shape.string()),
+    status: opt(shape.string()),
+    min_duration_ms: opt(shape.number()),
+    max_duration_ms: opt(shape.number()),
+    start_time: opt(shape.number()),
+    end_time: opt(shape.number()),
+    sort_by: opt(shape.oneOf(["start_time", "duration", "service_name", "name"])),
+    sort_order: opt(shape.oneOf(["asc", "desc"])),
     attributes: Pairs,
     exclude_attributes: Pairs,
-    include_internal: opt(z.boolean()),
+    include_internal: opt(shape.boolean()),
   }),
 );
 
 /** What `engine::traces::list` is asked for. */
-export type ListQuery = z.output<typeof ListRequest>;
+export type ListQuery = shape.Output<typeof ListRequest>;
 
 /** Payload of `engine::traces::tree`. */
-export const TreeRequest = z.object({ trace_id: z.string() });
+export const TreeRequest = shape.object({ trace_id: shape.string() });
 
 /** Payload of `engine::traces::group_by`. */
-export const GroupRequest = z.object({
+export const GroupRequest = shape.object({
   attribute: Attribute,
-  since_ms: opt(z.number()),
+  since_ms: opt(shape.number()),
   limit: Limit,
   label_attribute: opt(Attribute),
-  include_internal: opt(z.boolean()),
+  include_internal: opt(shape.boolean()),
 });
 
 /** What `engine::traces::group_by` is asked for. */
-export type GroupQuery = z.output<typeof GroupRequest>;
+export type GroupQuery = shape.Output<typeof GroupRequest>;
 
 /** Answers `engine::traces::list`; payloads only come with traces that were named. */
 export async function listSpans(

@@ -3,30 +3,30 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX } from "../limits.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import { opt } from "../shapes.ts";
 import type { TraceEntry } from "./traces_index.ts";
 
 /** Payload of `engine::traces::summaries`; everything may be left out. */
-export const SummariesRequest = z.preprocess(
+export const SummariesRequest = shape.preprocess(
   (payload) => payload ?? {},
-  z.object({
-    limit: opt(z.int().min(1).max(TRACE_LIST_LIMIT_MAX)),
-    before_ms: opt(z.number()),
-    since_ms: opt(z.number()),
-    text: opt(z.string()),
-    function_id: opt(z.string()),
-    worker: opt(z.string()),
-    status: opt(z.enum(["ok", "error"])),
-    min_duration_ms: opt(z.number()),
-    include_internal: opt(z.boolean()),
+  shape.object({
+    limit: opt(shape.int().min(1).max(TRACE_LIST_LIMIT_MAX)),
+    before_ms: opt(shape.number()),
+    since_ms: opt(shape.number()),
+    text: opt(shape.string()),
+    function_id: opt(shape.string()),
+    worker: opt(shape.string()),
+    status: opt(shape.oneOf(["ok", "error"])),
+    min_duration_ms: opt(shape.number()),
+    include_internal: opt(shape.boolean()),
   }),
 );
 
 /** What `engine::traces::summaries` is asked for. */
-export type SummariesQuery = z.output<typeof SummariesRequest>;
+export type SummariesQuery = shape.Output<typeof SummariesRequest>;
 
 /** Answers `engine::traces::summaries`; `entries` are the newest first. */
 export function summarize(entries: readonly TraceEntry[], query: SummariesQuery): JsonObject {

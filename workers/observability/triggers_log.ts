@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { TRIGGER_BATCH_MS_MAX, TRIGGER_BATCH_MS_MIN } from "../limits.ts";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
@@ -18,14 +18,14 @@ import { matcher } from "./logs_ring.ts";
 import { type Firing, Heap } from "./triggers_firing.ts";
 
 /** `batch_ms` of a trigger. */
-export const BatchMs = opt(z.int().min(TRIGGER_BATCH_MS_MIN).max(TRIGGER_BATCH_MS_MAX));
+export const BatchMs = opt(shape.int().min(TRIGGER_BATCH_MS_MIN).max(TRIGGER_BATCH_MS_MAX));
 
-const Config = z.object({
-  level: opt(z.enum(["all", ...SEVERITIES])),
-  min_level: opt(z.enum(SEVERITIES)),
-  worker: opt(z.string()),
-  function_id: opt(z.string()),
-  text: opt(z.string()),
+const Config = shape.object({
+  level: opt(shape.oneOf(["all", ...SEVERITIES])),
+  min_level: opt(shape.oneOf(SEVERITIES)),
+  worker: opt(shape.string()),
+  function_id: opt(shape.string()),
+  text: opt(shape.string()),
   batch_ms: BatchMs,
 });
 
@@ -123,11 +123,11 @@ export class LogTriggers {
  *
  * @throws {EngineError} `trigger_registration_failed`, naming every problem.
  */
-export function readConfig<Shape extends z.ZodType>(
-  shape: Shape,
+export function readConfig<Of>(
+  of: shape.Shape<Of, boolean>,
   { config, trigger_type }: TriggerInstance,
-): z.output<Shape> {
-  const read = shape.safeParse(config ?? {});
+): Of {
+  const read = of.safeParse(config ?? {});
   if (read.success) return read.data;
   const problems = problemsOf(read.error, config).join("; ");
   const message = `The config of the ${trigger_type} trigger does not fit: ${problems}`;

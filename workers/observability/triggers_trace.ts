@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
@@ -17,11 +17,11 @@ import { summaryOf } from "./traces_summaries.ts";
 import { type Firing, Heap } from "./triggers_firing.ts";
 import { BatchMs, readConfig } from "./triggers_log.ts";
 
-const Config = z.object({
-  service_name: opt(z.string()),
-  status: opt(z.string().toLowerCase()),
+const Config = shape.object({
+  service_name: opt(shape.string()),
+  status: opt(shape.string().toLowerCase()),
   batch_ms: BatchMs,
-  summaries: opt(z.boolean()),
+  summaries: opt(shape.boolean()),
 });
 
 interface Watch {

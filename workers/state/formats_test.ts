@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { z } from "zod";
+import type * as shape from "../shape/mod.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import { FORMATS } from "./formats.ts";
 import {
@@ -10,7 +10,7 @@ import {
   UpdateRequest,
 } from "./payloads.ts";
 
-const CHECKED: Readonly<Record<string, z.ZodType>> = {
+const CHECKED: Readonly<Record<string, shape.Any>> = {
   set: SetRequest,
   get: PlaceRequest,
   entry: PlaceRequest,

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { VALUE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
@@ -28,7 +28,7 @@ import {
 } from "./payloads.ts";
 import { StateTriggers } from "./triggers.ts";
 
-const Config = z.strictObject({});
+const Config = shape.strictObject({});
 /**
  * Smaller old values need no thought about the size of the answer: a message has 64 KiB more than a
  * value, for them and for what is around both.
@@ -36,7 +36,7 @@ const Config = z.strictObject({});
 const LARGE_BYTES = 32 * 1024;
 
 /** Keeps JSON values by scope and key in the engine's store. */
-export const state: BuiltinWorker<z.infer<typeof Config>> = {
+export const state: BuiltinWorker<shape.Output<typeof Config>> = {
   name: "engine-state",
   summary: "Shared values by scope and key",
   parse: (raw) => Config.parse(raw ?? {}),

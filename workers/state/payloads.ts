@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import {
   STATE_ENTRIES_LIMIT,
   STATE_ENTRIES_LIMIT_MAX,
@@ -16,7 +16,7 @@ import { UpdateOp } from "../update_ops.ts";
 const encoder = new TextEncoder();
 
 /** What the store can hold as a part of a key; a zero takes two bytes there. */
-const Part = z.string()
+const Part = shape.string()
   .refine((text) => text.isWellFormed(), { error: "expected well-formed Unicode" })
   .refine(
     (text) => encoder.encode(text).length + text.split("\0").length - 1 <= STATE_NAME_BYTES_MAX,
@@ -27,18 +27,18 @@ const Part = z.string()
 const Name = Part.refine((text) => text !== "", { error: "expected at least 1 character" });
 
 /** A scope, for `state::list`. */
-export const ScopeRequest = z.object({ scope: Name });
+export const ScopeRequest = shape.object({ scope: Name });
 
 /** A scope and a key, for `state::get`, `state::entry` and `state::delete`. */
-export const PlaceRequest = z.object({ scope: Name, key: Name });
+export const PlaceRequest = shape.object({ scope: Name, key: Name });
 
 /** For `state::set`. */
-export const SetRequest = z.looseObject({
+export const SetRequest = shape.looseObject({
   scope: Name,
   key: Name,
   /** 0: there must be none. */
-  expected_version: z.number().int().min(0).nullish(),
-  ttl_ms: z.number().int().min(0).max(STATE_TTL_MS_MAX).nullish(),
+  expected_version: shape.number().int().min(0).nullish(),
+  ttl_ms: shape.number().int().min(0).max(STATE_TTL_MS_MAX).nullish(),
 })
   .refine((request) => Object.hasOwn(request, "value") || Object.hasOwn(request, "data"), {
     path: ["value"],
@@ -50,14 +50,14 @@ export const SetRequest = z.looseObject({
   });
 
 /** For `state::update`. */
-export const UpdateRequest = z.object({ scope: Name, key: Name, ops: z.array(UpdateOp) });
+export const UpdateRequest = shape.object({ scope: Name, key: Name, ops: shape.array(UpdateOp) });
 
 /** For `state::list_entries`. */
-export const EntriesRequest = z.object({
+export const EntriesRequest = shape.object({
   scope: Name,
   prefix: Part.nullish().transform((prefix) => prefix ?? ""),
   /** More than the largest means the largest. */
-  limit: z.number().int().min(1).nullish()
+  limit: shape.number().int().min(1).nullish()
     .transform((limit) => Math.min(limit ?? STATE_ENTRIES_LIMIT, STATE_ENTRIES_LIMIT_MAX)),
   cursor: Name.nullish().transform((cursor) => cursor ?? undefined),
 }).refine(({ prefix, cursor }) => cursor === undefined || cursor.startsWith(prefix), {

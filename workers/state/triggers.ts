@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { z } from "zod";
+import * as shape from "../shape/mod.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
@@ -18,10 +18,10 @@ import { problemsOf } from "../shapes.ts";
 import type { StateEvent } from "./entries.ts";
 
 /** What a trigger of type `state` is told; what is left out matches everything. */
-const Config = z.object({
-  scope: z.string().nullish(),
-  key: z.string().nullish(),
-  condition_function_id: z.string().min(1).nullish(),
+const Config = shape.object({
+  scope: shape.string().nullish(),
+  key: shape.string().nullish(),
+  condition_function_id: shape.string().min(1).nullish(),
 });
 
 interface Watch {
