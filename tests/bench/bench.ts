@@ -53,7 +53,7 @@ export class Bench {
   }
 
   /** Measures several subjects in turn and keeps all rounds for the file. */
-  async inTurn<Name extends string, Found extends Partial<Figures>>(
+  async inTurn<Name extends string, Found extends object>(
     situation: string,
     subjects: Readonly<Record<Name, () => Promise<Found>>>,
   ): Promise<Record<Name, Found[]>> {

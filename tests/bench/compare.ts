@@ -6,7 +6,8 @@
  *
  * @module
  */
-import type { Finding, ReportFile } from "./report.ts";
+import { table } from "./figures.ts";
+import { amount, type Finding, type ReportFile } from "./report.ts";
 
 /** More than this part worse is a regression. */
 export const WORSE_MAX = 0.15;
@@ -46,6 +47,44 @@ export function compare(before: readonly Finding[], now: readonly Finding[]): Co
 /** Those that lost too much. */
 export function regressions({ changes }: Comparison): Change[] {
   return changes.filter(({ lost }) => lost > WORSE_MAX);
+}
+
+/**
+ * What is worse than before. What seems so is measured `again`, given the sections it is in, and
+ * has to be worse again: a machine that was busy for a moment makes nothing worse twice.
+ */
+export async function findWorse(
+  before: readonly Finding[],
+  now: readonly Finding[],
+  again: (sections: ReadonlySet<string>) => Promise<readonly Finding[]>,
+): Promise<Change[]> {
+  const worse = regressions(compare(before, now));
+  if (worse.length === 0) return [];
+  const second = await again(new Set(worse.map(({ finding }) => finding.section)));
+  const { changes } = compare(before, second);
+  // What the second look did not find at all has not been shown to be well.
+  return worse.filter(({ finding: { name } }) => {
+    const change = changes.find(({ finding }) => finding.name === name);
+    return !change || change.lost > WORSE_MAX;
+  });
+}
+
+/** Every ratio beside its earlier value, as Markdown; those that are worse stand out. */
+export function showComparison(
+  { changes, missing }: Comparison,
+  worse: readonly Change[],
+): string {
+  const rows = changes.map(({ finding: { section, name, value, unit }, before, lost }) => {
+    const isWorse = worse.some(({ finding }) => finding.name === name);
+    const gained = `${lost > 0 ? "−" : "+"}${Math.abs(lost * 100).toFixed(0)} %`;
+    const cells = [`${section}: ${name}`, amount(before, unit), amount(value, unit)];
+    return [...cells, isWorse ? `**${gained}**` : gained];
+  });
+  return [
+    "## Beside the earlier run",
+    table(["ratio", "before", "now", "gained or lost"], rows),
+    ...missing.length === 0 ? [] : [missing.map((name) => `- not measured: ${name}`).join("\n")],
+  ].join("\n\n");
 }
 
 /** Reads the file of an earlier run. @throws {Error} When it is none; the message says so. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { compare, readReportFile, regressions } from "./compare.ts";
+import { compare, findWorse, readReportFile, regressions, showComparison } from "./compare.ts";
 import type { Finding } from "./report.ts";
 
 Deno.test("a ratio of which more is better regresses when it falls by over 15 %", () => {
@@ -36,6 +36,44 @@ Deno.test("a ratio that was not measured again is named as missing", () => {
 
 Deno.test("what only the later run has is not compared", () => {
   assert.deepEqual(compare([], [finding("new", 1)]), { changes: [], missing: [] });
+});
+
+Deno.test("what seems worse is measured once more, its section only", async () => {
+  const before = [finding("a", 10), finding("b", 10), { ...finding("c", 10), section: "http" }];
+  const now = [finding("a", 1), finding("b", 1), { ...finding("c", 9), section: "http" }];
+  const asked: string[][] = [];
+
+  const worse = await findWorse(before, now, (sections) => {
+    asked.push([...sections]);
+    return Promise.resolve([finding("a", 9), finding("b", 2)]);
+  });
+
+  assert.deepEqual(asked, [["relay"]]);
+  assert.deepEqual(worse.map(({ finding }) => finding.name), ["b"]);
+});
+
+Deno.test("a ratio that the second look cannot find stays worse", async () => {
+  const worse = await findWorse([finding("a", 10)], [finding("a", 1)], () => Promise.resolve([]));
+
+  assert.deepEqual(worse.map(({ finding }) => finding.name), ["a"]);
+});
+
+Deno.test("nothing is measured again when nothing seems worse", async () => {
+  const again = () => Promise.reject(new Error("measured again"));
+
+  assert.deepEqual(await findWorse([finding("a", 10)], [finding("a", 11)], again), []);
+});
+
+Deno.test("showComparison() marks what counts as worse and names what is missing", () => {
+  const before = [finding("a", 10), finding("b", 10), finding("c", 10), finding("gone", 1)];
+  const found = compare(before, [finding("a", 5), finding("b", 5), finding("c", 12)]);
+
+  const text = showComparison(found, found.changes.slice(0, 1));
+
+  assert.match(text, /\| relay: a \| 10\.0 × \| 5\.00 × \| \*\*−50 %\*\* \|/);
+  assert.match(text, /\| relay: b \| 10\.0 × \| 5\.00 × \| −50 % \|/);
+  assert.match(text, /\| relay: c \| 10\.0 × \| 12\.0 × \| \+20 % \|/);
+  assert.match(text, /\n- not measured: gone$/);
 });
 
 Deno.test("readReportFile() reads what a run has written", async () => {

@@ -7,7 +7,6 @@
  * @module
  */
 import { table } from "./figures.ts";
-import type { Figures } from "./load.ts";
 
 /** `times` and `share` are ratios of one run; the others depend on the machine. */
 export type Unit = "times" | "share" | "ms" | "MB" | "µs";
@@ -32,7 +31,7 @@ export interface Measurement {
   readonly situation: string;
   /** What was measured in them, such as `raw`. */
   readonly subject: string;
-  readonly rounds: readonly Partial<Figures>[];
+  readonly rounds: readonly object[];
 }
 
 /** A section, or a part of one, that could not be measured. */

@@ -11,11 +11,10 @@
  * @module
  */
 import { Bench, Missing, type Section } from "./bench.ts";
-import { type Change, compare, readReportFile, regressions, WORSE_MAX } from "./compare.ts";
-import { table } from "./figures.ts";
+import { compare, findWorse, readReportFile, showComparison, WORSE_MAX } from "./compare.ts";
 import { buildLoad, runLoad } from "./load.ts";
 import { type BenchOptions, readOptions, USAGE, UsageError } from "./options.ts";
-import { amount, Report, type ReportFile } from "./report.ts";
+import { amount, type Finding, Report } from "./report.ts";
 import { SECTIONS } from "./rows/mod.ts";
 
 /** Measures sections one after the other; one that breaks does not keep the others from it. */
@@ -44,45 +43,6 @@ async function measure(
   return report;
 }
 
-/** What is worse than before; what seems so is measured again, and has to be so again. */
-async function findWorse(
-  before: ReportFile,
-  report: Report,
-  again: (sections: readonly Section[]) => Promise<Report>,
-): Promise<Change[]> {
-  const worse = regressions(compare(before.findings, report.findings));
-  if (worse.length === 0) return [];
-  const names = new Set(worse.map(({ finding }) => finding.section));
-  console.error(`once more, since ${worse.length} ratios seem worse: ${[...names].join(", ")}`);
-  const second = await again(SECTIONS.filter(({ name }) => names.has(name)));
-  const stillWorse = regressions(compare(before.findings, second.findings));
-  return worse.filter(({ finding: { name } }) =>
-    stillWorse.some(({ finding }) => finding.name === name) ||
-    !second.findings.some((finding) => finding.name === name)
-  );
-}
-
-/** Beside an earlier run: every ratio, and which of them count as worse. */
-function comparison(before: ReportFile, report: Report, worse: readonly Change[]): string {
-  const { changes, missing } = compare(before.findings, report.findings);
-  const rows = changes.map((change) => {
-    const { finding: { section, name, value, unit }, before, lost } = change;
-    const isWorse = worse.some(({ finding }) => finding.name === name);
-    const percent = `${lost > 0 ? "−" : "+"}${Math.abs(lost * 100).toFixed(0)} %`;
-    return [
-      `${section}: ${name}`,
-      amount(before, unit),
-      amount(value, unit),
-      isWorse ? `**${percent}**` : percent,
-    ];
-  });
-  return [
-    "## Beside the earlier run",
-    table(["ratio", "before", "now", "gained or lost"], rows),
-    ...missing.map((name) => `- not measured this time: ${name}`),
-  ].join("\n\n");
-}
-
 async function machine({ rounds, seconds }: BenchOptions): Promise<string> {
   const info = await Deno.readTextFile("/proc/cpuinfo");
   const model = /model name\s*: (.*)/.exec(info)?.[1] ?? Deno.build.arch;
@@ -95,8 +55,19 @@ async function machine({ rounds, seconds }: BenchOptions): Promise<string> {
     "measured in turn; all processes on the same cores.";
 }
 
+/** What the earlier run found, without the sections that are not asked for now. */
+async function readBefore({ compare: path, only }: BenchOptions): Promise<Finding[] | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    const { findings } = await readReportFile(path);
+    return findings.filter(({ section }) => only.length === 0 || only.includes(section));
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
 async function main(options: BenchOptions): Promise<number> {
-  const before = options.compare === undefined ? undefined : await readReportFile(options.compare);
+  const before = await readBefore(options);
   const about = await machine(options);
   const wanted = options.only.length === 0
     ? SECTIONS
@@ -109,8 +80,12 @@ async function main(options: BenchOptions): Promise<number> {
     console.log(report.toMarkdown(about));
     const failed = report.gaps.some(({ failed }) => failed);
     if (!before) return failed ? 1 : 0;
-    const worse = await findWorse(before, report, (sections) => measure(options, sections, load));
-    console.log(`\n${comparison(before, report, worse)}`);
+    const worse = await findWorse(before, report.findings, async (names) => {
+      console.error(`once more, since some ratios seem worse: ${[...names].join(", ")}`);
+      const sections = SECTIONS.filter(({ name }) => names.has(name));
+      return (await measure(options, sections, load)).findings;
+    });
+    console.log(`\n${showComparison(compare(before, report.findings), worse)}`);
     for (const { finding: { section, name, value, unit }, before } of worse) {
       const change = `${amount(before, unit)} → ${amount(value, unit)}`;
       console.error(`worse by over ${WORSE_MAX * 100} %: ${section}: ${name}: ${change}`);

@@ -5,9 +5,11 @@
  */
 import type { Section } from "../bench.ts";
 import { http } from "./http.ts";
+import { peers } from "./peers.ts";
 import { relay } from "./relay.ts";
+import { sdk } from "./sdk.ts";
 import { state } from "./state.ts";
 import { tracing } from "./tracing.ts";
 
 /** Every section. */
-export const SECTIONS: readonly Section[] = [relay, tracing, http, state];
+export const SECTIONS: readonly Section[] = [relay, tracing, sdk, http, state, peers];
