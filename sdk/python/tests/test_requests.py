@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine_sdk import EngineError, InitOptions, InvocationError, TriggerAction
-from engine_sdk._calls import plan_call
+from engine_sdk._calls import CallIds, plan_call
 from engine_sdk._context import CallContext
 from engine_sdk._messages import read_invocation
 from engine_sdk._registration import plan_trigger, plan_trigger_type
@@ -19,7 +19,7 @@ ID: dict[str, Any] = {"function_id": "a::b"}
 
 
 def plan(request: Any, context: CallContext | None = None) -> Any:
-    return plan_call(request, 30_000, context, 1_000)
+    return plan_call(request, 30_000, context, 1_000, CallIds())
 
 
 @pytest.mark.parametrize(

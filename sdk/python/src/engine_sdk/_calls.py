@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import itertools
 import json
 import queue
 import uuid
@@ -14,6 +14,7 @@ from ._codec import encode
 from ._context import CallContext
 from ._errors import ErrorBody, InvocationError, invocation_error
 from ._limits import TIMEOUT_GRACE_MS
+from ._mailbox import mailbox_here
 from ._offers import encode_if
 from ._requests import (
     TriggerRequest,
@@ -28,8 +29,29 @@ from ._waiting import Call
 _STUCK_MS = 5_000
 
 
+class CallIds:
+    """
+    Ids of the calls of one worker, in the form of UUIDs.
+
+    Chance in front, the same for all, and a number behind: a random id for each call would
+    take a system call.
+    """
+
+    def __init__(self) -> None:
+        self._front = str(uuid.uuid4())[:24]
+        self._numbers = itertools.count(1)
+
+    def make(self) -> str:
+        """Make the next one; any thread may."""
+        return f"{self._front}{next(self._numbers):012x}"
+
+
 def plan_call(
-    request: TriggerRequest, default_ms: float, context: CallContext | None, now: float
+    request: TriggerRequest,
+    default_ms: float,
+    context: CallContext | None,
+    now: float,
+    ids: CallIds,
 ) -> Call:
     """
     Check a request and encode its parts.
@@ -39,6 +61,7 @@ def plan_call(
         default_ms: Time-out if the request names none.
         context: The run this call belongs to; its deadline and its trace hold here too.
         now: Milliseconds.
+        ids: Where the id of the call comes from.
 
     Raises:
         InvocationError: ``TIMEOUT`` when the run this call belongs to has no time left.
@@ -61,7 +84,7 @@ def plan_call(
         function_id=function_id,
         timeout_ms=timeout_ms,
         deadline=now + timeout_ms,
-        invocation_id=None if action == "void" else str(uuid.uuid4()),
+        invocation_id=None if action == "void" else ids.make(),
         action=None if action is None else json.dumps(dict(request["action"] or {})),
         metadata=encode_if(request.get("metadata"), f"Metadata of {function_id}"),
         namespace=check_namespace(request.get("namespace")),
@@ -117,12 +140,14 @@ class LoopAnswer:
     """Waits for a call on the running loop, whosever it is."""
 
     def __init__(self, call: Call, on_progress: Callable[[Any], object] | None) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[Any] = self._loop.create_future()
+        mailbox = mailbox_here()
+        loop = mailbox.loop
+        self._future: asyncio.Future[Any] = loop.create_future()
         self._call = call
-        call.settle = lambda result, error: self._hand_over(self._end, result, error)
+        call.settle = lambda result, error: mailbox.put(lambda: self._end(result, error))
         if on_progress is not None:
-            call.progress = lambda data: self._hand_over(on_progress, data)
+            # On its own, for it may raise.
+            call.progress = lambda data: mailbox.put(lambda: loop.call_soon(on_progress, data))
 
     async def wait(self) -> Any:
         """
@@ -141,7 +166,3 @@ class LoopAnswer:
             self._future.set_exception(failure(self._call, error))
         else:
             self._future.set_result(result)
-
-    def _hand_over(self, receiver: Callable[..., object], *values: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # The caller's loop is closed by now.
-            self._loop.call_soon_threadsafe(receiver, *values)

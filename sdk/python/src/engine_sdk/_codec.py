@@ -101,6 +101,20 @@ def frame(type_: str, **parts: str | None) -> str:
     return f'{{"type":"{type_}"{"".join(fields)}}}'
 
 
+def encode_ids(type_: str, invocation_id: str | None, function_id: str) -> str:
+    """Make the beginning of the messages there are most of, as `frame` would."""
+    if invocation_id is None:
+        return f'{{"type":"{type_}","function_id":{quote(function_id)}'
+    ids = f'"invocation_id":{quote(invocation_id)},"function_id":{quote(function_id)}'
+    return f'{{"type":"{type_}",{ids}'
+
+
+def encode_trace(traceparent: str | None, baggage: str | None) -> str:
+    """Make the fields of a trace, as `frame` would."""
+    told = "" if traceparent is None else f',"traceparent":{quote(traceparent)}'
+    return told if baggage is None else f'{told},"baggage":{quote(baggage)}'
+
+
 def decode(text: str) -> dict[str, Any]:
     """
     Read one message.

@@ -13,6 +13,10 @@ CURRENT: ContextVar[CallContext | None] = ContextVar("engine_sdk_current", defau
 """The run that the present code belongs to: its deadline holds for calls made here."""
 
 
+_LOCK = threading.Lock()
+"""One for all runs: it is held for a moment, and by few."""
+
+
 class CallContext:
     """
     One run of a function, as its handler sees it.
@@ -52,15 +56,16 @@ class CallContext:
         self._invocation = invocation
         self._now = now
         self._progress = progress
-        self._cancelled = threading.Event()
+        self._is_cancelled = False
         self._over = False
-        self._lock = threading.Lock()
+        # Made when needed: most runs are neither cancelled nor make calls.
+        self._sleeper: threading.Event | None = None
         self._watchers: list[Callable[[], None]] = []
 
     @property
     def cancelled(self) -> bool:
         """Whether nobody wants the result any more; a sync handler should then return."""
-        return self._cancelled.is_set()
+        return self._is_cancelled
 
     def wait_cancelled(self, seconds: float) -> bool:
         """
@@ -73,7 +78,12 @@ class CallContext:
             Whether the run was cancelled.
 
         """
-        return self._cancelled.wait(seconds)
+        with _LOCK:
+            if self._is_cancelled:
+                return True
+            if self._sleeper is None:
+                self._sleeper = threading.Event()
+        return self._sleeper.wait(seconds)
 
     @property
     def remaining_ms(self) -> float | None:
@@ -96,12 +106,14 @@ class CallContext:
 
     def cancel(self, reason: str | None) -> None:
         """Say that nobody wants the result any more; for the SDK, not for handlers."""
-        with self._lock:
-            if self._cancelled.is_set():
+        with _LOCK:
+            if self._is_cancelled:
                 return
             self.cancel_reason = reason
-            self._cancelled.set()
+            self._is_cancelled = True
             watchers, self._watchers = self._watchers, []
+        if self._sleeper is not None:
+            self._sleeper.set()
         for watcher in watchers:
             watcher()
 
@@ -111,14 +123,14 @@ class CallContext:
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
         """Run something once when the run is cancelled, at once if it is; returns the undo."""
-        with self._lock:
-            if not self._cancelled.is_set():
+        with _LOCK:
+            if not self._is_cancelled:
                 self._watchers.append(watcher)
                 return lambda: self._forget(watcher)
         watcher()
         return lambda: None
 
     def _forget(self, watcher: Callable[[], None]) -> None:
-        with self._lock:
+        with _LOCK:
             if watcher in self._watchers:
                 self._watchers.remove(watcher)

@@ -49,12 +49,23 @@ def bind(handler: Callable[..., Any], what: str) -> tuple[Bound, bool]:
         return (lambda payload, _metadata, _context: handler(payload)), is_async
     count, keywords = _read_parameters(parameters, what)
 
+    if not keywords:
+        return _bind_positional(handler, count), is_async
+
     def bound(payload: Any, metadata: Any, context: CallContext) -> Any:
         given = {"metadata": metadata, "context": context}
         named = {name: given[name] for name in keywords}
         return handler(*(payload, metadata, context)[:count], **named)
 
     return bound, is_async
+
+
+def _bind_positional(handler: Callable[..., Any], count: int) -> Bound:
+    if count == 1:
+        return lambda payload, _metadata, _context: handler(payload)
+    if count == 2:
+        return lambda payload, metadata, _context: handler(payload, metadata)
+    return handler
 
 
 def _read_parameters(parameters: list[inspect.Parameter], what: str) -> tuple[int, list[str]]:
@@ -98,123 +109,117 @@ class Runner:
         self._pool = pool
         self._post = post
         self._now = now
-        self._contexts: dict[Invocation, CallContext] = {}
-        self._tasks: dict[Invocation, asyncio.Task[None]] = {}
-        self._spans: dict[Invocation, Span] = {}
+        self._runs: dict[Invocation, _Run] = {}
 
     def run(self, invocation: Invocation, function: Function) -> None:
         """Start a handler; its end answers the invocation."""
-        context = CallContext(invocation, self._now, self._send_progress)
-        self._contexts[invocation] = context
+        run = _Run(invocation, CallContext(invocation, self._now, self._send_progress))
+        self._runs[invocation] = run
         if function.is_async:
-            self._start_task(invocation, context, lambda: self._call(invocation, function))
+            given = (invocation.payload, invocation.metadata, run.context)
+            self._start_task(run, lambda: function.call(*given))
             return
         try:
-            self._pool.submit(lambda: self._run_in_thread(invocation, context, function))
+            self._pool.submit(lambda: self._run_in_thread(run, function))
         except RuntimeError as error:  # The system has no threads left.
-            self._end(invocation, None, describe_raised(error))
+            self._end(run, None, describe_raised(error))
 
     def abort(self, invocation: Invocation, reason: str | None) -> None:
         """Tell a handler that nobody wants its result."""
-        if (context := self._contexts.get(invocation)) is not None:
-            context.cancel(reason)
-        if (task := self._tasks.get(invocation)) is not None:
-            task.cancel()
+        if (run := self._runs.get(invocation)) is not None:
+            run.context.cancel(reason)
+            if run.task is not None:
+                run.task.cancel()
 
     def line_lost(self) -> None:
         """Tell every handler that nobody waits; coroutines go on, for they may be half-way."""
-        for context in list(self._contexts.values()):
-            context.cancel("line lost")
+        for run in list(self._runs.values()):
+            run.context.cancel("line lost")
 
     async def abort_all(self, seconds: float) -> None:
         """Tell every handler that the worker leaves; wait a little for those on the loop."""
-        for invocation in list(self._contexts):
+        for invocation in list(self._runs):
             self.abort(invocation, "worker shuts down")
-        if tasks := list(self._tasks.values()):
+        if tasks := [run.task for run in self._runs.values() if run.task is not None]:
             await asyncio.wait(tasks, timeout=seconds)
 
-    def _call(self, invocation: Invocation, function: Function) -> Any:
-        context = self._contexts[invocation]
-        return function.call(invocation.payload, invocation.metadata, context)
+    def _start_task(self, run: _Run, start: Callable[[], Awaitable[Any]]) -> None:
+        run.task = self._loop.create_task(self._await(run, start))
+        run.task.add_done_callback(lambda _: self._end_unstarted(run))
+        if run.context.cancelled:
+            run.task.cancel()
 
-    def _start_task(
-        self, invocation: Invocation, context: CallContext, start: Callable[[], Awaitable[Any]]
-    ) -> None:
-        task = self._loop.create_task(self._await(invocation, context, start))
-        task.add_done_callback(lambda _: self._end_unstarted(invocation))
-        self._tasks[invocation] = task
-        if context.cancelled:
-            task.cancel()
-
-    async def _await(
-        self, invocation: Invocation, context: CallContext, start: Callable[[], Awaitable[Any]]
-    ) -> None:
-        CURRENT.set(context)
-        self._begin_span(invocation)
+    async def _await(self, run: _Run, start: Callable[[], Awaitable[Any]]) -> None:
+        CURRENT.set(run.context)
+        self._begin_span(run)
         result, error = None, None
         try:
-            result = _encode_result(invocation, await start())
+            result = _encode_result(run.invocation, await start())
         except asyncio.CancelledError:
             error = CANCELLED
         except BaseException as raised:
             error = describe_raised(raised)
         finish_output()
-        self._end(invocation, result, error)
+        self._end(run, result, error)
 
-    def _run_in_thread(
-        self, invocation: Invocation, context: CallContext, function: Function
-    ) -> None:
-        contextvars.copy_context().run(self._run_sync, invocation, context, function)
+    def _run_in_thread(self, run: _Run, function: Function) -> None:
+        contextvars.copy_context().run(self._run_sync, run, function)
 
-    def _run_sync(self, invocation: Invocation, context: CallContext, function: Function) -> None:
-        CURRENT.set(context)
-        span = self._begin_span(invocation)
+    def _run_sync(self, run: _Run, function: Function) -> None:
+        CURRENT.set(run.context)
+        invocation = run.invocation
+        self._begin_span(run)
         result, error = None, None
         try:
-            if context.cancelled:
+            if run.context.cancelled:
                 error = CANCELLED
             else:
-                value = function.call(invocation.payload, invocation.metadata, context)
+                value = function.call(invocation.payload, invocation.metadata, run.context)
                 if inspect.isawaitable(value):
                     # An ordinary function that hands out a coroutine, such as a lambda.
-                    self._post(lambda: self._start_task(invocation, context, lambda: value))
+                    self._post(lambda: self._start_task(run, lambda: value))
                     return
                 result = _encode_result(invocation, value)
         except BaseException as raised:
             error = describe_raised(raised)
         finish_output()
-        if span is not None:
-            span.stop()  # Here, since the loop may be late.
-        self._post(lambda: self._end(invocation, result, error))
+        if run.span is not None:
+            run.span.stop()  # Here, since the loop may be late.
+        self._post(lambda: self._end(run, result, error))
 
-    def _begin_span(self, invocation: Invocation) -> Span | None:
+    def _begin_span(self, run: _Run) -> None:
         """Note the beginning of a run; one that goes on as a coroutine has begun already."""
-        if self._telemetry is None or invocation in self._spans:
-            return None
-        span = self._telemetry.begin(invocation)
-        if span is not None:
-            self._spans[invocation] = span
-        return span
+        if self._telemetry is not None and run.span is None:
+            run.span = self._telemetry.begin(run.invocation)
 
-    def _end(self, invocation: Invocation, result: str | None, error: ErrorBody | None) -> None:
-        context = self._contexts.pop(invocation, None)
-        span = self._spans.pop(invocation, None)
-        if span is not None and self._telemetry is not None:
-            cancelled = context is not None and context.cancelled
-            self._telemetry.end(span, CANCELLED if cancelled else error)
-        if context is not None:
-            context.end()
-        self._tasks.pop(invocation, None)
+    def _end(self, run: _Run, result: str | None, error: ErrorBody | None) -> None:
+        if self._runs.pop(run.invocation, None) is None:
+            return
+        if run.span is not None and self._telemetry is not None:
+            self._telemetry.end(run.span, CANCELLED if run.context.cancelled else error)
+        run.context.end()
         told = None if error is None else encode_error(error)
-        self._session.finish(invocation, result, told)
+        self._session.finish(run.invocation, result, told)
 
-    def _end_unstarted(self, invocation: Invocation) -> None:
-        if invocation in self._contexts:  # Cancelled before its first step.
-            self._end(invocation, None, CANCELLED)
+    def _end_unstarted(self, run: _Run) -> None:
+        if run.invocation in self._runs:  # Cancelled before its first step.
+            self._end(run, None, CANCELLED)
 
     def _send_progress(self, invocation: Invocation, data: Any) -> None:
         text = encode(data, f"Progress of {invocation.function_id}")
         self._post(lambda: self._session.progress(invocation, text))
+
+
+class _Run:
+    """One run of a handler, until it is answered."""
+
+    __slots__ = ("context", "invocation", "span", "task")
+
+    def __init__(self, invocation: Invocation, context: CallContext) -> None:
+        self.invocation = invocation
+        self.context = context
+        self.task: asyncio.Task[None] | None = None
+        self.span: Span | None = None
 
 
 def _encode_result(invocation: Invocation, value: Any) -> str | None:

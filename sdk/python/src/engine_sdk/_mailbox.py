@@ -55,14 +55,15 @@ class Mailbox:
         self._do(len(self._works))
 
     def _empty(self) -> None:
-        # What comes meanwhile waits for its turn: the loop has more to do than this.
-        self._do(len(self._works))
-        if not self._works:
+        try:
+            # What comes meanwhile waits for its turn: the loop has more to do than this.
+            self._do(len(self._works))
+        finally:  # Also when Ctrl-C came in the middle.
             self._is_woken = False
-        # Asked again: another thread may have put something in between, and not have woken.
-        if self._works:
-            self._is_woken = True
-            self.loop.call_soon(self._empty)
+            # Looked at only now: what was put before this line has woken nobody.
+            if self._works:
+                self._is_woken = True
+                self.loop.call_soon(self._empty)
         self._emptied()
 
     def _do(self, count: int) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._codec import encode, frame, quote
+from ._codec import encode, encode_ids, encode_trace, frame, quote
 from ._errors import ErrorBody
-from ._offers import quote_if
 
 
-@dataclass(eq=False, frozen=True)
+@dataclass(eq=False, slots=True)
 class Invocation:
     """One run of a function of this worker; `line` numbers the line it came on."""
 
@@ -98,15 +97,11 @@ def read_trigger(message: dict[str, Any]) -> TriggerInstance:
 
 def result_frame(invocation: Invocation, result: str | None, error: str | None) -> str:
     """Make the answer to an invocation; parts are JSON text."""
-    return frame(
-        "invocationresult",
-        invocation_id=quote(invocation.invocation_id or ""),
-        function_id=quote(invocation.function_id),
-        traceparent=quote_if(invocation.traceparent),
-        baggage=quote_if(invocation.baggage),
-        error=error,
-        result=result if error is None else None,
-    )
+    ids = encode_ids("invocationresult", invocation.invocation_id or "", invocation.function_id)
+    trace = encode_trace(invocation.traceparent, invocation.baggage)
+    if error is not None:
+        return f'{ids}{trace},"error":{error}}}'
+    return f"{ids}{trace}}}" if result is None else f'{ids}{trace},"result":{result}}}'
 
 
 def trigger_result_frame(trigger: TriggerInstance, error: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, TypedDict
 
 from ._errors import invalid
@@ -195,12 +196,19 @@ def check_keys(given: Mapping[str, Any], shape: type, what: str) -> None:
     """
     if not isinstance(given, Mapping):
         raise invalid(f"{what} must be a dict, not {type(given).__name__}")
-    required: frozenset[str] = shape.__required_keys__  # type: ignore[attr-defined]
-    known: frozenset[str] = required | shape.__optional_keys__  # type: ignore[attr-defined]
+    required, known = _keys_of(shape)
+    if required <= given.keys() <= known:
+        return
     if missing := sorted(required - given.keys()):
         raise invalid(f"{what} lacks {', '.join(missing)}")
     if unknown := sorted(str(key) for key in given.keys() - known):
         raise invalid(f"{what} has no {', '.join(unknown)}; it knows {', '.join(sorted(known))}")
+
+
+@cache
+def _keys_of(shape: Any) -> tuple[frozenset[str], frozenset[str]]:
+    required: frozenset[str] = shape.__required_keys__
+    return required, required | shape.__optional_keys__
 
 
 def check_timeout(value: object) -> float:

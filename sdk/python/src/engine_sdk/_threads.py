@@ -30,11 +30,13 @@ class ThreadPool:
     def __init__(self, busy_max: int, threads_max: int = THREADS_MAX) -> None:
         self._busy_max = busy_max
         self._threads_max = threads_max
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(threading.Lock())
         self._jobs: deque[Callable[[], None]] = deque()
         self._threads = 0
         self._idle = 0
         self._busy = 0
+        self._is_coming = False
+        """Whether a thread was woken or started and has not taken a job yet."""
         self._closed = False
         if _STARTS_EARLY:
             for _ in range(busy_max):
@@ -69,16 +71,24 @@ class ThreadPool:
                 self._busy += 1  # Perhaps one more than allowed, until a job ends.
 
     def _serve(self) -> None:
-        """Wake or start a thread for a waiting job; the lock is held."""
-        if not self._jobs or self._busy >= self._busy_max:
+        """
+        Wake or start a thread for a waiting job; the lock is held.
+
+        One at a time: the one that comes sees to the next. Many short jobs are then done by
+        few threads, which do not fight for the interpreter.
+        """
+        if not self._jobs or self._busy >= self._busy_max or self._is_coming:
             return
-        if self._idle >= len(self._jobs):
+        if self._idle:
+            self._is_coming = True
             self._changed.notify()
         elif self._threads < self._threads_max:
+            self._is_coming = True
             self._threads += 1
             try:
                 PoolThread(self).start()
             except RuntimeError:  # The system has no more threads; those there are go on.
+                self._is_coming = False
                 self._threads -= 1
                 if self._threads == 0:
                     self._jobs.pop()
@@ -86,6 +96,7 @@ class ThreadPool:
 
     def work(self) -> None:
         """Do jobs until there are none for a while."""
+        self._arrive()
         while (job := self._next()) is not None:
             try:
                 job()
@@ -93,15 +104,23 @@ class ThreadPool:
                 with self._changed:
                     self._busy -= 1
 
+    def _arrive(self) -> None:
+        with self._changed:
+            self._is_coming = False
+
     def _next(self) -> Callable[[], None] | None:
         with self._changed:
             while True:
                 if self._jobs and self._busy < self._busy_max:
                     self._busy += 1
-                    return self._jobs.popleft()
+                    job = self._jobs.popleft()
+                    self._serve()
+                    return job
                 self._idle += 1
                 woken = self._changed.wait(THREAD_IDLE_MS / 1000)
                 self._idle -= 1
+                # Also if it was not woken: it may have been, at the very moment its time was up.
+                self._is_coming = False
                 if self._closed or not (woken or self._jobs or _STARTS_EARLY):
                     self._threads -= 1
                     return None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ._codec import frame, quote
+from ._codec import encode_ids, encode_trace, quote
 from ._errors import ErrorBody
 from ._limits import TIMEOUT_GRACE_MS
 
@@ -15,7 +15,7 @@ Settle = Callable[[Any, "ErrorBody | None"], None]
 """Is told once how a call ended: its result, or an error."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Call:
     """One call of this worker; its texts are JSON already, its times are milliseconds."""
 
@@ -43,20 +43,20 @@ class Call:
 
     def encode(self, now: float) -> str:
         """Make its frame, with what is left of its time."""
-        left = str(max(1, round(self.deadline - now)))
-        return frame(
-            "invokefunction",
-            invocation_id=_quoted(self.invocation_id),
-            function_id=quote(self.function_id),
-            namespace=_quoted(self.namespace),
-            action=self.action,
+        head = ""
+        if self.namespace is not None:
+            head = f',"namespace":{quote(self.namespace)}'
+        if self.action is not None:
+            head += f',"action":{self.action}'
+        if self.invocation_id is not None:
             # The engine uses its own default where nobody waits (PROTOCOL 3.3).
-            timeout_ms=left if self.invocation_id else None,
-            metadata=self.metadata,
-            traceparent=_quoted(self.traceparent),
-            baggage=_quoted(self.baggage),
-            data=self.payload,
-        )
+            head += f',"timeout_ms":{max(1, round(self.deadline - now))}'
+        if self.metadata is not None:
+            head += f',"metadata":{self.metadata}'
+        head += encode_trace(self.traceparent, self.baggage)
+        data = "" if self.payload is None else f',"data":{self.payload}'
+        ids = encode_ids("invokefunction", self.invocation_id, self.function_id)
+        return f"{ids}{head}{data}}}"
 
     def end(self, result: Any, error: ErrorBody | None) -> None:
         """Tell whoever waits, once."""
@@ -65,10 +65,6 @@ class Call:
         self.done = True
         if self.settle is not None:
             self.settle(result, error)
-
-
-def _quoted(text: str | None) -> str | None:
-    return None if text is None else quote(text)
 
 
 class Waiting:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from ._calls import LoopAnswer, ThreadAnswer, failure, plan_call
+from ._calls import CallIds, LoopAnswer, ThreadAnswer, failure, plan_call
 from ._context import CURRENT
 from ._errors import invalid
 from ._handlers import bind
@@ -55,6 +55,7 @@ class Worker:
         """Shown in lists; need not be unique."""
         who = announcement(self.name, options.description, options.namespace)
         self._options = options
+        self._ids = CallIds()
         self._address = shown(address)
         self._thread = LineThread(
             who,
@@ -228,7 +229,7 @@ class Worker:
 
         """
         context = CURRENT.get()
-        call = plan_call(request, self._options.timeout_ms, context, now_ms())
+        call = plan_call(request, self._options.timeout_ms, context, now_ms(), self._ids)
         if call.invocation_id is None:
             self._start(call)
             return None
@@ -270,7 +271,8 @@ class Worker:
             await worker.trigger_async({"function_id": "math::add", "payload": {"a": 2}})
 
         """
-        call = plan_call(request, self._options.timeout_ms, CURRENT.get(), now_ms())
+        context = CURRENT.get()
+        call = plan_call(request, self._options.timeout_ms, context, now_ms(), self._ids)
         if call.invocation_id is None:
             self._start(call)
             return None
