@@ -39,18 +39,23 @@ export async function startProgram(
   const reading = Promise.all([output.read(child.stdout), output.read(child.stderr)]);
   const status = child.status.then(() => reading).then(() => output.end());
   const input = child.stdin.getWriter();
+  // A measurement that is ended from outside leaves no process behind.
+  const end = (): void => signal(child);
+  Deno.addSignalListener("SIGTERM", end);
   const program: Program = {
     pid: child.pid,
     found: [],
     async ask(line) {
       const answer = output.next();
-      await input.write(new TextEncoder().encode(`${line}\n`));
+      // If the program has gone, the answer says so.
+      void input.write(new TextEncoder().encode(`${line}\n`)).catch(() => {});
       return await inTime(answer, ANSWER_MS_MAX, () => `no answer to ${line}:\n${output.text}`);
     },
     async [Symbol.asyncDispose]() {
       const kill = setTimeout(() => child.kill("SIGKILL"), END_MS_MAX);
-      signal(child);
+      end();
       await status;
+      Deno.removeSignalListener("SIGTERM", end);
       clearTimeout(kill);
       await input.close().catch(() => {}); // The program has gone, and its pipe with it.
     },

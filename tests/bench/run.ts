@@ -17,6 +17,9 @@ import { type BenchOptions, readOptions, USAGE, UsageError } from "./options.ts"
 import { amount, type Finding, Report } from "./report.ts";
 import { SECTIONS } from "./rows/mod.ts";
 
+/** For the programs to be told, when this one is asked to end. */
+const END_MS = 200;
+
 /** Measures sections one after the other; one that breaks does not keep the others from it. */
 async function measure(
   options: BenchOptions,
@@ -102,6 +105,8 @@ function options(): BenchOptions {
 }
 
 if (import.meta.main) {
+  // The programs it started hear of it too, each by itself: see program.ts.
+  Deno.addSignalListener("SIGTERM", () => setTimeout(() => Deno.exit(1), END_MS));
   try {
     Deno.exit(await main(options()));
   } catch (error) {
