@@ -52,6 +52,7 @@ import {
 import { type Line, ReconnectingLine } from "./reconnect.ts";
 import { Registrations } from "./registrations.ts";
 import { makeTelemetry, type Telemetry } from "./telemetry.ts";
+import { withTlsHint } from "./tls_hint.ts";
 import { TriggerTypes } from "./trigger_types.ts";
 
 /**
@@ -313,7 +314,7 @@ export class Worker implements AsyncDisposable {
   }
 
   #failed(reason: string, retryMs: number | undefined): void {
-    const text = `Cannot reach the engine at ${withoutSecrets(this.#url)}: ${reason}`;
+    const text = `Cannot reach the engine at ${withoutSecrets(this.#url)}: ${withTlsHint(reason)}`;
     if (retryMs === undefined) {
       this.#giveUp(new EngineError("engine_unreachable", text));
     } else if (text !== this.#lastFailure) {
