@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine_sdk._transport import with_tls_hint
+from engine_sdk._tls_hint import with_tls_hint
 
 VERIFY = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
 

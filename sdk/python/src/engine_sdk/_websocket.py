@@ -29,6 +29,7 @@ from ._limits import (
     PING_INTERVAL_MS,
     SILENCE_MS,
 )
+from ._tls_hint import with_tls_hint
 from ._transport import LineLost, Transport
 
 BATCH_PROTOCOL = Subprotocol("engine.batch.v1")
@@ -64,9 +65,9 @@ class WebSocketDial:
                 **_PROXY,
             )
         except InvalidStatus as error:
-            raise LineLost(f"HTTP {error.response.status_code}") from error
+            raise LineLost(with_tls_hint(f"HTTP {error.response.status_code}")) from error
         except Exception as error:
-            raise LineLost(_reason(error)) from error
+            raise LineLost(with_tls_hint(_reason(error))) from error
         assert isinstance(connection, _Connection), "create_connection decides the class"
         return WebSocketTransport(connection, self.ping_ms, self.silence_ms)
 
