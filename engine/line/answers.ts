@@ -26,6 +26,12 @@ export const OTHER_VERSION: Answer = {
   message: "Only WebSocket version 13 is spoken here",
   headers: { "sec-websocket-version": "13" },
 };
+/** A request in plain HTTP on a port with TLS; RFC 2817 has the status for it. */
+export const TLS_HERE: Answer = {
+  status: 426,
+  message: "This port speaks TLS; connect to it with wss:// or https://",
+  headers: { upgrade: "TLS/1.2, HTTP/1.1" },
+};
 /** The port is closing. */
 export const GOING_DOWN: Answer = { status: 503, message: "The engine is going down" };
 /** The bound of the whole port is reached. */

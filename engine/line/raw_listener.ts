@@ -13,7 +13,10 @@ import {
   LINE_CLOSE_MS,
   PING_INTERVAL_MS,
   SILENCE_MS,
+  WARNINGS_MAX,
+  WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/limits.ts";
+import { RateWindow } from "../core/rate_window.ts";
 import type { Gate, Listen, Listener, ListenOptions } from "../ports/connection.ts";
 import {
   asksForPage,
@@ -24,14 +27,22 @@ import {
   TOO_MANY,
   wantsUpgrade,
 } from "./answers.ts";
+import type { Certificate } from "./certificate.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { type AskedUpgrade, RawRequest } from "./raw_request.ts";
 import { RawSocket } from "./raw_socket.ts";
+import { TlsServer } from "./tls_stream.ts";
 import { askedPage, judgeHead, type RequestHead } from "./upgrade.ts";
 import { BlockPool } from "./write_queue.ts";
 
 /** Opens a port for lines, as {@linkcode Listen} says. */
-export const listenRaw: Listen = (options, gate) => new RawListener(options, gate);
+export const listenRaw: Listen = (options, gate) => new RawListener(options, gate, undefined);
+
+/** As {@linkcode listenRaw}, and only in TLS: who begins without is told so and sent away. */
+export function listenRawTls(certificate: Certificate): Listen {
+  const tls = new TlsServer(certificate);
+  return (options, gate) => new RawListener(options, gate, tls);
+}
 
 /** Sockets beyond the lines there may be, so that the last ones hear why they are refused. */
 const SPARE_SOCKETS = 256;
@@ -47,6 +58,9 @@ class RawListener implements Listener {
   readonly port: number;
   readonly #options: ListenOptions;
   readonly #gate: Gate;
+  readonly #tls: TlsServer | undefined;
+  /** Peers that cannot come in come again and again; the log is spared most of it. */
+  readonly #warnings = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   readonly #tcp: Deno.TcpListener;
   readonly #silenceMs: number;
   readonly #pingMs: number;
@@ -60,9 +74,10 @@ class RawListener implements Listener {
   readonly #accepting: Promise<void>;
   #closed: Promise<void> | undefined;
 
-  constructor(options: ListenOptions, gate: Gate) {
+  constructor(options: ListenOptions, gate: Gate, tls: TlsServer | undefined) {
     this.#options = options;
     this.#gate = gate;
+    this.#tls = tls;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
     this.#pingMs = Math.min(PING_INTERVAL_MS, this.#silenceMs / 3);
     this.#tcp = listenTcp(options);
@@ -113,14 +128,23 @@ class RawListener implements Listener {
     const request = new RawRequest(socket);
     this.#sockets.add(request);
     try {
-      const asked = await request.read();
+      const isReady = !this.#tls || await request.secure(this.#tls);
+      const asked = isReady ? await request.read() : undefined;
       if (asked) await this.#answer(request, socket, asked, address);
+      else this.#tellMisfit(request, socket, address);
     } catch (error) {
       // A mistake of the gate or of who takes its lines: one line is lost, not the engine.
       this.#options.onCut?.(address, `an upgrade could not be handled: ${error}`);
     }
     socket.destroy();
     this.#gone(request);
+  }
+
+  /** Says when a peer and this port do not agree on whether or how TLS is spoken. */
+  #tellMisfit({ misfit }: RawRequest, { handshakeFailure }: RawSocket, address: string): void {
+    const reason = handshakeFailure ? `TLS handshake failed: ${handshakeFailure}` : misfit;
+    if (reason === undefined || !this.#warnings.allow(performance.now())) return;
+    this.#options.onCut?.(address, reason);
   }
 
   async #answer(

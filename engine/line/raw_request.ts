@@ -9,8 +9,9 @@ import {
   UPGRADE_HEAD_BYTES_MAX,
   UPGRADE_HEAD_MS,
 } from "../../sdk/typescript/limits.ts";
-import type { Answer } from "./answers.ts";
+import { type Answer, TLS_HERE } from "./answers.ts";
 import type { RawSocket } from "./raw_socket.ts";
+import { TLS_FIRST_BYTE, type TlsServer } from "./tls_stream.ts";
 import { answerBytes, readHead, type RequestHead, TOO_SLOW } from "./upgrade.ts";
 
 const FIRST_BYTES = 1_024;
@@ -27,11 +28,37 @@ export class RawRequest {
   /** When the part that runs has to be done, as `performance` tells time. */
   #endAt = performance.now() + UPGRADE_HEAD_MS;
   #isAnswered = false;
+  #misfit: string | undefined;
   #late: Promise<void> | undefined;
 
   /** Takes a connection of which nothing was read. */
   constructor(socket: RawSocket) {
     this.#socket = socket;
+  }
+
+  /** What the peer began with, when that is not what the port speaks. */
+  get misfit(): string | undefined {
+    return this.#misfit;
+  }
+
+  /**
+   * Goes on in TLS if that is how the peer begins, else tells it to; `false` when there will be
+   * nothing to read. Never rejects.
+   */
+  async secure(tls: TlsServer): Promise<boolean> {
+    const first = new Uint8Array(FIRST_BYTES);
+    const count = await this.#socket.read(first).catch(() => null);
+    if (count === null || this.#isAnswered) {
+      await this.#late;
+      return false;
+    }
+    if (first[0] !== TLS_FIRST_BYTE) {
+      this.#misfit = "plain ws:// on a port with TLS: the peer has to dial wss://";
+      await this.refuse(TLS_HERE);
+      return false;
+    }
+    this.#socket.secure(tls, first.subarray(0, count));
+    return true;
   }
 
   /**
@@ -49,6 +76,9 @@ export class RawRequest {
         return { head: found.head, rest: bytes.subarray(found.head.bytes, end) };
       }
       if (found.state === "refused") {
+        if (bytes[0] === TLS_FIRST_BYTE) {
+          this.#misfit = "TLS on a port without it: the peer has to dial ws://, or set engine.tls";
+        }
         await this.refuse(found.answer);
         return undefined;
       }

@@ -1,5 +1,5 @@
 /**
- * One TCP connection that is closed once, whatever happens to it.
+ * One TCP connection that is closed once, whatever happens to it, with TLS on it or without.
  *
  * A connection that is closed while the peer still talks takes back what was sent to it last. So
  * {@linkcode RawSocket.finish} ends the own half only, and reads on, to nobody, until the peer has
@@ -7,17 +7,19 @@
  *
  * @module
  */
+import type { ByteStream, TlsServer, TlsStream } from "./tls_stream.ts";
 
 const DISCARD_BYTES = 4 * 1024;
 
 /** A TCP connection with its end. */
 export class RawSocket {
-  readonly #tcp: Deno.TcpConn;
+  #stream: ByteStream;
+  #tls: TlsStream | undefined;
   #isDestroyed = false;
 
   /** Takes a connection; small messages leave it at once. */
   constructor(tcp: Deno.TcpConn) {
-    this.#tcp = tcp;
+    this.#stream = tcp;
     try {
       tcp.setNoDelay(true);
     } catch {
@@ -25,22 +27,32 @@ export class RawSocket {
     }
   }
 
+  /** Goes on in TLS; `first` was read from it. */
+  secure(tls: TlsServer, first: Uint8Array): void {
+    this.#stream = this.#tls = tls.open(this.#stream, first);
+  }
+
+  /** Why the peer and this side cannot speak TLS; `undefined` when they can. */
+  get handshakeFailure(): string | undefined {
+    return this.#tls?.handshakeFailure;
+  }
+
   /** Bytes read, `null` at the end. Rejects when the connection broke off. */
   read(into: Uint8Array): Promise<number | null> {
-    return this.#tcp.read(into);
+    return this.#stream.read(into);
   }
 
   /** Bytes written, which may be fewer. Rejects when the connection broke off. */
   write(bytes: Uint8Array): Promise<number> {
-    return this.#tcp.write(bytes);
+    return this.#stream.write(bytes);
   }
 
   /** Says to the peer that nothing follows, and waits for its end. Never rejects. */
   async finish(): Promise<void> {
     try {
-      await this.#tcp.closeWrite();
+      await this.#stream.closeWrite();
       const discarded = new Uint8Array(DISCARD_BYTES);
-      while (await this.#tcp.read(discarded) !== null);
+      while (await this.#stream.read(discarded) !== null);
     } catch {
       // Broken off or destroyed meanwhile: the end all the same.
     }
@@ -51,6 +63,6 @@ export class RawSocket {
   destroy(): void {
     if (this.#isDestroyed) return;
     this.#isDestroyed = true;
-    this.#tcp.close();
+    this.#stream.close();
   }
 }

@@ -17,6 +17,8 @@
  * - The head of an upgrade that stalls holds its socket for as long as the client likes: Deno has
  *   no setting for it.
  * - Reading cannot be paused.
+ * - With TLS, a peer that begins without it or does not trust the certificate is not told apart
+ *   from one that leaves, so nothing is logged.
  *
  * @module
  */
@@ -42,10 +44,16 @@ import {
   TOO_MANY,
   wantsUpgrade,
 } from "./answers.ts";
+import type { Certificate } from "./certificate.ts";
 import { ServeConnection } from "./serve_connection.ts";
 
 /** Opens a port for lines, as {@linkcode Listen} says. */
-export const listenServe: Listen = (options, gate) => new ServeListener(options, gate);
+export const listenServe: Listen = (options, gate) => new ServeListener(options, gate, {});
+
+/** As {@linkcode listenServe}, and only in TLS. */
+export function listenServeTls({ cert, key }: Certificate): Listen {
+  return (options, gate) => new ServeListener(options, gate, { cert, key });
+}
 
 class ServeListener implements Listener {
   readonly hostname: string;
@@ -61,13 +69,12 @@ class ServeListener implements Listener {
   #allGone: (() => void) | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(options: ListenOptions, gate: Gate) {
+  constructor(options: ListenOptions, gate: Gate, certificate: Partial<Certificate>) {
     this.#options = options;
     this.#gate = gate;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
-    this.#server = serve(options, this.#abort.signal, (request, address) => {
-      return this.#answer(request, address);
-    });
+    const served = { ...options, ...certificate, signal: this.#abort.signal };
+    this.#server = serve(served, (request, address) => this.#answer(request, address));
     ({ hostname: this.hostname, port: this.port } = this.#server.addr);
     this.#watch = setInterval(() => this.#look(), this.#silenceMs / 3);
   }
@@ -157,15 +164,15 @@ const BROKEN: Answer = { status: 500, message: "Internal error" };
 
 type Handler = (request: Request, address: string) => Response | Promise<Response>;
 
-function serve(
-  options: ListenOptions,
-  signal: AbortSignal,
-  answer: Handler,
-): Deno.HttpServer<Deno.NetAddr> {
-  const { hostname, port } = options;
+type Served = ListenOptions & Partial<Certificate> & { readonly signal: AbortSignal };
+
+function serve(options: Served, answer: Handler): Deno.HttpServer<Deno.NetAddr> {
+  const { hostname, port, signal, cert, key } = options;
+  const certificate = cert === undefined || key === undefined ? {} : { cert, key };
+  const onError = (): Response => toResponse(BROKEN);
   try {
     return Deno.serve(
-      { hostname, port, signal, onListen() {}, onError: () => toResponse(BROKEN) },
+      { hostname, port, signal, onListen() {}, onError, ...certificate },
       (request, { remoteAddr }) => answer(request, remoteAddr.hostname),
     );
   } catch (cause) {
