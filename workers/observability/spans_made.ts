@@ -33,32 +33,127 @@ export function spanOfCall(call: CallSpan, redactor: Redactor | null): StoredSpa
 }
 
 /** The span of what a built-in worker did; `undefined` when its traceparent is none. */
-export function spanOfEnded(ended: EndedSpan, redactor: Redactor): StoredSpan | undefined {
+export function spanOfEnded(ended: EndedSpan, redactor: Redactor): WorkSpan | undefined {
   const own = readTraceparent(ended.traceparent);
   if (!own) return undefined;
-  const parent = readTraceparent(ended.parent ?? undefined);
-  const attributes: SpanAttribute[] = Object.entries(ended.attributes)
-    .map(([name, value]) => [name, redactor.hits(name) ? "[redacted]" : value]);
-  if (ended.attributes["engine.kind"] === undefined) attributes.unshift(["engine.kind", "work"]);
-  if (ended.attributes["engine.worker"] === undefined) {
-    attributes.push(["engine.worker", ended.service]);
+  const parent = ended.parent === null ? undefined : readTraceparent(ended.parent);
+  const parent_span_id = parent?.trace_id === own.trace_id ? parent.span_id : null;
+  return new WorkSpan(own, parent_span_id, ended, redactor);
+}
+
+/**
+ * What a built-in worker did. There may be one for each HTTP request, and most are forgotten unread:
+ * so it keeps what it was told as it is, and has attributes once somebody looks at them.
+ */
+export class WorkSpan implements StoredSpan {
+  readonly trace_id: string;
+  readonly span_id: string;
+  readonly parent_span_id: string | null;
+  readonly #ended: EndedSpan;
+  readonly #redactor: Redactor;
+  #attributes: readonly SpanAttribute[] | undefined;
+
+  /** Made by {@linkcode spanOfEnded}. */
+  constructor(
+    own: { readonly trace_id: string; readonly span_id: string },
+    parent_span_id: string | null,
+    ended: EndedSpan,
+    redactor: Redactor,
+  ) {
+    this.trace_id = own.trace_id;
+    this.span_id = own.span_id;
+    this.parent_span_id = parent_span_id;
+    this.#ended = ended;
+    this.#redactor = redactor;
   }
-  return {
-    trace_id: own.trace_id,
-    span_id: own.span_id,
-    parent_span_id: parent?.trace_id === own.trace_id ? parent.span_id : null,
-    name: ended.name,
-    service_name: ended.service,
-    start_ms: ended.start_ms,
-    end_ms: ended.end_ms,
-    status: ended.error === null ? "ok" : "error",
-    status_description: ended.error,
-    attributes,
-    events: [],
-    links: [],
-    scope_name: null,
-    scope_version: null,
-  };
+
+  get name(): string {
+    return this.#ended.name;
+  }
+
+  get service_name(): string {
+    return this.#ended.service;
+  }
+
+  get start_ms(): number {
+    return this.#ended.start_ms;
+  }
+
+  get end_ms(): number {
+    return this.#ended.end_ms;
+  }
+
+  get status(): "ok" | "error" {
+    return this.#ended.error === null ? "ok" : "error";
+  }
+
+  get status_description(): string | null {
+    return this.#ended.error;
+  }
+
+  get attributes(): readonly SpanAttribute[] {
+    return this.#attributes ??= attributesOfWork(this.#ended, this.#redactor);
+  }
+
+  get events(): readonly [] {
+    return [];
+  }
+
+  get links(): readonly [] {
+    return [];
+  }
+
+  get scope_name(): null {
+    return null;
+  }
+
+  get scope_version(): null {
+    return null;
+  }
+
+  /** The characters in it, as `bytesOf()` counts them, and how many attributes it will have. */
+  get size(): { readonly chars: number; readonly attributes: number } {
+    const { name, error, service, attributes } = this.#ended;
+    let chars = name.length + (error?.length ?? 0);
+    let count = 0;
+    for (const own in attributes) {
+      const value = attributes[own]!;
+      chars += own.length + (typeof value === "string" ? value.length : 8);
+      count++;
+    }
+    const worker = "engine.worker".length + service.length;
+    return { chars: chars + worker, attributes: count + 1 };
+  }
+
+  /** All of it, for the disk. */
+  toJSON(): StoredSpan {
+    const { trace_id, span_id, parent_span_id, name, service_name, start_ms, end_ms } = this;
+    const { status, status_description, attributes, events, links } = this;
+    return {
+      trace_id,
+      span_id,
+      parent_span_id,
+      name,
+      service_name,
+      start_ms,
+      end_ms,
+      status,
+      status_description,
+      attributes,
+      events,
+      links,
+      scope_name: null,
+      scope_version: null,
+    };
+  }
+}
+
+function attributesOfWork({ attributes: own, service }: EndedSpan, redactor: Redactor) {
+  const attributes: SpanAttribute[] = Object.entries(own)
+    .map(([name, value]) => [name, redactor.hits(name) ? "[redacted]" : value]);
+  if (own["engine.kind"] === undefined) attributes.unshift(["engine.kind", "work"]);
+  if (own["engine.worker"] === undefined) attributes.push(["engine.worker", service]);
+  return attributes;
 }
 
 function attributesOf(call: CallSpan, redactor: Redactor | null): SpanAttribute[] {

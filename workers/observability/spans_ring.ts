@@ -5,6 +5,7 @@
  * @module
  */
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import { WorkSpan } from "./spans_made.ts";
 import type { StoredSpan } from "./spans_stored.ts";
 
 /** Around the texts of a span: its objects, and its places in the tables. */
@@ -28,7 +29,8 @@ export class SpanRing {
   /** The oldest first; those before `#head` are gone. */
   #kept: Kept[] = [];
   #head = 0;
-  readonly #byTrace = new Map<string, Map<string, StoredSpan>>();
+  /** Most traces have but one span here, which needs no map of its own. */
+  readonly #byTrace = new Map<string, StoredSpan | Map<string, StoredSpan>>();
 
   /** Keeps so many bytes. */
   constructor(bytesMax: number) {
@@ -63,12 +65,14 @@ export class SpanRing {
 
   /** Keeps a span; one whose id is there already in its trace is left out: `false`. */
   add(span: StoredSpan): boolean {
-    const trace = this.#byTrace.get(span.trace_id);
-    if (trace?.has(span.span_id)) return false;
+    const { trace_id, span_id } = span;
+    const trace = this.#byTrace.get(trace_id);
+    if (trace && has(trace, span_id)) return false;
     const bytes = bytesOf(span);
     if (bytes > this.#bytesMax) return false;
-    if (trace) trace.set(span.span_id, span);
-    else this.#byTrace.set(span.trace_id, new Map([[span.span_id, span]]));
+    if (!trace) this.#byTrace.set(trace_id, span);
+    else if (trace instanceof Map) trace.set(span_id, span);
+    else this.#byTrace.set(trace_id, new Map([[trace.span_id, trace], [span_id, span]]));
     this.#kept.push({ span, bytes, seq: ++this.#seq });
     this.#bytes += bytes;
     this.#makeRoom();
@@ -77,12 +81,16 @@ export class SpanRing {
 
   /** The spans of a trace, in the order of their coming. */
   trace(trace_id: string): StoredSpan[] {
-    return [...this.#byTrace.get(trace_id)?.values() ?? []];
+    const trace = this.#byTrace.get(trace_id);
+    if (!trace) return [];
+    return trace instanceof Map ? [...trace.values()] : [trace];
   }
 
   /** One span, if it is there. */
   span(trace_id: string, span_id: string): StoredSpan | undefined {
-    return this.#byTrace.get(trace_id)?.get(span_id);
+    const trace = this.#byTrace.get(trace_id);
+    if (trace instanceof Map) return trace.get(span_id);
+    return trace?.span_id === span_id ? trace : undefined;
   }
 
   /** Spans that came after the one numbered `seq`, the oldest first. */
@@ -120,14 +128,22 @@ export class SpanRing {
 
   #drop({ span, bytes }: Kept): void {
     this.#bytes -= bytes;
-    const trace = this.#byTrace.get(span.trace_id)!;
-    if (trace.size === 1) this.#byTrace.delete(span.trace_id);
-    else trace.delete(span.span_id);
+    const trace = this.#byTrace.get(span.trace_id);
+    if (trace instanceof Map && trace.size > 1) trace.delete(span.span_id);
+    else this.#byTrace.delete(span.trace_id);
   }
+}
+
+function has(trace: StoredSpan | Map<string, StoredSpan>, span_id: string): boolean {
+  return trace instanceof Map ? trace.has(span_id) : trace.span_id === span_id;
 }
 
 /** What a span costs in memory, about. */
 export function bytesOf(span: StoredSpan): number {
+  if (span instanceof WorkSpan) {
+    const { chars, attributes } = span.size;
+    return SPAN_BYTES + ATTRIBUTE_BYTES * attributes + 2 * chars;
+  }
   let bytes = SPAN_BYTES + 2 * (span.name.length + (span.status_description?.length ?? 0));
   for (const [name, value] of span.attributes) {
     bytes += ATTRIBUTE_BYTES + 2 * (name.length + charsOf(value));

@@ -34,6 +34,23 @@ Deno.test("SpanRing keeps a span once, and none that is larger than all its memo
   assert.equal(ring.size, 1);
 });
 
+Deno.test("SpanRing knows each span of a trace, however many have come and gone", () => {
+  const ring = new SpanRing(2 * BYTES);
+  const trace = idOf(1, 32);
+
+  for (let n = 1; n < 5; n++) {
+    ring.add(span(n, 1));
+    assert.equal(ring.add(span(n, 1)), false);
+    assert.deepEqual(ids(ring.trace(trace)), n === 1 ? [1] : [n - 1, n]);
+    assert.equal(ring.span(trace, idOf(n, 16))!.start_ms, NOON + n);
+    assert.equal(ring.span(trace, idOf(9, 16)), undefined);
+  }
+  ring.add(span(5));
+  ring.add(span(6));
+  assert.deepEqual(ring.trace(trace), []);
+  assert.equal(ring.span(trace, idOf(4, 16)), undefined);
+});
+
 Deno.test("SpanRing.since() goes on where somebody stopped, also past what is gone", () => {
   const ring = new SpanRing(3 * BYTES);
   ring.add(span(0));
