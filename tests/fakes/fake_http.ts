@@ -82,7 +82,9 @@ export function fakeHttp(
     },
     async fetch(line, init = {}) {
       const [method, path] = line.split(" ") as [string, string];
-      return await parts.answers.answer(new Request(`http://localhost:3111${path}`, { method, ...init }));
+      return await parts.answers.answer(
+        new Request(`http://localhost:3111${path}`, { method, ...init }),
+      );
     },
   };
 }

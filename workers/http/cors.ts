@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { emptyReply, isPlain, type HeaderPair, type Reply } from "./reply.ts";
+import { emptyReply, type HeaderPair, isPlain, type Reply } from "./reply.ts";
 
 /** What is allowed. */
 export interface CorsConfig {
