@@ -52,9 +52,12 @@ async function machine({ rounds, seconds }: BenchOptions): Promise<string> {
   const cores = navigator.hardwareConcurrency;
   const memory = Math.round(Deno.systemMemoryInfo().total / 2 ** 30);
   const day = new Date().toISOString().slice(0, 10);
-  const busy = Deno.loadavg()[0]!.toFixed(1);
+  const [load = 0] = Deno.loadavg();
+  const busy = load > cores / 4 ? " **A busy machine: the ratios of two runs differ.**" : "";
   return `${day}, Deno ${Deno.version.deno}, ${cores} cores (${model.trim()}), ${memory} GiB, ` +
-    `${Deno.build.os}; load before the run ${busy}. Medians of ${rounds} rounds of ${seconds} s, ` +
+    `${Deno.build.os}; load before the run ${
+      load.toFixed(1)
+    }.${busy} Medians of ${rounds} rounds of ${seconds} s, ` +
     "measured in turn; all processes on the same cores.";
 }
 

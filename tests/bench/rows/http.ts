@@ -53,6 +53,12 @@ async function measure(bench: Bench): Promise<void> {
     target: SHARE,
   });
   bench.find({
+    name: "server CPU of a request to a worker over bare hono",
+    value: ratio(found["to a worker"], found["bare hono"], "cpu_s"),
+    unit: "times",
+    better: "less",
+  });
+  bench.find({
     name: "engine CPU of a request among 1,000 routes over one alone",
     value: ratio(found["to a worker, 1,000 other routes"], found["to a worker"], "cpu_s"),
     unit: "times",

@@ -57,6 +57,12 @@ async function measure(bench: Bench): Promise<void> {
       target: GETS,
     });
   }
+  bench.find({
+    name: "engine CPU of a get over an empty function of a built-in",
+    value: ratio(gets.get, gets["empty function of a built-in"], "cpu_s"),
+    unit: "times",
+    better: "less",
+  });
   const rows = Object.entries({ ...sets, ...gets }).map(([name, rounds]) => {
     const { rate, p50_us, p99_us, cpu_s } = medians(rounds);
     return [name, count(rate), duration(p50_us), duration(p99_us), `${cpu_s.toFixed(2)} s`];

@@ -38,6 +38,12 @@ async function measure(bench: Bench): Promise<void> {
       better: "more",
       ...window === 64 && { target: TARGET },
     });
+    bench.find({
+      name: `${situation}: CPU of recorded over counted calls`,
+      value: ratio(found.recorded, found.counted, "cpu_s"),
+      unit: "times",
+      better: "less",
+    });
     for (const [name, rounds] of Object.entries(found)) {
       const { rate, p50_us, p99_us, cpu_s, rss_mb } = medians(rounds);
       const part = percent(ratio(rounds, found.counted, "rate"));
