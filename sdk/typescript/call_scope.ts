@@ -41,15 +41,25 @@ export function runningTraceparent(): string | undefined {
 
 /** The scopes of one worker: two workers in one process have clocks of their own. */
 export class CallScopes {
-  readonly #storage: Storage | undefined;
+  readonly #find: () => AsyncHooks | undefined;
+  #storage: Storage | undefined;
+  #isFound = false;
 
-  /** Finds out whether the platform can carry scopes; `hooks` replaces its module in tests. */
-  constructor(hooks: AsyncHooks | undefined = builtinModule("node:async_hooks")) {
-    this.#storage = hooks && new hooks.AsyncLocalStorage();
+  /**
+   * Finds out with the first handler whether the platform can carry scopes: a program that only
+   * calls does not pay for that. `find` replaces it in tests.
+   */
+  constructor(find: () => AsyncHooks | undefined = () => builtinModule("node:async_hooks")) {
+    this.#find = find;
   }
 
   /** Runs `task`; calls it makes, also later in its asynchronous flow, see `scope`. */
   run<T>(scope: CallScope, task: () => T): T {
+    if (!this.#isFound) {
+      this.#isFound = true;
+      const hooks = this.#find();
+      this.#storage = hooks && new hooks.AsyncLocalStorage();
+    }
     return this.#storage ? this.#storage.run(scope, task) : task();
   }
 

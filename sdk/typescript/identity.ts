@@ -3,14 +3,14 @@
  *
  * @module
  */
-import { attempt, builtinModule, environment, processGlobal } from "./platform.ts";
+import { attempt, builtinModule, denoGlobal, environment, processGlobal } from "./platform.ts";
 import type { Announcement } from "./protocol.ts";
 
 /** Version of this SDK; the same as that of the package. */
 export const SDK_VERSION = "0.1.0";
 
-/** What this SDK supports of the optional parts of the protocol. */
-export const SDK_CAPABILITIES: readonly string[] = ["cancel", "timeout", "progress"];
+/** What this SDK supports of the optional parts of the protocol, in Deno and Node. */
+export const SDK_CAPABILITIES: readonly string[] = ["cancel", "timeout", "progress", "batch"];
 
 /** What a worker may say of itself; the rest is found out. */
 export interface IdentityOptions {
@@ -36,9 +36,10 @@ export function describeWorker(options: IdentityOptions): Announcement {
     version: SDK_VERSION,
     name: options.workerName || environment("ENGINE_WORKER_NAME") || defaultName(runtime),
     os: findOs(),
-    pid: attempt(() => processGlobal()?.pid) ?? 0,
+    pid: findPid(),
     isolation: environment("ENGINE_ISOLATION") ?? null,
-    capabilities: [...SDK_CAPABILITIES],
+    // A browser cannot offer a subprotocol without insisting on it, see browser_transport.ts.
+    capabilities: SDK_CAPABILITIES.filter((name) => name !== "batch" || runtime !== "browser"),
     telemetry: { language: findLanguage(), project_name: null, framework: "engine-sdk-ts" },
   };
   if (options.description) announcement.description = options.description;
@@ -46,21 +47,30 @@ export function describeWorker(options: IdentityOptions): Announcement {
   return announcement;
 }
 
+function findPid(): number {
+  return attempt(() => (denoGlobal() ?? processGlobal())?.pid) ?? 0;
+}
+
 function findRuntime(): string {
+  if (denoGlobal()) return "deno";
   const versions = attempt(() => processGlobal()?.versions);
   if (!versions) return "browser";
-  if (versions.deno) return "deno";
   return versions.bun ? "bun" : "node";
 }
 
 function defaultName(runtime: string): string {
   if (runtime === "browser") return "browser";
-  const os = builtinModule<OsModule>("node:os");
-  const hostname = attempt(() => os?.hostname()) ?? "localhost";
-  return `${hostname}:${attempt(() => processGlobal()?.pid) ?? 0}`;
+  const os = denoGlobal() ?? builtinModule<OsModule>("node:os");
+  return `${attempt(() => os?.hostname()) ?? "localhost"}:${findPid()}`;
 }
 
 function findOs(): string {
+  const deno = denoGlobal();
+  if (deno) {
+    const platform = deno.build.os === "windows" ? "win32" : deno.build.os; // As Node says it.
+    const arch = ARCHITECTURES[deno.build.arch] ?? deno.build.arch;
+    return `${platform} ${attempt(() => deno.osRelease()) ?? "unknown"} (${arch})`;
+  }
   const process = processGlobal();
   if (!process) {
     return (globalThis as { navigator?: { platform?: string } }).navigator?.platform || "unknown";
@@ -70,6 +80,11 @@ function findOs(): string {
   return `${process.platform ?? "unknown"} ${release} (${process.arch ?? "unknown"})`;
 }
 
+/** The names that Node has for Deno's. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "x64", aarch64: "arm64" };
+
 function findLanguage(): string | null {
+  const { navigator } = globalThis as { navigator?: { language?: string } };
+  if (navigator?.language) return navigator.language; // Asking Intl takes 20 ms the first time.
   return attempt(() => new Intl.DateTimeFormat().resolvedOptions().locale) ?? null;
 }

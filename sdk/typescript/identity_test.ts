@@ -28,7 +28,7 @@ Deno.test("describeWorker() tells runtime, system, process and capabilities", ()
   assert.equal(announcement.isolation, "process");
   assert.equal(announcement.description, "one");
   assert.equal(announcement.namespace, "n");
-  assert.deepEqual(announcement.capabilities, ["cancel", "timeout", "progress"]);
+  assert.deepEqual(announcement.capabilities, ["cancel", "timeout", "progress", "batch"]);
 });
 
 Deno.test("describeWorker() leaves out what nobody said", () => {
@@ -40,9 +40,10 @@ Deno.test("describeWorker() leaves out what nobody said", () => {
 });
 
 Deno.test("describeWorker() tells Node, Bun and a browser apart", () => {
-  const globals = globalThis as { process?: unknown };
-  const { process } = globals;
+  const globals = globalThis as { process?: unknown; Deno?: unknown };
+  const { process, Deno } = globals;
   try {
+    Object.defineProperty(globals, "Deno", { value: undefined, configurable: true });
     const versions = { node: "20.16.0" };
     globals.process = { versions, pid: 7, platform: "linux", arch: "x64" };
     assert.equal(describeWorker({}).runtime, "node");
@@ -58,6 +59,7 @@ Deno.test("describeWorker() tells Node, Bun and a browser apart", () => {
     assert.equal(describeWorker({}).pid, 0);
   } finally {
     globals.process = process;
+    Object.defineProperty(globals, "Deno", { value: Deno, configurable: true });
   }
 });
 

@@ -18,6 +18,15 @@ interface ProcessLike {
   getBuiltinModule?(name: string): unknown;
 }
 
+/** The parts of the `Deno` global that are used. */
+interface DenoLike {
+  readonly pid: number;
+  readonly build: { readonly os: string; readonly arch: string };
+  readonly env: { get(name: string): string | undefined };
+  hostname(): string;
+  osRelease(): string;
+}
+
 /** Runs `read`; a refusal (such as Deno without a permission) counts as nothing there. */
 export function attempt<T>(read: () => T): T | undefined {
   try {
@@ -33,9 +42,15 @@ export function processGlobal(): ProcessLike | undefined {
   return typeof found?.versions?.node === "string" ? found : undefined;
 }
 
+/** Deno's own global: the first look at its `process` takes 25 ms of a program's start. */
+export function denoGlobal(): DenoLike | undefined {
+  return (globalThis as { Deno?: DenoLike }).Deno;
+}
+
 /** An environment variable; `undefined` when empty, missing or not permitted. */
 export function environment(name: string): string | undefined {
-  return attempt(() => processGlobal()?.env?.[name]) || undefined;
+  const deno = denoGlobal();
+  return attempt(() => deno ? deno.env.get(name) : processGlobal()?.env?.[name]) || undefined;
 }
 
 /** A module of Node such as `node:os`; `undefined` where there is none (also Node before 20.16). */

@@ -28,9 +28,10 @@ Deno.test("builtinModule() finds modules of Node, and nothing for other names", 
 });
 
 Deno.test("a page without a process has no modules and no environment", () => {
-  const globals = globalThis as { process?: unknown };
-  const { process } = globals;
+  const globals = globalThis as { process?: unknown; Deno?: unknown };
+  const { process, Deno } = globals;
   try {
+    Object.defineProperty(globals, "Deno", { value: undefined, configurable: true });
     for (const other of [undefined, {}, { versions: {} }]) {
       globals.process = other;
 
@@ -40,6 +41,7 @@ Deno.test("a page without a process has no modules and no environment", () => {
     }
   } finally {
     globals.process = process;
+    Object.defineProperty(globals, "Deno", { value: Deno, configurable: true });
   }
 });
 
