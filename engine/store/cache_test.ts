@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomFrom } from "../../tests/fakes/store_values.ts";
 import { Cache } from "./cache.ts";
 
 function entry(bytes: number) {
@@ -56,3 +57,31 @@ Deno.test("Cache stays within its bytes and comes back to none", () => {
 
   assert.equal(cache.bytes, 0);
 });
+
+Deno.test("Cache keeps what a list in the order of use would keep, over random lives", () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const random = randomFrom(seed);
+    const cache = new Cache(20_000);
+    let model: { id: string; bytes: number }[] = []; // The newest last.
+    const idAt = () => `${Math.floor(random() * 40)}`;
+    for (let step = 0; step < 500; step++) {
+      const id = idAt();
+      const known = model.find((each) => each.id === id);
+      const others = model.filter((each) => each.id !== id);
+      if (random() < 0.5) {
+        assert.equal(cache.get(id) !== undefined, known !== undefined, `seed ${seed}, ${step}`);
+        if (known) model = [...others, known];
+      } else {
+        const bytes = Math.floor(random() * 2_000);
+        cache.set(id, entry(bytes));
+        model = [...others, { id, bytes: 256 + 2 * (id.length + bytes) }];
+        while (sum(model) > 20_000) model.shift();
+      }
+      assert.equal(cache.bytes, sum(model), `seed ${seed}, ${step}`);
+    }
+  }
+});
+
+function sum(kept: readonly { bytes: number }[]): number {
+  return kept.reduce((total, { bytes }) => total + bytes, 0);
+}

@@ -258,3 +258,28 @@ Deno.test("RouteTable agrees with a matcher that tries every route, over random 
     assert.deepEqual(table.methods("/a"), []);
   }
 });
+
+for (const [kind, path] of [["plain", ""], ["open", "/:id"], ["rest", "/*"]] as const) {
+  Deno.test(`RouteTable.find() of ${kind} routes takes no longer among 10,000 than alone`, () => {
+    const tables = [1, 10_000].map((count) => {
+      const routes = new RouteTable<number>();
+      for (let i = 0; i < count; i++) {
+        routes.add({ id: `${i}`, method: "GET", path: `/orders/r${i}${path}`, value: i });
+      }
+      const last = `/orders/r${count - 1}${path === "" ? "" : "/7"}`;
+      assert.equal(routes.find("GET", last)!.route.value, count - 1);
+      return { routes, last };
+    });
+
+    const best = [Infinity, Infinity];
+    for (let round = 0; round < 40; round++) {
+      for (const [i, { routes, last }] of tables.entries()) {
+        const start = performance.now();
+        for (let k = 0; k < 2_000; k++) routes.find("GET", last);
+        best[i] = Math.min(best[i]!, performance.now() - start);
+      }
+    }
+
+    assert.ok(best[1]! < 5 * best[0]!, `${best.map((ms) => ms.toFixed(3))} ms`);
+  });
+}
