@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { readEnvelope } from "../../engine/core/envelope.ts";
+import { Envelope } from "../../engine/core/envelope.ts";
 
 /** A payload of many small objects, of about this many characters. */
 function payload(length: number): string {
@@ -19,13 +19,22 @@ function payload(length: number): string {
 }
 
 for (const length of [100, 10_000, 1_000_000]) {
-  // Written and read once, so that the text is one piece, as it comes from a socket.
-  const frame: string = JSON.parse(JSON.stringify(
-    '{"type":"invokefunction","invocation_id":"0f6f2d0a-7d0e-4b1e-9f0a-2f1b6f4f9c01",' +
-      `"function_id":"math::add","data":${payload(length)}}`,
-  ));
+  const text = '{"type":"invokefunction","invocation_id":"0f6f2d0a-7d0e-4b1e-9f0a-2f1b6f4f9c01",' +
+    `"function_id":"math::add","data":${payload(length)}}`;
+  const bytes = new TextEncoder().encode(text);
+  const envelope = new Envelope();
   const group = `find the way of a call of ${length} characters`;
+  const decoder = new TextDecoder();
 
-  Deno.bench({ group, name: "envelope", fn: () => void readEnvelope(frame) });
-  Deno.bench({ group, name: "parse", baseline: true, fn: () => void JSON.parse(frame) });
+  Deno.bench({
+    group,
+    name: "envelope",
+    fn: () => void envelope.read(bytes, 0, bytes.length, true),
+  });
+  Deno.bench({
+    group,
+    name: "parse",
+    baseline: true,
+    fn: () => void JSON.parse(decoder.decode(bytes)),
+  });
 }

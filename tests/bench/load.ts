@@ -40,14 +40,19 @@ const WARM_UP_S = 0.25;
 /** What a run may take beyond its time. */
 const PATIENCE_MS = 20_000;
 
-/** Compiles the generator into a directory and returns its path. */
+/** Compiles the generator into a directory and returns its path. @throws {Error} Without gcc. */
 export async function buildLoad(directory: string): Promise<string> {
   const source = new URL("load.c", import.meta.url).pathname;
   const path = `${directory}/load`;
   const args = ["-O2", "-o", path, source];
-  const { success, stderr } = await new Deno.Command("gcc", { args }).output();
-  assert.ok(success, new TextDecoder().decode(stderr));
-  return path;
+  try {
+    const { success, stderr } = await new Deno.Command("gcc", { args }).output();
+    assert.ok(success, new TextDecoder().decode(stderr));
+    return path;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new Error("gcc is not installed; the load generator is compiled with it");
+  }
 }
 
 /** Loads a server for so many seconds, after a warm-up. @throws {Error} With what it said. */
