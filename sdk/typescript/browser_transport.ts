@@ -3,6 +3,8 @@
  *
  * A browser sends no headers with an upgrade, so a bearer token travels in the query. It pings
  * nobody either: the engine's pings keep the line alive, and the browser answers them by itself.
+ * And it gives a line up whose server selects none of the subprotocols it is offered, so batches
+ * are not offered: they would shut it out of engines that take none.
  *
  * @module
  */

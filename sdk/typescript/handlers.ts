@@ -24,8 +24,14 @@ export interface HandlerSetup {
   find(namespace: string | undefined, function_id: string): Handler | undefined;
   /** Hears of failures that no caller hears of. */
   report(error: EngineError): void;
-  /** Hears that a handler begins, and by the result of its end and failure; must not throw. */
-  observe?(message: InvokeFunction): ((error: ErrorBody | undefined) => void) | undefined;
+  /**
+   * Hears that a handler begins, `now` on the clock, and by the result of its end and failure; must
+   * not throw.
+   */
+  observe?(
+    message: InvokeFunction,
+    now: number,
+  ): ((error: ErrorBody | undefined) => void) | undefined;
 }
 
 /** The inbound calls of one worker. */
@@ -50,17 +56,19 @@ export class Handlers {
     const { clock, scopes, find } = this.#setup;
     const call = new RunningCall(message, line, this.engineForwardsProgress);
     if (message.invocation_id) this.#running.set(message.invocation_id, call);
-    const ended = this.#setup.observe?.(message);
+    const now = clock.now();
+    const ended = this.#setup.observe?.(message, now);
     let failure: ErrorBody | undefined;
     try {
       const handler = find(message.namespace, message.function_id);
       if (!handler) throw new EngineError("function_not_found", "Function not found");
       const { timeout_ms, traceparent, baggage } = message;
-      const deadline = timeout_ms === undefined ? undefined : clock.now() + timeout_ms;
-      const result = await scopes.run(
+      const deadline = timeout_ms === undefined ? undefined : now + timeout_ms;
+      let result = scopes.run(
         { deadline, traceparent, baggage },
         () => handler(message.data ?? null, message.metadata, call),
       );
+      if (isThenable(result)) result = await result;
       this.#answer(call, result);
     } catch (thrown) {
       failure = describeThrown(thrown);
@@ -104,6 +112,11 @@ export class Handlers {
     }
     call.line.send(encodeFailure(call.message, error));
   }
+}
+
+/** Whether a result is still to come: one that is there need not wait for a turn of its own. */
+function isThenable(result: unknown): boolean {
+  return typeof (result as { then?: unknown } | null | undefined)?.then === "function";
 }
 
 /** The frame that ends a call with a failure. */

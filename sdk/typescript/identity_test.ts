@@ -56,6 +56,7 @@ Deno.test("describeWorker() tells Node, Bun and a browser apart", () => {
     globals.process = undefined;
     assert.equal(describeWorker({}).runtime, "browser");
     assert.equal(describeWorker({}).name, "browser");
+    assert.deepEqual(describeWorker({}).capabilities, ["cancel", "timeout", "progress"]);
     assert.equal(describeWorker({}).pid, 0);
   } finally {
     globals.process = process;

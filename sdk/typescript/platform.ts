@@ -16,6 +16,7 @@ interface ProcessLike {
   readonly platform?: string;
   readonly arch?: string;
   getBuiltinModule?(name: string): unknown;
+  nextTick?(task: () => void): void;
 }
 
 /** The parts of the `Deno` global that are used. */
@@ -56,6 +57,16 @@ export function environment(name: string): string | undefined {
 /** A module of Node such as `node:os`; `undefined` where there is none (also Node before 20.16). */
 export function builtinModule<T>(name: string): T | undefined {
   return attempt(() => processGlobal()?.getBuiltinModule?.(name)) as T | undefined;
+}
+
+/**
+ * Runs `task` at the end of this turn: after all of its microtasks, at whatever depth, and before
+ * anything else. A browser has no such moment; there it is the next microtask.
+ */
+export function atEndOfTurn(task: () => void): void {
+  const process = processGlobal();
+  // A tick that is asked for outside of a microtask comes before them.
+  queueMicrotask(process?.nextTick ? () => process.nextTick!(task) : task);
 }
 
 /** A fresh UUID, also on pages whose address is not a secure one. */

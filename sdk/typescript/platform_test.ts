@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { attempt, builtinModule, environment, newId, processGlobal } from "./platform.ts";
+import {
+  atEndOfTurn,
+  attempt,
+  builtinModule,
+  environment,
+  newId,
+  processGlobal,
+} from "./platform.ts";
 
 Deno.test("attempt() gives undefined for what throws", () => {
   assert.equal(attempt(() => 5), 5);
@@ -58,5 +65,34 @@ Deno.test("newId() makes UUIDs of version 4, also where the platform has no func
     assert.notEqual(ids[0], ids[1]);
   } finally {
     Object.defineProperty(crypto, "randomUUID", { value: randomUUID, configurable: true });
+  }
+});
+
+Deno.test("atEndOfTurn() waits for microtasks at any depth, and for nothing else", async () => {
+  const order: string[] = [];
+  const deep = async (): Promise<void> => {
+    for (let i = 0; i < 50; i++) await null;
+    order.push("microtasks");
+  };
+
+  await new Promise<void>((resolve) => {
+    setTimeout(() => {
+      atEndOfTurn(() => order.push("end"));
+      setTimeout(() => resolve(void order.push("timer")));
+      void deep();
+    });
+  });
+
+  assert.deepEqual(order, ["microtasks", "end", "timer"]);
+});
+
+Deno.test("atEndOfTurn() makes do with a microtask where there is no process", async () => {
+  const globals = globalThis as { process?: unknown };
+  const { process } = globals;
+  globals.process = undefined;
+  try {
+    await new Promise<void>((resolve) => atEndOfTurn(resolve));
+  } finally {
+    globals.process = process;
   }
 });

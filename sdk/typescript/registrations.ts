@@ -116,6 +116,9 @@ export class Registrations {
   }
 }
 
+/** The id itself for the default namespace: nearly all calls, and no string to be made for them. */
 function keyOf(namespace: string | undefined, id: string): string {
-  return `${namespace ?? DEFAULT_NAMESPACE}\u0000${id}`;
+  const isDefault = namespace === undefined || namespace === DEFAULT_NAMESPACE;
+  if (isDefault && !id.startsWith("\u0000")) return id;
+  return `\u0000${namespace ?? DEFAULT_NAMESPACE}\u0000${id}`;
 }

@@ -135,15 +135,14 @@ export class Telemetry implements LogSink {
     return isTaken;
   }
 
-  /** A handler begins; call the result when it ends. `undefined`: nobody wants to know. */
-  begin(call: InvokeFunction): EndSpan | undefined {
+  /** A handler begins now; call the result when it ends. `undefined`: nobody wants to know. */
+  begin(call: InvokeFunction, now: number = this.#setup.clock.now()): EndSpan | undefined {
     if (call.traceparent === undefined || this.#state === "over") return undefined;
     // In this order, since a busy worker is out of tokens nearly always.
-    if (!looksSampled(call.traceparent) || !this.#spanTokens.take()) return undefined;
+    if (!looksSampled(call.traceparent) || !this.#spanTokens.take(now)) return undefined;
     const ids = readTraceparent(call.traceparent);
     if (!ids) return undefined;
     const { function_id, invocation_id } = call;
-    const start = this.#setup.clock.now();
     const start_ms = this.#wall();
     return (error) => {
       this.#spans.add(
@@ -154,7 +153,7 @@ export class Telemetry implements LogSink {
           parent_span_id: ids.span_id,
           name: `execute ${function_id}`,
           start_ms,
-          end_ms: start_ms + this.#setup.clock.now() - start,
+          end_ms: start_ms + this.#setup.clock.now() - now,
           attributes: {
             "engine.function.id": function_id,
             "engine.invocation.id": invocation_id,

@@ -19,16 +19,15 @@ export class TokenBucket {
     this.#at = now();
   }
 
-  /** Takes one, if there is one. */
-  take(): boolean {
-    if (this.#tokens < 1) this.#fill();
+  /** Takes one, if there is one; `now` is for those who have just looked at the clock. */
+  take(now?: number): boolean {
+    if (this.#tokens < 1) this.#fill(now ?? this.#now());
     if (this.#tokens < 1) return false;
     this.#tokens--;
     return true;
   }
 
-  #fill(): void {
-    const now = this.#now();
+  #fill(now: number): void {
     const gained = Math.max(0, now - this.#at) * this.#perSecond / 1_000;
     this.#tokens = Math.min(this.#perSecond, this.#tokens + gained);
     this.#at = now;

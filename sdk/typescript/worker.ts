@@ -110,7 +110,7 @@ export class Worker implements AsyncDisposable {
     this.#calls = new OutboundCalls({ clock, scopes, timeoutMs, line, report });
     const find = (namespace: string | undefined, id: string) =>
       this.#registrations.handler(namespace, id);
-    const observe = (call: InvokeFunction) => this.#telemetry?.begin(call);
+    const observe = (call: InvokeFunction, now: number) => this.#telemetry?.begin(call, now);
     const handlers = new Handlers({ clock, scopes, find, report, observe });
     const triggerTypes = new TriggerTypes({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),

@@ -12,8 +12,8 @@
  */
 import { Batch, BATCH_PROTOCOL, splitBatch } from "./batch.ts";
 import { OPEN_TIMEOUT_MS, PING_INTERVAL_MS, SILENCE_MS } from "./limits.ts";
+import { atEndOfTurn } from "./platform.ts";
 import type { Dial, DialOptions, Transport, TransportEvents } from "./transport.ts";
-import { Turn } from "./turn.ts";
 
 /** The parts of a `ws` socket that are used; its own types would be a dependency of the SDK's. */
 interface Socket {
@@ -77,11 +77,13 @@ class WsTransport implements Transport {
   readonly #events: TransportEvents;
   readonly #times: WsTimes;
   readonly #batch = new Batch((frame) => this.#socket?.send(frame));
-  readonly #turn = new Turn(() => this.#flush());
+  readonly #turnEnds = (): void => this.#flush();
   #socket: Socket | undefined;
   #stream: UpgradeResponse["socket"] | undefined;
   #isBatching = false;
   #isCorked = false;
+  /** The end of the turn is waited for. */
+  #isDue = false;
   #isOpen = false;
   #isOver = false;
   #isClosing = false;
@@ -99,7 +101,10 @@ class WsTransport implements Transport {
 
   send(message: string | Uint8Array): void {
     if (!this.#isOpen) return;
-    this.#turn.touch();
+    if (!this.#isDue) {
+      this.#isDue = true;
+      atEndOfTurn(this.#turnEnds);
+    }
     if (this.#isBatching && typeof message === "string") {
       this.#batch.add(message);
       return;
@@ -174,6 +179,7 @@ class WsTransport implements Transport {
   }
 
   #flush(): void {
+    this.#isDue = false;
     this.#batch.flush();
     if (this.#isCorked) this.#stream?.uncork();
     this.#isCorked = false;

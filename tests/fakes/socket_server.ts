@@ -52,13 +52,13 @@ export function serveSockets(script: Script = {}): SocketServer {
 }
 
 /** A peer that takes connections and then is silent: before the upgrade, or right after it. */
-export function serveSilence(silent: "before" | "after"): SocketServer {
+export function serveSilence(silent: "before" | "after", protocol?: string): SocketServer {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const connections: Deno.TcpConn[] = [];
   const accept = async (): Promise<void> => {
     for await (const connection of listener) {
       connections.push(connection);
-      if (silent === "after") await upgrade(connection);
+      if (silent === "after") await upgrade(connection, protocol);
     }
   };
   const accepting = accept().catch(() => {}); // Ends with the listener.
@@ -75,7 +75,8 @@ export function serveSilence(silent: "before" | "after"): SocketServer {
   };
 }
 
-async function upgrade(connection: Deno.TcpConn): Promise<void> {
+/** Answers the upgrade of a connection, and selects a subprotocol if one is given. */
+export async function upgrade(connection: Deno.TcpConn, protocol?: string): Promise<void> {
   const buffer = new Uint8Array(4_096);
   const read = await connection.read(buffer);
   const head = new TextDecoder().decode(buffer.subarray(0, read ?? 0));
@@ -87,6 +88,7 @@ async function upgrade(connection: Deno.TcpConn): Promise<void> {
     "Upgrade: websocket",
     "Connection: Upgrade",
     `Sec-WebSocket-Accept: ${accept}`,
+    ...protocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${protocol}`],
   ];
   await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
 }
