@@ -6,10 +6,11 @@
  *
  * @module
  */
-import { CONTROL_HEADER, readControlKey } from "../engine/mod.ts";
+import { CONTROL_HEADER, readControlKey } from "../engine/user_key.ts";
 import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { renderDuration } from "./render.ts";
+import { shortDial } from "./short_dial.ts";
 import type { CallOptions, EngineAddress, EngineLine } from "./terminal.ts";
 
 /** Long enough for an engine on a busy machine; where nothing listens, that is known at once. */
@@ -36,6 +37,7 @@ export interface ConnectOptions extends EngineAddress {
 export async function connectToEngine(options: ConnectOptions): Promise<EngineLine> {
   const url = readUrl(options.url ?? URL_DEFAULT);
   const key = await (options.findKey ?? readControlKey)(url);
+  const dial = options.dial ?? (options.isShort ? shortDial : undefined);
   const { promise: opened, resolve, reject } = Promise.withResolvers<void>();
   let reason = "";
   const worker = registerWorker(url, {
@@ -45,7 +47,7 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
     onError: (error) => reason ||= error.message,
     ...options.token === undefined ? {} : { token: options.token },
     ...key === undefined ? {} : { headers: { [CONTROL_HEADER]: key } },
-    ...options.dial === undefined ? {} : { dial: options.dial },
+    ...dial === undefined ? {} : { dial },
   });
   const stopListening = worker.onConnectionState((state) => {
     if (state === "connected") resolve();
@@ -81,7 +83,7 @@ function explain(url: string, reason: string): CommandError {
       `The engine at ${shown} wants another token; give it with --token or ENGINE_TOKEN`,
     );
   }
-  const status = /\b(?:HTTP |response: )(\d{3})\b/.exec(reason)?.[1];
+  const status = /\b(?:HTTP |response: |status code: )(\d{3})\b/.exec(reason)?.[1];
   if (status !== undefined) {
     return new CommandError(`What listens at ${shown} refused the line with HTTP ${status}`);
   }

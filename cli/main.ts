@@ -7,10 +7,9 @@
  *
  * @module
  */
-import { createProgram, runProgram } from "./program.ts";
+import { runCommandLine } from "./run.ts";
 import { systemTerminal } from "./terminal.ts";
 
 if (import.meta.main) {
-  const terminal = systemTerminal();
-  Deno.exit(await runProgram(createProgram(terminal), terminal, Deno.args));
+  Deno.exit(await runCommandLine(Deno.args, systemTerminal()));
 }

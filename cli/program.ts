@@ -1,24 +1,15 @@
 /**
- * All commands together, and how any of them ends.
+ * The commands as the parser knows them, and how any of them ends.
  *
- * The root is a command too: `engine` alone starts an engine.
+ * The root is a command too: `engine` alone starts an engine. Each other command is a file that is
+ * loaded when it may be meant: all of them together take 30 ms.
  *
  * @module
  */
 import { Command } from "@commander-js/extra-typings";
 import { CommanderError } from "commander";
 import manifest from "../deno.json" with { type: "json" };
-import { addCompletions } from "./commands/completions.ts";
-import { addConsole } from "./commands/console.ts";
-import { addCreate } from "./commands/create.ts";
-import { addDoctor } from "./commands/doctor.ts";
-import { addFunctions } from "./commands/functions.ts";
 import { addStart } from "./commands/start.ts";
-import { addTop } from "./commands/top.ts";
-import { addTrigger } from "./commands/trigger.ts";
-import { addVm } from "./commands/vm.ts";
-import { addWhy } from "./commands/why.ts";
-import { addWorker } from "./commands/worker.ts";
 import { describeFailure, EXIT_DONE, EXIT_NOT_UNDERSTOOD } from "./failure.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -31,9 +22,47 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 not understood, 3 not ready in time, 130 after Ctrl-C.`;
 
-/** The program with all its commands; nothing runs yet. */
-export function createProgram(terminal: Terminal): Command {
-  const program = new Command("engine")
+/** Declares a command, or two. */
+type Add = (program: Command, terminal: Terminal) => void;
+
+/** Where each command is declared, in the order of the help. */
+const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
+  create: async () => (await import("./commands/create.ts")).addCreate,
+  trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
+  worker: async () => (await import("./commands/worker.ts")).addWorker,
+  vm: async () => (await import("./commands/vm.ts")).addVm,
+  functions: async () => (await import("./commands/functions.ts")).addFunctions,
+  top: async () => (await import("./commands/top.ts")).addTop,
+  doctor: async () => (await import("./commands/doctor.ts")).addDoctor,
+  why: async () => (await import("./commands/why.ts")).addWhy,
+  console: async () => (await import("./commands/console.ts")).addConsole,
+  completions: async () => (await import("./commands/completions.ts")).addCompletions,
+};
+
+/**
+ * The program with its commands; nothing runs yet.
+ *
+ * @param only The command line that is going to run: commands that it cannot mean are left out.
+ */
+export async function createProgram(
+  terminal: Terminal,
+  only: readonly string[] = [],
+): Promise<Command> {
+  const adds = await Promise.all(namesFor(only).map((name) => COMMANDS[name]!()));
+  const program = createRoot(terminal);
+  addStart(program, terminal);
+  for (const add of adds) add(program, terminal);
+  return program;
+}
+
+/** Completions and help are about all commands, and so is a word that is none of them. */
+function namesFor([first = ""]: readonly string[]): string[] {
+  const isOne = Object.hasOwn(COMMANDS, first) && first !== "completions";
+  return isOne ? [first] : Object.keys(COMMANDS);
+}
+
+function createRoot(terminal: Terminal): Command {
+  return new Command("engine")
     .description("Routes calls between functions of workers in any language")
     .version(manifest.version, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
@@ -44,19 +73,7 @@ export function createProgram(terminal: Terminal): Command {
       writeOut: (text) => terminal.out(text.trimEnd()),
       writeErr: (text) => terminal.err(text.trimEnd()),
     })
-    .addHelpText("after", EXAMPLES);
-  addStart(program as Command, terminal);
-  addCreate(program as Command, terminal);
-  addTrigger(program as Command, terminal);
-  addWorker(program as Command, terminal);
-  addVm(program as Command, terminal);
-  addFunctions(program as Command, terminal);
-  addTop(program as Command, terminal);
-  addDoctor(program as Command, terminal);
-  addWhy(program as Command, terminal);
-  addConsole(program as Command, terminal);
-  addCompletions(program as Command, terminal);
-  return program as Command;
+    .addHelpText("after", EXAMPLES) as Command;
 }
 
 /**

@@ -12,7 +12,7 @@ function pathsOf(command: AnyCommand, path: string[] = []): string[][] {
   return [path, ...command.commands.flatMap((child) => pathsOf(child, [...path, child.name()]))];
 }
 
-for (const path of pathsOf(createProgram(new FakeTerminal()))) {
+for (const path of pathsOf(await createProgram(new FakeTerminal()))) {
   const shown = ["engine", ...path].join(" ");
 
   Deno.test(`${shown} --help prints help with examples and ends with 0`, async () => {

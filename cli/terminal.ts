@@ -46,6 +46,8 @@ export interface EngineAddress {
   readonly url?: string | undefined;
   /** Default: `ENGINE_TOKEN`. */
   readonly token?: string | undefined;
+  /** The line is over in a moment: it is opened faster, and nothing pings on it. */
+  readonly isShort?: boolean | undefined;
 }
 
 /** The outside world, as commands see it. */
@@ -100,6 +102,7 @@ export function systemTerminal(): Terminal {
       return connectToEngine({
         url: address.url ?? env("ENGINE_URL"),
         token: address.token ?? env("ENGINE_TOKEN"),
+        isShort: address.isShort,
       });
     },
     now: () => performance.now(),

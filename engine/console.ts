@@ -19,7 +19,7 @@ import {
   CONSOLE_RECONNECT_MS,
 } from "../sdk/typescript/limits.ts";
 import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
-import { readControlKey } from "./control_key.ts";
+import { readControlKey } from "./user_key.ts";
 import { dialAsUser } from "./user_dial.ts";
 import { systemClock } from "./system_clock.ts";
 import { VERSION } from "./version.ts";

@@ -13,7 +13,7 @@
  * @module
  */
 export { type ConsoleOptions, type EngineConsole, operatorUrl, startConsole } from "./console.ts";
-export { CONTROL_HEADER, readControlKey } from "./control_key.ts";
+export { CONTROL_HEADER, readControlKey } from "./user_key.ts";
 export { type Engine, startEngine, type StartOptions, type StopOptions } from "./engine.ts";
 export { writeSdkCopies } from "./launch/sdk_copy.ts";
 export { VERSION } from "./version.ts";

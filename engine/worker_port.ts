@@ -5,7 +5,8 @@
  */
 import { CONNECTIONS_MAX } from "../sdk/typescript/limits.ts";
 import { LAUNCH_ID_HEADER } from "../sdk/typescript/protocol.ts";
-import { CONTROL_HEADER, type ControlKey } from "./control_key.ts";
+import type { ControlKey } from "./control_key.ts";
+import { CONTROL_HEADER } from "./user_key.ts";
 import type { Router } from "./core/router.ts";
 import { makeGate } from "./line/gate.ts";
 import type { Pages } from "./line/pages.ts";

@@ -19,7 +19,7 @@ interface Layer {
 const ADAPTERS = new RegExp(
   "^engine/((line|store|launch|telemetry|vm)/|(" +
     "control_key|config_fields|config_file|config_issues|config_watch|" +
-    "log_writer|schema_check|system_clock|yaml_text)\\.ts$)",
+    "log_writer|schema_check|system_clock|user_key|yaml_text)\\.ts$)",
 );
 
 /** The first that matches a path is its layer. */
@@ -47,10 +47,12 @@ const LAYERS: readonly Layer[] = [
     packages: {
       yaml: /engine\/yaml_text\.ts$/,
       ajv: /engine\/schema_check\.ts$/,
-      "node:buffer": /engine\/line\/(serve_connection|frames|write_queue)\.ts$/,
+      "node:buffer": /engine\/line\/(serve_connection|frames|write_queue|tls_stream)\.ts$/,
       "node:crypto": /./,
       "node:fs": /engine\/launch\/worker_file\.ts$/,
+      "node:stream": /engine\/line\/tls_stream\.ts$/,
       "node:timers": /engine\/line\/raw_listener\.ts$/,
+      "node:tls": /engine\/line\/tls_stream\.ts$/,
       "node:module": /engine\/schema_check\.ts$/,
       "node:vm": /engine\/schema_check\.ts$/,
       "node:zlib": /engine\/vm\/unpack\.ts$/,
@@ -150,6 +152,7 @@ function targetOf(from: string, specifier: string, embedded: boolean): string[] 
   }
   if (path === "mod.ts") return ["sdk", "sdk door"];
   if (path === "engine/mod.ts") return ["assembly", "engine door"];
+  if (path === "engine/user_key.ts") return ["adapters", "engine door"];
   return [LAYERS.find(({ files }) => files.test(path))?.name ?? "no layer"];
 }
 

@@ -104,8 +104,8 @@ function optionsOf(command: AnyCommand): string[] {
   return [...own, ...command.commands.flatMap(optionsOf)];
 }
 
-Deno.test("the README names every command, option and template", () => {
-  const program: AnyCommand = createProgram(new FakeTerminal());
+Deno.test("the README names every command, option and template", async () => {
+  const program: AnyCommand = await createProgram(new FakeTerminal());
   const commands = program.commands.flatMap((command) =>
     [command, ...command.commands].map((one) => one.name())
   );

@@ -4,7 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CONTROL_HEADER, type ControlKey } from "../engine/control_key.ts";
+import type { ControlKey } from "../engine/control_key.ts";
+import { CONTROL_HEADER } from "../engine/user_key.ts";
 import type { Router } from "../engine/core/router.ts";
 import { Pages } from "../engine/line/pages.ts";
 import type { ConnectionEvents } from "../engine/ports/connection.ts";
@@ -24,7 +25,7 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
   const router = {
     open: (_line: unknown, peer: unknown): ConnectionEvents => {
       peers.push(peer);
-      return { text() {}, binary() {}, drained() {}, closed() {} };
+      return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
     },
   } as unknown as Router;
   const token = auth_token === undefined ? {} : { authToken: auth_token };

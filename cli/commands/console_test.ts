@@ -116,7 +116,7 @@ Deno.test("engine console without an engine says so and serves nothing", async (
   const unreachable = new Error("The engine is not running at ws://127.0.0.1:49134; start it …");
   const terminal = new FakeTerminal({ unreachable });
 
-  const code = await runProgram(createProgram(terminal), terminal, ["console"]);
+  const code = await runProgram(await createProgram(terminal), terminal, ["console"]);
 
   assert.equal(code, 1);
   assert.match(terminal.errText, /The engine is not running at/);

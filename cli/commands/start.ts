@@ -9,11 +9,18 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { Engine, StartOptions } from "../../engine/mod.ts";
 import { UsageError } from "../failure.ts";
+import type { PlainOptions } from "../plain_words.ts";
 import { nearest } from "../similar.ts";
 import { readNumber, type Terminal } from "../terminal.ts";
 
 /** What `--log-level` takes. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+
+/** The options of the root, for whoever reads a plain command line. */
+export const START_OPTIONS: PlainOptions = {
+  valued: ["--config", "--port", "--log-level"],
+  flags: [],
+};
 
 /** Starts an engine; lent by tests. */
 export type Start = (options: StartOptions) => Promise<Engine>;
@@ -39,7 +46,13 @@ export function addStart(program: Command, terminal: Terminal, start: Start = st
   });
 }
 
-interface StartFlags {
+/** Runs `engine` without a command. */
+export async function startPlain(flags: StartFlags, terminal: Terminal): Promise<void> {
+  await runEngine(readOptions(flags, terminal.directory), terminal, startReal);
+}
+
+/** What was typed. */
+export interface StartFlags {
   readonly config?: string | undefined;
   readonly port?: string | undefined;
   readonly logLevel?: string | undefined;

@@ -10,11 +10,15 @@ import type { Json } from "../../mod.ts";
 import { CommandError, describeFailure, ExitWith, UsageError } from "../failure.ts";
 import { describeFunction, type FunctionDetail } from "../function_help.ts";
 import { readPayload } from "../payload.ts";
+import type { PlainOptions } from "../plain_words.ts";
 import { compactJson, renderJson } from "../render.ts";
 import { type EngineAddress, readNumber, type Terminal } from "../terminal.ts";
 
 /** Longest `--timeout-ms`: a week. */
 const TIMEOUT_MS_MAX = 604_800_000;
+
+/** A call that is over by then needs no line that notices a machine which went away. */
+const SHORT_MS = 60_000;
 
 /** A payload that may be too large for an engine that is told to take little. */
 const LARGE_BYTES = 1024 * 1024;
@@ -32,14 +36,20 @@ A field is key=value: the value is JSON if it parses as such, else text; dots in
 With --payload as well, fields are set on top of it. Without both, the payload is {}.
 Prints one JSON value; null when the function returned nothing.`;
 
-interface TriggerFlags extends EngineAddress {
+/** Its options, for whoever reads a plain command line. */
+export const TRIGGER_OPTIONS: PlainOptions = {
+  valued: ["--function-id", "--payload", "--timeout-ms", "--url", "--token"],
+  flags: ["--json", "--raw", "--verbose"],
+};
+
+/** What was typed. */
+export interface TriggerFlags extends EngineAddress {
   readonly functionId?: string | undefined;
   readonly payload?: string | undefined;
   readonly timeoutMs?: string | undefined;
   readonly json?: boolean | undefined;
   readonly raw?: boolean | undefined;
   readonly verbose?: boolean | undefined;
-  readonly help?: boolean | undefined;
 }
 
 /** Adds `engine trigger`. */
@@ -59,22 +69,21 @@ export function addTrigger(program: Command, terminal: Terminal): void {
     .option("-h, --help", "this help; behind a function id, that function's parameters")
     .addHelpText("after", EXAMPLES);
   command.action(async (words, flags) => {
-    const fields = [...words];
-    const function_id = flags.functionId ?? fields.shift();
-    if (flags.help) {
-      if (function_id === undefined) return void command.outputHelp();
-      return await printHelpOf(function_id, flags, terminal);
-    }
-    await runTrigger(function_id, fields, flags, terminal);
+    if (!flags.help) return await runTrigger(words, flags, terminal);
+    const function_id = flags.functionId ?? words[0];
+    if (function_id === undefined) return void command.outputHelp();
+    await printHelpOf(function_id, flags, terminal);
   });
 }
 
-async function runTrigger(
-  function_id: string | undefined,
-  fields: readonly string[],
+/** Calls the function that the words name, and prints what it returned. */
+export async function runTrigger(
+  words: readonly string[],
   flags: TriggerFlags,
   terminal: Terminal,
 ): Promise<void> {
+  const fields = [...words];
+  const function_id = flags.functionId ?? fields.shift();
   if (function_id === undefined) {
     throw new UsageError("Which function? Such as: engine trigger math::add a=2 b=3");
   }
@@ -93,7 +102,8 @@ async function runTrigger(
     readInput: terminal.readInput,
   });
 
-  await using engine = await terminal.connect(flags);
+  const isShort = timeout_ms === undefined || timeout_ms <= SHORT_MS;
+  await using engine = await terminal.connect({ ...flags, isShort });
   const trace_id = hexDigits(16);
   // Whoever calls by hand may ask about it, so it is recorded whatever part of the calls is.
   const traceparent = `00-${trace_id}-${hexDigits(8)}-01`;

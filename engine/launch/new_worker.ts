@@ -4,7 +4,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/errors.ts";
-import { keyFolder, thisUser } from "../control_key.ts";
+import { keyFolder, thisUser } from "../user_key.ts";
 import type { Accelerator, Isolation, Launcher } from "../ports/launcher.ts";
 import { checkPlace } from "../vm/shares.ts";
 import { allowManifest } from "./containment_pin.ts";

@@ -14,7 +14,7 @@ import {
   GUEST_MEMORY_MB_MIN,
   ORPHAN_GRACE_MS,
 } from "../../sdk/typescript/limits.ts";
-import { keyFolder, thisUser } from "../control_key.ts";
+import { keyFolder, thisUser } from "../user_key.ts";
 import { containedFolders } from "../launch/containment_pin.ts";
 import { PidFiles } from "../launch/pid_file.ts";
 import { pathOutside } from "../launch/programs.ts";

@@ -6,7 +6,8 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import { createProgram, runProgram } from "../../cli/program.ts";
+import { runProgram } from "../../cli/program.ts";
+import { runCommandLine } from "../../cli/run.ts";
 import type { CallOptions, EngineAddress, Terminal } from "../../cli/terminal.ts";
 import { InvocationError, type Json, type JsonObject } from "../../mod.ts";
 import type { FakeScreen } from "./fake_screen.ts";
@@ -66,7 +67,7 @@ export class FakeTerminal implements Terminal {
 
   /** Runs a command line as `engine` would and returns its exit code. */
   async run(...args: string[]): Promise<number> {
-    return await runProgram(createProgram(this), this, args);
+    return await runCommandLine(args, this);
   }
 
   /** The same for a program that a test has put together. */
