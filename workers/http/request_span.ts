@@ -75,6 +75,15 @@ export class RequestSpans {
     const { method, path, target, headers, startedAt } = start;
     const now = this.#clock.now();
     const epoch = this.#epochAt(now);
+    const attributes: Record<string, string | number> = {
+      "engine.kind": "http",
+      "http.request.method": method,
+      "http.route": target.config.api_path,
+      "url.path": path,
+      "http.response.status_code": status,
+      "http.function_id": target.function_id,
+    };
+    if (code !== undefined) attributes["engine.error_code"] = code;
     this.#spans.record({
       traceparent,
       parent: headers.traceparent ?? null,
@@ -83,15 +92,7 @@ export class RequestSpans {
       start_ms: epoch + startedAt,
       end_ms: epoch + now,
       error: status >= 500 ? `HTTP ${status}` : null,
-      attributes: {
-        "engine.kind": "http",
-        "http.request.method": method,
-        "http.route": target.config.api_path,
-        "url.path": path,
-        "http.response.status_code": status,
-        "http.function_id": target.function_id,
-        ...code !== undefined && { "engine.error_code": code },
-      },
+      attributes,
     });
   }
 
