@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { Random } from "../../tests/fakes/random.ts";
 import {
   decodeEngineMessage,
   decodeWorkerMessage,
@@ -136,3 +137,31 @@ Deno.test("decodeEngineMessage() normalises a bare string in error", () => {
   const expected = { type: "error", error: { code: "UNKNOWN", message: "boom" } };
   assert.deepEqual(decodeEngineMessage(frame), expected);
 });
+
+Deno.test("a message that is kept as it came reads as one that is copied field by field", () => {
+  const values: Json[] = [null, 1, -1, "", "x", "y".repeat(2_000), [], { type: "void" }, {
+    code: "c",
+    message: "m",
+  }];
+  const names = "invocation_id function_id namespace action timeout_ms metadata traceparent " +
+    "baggage caller data result error __proto__";
+  for (let seed = 0; seed < 5_000; seed++) {
+    const random = new Random(seed);
+    const type = random.pick(["invokefunction", "invocationresult"]);
+    const fields = names.split(" ").filter(() => random.once(2))
+      .map((name) => `"${name}":${JSON.stringify(random.pick(values))}`);
+    const plain = `{"type":"${type}",${['"function_id":"a"', ...fields].join()}}`;
+    // A field that nobody knows makes it one to be copied.
+    const odd = plain.replace("{", '{"odd":1,');
+
+    assert.deepEqual(outcomeOf(plain), outcomeOf(odd), `seed ${seed}: ${plain}`);
+  }
+});
+
+function outcomeOf(frame: string): unknown {
+  try {
+    return decodeWorkerMessage(frame);
+  } catch (error) {
+    return String(error);
+  }
+}

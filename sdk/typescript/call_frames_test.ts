@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { Random } from "../../tests/fakes/random.ts";
+import { readResult, writeCall, writeParts, writeResult } from "./call_frames.ts";
+import { attempt } from "./platform.ts";
+import { decodeEngineMessage, decodeWorkerMessage, encodeMessage } from "./codec.ts";
+import type { CallRequest } from "./options.ts";
+import type { InvocationResult, InvokeFunction, Json } from "./protocol.ts";
+
+const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const START = '{"type":"invocationresult","invocation_id":"1","function_id":"a::b"';
+const ODD_TEXTS = ["", "a\nb", 'a"b\\', "ä€😀", "\ud800", "\u0000"];
+
+/** Nothing of what a caller may say, all of it, and things between. */
+function requests(): CallRequest<unknown>[] {
+  const random = new Random(7);
+  const maybe = <Value>(value: Value): Value | undefined => random.once(2) ? value : undefined;
+  return Array.from({ length: 300 }, () => {
+    const text = random.pick(ODD_TEXTS);
+    const request = {
+      function_id: `a::${text}`,
+      namespace: maybe(`n${text}`),
+      action: maybe({ type: "enqueue", queue: `q${text}` }),
+      payload: maybe({ [text]: [text, null, 1.5, { deep: text }] }),
+      metadata: maybe({ m: text }),
+    };
+    return request as CallRequest<unknown>;
+  });
+}
+
+Deno.test("writeCall() says what encodeMessage() says, whatever the call is", () => {
+  const random = new Random(8);
+  for (const request of requests()) {
+    const invocation_id = random.once(3) ? undefined : "0af7651916cd43dd";
+    const timeout_ms = random.once(3) ? undefined : 5_000;
+    const traceparent = random.once(3) ? undefined : random.pick(ODD_TEXTS);
+    const baggage = random.once(3) ? undefined : random.pick(ODD_TEXTS);
+    const details = { invocation_id, timeout_ms, traceparent, baggage };
+
+    const text = writeCall(writeParts(request), details);
+
+    const { payload, ...rest } = request;
+    const message = { type: "invokefunction", ...rest, ...details, data: payload };
+    assert.deepEqual(
+      decodeWorkerMessage(text),
+      decodeWorkerMessage(encodeMessage(message as InvokeFunction)),
+    );
+  }
+});
+
+Deno.test("writeCall() puts kind and ids first, and the payload last", () => {
+  const parts = writeParts({ function_id: "a::b", payload: { n: 1 }, metadata: 2 });
+
+  const text = writeCall(parts, {
+    invocation_id: "1",
+    timeout_ms: 5,
+    traceparent: TRACEPARENT,
+    baggage: undefined,
+  });
+
+  assert.equal(
+    text,
+    '{"type":"invokefunction","invocation_id":"1","function_id":"a::b","timeout_ms":5,' +
+      `"traceparent":"${TRACEPARENT}","metadata":2,"data":{"n":1}}`,
+  );
+});
+
+Deno.test("writeParts() refuses what JSON cannot hold, and says where", () => {
+  const refused = (more: Partial<CallRequest<unknown>>) => () =>
+    writeParts({ function_id: "a::b", ...more });
+
+  assert.throws(refused({ payload: 1n }), { message: /^The payload for a::b cannot be/ });
+  assert.throws(refused({ metadata: (() => 1) as unknown as Json }), {
+    message: /^The metadata for a::b cannot be/,
+  });
+});
+
+Deno.test("writeResult() says what encodeMessage() says, whatever was called", () => {
+  for (const odd of ODD_TEXTS) {
+    for (const trace of [{}, { traceparent: odd, baggage: odd }]) {
+      for (const result of [undefined, null, { odd }]) {
+        const ids = { invocation_id: odd, function_id: odd, ...trace };
+        const more = result === undefined ? {} : { result };
+        const expected = encodeMessage({ type: "invocationresult", ...ids, ...more });
+
+        const json = result === undefined ? undefined : JSON.stringify(result);
+        assert.equal(writeResult({ type: "invokefunction", ...ids }, json), expected);
+      }
+    }
+  }
+});
+
+Deno.test("readResult() reads results as the engine writes them", () => {
+  const read = (rest: string) => readResult(START + rest, START.length);
+
+  assert.deepEqual(read(',"result":{"n":[1]}}'), { value: { n: [1] } });
+  assert.deepEqual(read(`,"traceparent":"${TRACEPARENT}","result":"x"}`), { value: "x" });
+  assert.deepEqual(read(`,"traceparent":"${TRACEPARENT}"}`), { value: undefined });
+  assert.deepEqual(read("}"), { value: undefined });
+  assert.deepEqual(read(',"result":null}'), { value: undefined });
+});
+
+Deno.test("readResult() leaves all else to the codec", () => {
+  const others = [
+    "",
+    " }",
+    "} ",
+    ',"result":}',
+    ',"result":1',
+    ',"result":1}}',
+    ',"result": 1,"result":2}',
+    ',"result":1,"error":{"code":"x","message":"y"}}',
+    ',"error":{"code":"x","message":"y"}}',
+    ',"baggage":"a=b","result":1}',
+    ',"traceparent":"short","result":1}',
+    `,"traceparent":"${TRACEPARENT}-more","result":1}`,
+    `,"traceparent":"${TRACEPARENT.slice(0, -1)}\\"","result":1}`,
+    ',"result":1,"function_id":"other"}',
+  ];
+  for (const rest of others) {
+    assert.equal(readResult(START + rest, START.length), undefined, rest);
+  }
+});
+
+Deno.test("readResult() and the codec never disagree, whatever is done to a frame", () => {
+  const whole = `${START},"traceparent":"${TRACEPARENT}","result":{"a":[1,"}",null],"b":"\\"x"}}`;
+  const junk = [
+    "",
+    " ",
+    '"',
+    "}",
+    "{",
+    ",",
+    "\\",
+    "null",
+    '"result":1',
+    ',"error":null',
+    "\n",
+    "0",
+  ];
+  let taken = 0;
+  for (let seed = 0; seed < 20_000; seed++) {
+    const random = new Random(seed);
+    const at = START.length + random.below(whole.length - START.length + 1);
+    const end = at + random.below(4) * random.below(30);
+    const frame = whole.slice(0, at) + random.pick(junk) + whole.slice(end);
+
+    const quick = readResult(frame, START.length);
+    if (!quick) continue;
+    taken++;
+    const message = attempt(() => decodeEngineMessage(frame)) as InvocationResult | undefined;
+    const { error, result }: { error?: unknown; result?: Json } = message ??
+      { error: "unreadable" };
+    assert.deepEqual([error, result], [undefined, quick.value], `seed ${seed}: ${frame}`);
+  }
+  assert.ok(taken > 100, `${taken} frames were read`);
+});
