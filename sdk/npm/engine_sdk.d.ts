@@ -239,6 +239,8 @@ interface TransportEvents {
 interface DialOptions {
     /** Sent with the upgrade where the platform can (a browser cannot). */
     readonly headers?: Readonly<Record<string, string>>;
+    /** Offer to send several messages in one frame. @default false */
+    readonly batch?: boolean;
 }
 
 /** The SDK's end of a line. Nothing here waits or throws. */

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:0eebae35fca17ab6d91bee11d61c241f2f72c2dfdc74c34fcab634a3cce2b0b8
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:5a882e08fd5d915370615e0d45a02ce28ff4205bb85ee062b86c358755cefb6e
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3729,11 +3729,19 @@ function processGlobal() {
   const found = globalThis.process;
   return typeof found?.versions?.node === "string" ? found : void 0;
 }
+function denoGlobal() {
+  return globalThis.Deno;
+}
 function environment(name) {
-  return attempt(() => processGlobal()?.env?.[name]) || void 0;
+  const deno = denoGlobal();
+  return attempt(() => deno ? deno.env.get(name) : processGlobal()?.env?.[name]) || void 0;
 }
 function builtinModule(name) {
   return attempt(() => processGlobal()?.getBuiltinModule?.(name));
+}
+function atEndOfTurn(task) {
+  const process2 = processGlobal();
+  queueMicrotask(process2?.nextTick ? () => process2.nextTick(task) : task);
 }
 function newId() {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
@@ -3775,13 +3783,23 @@ function runningTraceparent() {
   return void 0;
 }
 var CallScopes = class {
+  #find;
   #storage;
-  /** Finds out whether the platform can carry scopes; `hooks` replaces its module in tests. */
-  constructor(hooks = builtinModule("node:async_hooks")) {
-    this.#storage = hooks && new hooks.AsyncLocalStorage();
+  #isFound = false;
+  /**
+   * Finds out with the first handler whether the platform can carry scopes: a program that only
+   * calls does not pay for that. `find` replaces it in tests.
+   */
+  constructor(find = () => builtinModule("node:async_hooks")) {
+    this.#find = find;
   }
   /** Runs `task`; calls it makes, also later in its asynchronous flow, see `scope`. */
   run(scope, task) {
+    if (!this.#isFound) {
+      this.#isFound = true;
+      const hooks = this.#find();
+      this.#storage = hooks && new hooks.AsyncLocalStorage();
+    }
     return this.#storage ? this.#storage.run(scope, task) : task();
   }
   /** The scope of the handler that is running, if one is. */
@@ -3842,6 +3860,7 @@ var WORKER_GAUGES_MS = 5e3;
 var WORKER_GAUGES_MS_MIN = 500;
 var WORKER_GAUGES_MS_MAX = 36e5;
 var LOOP_LAG_SAMPLE_MS = 50;
+var BATCH_CHARS_MAX = 64 * 1024;
 
 // sdk/typescript/options.ts
 var TriggerAction = {
@@ -4605,6 +4624,7 @@ function read(message, known) {
   const { type } = message;
   if (typeof type !== "string") throw misfit("type", "a string", type);
   if (!known.has(type)) throw misfit("type", "a known type of message", type);
+  if (fitsAsIs(message, type)) return message;
   const shape = SHAPES[type];
   const result = {
     type
@@ -4624,6 +4644,50 @@ function read(message, known) {
   }
   return result;
 }
+function fitsAsIs(message, type) {
+  const fields = PLAIN_FIELDS.get(type);
+  if (!fields) return false;
+  let missing = fields.required;
+  for (const name in message) {
+    const kind = fields.kinds.get(name);
+    const value = message[name];
+    switch (kind) {
+      case "id":
+        missing--;
+        if (typeof value !== "string" || value.length > ID_CHARS_MAX) return false;
+        break;
+      case "id?":
+        if (typeof value !== "string" || value.length > ID_CHARS_MAX) return false;
+        break;
+      case "string?":
+        if (typeof value !== "string") return false;
+        break;
+      case "timeout?":
+        if (!isTimeout2(value)) return false;
+        break;
+      case "json?":
+        if (value === null) return false;
+        break;
+      default:
+        if (name !== "type") return false;
+    }
+  }
+  return missing === 0;
+}
+var PLAIN_FIELDS = new Map([
+  "invokefunction",
+  "invocationresult"
+].map((type) => {
+  const fields = Object.entries(SHAPES[type]);
+  const required = fields.filter(([, kind]) => !kind.endsWith("?")).length;
+  return [
+    type,
+    {
+      kinds: new Map(fields),
+      required
+    }
+  ];
+}));
 var EXPECTED = {
   action: "an object",
   error: "an error object",
@@ -4660,11 +4724,12 @@ function fit(kind, value, type, name) {
       if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
       break;
     case "timeout":
-      if (Number.isInteger(value) && value >= 1 && value <= TIMEOUT_MS_MAX) {
-        return value;
-      }
+      if (isTimeout2(value)) return value;
   }
   throw misfit(`${type}.${name}`, EXPECTED[kind], value);
+}
+function isTimeout2(value) {
+  return Number.isInteger(value) && value >= 1 && value <= TIMEOUT_MS_MAX;
 }
 function readAction(value, path) {
   if (!isObject(value)) throw misfit(path, EXPECTED.action, value);
@@ -4732,6 +4797,64 @@ var ConnectionListeners = class {
   }
 };
 
+// sdk/typescript/call_frames.ts
+function writeParts(request) {
+  const { function_id, namespace, action, payload, metadata } = request;
+  let target = field("namespace", "The namespace", namespace);
+  if (action) target += field("action", "The action", action);
+  const more = field("metadata", `The metadata for ${function_id}`, metadata);
+  const data = field("data", `The payload for ${function_id}`, payload);
+  return {
+    function_id: JSON.stringify(function_id),
+    target,
+    tail: `${more}${data}}`
+  };
+}
+function writeCall(parts, details) {
+  const { invocation_id, timeout_ms, traceparent, baggage } = details;
+  let head = '{"type":"invokefunction",';
+  if (invocation_id !== void 0) head += `"invocation_id":"${invocation_id}",`;
+  head += `"function_id":${parts.function_id}${parts.target}`;
+  if (timeout_ms !== void 0) head += `,"timeout_ms":${timeout_ms}`;
+  if (traceparent !== void 0) head += field("traceparent", "The traceparent", traceparent);
+  if (baggage !== void 0) head += field("baggage", "The baggage", baggage);
+  return head + parts.tail;
+}
+function writeResult(call, result) {
+  const { invocation_id = "", function_id, traceparent, baggage } = call;
+  let frame = `{"type":"invocationresult","invocation_id":${JSON.stringify(invocation_id)},"function_id":${JSON.stringify(function_id)}`;
+  if (traceparent !== void 0) frame += `,"traceparent":${JSON.stringify(traceparent)}`;
+  if (baggage !== void 0) frame += `,"baggage":${JSON.stringify(baggage)}`;
+  return result === void 0 ? `${frame}}` : `${frame},"result":${result}}`;
+}
+var TRACEPARENT = ',"traceparent":"';
+var RESULT = ',"result":';
+var TRACE_TEXT = /[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"/y;
+function readResult(frame, at) {
+  if (frame.charCodeAt(frame.length - 1) !== 125) return void 0;
+  if (frame.startsWith(TRACEPARENT, at)) {
+    TRACE_TEXT.lastIndex = at + TRACEPARENT.length;
+    if (!TRACE_TEXT.test(frame)) return void 0;
+    at = TRACE_TEXT.lastIndex;
+  }
+  if (at === frame.length - 1) return {
+    value: void 0
+  };
+  if (!frame.startsWith(RESULT, at)) return void 0;
+  try {
+    const value = JSON.parse(frame.slice(at + RESULT.length, -1));
+    return {
+      value: value ?? void 0
+    };
+  } catch {
+    return void 0;
+  }
+}
+function field(name, what, value) {
+  const text = toJson(what, value);
+  return text === void 0 ? "" : `,"${name}":${text}`;
+}
+
 // sdk/typescript/handlers.ts
 var Handlers = class {
   /** Whether the engine forwards progress. */
@@ -4751,18 +4874,20 @@ var Handlers = class {
     const { clock, scopes, find } = this.#setup;
     const call = new RunningCall(message, line, this.engineForwardsProgress);
     if (message.invocation_id) this.#running.set(message.invocation_id, call);
-    const ended = this.#setup.observe?.(message);
+    const now = clock.now();
+    const ended = this.#setup.observe?.(message, now);
     let failure;
     try {
       const handler = find(message.namespace, message.function_id);
       if (!handler) throw new EngineError("function_not_found", "Function not found");
       const { timeout_ms, traceparent, baggage } = message;
-      const deadline = timeout_ms === void 0 ? void 0 : clock.now() + timeout_ms;
-      const result = await scopes.run({
+      const deadline = timeout_ms === void 0 ? void 0 : now + timeout_ms;
+      let result = scopes.run({
         deadline,
         traceparent,
         baggage
       }, () => handler(message.data ?? null, message.metadata, call));
+      if (isThenable(result)) result = await result;
       this.#answer(call, result);
     } catch (thrown) {
       failure = describeThrown(thrown);
@@ -4792,8 +4917,7 @@ var Handlers = class {
   #answer(call, result) {
     if (call.isAborted || call.invocation_id === void 0) return;
     const text = toJson(`The result of ${call.function_id}`, result);
-    const head = encodeMessage(resultHead(call.message));
-    call.line.send(text === void 0 ? head : `${head.slice(0, -1)},"result":${text}}`);
+    call.line.send(writeResult(call.message, text));
   }
   #fail(call, error, thrown) {
     if (call.isAborted) return;
@@ -4807,6 +4931,9 @@ var Handlers = class {
     call.line.send(encodeFailure(call.message, error));
   }
 };
+function isThenable(result) {
+  return typeof result?.then === "function";
+}
 function encodeFailure(message, error) {
   const head = resultHead(message);
   try {
@@ -4895,7 +5022,8 @@ var SDK_VERSION = "0.1.0";
 var SDK_CAPABILITIES = [
   "cancel",
   "timeout",
-  "progress"
+  "progress",
+  "batch"
 ];
 function describeWorker(options) {
   const runtime = findRuntime();
@@ -4904,11 +5032,10 @@ function describeWorker(options) {
     version: SDK_VERSION,
     name: options.workerName || environment("ENGINE_WORKER_NAME") || defaultName(runtime),
     os: findOs(),
-    pid: attempt(() => processGlobal()?.pid) ?? 0,
+    pid: findPid(),
     isolation: environment("ENGINE_ISOLATION") ?? null,
-    capabilities: [
-      ...SDK_CAPABILITIES
-    ],
+    // A browser cannot offer a subprotocol without insisting on it, see browser_transport.ts.
+    capabilities: SDK_CAPABILITIES.filter((name) => name !== "batch" || runtime !== "browser"),
     telemetry: {
       language: findLanguage(),
       project_name: null,
@@ -4919,19 +5046,27 @@ function describeWorker(options) {
   if (options.namespace) announcement.namespace = options.namespace;
   return announcement;
 }
+function findPid() {
+  return attempt(() => (denoGlobal() ?? processGlobal())?.pid) ?? 0;
+}
 function findRuntime() {
+  if (denoGlobal()) return "deno";
   const versions = attempt(() => processGlobal()?.versions);
   if (!versions) return "browser";
-  if (versions.deno) return "deno";
   return versions.bun ? "bun" : "node";
 }
 function defaultName(runtime) {
   if (runtime === "browser") return "browser";
-  const os = builtinModule("node:os");
-  const hostname = attempt(() => os?.hostname()) ?? "localhost";
-  return `${hostname}:${attempt(() => processGlobal()?.pid) ?? 0}`;
+  const os = denoGlobal() ?? builtinModule("node:os");
+  return `${attempt(() => os?.hostname()) ?? "localhost"}:${findPid()}`;
 }
 function findOs() {
+  const deno = denoGlobal();
+  if (deno) {
+    const platform = deno.build.os === "windows" ? "win32" : deno.build.os;
+    const arch = ARCHITECTURES[deno.build.arch] ?? deno.build.arch;
+    return `${platform} ${attempt(() => deno.osRelease()) ?? "unknown"} (${arch})`;
+  }
   const process2 = processGlobal();
   if (!process2) {
     return globalThis.navigator?.platform || "unknown";
@@ -4940,7 +5075,13 @@ function findOs() {
   const release = attempt(() => os?.release()) ?? "unknown";
   return `${process2.platform ?? "unknown"} ${release} (${process2.arch ?? "unknown"})`;
 }
+var ARCHITECTURES = {
+  x86_64: "x64",
+  aarch64: "arm64"
+};
 function findLanguage() {
+  const { navigator } = globalThis;
+  if (navigator?.language) return navigator.language;
   return attempt(() => new Intl.DateTimeFormat().resolvedOptions().locale) ?? null;
 }
 
@@ -4948,6 +5089,7 @@ function findLanguage() {
 var FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
 var CANONICAL_START = new RegExp(String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` + String.raw`(?:,"function_id":"([^"\\]*)")?`);
 function receive(text, line, setup) {
+  if (setup.calls.settleFrame(text)) return;
   let message;
   try {
     message = decodeEngineMessage(text);
@@ -5034,6 +5176,37 @@ function rejectRegistration(message, setup) {
   else setup.report(error);
 }
 
+// sdk/typescript/call_ids.ts
+var COUNT_CHARS = 12;
+var CallIds = class {
+  /** What all ids of this worker start with. */
+  start = newId().slice(0, -COUNT_CHARS);
+  /** The id of a call, by its count from 1 on. */
+  text(count) {
+    return this.start + count.toString(16).padStart(COUNT_CHARS, "0");
+  }
+  /** The count in an id; `undefined` for an id that this worker did not make. */
+  count(id) {
+    if (id.length !== this.start.length + COUNT_CHARS || !id.startsWith(this.start)) {
+      return void 0;
+    }
+    return countAt(id, this.start.length);
+  }
+};
+function countAt(text, at) {
+  let count = 0;
+  for (let i = at; i < at + COUNT_CHARS; i++) {
+    const code = text.charCodeAt(i);
+    const isDigit = code >= 48 && code <= 57;
+    if (!isDigit && !(code >= 97 && code <= 102)) return void 0;
+    count = count * 16 + code - (isDigit ? 48 : 87);
+  }
+  return count;
+}
+function countEnd(at) {
+  return at + COUNT_CHARS;
+}
+
 // sdk/typescript/offline_queue.ts
 var OfflineQueue = class {
   #frames = /* @__PURE__ */ new Map();
@@ -5093,33 +5266,28 @@ var Waiting = class {
   }
   /** From now on the call waits. */
   add(call) {
-    this.#calls.set(call.invocation_id, call);
+    this.#calls.set(call.count, call);
     this.#sweepBy(call.deadline);
   }
-  /** The call with this id, if it still waits. */
-  get(invocation_id) {
-    return this.#calls.get(invocation_id);
+  /** The call of this count, if it still waits. */
+  get(count) {
+    return this.#calls.get(count);
   }
-  /** Ends the call that a result names; a result nobody waits for is ignored. */
-  settle({ invocation_id, result, error }) {
-    if (error) {
-      this.fail(invocation_id, error);
-    } else {
-      this.#take(invocation_id)?.resolve(result);
-    }
+  /** Ends a call with what it returned; one that does not wait any more is left alone. */
+  resolve(count, value) {
+    this.#take(count)?.resolve(value);
   }
-  /** Ends a call with a failure; `undefined` when it does not wait any more. */
-  fail(invocation_id, error) {
-    const call = this.#take(invocation_id);
-    call?.reject(new InvocationError(error, call.function_id, invocation_id));
-    return call;
+  /** Ends a call with a failure; one that does not wait any more is left alone. */
+  fail(count, error) {
+    const call = this.#take(count);
+    call?.reject(new InvocationError(error, call.function_id, call.invocation_id));
   }
   /** Ends all calls, or only those whose frame has left. */
   failAll(error, which) {
     for (const call of [
       ...this.#calls.values()
     ]) {
-      if (which === "all" || call.sent) this.fail(call.invocation_id, error);
+      if (which === "all" || call.sent) this.fail(call.count, error);
     }
   }
   /** Sets no timer any more; to be called once no call waits and none will. */
@@ -5128,10 +5296,10 @@ var Waiting = class {
     this.#cancelSweep = void 0;
     this.#sweepAt = Infinity;
   }
-  #take(invocation_id) {
-    const call = this.#calls.get(invocation_id);
+  #take(count) {
+    const call = this.#calls.get(count);
     if (!call) return void 0;
-    this.#calls.delete(invocation_id);
+    this.#calls.delete(count);
     call.release?.();
     return call;
   }
@@ -5160,7 +5328,7 @@ var Waiting = class {
     return call.sent && this.engineEndsCalls ? call.deadline + TIMEOUT_GRACE_MS : call.deadline;
   }
   #expire(call) {
-    this.fail(call.invocation_id, timeoutError(call.timeoutMs));
+    this.fail(call.count, timeoutError(call.timeoutMs));
     this.#expired(call);
   }
 };
@@ -5174,8 +5342,9 @@ var OutboundCalls = class {
   #setup;
   #waiting;
   #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
-  /** The part of all ids that is random; the rest counts. */
-  #idStart = newId().slice(0, 24);
+  #ids = new CallIds();
+  /** How every result for this worker starts when the engine writes it. */
+  #resultStart = `{"type":"invocationresult","invocation_id":"${this.#ids.start}`;
   #calls = 0;
   #engineCancels = false;
   #ended;
@@ -5197,17 +5366,35 @@ var OutboundCalls = class {
     this.#engineCancels = capabilities.includes("cancel");
     this.#waiting.engineEndsCalls = capabilities.includes("timeout");
   }
-  /** A result came. */
-  settle(result) {
-    this.#waiting.settle(result);
+  /** A result came; one that nobody waits for is ignored. */
+  settle({ invocation_id, result, error }) {
+    const count = this.#ids.count(invocation_id);
+    if (count === void 0) return;
+    if (error) this.#waiting.fail(count, error);
+    else this.#waiting.resolve(count, result);
+  }
+  /** Reads a frame if it is the result of a call in the usual form; else says `false`. */
+  settleFrame(frame) {
+    if (!frame.startsWith(this.#resultStart)) return false;
+    const at = this.#resultStart.length;
+    const count = countAt(frame, at);
+    const call = count === void 0 ? void 0 : this.#waiting.get(count);
+    if (!call) return false;
+    const named = `","function_id":${call.quotedFunctionId}`;
+    if (!frame.startsWith(named, countEnd(at))) return false;
+    const result = readResult(frame, countEnd(at) + named.length);
+    if (!result) return false;
+    this.#waiting.resolve(call.count, result.value);
+    return true;
   }
   /** A call ends because its result could not be read. */
   fail(invocation_id, error) {
-    this.#waiting.fail(invocation_id, error);
+    const count = this.#ids.count(invocation_id);
+    if (count !== void 0) this.#waiting.fail(count, error);
   }
   /** News of a call came. */
   progress({ invocation_id, data }) {
-    const call = this.#waiting.get(invocation_id);
+    const call = this.#waiting.get(this.#ids.count(invocation_id) ?? 0);
     try {
       call?.onProgress?.(data);
     } catch (cause) {
@@ -5240,74 +5427,70 @@ var OutboundCalls = class {
     const own = request.timeout_ms ?? request.timeoutMs ?? this.#setup.timeoutMs;
     checkRequest(request, own);
     const { function_id, onProgress, signal } = request;
-    const tail = writeTail(request);
+    const parts = writeParts(request);
     const scope = this.#setup.scopes.current();
     if (this.#ended) throw new InvocationError(this.#ended, function_id);
     if (request.action?.type === "void") {
-      this.#send(function_id, void 0, tail, () => envelope(request, scope, {}));
+      this.#send({
+        request,
+        parts,
+        scope
+      });
       resolve(void 0);
       return;
     }
-    const timeoutMs = this.#shorten(own, scope, function_id);
+    const now = this.#setup.clock.now();
+    const timeoutMs = shorten(own, scope, now, function_id);
     if (signal?.aborted) throw cancelled(function_id);
-    const invocation_id = this.#nextId();
-    const deadline = this.#setup.clock.now() + timeoutMs;
+    const count = ++this.#calls;
     const call = {
-      invocation_id,
+      count,
+      invocation_id: this.#ids.text(count),
       function_id,
+      quotedFunctionId: parts.function_id,
       timeoutMs,
-      deadline,
+      deadline: now + timeoutMs,
       sent: false,
       resolve,
       reject,
       onProgress,
       release: void 0
     };
-    this.#send(function_id, call, tail, () => {
-      const timeout_ms = Math.max(1, Math.floor(deadline - this.#setup.clock.now()));
-      return envelope(request, scope, {
-        invocation_id,
-        timeout_ms
-      });
-    });
+    this.#send({
+      request,
+      parts,
+      scope
+    }, call);
     this.#waiting.add(call);
     if (signal) this.#listen(call, signal);
   }
-  /** A UUID of which the last part counts: a random one costs more than the rest of a call. */
-  #nextId() {
-    return this.#idStart + (++this.#calls).toString(16).padStart(12, "0");
-  }
-  /** The smaller of the call's own time and what is left of the handler's that makes it. */
-  #shorten(own, scope, function_id) {
-    if (scope?.deadline === void 0) return own;
-    const left = Math.floor(scope.deadline - this.#setup.clock.now());
-    if (left < 1) throw new InvocationError(timeoutError(0), function_id);
-    return Math.min(own, left);
-  }
   /** Sends a frame, or queues it to be written when a line is open. */
-  #send(function_id, call, tail, writeHead) {
-    const write = () => {
-      if (call) call.sent = true;
-      return writeHead().slice(0, -1) + tail;
-    };
+  #send(frame, call) {
     const line = this.#setup.line();
     if (line) {
-      line.send(write());
+      if (call) call.sent = true;
+      line.send(write(frame, call, call?.timeoutMs));
       return;
     }
-    const bytes = ENVELOPE_BYTES + tail.length;
+    const late = () => {
+      if (!call) return write(frame, void 0, void 0);
+      call.sent = true;
+      const left = Math.floor(call.deadline - this.#setup.clock.now());
+      return write(frame, call, Math.max(1, left));
+    };
+    const bytes = ENVELOPE_BYTES + frame.parts.tail.length;
     if (this.#queue.add({
       invocation_id: call?.invocation_id,
       bytes,
-      write
+      write: late
     })) return;
     const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
-    throw new InvocationError(errorBody("overloaded", message), function_id);
+    throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
   }
   #listen(call, signal) {
     const aborted = () => {
       const { reason } = signal;
-      this.fail(call.invocation_id, errorBody("cancelled", "Invocation cancelled"));
+      this.#waiting.fail(call.count, errorBody("cancelled", "Invocation cancelled"));
       this.#withdraw(call, thrownText(reason));
     };
     signal.addEventListener("abort", aborted, {
@@ -5327,36 +5510,21 @@ var OutboundCalls = class {
     }
   }
 };
-function writeTail({ function_id, payload, metadata }) {
-  const data = toJson(`The payload for ${function_id}`, payload);
-  const more = toJson(`The metadata for ${function_id}`, metadata);
-  return (more === void 0 ? "" : `,"metadata":${more}`) + (data === void 0 ? "}" : `,"data":${data}}`);
-}
-function envelope(request, scope, { invocation_id, timeout_ms }) {
-  const { function_id, namespace, action } = request;
+function write({ request, parts, scope }, call, timeout_ms) {
   const { traceparent = scope?.traceparent, baggage = scope?.baggage } = request;
-  return encodeMessage({
-    type: "invokefunction",
-    ...invocation_id !== void 0 && {
-      invocation_id
-    },
-    function_id,
-    ...namespace !== void 0 && {
-      namespace
-    },
-    ...action && {
-      action
-    },
-    ...timeout_ms !== void 0 && {
-      timeout_ms
-    },
-    ...traceparent !== void 0 && {
-      traceparent
-    },
-    ...baggage !== void 0 && {
-      baggage
-    }
+  const invocation_id = call?.invocation_id;
+  return writeCall(parts, {
+    invocation_id,
+    timeout_ms,
+    traceparent,
+    baggage
   });
+}
+function shorten(own, scope, now, function_id) {
+  if (scope?.deadline === void 0) return own;
+  const left = Math.floor(scope.deadline - now);
+  if (left < 1) throw new InvocationError(timeoutError(0), function_id);
+  return Math.min(own, left);
 }
 function checkRequest(request, timeoutMs) {
   checkId("function_id", request.function_id, "math::add");
@@ -5425,7 +5593,48 @@ var DEFAULT_NAMESPACE = "default";
 var ANNOUNCE_FUNCTION_ID = "engine::workers::register";
 var LAUNCH_ID_HEADER = "x-engine-launch-id";
 
+// sdk/typescript/batch.ts
+var BATCH_PROTOCOL = "engine.batch.v1";
+var Batch = class {
+  #write;
+  #texts = [];
+  #chars = 0;
+  /** Empty; `write` gets whole frames. */
+  constructor(write2) {
+    this.#write = write2;
+  }
+  /** Characters that have not left. */
+  get chars() {
+    return this.#chars;
+  }
+  /** Puts a message at the end; what has no room in the same frame leaves first. */
+  add(text) {
+    const chars = text.length + 1;
+    if (this.#chars + chars > BATCH_CHARS_MAX) this.flush();
+    this.#texts.push(text);
+    this.#chars += chars;
+  }
+  /** Sends what there is. */
+  flush() {
+    const texts = this.#texts;
+    if (texts.length === 0) return;
+    this.#texts = [];
+    this.#chars = 0;
+    this.#write(texts.length === 1 ? texts[0] : texts.join("\n"));
+  }
+};
+function splitBatch(frame, take) {
+  let start = 0;
+  let end = frame.indexOf("\n");
+  for (; end !== -1; end = frame.indexOf("\n", start)) {
+    if (end > start) take(frame.slice(start, end));
+    start = end + 1;
+  }
+  if (start < frame.length) take(start === 0 ? frame : frame.slice(start));
+}
+
 // sdk/typescript/ws_transport.ts
+var PROTOCOL_HEADER = "sec-websocket-protocol";
 var TIMES = {
   openMs: OPEN_TIMEOUT_MS,
   pingMs: PING_INTERVAL_MS,
@@ -5439,7 +5648,14 @@ function makeWsDial(times) {
 var WsTransport = class {
   #events;
   #times;
+  #batch = new Batch((frame) => this.#socket?.send(frame));
+  #turnEnds = () => this.#flush();
   #socket;
+  #stream;
+  #isBatching = false;
+  #isCorked = false;
+  /** The end of the turn is waited for. */
+  #isDue = false;
   #isOpen = false;
   #isOver = false;
   #isClosing = false;
@@ -5454,29 +5670,48 @@ var WsTransport = class {
     this.#connect(url, options).catch((error) => this.#end(1006, describe(error)));
   }
   send(message) {
-    if (this.#isOpen) this.#socket?.send(message);
+    if (!this.#isOpen) return;
+    if (!this.#isDue) {
+      this.#isDue = true;
+      atEndOfTurn(this.#turnEnds);
+    }
+    if (this.#isBatching && typeof message === "string") {
+      this.#batch.add(message);
+      return;
+    }
+    this.#batch.flush();
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      this.#stream?.cork();
+    }
+    this.#socket?.send(message);
   }
   get queuedBytes() {
-    return this.#socket?.bufferedAmount ?? 0;
+    return (this.#socket?.bufferedAmount ?? 0) + this.#batch.chars;
   }
   close(code = 1e3, reason = "") {
     if (this.#isOver || this.#isClosing) return;
     this.#isClosing = true;
     this.#isOpen = false;
     if (!this.#socket) return;
+    this.#flush();
     this.#closeTimer = setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
     this.#socket.close(code, reason);
   }
-  async #connect(url, { headers = {} }) {
+  async #connect(url, { headers = {}, batch = false }) {
     const module = await Promise.resolve().then(() => (init_wrapper(), wrapper_exports));
     if (this.#isClosing) return this.#end(1006, "closed before it was open");
     const WebSocket3 = module.default;
-    const socket = new WebSocket3(url, {
+    const options = {
       headers,
       perMessageDeflate: false,
       maxPayload: 0
-    });
+    };
+    const socket = new WebSocket3(url, batch ? [
+      BATCH_PROTOCOL
+    ] : [], options);
     this.#socket = socket;
+    socket.on("upgrade", (response) => this.#upgraded(response, batch));
     this.#openTimer = setTimeout(() => {
       this.#problem = `no answer within ${this.#times.openMs} ms`;
       socket.terminate();
@@ -5490,6 +5725,12 @@ var WsTransport = class {
       this.#end(code, new TextDecoder().decode(reason) || this.#problem);
     });
   }
+  #upgraded({ headers, socket }, isOffered) {
+    this.#stream = socket;
+    if (!isOffered) return;
+    this.#isBatching = headers[PROTOCOL_HEADER] === BATCH_PROTOCOL;
+    headers[PROTOCOL_HEADER] ??= BATCH_PROTOCOL;
+  }
   #opened() {
     clearTimeout(this.#openTimer);
     if (this.#isClosing) return;
@@ -5499,8 +5740,16 @@ var WsTransport = class {
   }
   #message(data, isBinary) {
     this.#silentMs = 0;
-    if (isBinary) this.#events.binary(data);
-    else this.#events.text(data.toString());
+    if (isBinary) return this.#events.binary(data);
+    const text = data.toString();
+    if (this.#isBatching) splitBatch(text, (message) => this.#events.text(message));
+    else this.#events.text(text);
+  }
+  #flush() {
+    this.#isDue = false;
+    this.#batch.flush();
+    if (this.#isCorked) this.#stream?.uncork();
+    this.#isCorked = false;
   }
   /** Counts in pings, so that a process that slept does not take itself for a dead peer. */
   #heartbeat() {
@@ -5757,7 +6006,9 @@ var Registrations = class {
   }
 };
 function keyOf(namespace, id) {
-  return `${namespace ?? DEFAULT_NAMESPACE}\0${id}`;
+  const isDefault = namespace === void 0 || namespace === DEFAULT_NAMESPACE;
+  if (isDefault && !id.startsWith("\0")) return id;
+  return `\0${namespace ?? DEFAULT_NAMESPACE}\0${id}`;
 }
 
 // sdk/typescript/otlp.ts
@@ -6093,15 +6344,14 @@ var TokenBucket = class {
     this.#tokens = perSecond;
     this.#at = now();
   }
-  /** Takes one, if there is one. */
-  take() {
-    if (this.#tokens < 1) this.#fill();
+  /** Takes one, if there is one; `now` is for those who have just looked at the clock. */
+  take(now) {
+    if (this.#tokens < 1) this.#fill(now ?? this.#now());
     if (this.#tokens < 1) return false;
     this.#tokens--;
     return true;
   }
-  #fill() {
-    const now = this.#now();
+  #fill(now) {
     const gained = Math.max(0, now - this.#at) * this.#perSecond / 1e3;
     this.#tokens = Math.min(this.#perSecond, this.#tokens + gained);
     this.#at = now;
@@ -6188,14 +6438,13 @@ var Telemetry = class {
     this.#flushSoon();
     return isTaken;
   }
-  /** A handler begins; call the result when it ends. `undefined`: nobody wants to know. */
-  begin(call) {
+  /** A handler begins now; call the result when it ends. `undefined`: nobody wants to know. */
+  begin(call, now = this.#setup.clock.now()) {
     if (call.traceparent === void 0 || this.#state === "over") return void 0;
-    if (!looksSampled(call.traceparent) || !this.#spanTokens.take()) return void 0;
+    if (!looksSampled(call.traceparent) || !this.#spanTokens.take(now)) return void 0;
     const ids = readTraceparent(call.traceparent);
     if (!ids) return void 0;
     const { function_id, invocation_id } = call;
-    const start = this.#setup.clock.now();
     const start_ms = this.#wall();
     return (error) => {
       this.#spans.add(this.#setup.service, encodeSpan({
@@ -6204,7 +6453,7 @@ var Telemetry = class {
         parent_span_id: ids.span_id,
         name: `execute ${function_id}`,
         start_ms,
-        end_ms: start_ms + this.#setup.clock.now() - start,
+        end_ms: start_ms + this.#setup.clock.now() - now,
         attributes: {
           "engine.function.id": function_id,
           "engine.invocation.id": invocation_id,
@@ -6314,6 +6563,34 @@ function gaugesMs() {
 function randomSpanId() {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+// sdk/typescript/tls_hint.ts
+var HINTS = [
+  [
+    /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
+    "no TLS is spoken there; dial ws:// instead of wss://"
+  ],
+  [
+    /\b426\b|Expected HTTP\/|invalid HTTP version/i,
+    "TLS may be spoken there; dial wss:// instead of ws://"
+  ],
+  [
+    /altname|not valid for name|NotValidForName/i,
+    "the certificate there is for another name; dial one that it has"
+  ],
+  [
+    /expired|NotValidYet|not yet valid/i,
+    "the certificate there does not hold at this time"
+  ],
+  [
+    /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,
+    "the certificate there is not trusted here; name the PEM file of its CA in NODE_EXTRA_CA_CERTS (Node) or DENO_CERT (Deno)"
+  ]
+];
+function withTlsHint(failure) {
+  const hint = HINTS.find(([pattern]) => pattern.test(failure))?.[1];
+  return hint === void 0 ? failure : `${failure}; ${hint}`;
 }
 
 // sdk/typescript/trigger_types.ts
@@ -6477,7 +6754,7 @@ var Worker = class _Worker {
       report
     });
     const find = (namespace, id) => this.#registrations.handler(namespace, id);
-    const observe = (call) => this.#telemetry?.begin(call);
+    const observe = (call, now) => this.#telemetry?.begin(call, now);
     const handlers = new Handlers({
       clock,
       scopes,
@@ -6502,7 +6779,8 @@ var Worker = class _Worker {
       url,
       dial: options.dial ?? dialPlatform,
       dialOptions: {
-        headers: headersOf(options)
+        headers: headersOf(options),
+        batch: true
       },
       clock,
       reconnect: options.reconnect ?? {},
@@ -6699,7 +6977,7 @@ var Worker = class _Worker {
     this.#inbound.triggerTypes.unregisterAll();
   }
   #failed(reason, retryMs) {
-    const text = `Cannot reach the engine at ${withoutSecrets(this.#url)}: ${reason}`;
+    const text = `Cannot reach the engine at ${withoutSecrets(this.#url)}: ${withTlsHint(reason)}`;
     if (retryMs === void 0) {
       this.#giveUp(new EngineError("engine_unreachable", text));
     } else if (text !== this.#lastFailure) {
