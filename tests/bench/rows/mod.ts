@@ -8,8 +8,9 @@ import { http } from "./http.ts";
 import { peers } from "./peers.ts";
 import { relay } from "./relay.ts";
 import { sdk } from "./sdk.ts";
+import { start } from "./start.ts";
 import { state } from "./state.ts";
 import { tracing } from "./tracing.ts";
 
 /** Every section. */
-export const SECTIONS: readonly Section[] = [relay, tracing, sdk, http, state, peers];
+export const SECTIONS: readonly Section[] = [relay, tracing, sdk, http, state, start, peers];
