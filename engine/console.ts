@@ -8,8 +8,6 @@
  */
 import type { Token } from "../workers/console/guard.ts";
 import { addressKey } from "../workers/console/operator_key.ts";
-import { consolePage } from "../workers/console/page_file.ts";
-import { runConsole } from "../workers/console/run_console.ts";
 import { randomHex } from "../workers/console/trace_ids.ts";
 import { withoutSecrets } from "../sdk/typescript/arguments.ts";
 import { EngineError } from "../sdk/typescript/errors.ts";
@@ -58,6 +56,9 @@ export interface EngineConsole extends AsyncDisposable {
  */
 export async function startConsole(options: ConsoleOptions): Promise<EngineConsole> {
   const { url, token, host = "127.0.0.1", port = CONSOLE_PORT, typed } = options;
+  // An engine without a console does not pay for them.
+  const { consolePage } = await import("../workers/console/page_file.ts");
+  const { runConsole } = await import("../workers/console/run_console.ts");
   await using stack = new AsyncDisposableStack();
   const worker = registerWorker(url, {
     workerName: "engine-console",

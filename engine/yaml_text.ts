@@ -1,13 +1,14 @@
 /**
  * YAML as values with their lines; the only place that knows the parser.
  *
+ * The import is deferred: an engine without a config.yaml does not pay for it (50 ms, 9 MB).
  * Nothing here knows which keys there are. Reading reports everything that is wrong with the text
  * itself; the values come with the line of each, so that later checks can name it.
  *
  * @module
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parse, parseDocument, Scalar } from "yaml";
-import type { Node, YAMLMap } from "yaml";
+import defer * as yaml from "yaml";
+import type { LineCounter, Node, Scalar, YAMLMap } from "yaml";
 import { EngineError } from "../sdk/typescript/errors.ts";
 import type { Json, JsonObject } from "../sdk/typescript/protocol.ts";
 import { YAML_VALUES_MAX } from "../sdk/typescript/limits.ts";
@@ -70,8 +71,8 @@ export function pathOf(parent: string, key: string | number): string {
  * is one variable as a whole is read as YAML would read it, so that a port is a number.
  */
 export function readYaml(file: string, text: string, variables?: Variables): YamlText {
-  const lines = new LineCounter();
-  const document = parseDocument(text, {
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, {
     lineCounter: lines,
     uniqueKeys: false,
     prettyErrors: false, // Each would have a picture, which takes as long as there are lines.
@@ -149,16 +150,16 @@ class YamlReader implements YamlText {
     }
     if (!this.#lineByPath.has(path)) this.#lineByPath.set(path, this.#lineAt(node));
     this.#noteAnchor(node);
-    if (isMap(node)) return this.#map(node, path);
-    if (isSeq(node)) {
+    if (yaml.isMap(node)) return this.#map(node, path);
+    if (yaml.isSeq(node)) {
       return node.items.map((item, i) => this.read(item as Node | null, pathOf(path, i)));
     }
-    if (isScalar(node)) return this.#scalar(node, path);
+    if (yaml.isScalar(node)) return this.#scalar(node, path);
     return this.#alias(node, path);
   }
 
   #alias(node: Node, path: string): Json {
-    const target = isAlias(node) ? this.#anchors.get(node.source) : undefined;
+    const target = yaml.isAlias(node) ? this.#anchors.get(node.source) : undefined;
     if (!target || this.#open.has(target)) {
       this.#problem(path, "an anchor that was named before", String(node));
       return null;
@@ -171,7 +172,7 @@ class YamlReader implements YamlText {
 
   /** A node that is read again through an alias names nothing anew. */
   #noteAnchor(node: Node): void {
-    if (isAlias(node) || this.#anchored.has(node)) return;
+    if (yaml.isAlias(node) || this.#anchored.has(node)) return;
     const { anchor } = node as { anchor?: string };
     if (anchor === undefined) return;
     this.#anchored.add(node);
@@ -183,7 +184,7 @@ class YamlReader implements YamlText {
     for (const { key, value: member } of node.items) {
       const at = key as Node;
       const line = this.#lineAt(at);
-      if (!isScalar(at) || at.value === null) {
+      if (!yaml.isScalar(at) || at.value === null) {
         this.#problem(path || this.file, "a text as key", "something else", line);
         continue;
       }
@@ -208,7 +209,7 @@ class YamlReader implements YamlText {
 
   #scalar(node: Scalar, path: string): Json {
     const { value } = node;
-    if (typeof value === "string") return this.#text(value, node.type === Scalar.PLAIN, path);
+    if (typeof value === "string") return this.#text(value, node.type === yaml.Scalar.PLAIN, path);
     this.#textByPath.set(path, node.source ?? String(value));
     if (typeof value === "number" && !Number.isFinite(value)) {
       this.#problem(path, "a number that JSON can hold", String(node.source));
@@ -263,7 +264,7 @@ function plainMessage(message: string): string {
 function plainValue(text: string): Json {
   if (/[\s#]/.test(text)) return text;
   try {
-    const value: unknown = parse(text);
+    const value: unknown = yaml.parse(text);
     return value === null || typeof value === "boolean" || Number.isFinite(value)
       ? value as Json
       : text;
@@ -280,10 +281,10 @@ export type ListChange =
 
 /** Has the parser write the whole text anew: comments and order stay, spacing may not. */
 export function rewriteYaml(text: string, key: string, change: ListChange): string {
-  const document = parseDocument(text);
+  const document = yaml.parseDocument(text);
   switch (change.type) {
     case "add":
-      if (isSeq(document.get(key))) document.addIn([key], change.item);
+      if (yaml.isSeq(document.get(key))) document.addIn([key], change.item);
       else document.set(key, [change.item]);
       break;
     case "remove":

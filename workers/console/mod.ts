@@ -7,8 +7,6 @@ import type { BuiltinWorker, EngineHost } from "../define.ts";
 import { type ConsoleConfig, parseConsoleConfig } from "./config.ts";
 import type { Token } from "./guard.ts";
 import { operatorKeyOf } from "./operator_key.ts";
-import { consolePage } from "./page_file.ts";
-import { runConsole } from "./run_console.ts";
 import { keptSecret } from "./secrets.ts";
 import { randomHex } from "./trace_ids.ts";
 
@@ -20,6 +18,9 @@ export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
   operator: true,
   async start(worker, { host: address, port, token }, host) {
     const typed = typedFor(token, host);
+    // With the first console: page and server take 10 ms of start and a megabyte.
+    const { consolePage } = await import("./page_file.ts");
+    const { runConsole } = await import("./run_console.ts");
     const running = await runConsole(worker, host, {
       host: address,
       port,
