@@ -191,7 +191,7 @@ export class OutboundCalls {
     throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
   }
 
-  #listen(call: OpenCall, signal: AbortSignal): void {
+  #listen(call: OpenCall, signal: NonNullable<CallRequest["signal"]>): void {
     const aborted = (): void => {
       const { reason } = signal;
       this.#waiting.fail(call.count, errorBody("cancelled", "Invocation cancelled"));

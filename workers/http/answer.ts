@@ -9,6 +9,7 @@
 import type { Log } from "../../engine/ports/log.ts";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { CallSignal } from "./call_signal.ts";
 import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
 import { Cors } from "./cors.ts";
 import {
@@ -47,7 +48,7 @@ export interface FunctionCall {
   readonly function_id: string;
   readonly payload: Json;
   readonly timeout_ms: number;
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   readonly namespace?: string;
   readonly metadata?: Json;
   readonly traceparent?: string;
@@ -222,7 +223,7 @@ export class Answers {
       function_id,
       payload,
       timeout_ms,
-      signal: running.abort.signal,
+      signal: running.signal,
       ...span.fields,
     };
     if (namespace === undefined && metadata === undefined) return this.#setup.call(request);

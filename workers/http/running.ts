@@ -9,6 +9,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import { HTTP_WATCH_MS } from "../limits.ts";
+import { CallSignal } from "./call_signal.ts";
 
 /** Why a request was ended from outside. */
 export type End = "client gone" | "timeout" | "stopped";
@@ -27,17 +28,16 @@ export class RunningRequest {
   /** Whether its body is still arriving. */
   isReading = false;
   /** For calls: aborted when the client is gone or the worker stops. */
-  readonly abort: AbortController;
+  readonly signal: CallSignal = new CallSignal();
   /** Lets go of what is still arriving. */
   giveUpBody: (() => void) | undefined;
   #giveUp: ((error: Error) => void) | undefined;
 
   /** Stores. */
-  constructor(request: Request, startedAt: number, deadline: number, abort: AbortController) {
+  constructor(request: Request, startedAt: number, deadline: number) {
     this.request = request;
     this.startedAt = startedAt;
     this.deadline = deadline;
-    this.abort = abort;
   }
 
   /**
@@ -69,7 +69,7 @@ export class RunningRequest {
     this.#giveUp?.(new Error(end));
     if (this.isReading) this.giveUpBody?.();
     // The engine ends calls at their deadline by itself, and says so to the callee.
-    if (end !== "timeout") this.abort.abort(new Error(end));
+    if (end !== "timeout") this.signal.abort(new Error(end));
   }
 }
 
@@ -77,8 +77,6 @@ export class RunningRequest {
 export class RunningRequests {
   readonly #clock: Clock;
   readonly #running = new Set<RunningRequest>();
-  /** Controllers that were never used: making one costs more than all else of a request here. */
-  readonly #idle: AbortController[] = [];
   readonly #timeoutMs: number;
   readonly #max: number;
   #cancelSweep: (() => void) | undefined;
@@ -98,9 +96,8 @@ export class RunningRequests {
   /** Takes a request in; `undefined` when too many run. */
   enter(request: Request): RunningRequest | undefined {
     if (this.#running.size >= this.#max) return undefined;
-    const abort = this.#idle.pop() ?? new AbortController();
     const now = this.#clock.now();
-    const running = new RunningRequest(request, now, now + this.#timeoutMs, abort);
+    const running = new RunningRequest(request, now, now + this.#timeoutMs);
     this.#running.add(running);
     this.#cancelSweep ??= this.#clock.after(HTTP_WATCH_MS, () => this.#sweep());
     return running;
@@ -108,7 +105,7 @@ export class RunningRequests {
 
   /** The request is answered. */
   leave(running: RunningRequest): void {
-    if (this.#running.delete(running) && !running.end) this.#idle.push(running.abort);
+    this.#running.delete(running);
   }
 
   /** Whole milliseconds that are left for a request; 1 at least. */

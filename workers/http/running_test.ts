@@ -4,10 +4,12 @@
  * @module
  */
 import assert from "node:assert/strict";
+import type { CallRequest } from "../../sdk/typescript/options.ts";
+import type { Json } from "../../sdk/typescript/protocol.ts";
 import { failure, fakeHttp, settle } from "../../tests/fakes/fake_http.ts";
 
 Deno.test("A client that goes away cancels the call of its handler", async () => {
-  let signal: AbortSignal | undefined;
+  let signal: CallRequest<Json>["signal"];
   const { route, fetch, clock, running } = fakeHttp({}, {
     f: (request) =>
       new Promise((_, reject) => {
