@@ -33,6 +33,8 @@ export interface OutboundSetup {
   report(error: EngineError): void;
 }
 
+/** What stands between the two ids of a result. */
+const FUNCTION_ID = '","function_id":';
 /** Room that the envelope of a queued frame is counted with. */
 const ENVELOPE_BYTES = 200;
 
@@ -85,9 +87,12 @@ export class OutboundCalls {
     const count = countAt(frame, at);
     const call = count === undefined ? undefined : this.#waiting.get(count);
     if (!call) return false;
-    const named = `","function_id":${call.quotedFunctionId}`;
-    if (!frame.startsWith(named, countEnd(at))) return false;
-    const result = readResult(frame, countEnd(at) + named.length);
+    const named = countEnd(at);
+    const id = named + FUNCTION_ID.length;
+    const isNamed = frame.startsWith(FUNCTION_ID, named) &&
+      frame.startsWith(call.quotedFunctionId, id);
+    if (!isNamed) return false;
+    const result = readResult(frame, id + call.quotedFunctionId.length);
     if (!result) return false;
     this.#waiting.resolve(call.count, result.value);
     return true;
