@@ -172,7 +172,7 @@ class Program implements AsyncDisposable {
       args: ["run", "-A", "--no-check", ...flags, ...args],
       stdin: "piped",
       stdout: "piped",
-      stderr: flags.length > 0 ? "null" : "inherit",
+      stderr: "null", // A peer that fails ends before it is ready, or its caller times out.
     }).spawn();
     const kill = setTimeout(() => child.kill("SIGKILL"), READY_MS_MAX);
     const output = child.stdout.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
