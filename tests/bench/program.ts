@@ -31,6 +31,7 @@ export async function startProgram(
 ): Promise<Program> {
   const child = new Deno.Command(command, {
     args: [...args],
+    env: { NO_COLOR: "1" },
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",

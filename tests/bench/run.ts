@@ -19,6 +19,8 @@ import { SECTIONS } from "./rows/mod.ts";
 
 /** For the programs to be told, when this one is asked to end. */
 const END_MS = 200;
+/** A program that failed may have printed pages. */
+const REASON_CHARS_MAX = 500;
 
 /** Measures sections one after the other; one that breaks does not keep the others from it. */
 async function measure(
@@ -37,7 +39,8 @@ async function measure(
     try {
       await measure(bench);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const text = error instanceof Error ? error.message : String(error);
+      const reason = text.replaceAll(/\s+/g, " ").trim().slice(0, REASON_CHARS_MAX);
       const failed = !(error instanceof Missing);
       console.error(`${name} ${failed ? "failed" : "was not measured"}: ${reason}`);
       report.gaps.push({ section: name, reason, failed });
