@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -148,3 +150,109 @@ def test_a_keeper_told_to_stop_before_it_starts_does_not_dial_for_long() -> None
     life.run()
 
     assert life.states == ["connecting", "disconnected"]
+
+
+class NarrowLine:
+    """A line that is full after each write, until a test says that it is not."""
+
+    def __init__(self, batch: bool) -> None:
+        self.batch = batch
+        self.is_full = False
+        self.writes: list[list[str | bytes]] = []
+        self.greeted = asyncio.Event()
+
+    def listen(self, received: Callable[[list[str]], None], writable: Callable[[], None]) -> None:
+        self.received, self.writable = received, writable
+
+    def write(self, frames: Sequence[str | bytes]) -> None:
+        self.writes.append(list(frames))
+        self.is_full = True
+        self.greeted.set()
+
+    async def empty(self) -> None:
+        self.is_full = False
+        self.writable()
+        await asyncio.sleep(0)
+
+    async def drain(self) -> None:
+        self.is_full = False
+
+    async def ended(self) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    async def close(self) -> None:
+        return
+
+
+def on_a_narrow_line(
+    batch: bool, test: Callable[[Life, NarrowLine], Awaitable[None]]
+) -> list[list[str | bytes]]:
+    async def run() -> NarrowLine:
+        life, line = Life(FakeEngine()), NarrowLine(batch)
+
+        async def dial() -> NarrowLine:
+            return line
+
+        life.keeper._dial = dial
+        running = asyncio.ensure_future(life.keeper.run())
+        await asyncio.wait_for(line.greeted.wait(), LIMIT_S)
+        line.writes.clear()
+        await line.empty()
+        await test(life, line)
+        life.keeper.stop()
+        await asyncio.wait_for(running, LIMIT_S)
+        return line
+
+    return asyncio.run(run()).writes
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_what_one_turn_says_is_one_write(batch: bool) -> None:
+    async def test(life: Life, line: NarrowLine) -> None:
+        for _ in range(3):
+            life.keeper.output_ready()
+            life.bench.session.add_function(function("a::b"))
+        await asyncio.sleep(0)
+
+    writes = on_a_narrow_line(batch, test)
+
+    frames = [str(frame) for frame in writes[0]]
+    assert len(frames) == (1 if batch else 3)
+    messages = "\n".join(frames).split("\n")
+    assert [json.loads(m)["type"] for m in messages] == ["registerfunction"] * 3
+
+
+def test_a_full_line_is_not_written_to_until_it_has_room() -> None:
+    async def test(life: Life, line: NarrowLine) -> None:
+        for name in ("a::a", "a::b", "a::c"):
+            life.keeper.output_ready()
+            life.bench.session.add_function(function(name))
+            await asyncio.sleep(0)
+        assert len(line.writes) == 1
+        await line.empty()
+        assert len(line.writes) == 2
+
+    writes = on_a_narrow_line(True, test)
+
+    assert [str(frame).count("registerfunction") for [frame] in writes[:2]] == [1, 2]
+
+
+def test_a_batch_stays_below_a_mebibyte_and_a_large_message_travels_alone() -> None:
+    async def test(life: Life, line: NarrowLine) -> None:
+        life.keeper.output_ready()
+        for size in (100, 200_000, 3_000_000, 100, *[1_000] * 1_000):
+            life.bench.call(payload=f'"{"🚀" * size}"', invocation_id=None)
+        await asyncio.sleep(0)
+        while line.is_full:
+            await line.empty()
+
+    writes = on_a_narrow_line(True, test)
+
+    frames = [str(frame) for write in writes for frame in write]
+    sizes = [len(frame.encode()) for frame in frames]
+    assert sum(frame.count("invokefunction") for frame in frames) == 1_004
+    assert [size for size in sizes if size > 1024 * 1024] == [sizes[1]]
+    assert frames[0].count("\n") == 1
+    assert "\n" not in frames[1]
+    assert len(frames) < 12

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import uuid
 from typing import Any
 
 import pytest
@@ -164,3 +166,21 @@ def test_an_address_nobody_can_dial_is_refused(url: str) -> None:
 
 def test_an_address_is_shown_without_its_secrets() -> None:
     assert shown("wss://user:pw@h:1/x?token=secret") == "wss://h:1/x"
+
+
+def test_ids_of_calls_are_uuids_that_never_come_twice() -> None:
+    ids, other = CallIds(), CallIds()
+    made: list[str] = []
+
+    def make() -> None:
+        made.extend([ids.make() for _ in range(2_000)])
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(made)) == 8_000
+    assert all(str(uuid.UUID(id_)) == id_ for id_ in made)
+    assert made[0][:24] != other.make()[:24]

@@ -51,6 +51,56 @@ def test_a_job_that_waits_lets_another_one_run() -> None:
     pool.close()
 
 
+@pytest.mark.skipif(_threads._STARTS_EARLY, reason="this Python starts all threads at once")
+def test_many_short_jobs_are_done_by_few_threads() -> None:
+    pool = ThreadPool(32)
+    names: set[int] = set()
+    done = threading.Semaphore(0)
+
+    def job() -> None:
+        names.add(threading.get_ident())
+        done.release()
+
+    for _ in range(20):
+        for _ in range(32):
+            pool.submit(job)
+        for _ in range(32):
+            assert done.acquire(timeout=LIMIT_S)
+
+    assert len(names) < 16
+    pool.close()
+
+
+def test_jobs_that_wait_get_a_thread_each_also_when_they_come_at_once() -> None:
+    pool = ThreadPool(8)
+    together = threading.Barrier(8)
+    done = threading.Semaphore(0)
+
+    def job() -> None:
+        together.wait(LIMIT_S)
+        done.release()
+
+    for _ in range(5):
+        for _ in range(8):
+            pool.submit(job)
+        for _ in range(8):
+            assert done.acquire(timeout=LIMIT_S)
+    pool.close()
+
+
+def test_no_job_is_forgotten_when_threads_end_while_jobs_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_threads, "THREAD_IDLE_MS", 0.2)
+    pool = ThreadPool(4)
+    done = threading.Semaphore(0)
+
+    for number in range(1_000):
+        pool.submit(done.release)
+        assert done.acquire(timeout=LIMIT_S), number
+    pool.close()
+
+
 @pytest.mark.skipif(_threads._STARTS_EARLY, reason="this Python's threads never end")
 def test_an_idle_thread_is_used_again_and_ends_after_a_while(
     monkeypatch: pytest.MonkeyPatch,

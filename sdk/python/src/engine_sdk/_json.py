@@ -43,7 +43,9 @@ def plain_loads(text: str) -> Any:
     return json.loads(text)
 
 
-def _make_fast(orjson: Any) -> tuple[Callable[[Any], str], Callable[[str], Any]]:
+def make_fast(orjson: Any) -> tuple[Callable[[Any], str], Callable[[str], Any]]:
+    """Make what `plain_dumps` and `plain_loads` do, but with orjson."""
+
     def dumps(value: Any) -> str:
         try:
             # Refuses all but the plain types: orjson writes dates, UUIDs, enums and the like too.
@@ -67,9 +69,10 @@ def _make_fast(orjson: Any) -> tuple[Callable[[Any], str], Callable[[str], Any]]
     return dumps, loads
 
 
-def _choose() -> tuple[Callable[[Any], str], Callable[[str], Any]]:
+def choose() -> tuple[Callable[[Any], str], Callable[[str], Any]]:
+    """Look which way of writing and reading there is."""
     orjson = find_extra("orjson")
-    return (plain_dumps, plain_loads) if orjson is None else _make_fast(orjson)
+    return (plain_dumps, plain_loads) if orjson is None else make_fast(orjson)
 
 
-dumps, loads = _choose()
+dumps, loads = choose()
