@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine_sdk import EngineError
-from engine_sdk._codec import decode, encode, frame, read_head
+from engine_sdk._codec import decode, encode, frame, quote, read_head
 
 
 class Colour(str, enum.Enum):
@@ -118,3 +118,10 @@ def test_read_head_reads_ids_in_front_only() -> None:
     )
     assert read_head('{"type":"registertrigger","invocation_id":"i"') is None
     assert read_head(f'{{"data":{head}') is None
+
+
+def test_quote_cannot_fail() -> None:
+    for text in ("a::b", "żółć 🚀", '"\\\n\x00', "half \ud83d of a pair"):
+        quoted = quote(text)
+        quoted.encode()
+        assert json.loads(quoted) == text
