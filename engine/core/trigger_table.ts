@@ -51,7 +51,8 @@ export interface Delivery {
   id: string;
   readonly provider: Peer;
   readonly type: TriggerType;
-  readonly members: Trigger[];
+  /** The triggers it stands for, by owner: thousands of workers may ask for the same. */
+  readonly members: Map<Peer, Trigger>;
   /** The provider said no and holds nothing. */
   isRefused: boolean;
 }
@@ -113,8 +114,10 @@ export class TriggerTable {
     if (own) own.add(trigger);
     else this.#byOwner.set(owner, new Set([trigger]));
     type.triggers.add(trigger);
-    if (before && delivery) delivery.members.splice(delivery.members.indexOf(before), 1, trigger);
-    else if (type.providers.length > 0) this.#offer(trigger);
+    if (before && delivery) {
+      delivery.members.delete(before.owner);
+      delivery.members.set(owner, trigger);
+    } else if (type.providers.length > 0) this.#offer(trigger);
     else this.#parked(trigger);
     if (!before) this.#relieve(trigger);
     // Nobody is going to be asked.
@@ -186,7 +189,7 @@ export class TriggerTable {
     if (delivery?.provider !== from) return false;
     const wasRefused = delivery.isRefused;
     delivery.isRefused = error !== undefined;
-    for (const trigger of [...delivery.members]) {
+    for (const trigger of [...delivery.members.values()]) {
       const { id, trigger_type, function_id } = trigger.registration;
       if (error && !trigger.settled) {
         const type = "triggerregistrationresult";
@@ -214,18 +217,16 @@ export class TriggerTable {
     const { type, meaning, owner, registration } = trigger;
     const provider = type.providers.at(-1)!.peer;
     const equal = provider.isBuiltin ? type.shared.get(meaning) : undefined;
-    const known = equal?.find((delivery) =>
-      !delivery.isRefused && delivery.members.every((member) => member.owner !== owner)
-    );
+    const known = equal?.find((delivery) => !delivery.isRefused && !delivery.members.has(owner));
     if (known) {
-      known.members.push(trigger);
+      known.members.set(owner, trigger);
       trigger.delivery = known;
       settle(trigger, undefined);
       return;
     }
     this.#freeId(registration.id);
     const { id } = registration;
-    const delivery = { id, provider, type, members: [trigger], isRefused: false };
+    const delivery = { id, provider, type, members: new Map([[owner, trigger]]), isRefused: false };
     trigger.delivery = delivery;
     this.#deliveries.set(delivery.id, delivery);
     if (equal) equal.push(delivery);
@@ -240,7 +241,7 @@ export class TriggerTable {
   #freeId(id: string): void {
     const delivery = this.#deliveries.get(id);
     if (!delivery) return;
-    const heir = delivery.members[0]!;
+    const [heir] = delivery.members.values().take(1).toArray() as [Trigger];
     this.#takeBack(delivery);
     this.#deliveries.delete(id);
     this.#freeId(heir.registration.id);
@@ -261,8 +262,8 @@ export class TriggerTable {
     const left = type.left.get(trigger.meaning);
     if (left?.delete(trigger) && left.size === 0) type.left.delete(trigger.meaning);
     if (delivery) {
-      delivery.members.splice(delivery.members.indexOf(trigger), 1);
-      if (delivery.members.length === 0) this.#endDelivery(delivery, trigger.meaning);
+      delivery.members.delete(owner);
+      if (delivery.members.size === 0) this.#endDelivery(delivery, trigger.meaning);
     }
     this.types.closeIfEmpty(type);
     settle(trigger, undefined);
@@ -307,7 +308,7 @@ function isLeftTo(
 ): boolean {
   return !before.isLive && delivery !== undefined && !delivery.isRefused &&
     type.id === trigger_type && type.namespace === trigger_namespace && meaning === newMeaning &&
-    delivery.members.every((member) => member.owner !== owner);
+    !delivery.members.has(owner);
 }
 
 function settle(trigger: Trigger, error: ErrorBody | undefined): void {
