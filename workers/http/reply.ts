@@ -105,10 +105,11 @@ export function toResponse(
   const { status, body } = reply;
   if (extra.length === 0 && !isHead && isPlain(reply)) {
     const [[, type], trace] = reply.headers as [HeaderPair, HeaderPair?];
-    // Deno sends a text with nothing but its type for half of what more headers cost, and takes
-    // names from an object more quickly than pairs.
-    if (!trace) return new Response(body, { status, headers: { "content-type": type } });
-    return new Response(body, { status, headers: { "content-type": type, traceparent: trace[1] } });
+    // Deno makes an answer with nothing but its type for half of what one with more costs, and a
+    // header that comes later takes less (10 % of the whole request) than one that is there at once.
+    const response = new Response(body, { status, headers: { "content-type": type } });
+    if (trace) response.headers.append("traceparent", trace[1]);
+    return response;
   }
   const headers: HeaderPair[] = [...reply.headers];
   for (const pair of extra) {

@@ -143,6 +143,6 @@ export class RequestSpan {
 
 function fieldsOf(traceparent: string | null, baggage: string | undefined): TraceFields {
   const isUsable = baggage !== undefined && baggage.length <= BAGGAGE_CHARS_MAX;
-  if (traceparent === null && !isUsable) return NO_FIELDS;
-  return { ...traceparent !== null && { traceparent }, ...isUsable && { baggage } };
+  if (traceparent === null) return isUsable ? { baggage } : NO_FIELDS;
+  return isUsable ? { traceparent, baggage } : { traceparent };
 }

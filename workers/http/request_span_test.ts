@@ -136,6 +136,18 @@ Deno.test("A handler's own traceparent is the one that goes out", async () => {
   assert.equal(response.headers.get("traceparent"), PARENT);
 });
 
+Deno.test("The trace of an answer makes it no different for other origins", async () => {
+  const it = setup(() => ({ body: "ok" }));
+
+  const plain = await it.fetch("GET /orders/7");
+  const page = await it.fetch("GET /orders/7", { headers: { origin: "https://a.example" } });
+
+  const names = (response: Response) => [...response.headers.keys()];
+  assert.deepEqual(names(plain), ["content-type", "traceparent"]);
+  assert.deepEqual(names(page), ["access-control-allow-origin", "content-type", "traceparent"]);
+  assert.equal(await plain.text(), '"ok"');
+});
+
 Deno.test("A path without a route is no span", async () => {
   const it = setup(() => ({}));
 
