@@ -105,8 +105,8 @@ export function toResponse(
   const { status, body } = reply;
   if (extra.length === 0 && !isHead && isPlain(reply)) {
     const [[, type], trace] = reply.headers as [HeaderPair, HeaderPair?];
-    // Deno makes an answer with nothing but its type for half of what one with more costs, and a
-    // header that comes later takes less (10 % of the whole request) than one that is there at once.
+    // Deno makes an answer with nothing but its type for three quarters of what one with more
+    // costs, and a header that comes later takes 10 % less than one that is there at once.
     const response = new Response(body, { status, headers: { "content-type": type } });
     if (trace) response.headers.append("traceparent", trace[1]);
     return response;

@@ -42,8 +42,8 @@ export function spanOfEnded(ended: EndedSpan, redactor: Redactor): WorkSpan | un
 }
 
 /**
- * What a built-in worker did. There may be one for each HTTP request, and most are forgotten unread:
- * so it keeps what it was told as it is, and has attributes once somebody looks at them.
+ * What a built-in worker did. There may be one for each HTTP request, and most are forgotten
+ * unread: so it keeps what it was told as it is, and has attributes once somebody looks at them.
  */
 export class WorkSpan implements StoredSpan {
   readonly trace_id: string;
