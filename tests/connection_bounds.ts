@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../sdk/typescript/limits.ts";
-import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
+import { bytes, type Carrier, type Claim, eventually, Port } from "./connection_setup.ts";
 import { OP, type RawWsClient } from "./fakes/raw_ws_client.ts";
 
 const MIB = 1024 * 1024;
@@ -13,8 +13,8 @@ const MIB = 1024 * 1024;
 export const BOUND_CLAIMS: readonly Claim[] = [
   {
     name: "a message of exactly the largest size passes, one byte more is told 1009",
-    async run(listen) {
-      await using port = new Port(listen, { maxMessageBytes: 1_000 });
+    async run(carrier) {
+      await using port = new Port(carrier, { maxMessageBytes: 1_000 });
       const { client, line } = await port.open();
 
       await client.text("x".repeat(1_000));
@@ -31,8 +31,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   ...(["text", "binary"] as const).map((kind): Claim => ({
     name: `the size of a ${kind} message counts in bytes and as a whole`,
-    async run(listen) {
-      await using port = new Port(listen, { maxMessageBytes: 1_000 });
+    async run(carrier) {
+      await using port = new Port(carrier, { maxMessageBytes: 1_000 });
       const { client, line } = await port.open();
 
       await client.frame(OP[kind], bytes("ü".repeat(300)), { fin: false });
@@ -44,8 +44,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   })),
   {
     name: "a frame that claims to be huge ends the line and takes no memory",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       const before = Deno.memoryUsage().rss;
 
@@ -57,8 +57,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a frame that claims to be huge is told 1009",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client } = await port.open();
 
       await client.frame(OP.text, bytes("x"), { claims: 1n << 40n });
@@ -68,8 +68,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "queuedBytes is what the peer has not been sent, and drained comes once it has",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       const { connection } = line;
       assert.equal(connection.queuedBytes, 0);
@@ -88,8 +88,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "drained is not reported for a line that was never behind",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       line.onText = (message) => line.connection.send(message);
 
@@ -103,8 +103,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a peer that falls behind gets everything in order once it reads again",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       const count = 3_000;
       const padding = "x".repeat(10_000);
@@ -123,8 +123,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a peer that stops reading is cut at the bound, and what waited is let go",
-    async run(listen) {
-      await using port = new Port(listen, { maxQueuedBytes: 16 * MIB });
+    async run(carrier) {
+      await using port = new Port(carrier, { maxQueuedBytes: 16 * MIB });
       const { client, line } = await port.open();
       const { client: healthy, line: other } = await port.open();
       const before = Deno.memoryUsage().rss;
@@ -150,8 +150,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a slow reader does not hold up others",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client: slow, line: behind } = await port.open();
       const { client, line } = await port.open();
       line.onText = (message) => line.connection.send(message);
@@ -168,8 +168,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a peer that takes nothing of a little is cut after the longest silence",
-    async run(listen) {
-      await using port = new Port(listen, { silenceMs: 600 });
+    async run(carrier) {
+      await using port = new Port(carrier, { silenceMs: 600 });
       const { client, line } = await port.open();
 
       await fillToRefusal(line.connection, client);
@@ -181,8 +181,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a peer that says nothing and answers no ping is given up",
-    async run(listen) {
-      await using port = new Port(listen, { silenceMs: 400 });
+    async run(carrier) {
+      await using port = new Port(carrier, { silenceMs: 400 });
       const { client, line } = await port.open();
 
       const end = await line.end();
@@ -194,8 +194,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a peer that answers pings may be silent for long",
-    async run(listen) {
-      await using port = new Port(listen, { silenceMs: 1_000 });
+    async run(carrier) {
+      await using port = new Port(carrier, { silenceMs: 1_000 });
       const { client, line } = await port.open();
 
       for (let i = 0; i < 4; i++) {
@@ -209,8 +209,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   },
   {
     name: "pause() holds the peer back until resume()",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
 
       assert.equal(line.connection.pause(), true);

@@ -1,13 +1,13 @@
 /**
- * What every {@linkcode Listen} and its lines hold, whatever carries them.
+ * What every `Listen` and its lines hold, whatever carries them.
  *
  * A listener that cannot hold a claim names it and says why; what it does not name is tested.
  *
  * @module
  */
 import assert from "node:assert/strict";
-import type { Listen } from "../engine/ports/connection.ts";
 import { BOUND_CLAIMS } from "./connection_bounds.ts";
+import type { Carrier } from "./connection_setup.ts";
 import { END_CLAIMS } from "./connection_ends.ts";
 import { MESSAGE_CLAIMS } from "./connection_messages.ts";
 import { PAGE_CLAIMS } from "./connection_pages.ts";
@@ -21,7 +21,11 @@ export interface ContractOptions {
 }
 
 /** Registers a test for each claim. */
-export function testConnection(name: string, listen: Listen, { skips }: ContractOptions): void {
+export function testConnection(
+  name: string,
+  carrier: Carrier,
+  { skips }: ContractOptions,
+): void {
   const known = new Set(CLAIMS.map((claim) => claim.name));
   for (const skipped of Object.keys(skips)) assert.ok(known.has(skipped), `no claim: ${skipped}`);
 
@@ -30,7 +34,7 @@ export function testConnection(name: string, listen: Listen, { skips }: Contract
     Deno.test({
       name: `${name}: ${claim.name}` + (reason === undefined ? "" : ` (not here: ${reason})`),
       ignore: reason !== undefined,
-      fn: () => claim.run(listen),
+      fn: () => claim.run(carrier),
     });
   }
 }

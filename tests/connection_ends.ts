@@ -4,16 +4,15 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Listen } from "../engine/ports/connection.ts";
 import { UPGRADE_HEAD_MS } from "../sdk/typescript/limits.ts";
-import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
+import { bytes, type Carrier, type Claim, eventually, Port } from "./connection_setup.ts";
 import { OP, RawWsClient } from "./fakes/raw_ws_client.ts";
 
 export const END_CLAIMS: readonly Claim[] = [
   {
     name: "a peer that says goodbye is answered, and its code and reason are reported",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
 
       await client.text("last words");
@@ -27,8 +26,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a goodbye without a code is reported as 1005",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
 
       await client.frame(OP.close);
@@ -38,8 +37,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "the engine's goodbye reaches the peer after what was sent, and is reported",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       const reason = "ü".repeat(80);
 
@@ -57,8 +56,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "closed comes also when the peer does not answer the engine's goodbye",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { line } = await port.open();
 
       line.connection.close(1001, "going");
@@ -68,8 +67,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a peer that breaks off is reported as 1006, once",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
 
       await client.frame(OP.text, bytes("half a mess"), { fin: false });
@@ -81,8 +80,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "what is sent on a line that is over goes nowhere and harms nobody",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       client.destroy();
       await line.end();
@@ -98,8 +97,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "nothing that arrives behind the engine's goodbye is reported",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       line.onText = () => line.connection.close(1000, "enough");
 
@@ -112,8 +111,8 @@ export const END_CLAIMS: readonly Claim[] = [
   ...brokenClaims(),
   {
     name: "random bytes end a line and nothing else",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client: healthy, line } = await port.open();
       let seed = 1;
       const random = () => (seed = (seed * 48_271) % 2_147_483_647);
@@ -134,8 +133,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a gate's refusal is the HTTP answer, and opens no line",
-    async run(listen) {
-      await using port = new Port(listen, {}, () => ({ status: 403, message: "Not you" }));
+    async run(carrier) {
+      await using port = new Port(carrier, {}, () => ({ status: 403, message: "Not you" }));
 
       const client = await port.ask();
 
@@ -146,10 +145,10 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a request that is no upgrade gets 426 and a sentence",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
 
-      const response = await fetch(`http://127.0.0.1:${port.listener.port}/`);
+      const response = await port.fetch("/");
 
       assert.equal(response.status, 426);
       assert.match(await response.text(), /WebSocket/);
@@ -157,8 +156,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "an upgrade that is not WebSocket 13 with a key is refused",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
 
       const old = await port.ask({ headers: { "Sec-WebSocket-Version": "8" } });
       const keyless = await port.ask({ without: ["Sec-WebSocket-Key"] });
@@ -171,8 +170,8 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "subprotocols and extensions that are offered are not chosen",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const headers = {
         "Sec-WebSocket-Protocol": "chat, other",
         "Sec-WebSocket-Extensions": "permessage-deflate; client_max_window_bits",
@@ -185,9 +184,9 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "the head of an upgrade that stalls is given up",
-    async run(listen) {
-      await using port = new Port(listen);
-      const tcp = await Deno.connect({ hostname: "127.0.0.1", port: port.listener.port });
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const tcp = await port.dial();
       await tcp.write(bytes("GET / HTTP/1.1\r\nHos"));
 
       let isGivenUp = false;
@@ -201,11 +200,11 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "close() ends lines with 1001, takes no new ones, and does not wait for the stubborn",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client: polite, line: first } = await port.open();
       const { line: second } = await port.open();
-      const stalled = await Deno.connect({ hostname: "127.0.0.1", port: port.listener.port });
+      const stalled = await port.dial();
       await stalled.write(bytes("GET / HTTP/1.1\r\nHos"));
 
       const closing = port.listener.close();
@@ -216,17 +215,17 @@ export const END_CLAIMS: readonly Claim[] = [
 
       assert.equal((await first.end()).code, 1001);
       assert.equal((await second.end()).code, 1001);
-      await assert.rejects(RawWsClient.connect(port.listener.port));
+      await assert.rejects(port.ask());
       stalled.close();
     },
   },
   {
     name: "a port that is taken is named, with what to do",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const taken = port.listener.port;
 
-      assert.throws(() => new Port(listen, { port: taken }), {
+      assert.throws(() => new Port(carrier, { port: taken }), {
         code: "address_in_use",
         message: `Port ${taken} is taken; stop the other program or set engine.port in config.yaml`,
         details: { hostname: "127.0.0.1", port: taken },
@@ -235,9 +234,9 @@ export const END_CLAIMS: readonly Claim[] = [
   },
   {
     name: "an address that is not this machine's is named",
-    run(listen) {
+    run(carrier) {
       const hostname = "203.0.113.7";
-      assert.throws(() => new Port(listen, { hostname }), { code: "address_not_available" });
+      assert.throws(() => new Port(carrier, { hostname }), { code: "address_not_available" });
       return Promise.resolve();
     },
   },
@@ -261,13 +260,13 @@ function brokenClaims(): Claim[] {
     ["a frame without a mask", 1002, (c) => c.frame(OP.text, bytes("x"), { masked: false })],
   ];
   return broken.flatMap(([name, code, send]) => [
-    { name: `${name} ends the line`, run: (listen) => endsLine(listen, send) },
-    { name: `${name} is told ${code}`, run: (listen) => isTold(listen, send, code) },
+    { name: `${name} ends the line`, run: (carrier) => endsLine(carrier, send) },
+    { name: `${name} is told ${code}`, run: (carrier) => isTold(carrier, send, code) },
   ]);
 }
 
-async function endsLine(listen: Listen, send: (c: RawWsClient) => Promise<void>): Promise<void> {
-  await using port = new Port(listen);
+async function endsLine(carrier: Carrier, send: (c: RawWsClient) => Promise<void>): Promise<void> {
+  await using port = new Port(carrier);
   const { client, line } = await port.open();
 
   await send(client);
@@ -277,11 +276,11 @@ async function endsLine(listen: Listen, send: (c: RawWsClient) => Promise<void>)
 }
 
 async function isTold(
-  listen: Listen,
+  carrier: Carrier,
   send: (c: RawWsClient) => Promise<void>,
   code: number,
 ): Promise<void> {
-  await using port = new Port(listen);
+  await using port = new Port(carrier);
   const { client } = await port.open();
 
   await send(client);

@@ -4,8 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Connection, Listen } from "../engine/ports/connection.ts";
-import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
+import type { Connection } from "../engine/ports/connection.ts";
+import { bytes, type Carrier, type Claim, eventually, Port } from "./connection_setup.ts";
 import { encodeFrame, OP } from "./fakes/raw_ws_client.ts";
 
 const MIB = 1024 * 1024;
@@ -19,8 +19,8 @@ const TEXTS = [
 export const MESSAGE_CLAIMS: readonly Claim[] = [
   {
     name: "texts of the peer arrive in order and unchanged",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
 
       for (const text of TEXTS) await client.text(text);
@@ -31,8 +31,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "texts of the engine arrive in order and unchanged, in one part or two",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line: { connection } } = await port.open();
 
       for (const text of TEXTS) connection.send(text);
@@ -44,8 +44,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "bytes that are forwarded are copied before it returns, and no more than what is named",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line: { connection } } = await port.open();
       const head = bytes("grüLEFTOVER");
       const memory = bytes("BEFOREßeBEHIND");
@@ -63,8 +63,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "binary messages pass both ways, and are copied before sendBinary returns",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       const message = Uint8Array.from({ length: 70_000 }, (_, i) => i * 7);
       const kept = message.slice();
@@ -82,8 +82,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "bytes right behind the upgrade are the first message",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const behind = Uint8Array.of(0x81, 0x85, 0, 0, 0, 0, ...bytes("first"));
 
       const { client, line } = await port.open({ behind });
@@ -95,8 +95,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "an answer can be sent from within a message",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       line.onText = (message) => line.connection.send(message + "!");
 
@@ -109,8 +109,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a message in fragments is one message, also with a ping in between",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       const ue = bytes("ü");
 
@@ -132,20 +132,20 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a message of 63 MiB passes both ways in one frame",
-    run: (listen) => passLarge(listen, 63 * MIB, 1),
+    run: (carrier) => passLarge(carrier, 63 * MIB, 1),
   },
   {
     name: "a message of 64 MiB passes in one frame",
-    run: (listen) => passLarge(listen, 64 * MIB, 1),
+    run: (carrier) => passLarge(carrier, 64 * MIB, 1),
   },
   {
     name: "a message of 64 MiB passes both ways in fragments",
-    run: (listen) => passLarge(listen, 64 * MIB, 64),
+    run: (carrier) => passLarge(carrier, 64 * MIB, 64),
   },
   {
     name: "a ping is answered with its own payload",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client } = await port.open();
 
       for (const payload of [new Uint8Array(), bytes("x".repeat(125))]) {
@@ -157,8 +157,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a pong nobody asked for is no message",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
 
       await client.frame(OP.pong, bytes("hello"));
@@ -171,8 +171,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a header without its payload gets an empty pong: Nagle's delay waits for a word",
-    async run(listen) {
-      await using port = new Port(listen);
+    async run(carrier) {
+      await using port = new Port(carrier);
       const { client, line } = await port.open();
       const message = encodeFrame(OP.text, bytes("x".repeat(200)));
 
@@ -189,10 +189,10 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "the gate sees path, query, headers and address, and every line has its own id",
-    async run(listen) {
+    async run(carrier) {
       const seen: string[] = [];
       const ids = new Set<string>();
-      await using port = new Port(listen, {}, ({ path, query, headers, address }) => {
+      await using port = new Port(carrier, {}, ({ path, query, headers, address }) => {
         seen.push(`${path} ${query.get("a")} ${headers.get("x-launch")} ${address}`);
         return (connection) => {
           ids.add(connection.id);
@@ -211,8 +211,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
 ];
 
 /** Sends a large message to the engine in so many frames, and back. */
-async function passLarge(listen: Listen, size: number, frames: number): Promise<void> {
-  await using port = new Port(listen);
+async function passLarge(carrier: Carrier, size: number, frames: number): Promise<void> {
+  await using port = new Port(carrier);
   const { client, line } = await port.open();
   const part = new Uint8Array(size / frames).fill(120);
 

@@ -23,10 +23,10 @@ const answerPage: AnswerPage = ({ path, query, headers }) => {
 export const PAGE_CLAIMS: readonly Claim[] = [
   {
     name: "a page is answered with its status, its type and its text",
-    async run(listen) {
-      await using port = new Port(listen, { answerPage });
+    async run(carrier) {
+      await using port = new Port(carrier, { answerPage });
 
-      const answer = await ask(port, "/metrics?n=7", { headers: { "x-who": "me" } });
+      const answer = await port.fetch("/metrics?n=7", { headers: { "x-who": "me" } });
 
       assert.equal(answer.status, 200);
       assert.equal(answer.headers.get("content-type"), "text/plain; version=0.0.4");
@@ -35,10 +35,10 @@ export const PAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "HEAD gets what GET gets, without the text",
-    async run(listen) {
-      await using port = new Port(listen, { answerPage });
+    async run(carrier) {
+      await using port = new Port(carrier, { answerPage });
 
-      const answer = await ask(port, "/metrics?n=7", { method: "HEAD" });
+      const answer = await port.fetch("/metrics?n=7", { method: "HEAD" });
 
       assert.equal(answer.status, 200);
       assert.equal(answer.headers.get("content-type"), "text/plain; version=0.0.4");
@@ -47,10 +47,10 @@ export const PAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a page of several megabytes arrives whole",
-    async run(listen) {
-      await using port = new Port(listen, { answerPage });
+    async run(carrier) {
+      await using port = new Port(carrier, { answerPage });
 
-      const answer = await ask(port, "/large");
+      const answer = await port.fetch("/large");
 
       assert.equal(answer.status, 503);
       assert.equal((await answer.text()).length, 8 * 1024 * 1024);
@@ -58,10 +58,10 @@ export const PAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a page that is refused says why, and how to come in",
-    async run(listen) {
-      await using port = new Port(listen, { answerPage });
+    async run(carrier) {
+      await using port = new Port(carrier, { answerPage });
 
-      const answer = await ask(port, "/secret");
+      const answer = await port.fetch("/secret");
 
       assert.equal(answer.status, 401);
       assert.equal(answer.headers.get("www-authenticate"), "Bearer");
@@ -70,11 +70,11 @@ export const PAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "what is no page is told that lines are spoken here, by any method",
-    async run(listen) {
-      await using port = new Port(listen, { answerPage });
+    async run(carrier) {
+      await using port = new Port(carrier, { answerPage });
 
       for (const [path, method] of [["/", "GET"], ["/metrics", "POST"], ["/no", "DELETE"]]) {
-        const answer = await ask(port, path!, { method: method! });
+        const answer = await port.fetch(path!, { method: method! });
 
         assert.equal(answer.status, 426);
         await answer.text();
@@ -83,8 +83,8 @@ export const PAGE_CLAIMS: readonly Claim[] = [
   },
   {
     name: "a line opens at the path of a page all the same",
-    async run(listen) {
-      await using port = new Port(listen, { answerPage });
+    async run(carrier) {
+      await using port = new Port(carrier, { answerPage });
 
       const { client, line } = await port.open({ path: "/metrics" });
       await client.text("hello");
@@ -95,7 +95,3 @@ export const PAGE_CLAIMS: readonly Claim[] = [
     },
   },
 ];
-
-function ask(port: Port, path: string, init: RequestInit = {}): Promise<Response> {
-  return fetch(`http://127.0.0.1:${port.listener.port}${path}`, init);
-}

@@ -12,13 +12,20 @@ import type {
   Listener,
   ListenOptions,
 } from "../engine/ports/connection.ts";
-import { RawWsClient, type UpgradeShape } from "./fakes/raw_ws_client.ts";
+import { dial, type Dialled, RawWsClient, type UpgradeShape } from "./fakes/raw_ws_client.ts";
 
 /** One thing that a listener and its lines hold. */
 export interface Claim {
   /** A whole sentence; a listener that cannot hold it names it. */
   readonly name: string;
-  run(listen: Listen): Promise<void>;
+  run(carrier: Carrier): Promise<void>;
+}
+
+/** What is tested, and how a client reaches it. */
+export interface Carrier {
+  readonly listen: Listen;
+  /** Certificate of the CA that a client has to trust, in PEM; left out: no TLS is spoken. */
+  readonly ca?: string;
 }
 
 /** Longest wait for something that has to happen. */
@@ -81,8 +88,13 @@ export class Port implements AsyncDisposable {
   readonly cuts: string[] = [];
   /** In the order they asked. */
   readonly clients: RawWsClient[] = [];
+  readonly #dial: Dialled;
 
-  constructor(listen: Listen, options: Partial<ListenOptions> = {}, gate?: Gate) {
+  constructor(
+    { listen, ca }: Carrier,
+    options: Partial<ListenOptions> = {},
+    gate?: Gate,
+  ) {
     const takeAll: Gate = () => (connection) => {
       const line = new RecordedLine(connection);
       this.lines.push(line);
@@ -96,11 +108,35 @@ export class Port implements AsyncDisposable {
       onCut: (_address, reason) => void this.cuts.push(reason),
       ...options,
     }, gate ?? takeAll);
+    this.#dial = { port: this.listener.port, ...ca !== undefined && { ca } };
+  }
+
+  /** A connection on which nothing was sent; in TLS if that is spoken. */
+  dial(): Promise<Deno.Conn> {
+    return dial(this.#dial);
+  }
+
+  /** Asks for a page. */
+  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const { port, ca } = this.#dial;
+    if (ca === undefined) return await fetch(`http://127.0.0.1:${port}${path}`, init);
+    using client = Deno.createHttpClient({ caCerts: [ca] });
+    const answer = await fetch(`https://127.0.0.1:${port}${path}`, { ...init, client });
+    // The whole of it, since the client ends here.
+    const body = init.method === "HEAD" ? null : await answer.text();
+    return new Response(body, { status: answer.status, headers: answer.headers });
   }
 
   /** Asks for a line, whatever the answer. */
   async ask(shape?: UpgradeShape): Promise<RawWsClient> {
-    const client = await RawWsClient.connect(this.listener.port, shape);
+    const client = await RawWsClient.connect(this.#dial, shape);
+    this.clients.push(client);
+    return client;
+  }
+
+  /** Sends bytes instead of a request of the usual shape, in as many writes. */
+  async send(writes: readonly Uint8Array[]): Promise<RawWsClient> {
+    const client = await RawWsClient.open(this.#dial, writes);
     this.clients.push(client);
     return client;
   }

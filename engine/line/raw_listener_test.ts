@@ -3,11 +3,11 @@ import { testConnection } from "../../tests/connection_contract.ts";
 import { Port } from "../../tests/connection_setup.ts";
 import { listenRaw } from "./raw_listener.ts";
 
-testConnection("raw listener", listenRaw, { skips: {} });
+testConnection("raw listener", { listen: listenRaw }, { skips: {} });
 
 Deno.test("a mistake of the gate or of who takes the line costs one connection", async () => {
   let asked = 0;
-  await using port = new Port(listenRaw, {}, () => {
+  await using port = new Port({ listen: listenRaw }, {}, () => {
     asked++;
     if (asked === 1) throw new Error("no verdict");
     if (asked === 3) return { status: 403, message: "Not you" };

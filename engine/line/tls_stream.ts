@@ -62,20 +62,21 @@ export class TlsStream implements ByteStream {
   #isSecure = false;
   #isOver = false;
   #failure: Error | undefined;
-  #wake: (() => void) | undefined;
+  /** Two may read at a time: one asks, and one throws away what follows a refusal. */
+  #readers: (() => void)[] = [];
 
   /** Takes a socket that has not shaken hands. */
   constructor(socket: TLSSocket) {
     this.#socket = socket;
     const over = (): void => {
       this.#isOver = true;
-      this.#wake?.();
+      this.#wakeAll();
     };
     socket.on("secure", () => this.#isSecure = true);
     socket.on("data", (chunk: Uint8Array) => {
       socket.pause();
       this.#chunk = chunk;
-      this.#wake?.();
+      this.#wakeAll();
     });
     socket.on("error", (error: Error) => {
       this.#failure ??= error;
@@ -93,10 +94,9 @@ export class TlsStream implements ByteStream {
   async read(into: Uint8Array): Promise<number | null> {
     while (!this.#chunk) {
       if (this.#failure) throw this.#failure;
-      if (this.#isOver) return null;
+      if (this.#isOver || this.#socket.destroyed) return null;
       this.#socket.resume();
-      await new Promise<void>((resolve) => this.#wake = resolve);
-      this.#wake = undefined;
+      await new Promise<void>((resolve) => this.#readers.push(resolve));
     }
     const part = this.#chunk.subarray(0, into.length);
     into.set(part);
@@ -107,20 +107,33 @@ export class TlsStream implements ByteStream {
   write(bytes: Uint8Array): Promise<number> {
     const part = bytes.subarray(0, WRITE_BYTES_MAX);
     return new Promise((resolve, reject) => {
-      this.#socket.write(part, (error) => error ? reject(error) : resolve(part.length));
+      const fail = (): void => reject(this.#failure ?? new Error("the connection is closed"));
+      if (this.#socket.destroyed) return fail();
+      this.#socket.once("close", fail);
+      this.#socket.write(part, (error) => {
+        this.#socket.off("close", fail);
+        if (error) reject(error);
+        else resolve(part.length);
+      });
     });
   }
 
-  closeWrite(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#isOver && this.#failure) return reject(this.#failure);
-      this.#socket.once("close", resolve);
+  async closeWrite(): Promise<void> {
+    if (this.#socket.destroyed) return;
+    await new Promise<void>((resolve) => {
+      this.#socket.once("close", resolve); // Broken off before all was written.
       this.#socket.end(() => resolve());
     });
   }
 
   close(): void {
     this.#socket.destroy();
+  }
+
+  #wakeAll(): void {
+    const readers = this.#readers;
+    this.#readers = [];
+    for (const wake of readers) wake();
   }
 }
 

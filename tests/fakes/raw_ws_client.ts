@@ -1,5 +1,5 @@
 /**
- * A WebSocket client for tests, over a plain TCP connection, that can also do everything wrong.
+ * A WebSocket client for tests, over a connection of its own, that can also do everything wrong.
  *
  * It reads only when it is asked to, so that a peer that has stopped reading is easy to play, and
  * it answers nothing by itself: no pong, no close.
@@ -36,6 +36,22 @@ export interface UpgradeShape {
   readonly behind?: Uint8Array;
 }
 
+/** A port on this machine. */
+export interface Dialled {
+  readonly port: number;
+  /** Certificate of the CA to trust, in PEM; left out: no TLS is spoken. */
+  readonly ca?: string;
+}
+
+/** Connects, and shakes hands if TLS is spoken. */
+export async function dial({ port, ca }: Dialled): Promise<Deno.Conn> {
+  const hostname = "127.0.0.1";
+  if (ca !== undefined) return await Deno.connectTls({ hostname, port, caCerts: [ca] });
+  const tcp = await Deno.connect({ hostname, port });
+  tcp.setNoDelay();
+  return tcp;
+}
+
 /** Opcodes of RFC 6455. */
 export const OP = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
@@ -45,11 +61,11 @@ export class RawWsClient implements Disposable {
   readonly status: number;
   /** The whole head of the HTTP answer. */
   readonly head: string;
-  readonly #tcp: Deno.TcpConn;
+  readonly #tcp: Deno.Conn;
   #buffer: Uint8Array;
   #length: number;
 
-  private constructor(tcp: Deno.TcpConn, head: string, rest: Uint8Array) {
+  private constructor(tcp: Deno.Conn, head: string, rest: Uint8Array) {
     this.#tcp = tcp;
     this.head = head;
     this.status = Number(head.split(" ")[1]);
@@ -58,15 +74,14 @@ export class RawWsClient implements Disposable {
   }
 
   /** Asks a port on this machine for an upgrade and reads the head of the answer. */
-  static connect(port: number, shape: UpgradeShape = {}): Promise<RawWsClient> {
+  static connect(to: number | Dialled, shape: UpgradeShape = {}): Promise<RawWsClient> {
     const request = joined([encode(upgradeRequest(shape)), shape.behind ?? new Uint8Array()]);
-    return RawWsClient.open(port, [request]);
+    return RawWsClient.open(typeof to === "number" ? { port: to } : to, [request]);
   }
 
   /** Sends bytes of the test's own, in as many writes, and reads the head of the answer. */
-  static async open(port: number, writes: readonly Uint8Array[]): Promise<RawWsClient> {
-    const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
-    tcp.setNoDelay();
+  static async open(to: Dialled, writes: readonly Uint8Array[]): Promise<RawWsClient> {
+    const tcp = await dial(to);
     for (const bytes of writes) await writeAll(tcp, bytes);
     const { head, rest } = await readHead(tcp);
     return new RawWsClient(tcp, head, rest);
@@ -197,7 +212,7 @@ function upgradeRequest({ path = "/", headers = {}, without = [] }: UpgradeShape
 }
 
 /** Reads to the empty line, byte-exact, so that what stands behind it is not lost. */
-async function readHead(tcp: Deno.TcpConn): Promise<{ head: string; rest: Uint8Array }> {
+async function readHead(tcp: Deno.Conn): Promise<{ head: string; rest: Uint8Array }> {
   let bytes = new Uint8Array();
   const chunk = new Uint8Array(64 * 1024);
   while (true) {
@@ -211,7 +226,7 @@ async function readHead(tcp: Deno.TcpConn): Promise<{ head: string; rest: Uint8A
 }
 
 /** 0 when there will be nothing more. */
-async function readSome(tcp: Deno.TcpConn, into: Uint8Array): Promise<number> {
+async function readSome(tcp: Deno.Conn, into: Uint8Array): Promise<number> {
   try {
     return await tcp.read(into) ?? 0;
   } catch (error) {
@@ -220,7 +235,7 @@ async function readSome(tcp: Deno.TcpConn, into: Uint8Array): Promise<number> {
   }
 }
 
-async function writeAll(tcp: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
+async function writeAll(tcp: Deno.Conn, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await tcp.write(bytes.subarray(at));
 }
 

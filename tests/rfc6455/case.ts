@@ -8,8 +8,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Listen } from "../../engine/ports/connection.ts";
-import { bytes, Port, type RecordedLine } from "../connection_setup.ts";
+import { bytes, type Carrier, Port, type RecordedLine } from "../connection_setup.ts";
 import { encodeFrame, type FrameShape, OP, type RawWsClient } from "../fakes/raw_ws_client.ts";
 import { Random } from "../fakes/random.ts";
 
@@ -115,8 +114,8 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Has one conversation on a line of its own. */
-export async function play(listen: Listen, { send, back, ends }: Case): Promise<void> {
-  await using port = new Port(listen, { silenceMs: PATIENCE_MS });
+export async function play(carrier: Carrier, { send, back, ends }: Case): Promise<void> {
+  await using port = new Port(carrier, { silenceMs: PATIENCE_MS });
   const { client, line } = await port.open();
   echoOn(line);
 

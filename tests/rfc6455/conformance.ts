@@ -1,5 +1,5 @@
 /**
- * RFC 6455 as tests of a {@linkcode Listen}: what the Autobahn suite's fuzzing client asks of a
+ * RFC 6455 as tests of a `Listen`: what the Autobahn suite's fuzzing client asks of a
  * server, and the sections it leaves out.
  *
  * Numbers such as 6.3.1 are those of the Autobahn suite; the others name sections of the RFC.
@@ -9,7 +9,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Listen } from "../../engine/ports/connection.ts";
+import type { Carrier } from "../connection_setup.ts";
 import { type Case, play } from "./case.ts";
 import { CLOSE_CASES } from "./close_cases.ts";
 import { FRAGMENT_CASES } from "./fragment_cases.ts";
@@ -25,14 +25,14 @@ const CASES: readonly Case[] = [
 ];
 
 /** Registers a test for each case. */
-export function testConformance(name: string, listen: Listen): void {
+export function testConformance(name: string, carrier: Carrier): void {
   const names = [...CASES, ...HANDSHAKE_CASES].map((each) => each.name);
   assert.equal(new Set(names).size, names.length, "every case has a name of its own");
 
   for (const each of HANDSHAKE_CASES) {
-    Deno.test(`RFC 6455, ${name}: ${each.name}`, () => shake(listen, each));
+    Deno.test(`RFC 6455, ${name}: ${each.name}`, () => shake(carrier, each));
   }
   for (const each of CASES) {
-    Deno.test(`RFC 6455, ${name}: ${each.name}`, () => play(listen, each));
+    Deno.test(`RFC 6455, ${name}: ${each.name}`, () => play(carrier, each));
   }
 }

@@ -29,7 +29,10 @@ const KINDS: Readonly<Record<number, string>> = {
 
 Deno.test("random streams over sockets are answered as the model of RFC 6455 says", async () => {
   const count = await forSeeds(async (seed) => {
-    await using port = new Port(listenRaw, { maxMessageBytes: limitOf(seed), silenceMs: 20_000 });
+    await using port = new Port({ listen: listenRaw }, {
+      maxMessageBytes: limitOf(seed),
+      silenceMs: 20_000,
+    });
     const seeds = Array.from({ length: SECONDS > 0 ? LINES : 1 }, (_, i) => seed + i);
     const talks = await Promise.all(seeds.map(async (own) => {
       const client = await port.ask();

@@ -4,8 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Listen } from "../../engine/ports/connection.ts";
-import { bytes, Port } from "../connection_setup.ts";
+import { bytes, type Carrier, Port } from "../connection_setup.ts";
 import { OP, RawWsClient } from "../fakes/raw_ws_client.ts";
 import { chopped, close, echoOn, joined, listenToEnd, text } from "./case.ts";
 
@@ -120,15 +119,15 @@ const REFUSED: readonly HandshakeCase[] = [
 export const HANDSHAKE_CASES: readonly HandshakeCase[] = [...OPENED, ...REFUSED];
 
 /** Sends a head, whole and byte by byte, and looks at the answer; an open line is tried. */
-export async function shake(listen: Listen, wanted: HandshakeCase): Promise<void> {
-  await using port = new Port(listen);
+export async function shake(carrier: Carrier, wanted: HandshakeCase): Promise<void> {
+  await using port = new Port(carrier);
   const whole = bytes(`${wanted.head.join("\r\n")}\r\n\r\n`);
   const hello = text("hello");
   // Bytes that stand right behind the head belong to the line.
   const ways = [[joined([whole, hello])], [...chopped([whole], 7), hello]];
 
   for (const writes of ways) {
-    using client = await RawWsClient.open(port.listener.port, writes);
+    using client = await port.send(writes);
 
     assert.equal(client.status, wanted.status, client.head);
     if (wanted.answer) assert.match(client.head, wanted.answer);
