@@ -390,3 +390,29 @@ Deno.test("ids of calls have the shape of a UUID and occur once, also among work
   one.calls.end({ code: "SHUTDOWN", message: "over" });
   other.calls.end({ code: "SHUTDOWN", message: "over" });
 });
+
+Deno.test("settleFrame() takes the usual result of a call of its own, and nothing else", async () => {
+  const { calls, take } = setup();
+  const call = calls.call(ADD);
+  const id = take()[0]!.invocation_id as string;
+  const frame = (more: string, { of = id, named = "math::add" } = {}) =>
+    `{"type":"invocationresult","invocation_id":"${of}","function_id":"${named}"${more}}`;
+
+  const failure = { code: "x", message: "y" };
+  const others = [
+    frame(',"result":1', { of: crypto.randomUUID() }),
+    frame(',"result":1', { of: id.replace(/.$/, "f") }),
+    frame(',"result":1', { named: "math::sub" }),
+    frame(',"result":1', { named: "math::add2" }),
+    frame(`,"error":${JSON.stringify(failure)}`),
+    frame(',"result":'),
+    `{"invocation_id":"${id}","type":"invocationresult","function_id":"math::add"}`,
+    "",
+  ];
+  assert.deepEqual(others.map((each) => calls.settleFrame(each)), others.map(() => false));
+  assert.equal(calls.size, 1);
+  assert.equal(calls.settleFrame(frame(',"result":{"c":5}')), true);
+  assert.equal(calls.settleFrame(frame(',"result":{"c":5}')), false);
+
+  assert.deepEqual(await call, { c: 5 });
+});

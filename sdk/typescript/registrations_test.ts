@@ -118,3 +118,24 @@ Deno.test("Registrations keeps what an object said when it was handed over", () 
     { api_path: "/b" },
   ]);
 });
+
+Deno.test("no id of one namespace can be taken for one of another", () => {
+  const { registrations } = setup();
+  const offers: [namespace: string | undefined, id: string][] = [
+    [undefined, "a"],
+    ["n", "a"],
+    [undefined, "\u0000n\u0000a"],
+    [undefined, "n\u0000a"],
+    [undefined, "\u0000default\u0000a"],
+    ["n", "\u0000a"],
+  ];
+  const handlers = offers.map(([namespace, id]) => {
+    const handler = () => {};
+    const own = namespace !== undefined && { namespace };
+    registrations.addFunction({ type: "registerfunction", id, ...own }, handler);
+    return handler;
+  });
+
+  assert.deepEqual(offers.map(([namespace, id]) => registrations.handler(namespace, id)), handlers);
+  assert.equal(registrations.handler("default", "a"), handlers[0]);
+});
