@@ -52,22 +52,22 @@ def test_a_job_that_waits_lets_another_one_run() -> None:
 
 
 @pytest.mark.skipif(_threads._STARTS_EARLY, reason="this Python starts all threads at once")
-def test_many_short_jobs_are_done_by_few_threads() -> None:
+def test_one_thread_at_a_time_is_called_and_sees_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[threading.Thread] = []
+    monkeypatch.setattr(_threads.PoolThread, "start", lambda thread: started.append(thread))
     pool = ThreadPool(32)
-    names: set[int] = set()
-    done = threading.Semaphore(0)
+    done: list[int] = []
 
-    def job() -> None:
-        names.add(threading.get_ident())
-        done.release()
+    for number in range(5):
+        pool.submit(lambda number=number: done.append(number))  # type: ignore[misc]
+    assert len(started) == 1
 
-    for _ in range(20):
-        for _ in range(32):
-            pool.submit(job)
-        for _ in range(32):
-            assert done.acquire(timeout=LIMIT_S)
-
-    assert len(names) < 16
+    monkeypatch.setattr(_threads, "THREAD_IDLE_MS", 1)
+    started[0].run()
+    assert done == [0, 1, 2, 3, 4]
+    assert len(started) == 2
     pool.close()
 
 

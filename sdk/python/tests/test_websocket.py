@@ -136,11 +136,10 @@ def test_what_comes_right_behind_the_upgrade_is_kept_until_somebody_listens() ->
     async def test(line: Transport, peer: Peer) -> None:
         await asyncio.sleep(0.01)
         ears = Ears(line)
-        peer.say(frame(TEXT, b"third"))
 
-        await ears.until(lambda: len(ears.frames) == 3)
+        await ears.until(lambda: len(ears.frames) == 2)
 
-        assert ears.frames == ["first", "second", "third"]
+        assert ears.frames == ["first", "second"]
 
     on_a_line(test, frame(TEXT, b"first") + frame(TEXT, b"second"))
 
