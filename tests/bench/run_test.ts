@@ -28,7 +28,10 @@ Deno.test({
       assert.match(first.stdout, /## Targets\n\n\| target \| measured/);
 
       const file: ReportFile = JSON.parse(await Deno.readTextFile(json));
-      const better = file.findings.map((each) => ({ ...each, value: each.value * 1e6 }));
+      const better = file.findings.map((each) => ({
+        ...each,
+        value: each.value * (each.better === "more" ? 1e6 : 1e-6),
+      }));
       const before = `${directory}/before.json`;
       await Deno.writeTextFile(before, JSON.stringify({ ...file, findings: better }));
       const second = await bench([...QUICK, "--json", json, "--compare", before]);
