@@ -84,8 +84,15 @@ interface CallRequest<In = Json> {
     readonly metadata?: Json | undefined;
     /** Namespace it belongs to. @default `default` */
     readonly namespace?: string | undefined;
-    /** Cancels the call when aborted. */
-    readonly signal?: AbortSignal | undefined;
+    /** Cancels the call when aborted: an `AbortSignal`, or as much of one as a call listens to. */
+    readonly signal?: {
+        readonly aborted: boolean;
+        readonly reason: unknown;
+        addEventListener(type: "abort", listener: () => void, options?: {
+            once?: boolean;
+        }): void;
+        removeEventListener(type: "abort", listener: () => void): void;
+    } | undefined;
     /** W3C trace context. @default that of the call whose handler makes this one */
     readonly traceparent?: string | undefined;
     /** W3C baggage. @default that of the call whose handler makes this one */

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:5a882e08fd5d915370615e0d45a02ce28ff4205bb85ee062b86c358755cefb6e
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:53676ef370f91955d350c2a542f4460a8ca2049dad30f6b21db2cacdd4fb8644
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -5337,6 +5337,7 @@ function timeoutError(timeoutMs) {
 }
 
 // sdk/typescript/outbound_calls.ts
+var FUNCTION_ID = '","function_id":';
 var ENVELOPE_BYTES = 200;
 var OutboundCalls = class {
   #setup;
@@ -5380,9 +5381,11 @@ var OutboundCalls = class {
     const count = countAt(frame, at);
     const call = count === void 0 ? void 0 : this.#waiting.get(count);
     if (!call) return false;
-    const named = `","function_id":${call.quotedFunctionId}`;
-    if (!frame.startsWith(named, countEnd(at))) return false;
-    const result = readResult(frame, countEnd(at) + named.length);
+    const named = countEnd(at);
+    const id = named + FUNCTION_ID.length;
+    const isNamed = frame.startsWith(FUNCTION_ID, named) && frame.startsWith(call.quotedFunctionId, id);
+    if (!isNamed) return false;
+    const result = readResult(frame, id + call.quotedFunctionId.length);
     if (!result) return false;
     this.#waiting.resolve(call.count, result.value);
     return true;
