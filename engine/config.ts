@@ -20,6 +20,7 @@ import { isLoopback } from "../sdk/typescript/loopback.ts";
 import type { BuiltinWorker } from "../workers/define.ts";
 import { issueTexts } from "./config_issues.ts";
 import { closest, Fields, isWorkerName, NAME_RULE, received } from "./config_fields.ts";
+import { type CertificateFiles, readCertificate } from "./line/certificate.ts";
 import { configValues } from "./config_values.ts";
 import type {
   Config,
@@ -46,12 +47,14 @@ const ENGINE_KEYS = [
   "insecure",
   "allowed_origins",
   "transport",
+  "tls",
   "max_message_bytes",
   "invocation_timeout_ms",
   "validate_payloads",
   "max_inflight_calls_per_worker",
   "max_inflight_bytes_per_worker",
 ] as const;
+const TLS_KEYS = ["cert", "key"] as const;
 /** Keys of workers that are directories, beside name and path. */
 const DIRECTORY_KEYS = ["isolation", "accel", "replicas", "env"] as const;
 const WORKER_KEYS = ["name", "path", ...DIRECTORY_KEYS, "config"] as const;
@@ -98,7 +101,7 @@ export function parseConfig(
     path,
     directory,
     dataDirectory: dataDirectoryOf(directory),
-    engine: engineOf(top.fields("engine", ENGINE_KEYS)),
+    engine: engineOf(top.fields("engine", ENGINE_KEYS), directory),
     log: logOf(top.fields("log", ["level", "format"])),
     workers: workersOf(top, { source, problems, directory, builtins }),
   };
@@ -116,7 +119,7 @@ export function defaultConfig(directory: string, builtins: readonly BuiltinWorke
     path: null,
     directory,
     dataDirectory: dataDirectoryOf(directory),
-    engine: engineOf(nothing),
+    engine: engineOf(nothing, directory),
     log: logOf(nothing),
     workers: wanted.map(({ name, parse }) => ({
       kind: "builtin",
@@ -135,7 +138,7 @@ function valuesOf(
   builtins: readonly BuiltinWorker[],
 ): ConfigValue[] {
   const nothing = new Fields(readYaml(FILE, ""), [], []);
-  const defaults = { engine: engineOf(nothing), log: logOf(nothing) };
+  const defaults = { engine: engineOf(nothing, config.directory), log: logOf(nothing) };
   const always = builtins.filter(({ name }) => ALWAYS_RUNNING.includes(name));
   return configValues(source, config, defaults, { builtins, always });
 }
@@ -148,7 +151,7 @@ interface Surroundings {
   readonly builtins: readonly BuiltinWorker[];
 }
 
-function engineOf(fields: Fields): EngineSettings {
+function engineOf(fields: Fields, directory: string): EngineSettings {
   const max_message_bytes = fields.integer("max_message_bytes", 1_024, 1024 ** 3) ??
     MESSAGE_BYTES_MAX;
   const bytes = fields.integer("max_inflight_bytes_per_worker", 1_024, SETTING_MAX);
@@ -157,6 +160,7 @@ function engineOf(fields: Fields): EngineSettings {
     fields.problem("max_inflight_bytes_per_worker", expected);
   }
   const token = fields.secret("auth_token");
+  const tls = fields.has("tls") ? tlsOf(fields.fields("tls", TLS_KEYS), directory) : undefined;
   const settings: EngineSettings = {
     host: fields.text("host") ?? "127.0.0.1",
     port: fields.integer("port", 0, 65_535) ?? WORKER_PORT,
@@ -164,6 +168,7 @@ function engineOf(fields: Fields): EngineSettings {
     insecure: fields.flag("insecure") ?? false,
     allowed_origins: fields.texts("allowed_origins") ?? [],
     transport: fields.choice("transport", ["raw", "deno-serve"]) ?? "raw",
+    ...tls === undefined ? {} : { tls },
     max_message_bytes,
     invocation_timeout_ms: fields.integer("invocation_timeout_ms", 1, TIMEOUT_MS_MAX) ??
       INVOCATION_TIMEOUT_MS,
@@ -176,6 +181,20 @@ function engineOf(fields: Fields): EngineSettings {
     fields.problem("host", "a loopback address, or auth_token, or insecure: true");
   }
   return settings;
+}
+
+/** Both files are read here, so that what is wrong with them is told with everything else. */
+function tlsOf(fields: Fields, directory: string): CertificateFiles | undefined {
+  const [cert, key] = TLS_KEYS.map((name) => {
+    if (!fields.has(name)) return fields.problem(name, "the path of a PEM file");
+    return fields.text(name, "the path of a PEM file");
+  });
+  if (cert === undefined || key === undefined) return undefined;
+  const files = { cert: absolutePath(cert, directory), key: absolutePath(key, directory) };
+  const read = readCertificate(files);
+  if ("cert" in read) return files;
+  for (const { file, expected, found } of read) fields.problem(file, expected, found);
+  return undefined;
 }
 
 function logOf(fields: Fields): LogSettings {

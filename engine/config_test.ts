@@ -162,7 +162,7 @@ workers:
 
   assert.deepEqual(await problemsOf(text), [
     "engine.prot: expected one of the keys host, port, auth_token, insecure, allowed_origins, " +
-    "transport, max_message_bytes, invocation_timeout_ms, validate_payloads, max_inflight_calls_per_worker, " +
+    "transport, tls, max_message_bytes, invocation_timeout_ms, validate_payloads, max_inflight_calls_per_worker, " +
     "max_inflight_bytes_per_worker, received an unknown key; did you mean port? (line 2)",
     "engine.port: expected 0 to 65535, received 70000 (line 3)",
     'workers[0].config.port: expected 1 to 65535, received "abc" (line 7)',

@@ -24,6 +24,7 @@ export const FIXED_SETTINGS = [
   "auth_token",
   "allowed_origins",
   "transport",
+  "tls",
   "max_message_bytes",
 ] as const;
 
@@ -53,7 +54,12 @@ export function configValues(
   const fixed: readonly string[] = FIXED_SETTINGS;
   const keys = Object.keys({ ...defaults.engine, auth_token: null }) as (keyof EngineSettings)[];
   for (const key of keys) {
+    if (key === "tls") continue;
     listing.add(`engine.${key}`, config.engine[key], defaults.engine[key], fixed.includes(key));
+  }
+  for (const key of ["cert", "key"] as const) {
+    const file = config.engine.tls?.[key];
+    if (file !== undefined) listing.add(`engine.tls.${key}`, file, null, true);
   }
   for (const key of Object.keys(defaults.log) as (keyof LogSettings)[]) {
     listing.add(`log.${key}`, config.log[key], defaults.log[key]);

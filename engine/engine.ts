@@ -40,7 +40,7 @@ import { systemClock } from "./system_clock.ts";
 import { VERSION } from "./version.ts";
 import { CallRecorder } from "./telemetry/call_recorder.ts";
 import { MicroVmLauncher } from "./vm/microvm_launcher.ts";
-import { addressOf, openWorkerPort, reachable, workerUrl } from "./worker_port.ts";
+import { addressOf, openOwnPort, openWorkerPort, reachable, workerUrl } from "./worker_port.ts";
 
 export type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
 
@@ -80,6 +80,8 @@ class AssembledEngine implements Engine {
   #project!: Project;
   #builtins!: Builtins;
   #listener: Listener | undefined;
+  /** Where workers dial that this engine starts; with TLS not where the others do. */
+  #own: Listener | undefined;
   #key: ControlKey | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -131,9 +133,9 @@ class AssembledEngine implements Engine {
       this.#project = this.#createProject(supervisor);
       this.#stack.defer(() => this.#builtins.close());
       await this.#project.applyBuiltins();
-      this.#listener = this.#listen();
       this.#stack.defer(() => this.#closeListener());
-      this.#key = this.#stack.use(await openControlKey(addressOf(this.#listener), this.#log));
+      this.#listen();
+      this.#key = this.#stack.use(await openControlKey(this.#address(), this.#log));
       await writeSdkCopies(this.#config.dataDirectory);
       this.#stack.defer(() => supervisor.close());
       await this.#project.apply(() => this.#config);
@@ -146,7 +148,7 @@ class AssembledEngine implements Engine {
   }
 
   get endpoints(): readonly Endpoint[] {
-    const workers = this.#listener ? [{ name: "workers", url: addressOf(this.#listener) }] : [];
+    const workers = this.#listener ? [{ name: "workers", url: this.#address() }] : [];
     return [...workers, ...this.#builtins.endpoints];
   }
 
@@ -177,8 +179,8 @@ class AssembledEngine implements Engine {
   }
 
   async #closeListener(): Promise<void> {
-    await this.#listener?.close();
-    this.#listener = undefined;
+    await Promise.all([this.#listener?.close(), this.#own?.close()]);
+    this.#listener = this.#own = undefined;
   }
 
   /** Settles when no call runs any more, or the drain has lasted long enough. */
@@ -195,7 +197,7 @@ class AssembledEngine implements Engine {
     const { dataDirectory } = this.#config;
     const process = new ProcessLauncher(dataDirectory);
     if (Deno.build.os !== "linux") return { process };
-    const engine = (): Listener => reachable(this.#listener!);
+    const engine = (): Listener => reachable(this.#own!);
     const options = { dataDirectory, clock: systemClock, log: this.#log, engine };
     return { process, microvm: new MicroVmLauncher(options) };
   }
@@ -207,7 +209,7 @@ class AssembledEngine implements Engine {
       log: this.#log,
       launchers: this.#launchers,
       dataDirectory,
-      engineUrl: () => workerUrl(this.#listener!, this.#config.engine.auth_token),
+      engineUrl: () => workerUrl(this.#own!, this.#config.engine.auth_token),
       directory: this.#router.directory,
       traffic: this.#router.traffic,
       platform: Deno.build.os,
@@ -285,7 +287,7 @@ class AssembledEngine implements Engine {
     this.#router.applySettings(changed.engine);
     this.#level = this.#options.logLevel ?? changed.log.level;
     for (const key of FIXED_SETTINGS) {
-      if (String(changed.engine[key]) === String(this.#config.engine[key])) continue;
+      if (isSame(changed.engine[key], this.#config.engine[key])) continue;
       this.#log.warn("a changed setting takes effect when the engine starts anew", {
         setting: `engine.${key}`,
       });
@@ -299,17 +301,23 @@ class AssembledEngine implements Engine {
     return withOption(withOption(values, "engine.port", port), "log.level", logLevel);
   }
 
-  #listen(): Listener {
+  #listen(): void {
     const { engine } = this.#config;
-    return openWorkerPort({
+    const options = {
       settings: { ...engine, port: this.#options.port ?? engine.port },
       clock: systemClock,
       log: this.#log,
       router: this.#router,
-      telemetry: (frame) => this.#telemetry.tell(frame),
+      telemetry: (frame: TelemetryFrame) => this.#telemetry.tell(frame),
       pages: this.#pages,
       key: () => this.#key,
-    });
+    };
+    this.#listener = openWorkerPort(options);
+    this.#own = engine.tls ? openOwnPort(options) : this.#listener;
+  }
+
+  #address(): string {
+    return addressOf(this.#listener!, this.#config.engine.tls ? "wss" : "ws");
   }
 
   #watch(): AsyncDisposable {
@@ -327,4 +335,8 @@ class AssembledEngine implements Engine {
 function logFormat(config: Config): "text" | "json" {
   if (config.log.format !== "auto") return config.log.format;
   return Deno.stderr.isTerminal() ? "text" : "json";
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,21 +1,27 @@
 /**
  * The port that workers connect to: which listener, who may come in, and where lines lead.
  *
+ * A port with TLS is for other machines, and its certificate is for the name that those dial. So
+ * the workers that the engine itself starts get a port of their own: without TLS, on loopback,
+ * with the same rules otherwise. They need no CA, and nothing of theirs leaves the machine.
+ *
  * @module
  */
-import { CONNECTIONS_MAX } from "../sdk/typescript/limits.ts";
+import { EngineError } from "../sdk/typescript/errors.ts";
+import { CERTIFICATE_WARNING_MS, CONNECTIONS_MAX } from "../sdk/typescript/limits.ts";
 import { LAUNCH_ID_HEADER } from "../sdk/typescript/protocol.ts";
 import type { ControlKey } from "./control_key.ts";
 import { CONTROL_HEADER } from "./user_key.ts";
 import type { Router } from "./core/router.ts";
 import { makeGate } from "./line/gate.ts";
+import { type Certificate, readCertificate, validityOf } from "./line/certificate.ts";
 import type { Pages } from "./line/pages.ts";
-import { listenRaw } from "./line/raw_listener.ts";
-import { listenServe } from "./line/serve_listener.ts";
+import { listenRaw, listenRawTls } from "./line/raw_listener.ts";
+import { listenServe, listenServeTls } from "./line/serve_listener.ts";
 import { TelemetryLine } from "./line/telemetry_line.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { EngineSettings } from "./ports/config.ts";
-import type { Accept, Listener, Upgrade } from "./ports/connection.ts";
+import type { Accept, AnswerPage, Listen, Listener, Upgrade } from "./ports/connection.ts";
 import type { Log } from "./ports/log.ts";
 import type { TelemetryListener } from "./ports/telemetry.ts";
 
@@ -33,9 +39,31 @@ export interface WorkerPortOptions {
   key(): ControlKey | undefined;
 }
 
-/** Opens it. @throws {EngineError} `address_in_use`, `address_not_available`. */
+/** Opens it. @throws {EngineError} `address_in_use`, `address_not_available`, `config_invalid`. */
 export function openWorkerPort(options: WorkerPortOptions): Listener {
-  const { settings, clock, log, router, telemetry, pages } = options;
+  const { settings, pages } = options;
+  const listen = listenerOf(settings, certificateOf(options));
+  return open(options, listen, { hostname: settings.host, port: settings.port }, pages.answer);
+}
+
+/** Opens the port for workers of the engine's own, beside one with TLS: loopback, without it. */
+export function openOwnPort(options: WorkerPortOptions): Listener {
+  const listen = listenerOf(options.settings, undefined);
+  return open(options, listen, { hostname: "127.0.0.1", port: 0 });
+}
+
+function listenerOf({ transport }: EngineSettings, certificate: Certificate | undefined): Listen {
+  if (!certificate) return transport === "raw" ? listenRaw : listenServe;
+  return transport === "raw" ? listenRawTls(certificate) : listenServeTls(certificate);
+}
+
+function open(
+  options: WorkerPortOptions,
+  listen: Listen,
+  address: Pick<Listener, "hostname" | "port">,
+  answerPage?: AnswerPage,
+): Listener {
+  const { settings, clock, log, router, telemetry } = options;
   const accept = ({ address, headers }: Upgrade): Accept => {
     const launch_id = headers.get(LAUNCH_ID_HEADER);
     const operator = options.key()?.matches(headers.get(CONTROL_HEADER)) ?? false;
@@ -52,20 +80,38 @@ export function openWorkerPort(options: WorkerPortOptions): Listener {
     accept,
     acceptTelemetry,
   });
-  const listen = settings.transport === "raw" ? listenRaw : listenServe;
   return listen({
-    hostname: settings.host,
-    port: settings.port,
+    ...address,
     maxMessageBytes: settings.max_message_bytes,
     maxQueuedBytes: settings.max_inflight_bytes_per_worker,
     onCut: (address, reason) => log.warn("line cut", { address, reason }),
-    answerPage: pages.answer,
+    ...answerPage && { answerPage },
   }, gate);
 }
 
+/** The certificate as its files are now; warns when it does not hold, or not for long. */
+function certificateOf({ settings, clock, log }: WorkerPortOptions): Certificate | undefined {
+  const { tls } = settings;
+  if (!tls) return undefined;
+  const read = readCertificate(tls);
+  if (!("cert" in read)) {
+    const problems = read.map(({ file, expected, found }) => {
+      return `engine.tls.${file}: expected ${expected}, received ${found}`;
+    });
+    throw new EngineError("config_invalid", problems.join("; "), { details: { problems } });
+  }
+  const { from, to } = validityOf(read);
+  const now = clock.wall();
+  if (now < from || now > to - CERTIFICATE_WARNING_MS) {
+    const [since, until] = [from, to].map((ms) => new Date(ms).toISOString());
+    log.warn("the certificate has to be renewed", { path: tls.cert, since, until });
+  }
+  return read;
+}
+
 /** The address of a port as a client dials it. */
-export function addressOf({ hostname, port }: Listener): string {
-  return `ws://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+export function addressOf({ hostname, port }: Listener, scheme: "ws" | "wss" = "ws"): string {
+  return `${scheme}://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
 }
 
 /** Where workers on this machine reach a listener, whatever address it listens on. */

@@ -10,7 +10,6 @@ import { LINE_CLOSE_MS, UPGRADE_HEAD_MS, WARNINGS_MAX } from "../sdk/typescript/
 import { testConnection } from "./connection_contract.ts";
 import { bytes, type Carrier, eventually, Port } from "./connection_setup.ts";
 import { Certificates, findOpenssl } from "./fakes/certificates.ts";
-import { testConformance } from "./rfc6455/conformance.ts";
 import { SERVE_SKIPS } from "./serve_skips.ts";
 
 if (await findOpenssl("tests/connection_tls_test.ts")) await testAll();
@@ -23,8 +22,10 @@ async function testAll(): Promise<void> {
   const serve: Carrier = { listen: listenServeTls(certificate), ca };
 
   testConnection("raw listener in TLS", raw, { skips: {} });
-  testConnection("serve listener in TLS", serve, { skips: SERVE_SKIPS });
-  testConformance("raw listener in TLS", raw);
+  testConnection("serve listener in TLS", serve, {
+    skips: SERVE_SKIPS,
+    leaves: "Deno keeps a WebSocket in TLS for a while whose peer breaks off",
+  });
   testMisfits(raw);
 }
 
@@ -49,10 +50,9 @@ function testMisfits(raw: Carrier): void {
     await using port = new Port(plain);
     const { port: number } = port.listener;
 
-    await assert.rejects(
-      Deno.connectTls({ hostname: "127.0.0.1", port: number })
-        .then((tls) => tls.handshake()),
-    );
+    const tls = await Deno.connectTls({ hostname: "127.0.0.1", port: number });
+    await assert.rejects(tls.handshake());
+    tls.close();
 
     await eventually(() => port.cuts.length > 0, "it is logged");
     const reason = "TLS on a port without it: the peer has to dial ws://, or set engine.tls";

@@ -51,7 +51,7 @@ const LAYERS: readonly Layer[] = [
       "node:crypto": /./,
       "node:fs": /engine\/launch\/worker_file\.ts$/,
       "node:stream": /engine\/line\/tls_stream\.ts$/,
-      "node:timers": /engine\/line\/raw_listener\.ts$/,
+      "node:timers": /engine\/line\/(raw_listener|tls_stream)\.ts$/,
       "node:tls": /engine\/line\/tls_stream\.ts$/,
       "node:module": /engine\/schema_check\.ts$/,
       "node:vm": /engine\/schema_check\.ts$/,

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import defer * as nodeCrypto from "node:crypto";
 
 /** Both in PEM; the certificate first in `cert`, those that lead to its CA behind it. */
 export interface Certificate {
@@ -40,8 +40,10 @@ export function readCertificate(
   const problems: CertificateProblem[] = [];
   const cert = readFile(files, "cert", CERT, problems);
   const key = readFile(files, "key", KEY, problems);
-  const publicCert = cert !== undefined && tried(() => new X509Certificate(cert).publicKey);
-  const publicKey = key !== undefined && tried(() => createPublicKey(createPrivateKey(key)));
+  const publicCert = cert !== undefined &&
+    tried(() => new nodeCrypto.X509Certificate(cert).publicKey);
+  const publicKey = key !== undefined &&
+    tried(() => nodeCrypto.createPublicKey(nodeCrypto.createPrivateKey(key)));
   if (cert !== undefined && !publicCert) problems.push(notPem(files, "cert", CERT, cert));
   if (key !== undefined && !publicKey) problems.push(notPem(files, "key", KEY, key));
   if (publicCert && publicKey && !sameBytes(spkiOf(publicCert), spkiOf(publicKey))) {
@@ -53,7 +55,7 @@ export function readCertificate(
 
 /** Milliseconds since 1970 from which and until which a certificate holds. */
 export function validityOf({ cert }: Certificate): { readonly from: number; readonly to: number } {
-  const { validFrom, validTo } = new X509Certificate(cert);
+  const { validFrom, validTo } = new nodeCrypto.X509Certificate(cert);
   return { from: Date.parse(validFrom), to: Date.parse(validTo) };
 }
 
@@ -85,7 +87,7 @@ function notPem(
   return { file, expected, found: `${what} in ${files[file]}` };
 }
 
-type PublicKey = ReturnType<typeof createPublicKey>;
+type PublicKey = ReturnType<typeof nodeCrypto.createPublicKey>;
 
 function spkiOf(key: PublicKey): Uint8Array {
   return key.export({ type: "spki", format: "der" });

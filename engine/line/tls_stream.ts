@@ -8,9 +8,11 @@
  *
  * @module
  */
-import { Buffer } from "node:buffer";
-import { Duplex } from "node:stream";
-import { createSecureContext, TLSSocket } from "node:tls";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import defer * as nodeStream from "node:stream";
+import defer * as nodeTls from "node:tls";
+import { setImmediate } from "node:timers";
 import { READ_BYTES_FIRST } from "../../sdk/typescript/limits.ts";
 import type { Certificate } from "./certificate.ts";
 
@@ -44,13 +46,13 @@ export class TlsServer {
 
   /** Takes a certificate that was checked. */
   constructor({ cert, key }: Certificate) {
-    const secureContext = createSecureContext({ cert, key, minVersion: "TLSv1.2" });
+    const secureContext = nodeTls.createSecureContext({ cert, key, minVersion: "TLSv1.2" });
     this.#options = { isServer: true, secureContext, allowHalfOpen: true };
   }
 
   /** Goes on in TLS on a connection of which `first` was read; shakes hands with the first read. */
   open(tcp: ByteStream, first: Uint8Array): TlsStream {
-    return new TlsStream(new TLSSocket(duplexOf(tcp, first), this.#options));
+    return new TlsStream(new nodeTls.TLSSocket(duplexOf(tcp, first), this.#options));
   }
 }
 
@@ -60,6 +62,9 @@ export class TlsStream implements ByteStream {
   /** Decrypted bytes that nobody has read yet. */
   #chunk: Uint8Array | undefined;
   #isSecure = false;
+  /** It begins in a tick of its own, and Deno throws where nobody can catch it if it ended before. */
+  #hasBegun = false;
+  #isClosed = false;
   #isOver = false;
   #failure: Error | undefined;
   /** Two may read at a time: one asks, and one throws away what follows a refusal. */
@@ -72,6 +77,10 @@ export class TlsStream implements ByteStream {
       this.#isOver = true;
       this.#wakeAll();
     };
+    setImmediate(() => {
+      this.#hasBegun = true;
+      if (this.#isClosed) socket.destroy();
+    });
     socket.on("secure", () => this.#isSecure = true);
     socket.on("data", (chunk: Uint8Array) => {
       socket.pause();
@@ -106,6 +115,7 @@ export class TlsStream implements ByteStream {
 
   write(bytes: Uint8Array): Promise<number> {
     const part = bytes.subarray(0, WRITE_BYTES_MAX);
+    if (part.length === 0) return Promise.resolve(0); // Deno never says that it is done with it.
     return new Promise((resolve, reject) => {
       const fail = (): void => reject(this.#failure ?? new Error("the connection is closed"));
       if (this.#socket.destroyed) return fail();
@@ -127,7 +137,8 @@ export class TlsStream implements ByteStream {
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.#isClosed = true;
+    if (this.#hasBegun) this.#socket.destroy();
   }
 
   #wakeAll(): void {
@@ -140,7 +151,15 @@ export class TlsStream implements ByteStream {
 /** A connection as Node's TLS takes it. */
 function duplexOf(tcp: ByteStream, first: Uint8Array): Duplex {
   let size = READ_BYTES_FIRST;
+  let rest: Uint8Array | undefined = first;
   const readSome = async (): Promise<Uint8Array | null> => {
+    if (rest) {
+      // Noise ends the socket at once, and it may not have ended before it has begun.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      const bytes = rest;
+      rest = undefined;
+      return bytes;
+    }
     const memory = new Uint8Array(size);
     const count = await tcp.read(memory);
     if (count === size) size = Math.min(4 * size, READ_BYTES_MAX);
@@ -149,7 +168,7 @@ function duplexOf(tcp: ByteStream, first: Uint8Array): Duplex {
   const writeAll = async (bytes: Uint8Array): Promise<void> => {
     for (let at = 0; at < bytes.length;) at += await tcp.write(bytes.subarray(at));
   };
-  const duplex = new Duplex({
+  const duplex = new nodeStream.Duplex({
     allowHalfOpen: true,
     read() {
       readSome().then((bytes) => duplex.push(bytes), (error) => duplex.destroy(error));
@@ -165,6 +184,5 @@ function duplexOf(tcp: ByteStream, first: Uint8Array): Duplex {
       done(error);
     },
   });
-  duplex.unshift(Buffer.from(first));
   return duplex;
 }

@@ -37,6 +37,8 @@ export interface EngineSettings {
   readonly allowed_origins: readonly string[];
   /** What carries lines: our own framing on TCP, or Deno's HTTP server and WebSocket. */
   readonly transport: "raw" | "deno-serve";
+  /** PEM files of the certificate and of its key, absolute; left out: lines are not encrypted. */
+  readonly tls?: { readonly cert: string; readonly key: string };
   readonly max_message_bytes: number;
   readonly invocation_timeout_ms: number;
   readonly validate_payloads: boolean;

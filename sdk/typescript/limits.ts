@@ -198,3 +198,5 @@ export const CONTROL_KEY_LOOKS_MS: readonly number[] = [500, 2_000, 10_000];
  * few that the other side can begin while this one goes on: 340 Ki took 8 to 20 % of the rate.
  */
 export const BATCH_CHARS_MAX = 64 * 1024;
+/** So long before a certificate ends its renewal is asked for, in milliseconds: two weeks. */
+export const CERTIFICATE_WARNING_MS = 1_209_600_000;
