@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { createHash, timingSafeEqual } from "node:crypto";
+import defer * as nodeCrypto from "node:crypto";
 import { thrownText } from "../sdk/typescript/errors.ts";
 import type { Log } from "./ports/log.ts";
 import { keyFolder, type KeyRecord, portOf, readRecord, thisUser } from "./user_key.ts";
@@ -55,7 +55,7 @@ export async function openControlKey(
     path,
     problem,
     matches: (header) =>
-      problem === null && header !== null && timingSafeEqual(digest(header), wanted),
+      problem === null && header !== null && nodeCrypto.timingSafeEqual(digest(header), wanted),
     [Symbol.asyncDispose]: async () => {
       // An engine that took the port meanwhile has written a key of its own.
       if ((await readRecord(path))?.key === key) await removeFile(path);
@@ -106,5 +106,5 @@ function isDead(pid: number): boolean {
 }
 
 function digest(text: string): Uint8Array {
-  return createHash("sha256").update(text).digest();
+  return nodeCrypto.createHash("sha256").update(text).digest();
 }

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { createContext, Script } from "node:vm";
+import defer * as nodeVm from "node:vm";
 import defer * as ajv from "ajv/dist/2020.js";
 import { EngineError } from "../sdk/typescript/errors.ts";
 import {
@@ -131,8 +131,8 @@ function invalid(why: string, cause?: unknown): EngineError {
 
 /** Ends checks by one schema that take too long: its worker may mean to keep the engine busy. */
 class TimeBound {
-  readonly #context = createContext({ check: () => {} });
-  readonly #script = new Script("check()");
+  readonly #context = nodeVm.createContext({ check: () => {} });
+  readonly #script = new nodeVm.Script("check()");
   #restUntil = 0;
 
   run(check: () => readonly Misfit[]): readonly Misfit[] {

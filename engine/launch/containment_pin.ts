@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import defer * as nodeCrypto from "node:crypto";
 import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 
@@ -114,7 +114,7 @@ function refused({ name }: ContainmentWish, what: string, command: string): Engi
 /** One file for each directory, whatever its worker is called. */
 async function pinFile(dataDirectory: string, path: string): Promise<string> {
   const real = await Deno.realPath(path).catch(() => path);
-  const digest = createHash("sha256").update(real).digest("hex").slice(0, 16);
+  const digest = nodeCrypto.createHash("sha256").update(real).digest("hex").slice(0, 16);
   return `${dataDirectory}/contained/${digest}.json`;
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import defer * as nodeCrypto from "node:crypto";
 import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "./limits.ts";
 import { MANIFEST } from "./manifest.ts";
 import { WorkerFile } from "./worker_file.ts";
@@ -40,7 +40,7 @@ export async function dependencyHash(
   for await (const entry of Deno.readDir(directory)) {
     if (!entry.isDirectory && isDependencyFile(entry.name)) names.push(entry.name);
   }
-  const hash = createHash("sha256").update(JSON.stringify([...more, Deno.build.target]));
+  const hash = nodeCrypto.createHash("sha256").update(JSON.stringify([...more, Deno.build.target]));
   let left = DEPENDENCY_FILE_BYTES_MAX;
   for (const [i, name] of names.sort().entries()) {
     hash.update(JSON.stringify(name));

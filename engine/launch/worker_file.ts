@@ -8,12 +8,12 @@
  *
  * @module
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import defer * as nodeFs from "node:fs";
 
 /** Bytes that are read in one go. */
 const PIECE_BYTES = 256 * 1024;
 /** Windows has neither such links nor such pipes, and no such flag. */
-const NO_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+const noWaiting = (): number => nodeFs.constants.O_RDONLY | (nodeFs.constants.O_NONBLOCK ?? 0);
 
 /** An ordinary file in a worker's directory, open until it is disposed of. */
 export class WorkerFile implements Disposable {
@@ -23,7 +23,7 @@ export class WorkerFile implements Disposable {
 
   private constructor(descriptor: number) {
     this.#descriptor = descriptor;
-    const info = fstatSync(descriptor);
+    const info = nodeFs.fstatSync(descriptor);
     if (!info.isFile()) throw new Error("no ordinary file");
     this.size = info.size;
   }
@@ -43,14 +43,14 @@ export class WorkerFile implements Disposable {
     const real = Deno.realPathSync(path);
     checkInside(real, root);
     if (!Deno.statSync(real).isFile) throw new Error("no ordinary file");
-    const descriptor = openSync(real, NO_WAITING);
+    const descriptor = nodeFs.openSync(real, noWaiting());
     try {
       if (Deno.build.os === "linux") {
         checkInside(Deno.readLinkSync(`/proc/self/fd/${descriptor}`), root);
       }
       return new WorkerFile(descriptor);
     } catch (thrown) {
-      closeSync(descriptor);
+      nodeFs.closeSync(descriptor);
       throw thrown;
     }
   }
@@ -59,7 +59,7 @@ export class WorkerFile implements Disposable {
   *pieces(): Generator<Uint8Array> {
     for (let left = this.size; left > 0;) {
       const piece = new Uint8Array(Math.min(PIECE_BYTES, left));
-      const count = readSync(this.#descriptor, piece, 0, piece.length, null);
+      const count = nodeFs.readSync(this.#descriptor, piece, 0, piece.length, null);
       if (count === 0) return;
       left -= count;
       yield piece.subarray(0, count);
@@ -67,7 +67,7 @@ export class WorkerFile implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#descriptor);
+    nodeFs.closeSync(this.#descriptor);
   }
 }
 

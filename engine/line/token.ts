@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createHash, timingSafeEqual } from "node:crypto";
+import defer * as nodeCrypto from "node:crypto";
 import type { Refusal, Upgrade } from "../ports/connection.ts";
 
 /** What is said to who brings none, or another. */
@@ -16,12 +16,12 @@ export const NO_TOKEN: Refusal = {
 export function makeTokenCheck(token: string | undefined): (asked: Upgrade) => boolean {
   if (!token) return () => true;
   const wanted = digest(token);
-  return (asked) => timingSafeEqual(digest(tokenOf(asked)), wanted);
+  return (asked) => nodeCrypto.timingSafeEqual(digest(tokenOf(asked)), wanted);
 }
 
 /** Digests are equally long, so that comparing them says nothing about the length either. */
 function digest(token: string): Uint8Array {
-  return createHash("sha256").update(token).digest();
+  return nodeCrypto.createHash("sha256").update(token).digest();
 }
 
 /** The header wins over the query; empty when there is neither. */

@@ -6,8 +6,9 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import defer * as nodeCrypto from "node:crypto";
 import { UPGRADE_HEAD_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { BATCH_PROTOCOL } from "../../sdk/typescript/protocol.ts";
 import type { Upgrade } from "../ports/connection.ts";
 import { type Answer, bodyOf, NO_PAGE, OTHER_VERSION, wantsUpgrade } from "./answers.ts";
 
@@ -32,6 +33,8 @@ export type HeadState =
 export interface WantedUpgrade {
   readonly upgrade: Upgrade;
   readonly accepted: Uint8Array;
+  /** Whether several messages may share a frame: the peer has offered it. */
+  readonly isBatching: boolean;
 }
 
 /** The head did not come in time. */
@@ -98,7 +101,9 @@ export function judgeHead(head: RequestHead, address: string): WantedUpgrade | A
   const url = urlOf(head.target);
   if (!url) return badRequest("The target of the request is no path");
   const upgrade = { path: url.pathname, query: url.searchParams, headers, address };
-  return { upgrade, accepted: accepted(key) };
+  const isBatching = url.pathname === "/" &&
+    listed(headers.get("sec-websocket-protocol"), BATCH_PROTOCOL);
+  return { upgrade, accepted: accepted(key, isBatching), isBatching };
 }
 
 /** Which page a request asks for; `undefined` when its target is no path. */
@@ -123,11 +128,12 @@ export function answerBytes(answer: Answer, method = "GET"): Uint8Array<ArrayBuf
   return new TextEncoder().encode(`HTTP/1.1 ${status} ${phrase}\r\n${lines}\r\n${body}`);
 }
 
-function accepted(key: string): Uint8Array {
-  const accept = createHash("sha1").update(key + KEY_SUFFIX).digest("base64");
+function accepted(key: string, isBatching: boolean): Uint8Array {
+  const accept = nodeCrypto.createHash("sha1").update(key + KEY_SUFFIX).digest("base64");
   return new TextEncoder().encode(
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
-      `Sec-WebSocket-Accept: ${accept}\r\n\r\n`,
+      `Sec-WebSocket-Accept: ${accept}\r\n` +
+      (isBatching ? `Sec-WebSocket-Protocol: ${BATCH_PROTOCOL}\r\n\r\n` : "\r\n"),
   );
 }
 

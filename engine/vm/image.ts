@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import defer * as nodeCrypto from "node:crypto";
 import { publishFolder } from "./cache_files.ts";
 import { cpioArchive, type CpioEntry } from "./cpio.ts";
 import guestInit from "./guest_init.sh" with { type: "text" };
@@ -88,7 +88,7 @@ async function moduleEntries(kernel: StoredKernel): Promise<CpioEntry[]> {
 
 /** Differs whenever the archive would. */
 function imageHash(kernel: StoredKernel, busybox: Uint8Array, init: string): string {
-  const hash = createHash("sha256").update(busybox);
+  const hash = nodeCrypto.createHash("sha256").update(busybox);
   for (const text of [init, PROBE, ...kernel.modules.map(({ name }) => name)]) {
     hash.update(`\0${text}`);
   }
@@ -105,7 +105,7 @@ async function isWhole(folder: string): Promise<boolean> {
 }
 
 function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return nodeCrypto.createHash("sha256").update(bytes).digest("hex");
 }
 
 function textBytes(text: string): Uint8Array {

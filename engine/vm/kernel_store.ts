@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import defer * as nodeCrypto from "node:crypto";
 import { publishFolder, publishText } from "./cache_files.ts";
 import { bootFile, kernelVersion } from "./kernel_file.ts";
 import { findModules, type KernelModule } from "./kernel_modules.ts";
@@ -113,7 +113,7 @@ export async function storeKernel(
     builtin: [...needed.builtin, ...spare.builtin],
   };
   const text = JSON.stringify(record, null, 2);
-  const id = `${version}-${createHash("sha256").update(file).digest("hex").slice(0, 8)}`;
+  const id = `${version}-${nodeCrypto.createHash("sha256").update(file).digest("hex").slice(0, 8)}`;
   await publishFolder(`${cache}/kernels/${id}`, async (folder) => {
     await Deno.mkdir(`${folder}/modules`);
     await Deno.writeFile(`${folder}/${boot.form}`, boot.bytes);

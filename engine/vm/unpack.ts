@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { zstdDecompressSync } from "node:zlib";
+import defer * as nodeZlib from "node:zlib";
 
 /** How bytes are packed; `none` when by nothing that is known here. */
 export type Packing = "gzip" | "xz" | "zstd" | "none";
@@ -41,7 +41,7 @@ export function createUnpack(xz: string | undefined): Unpack {
       case "gzip":
         return await gunzip(bytes);
       case "zstd":
-        return new Uint8Array(zstdDecompressSync(bytes));
+        return new Uint8Array(nodeZlib.zstdDecompressSync(bytes));
       case "xz":
         if (xz === undefined) throw new Error("it is packed with xz, and xz is not installed");
         return await pipe(xz, ["-dc"], bytes);
