@@ -7,6 +7,17 @@ Deno.test("systemClock.now() never goes back", () => {
   assert.deepEqual(readings, readings.toSorted((a, b) => a - b));
 });
 
+Deno.test("systemClock.now() stands still until the code that runs gives way, and no longer", async () => {
+  const before = systemClock.now();
+  const end = performance.now() + 5;
+  while (performance.now() < end);
+  assert.equal(systemClock.now(), before);
+
+  await Promise.resolve();
+
+  assert.ok(systemClock.now() >= before + 5);
+});
+
 Deno.test("systemClock.wall() is the calendar's time", () => {
   const before = Date.now();
 

@@ -21,22 +21,17 @@ import {
 import type { CallObserver, ObservedParty } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import { candidatesOf } from "./candidates.ts";
-import {
-  type CallTail,
-  callTail,
-  type Envelope,
-  fieldText,
-  jsonText,
-  resultTail,
-  valueTail,
-} from "./envelope.ts";
+import type { Envelope } from "./envelope.ts";
+import { fieldText } from "./field_text.ts";
 import type { Offer, Replica } from "./function_table.ts";
 import type { HeldCall, HeldCalls, Target } from "./held_calls.ts";
-import { hashOf, type Invocation } from "./invocations.ts";
+import { type CallerId, callerIdOf, type Invocation } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 import type { Placement, PlacementSettings } from "./placement.ts";
 import { failure, type Refusals } from "./refusals.ts";
-import { type Beginning, RunningCalls } from "./running_calls.ts";
+import { RunningCalls } from "./running_calls.ts";
+import { type CallTail, callTail, jsonText, resultTail, valueTail } from "./tails.ts";
+import { bytesOf, textOf } from "./text_bytes.ts";
 
 /** The router's settings, which may change while it runs; PROTOCOL section 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {
@@ -55,9 +50,6 @@ export interface CallsOptions {
   /** A UUID, part of every id of a call. */
   readonly secret: string;
 }
-
-/** What #start() is told of a call. */
-type Start = Pick<Beginning, "callerId" | "hash" | "tail"> & { timeout_ms: number | undefined };
 
 /** Runs calls. */
 export class Calls {
@@ -115,22 +107,18 @@ export class Calls {
     this.#running.stop();
   }
 
-  /** Passes a frame on without parsing it; `false` when somebody has to parse it. */
+  /** Passes a frame on without parsing it; `false` when somebody has to. */
   forward(peer: Peer, envelope: Envelope): boolean {
-    const { text, idStart, idEnd } = envelope;
     if (envelope.kind === "result") {
-      const invocation = this.#running.find(text, idStart, idEnd);
+      const { memory, idStart, idEnd } = envelope;
+      const invocation = this.#running.find(memory, idStart, idEnd);
       // Late, or not its to answer: the caller is told once, by the right worker.
       if (invocation?.callee === peer) this.#running.settle(invocation, envelope);
       return true;
     }
-    if (this.#isDraining) return false;
-    const callerId = text.slice(idStart, idEnd);
-    const hash = hashOf(text, idStart, idEnd);
-    if (this.#running.findOfCaller(peer, callerId, hash)) return false;
-    const replica = this.#placement.find(peer, envelope.function_id, text.length);
-    const { timeout_ms } = envelope;
-    if (replica) this.#start(peer, replica, { callerId, hash, timeout_ms, tail: envelope });
+    if (this.#isDraining || this.#running.findOfCaller(peer, envelope)) return false;
+    const replica = this.#placement.find(peer, envelope);
+    if (replica) this.#start(peer, replica, envelope, envelope.timeout_ms, envelope);
     return replica !== undefined;
   }
 
@@ -145,11 +133,11 @@ export class Calls {
       const message = `Queue '${call.action.queue}' not found`;
       return this.#refusals.call(caller, call, failure("enqueue_error", message), text);
     }
-    const chosen = this.#placement.choose(caller, call, text.length);
-    if (!chosen) return this.#hold(caller, call, text);
-    if ("code" in chosen) return this.#refusals.call(caller, call, chosen, text);
     const tail = envelope?.kind === "call" ? envelope : callTail(call, text);
-    this.#start(caller, chosen, { callerId: callerIdOf(call), timeout_ms: call.timeout_ms, tail });
+    const chosen = this.#placement.choose(caller, call, tail.end - tail.idEnd);
+    if (!chosen) return this.#hold(caller, call, text, tail);
+    if ("code" in chosen) return this.#refusals.call(caller, call, chosen, text);
+    this.#start(caller, chosen, idsOf(call), call.timeout_ms, tail);
   }
 
   /** Somebody may run a function from now on: calls that waited for it start, the oldest first. */
@@ -178,12 +166,12 @@ export class Calls {
 
   /** Whether a peer waits for a call that it knows under this id. */
   isWaiting(caller: Peer, invocation_id: string): boolean {
-    return this.#running.findOfCaller(caller, jsonText(invocation_id)) !== undefined;
+    return this.#running.findOfCaller(caller, callerIdOf(jsonText(invocation_id))) !== undefined;
   }
 
   /** A worker answers. */
   settle(from: Peer, result: InvocationResult, text: string): void {
-    const invocation = this.#running.find(result.invocation_id);
+    const invocation = this.#find(result.invocation_id);
     if (invocation?.callee !== from) return;
     const tail = resultTail(result, text);
     if (result.error === undefined) this.#running.settle(invocation, tail);
@@ -192,7 +180,7 @@ export class Calls {
 
   /** A worker answers in a way nobody can read. */
   settleBroken(from: Peer, invocation_id: string, reason: string): void {
-    const invocation = this.#running.find(invocation_id);
+    const invocation = this.#find(invocation_id);
     if (invocation?.callee !== from) return;
     const message =
       `The answer of the worker that ran ${invocation.function_id} is broken: ${reason}`;
@@ -201,17 +189,20 @@ export class Calls {
 
   /** A worker has news of a call. */
   progress(from: Peer, { invocation_id }: InvocationProgress, text: string): void {
-    const invocation = this.#running.find(invocation_id);
+    const invocation = this.#find(invocation_id);
     if (invocation?.callee !== from || !invocation.caller?.wantsProgress) return;
-    const head = `{"type":"invocationprogress","invocation_id":"${invocation.callerId}`;
-    invocation.caller.answer(head, `","data":${fieldText(text, "data")}}`);
+    const { caller, callerId, callerIdBytes } = invocation;
+    const id = textOf(callerId, 0, callerIdBytes);
+    const head = `{"type":"invocationprogress","invocation_id":"${id}"`;
+    caller.answerText(`${head},"data":${fieldText(text, "data")}}`);
   }
 
   /** A caller no longer wants a result. */
   cancel(from: Peer, { invocation_id, reason }: CancelInvocation): void {
-    const invocation = this.#running.findOfCaller(from, jsonText(invocation_id));
+    const invocation = this.#running.findOfCaller(from, callerIdOf(jsonText(invocation_id)));
     if (!invocation) return;
-    const { callee, id } = invocation;
+    const { callee } = invocation;
+    const id = this.#idOf(invocation);
     this.#running.fail(invocation, CANCELLED, "the caller cancelled");
     callee?.tellCancelled(id, reason);
   }
@@ -224,7 +215,8 @@ export class Calls {
     for (const first of [...peer.waiting.values()]) {
       let invocation: Invocation | undefined = first;
       while (invocation) {
-        const { callee, id, next }: Invocation = invocation;
+        const { callee, next }: Invocation = invocation;
+        const id = this.#idOf(invocation);
         this.#running.drop(invocation, CALLER_LEFT, "the caller left");
         callee?.tellCancelled(id, "caller_disconnected");
         invocation = next;
@@ -235,32 +227,45 @@ export class Calls {
   /** Opens a call that the engine itself executes; the result names it for complete(). */
   begin(caller: Peer, call: InvokeFunction, invocation_id: string, text: string): string {
     const tail = callTail(call, text);
-    const invocation = this.#open(caller, call, jsonText(invocation_id), tail);
+    const invocation = this.#open(caller, call, callerIdOf(jsonText(invocation_id)), tail);
     this.#observer.sent(invocation, this.#engine, invocation.since, undefined);
-    return invocation.id;
+    return this.#idOf(invocation);
   }
 
   /** Ends such a call: with an error, or with a value. `false` when it had ended before. */
   complete(id: string, outcome: { error: ErrorBody } | { result: Json }): boolean {
-    const invocation = this.#running.find(id);
+    const invocation = this.#find(id);
     if (!invocation) return false;
     if ("error" in outcome) this.#running.fail(invocation, outcome.error, null);
     else this.#running.settle(invocation, valueTail(invocation.function_id, outcome.result));
     return true;
   }
 
-  #start(caller: Peer, { peer: callee, offer }: Replica, start: Start): void {
-    const { callerId, hash, tail, timeout_ms = this.#settings.invocation_timeout_ms } = start;
-    const { id: function_id, namespace } = offer;
-    const subject = offer.subject ??= this.#observer.functionOf(namespace, function_id);
-    const beginning = { caller, callerId, hash, callee, function_id, subject, timeout_ms, tail };
+  #find(id: string): Invocation | undefined {
+    const memory = bytesOf(id);
+    return this.#running.find(memory, 0, memory.length);
+  }
+
+  #idOf({ slot, uses }: Invocation): string {
+    return this.#running.idOf(slot, uses);
+  }
+
+  #start(
+    caller: Peer,
+    { peer: callee, offer }: Replica,
+    ids: CallerId | undefined,
+    timeout_ms: number = this.#settings.invocation_timeout_ms,
+    tail: CallTail,
+  ): void {
+    const subject = offer.subject ??= this.#observer.functionOf(offer.namespace, offer.id);
+    const beginning = { caller, ids, callee, function_id: offer.id, subject, timeout_ms, tail };
     const invocation = this.#running.open(beginning);
     this.#send(invocation, caller, offer, tail, invocation.since);
   }
 
   #send(call: Invocation, caller: Peer, offer: Offer, tail: CallTail, now: number): void {
     const candidates = this.#observer.wantsCandidates(call)
-      ? candidatesOf(offer, call.callee!, tail.text.length, this.#settings)
+      ? candidatesOf(offer, call.callee!, tail.end - tail.idEnd, this.#settings)
       : undefined;
     this.#running.send(call, caller, tail, now, candidates);
   }
@@ -269,27 +274,25 @@ export class Calls {
   #open(
     caller: Peer,
     call: InvokeFunction,
-    callerId: string | undefined,
+    ids: CallerId | undefined,
     tail: CallTail,
     holdMs = Infinity,
   ): Invocation {
     const { function_id, namespace = DEFAULT_NAMESPACE } = call;
     const timeout_ms = call.timeout_ms ?? this.#settings.invocation_timeout_ms;
     const subject = this.#observer.functionOf(namespace, function_id);
-    const who = { caller, callerId, callee: undefined };
-    const beginning = { ...who, function_id, subject, timeout_ms, tail };
+    const beginning = { caller, ids, callee: undefined, function_id, subject, timeout_ms, tail };
     return this.#running.open(beginning, Math.min(timeout_ms, holdMs));
   }
 
   /** Nobody there may run a call: it waits for whoever is expected to. */
-  #hold(caller: Peer, call: InvokeFunction, text: string): void {
+  #hold(caller: Peer, call: InvokeFunction, text: string, tail: CallTail): void {
     if (!this.#held.isExpected(call)) return this.#refusals.notFound(caller, call, text);
     if (!this.#held.hasRoom(text.length)) {
       const message = `Function ${call.function_id} is overloaded: ${TOO_MANY_WAIT}`;
       return this.#refusals.call(caller, call, failure("overloaded", message), text);
     }
-    const tail = callTail(call, text);
-    const invocation = this.#open(caller, call, callerIdOf(call), tail, CALL_HOLD_MS);
+    const invocation = this.#open(caller, call, idsOf(call), tail, CALL_HOLD_MS);
     this.#held.add({ caller, call, text, invocation });
   }
 
@@ -299,12 +302,12 @@ export class Calls {
     const left = invocation.since + invocation.timeout_ms - now;
     if (left <= 0) return this.#timedOut(invocation);
     const call = readWorkerMessage(parseMessage(text)) as InvokeFunction;
-    const chosen = this.#placement.choose(caller, call, text.length);
-    if (!chosen) return;
-    if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
     // PROTOCOL 3.3: whoever runs it is told what is left of its time.
     if (call.timeout_ms !== undefined) call.timeout_ms = Math.ceil(left);
     const tail = callTail(call, text);
+    const chosen = this.#placement.choose(caller, call, tail.end - tail.idEnd);
+    if (!chosen) return;
+    if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
     this.#running.assign(invocation, chosen.peer, tail, left);
     this.#send(invocation, caller, chosen.offer, tail, now);
   }
@@ -328,7 +331,8 @@ export class Calls {
   }
 
   #timedOut(invocation: Invocation): void {
-    const { callee, id, function_id, timeout_ms } = invocation;
+    const { callee, function_id, timeout_ms } = invocation;
+    const id = this.#idOf(invocation);
     const message = `Invocation of ${function_id} timed out after ${timeout_ms} ms`;
     this.#running.fail(invocation, failure("timeout", message), "its time-out passed");
     callee?.tellCancelled(id, "timeout");
@@ -340,7 +344,7 @@ const CANCELLED = failure("cancelled", "Invocation cancelled");
 const CALLER_LEFT = failure("cancelled", "The caller left before the result came");
 const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";
 
-/** The id under which the caller waits, as it stands between quotes; `undefined`: it does not. */
-function callerIdOf({ invocation_id, action }: InvokeFunction): string | undefined {
-  return invocation_id === undefined || action ? undefined : jsonText(invocation_id);
+/** The id under which the caller waits; `undefined`: it does not. */
+function idsOf({ invocation_id, action }: InvokeFunction): CallerId | undefined {
+  return invocation_id === undefined || action ? undefined : callerIdOf(jsonText(invocation_id));
 }

@@ -9,8 +9,8 @@ import { hasRoom, type LoadBounds, type Offer } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 
 /**
- * The replicas of a function as they were when `chosen` got a call with a payload of so many
- * characters, which counts among those it runs already; the chosen one first.
+ * The replicas of a function as they were when `chosen` got a call whose tail has so many
+ * bytes, which counts among those it runs already; the chosen one first.
  */
 export function candidatesOf(
   { id, replicas }: Offer,

@@ -3,8 +3,8 @@
  *
  * Calls and results written in canonical order are recognised by their first bytes; everything
  * else is left to the codec. The idea: a frame that goes on is a new head, up to the id, and the
- * *tail* of the old text, from the closing quote of that id on. So a payload is never made a value
- * nor written anew, and large integers and odd spacing survive.
+ * *tail* of the old one, from the closing quote of that id on. So a payload is never made a value
+ * nor even a string, and large integers and odd spacing survive.
  *
  * Some clients write `action`, `namespace` or `timeout_ms` behind the payload, so a frame in which
  * such a name occurs anywhere behind it is not canonical, whatever the name means there. A frame
@@ -13,289 +13,189 @@
  * @module
  */
 import { TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
+import { type CallerId, callHashOf } from "./invocations.ts";
+import { LateNames } from "./late_names.ts";
 import {
-  DEFAULT_NAMESPACE,
-  type InvocationResult,
-  type InvokeFunction,
-  type Json,
-} from "../../sdk/typescript/protocol.ts";
-import type { CallPlaces } from "../ports/call_observer.ts";
+  BAGGAGE_KEY,
+  CALL_HEAD,
+  type CallTail,
+  DATA_KEY,
+  FUNCTION_KEY,
+  RESULT_HEAD,
+  RESULT_KEY,
+  type ResultTail,
+  TIMEOUT_KEY,
+  TRACEPARENT_KEY,
+} from "./tails.ts";
+import { bytesOf, NO_BYTES, standsAt } from "./text_bytes.ts";
 
-/** How every call starts, up to the text of its id. */
-export const CALL_HEAD = '{"type":"invokefunction","invocation_id":"';
-/** How every result starts, up to the text of its id. */
-export const RESULT_HEAD = '{"type":"invocationresult","invocation_id":"';
-
-const FUNCTION_KEY = '","function_id":"';
-const TIMEOUT_KEY = ',"timeout_ms":';
-/** What stands before the text of a `traceparent`. */
-export const TRACEPARENT_KEY = ',"traceparent":"';
-/** What stands before the text of a `baggage`. */
-export const BAGGAGE_KEY = ',"baggage":"';
-/** What stands before a payload. */
-export const DATA_KEY = ',"data":';
-const RESULT_KEY = ',"result":';
-
-const ID_LENGTH_MAX = 128;
-const BAGGAGE_LENGTH_MAX = 8_192;
+const ID_BYTES_MAX = 128;
+const BAGGAGE_BYTES_MAX = 8_192;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
-const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const COMMA = 0x2c;
+const ZERO = 0x30;
+const SMALL_N = 0x6e;
+
+const CALL_START = bytesOf(CALL_HEAD);
+const RESULT_START = bytesOf(RESULT_HEAD);
+const FUNCTION = bytesOf(FUNCTION_KEY);
+const TIMEOUT = bytesOf(TIMEOUT_KEY);
+const TRACEPARENT = bytesOf(TRACEPARENT_KEY);
+const BAGGAGE = bytesOf(BAGGAGE_KEY);
+const DATA = bytesOf(DATA_KEY);
+const RESULT = bytesOf(RESULT_KEY);
+/** The first place at which calls and results differ, and what calls have there. */
+const KIND_AT = '{"type":"invo'.length;
+const KIND_OF_CALLS = CALL_START[KIND_AT]!;
 
 /** Names that, behind a payload, change what a call means or whose it is, or may not fit. */
-const LATE_IN_CALL =
-  /"(?:action|namespace|timeout_ms|invocation_id|function_id|caller|traceparent|baggage)"/;
+const LATE_IN_CALL = new LateNames([
+  "action",
+  "namespace",
+  "timeout_ms",
+  "invocation_id",
+  "function_id",
+  "caller",
+  "traceparent",
+  "baggage",
+]);
 /** The same for a result. */
-const LATE_IN_RESULT = /"(?:error|invocation_id|function_id|traceparent|baggage)"/;
-/** Every letter of those names can only be escaped this way. */
-const ESCAPED_LETTER = "\\u00";
+const LATE_IN_RESULT = new LateNames([
+  "error",
+  "invocation_id",
+  "function_id",
+  "traceparent",
+  "baggage",
+]);
+/** Every letter of those names can only be escaped this way: `\u00`. */
+const ESCAPED_LETTER = bytesOf("\\u00");
 
-/** A call's frame from the closing quote of its id on, and what stands where in it. */
-export interface CallTail extends CallPlaces {
-  readonly text: string;
-  /** The tail starts there. */
-  readonly idEnd: number;
-}
+/**
+ * A call or a result, as far as one need know it to pass it on.
+ *
+ * Reads one frame after the other: what it found is valid until the next one, and as long as the
+ * memory that the frame lies in.
+ */
+export class Envelope implements CallTail, CallerId, ResultTail {
+  kind: "call" | "result" = "call";
+  memory: Uint8Array = NO_BYTES;
+  /** The id: the engine's own in a result, the caller's in a call. */
+  idStart = 0;
+  idEnd = 0;
+  /** Of the id of a call; see `callHashOf()`. */
+  hash = 0;
+  functionStart = 0;
+  functionEnd = 0;
+  /** `undefined`: the call names none. */
+  timeout_ms: number | undefined;
+  traceStart = 0;
+  traceEnd = 0;
+  dataStart = -1;
+  end = 0;
 
-/** A call, as far as one need know it to pass it on. */
-export interface CallEnvelope extends CallTail {
-  readonly kind: "call";
-  /** May be a view into the frame: keep it no longer than that. */
-  readonly function_id: string;
-  readonly timeout_ms: number | undefined;
-}
-
-/** A result's frame from the closing quote of its id on. */
-export interface ResultTail {
-  readonly text: string;
-  /** The tail starts there. */
-  readonly idEnd: number;
-  /** The value, which ends before the brace; -1: there is none. */
-  readonly resultStart: number;
-}
-
-/** A result without an error, as far as one need know it to pass it on. */
-export interface ResultEnvelope extends ResultTail {
-  readonly kind: "result";
-  /** The engine's id is `text.slice(idStart, idEnd)`. */
-  readonly idStart: number;
-}
-
-/** What {@linkcode readEnvelope} found. */
-export type Envelope = CallEnvelope | ResultEnvelope;
-
-/** Where a frame is going; `undefined` when somebody has to parse it. */
-export function readEnvelope(text: string): Envelope | undefined {
-  if (text.startsWith(CALL_HEAD)) return readCall(text);
-  if (text.startsWith(RESULT_HEAD)) return readResult(text);
-  return undefined;
-}
-
-function readCall(text: string): CallEnvelope | undefined {
-  const idStart = CALL_HEAD.length;
-  const idEnd = closingQuote(text, idStart, ID_LENGTH_MAX);
-  if (idEnd < 0 || !text.startsWith(FUNCTION_KEY, idEnd)) return undefined;
-  const functionStart = idEnd + FUNCTION_KEY.length;
-  const functionEnd = closingQuote(text, functionStart, ID_LENGTH_MAX);
-  if (functionEnd < 0) return undefined;
-
-  let at = functionEnd + 1;
-  let timeout_ms: number | undefined;
-  if (text.startsWith(TIMEOUT_KEY, at)) {
-    const end = digitsEnd(text, at + TIMEOUT_KEY.length);
-    timeout_ms = Number(text.slice(at + TIMEOUT_KEY.length, end));
-    if (!(timeout_ms >= 1 && timeout_ms <= TIMEOUT_MS_MAX)) return undefined;
-    // A leading zero is no JSON.
-    if (text.charCodeAt(at + TIMEOUT_KEY.length) === 0x30) return undefined;
-    at = end;
+  /**
+   * Reads the frame that lies in `memory` from `start` to `end`; `false` when somebody has to parse
+   * it. `isPlain`: it is known that there is no backslash in it.
+   */
+  read(memory: Uint8Array, start: number, end: number, isPlain: boolean): boolean {
+    const isCall = memory[start + KIND_AT] === KIND_OF_CALLS;
+    const head = isCall ? CALL_START : RESULT_START;
+    if (memory[end - 1] !== CLOSE_BRACE || !standsAt(memory, start, end, head)) return false;
+    this.memory = memory;
+    this.idStart = start + head.length;
+    this.end = end;
+    return this.#readIds() && (isCall ? this.#readCall(isPlain) : this.#readResult(isPlain));
   }
-  const traceStart = at;
-  const traceEnd = behindTraceparent(text, at);
-  at = traceEnd < 0 ? -1 : behindBaggage(text, traceEnd);
-  if (at < 0 || !endsAfter(text, at, DATA_KEY, LATE_IN_CALL)) return undefined;
-  const function_id = text.slice(functionStart, functionEnd);
-  const dataStart = at === text.length - 1 ? -1 : at + DATA_KEY.length;
-  const kind = "call";
-  return { kind, text, idStart, idEnd, function_id, timeout_ms, traceStart, traceEnd, dataStart };
+
+  #readIds(): boolean {
+    const { memory, end } = this;
+    this.idEnd = closingQuote(memory, this.idStart, end, ID_BYTES_MAX);
+    if (this.idEnd < 0 || !standsAt(memory, this.idEnd, end, FUNCTION)) return false;
+    this.functionStart = this.idEnd + FUNCTION.length;
+    this.functionEnd = closingQuote(memory, this.functionStart, end, ID_BYTES_MAX);
+    return this.functionEnd >= 0;
+  }
+
+  #readCall(isPlain: boolean): boolean {
+    this.kind = "call";
+    this.hash = callHashOf(this.memory, this.idStart, this.idEnd);
+    this.timeout_ms = undefined;
+    const at = this.#readTimeout(this.functionEnd + 1);
+    return at >= 0 && this.#readRest(at, DATA, LATE_IN_CALL, isPlain);
+  }
+
+  #readResult(isPlain: boolean): boolean {
+    this.kind = "result";
+    if (!this.#readRest(this.functionEnd + 1, RESULT, LATE_IN_RESULT, isPlain)) return false;
+    if (this.dataStart < 0) return true;
+    // `null` is to be left out, and white space may stand before one.
+    const first = this.memory[this.dataStart]!;
+    return first !== SMALL_N && first > SPACE;
+  }
+
+  /** Behind a time-out, if it is there; -1 when it is none that may be. */
+  #readTimeout(from: number): number {
+    const { memory, end } = this;
+    if (!standsAt(memory, from, end, TIMEOUT)) return from;
+    let at = from + TIMEOUT.length;
+    if (memory[at] === ZERO) return -1; // No JSON, or no time.
+    let timeout_ms = 0;
+    for (; memory[at]! >= ZERO && memory[at]! <= ZERO + 9; at++) {
+      timeout_ms = timeout_ms * 10 + memory[at]! - ZERO;
+      if (timeout_ms > TIMEOUT_MS_MAX) return -1;
+    }
+    this.timeout_ms = timeout_ms;
+    return timeout_ms > 0 ? at : -1;
+  }
+
+  /** What follows the names: trace, baggage, a payload behind which nothing of importance is. */
+  #readRest(from: number, key: Uint8Array, late: LateNames, isPlain: boolean): boolean {
+    const { memory, end } = this;
+    this.traceStart = from;
+    this.traceEnd = behind(memory, from, end, TRACEPARENT, ID_BYTES_MAX);
+    if (this.traceEnd < 0) return false;
+    const at = behind(memory, this.traceEnd, end, BAGGAGE, BAGGAGE_BYTES_MAX);
+    if (at < 0) return false;
+    if (at === end - 1) {
+      this.dataStart = -1;
+      return true;
+    }
+    if (!standsAt(memory, at, end, key)) return false;
+    this.dataStart = at + key.length;
+    if (late.isIn(memory, this.dataStart, end)) return false;
+    return isPlain || !hasEscapedLetter(memory, this.dataStart, end);
+  }
 }
 
-function readResult(text: string): ResultEnvelope | undefined {
-  const idStart = RESULT_HEAD.length;
-  const idEnd = closingQuote(text, idStart, ID_LENGTH_MAX);
-  if (idEnd < 0 || !text.startsWith(FUNCTION_KEY, idEnd)) return undefined;
-  const functionEnd = closingQuote(text, idEnd + FUNCTION_KEY.length, ID_LENGTH_MAX);
-  if (functionEnd < 0) return undefined;
-
-  const traceEnd = behindTraceparent(text, functionEnd + 1);
-  const at = traceEnd < 0 ? -1 : behindBaggage(text, traceEnd);
-  if (at < 0 || !endsAfter(text, at, RESULT_KEY, LATE_IN_RESULT)) return undefined;
-  const first = text.charCodeAt(at + RESULT_KEY.length);
-  // `null` is to be left out, and white space may stand before one.
-  if (first === 0x6e || first <= SPACE) return undefined;
-  const resultStart = at === text.length - 1 ? -1 : at + RESULT_KEY.length;
-  return { kind: "result", text, idStart, idEnd, resultStart };
-}
-
-/** Whether the frame ends here, or after a payload behind which nothing of importance can stand. */
-function endsAfter(text: string, at: number, key: string, late: RegExp): boolean {
-  const last = text.length - 1;
-  if (text.charCodeAt(last) !== CLOSE_BRACE) return false;
-  if (at === last) return true;
-  if (!text.startsWith(key, at)) return false;
-  const start = at + key.length;
-  return text.indexOf(ESCAPED_LETTER, start) < 0 && !late.test(text.slice(start));
-}
-
-/** Behind a `traceparent`, if it is there; -1 when it is not plain text. */
-function behindTraceparent(text: string, at: number): number {
-  if (!text.startsWith(TRACEPARENT_KEY, at)) return at;
-  const end = closingQuote(text, at + TRACEPARENT_KEY.length, ID_LENGTH_MAX);
-  return end < 0 ? -1 : end + 1;
-}
-
-/** Behind a `baggage`, if it is there; -1 when it is not plain text. */
-function behindBaggage(text: string, at: number): number {
-  if (!text.startsWith(BAGGAGE_KEY, at)) return at;
-  const end = closingQuote(text, at + BAGGAGE_KEY.length, BAGGAGE_LENGTH_MAX);
-  return end < 0 ? -1 : end + 1;
+/** Behind a field of plain text, if it is there; -1 when it is there and not plain. */
+function behind(
+  memory: Uint8Array,
+  at: number,
+  end: number,
+  key: Uint8Array,
+  bytesMax: number,
+): number {
+  if (!standsAt(memory, at, end, key)) return at;
+  const quote = closingQuote(memory, at + key.length, end, bytesMax);
+  return quote < 0 ? -1 : quote + 1;
 }
 
 /** The quote that ends a string of plain characters; -1 when it is escaped, empty or too long. */
-function closingQuote(text: string, start: number, lengthMax: number): number {
-  const end = Math.min(text.length, start + lengthMax + 1);
-  for (let at = start; at < end; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at === start ? -1 : at;
-    if (code === BACKSLASH || code < SPACE) return -1;
+function closingQuote(memory: Uint8Array, start: number, end: number, bytesMax: number): number {
+  const last = Math.min(end, start + bytesMax + 1);
+  for (let at = start; at < last; at++) {
+    const byte = memory[at]!;
+    if (byte === QUOTE) return at === start ? -1 : at;
+    if (byte === BACKSLASH || byte < SPACE) return -1;
   }
   return -1;
 }
 
-function digitsEnd(text: string, start: number): number {
-  let at = start;
-  while (text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at++;
-  return at;
-}
-
-/** What stands between the quotes when a text is written as JSON. */
-export function jsonText(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
-
-/** The tail of a call that was parsed: what its envelope would have given, in canonical order. */
-export function callTail(call: InvokeFunction, text: string): CallTail {
-  let lead = `","function_id":${JSON.stringify(call.function_id)}`;
-  if (call.namespace !== undefined && call.namespace !== DEFAULT_NAMESPACE) {
-    lead += `,"namespace":${JSON.stringify(call.namespace)}`;
+function hasEscapedLetter(memory: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    if (memory[at] === BACKSLASH && standsAt(memory, at, end, ESCAPED_LETTER)) return true;
   }
-  if (call.timeout_ms !== undefined) lead += TIMEOUT_KEY + call.timeout_ms;
-  if (call.metadata !== undefined) lead += `,"metadata":${fieldText(text, "metadata")}`;
-  const traced = lead + traceparentTail(call);
-  const before = traced + baggageTail(call);
-  const data = fieldText(text, "data");
-  const places = { idStart: -1, idEnd: 0, traceStart: lead.length, traceEnd: traced.length };
-  if (data === undefined) {
-    return { text: `${before}}`, ...places, dataStart: -1 };
-  }
-  const dataStart = before.length + DATA_KEY.length;
-  return { text: `${before + DATA_KEY + data}}`, ...places, dataStart };
-}
-
-/** The tail of a result that was parsed. A `null` is left out, an error goes on as it was. */
-export function resultTail(result: InvocationResult, text: string): ResultTail {
-  const trace = traceparentTail(result) + baggageTail(result);
-  const lead = `","function_id":${JSON.stringify(result.function_id)}${trace}`;
-  if (result.error !== undefined) {
-    return { text: `${lead},"error":${errorText(result, text)}}`, idEnd: 0, resultStart: -1 };
-  }
-  return result.result === undefined
-    ? { text: `${lead}}`, idEnd: 0, resultStart: -1 }
-    : valueBehind(lead, fieldText(text, "result")!);
-}
-
-/** The tail of a result that the engine itself came to. */
-export function valueTail(function_id: string, result: Json): ResultTail {
-  return valueBehind(`","function_id":${JSON.stringify(function_id)}`, JSON.stringify(result));
-}
-
-function valueBehind(lead: string, value: string): ResultTail {
-  const resultStart = lead.length + RESULT_KEY.length;
-  return { text: `${lead + RESULT_KEY + value}}`, idEnd: 0, resultStart };
-}
-
-function traceparentTail({ traceparent }: InvocationResult | InvokeFunction): string {
-  return traceparent === undefined ? "" : `,"traceparent":${JSON.stringify(traceparent)}`;
-}
-
-function baggageTail({ baggage }: InvocationResult | InvokeFunction): string {
-  return baggage === undefined ? "" : `,"baggage":${JSON.stringify(baggage)}`;
-}
-
-/** The error as the callee wrote it; what the codec made of it where it was no error object. */
-function errorText({ error }: InvocationResult, text: string): string {
-  const written = fieldText(text, "error")!;
-  const raw = JSON.parse(written);
-  const kept = error !== undefined && Object.keys(error).every((key) => raw[key] !== undefined) &&
-    raw.code === error.code && raw.message === error.message &&
-    ["stacktrace", "details", "retryable"].every((key) =>
-      raw[key] === undefined || raw[key] === null || Object.hasOwn(error, key)
-    );
-  return kept ? written : JSON.stringify(error);
-}
-
-/**
- * The text of a field of a message that is known to be JSON, as it was written; `undefined` when
- * it is not there. Of a name that occurs twice the last one counts, as for `JSON.parse`.
- */
-export function fieldText(text: string, name: string): string | undefined {
-  let found: string | undefined;
-  let at = text.indexOf("{") + 1;
-  for (;;) {
-    const keyStart = text.indexOf('"', at);
-    if (keyStart < 0) return found;
-    const keyEnd = stringEnd(text, keyStart);
-    const start = text.indexOf(":", keyEnd) + 1;
-    const end = valueEnd(text, start);
-    if (JSON.parse(text.slice(keyStart, keyEnd)) === name) found = text.slice(start, end).trim();
-    if (text.charCodeAt(end) !== COMMA) return found;
-    at = end + 1;
-  }
-}
-
-/** Behind the quote that ends the string which starts here. */
-function stringEnd(text: string, start: number): number {
-  for (let at = start + 1;;) {
-    const quote = text.indexOf('"', at);
-    let before = quote - 1;
-    while (text.charCodeAt(before) === BACKSLASH) before--;
-    at = quote + 1;
-    if ((quote - before) % 2 === 1) return at;
-  }
-}
-
-/** The comma or brace that ends the value which starts here. */
-function valueEnd(text: string, start: number): number {
-  let depth = 0;
-  for (let at = start;; at++) {
-    switch (text.charCodeAt(at)) {
-      case QUOTE:
-        at = stringEnd(text, at) - 1;
-        break;
-      case OPEN_BRACE:
-      case OPEN_BRACKET:
-        depth++;
-        break;
-      case CLOSE_BRACE:
-      case CLOSE_BRACKET:
-        if (depth-- === 0) return at;
-        break;
-      case COMMA:
-        if (depth === 0) return at;
-    }
-  }
+  return false;
 }

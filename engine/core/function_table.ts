@@ -13,6 +13,7 @@ import {
 } from "../../sdk/typescript/protocol.ts";
 import type { ObservedFunction } from "../ports/call_observer.ts";
 import type { SchemaCheck } from "../ports/schemas.ts";
+import { OffersByBytes } from "./offers_by_bytes.ts";
 import type { Peer } from "./peer.ts";
 
 /** One live registration. */
@@ -59,6 +60,8 @@ export interface Added {
 export class FunctionTable {
   /** By namespace, then by id. */
   readonly #offers = new Map<string, Map<string, Offer>>();
+  /** Those of the default namespace. */
+  readonly #byBytes = new OffersByBytes<Offer>();
   readonly #byPeer = new Map<Peer, Map<Offer, Replica>>();
   #version = 0;
 
@@ -95,22 +98,26 @@ export class FunctionTable {
     return this.#offers.get(namespace)?.get(function_id);
   }
 
+  /** The function of the default namespace whose id stands in `memory` from `start` to `end`. */
+  findBytes(memory: Uint8Array, start: number, end: number): Offer | undefined {
+    return this.#byBytes.find(memory, start, end);
+  }
+
   /** Records that a worker offers a function; again: the newer registration counts. */
   add(peer: Peer, registration: RegisterFunction): Added {
     const { id, namespace = DEFAULT_NAMESPACE } = registration;
     const known = this.find(id, namespace);
-    const ousted = known ? known.replicas.map((replica) => replica.peer) : [];
-    if (known && !peer.isBuiltin && ousted.some((other) => other.isBuiltin)) {
-      return { taken: true, isNew: false, ousted: [] };
-    }
-    const out = peer.isBuiltin ? ousted.filter((other) => !other.isBuiltin) : [];
+    // The engine's own have no replicas beside them, so the first one tells of what kind all are.
+    const isOwn = known?.replicas[0]?.peer.isBuiltin ?? false;
+    if (isOwn && !peer.isBuiltin) return { taken: true, isNew: false, ousted: [] };
+    const out = known && !isOwn && peer.isBuiltin ? known.replicas.map(({ peer }) => peer) : [];
     const offer = known ?? this.#open(namespace, id);
     for (const other of out) this.#drop(offer, other);
     this.#drop(offer, peer);
     const check = isEnforced(peer, registration) ? undefined : null;
     const replica: Replica = { offer, peer, registration, check };
     offer.replicas.push(replica);
-    sift(offer);
+    if (offer.ready !== offer.replicas || peer.isDraining) sift(offer);
     if (check === undefined) offer.formats++;
     const own = this.#byPeer.get(peer);
     if (own) own.set(offer, replica);
@@ -150,7 +157,7 @@ export class FunctionTable {
   }
 
   /**
-   * The replica to run a call with a payload of so many characters: the one whose worker executes
+   * The replica to run a call whose tail has so many bytes: the one whose worker executes
    * the fewest calls, in turn among equals; `undefined` when all are at their bound or drain.
    */
   pick(offer: Offer, bytes: number, bounds: LoadBounds): Replica | undefined {
@@ -195,6 +202,7 @@ export class FunctionTable {
     const offers = this.#offers.get(namespace);
     if (offers) offers.set(id, offer);
     else this.#offers.set(namespace, new Map([[id, offer]]));
+    if (namespace === DEFAULT_NAMESPACE) this.#byBytes.add(offer);
     this.#version++;
     return offer;
   }
@@ -209,15 +217,17 @@ export class FunctionTable {
     const place = offer.ready.indexOf(replica);
     if (place >= 0 && place < offer.turn) offer.turn--;
     offer.replicas.splice(offer.replicas.indexOf(replica), 1);
-    sift(offer);
+    if (offer.ready !== offer.replicas) sift(offer);
     if (isEnforced(peer, replica.registration)) offer.formats--;
     return true;
   }
 
-  #closeIfEmpty({ namespace, id, replicas }: Offer): boolean {
+  #closeIfEmpty(offer: Offer): boolean {
+    const { namespace, id, replicas } = offer;
     if (replicas.length > 0) return false;
     const offers = this.#offers.get(namespace)!;
     offers.delete(id);
+    if (namespace === DEFAULT_NAMESPACE) this.#byBytes.remove(offer);
     if (offers.size === 0) this.#offers.delete(namespace);
     this.#version++;
     return true;

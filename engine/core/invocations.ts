@@ -11,6 +11,7 @@
 import type { ObservedCall, ObservedFunction } from "../ports/call_observer.ts";
 import type { Due } from "./deadlines.ts";
 import type { Peer } from "./peer.ts";
+import { bytesOf, hashOf, NO_BYTES } from "./text_bytes.ts";
 
 /** What a free record is about. */
 const NOBODY: ObservedFunction = { function_id: "", namespace: "" };
@@ -19,18 +20,21 @@ const NOBODY: ObservedFunction = { function_id: "", namespace: "" };
 export class Invocation implements Due, ObservedCall {
   due = 0;
   place = -1;
-  /** The engine's id of it; empty while the record is free. */
-  id = "";
+  /** The engine's id of it, or of the last call that it served. */
+  readonly id: Uint8Array;
+  isOpen = false;
   /** Who waits for the result; `undefined`: nobody. */
   caller: Peer | undefined;
-  /** The caller's id of it, as it stands between quotes in JSON; empty without a caller. */
-  callerId = "";
+  /** The caller's id of it, as it stands between quotes in JSON: its first bytes. */
+  callerId: Uint8Array = NO_BYTES;
+  /** So many; 0 without a caller. */
+  callerIdBytes = 0;
   /** Who executes it; `undefined`: the engine itself, or nobody yet. */
   callee: Peer | undefined;
   function_id = "";
   /** How long it may take in all. */
   timeout_ms = 0;
-  /** Characters of the frame that went to the callee. */
+  /** Bytes of the frame that went to the callee. */
   bytes = 0;
   /** Another call of the same caller whose id has the same hash. */
   next: Invocation | undefined;
@@ -44,22 +48,19 @@ export class Invocation implements Due, ObservedCall {
   /** The function, as an observer counts it. */
   subject: ObservedFunction = NOBODY;
   readonly slot: number;
-  readonly slotText: string;
 
-  /** Makes the record of a slot. */
-  constructor(slot: number) {
+  /** Makes the record of a slot; `id` is written anew for each call. */
+  constructor(slot: number, id: Uint8Array) {
     this.slot = slot;
-    this.slotText = hex(slot, 8);
+    this.id = id;
   }
 }
 
 /** What a call starts with. */
 export interface Opening {
   readonly caller: Peer | undefined;
-  /** As it stands between quotes in JSON. May be a view into a frame: it is copied. */
-  readonly callerId: string;
-  /** Its hash, where that is known already. */
-  readonly hash?: number | undefined;
+  /** Where its id of the call stands, as between quotes in JSON: it is copied. */
+  readonly ids: CallerId;
   readonly callee: Peer | undefined;
   readonly function_id: string;
   readonly subject: ObservedFunction;
@@ -68,17 +69,43 @@ export interface Opening {
   readonly bytes: number;
 }
 
-const ID_LENGTH = 36;
-/** Two hexadecimal digits for each number that they can say. */
-const HEX_8: readonly string[] = Array.from({ length: 0x100 }, (_, value) => hex(value, 2));
+/** A caller's id of a call, as it stands between quotes in JSON. */
+export interface CallerId {
+  readonly memory: Uint8Array;
+  readonly idStart: number;
+  readonly idEnd: number;
+  /** See {@linkcode callHashOf}. */
+  readonly hash: number;
+}
+
+/** The id that a text says. */
+export function callerIdOf(text: string): CallerId {
+  const memory = bytesOf(text);
+  const idEnd = memory.length;
+  return { memory, idStart: 0, idEnd, hash: callHashOf(memory, 0, idEnd) };
+}
+
+/** By which a caller's id is found: its end, which differs wherever ids are counted or random. */
+export function callHashOf(memory: Uint8Array, start: number, end: number): number {
+  return hashOf(memory, Math.max(start, end - HASHED_BYTES), end);
+}
+
+const HASHED_BYTES = 16;
+const ID_BYTES = 36;
+/** Where in an id the four digits stand that change with each use. */
+const USES_AT = 9;
+/** Ids of callers have this length as a rule, too. */
+const CALLER_ID_BYTES = 36;
+const DIGITS = bytesOf("0123456789abcdef");
+/** The value of each hexadecimal digit in lower case; -1 for all other bytes. */
+const VALUES: Int8Array = new Int8Array(256).fill(-1);
+DIGITS.forEach((digit, value) => VALUES[digit] = value);
 
 /** The running calls. */
 export class Invocations {
   readonly #records: Invocation[] = [];
   readonly #free: Invocation[] = [];
   readonly #secret: string;
-  #turn = -1;
-  #tail = "";
 
   /** Makes an empty table; the last 12 characters of `uuid` become part of every id. */
   constructor(uuid: string) {
@@ -93,7 +120,8 @@ export class Invocations {
   /** Records a call under a fresh id. */
   open(opening: Opening): Invocation {
     const record = this.#free.pop() ?? this.#grow();
-    record.id = this.#freshId(record);
+    this.#renew(record);
+    record.isOpen = true;
     record.caller = opening.caller;
     record.callee = opening.callee;
     record.function_id = opening.function_id;
@@ -102,8 +130,7 @@ export class Invocations {
     record.since = opening.since;
     record.bytes = opening.bytes;
     if (opening.caller) {
-      record.callerId = copied(opening.callerId);
-      record.hash = opening.hash ?? hashOf(record.callerId);
+      nameFor(record, opening.ids);
       record.next = opening.caller.waiting.get(record.hash);
       opening.caller.waiting.set(record.hash, record);
     }
@@ -118,21 +145,20 @@ export class Invocations {
     addTo(callee, record);
   }
 
-  /** The call whose id stands in a text, from `start` to `end`; `undefined` when none runs. */
-  find(text: string, start = 0, end: number = text.length): Invocation | undefined {
-    if (end - start !== ID_LENGTH) return undefined;
-    const record = this.#records[slotAt(text, start)];
-    return record && record.id !== "" && text.startsWith(record.id, start) ? record : undefined;
+  /** The call whose id stands in `memory` from `start` to `end`; `undefined` when none runs. */
+  find(memory: Uint8Array, start: number, end: number): Invocation | undefined {
+    if (end - start !== ID_BYTES) return undefined;
+    const record = this.#records[slotAt(memory, start)];
+    if (!record?.isOpen) return undefined;
+    const { id } = record;
+    for (let at = 0; at < ID_BYTES; at++) if (memory[start + at] !== id[at]) return undefined;
+    return record;
   }
 
   /** The call that a caller knows under an id of its own. */
-  findOfCaller(
-    caller: Peer,
-    callerId: string,
-    hash: number = hashOf(callerId),
-  ): Invocation | undefined {
-    let record = caller.waiting.get(hash);
-    while (record && record.callerId !== callerId) record = record.next;
+  findOfCaller(caller: Peer, ids: CallerId): Invocation | undefined {
+    let record = caller.waiting.get(ids.hash);
+    while (record && !isCalled(record, ids)) record = record.next;
     return record;
   }
 
@@ -140,9 +166,10 @@ export class Invocations {
   close(record: Invocation): void {
     if (record.caller) this.#forgetCaller(record, record.caller);
     if (record.callee) removeFrom(record.callee, record);
-    record.id = "";
+    record.isOpen = false;
     record.caller = undefined;
-    record.callerId = "";
+    record.callerIdBytes = 0;
+    if (record.callerId.length > CALLER_ID_BYTES) record.callerId = NO_BYTES;
     record.callee = undefined;
     record.next = undefined;
     this.#free.push(record);
@@ -161,33 +188,31 @@ export class Invocations {
   }
 
   #grow(): Invocation {
-    const record = new Invocation(this.#records.length);
+    const slot = this.#records.length;
+    // So small an array keeps its bytes within itself, as what an encoder makes does not.
+    const id = new Uint8Array(ID_BYTES);
+    id.set(bytesOf(this.idOf(slot, 0)));
+    const record = new Invocation(slot, id);
     this.#records.push(record);
     return record;
   }
 
   /** The id that a record has, or had, in one of its uses. */
   idOf(slot: number, uses: number): string {
-    return this.#idFrom(hex(slot, 8), uses);
-  }
-
-  #freshId(record: Invocation): string {
-    return this.#idFrom(record.slotText, ++record.uses);
-  }
-
-  #idFrom(slotText: string, uses: number): string {
-    return `${slotText}-${HEX_8[(uses >>> 8) & 0xff]}${HEX_8[uses & 0xff]}${this.#tailOf(uses)}`;
-  }
-
-  /** What follows the digits that change with each use; seldom another one than last time. */
-  #tailOf(uses: number): string {
     const turn = Math.floor(uses / 0x10000);
-    if (turn !== this.#turn) {
-      const [middle, high] = [hex(turn & 0xfff, 3), hex((turn / 0x1000) & 0xfff, 3)];
-      this.#turn = turn;
-      this.#tail = `-4${middle}-8${high}-${this.#secret}`;
-    }
-    return this.#tail;
+    const [middle, high] = [hex(turn & 0xfff, 3), hex((turn / 0x1000) & 0xfff, 3)];
+    return `${hex(slot, 8)}-${hex(uses & 0xffff, 4)}-4${middle}-8${high}-${this.#secret}`;
+  }
+
+  /** Gives a record its next id, in which all but four digits stay for a long time. */
+  #renew(record: Invocation): void {
+    const { id } = record;
+    const uses = ++record.uses;
+    if ((uses & 0xffff) === 0) id.set(bytesOf(this.idOf(record.slot, uses)));
+    id[USES_AT] = DIGITS[uses >>> 12 & 15]!;
+    id[USES_AT + 1] = DIGITS[uses >>> 8 & 15]!;
+    id[USES_AT + 2] = DIGITS[uses >>> 4 & 15]!;
+    id[USES_AT + 3] = DIGITS[uses & 15]!;
   }
 }
 
@@ -224,26 +249,34 @@ function hex(value: number, digits: number): string {
   return value.toString(16).padStart(digits, "0");
 }
 
-/** The number that eight hexadecimal digits say; `NaN` when they are none. */
-function slotAt(text: string, start: number): number {
-  let value = 0;
+/** The number that eight hexadecimal digits say; below zero or none when they are none. */
+function slotAt(memory: Uint8Array, start: number): number {
+  let slot = 0;
   for (let at = start; at < start + 8; at++) {
-    const code = text.charCodeAt(at);
-    if (code >= 0x30 && code <= 0x39) value = value * 16 + code - 0x30;
-    else if (code >= 0x61 && code <= 0x66) value = value * 16 + code - 0x57;
-    else return NaN;
+    const value = VALUES[memory[at]!]!;
+    if (value < 0) return -1;
+    slot = slot * 16 + value;
   }
-  return value;
+  return slot;
 }
 
-/** The same text without the frame it was cut from: a view would keep that alive. */
-function copied(text: string): string {
-  return (" " + text).slice(1);
+/** Copies a caller's id: the frame that it stands in is gone soon. */
+function nameFor(record: Invocation, { memory, idStart, idEnd, hash }: CallerId): void {
+  const bytes = idEnd - idStart;
+  if (record.callerId.length < bytes) {
+    record.callerId = new Uint8Array(Math.max(bytes, CALLER_ID_BYTES));
+  }
+  const { callerId } = record;
+  for (let at = 0; at < bytes; at++) callerId[at] = memory[idStart + at]!;
+  record.callerIdBytes = bytes;
+  record.hash = hash;
 }
 
-/** By which a caller's id, the part of a text from `start` to `end`, is found. */
-export function hashOf(text: string, start = 0, end: number = text.length): number {
-  let hash = 0;
-  for (let at = start; at < end; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
-  return hash;
+function isCalled({ callerId, callerIdBytes }: Invocation, ids: CallerId): boolean {
+  const { memory, idStart, idEnd } = ids;
+  if (callerIdBytes !== idEnd - idStart) return false;
+  for (let at = 0; at < callerIdBytes; at++) {
+    if (callerId[at] !== memory[idStart + at]) return false;
+  }
+  return true;
 }

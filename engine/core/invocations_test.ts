@@ -5,8 +5,9 @@
  */
 import assert from "node:assert/strict";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import { type Invocation, Invocations } from "./invocations.ts";
+import { callerIdOf, callHashOf, type Invocation, Invocations } from "./invocations.ts";
 import { Peer } from "./peer.ts";
+import { bytesOf, textOf } from "./text_bytes.ts";
 
 const SECRET = "00000000-0000-4000-9000-aabbccddeeff";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -19,34 +20,62 @@ function peer(id: string): Peer {
 function open(table: Invocations, caller: Peer, callerId: string, callee = peer("w")): Invocation {
   const subject = { function_id: "f", namespace: "default" };
   const call = { function_id: "f", subject, timeout_ms: 1, since: 0, bytes: 10 };
-  return table.open({ caller, callerId, callee, ...call });
+  return table.open({ caller, ids: callerIdOf(callerId), callee, ...call });
+}
+
+/** The engine's id of a call. */
+function idOf({ id }: Invocation): string {
+  return textOf(id, 0, id.length);
+}
+
+/** The caller's id of a call. */
+function callerIdIn({ callerId, callerIdBytes }: Invocation): string {
+  return textOf(callerId, 0, callerIdBytes);
+}
+
+function find(table: Invocations, id: string): Invocation | undefined {
+  const memory = bytesOf(id);
+  return table.find(memory, 0, memory.length);
+}
+
+/** Two ids that have one hash. */
+function idsOfOneHash(): [string, string] {
+  const found = new Map<number, string>();
+  for (let i = 0;; i++) {
+    const id = `call-${i}`;
+    const { hash } = callerIdOf(id);
+    const other = found.get(hash);
+    if (other !== undefined) return [other, id];
+    found.set(hash, id);
+  }
 }
 
 Deno.test("an id of the engine looks like a UUID and finds its call wherever it stands", () => {
   const table = new Invocations(SECRET);
   const call = open(table, peer("c"), "i1");
 
-  assert.match(call.id, UUID);
-  assert.equal(table.find(call.id), call);
-  assert.equal(table.find(`"${call.id}"`, 1, 37), call);
+  assert.match(idOf(call), UUID);
+  assert.equal(find(table, idOf(call)), call);
+  assert.equal(table.find(bytesOf(`"${idOf(call)}"`), 1, 37), call);
 });
 
 Deno.test("an id means nothing once its call is over, also when the record serves another", () => {
   const table = new Invocations(SECRET);
   const caller = peer("c");
-  const first = open(table, caller, "i1").id;
-  table.close(table.find(first)!);
-  const second = open(table, caller, "i2").id;
+  const first = idOf(open(table, caller, "i1"));
+  table.close(find(table, first)!);
+  assert.equal(find(table, first), undefined, "while the record serves nobody");
+  const second = idOf(open(table, caller, "i2"));
 
-  assert.equal(table.find(first), undefined);
+  assert.equal(find(table, first), undefined);
   assert.notEqual(first, second);
-  assert.equal(table.find(second)?.callerId, "i2");
+  assert.equal(callerIdIn(find(table, second)!), "i2");
   assert.equal(table.size, 1);
 });
 
 Deno.test("Invocations.find() knows no id that is made up", () => {
   const table = new Invocations(SECRET);
-  const { id } = open(table, peer("c"), "i1");
+  const id = idOf(open(table, peer("c"), "i1"));
 
   const forged = [
     "",
@@ -57,8 +86,19 @@ Deno.test("Invocations.find() knows no id that is made up", () => {
     id.replace(/^0/, "9"),
     id.replace(/.$/, "0"),
     "zzzzzzzz" + id.slice(8),
+    "é" + id.slice(2),
+    "ffffffff" + id.slice(8),
   ];
-  for (const text of forged) assert.equal(table.find(text), undefined, text);
+  for (const text of forged) assert.equal(find(table, text), undefined, text);
+  for (let at = 0; at < id.length; at++) {
+    const other = id.slice(0, at) + (id[at] === "e" ? "d" : "e") + id.slice(at + 1);
+    assert.equal(find(table, other), undefined, other);
+  }
+  // The bytes behind what it is asked for play no part.
+  for (let end = 0; end < 36; end++) {
+    assert.equal(table.find(bytesOf(id), 0, end), undefined);
+    assert.equal(table.find(bytesOf(id), end + 1, 36), undefined);
+  }
 });
 
 Deno.test("equal ids of two callers are two calls", () => {
@@ -66,31 +106,105 @@ Deno.test("equal ids of two callers are two calls", () => {
   const [a, b] = [peer("a"), peer("b")];
   const [first, second] = [open(table, a, "same"), open(table, b, "same")];
 
-  assert.equal(table.findOfCaller(a, "same"), first);
-  assert.equal(table.findOfCaller(b, "same"), second);
+  assert.equal(table.findOfCaller(a, callerIdOf("same")), first);
+  assert.equal(table.findOfCaller(b, callerIdOf("same")), second);
   table.close(first);
-  assert.equal(table.findOfCaller(a, "same"), undefined);
-  assert.equal(table.findOfCaller(b, "same"), second);
+  assert.equal(table.findOfCaller(a, callerIdOf("same")), undefined);
+  assert.equal(table.findOfCaller(b, callerIdOf("same")), second);
 });
 
-Deno.test("ids of a caller that share a hash are kept apart", () => {
+Deno.test("ids of a caller that share a hash are kept apart, whichever are over", () => {
+  const ids = idsOfOneHash();
+  assert.equal(callerIdOf(ids[0]!).hash, callerIdOf(ids[1]!).hash);
+  // More of one hash than chance gives in a moment: the hash is said, not made.
+  const all = [...ids, "third", "of another length", "ö"];
+  const { hash } = callerIdOf(ids[0]!);
+  const named = (id: string) => ({ ...callerIdOf(id), hash });
+  for (const order of [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]]) {
+    const table = new Invocations(SECRET);
+    const caller = peer("c");
+    const subject = { function_id: "f", namespace: "default" };
+    const about = { callee: undefined, function_id: "f", subject, timeout_ms: 1, since: 0 };
+    const calls = all.map((id) => table.open({ caller, ids: named(id), ...about, bytes: 10 }));
+    const running = new Set(all);
+
+    assert.equal(caller.waiting.size, 1);
+    for (const i of order) {
+      table.close(calls[i]!);
+      running.delete(all[i]!);
+      for (const [at, id] of all.entries()) {
+        assert.equal(
+          table.findOfCaller(caller, named(id)),
+          running.has(id) ? calls[at] : undefined,
+        );
+      }
+    }
+    assert.equal(caller.waiting.size, 0);
+  }
+});
+
+Deno.test("a caller's ids that differ only far from their end are kept apart", () => {
   const table = new Invocations(SECRET);
   const caller = peer("c");
-  // In a hash to base 31 these two syllables weigh the same.
-  const ids = ["AaAa", "BBBB", "AaBB", "BBAa"];
+  const ids = Array.from({ length: 50 }, (_, i) => `${i}-${"x".repeat(40)}`);
   const calls = ids.map((id) => open(table, caller, id));
 
-  assert.equal(caller.waiting.size, 1);
-  for (const [i, id] of ids.entries()) assert.equal(table.findOfCaller(caller, id), calls[i]);
-  table.close(calls[1]!);
-  table.close(calls[3]!);
-  assert.deepEqual(
-    ids.map((id) => table.findOfCaller(caller, id)?.callerId),
-    ["AaAa", undefined, "AaBB", undefined],
-  );
-  table.close(calls[0]!);
-  table.close(calls[2]!);
+  for (const [i, id] of ids.entries()) {
+    assert.equal(table.findOfCaller(caller, callerIdOf(id)), calls[i]);
+  }
+  for (const [i, id] of ids.entries()) {
+    table.close(calls[i]!);
+    assert.equal(table.findOfCaller(caller, callerIdOf(id)), undefined);
+  }
   assert.equal(caller.waiting.size, 0);
+});
+
+Deno.test("a caller's id may be of any length, and is copied from where it stood", () => {
+  const table = new Invocations(SECRET);
+  const caller = peer("c");
+  const ids = [1, 2, 35, 36, 37, 64, 128, 3_000].map((length) => "x".repeat(length));
+  ids.push("é".repeat(18), "東".repeat(40), "😀");
+  const subject = { function_id: "f", namespace: "default" };
+  const about = { callee: undefined, function_id: "f", subject, timeout_ms: 1, since: 0 };
+
+  for (let round = 0; round < 3; round++) {
+    const calls = ids.map((id) => {
+      const memory = bytesOf(`""${id}""`);
+      const [idStart, idEnd] = [2, memory.length - 2];
+      const hash = callHashOf(memory, idStart, idEnd);
+      const call = table.open({
+        caller,
+        ids: { memory, idStart, idEnd, hash },
+        ...about,
+        bytes: 1,
+      });
+      memory.fill(0);
+      return call;
+    });
+    for (const [i, id] of ids.entries()) {
+      assert.equal(callerIdIn(calls[i]!), id);
+      assert.equal(table.findOfCaller(caller, callerIdOf(id)), calls[i]);
+      assert.equal(table.findOfCaller(caller, callerIdOf(`${id}x`)), calls[ids.indexOf(`${id}x`)]);
+    }
+    for (const call of calls.toReversed()) table.close(call);
+    assert.equal(caller.waiting.size, 0);
+    // A record that is free keeps no more memory than the usual id needs.
+    for (const call of calls) assert.ok(call.callerId.length <= 36);
+  }
+});
+
+Deno.test("a call nobody waits for has no id of a caller, also where its record had one", () => {
+  const table = new Invocations(SECRET);
+  const first = open(table, peer("c"), "i1");
+  table.close(first);
+  const subject = { function_id: "f", namespace: "default" };
+  const about = { callee: undefined, function_id: "f", subject, timeout_ms: 1, since: 0 };
+  const second = table.open({ caller: undefined, ids: callerIdOf("i2"), ...about, bytes: 1 });
+
+  assert.equal(second, first);
+  assert.equal(second.callerIdBytes, 0);
+  table.close(second);
+  assert.equal(table.size, 0);
 });
 
 Deno.test("a worker's load is what it has not answered", () => {
@@ -110,8 +224,8 @@ Deno.test("a worker's calls are found from the first on, whichever are over", ()
   const ring = () => {
     const ids: string[] = [];
     for (let call = worker.firstCall; call; call = call.after) {
-      if (ids.includes(call.callerId)) break;
-      ids.push(call.callerId);
+      if (ids.includes(callerIdIn(call))) break;
+      ids.push(callerIdIn(call));
     }
     return ids.join("");
   };
@@ -133,7 +247,7 @@ Deno.test("ten thousand calls at once have ids of their own", () => {
   for (let round = 0; round < 3; round++) {
     const calls = Array.from({ length: 10_000 }, (_, i) => open(table, caller, `${i}`));
     for (const call of calls) {
-      ids.add(call.id);
+      ids.add(idOf(call));
       table.close(call);
     }
   }
@@ -146,7 +260,7 @@ Deno.test("idOf() says the id that a record has, also of uses long past", () => 
   const table = new Invocations(SECRET);
   const call = open(table, peer("c"), "i1");
 
-  assert.equal(table.idOf(call.slot, call.uses), call.id);
+  assert.equal(table.idOf(call.slot, call.uses), idOf(call));
   assert.equal(
     table.idOf(0x1f, 0x89abcdef12),
     "0000001f-ef12-4bcd-889a-aabbccddeeff",
@@ -160,4 +274,31 @@ Deno.test("the ids of a record are all different", () => {
 
   assert.equal(new Set(ids).size, uses.length);
   for (const id of ids) assert.match(id, UUID);
+});
+
+Deno.test("the further digits of an id change after 65,536 uses, and late ids find nothing", () => {
+  const table = new Invocations(SECRET);
+  const caller = peer("c");
+  const others = [open(table, caller, "other")];
+  const seen = new Set<string>();
+  const turns = new Set<string>();
+  for (let use = 1; use <= 2 * 0x10000 + 10; use++) {
+    const call = open(table, caller, "i");
+    const id = idOf(call);
+    turns.add(id.slice(13));
+    // All of them in turn would take a while: those around each turn, and some between.
+    if ((use & 0xffff) < 3 || (use & 0xffff) > 0xfffd || use % 997 === 0) {
+      assert.equal(id, table.idOf(call.slot, call.uses));
+      assert.match(id, UUID);
+      assert.ok(!seen.has(id), id);
+      seen.add(id);
+    }
+    table.close(call);
+  }
+
+  assert.equal(turns.size, 3);
+  const last = open(table, caller, "i");
+  for (const id of seen) assert.equal(find(table, id), undefined, id);
+  assert.equal(find(table, idOf(last)), last);
+  assert.equal(find(table, idOf(others[0]!)), others[0]);
 });

@@ -23,10 +23,10 @@ import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { Calls } from "./calls.ts";
-import { jsonText, RESULT_HEAD, valueTail } from "./envelope.ts";
 import type { Peer } from "./peer.ts";
 import { failure, type Refusals } from "./refusals.ts";
 import { shortCallOf } from "./short_calls.ts";
+import { FUNCTION_KEY, jsonText, RESULT_HEAD, RESULT_KEY } from "./tails.ts";
 import type { TriggerTable } from "./trigger_table.ts";
 
 const REGISTER_TRIGGER = "engine::register_trigger";
@@ -141,12 +141,11 @@ export class OwnFunctions {
   }
 
   #answer(caller: Peer, call: InvokeFunction, text: string, result: Json): void {
-    const tail = valueTail(call.function_id, result);
-    this.#options.observer.answered(
-      shortCallOf(caller, call, text),
-      () => tail.text.slice(tail.resultStart, -1),
-    );
-    if (waits(call)) caller.answer(RESULT_HEAD + jsonText(call.invocation_id), tail.text);
+    const value = JSON.stringify(result);
+    this.#options.observer.answered(shortCallOf(caller, call, text), () => value);
+    if (!waits(call)) return;
+    const head = RESULT_HEAD + jsonText(call.invocation_id) + FUNCTION_KEY;
+    caller.answerText(`${head}${jsonText(call.function_id)}"${RESULT_KEY}${value}}`);
   }
 
   #refuse(caller: Peer, call: InvokeFunction, text: string, reason: string): void {

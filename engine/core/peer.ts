@@ -13,6 +13,7 @@ import type { ObservedParty } from "../ports/call_observer.ts";
 import type { Connection } from "../ports/connection.ts";
 import type { Invocation } from "./invocations.ts";
 import { RateWindow } from "./rate_window.ts";
+import { bytesOf } from "./text_bytes.ts";
 
 /** What is known of a line before its worker says anything. */
 export interface PeerInfo {
@@ -43,6 +44,8 @@ export interface PeerIdentity {
 /** One connected worker. */
 export class Peer {
   readonly id: string;
+  /** The same as UTF-8. */
+  readonly idBytes: Uint8Array;
   readonly reattach_token: string;
   readonly info: PeerInfo;
   readonly connected_at_ms: number;
@@ -63,7 +66,7 @@ export class Peer {
   firstCall: Invocation | undefined;
   /** Calls it waits for, by hash of its own ids. */
   readonly waiting: Map<number, Invocation> = new Map();
-  /** Characters of the payloads of the calls it executes. */
+  /** Bytes of the frames of the calls it executes. */
   inflightBytes = 0;
   /** Says no when it gave rise to so many warnings that nobody wants more. */
   readonly warnings: RateWindow = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
@@ -75,6 +78,7 @@ export class Peer {
   constructor(connection: Connection, identity: PeerIdentity) {
     this.connection = connection;
     this.id = identity.id;
+    this.idBytes = bytesOf(identity.id);
     this.reattach_token = identity.reattach_token;
     this.info = identity.info;
     this.connected_at_ms = identity.connected_at_ms;
@@ -104,15 +108,27 @@ export class Peer {
   }
 
   /**
-   * Sends what a call of its own came to. When it does not take such answers, nothing more is read
-   * from it until it does, where its carrier can do that.
+   * Sends what a call of its own came to, in two parts as `Connection.forward()` takes them.
+   * When it does not take such answers, nothing more is read from it until it does, where its
+   * carrier can do that.
    */
-  answer(head: string, tail: string): void {
+  answer(
+    head: Uint8Array,
+    headBytes: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
     if (!this.isLive) return;
-    this.connection.send(head, tail);
-    if (!this.#isPaused && this.connection.queuedBytes > SEND_AHEAD_BYTES) {
-      this.#isPaused = this.connection.pause();
-    }
+    this.connection.forward(head, headBytes, memory, start, end);
+    this.#heed();
+  }
+
+  /** The same with all of it as one text. */
+  answerText(text: string): void {
+    if (!this.isLive) return;
+    this.connection.send(text);
+    this.#heed();
   }
 
   /** Its line has room again. */
@@ -120,5 +136,10 @@ export class Peer {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.connection.resume();
+  }
+
+  #heed(): void {
+    if (this.#isPaused || this.connection.queuedBytes <= SEND_AHEAD_BYTES) return;
+    this.#isPaused = this.connection.pause();
   }
 }

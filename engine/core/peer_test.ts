@@ -8,6 +8,7 @@ import { SEND_AHEAD_BYTES } from "../../sdk/typescript/limits.ts";
 import { answer, call, calling, handed } from "../../tests/fakes/calling.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { Peer } from "./peer.ts";
+import { bytesOf } from "./text_bytes.ts";
 
 function peer(builtin: string | null = null): Peer {
   const info = { address: null, launch_id: null, builtin };
@@ -48,10 +49,11 @@ Deno.test("a carrier that cannot pause is asked again and never resumed", () => 
   connection.queuedBytes = SEND_AHEAD_BYTES + 1;
   connection.resume = () => assert.fail("nothing was paused");
 
-  slow.answer("{", "}");
+  slow.answer(bytesOf("{x"), 1, bytesOf("x}x"), 1, 2);
+  slow.answerText("[]");
   slow.drained();
 
-  assert.deepEqual(connection.takeTexts(), ["{}"]);
+  assert.deepEqual(connection.takeTexts(), ["{}", "[]"]);
 });
 
 Deno.test("a peer that has left is told nothing", () => {
@@ -59,7 +61,8 @@ Deno.test("a peer that has left is told nothing", () => {
   gone.isLive = false;
 
   gone.tell({ type: "ping" });
-  gone.answer("{", "}");
+  gone.answer(bytesOf("{"), 1, bytesOf("}"), 0, 1);
+  gone.answerText("{}");
 
   assert.deepEqual((gone.connection as FakeConnection).takeTexts(), []);
 });

@@ -9,6 +9,7 @@
  */
 import type { ErrorBody, InvokeFunction, Json } from "../../sdk/typescript/protocol.ts";
 import type { Misfit, Schemas } from "../ports/schemas.ts";
+import type { Envelope } from "./envelope.ts";
 import type { FunctionTable, LoadBounds, Replica } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import { failure, type Refusals } from "./refusals.ts";
@@ -45,13 +46,16 @@ export class Placement {
   }
 
   /** Who runs a call that was not parsed; `undefined` when somebody has to look at it. */
-  find(caller: Peer, function_id: string, bytes: number): Replica | undefined {
-    const offer = this.#functions.find(function_id);
+  find(caller: Peer, call: Envelope): Replica | undefined {
+    const offer = this.#functions.findBytes(call.memory, call.functionStart, call.functionEnd);
     if (!offer || (offer.formats > 0 && this.#checks(caller))) return undefined;
-    return this.#functions.pick(offer, bytes, this.#settings);
+    return this.#functions.pick(offer, call.end - call.idEnd, this.#settings);
   }
 
-  /** Who runs a call, or the error it ends with; `undefined` when nobody there may run it. */
+  /**
+   * Who runs a call, or the error it ends with; `undefined` when nobody there may run it. `bytes`
+   * are those of its tail, which is what counts against the bound of whoever runs it.
+   */
   choose(caller: Peer, call: InvokeFunction, bytes: number): Replica | ErrorBody | undefined {
     const { function_id, namespace, data } = call;
     const offer = this.#functions.find(function_id, namespace);

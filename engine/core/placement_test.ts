@@ -9,10 +9,13 @@ import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../../tests/fakes/fake_router.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import type { EngineEvent } from "../ports/events.ts";
+import { Envelope } from "./envelope.ts";
 import { FunctionTable } from "./function_table.ts";
 import { Peer } from "./peer.ts";
 import { Placement } from "./placement.ts";
 import { Refusals } from "./refusals.ts";
+import { CALL_HEAD } from "./tails.ts";
+import { bytesOf } from "./text_bytes.ts";
 import { unobserved } from "./unobserved.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
@@ -20,6 +23,13 @@ const FORMAT = { type: "object", required: ["a"] };
 function peer(id: string, builtin: string | null = null): Peer {
   const info = { address: null, launch_id: null, builtin };
   return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
+}
+
+function callOf(function_id: string): Envelope {
+  const memory = bytesOf(`${CALL_HEAD}i","function_id":"${function_id}"}`);
+  const envelope = new Envelope();
+  assert.ok(envelope.read(memory, 0, memory.length, true));
+  return envelope;
 }
 
 function setup() {
@@ -114,10 +124,10 @@ Deno.test("Placement.find() leaves functions with a request_format to those who 
   offer(peer("a"), "f");
   offer(peer("b"), "g", FORMAT);
 
-  assert.equal(placement.find(caller, "f", 10)?.peer.id, "a");
-  assert.equal(placement.find(caller, "g", 10), undefined);
-  assert.equal(placement.find(caller, "h", 10), undefined);
-  assert.equal(placement.find(peer("own", "engine-http"), "g", 10)?.peer.id, "b");
+  assert.equal(placement.find(caller, callOf("f"))?.peer.id, "a");
+  assert.equal(placement.find(caller, callOf("g")), undefined);
+  assert.equal(placement.find(caller, callOf("h")), undefined);
+  assert.equal(placement.find(peer("own", "engine-http"), callOf("g"))?.peer.id, "b");
 });
 
 Deno.test("a schema that cannot be used is reported once and not enforced", () => {

@@ -17,12 +17,12 @@ import {
 import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
-import { jsonText, RESULT_HEAD } from "./envelope.ts";
 import type { FunctionTable } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import { RateWindow } from "./rate_window.ts";
 import { shortCallOf } from "./short_calls.ts";
 import { similarIds } from "./similar.ts";
+import { jsonText, RESULT_HEAD } from "./tails.ts";
 
 const REMEMBERED_MAX = 1_000;
 
@@ -60,8 +60,8 @@ export class Refusals {
   /** A call that was open until now does not start. */
   tell(caller: Peer, call: InvokeFunction, error: ErrorBody): void {
     if (call.invocation_id !== undefined && call.action?.type !== "void") {
-      const tail = errorTail(call.function_id, error);
-      return caller.answer(RESULT_HEAD + jsonText(call.invocation_id), tail);
+      const head = RESULT_HEAD + jsonText(call.invocation_id);
+      return caller.answerText(head + errorTail(call.function_id, error));
     }
     this.warn(caller, "refused a call nobody waits for", `${error.code}: ${error.message}`);
     // PROTOCOL 3.1: a void call has no answer; one to a missing function is no exception.
@@ -73,7 +73,8 @@ export class Refusals {
     const type = "invokefunction";
     const call = shortCallOf(caller, { type, invocation_id, function_id });
     if (function_id !== "") this.#observer.refused(call, error);
-    caller.answer(RESULT_HEAD + jsonText(invocation_id), errorTail(function_id, error));
+    const head = RESULT_HEAD + jsonText(invocation_id);
+    caller.answerText(head + errorTail(function_id, error));
   }
 
   /** No live worker offers the function. */

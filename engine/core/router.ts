@@ -146,7 +146,7 @@ export class Router {
     const [calls, refusals] = [this.#calls, this.#refusals];
     const session = new Session(peer, { clock, calls, refusals, owner: this.#owner, telemetry });
     this.#sessions.set(id, session);
-    const capabilities = [...CAPABILITIES];
+    const capabilities = [...CAPABILITIES, ...connection.isBatching ? ["batch"] : []];
     peer.tell({ type: "workerregistered", worker_id: id, reattach_token, capabilities });
     if (this.#state === "closed") {
       session.end(1001, "the engine has stopped");

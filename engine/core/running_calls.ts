@@ -11,11 +11,16 @@ import type { CallObserver, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate } from "../ports/telemetry.ts";
 import { Deadlines } from "./deadlines.ts";
-import { CALL_HEAD, type CallTail, RESULT_HEAD, type ResultTail } from "./envelope.ts";
+import { Head } from "./head.ts";
 import type { HeldCalls } from "./held_calls.ts";
-import { type Invocation, Invocations } from "./invocations.ts";
+import { type CallerId, type Invocation, Invocations } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 import { errorTail } from "./refusals.ts";
+import { CALL_HEAD, type CallTail, RESULT_HEAD, type ResultTail, tailOf } from "./tails.ts";
+import { bytesOf, copyTo, NO_BYTES } from "./text_bytes.ts";
+
+/** What stands between the id of a call and that of its caller, for the engine's own workers. */
+const CALLER_KEY = bytesOf('","caller":"');
 
 /** What running calls stand on. */
 export interface RunningCallsOptions {
@@ -31,10 +36,8 @@ export interface RunningCallsOptions {
 /** What a call begins with. */
 export interface Beginning {
   readonly caller: Peer;
-  /** The caller's id, as it stands between quotes in JSON; `undefined`: nobody waits. */
-  readonly callerId: string | undefined;
-  /** Its hash, where that is known already. */
-  readonly hash?: number | undefined;
+  /** The caller's id of it; `undefined`: nobody waits. */
+  readonly ids: CallerId | undefined;
   /** Who runs it; `undefined`: the engine itself, or nobody yet. */
   readonly callee: Peer | undefined;
   readonly function_id: string;
@@ -50,6 +53,8 @@ export class RunningCalls {
   readonly #observer: CallObserver;
   readonly #invocations: Invocations;
   readonly #deadlines: Deadlines<Invocation>;
+  readonly #callHead = new Head(CALL_HEAD);
+  readonly #resultHead = new Head(RESULT_HEAD);
 
   /** Makes one in which no call runs. */
   constructor({ clock, held, observer, secret, onDue }: RunningCallsOptions) {
@@ -70,33 +75,32 @@ export class RunningCalls {
     return this.#invocations.idOf(slot, uses);
   }
 
-  /** The call whose id stands in a text, from `start` to `end`; `undefined` when none runs. */
-  find(text: string, start?: number, end?: number): Invocation | undefined {
-    return this.#invocations.find(text, start, end);
+  /** The call whose id stands in `memory` from `start` to `end`; `undefined` when none runs. */
+  find(memory: Uint8Array, start: number, end: number): Invocation | undefined {
+    return this.#invocations.find(memory, start, end);
   }
 
-  /** The call that a caller knows under an id of its own, as it stands between quotes. */
-  findOfCaller(caller: Peer, callerId: string, hash?: number): Invocation | undefined {
-    return this.#invocations.findOfCaller(caller, callerId, hash);
+  /** The call that a caller knows under an id of its own. */
+  findOfCaller(caller: Peer, ids: CallerId): Invocation | undefined {
+    return this.#invocations.findOfCaller(caller, ids);
   }
 
   /** Opens the record of a call, due in `due_ms`. */
   open(beginning: Beginning, due_ms: number = beginning.timeout_ms): Invocation {
-    const { caller, callerId, hash, callee, function_id, subject, timeout_ms, tail } = beginning;
+    const { caller, ids, callee, function_id, subject, timeout_ms, tail } = beginning;
     const since = this.#clock.now();
     const invocation = this.#invocations.open({
-      caller: callerId === undefined ? undefined : caller,
-      callerId: callerId ?? "",
-      hash,
+      caller: ids && caller,
+      ids: ids ?? NOBODY,
       callee,
       function_id,
       subject,
       timeout_ms,
       since,
-      bytes: callee ? tail.text.length - tail.idEnd : 0,
+      bytes: callee ? tail.end - tail.idEnd : 0,
     });
     this.#deadlines.add(invocation, due_ms, since);
-    this.#observer.opened(invocation, caller.party, tail.text, tail);
+    this.#observer.opened(invocation, caller.party, tail);
     return invocation;
   }
 
@@ -105,45 +109,62 @@ export class RunningCalls {
     this.#held.remove(invocation);
     this.#deadlines.remove(invocation);
     this.#deadlines.add(invocation, left);
-    this.#invocations.assign(invocation, callee, tail.text.length - tail.idEnd);
+    this.#invocations.assign(invocation, callee, tail.end - tail.idEnd);
   }
 
   /** Sends a call to its callee. */
   send(
     invocation: Invocation,
     caller: Peer,
-    { text, idEnd, traceStart, traceEnd }: CallTail,
+    tail: CallTail,
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): void {
     const callee = invocation.callee!;
+    const { id } = invocation;
+    const { memory, idStart, idEnd, traceStart, traceEnd, end } = tail;
     const field = this.#observer.sent(invocation, callee.party, now, candidates);
-    const id = CALL_HEAD + invocation.id;
-    const head = callee.isBuiltin ? `${id}","caller":"${caller.id}` : id;
-    if (field === undefined) return callee.connection.send(head, text.slice(idEnd));
-    callee.connection.send(head + text.slice(idEnd, traceStart) + field, text.slice(traceEnd));
+    const traceBytes = field ? field.length : traceEnd - traceStart;
+    if (
+      !callee.isBuiltin && idEnd - idStart === id.length && traceEnd - traceStart === traceBytes
+    ) {
+      // Everything fits where the caller's own words stand: nothing has to be put together.
+      copyTo(memory, idStart, id, id.length);
+      if (field) copyTo(memory, traceStart, field, traceBytes);
+      callee.connection.forward(NO_BYTES, 0, memory, idStart - CALL_HEAD.length, end);
+      return;
+    }
+    const head = this.#callHead;
+    head.restart();
+    head.add(id, 0, id.length);
+    if (callee.isBuiltin) {
+      head.add(CALLER_KEY, 0, CALLER_KEY.length);
+      head.add(caller.idBytes, 0, caller.idBytes.length);
+    }
+    if (field) {
+      head.add(memory, idEnd, traceStart);
+      head.add(field, 0, field.length);
+    }
+    const from = field ? traceEnd : idEnd;
+    callee.connection.forward(head.memory, head.length, memory, from, end);
   }
 
   /** Ends a call well. */
-  settle(invocation: Invocation, { text, idEnd, resultStart }: ResultTail): void {
-    const { caller, callerId } = invocation;
-    this.#observer.settled(invocation, text, resultStart);
-    this.#close(invocation);
-    caller?.answer(RESULT_HEAD + callerId, text.slice(idEnd));
+  settle(invocation: Invocation, tail: ResultTail): void {
+    this.#observer.settled(invocation, tail.memory, tail.dataStart, tail.end - 1);
+    this.#answer(invocation, tail);
   }
 
   /** Ends a call with what its callee says is an error. */
-  settleError(invocation: Invocation, { text, idEnd }: ResultTail, error: ErrorBody): void {
-    const { caller, callerId } = invocation;
-    this.drop(invocation, error, null);
-    caller?.answer(RESULT_HEAD + callerId, text.slice(idEnd));
+  settleError(invocation: Invocation, tail: ResultTail, error: ErrorBody): void {
+    this.#observer.failed(invocation, error, null);
+    this.#answer(invocation, tail);
   }
 
   /** Ends a call with an error of the engine; `endedBy` says who ended it before its time. */
   fail(invocation: Invocation, error: ErrorBody, endedBy: string | null): void {
-    const { caller, callerId, function_id } = invocation;
-    this.drop(invocation, error, endedBy);
-    caller?.answer(RESULT_HEAD + callerId, errorTail(function_id, error));
+    this.#observer.failed(invocation, error, endedBy);
+    this.#answer(invocation, tailOf(errorTail(invocation.function_id, error)));
   }
 
   /** Ends a call without a word to its caller; the error is for those who ask later. */
@@ -157,9 +178,28 @@ export class RunningCalls {
     this.#deadlines.clear();
   }
 
+  /** Closes the record, and only then tells the caller. */
+  #answer(invocation: Invocation, { memory, idStart, idEnd, end }: ResultTail): void {
+    const { caller, callerId, callerIdBytes } = invocation;
+    if (idStart < idEnd && idEnd - idStart === callerIdBytes) {
+      copyTo(memory, idStart, callerId, callerIdBytes);
+      this.#close(invocation);
+      caller?.answer(NO_BYTES, 0, memory, idStart - RESULT_HEAD.length, end);
+      return;
+    }
+    const head = this.#resultHead;
+    head.restart();
+    head.add(callerId, 0, callerIdBytes);
+    this.#close(invocation);
+    caller?.answer(head.memory, head.length, memory, idEnd, end);
+  }
+
   #close(invocation: Invocation): void {
     if (!invocation.callee) this.#held.remove(invocation);
     this.#deadlines.remove(invocation);
     this.#invocations.close(invocation);
   }
 }
+
+/** Stands for the id of a call for whose result nobody waits. */
+const NOBODY: CallerId = { memory: NO_BYTES, idStart: 0, idEnd: 0, hash: 0 };

@@ -7,13 +7,14 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import type { CallObserver } from "../ports/call_observer.ts";
-import { readEnvelope } from "./envelope.ts";
-import type { CallEnvelope, ResultEnvelope } from "./envelope.ts";
+import { Envelope } from "./envelope.ts";
 import { HeldCalls } from "./held_calls.ts";
-import type { Invocation } from "./invocations.ts";
+import { callerIdOf, type Invocation } from "./invocations.ts";
 import { Peer } from "./peer.ts";
 import { failure } from "./refusals.ts";
 import { RunningCalls } from "./running_calls.ts";
+import { type CallTail, tailOf } from "./tails.ts";
+import { bytesOf, textOf } from "./text_bytes.ts";
 import { unobserved } from "./unobserved.ts";
 
 const SECRET = "00000000-0000-4000-9000-aabbccddeeff";
@@ -24,6 +25,19 @@ const SUBJECT = { function_id: "f", namespace: "default" };
 function peer(id: string, builtin: string | null = null): Peer {
   const info = { address: null, launch_id: null, builtin };
   return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
+}
+
+/** A frame as it was read, with other bytes around it. */
+function read(frame: string): Envelope {
+  const memory = bytesOf(`"},${frame}"}`);
+  const envelope = new Envelope();
+  assert.ok(envelope.read(memory, 3, memory.length - 2, true));
+  return envelope;
+}
+
+/** The engine's id of a call. */
+function idOf({ id }: Invocation): string {
+  return textOf(id, 0, id.length);
 }
 
 function sentTo({ connection }: Peer): string[] {
@@ -38,7 +52,8 @@ function setup(observing: Partial<CallObserver> = {}, builtin: string | null = n
   const observer: CallObserver = {
     ...unobserved,
     opened: ({ since }) => void heard.push(`opened at ${since}`),
-    settled: (_call, text, start) => void heard.push(`settled ${text.slice(start, -1)}`),
+    settled: (_call, memory, start, end) =>
+      void heard.push(`settled ${textOf(memory, start, end)}`),
     failed: (_call, { code }, endedBy) => void heard.push(`failed ${code} by ${endedBy}`),
     ...observing,
   };
@@ -46,10 +61,10 @@ function setup(observing: Partial<CallObserver> = {}, builtin: string | null = n
   const onDue = (invocation: Invocation) => void due.push(invocation);
   const held = new HeldCalls();
   const calls = new RunningCalls({ clock, held, observer, secret: SECRET, onDue });
-  const tail = readEnvelope(FRAME) as CallEnvelope;
-  const who = { caller, callerId: "i1", callee: worker };
-  const open = () =>
-    calls.open({ ...who, function_id: "f", subject: SUBJECT, timeout_ms: 50, tail });
+  const tail = read(FRAME);
+  const about = { callee: worker, function_id: "f", subject: SUBJECT, timeout_ms: 50 };
+  const open = (ids = callerIdOf("i1"), its: CallTail = tail) =>
+    calls.open({ caller, ids, ...about, tail: its });
   return { clock, heard, due, caller, worker, calls, tail, open };
 }
 
@@ -58,45 +73,94 @@ Deno.test("a call is opened, sent and settled, and its observer hears before its
   clock.tick(4);
   const invocation = open();
   calls.send(invocation, caller, tail, 4, undefined);
-  const { id } = invocation;
+  const id = idOf(invocation);
   assert.deepEqual(sentTo(worker), [FRAME.replace("i1", id)]);
   assert.equal(calls.idOf(invocation.slot, invocation.uses), id);
-  calls.settle(invocation, readEnvelope(RESULT) as ResultEnvelope);
+  calls.settle(invocation, read(RESULT));
 
   assert.deepEqual(heard, ["opened at 4", "settled [2]"]);
   assert.deepEqual(sentTo(caller), [RESULT.replace('"x"', '"i1"')]);
   assert.equal(calls.size, 0);
-  assert.equal(calls.find(id), undefined);
+  assert.equal(calls.find(bytesOf(id), 0, id.length), undefined);
 });
 
 Deno.test("RunningCalls.send() puts the observer's field where a traceparent stands", () => {
-  const { calls, caller, worker, open, tail } = setup({ sent: () => ',"traceparent":"t"' });
+  const { calls, caller, worker, open, tail } = setup({
+    sent: () => bytesOf(',"traceparent":"t"'),
+  });
   const invocation = open();
   calls.send(invocation, caller, tail, 0, undefined);
   const [plain] = sentTo(worker);
   const traced = FRAME.replace(',"data"', ',"traceparent":"old","baggage":"b","data"');
-  calls.send(invocation, caller, readEnvelope(traced) as CallEnvelope, 0, undefined);
+  calls.send(invocation, caller, read(traced), 0, undefined);
 
   assert.equal(
     plain,
-    FRAME.replace("i1", invocation.id).replace(',"data"', ',"traceparent":"t","data"'),
+    FRAME.replace("i1", idOf(invocation)).replace(',"data"', ',"traceparent":"t","data"'),
   );
-  assert.deepEqual(sentTo(worker), [traced.replace("i1", invocation.id).replace("old", "t")]);
+  assert.deepEqual(sentTo(worker), [traced.replace("i1", idOf(invocation)).replace("old", "t")]);
 });
 
 Deno.test("RunningCalls.send() tells the engine's own workers who calls, before the traceparent", () => {
-  const { calls, caller, worker, open, tail } = setup({ sent: () => ',"traceparent":"t"' }, "own");
+  const { calls, caller, worker, open, tail } = setup(
+    { sent: () => bytesOf(',"traceparent":"t"') },
+    "own",
+  );
   calls.send(open(), caller, tail, 0, undefined);
 
   assert.match(sentTo(worker)[0]!, /"caller":"c","function_id":"f","traceparent":"t","data":/);
 });
+
+/** A frame between other bytes, of which none is to change. */
+function between(frame: string): { envelope: Envelope; untouched: () => boolean } {
+  const around = '"},{"x":"';
+  const memory = bytesOf(around + frame + around);
+  const [start, end] = [around.length, memory.length - around.length];
+  const envelope = new Envelope();
+  assert.ok(envelope.read(memory, start, end, true));
+  const ends = () => [textOf(memory, 0, start), textOf(memory, end, memory.length)];
+  return { envelope, untouched: () => ends().every((text) => text === around) };
+}
+
+const LONG_ID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
+const FIELD = `,"traceparent":"00-${"a".repeat(32)}-${"b".repeat(16)}-01"`;
+const OTHER_FIELD = `,"traceparent":"00-${"c".repeat(32)}-${"d".repeat(16)}-00"`;
+const TRACES = ["", ',"traceparent":"x"', OTHER_FIELD, `${OTHER_FIELD},"baggage":"b"`];
+
+for (const id of ["i", "ï", LONG_ID.slice(1), LONG_ID, `${LONG_ID}x`]) {
+  Deno.test(`a call under the id ${id} is sent on like others, and so is its result`, () => {
+    for (const trace of TRACES) {
+      for (const sent of [undefined, bytesOf(FIELD)]) {
+        for (const builtin of [null, "own"]) {
+          const { calls, caller, worker, open } = setup({ sent: () => sent }, builtin);
+          const frame = FRAME.replace("i1", id).replace(',"data"', `${trace},"data"`);
+          const { envelope, untouched } = between(frame);
+          const invocation = open(envelope, envelope);
+          calls.send(invocation, caller, envelope, 0, undefined);
+
+          const baggage = trace.includes("baggage") ? ',"baggage":"b"' : "";
+          const own = builtin ? `${idOf(invocation)}","caller":"c` : idOf(invocation);
+          const expected = FRAME.replace("i1", own)
+            .replace(',"data"', `${sent ? FIELD + baggage : trace},"data"`);
+          assert.deepEqual(sentTo(worker), [expected]);
+          assert.ok(untouched());
+
+          const answer = between(RESULT.replace('"x"', `"${idOf(invocation)}"`));
+          calls.settle(invocation, answer.envelope);
+          assert.deepEqual(sentTo(caller), [RESULT.replace('"x"', `"${id}"`)]);
+          assert.ok(answer.untouched());
+        }
+      }
+    }
+  });
+}
 
 Deno.test("each way in which a call ends is told once", () => {
   const { calls, caller, heard, open } = setup();
   const error = failure("timeout", "late");
   calls.fail(open(), error, "its time");
   calls.drop(open(), error, "nobody");
-  calls.settleError(open(), { text: `","error":1}`, idEnd: 0, resultStart: -1 }, error);
+  calls.settleError(open(), tailOf(`","error":1}`), error);
 
   const ends = heard.filter((line) => !line.startsWith("opened"));
   assert.deepEqual(ends, [

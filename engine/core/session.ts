@@ -20,14 +20,15 @@ import type {
   WorkerMessage,
 } from "../../sdk/typescript/protocol.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ConnectionEvents, Frame } from "../ports/connection.ts";
+import type { ConnectionEvents } from "../ports/connection.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
 import { ByteShare } from "./byte_share.ts";
 import type { Calls } from "./calls.ts";
-import { type Envelope, readEnvelope } from "./envelope.ts";
+import { Envelope } from "./envelope.ts";
 import type { Peer } from "./peer.ts";
 import { RateWindow } from "./rate_window.ts";
 import { failure, type Refusals } from "./refusals.ts";
+import { bytesOf, textOf } from "./text_bytes.ts";
 
 /** Who knows what messages mean. */
 export interface SessionOwner {
@@ -50,7 +51,12 @@ export interface SessionOptions {
   readonly telemetry: TelemetryListener | undefined;
 }
 
-const UTF_8 = new TextDecoder();
+const encoder = new TextEncoder();
+/** Texts become bytes here, unless they are longer than most. */
+const SCRATCH_BYTES = 64 * 1024;
+const scratch = new Uint8Array(SCRATCH_BYTES);
+/** No character needs more. */
+const BYTES_PER_CHAR_MAX = 3;
 const TELEMETRY: readonly string[] = ["OTLP", "MTRC", "LOGS"];
 const MARK_BYTES = 4;
 /** The id of a call or of what belongs to one, in a text that is no JSON as a whole. */
@@ -66,6 +72,7 @@ export class Session implements ConnectionEvents {
   readonly #malformed = new RateWindow(MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS);
   readonly #telemetry: TelemetryListener | undefined;
   readonly #share = new ByteShare(TELEMETRY_BYTES_PER_SECOND);
+  readonly #envelope = new Envelope();
   /** Whether it was said that telemetry is dropped. */
   #hasWarned = false;
   #isFirst = true;
@@ -80,13 +87,23 @@ export class Session implements ConnectionEvents {
     this.#telemetry = telemetry;
   }
 
-  text(frame: Frame): void {
-    if (!this.peer.isLive) return;
-    const text = typeof frame === "string" ? frame : UTF_8.decode(frame);
-    if (text === "") return;
+  text(text: string): void {
+    if (text.length * BYTES_PER_CHAR_MAX > SCRATCH_BYTES) {
+      const memory = bytesOf(text);
+      this.textBytes(memory, 0, memory.length, false);
+    } else {
+      this.textBytes(scratch, 0, encoder.encodeInto(text, scratch).written, false);
+    }
+  }
+
+  textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
+    if (!this.peer.isLive || start === end) return;
+    const envelope = this.#envelope;
     try {
-      const envelope = readEnvelope(text);
-      if (!envelope || !this.#calls.forward(this.peer, envelope)) this.#read(text, envelope);
+      const isRead = envelope.read(memory, start, end, isPlain);
+      if (!isRead || !this.#calls.forward(this.peer, envelope)) {
+        this.#read(textOf(memory, start, end), isRead ? envelope : undefined);
+      }
       this.#isFirst = false;
       this.#owner.settled();
     } catch (thrown) {
@@ -97,7 +114,7 @@ export class Session implements ConnectionEvents {
 
   binary(bytes: Uint8Array): void {
     const mark = String.fromCharCode(...bytes.subarray(0, MARK_BYTES));
-    if (!TELEMETRY.includes(mark)) return this.text(bytes);
+    if (!TELEMETRY.includes(mark)) return this.text(textOf(bytes, 0, bytes.length));
     if (this.peer.isLive) this.#hearTelemetry(mark as TelemetryFrame["kind"], bytes);
   }
 

@@ -218,9 +218,9 @@ Deno.test("frames may be bytes, and a binary frame may be a message", () => {
   worker.events.binary(utf8.encode('{"type":"registerfunction","id":"größe"}'));
   const caller = engine.open();
 
-  caller.events.text(
-    utf8.encode('{"type":"invokefunction","invocation_id":"i","function_id":"größe","data":"ż"}'),
-  );
+  const said = '{"type":"invokefunction","invocation_id":"i","function_id":"größe","data":"ż"}';
+  const memory = utf8.encode(`"ü${said}"ü`);
+  caller.events.textBytes(memory, 3, memory.length - 3, true);
 
   const [call] = worker.connection.take();
   assert.equal(call?.type === "invokefunction" && call.data, "ż");
@@ -289,14 +289,14 @@ Deno.test("whatever bytes arrive, nothing throws and the engine goes on", () => 
 Deno.test("a mistake of ours while a frame is passed on ends nobody's line", () => {
   const engine = fakeRouter();
   const { worker, caller } = calling(engine);
-  const send = worker.connection.send.bind(worker.connection);
-  worker.connection.send = () => {
+  const forward = worker.connection.forward.bind(worker.connection);
+  worker.connection.forward = () => {
     throw new Error("broken assumption");
   };
   const call = '{"type":"invokefunction","invocation_id":"i2","function_id":"f","data":1}';
 
   caller.say(call);
-  worker.connection.send = send;
+  worker.connection.forward = forward;
   caller.say(call.replace("i2", "i3"));
 
   assert.equal(worker.connection.take().at(-1)?.type, "invokefunction");

@@ -5,7 +5,7 @@
  */
 import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/protocol.ts";
 import type { ShortCall } from "../ports/call_observer.ts";
-import { fieldText } from "./envelope.ts";
+import { fieldText } from "./field_text.ts";
 import type { Peer } from "./peer.ts";
 
 /** A call whose frame is `text`; left out: what it carries is not known. */

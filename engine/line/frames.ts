@@ -8,9 +8,9 @@
  *
  * @module
  */
-import { Buffer } from "node:buffer";
+import { isUtf8 } from "node:buffer";
 import { READ_BYTES_FIRST, READ_BYTES_MAX } from "../../sdk/typescript/limits.ts";
-import { type Masked, unmask } from "./unmask.ts";
+import { BEYOND_ASCII, type Masked, NOT_PLAIN, unmask } from "./unmask.ts";
 
 /** What a frame is, as it stands in its first byte. */
 export const OPCODE = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
@@ -23,7 +23,8 @@ export type BrokenCode = 1002 | 1007 | 1009;
 
 /** What frames come to. Bytes are valid until the call with them returns. */
 export interface FrameEvents {
-  text(text: string): void;
+  /** See `ConnectionEvents.textBytes`. */
+  text(memory: Uint8Array, start: number, end: number, isPlain: boolean): void;
   binary(bytes: Uint8Array): void;
   ping(payload: Uint8Array): void;
   /** The peer's goodbye, 1005 if it gave no code; nothing follows. */
@@ -40,7 +41,7 @@ const READ_GROWTH = 4;
 const KEPT_BYTES_MAX = 16 * READ_BYTES_MAX;
 /** Behind a large message, so that the start of the next one comes with its end. */
 const SPARE_BYTES = 16;
-const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const NOTHING = new Uint8Array();
 
 /** Reads the frames of one line. */
@@ -48,8 +49,6 @@ export class FrameReader {
   readonly #events: FrameEvents;
   readonly #maxMessageBytes: number;
   #memory: Masked = memoryOf(READ_BYTES_FIRST);
-  /** The same memory once more; its slices become strings without a decoder. */
-  #latin1: Buffer = Buffer.from(this.#memory.bytes.buffer);
   /** What was read and not yet handled. */
   #start = 0;
   #end = 0;
@@ -64,7 +63,9 @@ export class FrameReader {
   #opcode: number | undefined;
   #message: Uint8Array = NOTHING;
   #messageBytes = 0;
-  #isAscii = true;
+  #seen = 0;
+  /** Has read its fragments from the first that was not ASCII. */
+  #soFar: TextDecoder | undefined;
 
   /** Makes the reader of a line on which nothing was read yet. */
   constructor(events: FrameEvents, maxMessageBytes: number) {
@@ -146,24 +147,21 @@ export class FrameReader {
     this.#start = end;
     const mask = bytes[start + header - 4]! | bytes[start + header - 3]! << 8 |
       bytes[start + header - 2]! << 16 | bytes[start + header - 1]! << 24;
-    const isAscii = unmask(this.#memory, start + header, end, mask);
-    if (first === WHOLE_TEXT) this.#text(start + header, end, isAscii);
-    else this.#other(first, bytes.subarray(start + header, end), isAscii);
+    const seen = unmask(this.#memory, start + header, end, mask);
+    if (first === WHOLE_TEXT) this.#text(bytes, start + header, end, seen);
+    else this.#other(first, bytes.subarray(start + header, end), seen);
     return true;
   }
 
-  #text(start: number, end: number, isAscii: boolean): void {
-    if (isAscii) this.#events.text(this.#latin1.toString("latin1", start, end));
-    else this.#decoded(this.#memory.bytes.subarray(start, end));
+  /** A text of which {@linkcode unmask} said what is in it. */
+  #text(memory: Uint8Array, start: number, end: number, seen: number): void {
+    if ((seen & BEYOND_ASCII) !== 0 && !isUtf8(memory.subarray(start, end))) {
+      return this.#break(1007, "text that is not UTF-8");
+    }
+    this.#events.text(memory, start, end, (seen & NOT_PLAIN) === 0);
   }
 
-  #decoded(bytes: Uint8Array): void {
-    const text = decoded(bytes);
-    if (text === undefined) this.#break(1007, "text that is not UTF-8");
-    else this.#events.text(text);
-  }
-
-  #other(first: number, payload: Uint8Array, isAscii: boolean): void {
+  #other(first: number, payload: Uint8Array, seen: number): void {
     const opcode = first & 15;
     switch (opcode) {
       case OPCODE.ping:
@@ -175,22 +173,34 @@ export class FrameReader {
     }
     if (first === (0x80 | OPCODE.binary)) return this.#events.binary(payload);
     if (opcode !== OPCODE.more) this.#opcode = opcode;
-    this.#keep(payload, isAscii);
+    this.#keep(payload, seen);
     if (first >= 0x80) this.#whole();
+    else if (!this.#mayGoOn(payload)) this.#break(1007, "text that is not UTF-8");
+  }
+
+  /** A text in fragments is refused with the one that spoils it, not after megabytes of others. */
+  #mayGoOn(payload: Uint8Array): boolean {
+    if (this.#opcode !== OPCODE.text || (this.#seen & BEYOND_ASCII) === 0) return true;
+    this.#soFar ??= new TextDecoder("utf-8", { fatal: true });
+    try {
+      this.#soFar.decode(payload, { stream: true });
+      return true;
+    } catch {
+      return false; // The only reason is bytes that are not UTF-8.
+    }
   }
 
   /** The last fragment was there. */
   #whole(): void {
     const isText = this.#opcode === OPCODE.text;
     const bytes = this.#message.subarray(0, this.#messageBytes);
-    const isAscii = this.#isAscii;
+    const seen = this.#seen;
     this.#forgetMessage();
-    if (!isText) this.#events.binary(bytes);
-    else if (!isAscii) this.#decoded(bytes);
-    else this.#events.text(Buffer.from(bytes.buffer).toString("latin1", 0, bytes.length));
+    if (isText) this.#text(bytes, 0, bytes.length, seen);
+    else this.#events.binary(bytes);
   }
 
-  #keep(payload: Uint8Array, isAscii: boolean): void {
+  #keep(payload: Uint8Array, seen: number): void {
     const bytes = this.#messageBytes + payload.length;
     if (bytes > this.#message.length) {
       const larger = new Uint8Array(Math.max(bytes, Math.min(bytes * 2, this.#maxMessageBytes)));
@@ -199,25 +209,26 @@ export class FrameReader {
     }
     this.#message.set(payload, this.#messageBytes);
     this.#messageBytes = bytes;
-    this.#isAscii &&= isAscii;
+    this.#seen |= seen;
   }
 
   #forgetMessage(): void {
     this.#opcode = undefined;
     this.#message = NOTHING;
     this.#messageBytes = 0;
-    this.#isAscii = true;
+    this.#seen = 0;
+    this.#soFar = undefined;
   }
 
   #goodbye(payload: Uint8Array): void {
     const code = payload.length < 2 ? 1005 : payload[0]! << 8 | payload[1]!;
-    const reason = decoded(payload.subarray(2));
+    const reason = payload.subarray(2);
     if (payload.length === 1) this.#break(1002, "goodbye with half a code");
     else if (payload.length > 1 && !maySend(code)) this.#break(1002, `goodbye with code ${code}`);
-    else if (reason === undefined) this.#break(1007, "goodbye that is not UTF-8");
+    else if (!isUtf8(reason)) this.#break(1007, "goodbye that is not UTF-8");
     else {
       this.#state = "over";
-      this.#events.goodbye(code, reason);
+      this.#events.goodbye(code, UTF_8.decode(reason));
     }
   }
 
@@ -269,7 +280,6 @@ export class FrameReader {
       bytes.copyWithin(0, this.#start, this.#end);
     } else {
       this.#memory = memoryOf(size);
-      this.#latin1 = Buffer.from(this.#memory.bytes.buffer);
       this.#memory.bytes.set(bytes.subarray(this.#start, this.#end));
     }
     this.#end -= this.#start;
@@ -316,12 +326,4 @@ function problemOf(first: number, second: number, inFragments: boolean): string 
 function maySend(code: number): boolean {
   if (code >= 3000) return code < 5000;
   return code >= 1000 && code <= 1014 && (code < 1004 || code > 1006);
-}
-
-function decoded(bytes: Uint8Array): string | undefined {
-  try {
-    return UTF_8.decode(bytes);
-  } catch {
-    return undefined; // The only reason is bytes that are not UTF-8.
-  }
 }

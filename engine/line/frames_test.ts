@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { READ_BYTES_FIRST, READ_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { textOf } from "../core/text_bytes.ts";
 import { type FrameEvents, FrameReader, OPCODE } from "./frames.ts";
 
 type Event = string | Uint8Array | { ping: Uint8Array } | { code: number; reason: string };
@@ -166,8 +167,8 @@ Deno.test("pause() holds back what was read already, resume() lets it go on in o
   const heard: string[] = [];
   const pausing = new FrameReader({
     ...ignore,
-    text(text) {
-      heard.push(text);
+    text(memory, start, end) {
+      heard.push(textOf(memory, start, end));
       pausing.pause();
     },
   }, 1_000);
@@ -188,8 +189,8 @@ Deno.test("nothing is reported after stop(), also not when it comes from within 
   const heard: string[] = [];
   const reader = new FrameReader({
     ...ignore,
-    text(text) {
-      heard.push(text);
+    text(memory, start, end) {
+      heard.push(textOf(memory, start, end));
       reader.stop();
     },
   }, 1_000);
@@ -206,7 +207,7 @@ const ignore: FrameEvents = { text() {}, binary() {}, ping() {}, goodbye() {}, b
 function setup(maxMessageBytes = 64 * 1024 * 1024): { reader: FrameReader; events: Event[] } {
   const events: Event[] = [];
   const reader = new FrameReader({
-    text: (text) => void events.push(text),
+    text: (memory, start, end) => void events.push(textOf(memory, start, end)),
     binary: (bytes) => void events.push(bytes.slice()),
     ping: (payload) => void events.push({ ping: payload.slice() }),
     goodbye: (code, reason) => void events.push({ code, reason }),

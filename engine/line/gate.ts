@@ -34,7 +34,8 @@ export function makeGate(options: GateOptions): Gate {
     open++;
     const events = accept(connection);
     return {
-      text: (frame) => events.text(frame),
+      text: (text) => events.text(text),
+      textBytes: (memory, start, end, isPlain) => events.textBytes(memory, start, end, isPlain),
       binary: (bytes) => events.binary(bytes),
       drained: () => events.drained(),
       closed(code, reason) {

@@ -147,7 +147,9 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
   const log: string[] = [];
   const { gate } = setup({
     accept: () => () => ({
-      text: (frame) => void log.push(`text ${frame}`),
+      text: (text) => void log.push(`text ${text}`),
+      textBytes: (memory, start, end, isPlain) =>
+        void log.push(`bytes ${memory} ${start} ${end} ${isPlain}`),
       binary: (bytes) => void log.push(`binary ${bytes}`),
       drained: () => void log.push("drained"),
       closed: (code, reason) => void log.push(`closed ${code} ${reason}`),
@@ -156,11 +158,20 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
 
   const events = open(gate(request("/")));
   events.text("a");
+  events.textBytes(Uint8Array.of(1, 2, 3), 1, 2, true);
+  events.textBytes(Uint8Array.of(4), 0, 1, false);
   events.binary(Uint8Array.of(1));
   events.drained();
   events.closed(1001, "bye");
 
-  assert.deepEqual(log, ["text a", "binary 1", "drained", "closed 1001 bye"]);
+  assert.deepEqual(log, [
+    "text a",
+    "bytes 1,2,3 1 2 true",
+    "bytes 4 0 1 false",
+    "binary 1",
+    "drained",
+    "closed 1001 bye",
+  ]);
 });
 
 function setup(
@@ -170,11 +181,11 @@ function setup(
   const telemetry: string[] = [];
   const accept = (upgrade: Upgrade): Accept => () => {
     opened.push(upgrade.path);
-    return { text() {}, binary() {}, drained() {}, closed() {} };
+    return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
   };
   const acceptTelemetry = ({ address }: Upgrade): Accept => () => {
     telemetry.push(address);
-    return { text() {}, binary() {}, drained() {}, closed() {} };
+    return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
   };
   const all = { allowedOrigins: [], maxConnections: 10, accept, acceptTelemetry, ...options };
   return { gate: makeGate(all), opened, telemetry };

@@ -13,7 +13,8 @@ import {
   SEND_AHEAD_BYTES,
 } from "../../sdk/typescript/limits.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/transport.ts";
-import type { Connection, ConnectionEvents, Frame } from "../ports/connection.ts";
+import type { Connection, ConnectionEvents } from "../ports/connection.ts";
+import { TextJoiner } from "./text_joiner.ts";
 
 /** Who takes the engine's end of local lines; the router is one. */
 export interface LocalRouter {
@@ -39,6 +40,7 @@ export function localDial(
 /** Both ends of one line. */
 class LocalLine implements Connection {
   readonly id: string = crypto.randomUUID();
+  readonly isBatching = false;
   /** The worker's end. */
   readonly transport: Transport;
 
@@ -67,8 +69,18 @@ class LocalLine implements Connection {
     return this.#queuedBytes;
   }
 
-  send(head: Frame, rest?: Frame): void {
-    this.#queue(rest === undefined ? asText(head) : asText(head) + asText(rest));
+  send(text: string): void {
+    this.#queue(text);
+  }
+
+  forward(
+    head: Uint8Array,
+    headBytes: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    this.#queue(joiner.join(head, headBytes, memory, start, end));
   }
 
   sendBinary(bytes: Uint8Array): void {
@@ -155,8 +167,4 @@ class LocalLine implements Connection {
   }
 }
 
-const decoder = new TextDecoder();
-
-function asText(frame: Frame): string {
-  return typeof frame === "string" ? frame : decoder.decode(frame);
-}
+const joiner = new TextJoiner();

@@ -43,8 +43,8 @@ Deno.test("what the engine sends arrives in a microtask, in order, whole", async
   log.length = 0;
 
   connection().send("one");
-  connection().send("tw", "o");
-  connection().send(bytes("thr"), bytes("ee"));
+  connection().forward(bytes("tw?"), 2, bytes("?o?"), 1, 2);
+  connection().forward(bytes("gr\u00f6"), 3, bytes("\u00f6\u00dfe"), 1, 5);
   connection().sendBinary(Uint8Array.of(4));
   assert.deepEqual(log, []);
   await turn();
@@ -52,7 +52,7 @@ Deno.test("what the engine sends arrives in a microtask, in order, whole", async
   assert.deepEqual(log, [
     "worker text one",
     "worker text two",
-    "worker text three",
+    "worker text gr\u00f6\u00dfe",
     "worker binary 4",
   ]);
 });
@@ -86,26 +86,28 @@ Deno.test("an answer that is sent from within a message arrives after it", async
   ]);
 });
 
-Deno.test("frames that are bytes are copied before send returns", async () => {
+Deno.test("what is bytes is copied before forward and sendBinary return", async () => {
   const { log, dial } = setup();
   const { connection } = await dial().open();
-  const text = bytes("good");
+  const [head, text] = [bytes("so "), bytes("good")];
   const binary = Uint8Array.of(1);
 
-  connection().send(text);
+  connection().forward(head, head.length, text, 0, text.length);
   connection().sendBinary(binary);
+  head.fill(0);
   text.fill(0);
   binary.fill(0);
   await turn();
 
-  assert.deepEqual(log.slice(-2), ["worker text good", "worker binary 1"]);
+  assert.deepEqual(log.slice(-2), ["worker text so good", "worker binary 1"]);
 });
 
 Deno.test("queuedBytes counts what the worker has not been handed", async () => {
   const { dial } = setup();
   const { connection } = await dial().open();
 
-  connection().send("12345", "678");
+  connection().send("12345");
+  connection().forward(bytes("6"), 1, bytes("78"), 0, 2);
   assert.equal(connection().queuedBytes, 8);
   await turn();
 
@@ -236,8 +238,9 @@ function setup(options: Setup = {}) {
       return {
         text(frame) {
           log.push(`engine text ${frame}`);
-          options.onEngineText?.(String(frame), opened);
+          options.onEngineText?.(frame, opened);
         },
+        textBytes: () => assert.fail("what is said as text arrives as text"),
         binary: (frame) => void log.push(`engine binary ${frame}`),
         drained: () => void log.push("engine drained"),
         closed: (code, reason) => void log.push(`engine closed ${code} ${reason}`),

@@ -10,10 +10,11 @@
  * @module
  */
 import { DRAINED_BYTES, LINE_CLOSE_MS, SEND_AHEAD_BYTES } from "../../sdk/typescript/limits.ts";
-import type { Connection, ConnectionEvents, Frame } from "../ports/connection.ts";
+import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import { shortReason } from "./close_reason.ts";
 import { type BrokenCode, type FrameEvents, FrameReader, OPCODE } from "./frames.ts";
 import type { RawSocket } from "./raw_socket.ts";
+import type { WantedUpgrade } from "./upgrade.ts";
 import { type BlockPool, WriteQueue } from "./write_queue.ts";
 
 /** What a line is told when it is made. */
@@ -31,10 +32,12 @@ export interface RawConnectionOptions {
 }
 
 const NOTHING = new Uint8Array();
+const NEWLINE = 0x0a;
 
 /** A line that is open. Its owner calls `run` once and `look` every now and then. */
 export class RawConnection implements Connection {
   readonly id: string = crypto.randomUUID();
+  readonly isBatching: boolean;
   readonly #socket: RawSocket;
   readonly #options: RawConnectionOptions;
   readonly #queue: WriteQueue;
@@ -61,10 +64,15 @@ export class RawConnection implements Connection {
   #pingedAt = 0;
 
   /** Takes a socket on which the upgrade is to be answered with `accepted`. */
-  constructor(socket: RawSocket, accepted: Uint8Array, options: RawConnectionOptions) {
+  constructor(
+    socket: RawSocket,
+    { accepted, isBatching }: Pick<WantedUpgrade, "accepted" | "isBatching">,
+    options: RawConnectionOptions,
+  ) {
     this.#socket = socket;
     this.#options = options;
-    this.#queue = new WriteQueue(options.pool);
+    this.isBatching = isBatching;
+    this.#queue = new WriteQueue(options.pool, isBatching);
     this.#queue.raw(accepted);
     this.#reader = new FrameReader(this.#frameEvents(), options.maxMessageBytes);
     this.#heardAt = this.#movedAt = this.#pingedAt = performance.now();
@@ -74,9 +82,21 @@ export class RawConnection implements Connection {
     return this.#state === "open" ? this.#queue.bytes : 0;
   }
 
-  send(head: Frame, rest?: Frame): void {
+  send(text: string): void {
     if (this.#state !== "open") return;
-    this.#queue.text(head, rest);
+    this.#queue.text(text);
+    this.#sent();
+  }
+
+  forward(
+    head: Uint8Array,
+    headBytes: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    if (this.#state !== "open") return;
+    this.#queue.textBytes(head, headBytes, memory, start, end);
     this.#sent();
   }
 
@@ -191,8 +211,9 @@ export class RawConnection implements Connection {
   #frameEvents(): FrameEvents {
     const isOpen = (): boolean => this.#state === "open";
     return {
-      text: (text) => {
-        if (isOpen()) this.#events!.text(text);
+      text: (memory, start, end, isPlain) => {
+        if (this.isBatching) this.#batch(memory, start, end, isPlain);
+        else if (isOpen()) this.#events!.textBytes(memory, start, end, isPlain);
       },
       binary: (bytes) => {
         if (isOpen()) this.#events!.binary(bytes);
@@ -204,6 +225,20 @@ export class RawConnection implements Connection {
       goodbye: (code, reason) => this.#heardGoodbye(code, reason),
       broken: (code, reason) => this.#broken(code, reason),
     };
+  }
+
+  /** Several messages, one to a line; empty lines are none. */
+  #batch(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
+    const frame = memory.subarray(start, end);
+    for (let from = 0; from < frame.length;) {
+      const newline = frame.indexOf(NEWLINE, from);
+      const to = newline < 0 ? frame.length : newline;
+      // What is handled first may end the line.
+      if (to > from && this.#state === "open") {
+        this.#events!.textBytes(memory, start + from, start + to, isPlain);
+      }
+      from = to + 1;
+    }
   }
 
   #heardGoodbye(code: number, reason: string): void {

@@ -10,7 +10,12 @@ import { BlockPool } from "./write_queue.ts";
 Deno.test("everything that is sent in a turn leaves in one write", async () => {
   const { socket, line, run } = setup();
 
-  for (let i = 0; i < 64; i++) line.send(`{"n":${i},`, `"data":"${"x".repeat(100)}"}`);
+  const head = new TextEncoder().encode('{"n":1,');
+  const data = new TextEncoder().encode(`"data":"${"x".repeat(100)}"}`);
+  for (let i = 0; i < 64; i++) {
+    line.send(`{"n":${i}}`);
+    line.forward(head, head.length, data, 0, data.length);
+  }
   line.sendBinary(new Uint8Array(10));
   await turn();
 
@@ -87,7 +92,7 @@ Deno.test("a cut is not reported while the core still sends", async () => {
 });
 
 Deno.test("a mistake of whoever takes the events costs the line, not the engine", async () => {
-  await using port = new Port(listenRaw);
+  await using port = new Port({ listen: listenRaw });
   const { client, line } = await port.open();
   const { client: other, line: healthy } = await port.open();
   line.onText = () => {
@@ -106,7 +111,7 @@ Deno.test("a mistake of whoever takes the events costs the line, not the engine"
 });
 
 Deno.test("a peer that pings and does not read fills no memory with answers", async () => {
-  await using port = new Port(listenRaw);
+  await using port = new Port({ listen: listenRaw });
   const { client, line } = await port.open();
   const { connection } = line;
   connection.send("x".repeat(SEND_AHEAD_BYTES * 16));
@@ -122,7 +127,7 @@ Deno.test("a peer that pings and does not read fills no memory with answers", as
 });
 
 Deno.test("a line that is paused and closed hears the peer's part in it", async () => {
-  await using port = new Port(listenRaw);
+  await using port = new Port({ listen: listenRaw });
   const { client, line } = await port.open();
   line.connection.pause();
   await turn();
@@ -137,7 +142,7 @@ Deno.test("a line that is paused and closed hears the peer's part in it", async 
 });
 
 Deno.test("a line that floods does not keep timers and other lines from their turn", async () => {
-  await using port = new Port(listenRaw);
+  await using port = new Port({ listen: listenRaw });
   const { client: flooding } = await port.open();
   const { client, line } = await port.open();
   line.onText = (text) => line.connection.send(text);
@@ -206,7 +211,7 @@ function setup(options: Partial<RawConnectionOptions> = {}): {
   const cuts: string[] = [];
   const line = new RawConnection(
     socket as unknown as RawSocket,
-    new TextEncoder().encode("upgrade"),
+    { accepted: new TextEncoder().encode("upgrade"), isBatching: false },
     {
       pool: new BlockPool(),
       maxMessageBytes: 1_000_000,
@@ -219,7 +224,10 @@ function setup(options: Partial<RawConnectionOptions> = {}): {
     },
   );
   const closed = (code: number, reason: string) => void closings.push({ code, reason });
-  const run = line.run({ text() {}, binary() {}, drained() {}, closed }, new Uint8Array());
+  const run = line.run(
+    { text() {}, textBytes() {}, binary() {}, drained() {}, closed },
+    new Uint8Array(),
+  );
   return { socket, line, run, closings, cuts };
 }
 

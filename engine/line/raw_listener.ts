@@ -164,7 +164,7 @@ class RawListener implements Listener {
     const verdict = this.#gate(wanted.upgrade);
     if (typeof verdict !== "function") return await request.refuse(refusalAnswer(verdict));
 
-    const line = new RawConnection(socket, wanted.accepted, this.#lineOptions(address));
+    const line = new RawConnection(socket, wanted, this.#lineOptions(address));
     this.#sockets.add(line);
     this.#sockets.delete(request);
     this.#lines++;

@@ -15,8 +15,9 @@ import {
   SEND_AHEAD_BYTES,
   SEND_RETRY_MS,
 } from "../../sdk/typescript/limits.ts";
-import type { Connection, ConnectionEvents, Frame } from "../ports/connection.ts";
+import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import { shortReason } from "./close_reason.ts";
+import { TextJoiner } from "./text_joiner.ts";
 
 /** What Deno says of a peer that has not answered its ping. */
 const DENO_GAVE_UP = "No response from ping frame.";
@@ -36,6 +37,7 @@ export interface ServeConnectionOptions {
 /** A line that is open. Its owner calls `start` once and `look` every now and then. */
 export class ServeConnection implements Connection {
   readonly id: string = crypto.randomUUID();
+  readonly isBatching = false;
   readonly #socket: WebSocket;
   readonly #options: ServeConnectionOptions;
   #events: ConnectionEvents | undefined;
@@ -77,9 +79,18 @@ export class ServeConnection implements Connection {
     return this.#state === "open" ? this.#socket.bufferedAmount + this.#waitingBytes : 0;
   }
 
-  send(head: Frame, rest?: Frame): void {
-    if (this.#state !== "open") return;
-    this.#send(rest === undefined ? asText(head) : asText(head) + asText(rest));
+  send(text: string): void {
+    if (this.#state === "open") this.#send(text);
+  }
+
+  forward(
+    head: Uint8Array,
+    headBytes: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    if (this.#state === "open") this.#send(joiner.join(head, headBytes, memory, start, end));
   }
 
   sendBinary(bytes: Uint8Array): void {
@@ -210,11 +221,7 @@ export class ServeConnection implements Connection {
   }
 }
 
-const decoder = new TextDecoder();
-
-function asText(frame: Frame): string {
-  return typeof frame === "string" ? frame : decoder.decode(frame);
-}
+const joiner = new TextJoiner();
 
 function bytesOf(message: string | Uint8Array): number {
   return typeof message === "string" ? Buffer.byteLength(message) : message.byteLength;

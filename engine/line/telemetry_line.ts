@@ -38,6 +38,8 @@ export class TelemetryLine implements ConnectionEvents {
 
   text(): void {}
 
+  textBytes(): void {}
+
   binary(bytes: Uint8Array): void {
     const kind = String.fromCharCode(...bytes.subarray(0, MARK_BYTES));
     if (!KINDS.includes(kind) || !this.#hasRoom(bytes.length)) return;

@@ -3,26 +3,25 @@
  *
  * Frames are put one behind the other into a block, and what was sent in one turn leaves in one
  * write. A frame is never divided between two blocks: so whatever is dropped, the peer sees whole
- * frames. The idea: the text is encoded where it will lie, behind room for its header, whose size
- * is guessed from the length; only text beyond ASCII makes the guess wrong.
+ * frames. Where the peer takes batches (`engine.batch.v1`), text messages of one turn share a frame
+ * whose header is written when it is closed.
  *
  * @module
  */
 import { Buffer } from "node:buffer";
 import {
+  BATCH_CHARS_MAX,
   WRITE_BYTES_FIRST,
   WRITE_BYTES_MAX,
   WRITE_POOL_BYTES_MAX,
 } from "../../sdk/typescript/limits.ts";
-import type { Frame } from "../ports/connection.ts";
 import { OPCODE } from "./frames.ts";
 
 /** Longest header of a frame that a server sends. */
 const HEADER_BYTES_MAX = 10;
 const GROWTH = 8;
-/** A short text is joined to its head: encoding once costs less than copying it. */
-const JOINED_CHARS_MAX = 2_048;
-const NONE: EncodeResult = { read: 0, written: 0 };
+/** Up to so many bytes, copying one after the other is quicker than asking for it. */
+const COPIED_BYTES_MAX = 64;
 const encoder = new TextEncoder();
 
 /** Memory that lines write from and give back; shared by those of one listener. */
@@ -58,9 +57,17 @@ interface Block {
   length: number;
 }
 
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+/** Headers of this size suit all but the smallest and the largest batches. */
+const BATCH_HEADER_BYTES = 4;
+
 /** The unsent frames of one line. */
 export class WriteQueue {
   readonly #pool: BlockPool;
+  readonly #isBatching: boolean;
+  /** Where the open batch begins in the last block, with room for its header; -1: none is open. */
+  #batchAt = -1;
   /** The last one is being filled. */
   #blocks: Block[] = [];
   /** The one that is being written, and how far that is. */
@@ -68,9 +75,10 @@ export class WriteQueue {
   #written = 0;
   #bytes = 0;
 
-  /** Makes an empty one. */
-  constructor(pool: BlockPool) {
+  /** Makes an empty one. `isBatching`: text messages may share a frame, one to a line. */
+  constructor(pool: BlockPool, isBatching = false) {
     this.#pool = pool;
+    this.#isBatching = isBatching;
   }
 
   /** Bytes that have not left, headers included. */
@@ -78,21 +86,38 @@ export class WriteQueue {
     return this.#bytes;
   }
 
-  /** Adds a text message in one part or two; copies it. */
-  text(head: Frame, rest: Frame = ""): void {
-    if (typeof head !== "string" || typeof rest !== "string") {
-      this.#frame(OPCODE.text, asBytes(head), asBytes(rest));
-    } else if (rest.length <= JOINED_CHARS_MAX || endsInHalf(head)) this.#string(head + rest, "");
-    else this.#string(head, rest);
+  /** Adds a text message. */
+  text(text: string): void {
+    const bytes = Buffer.byteLength(text);
+    const block = this.#begin(bytes);
+    encoder.encodeInto(text, block.memory.subarray(block.length));
+    this.#ended(block, bytes);
+  }
+
+  /** Adds a text message of two parts; copies it. */
+  textBytes(
+    head: Uint8Array,
+    headLength: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    const bytes = headLength + end - start;
+    const block = this.#begin(bytes);
+    copy(head, 0, headLength, block.memory, block.length);
+    copy(memory, start, end, block.memory, block.length + headLength);
+    this.#ended(block, bytes);
   }
 
   /** Adds a binary message; copies it. */
   binary(bytes: Uint8Array): void {
+    this.#closeBatch();
     this.#frame(OPCODE.binary, bytes);
   }
 
   /** Adds a frame that is no message, of at most 125 bytes. */
   control(opcode: number, payload: Uint8Array): void {
+    this.#closeBatch();
     this.#frame(opcode, payload);
   }
 
@@ -105,7 +130,10 @@ export class WriteQueue {
 
   /** What is to be written next; the same until {@linkcode wrote} has heard of all of it. */
   next(): Uint8Array | undefined {
-    this.#current ??= this.#blocks.shift();
+    if (!this.#current) {
+      this.#closeBatch();
+      this.#current = this.#blocks.shift();
+    }
     return this.#current?.memory.subarray(this.#written, this.#current.length);
   }
 
@@ -126,44 +154,64 @@ export class WriteQueue {
       this.#pool.give(memory);
     }
     this.#blocks = [];
+    this.#batchAt = -1;
   }
 
-  #string(head: string, rest: string): void {
-    const length = head.length + rest.length;
-    const block = this.#room(length + 2 * HEADER_BYTES_MAX);
-    const guess = headerBytes(length);
-    const first = encodeAt(head, block, guess);
-    const second = rest === "" ? NONE : encodeAt(rest, block, guess + first.written);
-    if (first.read + second.read === length) {
-      return this.#finish(block, guess, first.written + second.written);
-    }
-    // Beyond ASCII, and it did not fit.
-    const bytes = Buffer.byteLength(head) + Buffer.byteLength(rest);
-    const larger = this.#room(bytes + 2 * HEADER_BYTES_MAX);
-    const { written } = encodeAt(head, larger, headerBytes(bytes));
-    encodeAt(rest, larger, headerBytes(bytes) + written);
-    this.#finish(larger, headerBytes(bytes), bytes);
-  }
-
-  /** A payload lies behind the room that was left for its header. */
-  #finish(block: Block, guess: number, payload: number): void {
-    const header = headerBytes(payload);
-    const start = block.length;
-    if (header !== guess) {
-      block.memory.copyWithin(start + header, start + guess, start + guess + payload);
-    }
-    writeHeader(block.memory, start, OPCODE.text, payload);
-    this.#grown(block, header + payload);
-  }
-
-  #frame(opcode: number, payload: Uint8Array, rest?: Uint8Array): void {
-    const bytes = payload.length + (rest?.length ?? 0);
+  /** What stands before a text message of so many bytes; there is room for them behind it. */
+  #begin(bytes: number): Block {
+    if (this.#isBatching) return this.#beginInBatch(bytes);
     const header = headerBytes(bytes);
     const block = this.#room(header + bytes);
-    const at = block.length + header;
+    writeHeader(block.memory, block.length, OPCODE.text, bytes);
+    this.#grown(block, header);
+    return block;
+  }
+
+  /** A newline, or room for the header of a new batch: a batch never leaves its block. */
+  #beginInBatch(bytes: number): Block {
+    const last = this.#blocks.at(-1);
+    const needed = bytes + HEADER_BYTES_MAX;
+    const end = (last?.length ?? 0) + needed;
+    const isOpen = this.#batchAt >= 0 && end - this.#batchAt <= BATCH_CHARS_MAX;
+    if (isOpen && end <= WRITE_BYTES_MAX) {
+      const block = this.#room(needed);
+      block.memory[block.length] = NEWLINE;
+      this.#grown(block, 1);
+      return block;
+    }
+    this.#closeBatch();
+    const block = this.#room(needed);
+    this.#batchAt = block.length;
+    this.#grown(block, BATCH_HEADER_BYTES);
+    return block;
+  }
+
+  /** A text message has got all its bytes. */
+  #ended(block: Block, bytes: number): void {
+    if (this.#isBatching) withoutNewlines(block.memory, block.length, block.length + bytes);
+    this.#grown(block, bytes);
+  }
+
+  #closeBatch(): void {
+    const block = this.#blocks.at(-1);
+    if (!block || this.#batchAt < 0) return;
+    const from = this.#batchAt + BATCH_HEADER_BYTES;
+    const bytes = block.length - from;
+    const header = headerBytes(bytes);
+    if (header !== BATCH_HEADER_BYTES) {
+      block.memory.copyWithin(this.#batchAt + header, from, block.length);
+      this.#grown(block, header - BATCH_HEADER_BYTES);
+    }
+    writeHeader(block.memory, this.#batchAt, OPCODE.text, bytes);
+    this.#batchAt = -1;
+  }
+
+  #frame(opcode: number, payload: Uint8Array): void {
+    const bytes = payload.length;
+    const header = headerBytes(bytes);
+    const block = this.#room(header + bytes);
     writeHeader(block.memory, block.length, opcode, bytes);
-    block.memory.set(payload, at);
-    if (rest) block.memory.set(rest, at + payload.length);
+    block.memory.set(payload, block.length + header);
     this.#grown(block, header + bytes);
   }
 
@@ -191,14 +239,6 @@ export class WriteQueue {
   }
 }
 
-type EncodeResult = ReturnType<TextEncoder["encodeInto"]>;
-
-/** Encodes behind the room for a header, and leaves as much free for a longer one. */
-function encodeAt(text: string, { memory, length }: Block, header: number): EncodeResult {
-  const end = memory.length - HEADER_BYTES_MAX;
-  return encoder.encodeInto(text, memory.subarray(length + header, end));
-}
-
 function headerBytes(payload: number): number {
   return payload < 126 ? 2 : payload < 65_536 ? 4 : HEADER_BYTES_MAX;
 }
@@ -218,11 +258,21 @@ function writeHeader(memory: Uint8Array, start: number, opcode: number, payload:
   }
 }
 
-/** Half of a character, whose other half may be in what follows. */
-function endsInHalf(text: string): boolean {
-  return (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800;
+function copy(
+  from: Uint8Array,
+  start: number,
+  end: number,
+  to: Uint8Array,
+  place: number,
+): void {
+  if (end - start > COPIED_BYTES_MAX) return to.set(from.subarray(start, end), place);
+  for (let at = start, into = place; at < end; at++, into++) to[into] = from[at]!;
 }
 
-function asBytes(frame: Frame): Uint8Array {
-  return typeof frame === "string" ? encoder.encode(frame) : frame;
+/** Newlines separate messages; in one they can only stand between tokens, where a space does. */
+function withoutNewlines(memory: Uint8Array, start: number, end: number): void {
+  const message = memory.subarray(start, end);
+  for (let at = message.indexOf(NEWLINE); at >= 0; at = message.indexOf(NEWLINE, at + 1)) {
+    message[at] = SPACE;
+  }
 }

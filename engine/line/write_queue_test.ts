@@ -20,11 +20,12 @@ Deno.test("texts come out as frames, in order, whatever their length, characters
 
   for (const text of TEXTS) {
     queue.text(text);
-    queue.text("head ", text);
-    queue.text("head ", new TextEncoder().encode(text));
+    const [memory, behind] = [utf8(`before${text}behind`), utf8("behind").length];
+    queue.textBytes(utf8("head ???"), 5, memory, 6, memory.length - behind);
+    queue.textBytes(memory, 0, utf8(text), 0, utf8(text).length);
   }
 
-  const expected = TEXTS.flatMap((text) => [text, "head " + text, "head " + text]);
+  const expected = TEXTS.flatMap((text) => [text, "head " + text, text]);
   assert.deepEqual(framesOf(taken(queue)).map(({ text }) => text), expected);
   assert.equal(queue.bytes, 0);
 });
@@ -40,13 +41,23 @@ Deno.test("a half surrogate is sent as the replacement character", () => {
   assert.equal(second!.text, "\ufffd".repeat(50_000));
 });
 
-Deno.test("a character whose halves are in both parts stays one", () => {
+Deno.test("a character whose bytes are in both parts stays one", () => {
   const queue = new WriteQueue(new BlockPool());
 
-  for (const size of [0, 10_000]) queue.text("a\ud83d", "\ude00" + "x".repeat(size));
+  const smile = utf8("😀");
+  for (const size of [0, 10_000]) {
+    for (let cut = 0; cut <= smile.length; cut++) {
+      const head = Uint8Array.of(0x61, ...smile.subarray(0, cut));
+      const rest = Uint8Array.of(...smile.subarray(cut), ...utf8("x".repeat(size)));
+      queue.textBytes(head, head.length, rest, 0, rest.length);
+    }
+  }
 
   const texts = framesOf(taken(queue)).map(({ text }) => text);
-  assert.deepEqual(texts, ["a😀", "a😀" + "x".repeat(10_000)]);
+  assert.deepEqual(texts, [
+    ...Array(5).fill("a😀"),
+    ...Array(5).fill("a😀" + "x".repeat(10_000)),
+  ]);
 });
 
 Deno.test("what is sent before a write takes it leaves in one block", () => {
@@ -107,6 +118,26 @@ Deno.test("memory is used again, in the size that is needed, and not kept withou
   assert.notEqual(pool.take(WRITE_POOL_BYTES_MAX + 1), huge);
 });
 
+Deno.test("textBytes() copies before it returns, heads and rests of every length", () => {
+  const queue = new WriteQueue(new BlockPool());
+  const lengths = [0, 1, 63, 64, 65, 125, 126, 1_000, 65_535, 65_536];
+  const expected: string[] = [];
+
+  for (const headBytes of lengths) {
+    for (const bytes of lengths) {
+      const [head, memory] = [utf8("h".repeat(headBytes)), utf8("m".repeat(bytes))];
+      queue.textBytes(head, headBytes, memory, 0, bytes);
+      head.fill(0);
+      memory.fill(0);
+      expected.push("h".repeat(headBytes) + "m".repeat(bytes));
+    }
+  }
+
+  const frames = framesOf(taken(queue));
+  assert.ok(frames.every(({ first, text }, i) => first === 0x81 && text === expected[i]));
+  assert.equal(frames.length, expected.length);
+});
+
 /** Everything that is due, written in pieces of odd sizes. */
 function taken(queue: WriteQueue): Uint8Array {
   const parts: number[] = [];
@@ -145,4 +176,8 @@ function framesOf(bytes: Uint8Array): { first: number; text: string }[] {
     at += header + size;
   }
   return frames;
+}
+
+function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
 }

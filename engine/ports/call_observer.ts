@@ -27,24 +27,28 @@ export interface ObservedCall {
   readonly slot: number;
   /** Grows whenever the slot is used again. */
   readonly uses: number;
-  /** The caller's id, as it stands between quotes in JSON; empty: nobody waits. */
-  readonly callerId: string;
+  /** The caller's id, as it stands between quotes in JSON: its first bytes. */
+  readonly callerId: Uint8Array;
+  /** So many; 0: nobody waits. */
+  readonly callerIdBytes: number;
   readonly timeout_ms: number;
   /** When it was opened, on the clock's now(). */
   readonly since: number;
   readonly subject: ObservedFunction;
 }
 
-/** Where in the text of a call stands what goes with it; the text ends with the frame's brace. */
+/** Where in memory a call lies, and what goes with it; valid while it is told of. */
 export interface CallPlaces {
-  /** The caller's id, if it is in this text: then `callerId` is what stands there; else -1. */
-  readonly idStart: number;
+  /** UTF-8. */
+  readonly memory: Uint8Array;
   /** `,"traceparent":"…"`, or where it would have to stand. */
   readonly traceStart: number;
   /** Behind it; equal to the start when there is none. `,"baggage":"…"` may follow. */
   readonly traceEnd: number;
   /** The payload, which ends before the brace; -1: there is none. */
   readonly dataStart: number;
+  /** Behind the brace that ends the call. */
+  readonly end: number;
 }
 
 /** A call that was never opened. */
@@ -80,21 +84,22 @@ export interface CallObserver {
   /** A worker under its name, empty while it has none; ask once and keep it. */
   partyOf(worker_id: string, name: string): ObservedParty;
   /** A call has begun; it may have to wait before it is sent. */
-  opened(call: ObservedCall, caller: ObservedParty, text: string, places: CallPlaces): void;
+  opened(call: ObservedCall, caller: ObservedParty, places: CallPlaces): void;
   /** Whether somebody will want to know who could have run it. */
   wantsCandidates(call: ObservedCall): boolean;
   /**
    * It goes to a worker, or the engine itself runs it. What is to stand instead of the caller's
-   * `traceparent`, such as `,"traceparent":"…"`; `undefined`: what the caller sent.
+   * `traceparent`, such as `,"traceparent":"…"`, valid until the next call of the observer;
+   * `undefined`: what the caller sent.
    */
   sent(
     call: ObservedCall,
     callee: ObservedParty,
     now: number,
     candidates: readonly Candidate[] | undefined,
-  ): string | undefined;
-  /** It ended well: the value in `text` starts at `start` and ends before the brace; -1: none. */
-  settled(call: ObservedCall, text: string, start: number): void;
+  ): Uint8Array | undefined;
+  /** It ended well: the value is `memory` from `start` to `end`; -1 as start: there is none. */
+  settled(call: ObservedCall, memory: Uint8Array, start: number, end: number): void;
   /** It ended with an error; `endedBy` says who ended it before its time. */
   failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void;
   /** A call did not begin. */

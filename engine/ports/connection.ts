@@ -4,17 +4,27 @@
  * @module
  */
 
-/** One text message: a string, or UTF-8 bytes that are valid until the call with them returns. */
-export type Frame = string | Uint8Array;
-
 /** One peer's line. Nothing here waits or throws. */
 export interface Connection {
   /** Unique among the lines of this engine's life. */
   readonly id: string;
+  /** Whether several messages may share a frame on it. */
+  readonly isBatching: boolean;
   /** Bytes that send() took and that have not left this process. */
   readonly queuedBytes: number;
-  /** Sends one text message, given in one part or two; copies before it returns. */
-  send(head: Frame, rest?: Frame): void;
+  /** Sends one text message. */
+  send(text: string): void;
+  /**
+   * Sends one text message of two parts: the first `headBytes` bytes of `head`, and behind them
+   * those of `memory` from `start` to `end`. Together they are UTF-8. Copies before it returns.
+   */
+  forward(
+    head: Uint8Array,
+    headBytes: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void;
   /** Sends one binary message. */
   sendBinary(bytes: Uint8Array): void;
   /** Stops reading until resume(); `false` where the carrier cannot stop. */
@@ -27,7 +37,12 @@ export interface Connection {
 
 /** What a line reports, in order; `closed` comes once and last. */
 export interface ConnectionEvents {
-  text(frame: Frame): void;
+  text(text: string): void;
+  /**
+   * A text message as UTF-8: the bytes of `memory` from `start` to `end`, valid until this
+   * returns; they may be overwritten meanwhile. `isPlain`: no backslash is among them.
+   */
+  textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void;
   binary(bytes: Uint8Array): void;
   /** `queuedBytes` has fallen below the low mark again. */
   drained(): void;

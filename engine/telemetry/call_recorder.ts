@@ -94,11 +94,11 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     return new Party(worker_id, kept(name, WORKER_NAME_CHARS_MAX));
   }
 
-  opened(call: ObservedCall, caller: ObservedParty, text: string, places: CallPlaces): void {
+  opened(call: ObservedCall, caller: ObservedParty, places: CallPlaces): void {
     const { meter } = call.subject as Subject;
     meter.calls++;
     meter.in_flight++;
-    if (this.#isTracing) this.#spans.open(call, caller as Party, text, places);
+    if (this.#isTracing) this.#spans.open(call, caller as Party, places);
   }
 
   wantsCandidates(call: ObservedCall): boolean {
@@ -110,16 +110,16 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     callee: ObservedParty,
     now: number,
     candidates: readonly Candidate[] | undefined,
-  ): string | undefined {
+  ): Uint8Array | undefined {
     const span = this.#spans.find(call);
     return span && this.#spans.sent(span, callee as Party, now, candidates);
   }
 
-  settled(call: ObservedCall, text: string, start: number): void {
+  settled(call: ObservedCall, memory: Uint8Array, start: number, end: number): void {
     const now = this.#clock.now();
     (call.subject as Subject).meter.ended(now - call.since);
     const span = this.#spans.find(call);
-    if (span) this.#spans.settle(span, now, text, start);
+    if (span) this.#spans.settle(span, now, memory, start, end);
   }
 
   failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void {

@@ -16,6 +16,6 @@ export function kept(text: string, max: number = Infinity): string {
 }
 
 /** Bytes of a text in memory, at most. */
-export function bytesOf(text: string): number {
+export function costOf(text: string): number {
   return TEXT_BYTES + (WIDE.test(text) ? 2 : 1) * (text.length + 1);
 }

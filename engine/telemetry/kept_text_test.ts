@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { bytesOf, kept } from "./kept_text.ts";
+import { costOf, kept } from "./kept_text.ts";
 
 Deno.test("kept() is the same text, cut with a mark where it is too long", () => {
   assert.equal(kept("abc"), "abc");
@@ -13,9 +13,9 @@ Deno.test("kept() is the same text, cut with a mark where it is too long", () =>
   assert.equal(kept(""), "");
 });
 
-Deno.test("bytesOf() counts two bytes for each character as soon as one needs them", () => {
-  assert.ok(bytesOf("a".repeat(1_000)) < 1_100);
-  assert.ok(bytesOf("a".repeat(999) + "€") >= 2_000);
+Deno.test("costOf() counts two bytes for each character as soon as one needs them", () => {
+  assert.ok(costOf("a".repeat(1_000)) < 1_100);
+  assert.ok(costOf("a".repeat(999) + "€") >= 2_000);
 });
 
 Deno.test("kept() does not keep alive what its text was cut from", () => {

@@ -9,7 +9,7 @@
 import type { ObservedFunction } from "../ports/call_observer.ts";
 import type { CallParty, Candidate } from "../ports/telemetry.ts";
 import type { CountingMeter } from "./function_meter.ts";
-import { bytesOf } from "./kept_text.ts";
+import { costOf } from "./kept_text.ts";
 
 /** A worker that calls or runs, as spans refer to it. */
 export class Party implements CallParty {
@@ -28,7 +28,7 @@ export class Party implements CallParty {
 
   /** What it costs to keep it. */
   get bytes(): number {
-    return 64 + bytesOf(this.worker_id) + bytesOf(this.name);
+    return 64 + costOf(this.worker_id) + costOf(this.name);
   }
 }
 
@@ -53,7 +53,7 @@ export class Subject implements ObservedFunction {
 
   /** What it costs to keep it. */
   get bytes(): number {
-    return 64 + bytesOf(this.function_id) + bytesOf(this.namespace);
+    return 64 + costOf(this.function_id) + costOf(this.namespace);
   }
 }
 
@@ -110,8 +110,6 @@ export class OpenSpan {
   isDetailed = false;
   readonly words: Uint32Array = new Uint32Array(WORD.row);
   readonly times: Float64Array = new Float64Array(TIME.row);
-  /** The field to be sent along; empty when it was sent. */
-  traceField = "";
   subject: Subject | undefined;
   caller: Party | undefined;
   callee: Party | undefined;
@@ -140,7 +138,6 @@ export class OpenSpan {
     this.uses = -1;
     this.isSampled = false;
     this.isDetailed = false;
-    this.traceField = "";
     this.subject = undefined;
     this.caller = undefined;
     this.callee = undefined;

@@ -18,16 +18,19 @@ Deno.test("OpenSpan.more is made once", () => {
 
 Deno.test("OpenSpan.clear() leaves nothing to keep alive", () => {
   const span = spanOf({ seq: 1, sent: 2, request: "1" });
-  span.traceField = "x";
+  span.isSampled = span.isDetailed = true;
+  span.charged = 9;
   span.clear();
 
-  const { subject, caller, callee, detail, traceField, uses } = span;
-  assert.deepEqual({ subject, caller, callee, detail, traceField, uses }, {
+  const { subject, caller, callee, detail, isSampled, isDetailed, charged, uses } = span;
+  assert.deepEqual({ subject, caller, callee, detail, isSampled, isDetailed, charged, uses }, {
     subject: undefined,
     caller: undefined,
     callee: undefined,
     detail: undefined,
-    traceField: "",
+    isSampled: false,
+    isDetailed: false,
+    charged: 0,
     uses: -1,
   });
 });

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { bytesOf } from "../core/text_bytes.ts";
 import type { CallFilter, CallParty, CallSpan } from "../ports/telemetry.ts";
 import { firstValue } from "./json_value.ts";
 import {
@@ -240,7 +241,8 @@ export function prepareFilter(filter: CallFilter): PreparedFilter | undefined {
   if (trace_id !== undefined && !readId(trace_id, words, WORD.trace, WORD.span)) return undefined;
   if (span_id !== undefined && !readId(span_id, words, WORD.span, WORD.parent)) return undefined;
   if (filter.invocation_id === "") return undefined;
-  const isUuid = writeUuid(invocation_id, words, WORD.callerId);
+  const id = bytesOf(invocation_id);
+  const isUuid = writeUuid(id, 0, id.length, words, WORD.callerId);
   words[WORD.slot] = words[WORD.callerId]!; // With which an id of the engine begins.
   return { filter, words, isUuid, callerId: JSON.stringify(invocation_id).slice(1, -1) };
 }

@@ -15,12 +15,13 @@ import {
   TRACE_NAME_CHARS_MAX,
 } from "../../sdk/typescript/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
-import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/envelope.ts";
+import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/tails.ts";
+import { bytesOf, standsAt, textOf } from "../core/text_bytes.ts";
 import type { CallPlaces, ObservedCall, ShortCall } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate, TraceSettings } from "../ports/telemetry.ts";
 import type { IdSource } from "./id_source.ts";
-import { bytesOf, kept } from "./kept_text.ts";
+import { costOf, kept } from "./kept_text.ts";
 import {
   NO_NUMBER,
   OpenSpan,
@@ -33,7 +34,8 @@ import {
 import { rateOf } from "./sampling.ts";
 import { SpanPage } from "./span_page.ts";
 import { SpanRing } from "./span_ring.ts";
-import { readTraceparent, SPAN_ID_AT, TRACE_ID_AT } from "./traceparent.ts";
+import { TraceField } from "./trace_field.ts";
+import { readTraceparent } from "./traceparent.ts";
 import { writeUuid } from "./uuid.ts";
 
 /** Part of the memory that details of running calls may take; the ring has the rest. */
@@ -43,9 +45,7 @@ const SECOND_MS = 1_000;
 const CLOCK_TOLERANCE_MS = 2;
 const CHANCES = 2 ** 32;
 const CANDIDATE_BYTES = 256;
-const FIELD_START = `${TRACEPARENT_KEY}00-`;
-const SAMPLED = '-01"';
-const UNSAMPLED = '-00"';
+const BAGGAGE = bytesOf(BAGGAGE_KEY);
 
 /** Records calls. */
 export class SpanRecorder {
@@ -55,6 +55,7 @@ export class SpanRecorder {
   readonly #open: (OpenSpan | undefined)[] = [];
   /** For calls that end as soon as they begin. */
   readonly #short = new OpenSpan();
+  readonly #field = new TraceField();
   #settings: TraceSettings;
   /** Grows with each change of the settings. */
   #version = 0;
@@ -113,18 +114,18 @@ export class SpanRecorder {
   }
 
   /** A call has begun. */
-  open(call: ObservedCall, caller: Party, text: string, places: CallPlaces): void {
+  open(call: ObservedCall, caller: Party, places: CallPlaces): void {
     const span = this.#open[call.slot] ??= new OpenSpan();
-    const { traceStart, traceEnd, dataStart } = places;
-    const subject = call.subject as Subject;
+    const { memory, traceStart, traceEnd, dataStart, end } = places;
     const from = traceStart + TRACEPARENT_KEY.length;
     span.uses = call.uses;
-    span.isSampled = this.#begin(span, subject, text, from, Math.max(from, traceEnd - 1));
+    const subject = call.subject as Subject;
+    span.isSampled = this.#begin(span, subject, memory, from, Math.max(from, traceEnd - 1));
     if (!span.isSampled) return;
     const { words, times } = span;
-    const chars = dataStart < 0 ? NO_NUMBER : text.length - 1 - dataStart;
+    const bytes = dataStart < 0 ? NO_NUMBER : end - 1 - dataStart;
     words[WORD.slot] = call.slot;
-    words[WORD.requestChars] = chars;
+    words[WORD.requestChars] = bytes;
     words[WORD.responseChars] = NO_NUMBER;
     times[TIME.since] = call.since;
     times[TIME.sent] = NaN;
@@ -132,19 +133,16 @@ export class SpanRecorder {
     times[TIME.timeout_ms] = call.timeout_ms;
     times[TIME.uses] = call.uses;
     span.caller = caller;
-    // Reading it in the frame is quicker than in the copy, which is a view of another text.
-    const { idStart } = places;
-    const isInText = idStart >= 0 && call.callerId !== "";
-    const idEnd = idStart + call.callerId.length;
-    const isUuid = isInText && writeUuid(text, words, WORD.callerId, idStart, idEnd);
-    if (!isUuid) nameCall(span, call.callerId);
-    if (text.startsWith(BAGGAGE_KEY, traceEnd)) {
-      const end = dataStart < 0 ? text.length - 1 : dataStart - DATA_KEY.length;
-      setBaggage(span.more, text.slice(traceEnd + BAGGAGE_KEY.length, end - 1));
+    nameCall(span, call.callerId, call.callerIdBytes);
+    if (standsAt(memory, traceEnd, end, BAGGAGE)) {
+      const baggageEnd = dataStart < 0 ? end - 1 : dataStart - DATA_KEY.length;
+      setBaggage(span.more, textOf(memory, traceEnd + BAGGAGE.length, baggageEnd - 1));
     }
     span.isDetailed = this.#takeDetail(call.since);
-    if (span.isDetailed && this.#isShort(chars)) setRequest(span.more, text.slice(dataStart, -1));
-    this.#charge(span);
+    if (span.isDetailed && this.#isShort(bytes)) {
+      setRequest(span.more, textOf(memory, dataStart, end - 1));
+    }
+    if (span.detail) this.#charge(span);
   }
 
   /** The span of a running call; `undefined` when it has none. */
@@ -159,10 +157,9 @@ export class SpanRecorder {
     callee: Party,
     now: number,
     candidates: readonly Candidate[] | undefined,
-  ): string {
-    const { traceField } = span;
-    span.traceField = "";
-    if (!span.isSampled) return traceField;
+  ): Uint8Array {
+    const field = this.#field.of(span.words, span.isSampled);
+    if (!span.isSampled) return field;
     span.times[TIME.sent] = now;
     span.callee = callee;
     if (candidates) {
@@ -170,15 +167,15 @@ export class SpanRecorder {
       span.more.bytes += candidates.length * CANDIDATE_BYTES;
       this.#charge(span);
     }
-    return traceField;
+    return field;
   }
 
-  /** A call ended with the value that starts there and ends before the last character; -1: none. */
-  settle(span: OpenSpan, now: number, text: string, start: number): void {
+  /** A call ended with the value in `memory` from `start` to `end`; -1 as start: with none. */
+  settle(span: OpenSpan, now: number, memory: Uint8Array, start: number, end: number): void {
     if (!span.isSampled) return span.clear();
-    const chars = start < 0 ? NO_NUMBER : text.length - 1 - start;
-    span.words[WORD.responseChars] = chars;
-    if (span.isDetailed && this.#isShort(chars)) setResponse(span.more, text.slice(start, -1));
+    const bytes = start < 0 ? NO_NUMBER : end - start;
+    span.words[WORD.responseChars] = bytes;
+    if (span.isDetailed && this.#isShort(bytes)) setResponse(span.more, textOf(memory, start, end));
     this.#end(span, now);
   }
 
@@ -197,7 +194,7 @@ export class SpanRecorder {
     outcome: ErrorBody | (() => string),
   ): void {
     const span = this.#short;
-    const trace = call.traceparent ?? "";
+    const trace = bytesOf(call.traceparent ?? "");
     if (!this.#begin(span, subject, trace, 0, trace.length)) return;
     const now = this.#clock.now();
     const { words, times, more } = span;
@@ -207,7 +204,8 @@ export class SpanRecorder {
     words[WORD.slot] = NO_NUMBER;
     span.caller = call.caller as Party;
     span.callee = callee;
-    nameCall(span, quoted(call.caller_invocation_id ?? ""));
+    const callerId = bytesOf(quoted(call.caller_invocation_id ?? ""));
+    nameCall(span, callerId, callerId.length);
     if (call.baggage !== undefined) setBaggage(more, quoted(call.baggage));
     const isDetailed = this.#takeDetail(now);
     const request = isDetailed ? call.request() : undefined;
@@ -221,28 +219,27 @@ export class SpanRecorder {
   }
 
   /** Gives a span its ids and its place in the order; `false` when it is not to be recorded. */
-  #begin(span: OpenSpan, subject: Subject, text: string, start: number, end: number): boolean {
+  #begin(
+    span: OpenSpan,
+    subject: Subject,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): boolean {
     const { words } = span;
     const source = this.#ids;
-    const flags = readTraceparent(text, start, end, words);
+    const flags = readTraceparent(memory, start, end, words);
     const at = source.take(24);
-    const span_id = source.text(at, 8);
-    let isSampled: boolean;
-    let trace_id: string;
     if (flags < 0) {
       for (let i = 0; i < WORD.span; i++) words[i] = source.word(at + 8 + 4 * i);
       words[WORD.parent] = words[WORD.parent + 1] = 0;
-      trace_id = source.text(at + 8, 16);
-      isSampled = words[0]! < this.#rateOf(subject) * CHANCES;
     } else {
       words[WORD.parent] = words[WORD.span]!;
       words[WORD.parent + 1] = words[WORD.span + 1]!;
-      trace_id = text.slice(start + TRACE_ID_AT, start + SPAN_ID_AT - 1);
-      isSampled = flags === 1;
     }
+    const isSampled = flags < 0 ? words[0]! < this.#rateOf(subject) * CHANCES : flags === 1;
     words[WORD.span] = source.word(at);
     words[WORD.span + 1] = source.word(at + 4);
-    span.traceField = FIELD_START + trace_id + "-" + span_id + (isSampled ? SAMPLED : UNSAMPLED);
     if (isSampled) {
       span.subject = subject;
       span.times[TIME.seq] = ++this.#seq;
@@ -290,18 +287,18 @@ export class SpanRecorder {
     if (late > 0 || late < -CLOCK_TOLERANCE_MS) this.#epoch = epoch;
   }
 
-  /** Whether a payload is kept; there is none of {@linkcode NO_NUMBER} characters. */
-  #isShort(chars: number): boolean {
-    return chars <= Math.min(this.#settings.payload_chars, this.#ring.detailBytesMax / 2);
+  /** Whether a payload is kept; there is none of {@linkcode NO_NUMBER} bytes. */
+  #isShort(bytes: number): boolean {
+    return bytes <= Math.min(this.#settings.payload_chars, this.#ring.detailBytesMax / 2);
   }
 }
 
-/** Notes the caller's id of a call, as it stood between quotes. */
-function nameCall(span: OpenSpan, callerId: string): void {
-  if (writeUuid(callerId, span.words, WORD.callerId) || callerId === "") return;
+/** Notes the caller's id of a call: the first bytes, as they stood between quotes. */
+function nameCall(span: OpenSpan, callerId: Uint8Array, bytes: number): void {
+  if (writeUuid(callerId, 0, bytes, span.words, WORD.callerId) || bytes === 0) return;
   const { more } = span;
-  more.caller_invocation_id = kept(callerId, TRACE_NAME_CHARS_MAX);
-  more.bytes += bytesOf(more.caller_invocation_id);
+  more.caller_invocation_id = kept(textOf(callerId, 0, bytes), TRACE_NAME_CHARS_MAX);
+  more.bytes += costOf(more.caller_invocation_id);
 }
 
 function quoted(text: string): string {
@@ -310,24 +307,24 @@ function quoted(text: string): string {
 
 function setRequest(detail: SpanDetail, text: string): void {
   detail.request = kept(text);
-  detail.bytes += bytesOf(detail.request);
+  detail.bytes += costOf(detail.request);
 }
 
 function setResponse(detail: SpanDetail, text: string): void {
   detail.response = kept(text);
-  detail.bytes += bytesOf(detail.response);
+  detail.bytes += costOf(detail.response);
 }
 
 /** What stood between the quotes. */
 function setBaggage(detail: SpanDetail, text: string): void {
   if (text.length > TRACE_BAGGAGE_CHARS_MAX) return;
   detail.baggage = kept(text);
-  detail.bytes += bytesOf(detail.baggage);
+  detail.bytes += costOf(detail.baggage);
 }
 
 function setError(detail: SpanDetail, { code, message }: ErrorBody, endedBy: string | null): void {
   detail.error_code = kept(code, TRACE_NAME_CHARS_MAX);
   detail.error_message = kept(message, TRACE_ERROR_CHARS_MAX);
   detail.ended_by = endedBy;
-  detail.bytes += bytesOf(detail.error_code) + bytesOf(detail.error_message);
+  detail.bytes += costOf(detail.error_code) + costOf(detail.error_message);
 }

@@ -1,17 +1,27 @@
 /**
- * W3C `traceparent`, as text and as numbers.
+ * W3C `traceparent`, as bytes of text and as numbers.
  *
  * @module
  */
 import assert from "node:assert/strict";
-import { idText, PARENT_WORDS, readId, readTraceparent, traceparentOf } from "./traceparent.ts";
+import { bytesOf } from "../core/text_bytes.ts";
+import {
+  hexAt,
+  idText,
+  PARENT_WORDS,
+  readId,
+  readTraceparent,
+  traceparentOf,
+} from "./traceparent.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
 
-function read(text: string, start = 0, end = text.length): [number, string, string] {
+/** Digits and dashes lie before and behind, which must not play a part. */
+function read(text: string, start = 0, end = bytesOf(text).length): [number, string, string] {
   const words = new Uint32Array(PARENT_WORDS);
-  const flags = readTraceparent(text, start, end, words);
+  const memory = bytesOf(`00-${text}-01`);
+  const flags = readTraceparent(memory, start + 3, end + 3, words);
   return [flags, idText(words, 0, 4), idText(words, 4, 6)];
 }
 
@@ -58,6 +68,23 @@ for (
     assert.equal(read(text!)[0], -1);
   });
 }
+
+Deno.test("readTraceparent() reads nothing beyond the end of what it is told", () => {
+  const text = `00-${TRACE}-${SPAN}-01`;
+
+  for (let end = 0; end < text.length; end++) assert.equal(read(text, 0, end)[0], -1, `${end}`);
+  assert.equal(read(text, 1, text.length)[0], -1);
+});
+
+Deno.test("hexAt() reads lower-case digits and nothing else", () => {
+  const memory = bytesOf("00ffffffff1aG-Aé");
+
+  assert.equal(hexAt(memory, 0, 2), 0);
+  assert.equal(hexAt(memory, 2, 8), 0xffffffff);
+  assert.equal(hexAt(memory, 10, 2), 0x1a);
+  for (let at = 11; at < memory.length; at++) assert.equal(hexAt(memory, at, 2), -1, `${at}`);
+  assert.equal(hexAt(memory, memory.length, 2), -1, "beyond the memory");
+});
 
 Deno.test("traceparentOf() writes what readTraceparent() reads", () => {
   assert.equal(traceparentOf(TRACE, SPAN, true), `00-${TRACE}-${SPAN}-01`);

@@ -13,21 +13,21 @@ const DASH = 0x2d;
 const GROUPS = [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]] as const;
 
 /**
- * Writes the UUID in lower case that stands in a text from `start` to `end` as words from `to` on;
- * zeros and `false` when it is none.
+ * Writes the UUID in lower case that stands in `memory` from `start` to `end` as words from `to`
+ * on; zeros and `false` when it is none.
  */
 export function writeUuid(
-  text: string,
+  memory: Uint8Array,
+  start: number,
+  end: number,
   words: Uint32Array,
   to: number,
-  start = 0,
-  end: number = text.length,
 ): boolean {
-  if (end - start === CHARS && hasDashes(text, start)) {
-    const first = hexAt(text, start, 8);
-    const [second, third] = [hexAt(text, start + 9, 4), hexAt(text, start + 14, 4)];
-    const [fourth, fifth] = [hexAt(text, start + 19, 4), hexAt(text, start + 24, 4)];
-    const last = hexAt(text, start + 28, 8);
+  if (end - start === CHARS && hasDashes(memory, start)) {
+    const first = hexAt(memory, start, 8);
+    const [second, third] = [hexAt(memory, start + 9, 4), hexAt(memory, start + 14, 4)];
+    const [fourth, fifth] = [hexAt(memory, start + 19, 4), hexAt(memory, start + 24, 4)];
+    const last = hexAt(memory, start + 28, 8);
     if (first >= 0 && second >= 0 && third >= 0 && fourth >= 0 && fifth >= 0 && last >= 0) {
       words[to] = first;
       words[to + 1] = second * 0x10000 + third;
@@ -47,7 +47,7 @@ export function uuidText(words: Uint32Array, from: number): string | null {
   return GROUPS.map(([start, end]) => text.slice(start, end)).join("-");
 }
 
-function hasDashes(text: string, start: number): boolean {
-  return text.charCodeAt(start + 8) === DASH && text.charCodeAt(start + 13) === DASH &&
-    text.charCodeAt(start + 18) === DASH && text.charCodeAt(start + 23) === DASH;
+function hasDashes(memory: Uint8Array, start: number): boolean {
+  return memory[start + 8] === DASH && memory[start + 13] === DASH &&
+    memory[start + 18] === DASH && memory[start + 23] === DASH;
 }

@@ -4,12 +4,14 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { bytesOf } from "../core/text_bytes.ts";
 import { UUID_WORDS, uuidText, writeUuid } from "./uuid.ts";
 
 function roundTrip(text: string): string | null {
-  const words = new Uint32Array(UUID_WORDS + 1).fill(7);
-  const isWritten = writeUuid(text, words, 1);
-  assert.equal(words[0], 7);
+  const words = new Uint32Array(UUID_WORDS + 2).fill(7);
+  const memory = bytesOf(`0123456789${text}abcdef`);
+  const isWritten = writeUuid(memory, 10, memory.length - 6, words, 1);
+  assert.deepEqual([words[0], words.at(-1)], [7, 7]);
   assert.equal(isWritten, uuidText(words, 1) !== null);
   return uuidText(words, 1);
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { bytesOf } from "../core/text_bytes.ts";
 import type { EndedSpan, Spans } from "../ports/telemetry.ts";
 import type { IdSource } from "./id_source.ts";
 import { kept } from "./kept_text.ts";
@@ -30,7 +31,7 @@ export class WorkSpans implements Spans {
 
   open(parent: string | null, operation: string): string | null {
     const { ids, isTracing, isChosen } = this.#options;
-    const flags = parent === null ? -1 : readTraceparent(parent, 0, parent.length, this.#words);
+    const flags = parent === null ? -1 : this.#read(parent);
     if (!isTracing()) return flags < 0 ? null : parent;
     const at = ids.take(24);
     const span_id = ids.text(at + 16, 8);
@@ -41,8 +42,13 @@ export class WorkSpans implements Spans {
 
   record(span: EndedSpan): void {
     const { traceparent } = span;
-    if (readTraceparent(traceparent, 0, traceparent.length, this.#words) !== 1) return;
+    if (this.#read(traceparent) !== 1) return;
     for (const listen of this.#listeners) listen(span);
+  }
+
+  #read(traceparent: string): number {
+    const memory = bytesOf(traceparent);
+    return readTraceparent(memory, 0, memory.length, this.#words);
   }
 
   listen(listener: (span: EndedSpan) => void): () => void {

@@ -3,8 +3,11 @@
  *
  * @module
  */
-import type { Connection, ConnectionEvents, Frame } from "../../engine/ports/connection.ts";
+import type { Connection, ConnectionEvents } from "../../engine/ports/connection.ts";
 import type { EngineMessage } from "../../sdk/typescript/protocol.ts";
+
+// What a line is given is UTF-8; a test hears of it when it is not.
+const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
 
 /** How a line was closed by its owner. */
 export interface Closing {
@@ -15,6 +18,7 @@ export interface Closing {
 /** A {@linkcode Connection} that records. `queuedBytes` is what the test says it is. */
 export class FakeConnection implements Connection {
   readonly id: string;
+  isBatching = false;
   queuedBytes = 0;
   /** Whether pause() can stop the carrier. */
   canPause = true;
@@ -32,9 +36,21 @@ export class FakeConnection implements Connection {
     this.id = id;
   }
 
-  send(head: Frame, rest?: Frame): void {
+  forward(
+    head: Uint8Array,
+    headBytes: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    const bytes = new Uint8Array(headBytes + end - start);
+    bytes.set(head.subarray(0, headBytes));
+    bytes.set(memory.subarray(start, end), headBytes);
+    this.send(UTF_8.decode(bytes));
+  }
+
+  send(text: string): void {
     if (this.closing) return;
-    const text = asText(head) + (rest === undefined ? "" : asText(rest));
     this.#texts.push(text);
     this.onText?.(text);
   }
@@ -94,8 +110,4 @@ export function fakeLine(connection: FakeConnection, events: ConnectionEvents): 
       events.closed(code, reason);
     },
   };
-}
-
-function asText(frame: Frame): string {
-  return typeof frame === "string" ? frame : new TextDecoder().decode(frame);
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { bytesOf } from "../../engine/core/text_bytes.ts";
 import { CountingMeter } from "../../engine/telemetry/function_meter.ts";
 import {
   NO_NUMBER,
@@ -51,7 +52,8 @@ export function spanOf(said: SpanWords): OpenSpan {
   made.subject = new Subject("default", function_id, new CountingMeter("default", function_id));
   made.caller = new Party("caller-1", "shop");
   if (said.sent !== undefined) made.callee = new Party("callee-1", "");
-  if (!writeUuid(callerId, words, WORD.callerId) && callerId !== "") {
+  const idBytes = bytesOf(callerId);
+  if (!writeUuid(idBytes, 0, idBytes.length, words, WORD.callerId) && callerId !== "") {
     made.more.caller_invocation_id = callerId;
   }
   if (said.request !== undefined) {

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { ConnectionEvents, Frame } from "../../engine/ports/connection.ts";
+import type { ConnectionEvents } from "../../engine/ports/connection.ts";
 import type { EngineMessage, Json } from "../../sdk/typescript/protocol.ts";
 import { FakeConnection } from "./fake_connection.ts";
 import type { Random } from "./random.ts";
@@ -43,10 +43,9 @@ export class SimLine extends FakeConnection {
     this.#events = events;
   }
 
-  override send(head: Frame, rest?: Frame): void {
-    assert.ok(!this.isGone, `${this.id} was sent ${head}${rest ?? ""} after its end`);
+  override send(text: string): void {
+    assert.ok(!this.isGone, `${this.id} was sent ${text} after its end`);
     assert.equal(this.closing, undefined, `${this.id} was sent something after it was closed`);
-    const text = `${head}${rest ?? ""}`;
     this.#hear(this, JSON.parse(text) as EngineMessage, text);
   }
 

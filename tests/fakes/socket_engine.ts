@@ -48,7 +48,13 @@ export class SocketEngine implements AsyncDisposable {
         const launch_id = headers.get(LAUNCH_ID_HEADER);
         return (connection) => this.router.open(connection, { address, launch_id, builtin: null });
       },
-      acceptTelemetry: () => () => ({ text() {}, binary() {}, drained() {}, closed() {} }),
+      acceptTelemetry: () => () => ({
+        text() {},
+        textBytes() {},
+        binary() {},
+        drained() {},
+        closed() {},
+      }),
     });
     const bounds = { maxMessageBytes: MESSAGE_BYTES_MAX, maxQueuedBytes: MESSAGE_BYTES_MAX };
     this.#listener = listenServe({ hostname: "127.0.0.1", port, ...bounds }, gate);

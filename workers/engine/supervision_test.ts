@@ -243,8 +243,13 @@ Deno.test("a worker cannot name the operator's line as its caller", async () => 
   const stranger = { address: "127.0.0.1", launch_id: null, builtin: null };
   const events = it.local.router.open({
     id: "stranger",
+    isBatching: false,
     queuedBytes: 0,
-    send: (head, rest = "") => void frames.push(`${head}${rest}`),
+    send: (text) => void frames.push(text),
+    forward: (head, headBytes, memory, start, end) => {
+      const parts = [head.subarray(0, headBytes), memory.subarray(start, end)];
+      frames.push(parts.map((part) => new TextDecoder().decode(part)).join(""));
+    },
     sendBinary: () => {},
     pause: () => true,
     resume: () => {},

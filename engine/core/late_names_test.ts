@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { Random } from "../../tests/fakes/random.ts";
+import { LateNames } from "./late_names.ts";
+import { bytesOf } from "./text_bytes.ts";
+
+const NAMES = ["action", "timeout_ms", "caller"];
+const late = new LateNames(NAMES);
+const PATTERN = new RegExp(NAMES.map((name) => `"${name}"`).join("|"));
+
+function isIn(text: string, before = "", behind = ""): boolean {
+  const memory = bytesOf(before + text + behind);
+  const start = bytesOf(before).length;
+  return late.isIn(memory, start, start + bytesOf(text).length);
+}
+
+Deno.test("LateNames finds each name at every place of short and long texts", () => {
+  for (const length of [0, 1, 7, 30, 511, 512, 513, 2_000]) {
+    for (const name of NAMES) {
+      for (let place = 0; place <= length; place += Math.max(1, Math.floor(length / 97))) {
+        const text = `${"x".repeat(place)}"${name}"${'"y'.repeat((length - place) / 2)}`;
+        assert.equal(isIn(text), true, `${name} at ${place} of ${length}`);
+      }
+    }
+  }
+});
+
+Deno.test("LateNames finds names across the places where a long search is divided", () => {
+  for (let length = 512; length < 560; length++) {
+    for (let quarter = 1; quarter < 4; quarter++) {
+      for (let shift = -14; shift <= 2; shift++) {
+        const place = Math.floor(length * quarter / 4) + shift;
+        const text = `${"a".repeat(place)}"timeout_ms"${"a".repeat(length - place)}`;
+        assert.equal(isIn(text), true, `${length} ${quarter} ${shift}`);
+      }
+    }
+  }
+});
+
+Deno.test("LateNames takes no part of a name, no other letters and nothing beyond the ends", () => {
+  for (const text of ["action", '"action', 'action"', '"Action"', '"actions"', '"xaction"', ""]) {
+    assert.equal(isIn(text), false, text);
+  }
+  assert.equal(isIn('action"', '"'), false);
+  assert.equal(isIn('"action', "", '"'), false);
+  assert.equal(isIn("x".repeat(600), '"action"', '"action"'), false);
+});
+
+Deno.test("LateNames agrees with a regular expression on random texts", () => {
+  const random = new Random(5);
+  const pieces = ['"', "action", "timeout_ms", "caller", "c", "on", '"a', "ö", "x", " ", ":", 's"'];
+  let found = 0;
+  for (let round = 0; round < 20_000; round++) {
+    const parts = Array.from({ length: random.below(round % 10 === 0 ? 300 : 20) }, () => {
+      return random.pick(pieces);
+    });
+    const text = parts.join("");
+    assert.equal(isIn(text, '"action"', '"caller"'), PATTERN.test(text), text);
+    if (PATTERN.test(text)) found++;
+  }
+  assert.ok(found > 500 && found < 19_500, `${found}`);
+});

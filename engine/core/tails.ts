@@ -1,0 +1,131 @@
+/**
+ * Calls and results from the closing quote of their id on, and the making of such tails.
+ *
+ * Whoever passes a message on writes a head of its own before the tail. A message that had to be
+ * parsed gets the tail that its canonical form would have had, with its payload as it was written.
+ *
+ * @module
+ */
+import {
+  DEFAULT_NAMESPACE,
+  type InvocationResult,
+  type InvokeFunction,
+  type Json,
+} from "../../sdk/typescript/protocol.ts";
+import type { CallPlaces } from "../ports/call_observer.ts";
+import { fieldText } from "./field_text.ts";
+import { bytesOf } from "./text_bytes.ts";
+
+/** How every call starts, up to the text of its id. */
+export const CALL_HEAD = '{"type":"invokefunction","invocation_id":"';
+/** How every result starts, up to the text of its id. */
+export const RESULT_HEAD = '{"type":"invocationresult","invocation_id":"';
+/** What stands between an id and the id of the function. */
+export const FUNCTION_KEY = '","function_id":"';
+/** What stands before the digits of a time-out. */
+export const TIMEOUT_KEY = ',"timeout_ms":';
+/** What stands before the text of a `traceparent`. */
+export const TRACEPARENT_KEY = ',"traceparent":"';
+/** What stands before the text of a `baggage`. */
+export const BAGGAGE_KEY = ',"baggage":"';
+/** What stands before a payload. */
+export const DATA_KEY = ',"data":';
+/** What stands before a result. */
+export const RESULT_KEY = ',"result":';
+
+/**
+ * A call from the closing quote of its id on. Whoever sends it may overwrite what lies before.
+ */
+export interface CallTail extends CallPlaces {
+  /** The caller's id in a frame of canonical form; equal to the end where it is not there. */
+  readonly idStart: number;
+  /** The tail starts there. */
+  readonly idEnd: number;
+}
+
+/**
+ * A result from the closing quote of its id on. Whoever sends it may overwrite what lies before.
+ */
+export interface ResultTail {
+  readonly memory: Uint8Array;
+  /** The engine's id in a frame of canonical form; equal to the end where it is not there. */
+  readonly idStart: number;
+  /** The tail starts there. */
+  readonly idEnd: number;
+  /** The value, which ends before the brace; -1: there is none. */
+  readonly dataStart: number;
+  /** Behind the brace. */
+  readonly end: number;
+}
+
+/** What stands between the quotes when a text is written as JSON. */
+export function jsonText(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** The tail of a call that was parsed from `text`, in canonical order. */
+export function callTail(call: InvokeFunction, text: string): CallTail {
+  let lead = `","function_id":${JSON.stringify(call.function_id)}`;
+  if (call.namespace !== undefined && call.namespace !== DEFAULT_NAMESPACE) {
+    lead += `,"namespace":${JSON.stringify(call.namespace)}`;
+  }
+  if (call.timeout_ms !== undefined) lead += TIMEOUT_KEY + call.timeout_ms;
+  if (call.metadata !== undefined) lead += `,"metadata":${fieldText(text, "metadata")}`;
+  const traceparent = traceparentField(call);
+  const data = fieldText(text, "data");
+  const end = data === undefined ? "}" : `${DATA_KEY + data}}`;
+  const memory = bytesOf(lead + traceparent + baggageField(call) + end);
+  const traceStart = bytesOf(lead).length;
+  return {
+    memory,
+    idStart: 0,
+    idEnd: 0,
+    traceStart,
+    traceEnd: traceStart + bytesOf(traceparent).length,
+    dataStart: data === undefined ? -1 : memory.length - bytesOf(data).length - 1,
+    end: memory.length,
+  };
+}
+
+/** The tail of a result that was parsed. A `null` is left out, an error goes on as it was. */
+export function resultTail(result: InvocationResult, text: string): ResultTail {
+  const trace = traceparentField(result) + baggageField(result);
+  const lead = `","function_id":${JSON.stringify(result.function_id)}${trace}`;
+  if (result.error !== undefined) return tailOf(`${lead},"error":${errorText(result, text)}}`);
+  return result.result === undefined
+    ? tailOf(`${lead}}`)
+    : tailOf(lead + RESULT_KEY, fieldText(text, "result"));
+}
+
+/** The tail of a result that the engine itself came to. */
+export function valueTail(function_id: string, result: Json): ResultTail {
+  const lead = `","function_id":${JSON.stringify(function_id)}${RESULT_KEY}`;
+  return tailOf(lead, JSON.stringify(result));
+}
+
+/** The tail of a result from its text; `value` left out: it has no value. */
+export function tailOf(lead: string, value?: string): ResultTail {
+  const memory = bytesOf(value === undefined ? lead : `${lead + value}}`);
+  const dataStart = value === undefined ? -1 : bytesOf(lead).length;
+  return { memory, idStart: 0, idEnd: 0, dataStart, end: memory.length };
+}
+
+function traceparentField({ traceparent }: InvocationResult | InvokeFunction): string {
+  return traceparent === undefined ? "" : `,"traceparent":${JSON.stringify(traceparent)}`;
+}
+
+function baggageField({ baggage }: InvocationResult | InvokeFunction): string {
+  return baggage === undefined ? "" : `,"baggage":${JSON.stringify(baggage)}`;
+}
+
+/** The error as the callee wrote it; what the codec made of it where it was no error object. */
+function errorText({ error }: InvocationResult, text: string): string {
+  const written = fieldText(text, "error")!;
+  const raw = JSON.parse(written);
+  const kept = error !== undefined && Object.keys(error).every((key) => raw[key] !== undefined) &&
+    raw.code === error.code && raw.message === error.message &&
+    ["stacktrace", "details", "retryable"].every((key) =>
+      raw[key] === undefined || raw[key] === null || Object.hasOwn(error, key)
+    );
+  return kept ? written : JSON.stringify(error);
+}

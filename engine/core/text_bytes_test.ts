@@ -1,0 +1,81 @@
+/**
+ * Bytes of text.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { bytesOf, hashOf, NO_BYTES, standsAt, textOf } from "./text_bytes.ts";
+
+const TEXTS = ["", "a", "größe", "東京", "😀", "\ufeffa", "a\u0000b", "\u2028", "x".repeat(5_000)];
+
+Deno.test("textOf() says again what bytesOf() was given, wherever it lies", () => {
+  for (const text of TEXTS) {
+    const memory = bytesOf(`ä${text}ö`);
+
+    assert.equal(textOf(memory, 2, memory.length - 2), text);
+    assert.equal(textOf(bytesOf(text), 0, bytesOf(text).length), text);
+  }
+  assert.deepEqual([...bytesOf("é")], [0xc3, 0xa9]);
+  assert.equal(textOf(NO_BYTES, 0, 0), "");
+});
+
+Deno.test("bytesOf() gives memory of its own each time", () => {
+  const [one, other] = [bytesOf("same"), bytesOf("same")];
+  one.fill(0);
+
+  assert.equal(textOf(other, 0, 4), "same");
+});
+
+Deno.test("a half surrogate becomes the replacement character", () => {
+  const memory = bytesOf("a\ud83d");
+
+  assert.equal(textOf(memory, 0, memory.length), "a\ufffd");
+});
+
+Deno.test("standsAt() finds a text at its place and nowhere else", () => {
+  const memory = bytesOf("an ant");
+  const ant = bytesOf("ant");
+
+  const places = [...memory.keys()].filter((at) => standsAt(memory, at, memory.length, ant));
+
+  assert.deepEqual(places, [3]);
+  assert.equal(standsAt(memory, 0, memory.length, NO_BYTES), true);
+});
+
+Deno.test("standsAt() takes no part of a text that goes on behind the end", () => {
+  const memory = bytesOf("ant");
+  const ant = bytesOf("ant");
+
+  assert.deepEqual([0, 1, 2, 3].map((end) => standsAt(memory, 0, end, ant)), [
+    false,
+    false,
+    false,
+    true,
+  ]);
+  assert.equal(standsAt(memory, 0, 9, bytesOf("ants")), false, "beyond the memory");
+});
+
+Deno.test("hashOf() depends on the bytes alone, not on where they lie", () => {
+  for (const text of TEXTS) {
+    const memory = bytesOf(`--${text}--`);
+    const own = bytesOf(text);
+
+    assert.equal(hashOf(memory, 2, memory.length - 2), hashOf(own, 0, own.length));
+  }
+});
+
+Deno.test("hashOf() is a whole number of 30 bits, and spreads ids that count", () => {
+  const seen = new Set<number>();
+  const low = new Set<number>();
+  for (let i = 0; i < 10_000; i++) {
+    const id = bytesOf(`7d0e4b1e-9f0a-2f1b-6f4f-${String(i).padStart(12, "0")}`);
+    const hash = hashOf(id, 0, id.length);
+    assert.ok(Number.isInteger(hash) && hash >= 0 && hash < 2 ** 30, `${hash}`);
+    seen.add(hash);
+    low.add(hash & 0xfff);
+  }
+
+  // By chance alone there would be a twentieth of a pair.
+  assert.ok(seen.size > 9_990, `${seen.size}`);
+  assert.ok(low.size > 3_500, `${low.size} of 4,096`);
+});

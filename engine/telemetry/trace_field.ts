@@ -1,0 +1,42 @@
+/**
+ * The `traceparent` that goes along with a call, as the bytes of a field of its frame.
+ *
+ * @module
+ */
+import { TRACEPARENT_KEY } from "../core/tails.ts";
+import { bytesOf } from "../core/text_bytes.ts";
+import { FLAGS_AT, SPAN_ID_AT, TRACE_ID_AT } from "./traceparent.ts";
+
+const DIGITS_PER_WORD = 8;
+const DIGIT_ZERO = 0x30;
+/** The digits of each number from 0 to 255, one after the other. */
+const DIGITS = bytesOf(
+  Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0")).join(""),
+);
+const START = TRACEPARENT_KEY.length;
+const TRACE_WORDS_END = 4;
+
+/** Writes fields; each is valid until the next one is written. */
+export class TraceField {
+  readonly #field = bytesOf(`${TRACEPARENT_KEY}00-${"0".repeat(32)}-${"0".repeat(16)}-00"`);
+
+  /** The field of a span: four words of its trace and two of its own. */
+  of(words: Uint32Array, isSampled: boolean): Uint8Array {
+    for (let at = 0; at < TRACE_WORDS_END; at++) {
+      this.#write(words[at]!, START + TRACE_ID_AT + at * DIGITS_PER_WORD);
+    }
+    this.#write(words[4]!, START + SPAN_ID_AT);
+    this.#write(words[5]!, START + SPAN_ID_AT + DIGITS_PER_WORD);
+    this.#field[START + FLAGS_AT + 1] = DIGIT_ZERO + (isSampled ? 1 : 0);
+    return this.#field;
+  }
+
+  #write(word: number, at: number): void {
+    const field = this.#field;
+    for (let shift = 24, to = at; shift >= 0; shift -= 8, to += 2) {
+      const digits = (word >>> shift & 0xff) * 2;
+      field[to] = DIGITS[digits]!;
+      field[to + 1] = DIGITS[digits + 1]!;
+    }
+  }
+}
