@@ -11,7 +11,7 @@ import { EngineError } from "../../sdk/typescript/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { CallSignal } from "./call_signal.ts";
 import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
-import { Cors } from "./cors.ts";
+import type { Cors } from "./cors.ts";
 import {
   emptyReply,
   errorReply,
@@ -23,7 +23,7 @@ import {
   replyFromValue,
   toResponse,
 } from "./reply.ts";
-import { cutUrl, makePayload, readBody, readHeaders } from "./request.ts";
+import { cutUrl, makePayload, readBody } from "./request.ts";
 import type { RequestSpan, RequestSpans } from "./request_span.ts";
 import type { Match, RouteTable } from "./routes.ts";
 import type { RunningRequest, RunningRequests } from "./running.ts";
@@ -58,6 +58,7 @@ export interface FunctionCall {
 /** What answering needs. */
 export interface AnswerSetup {
   readonly config: HttpConfig;
+  readonly cors: Cors;
   readonly routes: RouteTable<Target>;
   readonly running: RunningRequests;
   readonly log: Log;
@@ -85,14 +86,12 @@ const CLIENT_GONE = emptyReply(499);
 /** Answers requests. */
 export class Answers {
   readonly #setup: AnswerSetup;
-  readonly #cors: Cors;
   readonly #middleware: readonly string[];
   #isStopping = false;
 
   /** Stores. */
   constructor(setup: AnswerSetup) {
     this.#setup = setup;
-    this.#cors = new Cors(setup.config.cors);
     this.#middleware = [...setup.config.middleware]
       .sort((a, b) => a.priority - b.priority)
       .map(({ function_id }) => function_id);
@@ -103,11 +102,9 @@ export class Answers {
     this.#isStopping = true;
   }
 
-  /** Answers one request; never rejects. */
-  async answer(request: Request): Promise<Response> {
+  /** Answers one request; never rejects. What a page may do with the answer is added later. */
+  async answer(request: Request, headers: Record<string, string>): Promise<Response> {
     const { method } = request;
-    if (method === "OPTIONS") return toResponse(this.#cors.preflight(request.headers), [], false);
-    const headers = readHeaders(request.headers);
     let reply: Reply;
     try {
       const entered = this.#enter(request, method, headers);
@@ -115,7 +112,8 @@ export class Answers {
     } catch (error) {
       reply = this.#replyTo(error);
     }
-    return toResponse(reply, this.#cors.headersFor(reply, headers.origin), method === "HEAD");
+    const extra = headers.origin === undefined ? this.#setup.cors.forNoPage(reply) : [];
+    return toResponse(reply, extra, method === "HEAD");
   }
 
   /** Finds the route and takes the request in, or says at once why not. */

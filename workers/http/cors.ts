@@ -1,6 +1,6 @@
 /**
- * Which web pages may use the routes: the answer to every OPTIONS request, and the header on
- * other answers.
+ * Which web pages may use the routes: the answer to every OPTIONS request, and the headers on
+ * other answers. What it says is data; who asks when is in the page app.
  *
  * @module
  */
@@ -33,20 +33,26 @@ export class Cors {
   }
 
   /**
-   * What an answer carries besides. Only pages name their origin; an answer to others needs nothing
-   * unless it could be cached and shown to a page later, which a plain one cannot.
+   * What an answer to somebody who is no page carries besides: nothing unless it could be cached
+   * and shown to a page later, which a plain one cannot.
    */
-  headersFor(reply: Reply, origin: string | undefined): readonly HeaderPair[] {
-    if (origin === undefined && isPlain(reply)) return [];
-    return this.#headers(origin);
+  forNoPage(reply: Reply): readonly HeaderPair[] {
+    return isPlain(reply) ? [] : this.#headers(undefined);
+  }
+
+  /** Adds to an answer what the page at `origin` may do with it; what a handler said stays. */
+  allow(answer: Headers, origin: string | undefined): void {
+    for (const [name, value] of this.#headers(origin)) {
+      // What an answer depends on adds up: without ours, a cache could show it to another origin.
+      if (name === "vary" || !answer.has(name)) answer.append(name, value);
+    }
   }
 
   /** The answer to any OPTIONS request, whatever its path. */
-  preflight(headers: Headers): Reply {
-    const asked = headers.get("access-control-request-headers");
-    const origin = headers.get("origin") ?? undefined;
+  preflight(headers: Readonly<Record<string, string>>): Reply {
+    const asked = headers["access-control-request-headers"];
     return emptyReply(200, [
-      ...this.#headers(origin),
+      ...this.#headers(headers.origin),
       ["access-control-allow-methods", this.#methods],
       ["access-control-allow-headers", asked ?? "*"],
       ["access-control-max-age", MAX_AGE_S],

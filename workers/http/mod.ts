@@ -1,10 +1,10 @@
 /**
  * `engine-http`: HTTP requests run functions. Triggers of type `http` are the routes.
  *
- * This file joins the parts; {@linkcode Answers} says what becomes of a request. There is no
- * framework between the port and it: what one would do besides routing (CORS, limits, errors to
- * answers) is here, and routing is a table that changes while it runs. Channels do not exist yet: a
- * handler answers by what it returns.
+ * This file joins the parts. A request of a web page (it has an `Origin`, or is OPTIONS) goes
+ * through a Hono app with CORS and then one catch-all; any other goes straight to the same place,
+ * which is {@linkcode Answers}. Routing is neither's: it is a table that changes while it runs.
+ * Channels do not exist yet: a handler answers by what it returns.
  *
  * @module
  */
@@ -19,6 +19,8 @@ import {
   TRIGGER_CONFIG_SCHEMA,
   unknownKeys,
 } from "./config.ts";
+import { Cors } from "./cors.ts";
+import { Entrance } from "./entrance.ts";
 import { HttpListener } from "./listen.ts";
 import { Remarks } from "./remarks.ts";
 import type { Remark } from "./reply.ts";
@@ -32,9 +34,9 @@ export const http: BuiltinWorker<HttpConfig> = {
   summary: "HTTP routes that run functions",
   parse: parseHttpConfig,
   start(worker, config, host) {
-    const { routes, answers, running } = assemble(worker, config, host);
+    const { routes, entrance, answers, running } = assemble(worker, config, host);
     const listener = new HttpListener(config, host.clock, {
-      fetch: (request) => answers.answer(request),
+      fetch: (request) => entrance.fetch(request),
       drain: () => answers.drain(),
       stop: () => running.stop(),
     });
@@ -48,6 +50,7 @@ export const http: BuiltinWorker<HttpConfig> = {
 /** The parts that need no port. */
 export interface HttpParts {
   readonly routes: RouteTable<Target>;
+  readonly entrance: Entrance;
   readonly answers: Answers;
   readonly running: RunningRequests;
 }
@@ -58,17 +61,20 @@ export function assemble(
   config: HttpConfig,
   host: Pick<EngineHost, "clock" | "log" | "traces">,
 ): HttpParts {
+  const cors = new Cors(config.cors);
   const routes = new RouteTable<Target>();
   const running = new RunningRequests(host.clock, config.timeout_ms, config.concurrency_max);
   const answers = new Answers({
     config,
+    cors,
     routes,
     running,
     log: host.log,
     spans: new RequestSpans(host.traces.spans, host.clock),
     call: (request) => worker.trigger(request),
   });
-  return { routes, answers, running };
+  const entrance = new Entrance(cors, (request, headers) => answers.answer(request, headers));
+  return { routes, entrance, answers, running };
 }
 
 /** Provides the trigger type `http`. */
