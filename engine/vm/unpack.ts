@@ -6,7 +6,6 @@
  *
  * @module
  */
-import defer * as nodeZlib from "node:zlib";
 
 /** How bytes are packed; `none` when by nothing that is known here. */
 export type Packing = "gzip" | "xz" | "zstd" | "none";
@@ -41,12 +40,18 @@ export function createUnpack(xz: string | undefined): Unpack {
       case "gzip":
         return await gunzip(bytes);
       case "zstd":
-        return new Uint8Array(nodeZlib.zstdDecompressSync(bytes));
+        return await unpackZstd(bytes);
       case "xz":
         if (xz === undefined) throw new Error("it is packed with xz, and xz is not installed");
         return await pipe(xz, ["-dc"], bytes);
     }
   };
+}
+
+async function unpackZstd(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  // Here: the module takes 25 ms, also when its import is deferred.
+  const { zstdDecompressSync } = await import("node:zlib");
+  return new Uint8Array(zstdDecompressSync(bytes));
 }
 
 async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
