@@ -83,6 +83,9 @@ function explain(url: string, reason: string): CommandError {
       `The engine at ${shown} wants another token; give it with --token or ENGINE_TOKEN`,
     );
   }
+  // What to do about TLS the SDK knows, and says behind what the platform says.
+  const hint = /; ((?:no TLS|TLS may|the certificate) .*?)(?:; trying again)?$/.exec(reason)?.[1];
+  if (hint !== undefined) return new CommandError(`Cannot reach the engine at ${shown}: ${hint}`);
   const status = /\b(?:HTTP |response: |status code: )(\d{3})\b/.exec(reason)?.[1];
   if (status !== undefined) {
     return new CommandError(`What listens at ${shown} refused the line with HTTP ${status}`);

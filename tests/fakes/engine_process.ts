@@ -29,13 +29,16 @@ export class EngineProcess implements AsyncDisposable {
     this.port = port;
   }
 
-  /** Writes config.yaml with a free port and these workers, and starts an engine on it. */
-  static async start(workers = ""): Promise<EngineProcess> {
+  /**
+   * Writes config.yaml with a free port, these workers and further lines below `engine:`, and
+   * starts an engine on it.
+   */
+  static async start(workers = "", settings = ""): Promise<EngineProcess> {
     const directory = await Deno.makeTempDir({ prefix: "engine-e2e-" });
     const engine = new EngineProcess(directory, freePort());
     await Deno.writeTextFile(
       `${directory}/config.yaml`,
-      `engine:\n  port: ${engine.port}\nworkers:\n  - name: engine-state\n${workers}`,
+      `engine:\n  port: ${engine.port}\n${settings}workers:\n  - name: engine-state\n${workers}`,
     );
     await engine.start();
     return engine;
@@ -51,7 +54,7 @@ export class EngineProcess implements AsyncDisposable {
     return this.#child!.pid;
   }
 
-  /** Starts the engine, again if need be, and returns when it answers. */
+  /** Starts the engine, again if need be, and returns when it listens. */
   async start(): Promise<void> {
     this.#child = new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--quiet", MAIN, "--config", `${this.directory}/config.yaml`],
@@ -62,8 +65,7 @@ export class EngineProcess implements AsyncDisposable {
     }).spawn();
     this.#output = this.#read(this.#child.stderr);
     await eventually(async () => {
-      const answer = await fetch(`http://127.0.0.1:${this.port}/`);
-      await answer.body?.cancel();
+      (await Deno.connect({ hostname: "127.0.0.1", port: this.port })).close();
       return true;
     }, () => this.stderr);
   }

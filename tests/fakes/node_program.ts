@@ -22,12 +22,12 @@ export class NodeProgram implements AsyncDisposable {
   #rest = "";
 
   /** Starts `code`, which finds the SDK's names and `say(value)`. */
-  constructor(engineUrl: string, code: string) {
+  constructor(engineUrl: string, code: string, env: Readonly<Record<string, string>> = {}) {
     const start = `import { EngineError, Logger, registerWorker, TriggerAction } from "${SDK}";
       const say = (value) => console.log(JSON.stringify(value));`;
     this.#process = new Deno.Command("node", {
       args: ["--input-type=module", "-e", `${start}\n${code}`],
-      env: { ENGINE_URL: engineUrl, ENGINE_WORKER_NAME: "node-worker" },
+      env: { ENGINE_URL: engineUrl, ENGINE_WORKER_NAME: "node-worker", ...env },
       stdin: "piped",
       stdout: "piped",
       stderr: "inherit",
