@@ -1,20 +1,21 @@
 /**
- * One WebSocket line on a TCP connection: {@linkcode FrameReader} on one side of it,
- * {@linkcode WriteQueue} on the other.
+ * One WebSocket line on a connection: {@linkcode FrameReader} reads, {@linkcode WriteQueue} writes.
  *
  * Two loops that do not wait for each other: {@linkcode RawConnection.run} reads, and a write
  * starts the next one until the queue is empty. What is sent within a turn is written at its end,
- * by the listener. A line is over for the engine when `closed` was reported; its socket may stay
- * for {@linkcode LINE_CLOSE_MS}, so that the peer hears why.
+ * by the listener. A line is over for the engine when `closed` was reported; its socket may stay for
+ * {@linkcode LINE_CLOSE_MS}, so that the peer hears why.
  *
  * @module
  */
 import { DRAINED_BYTES, LINE_CLOSE_MS, SEND_AHEAD_BYTES } from "../../sdk/typescript/limits.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
+import { eachMessage } from "./batch_lines.ts";
 import { shortReason } from "./close_reason.ts";
 import { type BrokenCode, type FrameEvents, FrameReader, OPCODE } from "./frames.ts";
+import { LineWatch } from "./line_watch.ts";
 import type { RawSocket } from "./raw_socket.ts";
-import type { WantedUpgrade } from "./upgrade.ts";
+import type { Acceptance } from "./upgrade.ts";
 import { type BlockPool, WriteQueue } from "./write_queue.ts";
 
 /** What a line is told when it is made. */
@@ -32,9 +33,8 @@ export interface RawConnectionOptions {
 }
 
 const NOTHING = new Uint8Array();
-const NEWLINE = 0x0a;
 
-/** A line that is open. Its owner calls `run` once and `look` every now and then. */
+/** A line that is open. Its owner calls `run` once and `look` now and then. */
 export class RawConnection implements Connection {
   readonly id: string = crypto.randomUUID();
   readonly isBatching: boolean;
@@ -42,6 +42,7 @@ export class RawConnection implements Connection {
   readonly #options: RawConnectionOptions;
   readonly #queue: WriteQueue;
   readonly #reader: FrameReader;
+  readonly #watch: LineWatch;
   #events: ConnectionEvents | undefined;
   /** `closing`: the peer was told; `over`: nothing more is sent; `gone`: the socket is closed. */
   #state: "open" | "closing" | "over" | "gone" = "open";
@@ -57,16 +58,10 @@ export class RawConnection implements Connection {
   /** The queue was so long that the core may wait for `drained`. */
   #isBehind = false;
 
-  #wasHeard = true;
-  #heardAt = 0;
-  #hasMoved = true;
-  #movedAt = 0;
-  #pingedAt = 0;
-
-  /** Takes a socket on which the upgrade is to be answered with `accepted`. */
+  /** Takes a socket on which the upgrade is to be answered. */
   constructor(
     socket: RawSocket,
-    { accepted, isBatching }: Pick<WantedUpgrade, "accepted" | "isBatching">,
+    { accepted, isBatching }: Acceptance,
     options: RawConnectionOptions,
   ) {
     this.#socket = socket;
@@ -75,7 +70,7 @@ export class RawConnection implements Connection {
     this.#queue = new WriteQueue(options.pool, isBatching);
     this.#queue.raw(accepted);
     this.#reader = new FrameReader(this.#frameEvents(), options.maxMessageBytes);
-    this.#heardAt = this.#movedAt = this.#pingedAt = performance.now();
+    this.#watch = new LineWatch(performance.now(), options.silenceMs, options.pingMs);
   }
 
   get queuedBytes(): number {
@@ -138,7 +133,7 @@ export class RawConnection implements Connection {
       this.#mistaken(error);
     }
     if (this.#waitsForEnd) await this.#finished();
-    this.#end();
+    this.destroy();
   }
 
   /** Writes what was sent, unless a write is under way: that one goes on with it. */
@@ -152,24 +147,18 @@ export class RawConnection implements Connection {
     if (this.#state === "gone") return;
     if (this.#waitsForEnd) {
       if (this.#endAt === Infinity) this.#endAt = now + LINE_CLOSE_MS;
-      if (now >= this.#endAt) this.#end();
+      if (now >= this.#endAt) this.destroy();
       return;
     }
-    const { silenceMs, pingMs } = this.#options;
-    if (this.#wasHeard || this.#isPaused) this.#heardAt = now;
-    if (this.#hasMoved || this.#queue.bytes === 0) this.#movedAt = now;
-    this.#wasHeard = this.#hasMoved = false;
-    if (now - this.#heardAt >= silenceMs) return this.#giveUp(`peer silent for ${silenceMs} ms`);
-    if (now - this.#movedAt >= silenceMs) return this.#cut("has read nothing");
-    if (now - this.#pingedAt < pingMs) return;
-    this.#pingedAt = now;
-    this.#reader.ease();
-    this.#control(OPCODE.ping, NOTHING);
-  }
-
-  /** Ends the line without another word. */
-  destroy(): void {
-    this.#end();
+    switch (this.#watch.look(now, this.#isPaused, this.#queue.bytes === 0)) {
+      case "silent":
+        return this.#giveUp(`peer silent for ${this.#options.silenceMs} ms`);
+      case "stuck":
+        return this.#cut("has read nothing");
+      case "ping":
+        this.#reader.ease();
+        return this.#control(OPCODE.ping, NOTHING);
+    }
   }
 
   async #readAll(first: Uint8Array): Promise<void> {
@@ -189,7 +178,7 @@ export class RawConnection implements Connection {
         return; // The peer broke off, or the line was ended from this side.
       }
       if (count === null) return;
-      this.#wasHeard = true;
+      this.#watch.wasHeard = true;
       this.#reader.added(count);
       this.#reader.read();
       if (this.#isPaused) await this.#handleRead();
@@ -209,14 +198,16 @@ export class RawConnection implements Connection {
   }
 
   #frameEvents(): FrameEvents {
-    const isOpen = (): boolean => this.#state === "open";
     return {
       text: (memory, start, end, isPlain) => {
-        if (this.isBatching) this.#batch(memory, start, end, isPlain);
-        else if (isOpen()) this.#events!.textBytes(memory, start, end, isPlain);
+        const take = (from: number, to: number): void => {
+          if (this.#state === "open") this.#events!.textBytes(memory, from, to, isPlain);
+        };
+        if (this.isBatching) eachMessage(memory, start, end, take);
+        else take(start, end);
       },
       binary: (bytes) => {
-        if (isOpen()) this.#events!.binary(bytes);
+        if (this.#state === "open") this.#events!.binary(bytes);
       },
       ping: (payload) => {
         // A peer that pings and does not read can do without the answers.
@@ -225,20 +216,6 @@ export class RawConnection implements Connection {
       goodbye: (code, reason) => this.#heardGoodbye(code, reason),
       broken: (code, reason) => this.#broken(code, reason),
     };
-  }
-
-  /** Several messages, one to a line; empty lines are none. */
-  #batch(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
-    const frame = memory.subarray(start, end);
-    for (let from = 0; from < frame.length;) {
-      const newline = frame.indexOf(NEWLINE, from);
-      const to = newline < 0 ? frame.length : newline;
-      // What is handled first may end the line.
-      if (to > from && this.#state === "open") {
-        this.#events!.textBytes(memory, start + from, start + to, isPlain);
-      }
-      from = to + 1;
-    }
   }
 
   #heardGoodbye(code: number, reason: string): void {
@@ -273,7 +250,7 @@ export class RawConnection implements Connection {
   }
 
   #sent(): void {
-    const bytes = this.#queue.bytes;
+    const { bytes } = this.#queue;
     if (bytes > SEND_AHEAD_BYTES) {
       this.#isBehind = true;
       if (!this.#isWriting) this.#write();
@@ -299,7 +276,7 @@ export class RawConnection implements Connection {
   readonly #wrote = (count: number): void => {
     this.#isWriting = false;
     if (this.#state === "gone") return;
-    this.#hasMoved = true;
+    this.#watch.hasMoved = true;
     this.#queue.wrote(count);
     this.#write();
     if (this.#isBehind && this.#queue.bytes <= DRAINED_BYTES && this.#state === "open") {
@@ -315,7 +292,7 @@ export class RawConnection implements Connection {
 
   readonly #writeFailed = (): void => {
     this.#isWriting = false;
-    this.#end();
+    this.destroy();
   };
 
   #cut(what: string): void {
@@ -336,7 +313,7 @@ export class RawConnection implements Connection {
   #giveUp(reason: string): void {
     this.#options.cut(reason);
     this.#farewell = { code: 1006, reason };
-    this.#end();
+    this.destroy();
   }
 
   /** Both sides have said what they had to: what is left to do is the socket's. */
@@ -354,7 +331,8 @@ export class RawConnection implements Connection {
     await this.#socket.finish();
   }
 
-  #end(): void {
+  /** Ends the line without another word. */
+  destroy(): void {
     this.#state = "gone";
     this.#isPaused = false;
     this.#reader.stop();

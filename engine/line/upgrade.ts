@@ -29,12 +29,16 @@ export type HeadState =
   | { readonly state: "refused"; readonly answer: Answer }
   | { readonly state: "whole"; readonly head: RequestHead };
 
-/** A request that may become a line, and what is answered when it does. */
-export interface WantedUpgrade {
-  readonly upgrade: Upgrade;
+/** What is answered to a request that becomes a line. */
+export interface Acceptance {
   readonly accepted: Uint8Array;
   /** Whether several messages may share a frame: the peer has offered it. */
   readonly isBatching: boolean;
+}
+
+/** A request that may become a line. */
+export interface WantedUpgrade extends Acceptance {
+  readonly upgrade: Upgrade;
 }
 
 /** The head did not come in time. */

@@ -84,6 +84,25 @@ Deno.test("an upgrade is accepted with the key's answer of RFC 6455 and nothing 
   assert.equal(wanted.upgrade.address, "::1");
 });
 
+Deno.test("batches are taken up where workers connect and offer them, among others or alone", () => {
+  for (
+    const [offered, path, isBatching] of [
+      ["engine.batch.v1", "/", true],
+      ["chat, engine.batch.v1", "/?token=x", true],
+      ["engine.batch.v2", "/", false],
+      ["engine.batch.v1", "/otel", false],
+    ] as const
+  ) {
+    const wanted = judgeHead(whole(request({ "Sec-WebSocket-Protocol": offered }, path)), "::1");
+
+    assert.ok("accepted" in wanted);
+    assert.equal(wanted.isBatching, isBatching, `${offered} ${path}`);
+    const answer = new TextDecoder().decode(wanted.accepted);
+    assert.equal(answer.includes("\r\nSec-WebSocket-Protocol: engine.batch.v1\r\n"), isBatching);
+    assert.match(answer, /[^\n]\r\n\r\n$/);
+  }
+});
+
 Deno.test("a path keeps its slashes, and a whole URL is a path, too", () => {
   const paths = ["//evil/x", "http://other/otel"].map((target) => {
     const wanted = judgeHead(whole(request({}, target)), "::1");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  BATCH_CHARS_MAX,
   WRITE_BYTES_FIRST,
   WRITE_BYTES_MAX,
   WRITE_POOL_BYTES_MAX,
@@ -100,6 +101,83 @@ Deno.test("drop() forgets what is not being written and leaves whole frames", ()
   const left = taken(queue);
   assert.deepEqual(left.slice(-2), Uint8Array.of(0x88, 0));
   assert.equal(left.length, "being written".length + 1 + 2);
+});
+
+Deno.test("texts of a turn share a frame where the peer takes batches, one to a line", () => {
+  const queue = new WriteQueue(new BlockPool(), true);
+  const [head, rest] = [utf8('{"a":'), utf8("1}")];
+
+  queue.text('{"first":"ü"}');
+  queue.textBytes(head, head.length, rest, 0, rest.length);
+  queue.text("{}");
+  const bytes = taken(queue);
+
+  assert.deepEqual(framesOf(bytes).map(({ text }) => text), ['{"first":"ü"}\n{"a":1}\n{}']);
+  assert.equal(queue.bytes, 0);
+});
+
+Deno.test("a batch is whole before a write, a ping, a goodbye and a binary message", () => {
+  const queue = new WriteQueue(new BlockPool(), true);
+
+  queue.text("1");
+  queue.text("2");
+  const written = queue.next()!.slice();
+  queue.text("3");
+  queue.control(OPCODE.ping, new Uint8Array());
+  queue.text("4");
+  queue.binary(Uint8Array.of(0x35));
+  queue.text("6");
+
+  assert.deepEqual(framesOf(written).map(({ text }) => text), ["1\n2"]);
+  assert.deepEqual(framesOf(taken(queue)).map(({ text }) => text), [
+    "1\n2",
+    "3",
+    "",
+    "4",
+    "5",
+    "6",
+  ]);
+});
+
+Deno.test("batches of every size have the header that they need, and an end", () => {
+  for (const size of [1, 61, 62, 63, 125, 126, 4_000, 32_766, 32_767, 65_000, 70_000, 400_000]) {
+    const queue = new WriteQueue(new BlockPool(), true);
+    const texts = Array.from({ length: 9 }, (_, i) => `${i}`.padEnd(size, "x"));
+
+    for (const text of texts) queue.text(text);
+    const total = queue.bytes;
+    const bytes = taken(queue);
+
+    const frames = framesOf(bytes).map(({ text }) => text);
+    assert.deepEqual(frames.join("\n").split("\n"), texts, `${size}`);
+    assert.ok(frames.every((frame) => frame.length <= Math.max(size, BATCH_CHARS_MAX)), `${size}`);
+    assert.ok(size > 70 || frames.length === 1, `${size}`);
+    assert.ok(Math.abs(total - bytes.length) <= 6 * frames.length, `${size}`);
+    assert.equal(queue.bytes, 0);
+  }
+});
+
+Deno.test("a newline between the tokens of a batched message becomes a space, others stay", () => {
+  const batched = new WriteQueue(new BlockPool(), true);
+  const single = new WriteQueue(new BlockPool());
+  const memory = utf8('{\n"a":\n\n"\\n"\r\n}');
+
+  for (const queue of [batched, single]) queue.textBytes(memory, 1, memory, 1, memory.length);
+
+  const texts = [batched, single].map((queue) => framesOf(taken(queue)).map(({ text }) => text));
+  assert.deepEqual(texts, [['{ "a":  "\\n"\r }'], ['{\n"a":\n\n"\\n"\r\n}']]);
+  assert.deepEqual(memory, utf8('{\n"a":\n\n"\\n"\r\n}'));
+});
+
+Deno.test("drop() takes an open batch along", () => {
+  const queue = new WriteQueue(new BlockPool(), true);
+  queue.text("lost");
+
+  queue.drop();
+  queue.control(OPCODE.close, new Uint8Array());
+  queue.text("kept");
+
+  assert.deepEqual(framesOf(taken(queue)).map(({ text }) => text), ["", "kept"]);
 });
 
 Deno.test("memory is used again, in the size that is needed, and not kept without bound", () => {

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:53676ef370f91955d350c2a542f4460a8ca2049dad30f6b21db2cacdd4fb8644
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:593fc094bb8073d47ea350f3ef87109a82f8708a20bc636dcfbffbbc7dfe3f2c
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -5592,12 +5592,12 @@ function withToken(url, headers) {
 }
 
 // sdk/typescript/protocol.ts
+var BATCH_PROTOCOL = "engine.batch.v1";
 var DEFAULT_NAMESPACE = "default";
 var ANNOUNCE_FUNCTION_ID = "engine::workers::register";
 var LAUNCH_ID_HEADER = "x-engine-launch-id";
 
 // sdk/typescript/batch.ts
-var BATCH_PROTOCOL = "engine.batch.v1";
 var Batch = class {
   #write;
   #texts = [];

@@ -8,9 +8,6 @@
  */
 import { BATCH_CHARS_MAX } from "./limits.ts";
 
-/** Name of the subprotocol. */
-export const BATCH_PROTOCOL = "engine.batch.v1";
-
 /** Messages that are about to leave together, in order. */
 export class Batch {
   readonly #write: (frame: string) => void;

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { Random } from "../../tests/fakes/random.ts";
 import { serveSockets } from "../../tests/fakes/socket_server.ts";
-import { Batch, BATCH_PROTOCOL, splitBatch } from "./batch.ts";
+import { Batch, splitBatch } from "./batch.ts";
 import type { EngineError } from "./errors.ts";
 import { BATCH_CHARS_MAX } from "./limits.ts";
-import type { Json } from "./protocol.ts";
+import { BATCH_PROTOCOL, type Json } from "./protocol.ts";
 import { registerWorker } from "./worker.ts";
 
 function setup() {

@@ -239,6 +239,9 @@ export type EngineMessage =
   | UnregisterTrigger
   | WorkerRegistered;
 
+/** Subprotocol with which a text frame may hold several messages, one to a line. */
+export const BATCH_PROTOCOL = "engine.batch.v1";
+
 /** The namespace of whatever names none. */
 export const DEFAULT_NAMESPACE = "default";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { serveSilence, serveSockets, upgrade } from "../../tests/fakes/socket_server.ts";
+import { BATCH_PROTOCOL } from "./protocol.ts";
 import { testTransport } from "../../tests/transport_contract.ts";
-import { BATCH_PROTOCOL } from "./batch.ts";
 import { makeWsDial, wsDial, type WsTimes } from "./ws_transport.ts";
 
 testTransport("wsDial", wsDial);

@@ -37,6 +37,33 @@ proveOnWire("the way in", {
     assert.equal(capabilities.includes("batch"), isSelected);
   },
 
+  "on a batching line each message counts by itself, empty lines and bad ones do no harm": async ({
+    ask,
+  }) => {
+    const line = await ask({ headers: { "Sec-WebSocket-Protocol": "engine.batch.v1" } });
+    if (!/sec-websocket-protocol: engine\.batch\.v1/i.test(line.head)) return;
+    await line.nextText();
+
+    const register = { type: "registerfunction", id: "batch::echo" };
+    const call = { type: "invokefunction", invocation_id: "1", function_id: "batch::echo" };
+    await line.text(
+      ["", JSON.stringify(register), "no json", "", JSON.stringify(call), '{"type":"ping"}', ""]
+        .join("\n"),
+    );
+
+    const texts: string[] = [];
+    while (texts.length < 3) texts.push(...(await line.nextText() ?? "").split("\n"));
+    const [bad, handed, pong] = texts.map((text) => JSON.parse(text));
+    assert.equal(bad.error.code, "bad_message");
+    assert.equal(handed.function_id, "batch::echo");
+    assert.equal(pong.type, "pong");
+    await line.text(
+      `{"type":"invocationresult","invocation_id":"${handed.invocation_id}",` +
+        `"function_id":"batch::echo","result":[1]}`,
+    );
+    assert.deepEqual(JSON.parse(await line.nextText() ?? "").result, [1]);
+  },
+
   "/otel is accepted, takes everything and never says a word": async ({ ask }) => {
     const line = await ask({ path: "/otel" });
     assert.equal(line.status, 101);
