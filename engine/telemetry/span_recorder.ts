@@ -139,8 +139,9 @@ export class SpanRecorder {
       setBaggage(span.more, textOf(memory, traceEnd + BAGGAGE.length, baggageEnd - 1));
     }
     span.isDetailed = this.#takeDetail(call.since);
-    if (span.isDetailed && this.#isShort(bytes)) {
-      setRequest(span.more, textOf(memory, dataStart, end - 1));
+    if (span.isDetailed && dataStart >= 0) {
+      const request = this.#shortText(memory, dataStart, end - 1);
+      if (request !== undefined) setRequest(span.more, request);
     }
     if (span.detail) this.#charge(span);
   }
@@ -175,7 +176,10 @@ export class SpanRecorder {
     if (!span.isSampled) return span.clear();
     const bytes = start < 0 ? NO_NUMBER : end - start;
     span.words[WORD.responseChars] = bytes;
-    if (span.isDetailed && this.#isShort(bytes)) setResponse(span.more, textOf(memory, start, end));
+    if (span.isDetailed && start >= 0) {
+      const response = this.#shortText(memory, start, end);
+      if (response !== undefined) setResponse(span.more, response);
+    }
     this.#end(span, now);
   }
 
@@ -287,9 +291,17 @@ export class SpanRecorder {
     if (late > 0 || late < -CLOCK_TOLERANCE_MS) this.#epoch = epoch;
   }
 
-  /** Whether a payload is kept; there is none of {@linkcode NO_NUMBER} bytes. */
-  #isShort(bytes: number): boolean {
-    return bytes <= Math.min(this.#settings.payload_chars, this.#ring.detailBytesMax / 2);
+  /** The text of a payload that is kept; `undefined`: it is too long. */
+  #shortText(memory: Uint8Array, start: number, end: number): string | undefined {
+    // A character is at most three bytes: what is longer still need not be read.
+    if (!this.#isShort((end - start) / 3)) return undefined;
+    const text = textOf(memory, start, end);
+    return this.#isShort(text.length) ? text : undefined;
+  }
+
+  /** Whether a payload of so many characters is kept. */
+  #isShort(chars: number): boolean {
+    return chars <= Math.min(this.#settings.payload_chars, this.#ring.detailBytesMax / 2);
   }
 }
 

@@ -157,6 +157,18 @@ Deno.test("payloads and results are kept whole up to the bound, and counted beyo
   assert.equal(long!.response, '"done"');
 });
 
+Deno.test("the bound of payloads counts characters, however many bytes they have", () => {
+  const engine = recordedRouter({ payload_chars: 10 });
+  for (const data of ["x".repeat(8), "é".repeat(8), "東".repeat(8), "😀".repeat(4)]) {
+    run(engine, { data });
+    run(engine, { data: `${data}x` });
+
+    const [short, long] = engine.take();
+    assert.deepEqual([short!.request, short!.request_chars], [`"${data}"`, 10]);
+    assert.equal(long!.request, null, data);
+  }
+});
+
 Deno.test("no payload is kept when none is wanted", () => {
   const engine = recordedRouter({ payload_chars: 0 });
   run(engine);
