@@ -7,8 +7,11 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { listenRaw } from "../engine/line/raw_listener.ts";
 import { registerWorker } from "../mod.ts";
+import { Port } from "./connection_setup.ts";
 import { findNode, NodeProgram } from "./fakes/node_program.ts";
+import { encodeFrame, OP, RawWsClient } from "./fakes/raw_ws_client.ts";
 import { serveSockets, type SocketServer } from "./fakes/socket_server.ts";
 
 const SIZES = [100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 65_536, 100_000];
@@ -78,3 +81,65 @@ Deno.test({
     check(await node.said() as Record<string, number>);
   },
 });
+
+Deno.test("messages to the raw listener do not stall, though Deno's own client keeps Nagle on", async () => {
+  await using port = echoPort();
+  const socket = new WebSocket(`ws://127.0.0.1:${port.listener.port}`);
+  await new Promise((resolve) => socket.onopen = resolve);
+
+  const medians = await mediansOf(async (size) => {
+    const back = new Promise((resolve) => socket.onmessage = resolve);
+    socket.send("x".repeat(size));
+    await back;
+  });
+
+  check(medians);
+  const closed = new Promise((resolve) => socket.onclose = resolve);
+  socket.close();
+  await closed;
+});
+
+Deno.test("a client with Nagle on that writes headers and payloads apart does not stall", async () => {
+  await using port = echoPort();
+  using client = await RawWsClient.connect({ port: port.listener.port, delays: true });
+
+  const medians = await mediansOf(async (size) => {
+    const frame = encodeFrame(OP.text, new Uint8Array(size).fill(120));
+    const header = frame.length - size;
+    await client.write(frame.subarray(0, header));
+    await client.write(frame.subarray(header));
+    while ((await client.next())!.opcode !== OP.text);
+  });
+
+  check(medians);
+});
+
+/** The raw listener, sending back what comes. */
+function echoPort(): Port {
+  return new Port({ listen: listenRaw }, {}, () => (connection) => ({
+    text() {},
+    textBytes: (memory, start, end) => connection.forward(memory, 0, memory, start, end),
+    binary() {},
+    drained() {},
+    closed() {},
+  }));
+}
+
+/** Medians of round trips by size, as {@linkcode MEASURE} takes them. */
+async function mediansOf(trip: (size: number) => Promise<void>): Promise<Record<string, number>> {
+  const rest = new Set(SIZES);
+  const medians: Record<string, number> = {};
+  for (let attempt = 0; attempt < ATTEMPTS && rest.size > 0; attempt++) {
+    for (const size of rest) {
+      const times: number[] = [];
+      for (let i = 0; i < 25; i++) {
+        const start = performance.now();
+        await trip(size);
+        times.push(performance.now() - start);
+      }
+      medians[size] = times.sort((a, b) => a - b)[12]!;
+      if (medians[size] <= MEDIAN_MS_MAX) rest.delete(size);
+    }
+  }
+  return medians;
+}

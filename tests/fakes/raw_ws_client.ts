@@ -41,14 +41,16 @@ export interface Dialled {
   readonly port: number;
   /** Certificate of the CA to trust, in PEM; left out: no TLS is spoken. */
   readonly ca?: string;
+  /** Leaves Nagle's algorithm on, which waits for a word of the peer before it sends on. */
+  readonly delays?: boolean;
 }
 
 /** Connects, and shakes hands if TLS is spoken. */
-export async function dial({ port, ca }: Dialled): Promise<Deno.Conn> {
+export async function dial({ port, ca, delays = false }: Dialled): Promise<Deno.Conn> {
   const hostname = "127.0.0.1";
   if (ca !== undefined) return await Deno.connectTls({ hostname, port, caCerts: [ca] });
   const tcp = await Deno.connect({ hostname, port });
-  tcp.setNoDelay();
+  tcp.setNoDelay(!delays);
   return tcp;
 }
 

@@ -5,7 +5,7 @@
  */
 import { Router } from "../../engine/core/router.ts";
 import { makeGate } from "../../engine/line/gate.ts";
-import { listenServe } from "../../engine/line/serve_listener.ts";
+import { listenRaw } from "../../engine/line/raw_listener.ts";
 import type { Listener } from "../../engine/ports/connection.ts";
 import { systemClock } from "../../engine/system_clock.ts";
 import { MESSAGE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
@@ -57,7 +57,7 @@ export class SocketEngine implements AsyncDisposable {
       }),
     });
     const bounds = { maxMessageBytes: MESSAGE_BYTES_MAX, maxQueuedBytes: MESSAGE_BYTES_MAX };
-    this.#listener = listenServe({ hostname: "127.0.0.1", port, ...bounds }, gate);
+    this.#listener = listenRaw({ hostname: "127.0.0.1", port, ...bounds }, gate);
   }
 
   /** The port it listens on. */
