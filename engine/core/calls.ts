@@ -20,18 +20,19 @@ import {
 } from "../../sdk/typescript/protocol.ts";
 import type { CallObserver, ObservedParty } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
+import { BackPressure } from "./back_pressure.ts";
 import { candidatesOf } from "./candidates.ts";
 import type { Envelope } from "./envelope.ts";
 import { fieldText } from "./field_text.ts";
 import type { Offer, Replica } from "./function_table.ts";
 import type { HeldCall, HeldCalls, Target } from "./held_calls.ts";
-import { type CallerId, callerIdOf, type Invocation } from "./invocations.ts";
+import { type CallerId, callerIdIn, callerIdOf, type Invocation } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 import type { Placement, PlacementSettings } from "./placement.ts";
 import { failure, type Refusals } from "./refusals.ts";
 import { RunningCalls } from "./running_calls.ts";
 import { type CallTail, callTail, jsonText, resultTail, valueTail } from "./tails.ts";
-import { bytesOf, textOf } from "./text_bytes.ts";
+import { textOf } from "./text_bytes.ts";
 
 /** The router's settings, which may change while it runs; PROTOCOL section 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {
@@ -61,6 +62,7 @@ export class Calls {
   /** The engine itself, for calls that it runs. */
   readonly #engine: ObservedParty;
   readonly #running: RunningCalls;
+  readonly #pressure: BackPressure;
   #settings: RouterSettings;
   #isDraining = false;
 
@@ -73,6 +75,7 @@ export class Calls {
     this.#observer = observer;
     this.#engine = observer.partyOf("engine", "engine");
     this.#settings = settings;
+    this.#pressure = new BackPressure(clock);
     const onDue = (call: Invocation): void => this.#due(call);
     this.#running = new RunningCalls({ clock, held, observer, secret, onDue });
   }
@@ -105,6 +108,13 @@ export class Calls {
       this.#running.drop(invocation, error, "the engine stopped");
     }
     this.#running.stop();
+    this.#pressure.stop();
+  }
+
+  /** A line that had much unsent has room again. */
+  drained(peer: Peer): void {
+    peer.drained();
+    this.#pressure.drained(peer);
   }
 
   /** Passes a frame on without parsing it; `false` when somebody has to. */
@@ -137,7 +147,7 @@ export class Calls {
     const chosen = this.#placement.choose(caller, call, tail.end - tail.idEnd);
     if (!chosen) return this.#hold(caller, call, text, tail);
     if ("code" in chosen) return this.#refusals.call(caller, call, chosen, text);
-    this.#start(caller, chosen, idsOf(call), call.timeout_ms, tail);
+    this.#start(caller, chosen, callerIdIn(call), call.timeout_ms, tail);
   }
 
   /** Somebody may run a function from now on: calls that waited for it start, the oldest first. */
@@ -171,7 +181,7 @@ export class Calls {
 
   /** A worker answers. */
   settle(from: Peer, result: InvocationResult, text: string): void {
-    const invocation = this.#find(result.invocation_id);
+    const invocation = this.#running.findText(result.invocation_id);
     if (invocation?.callee !== from) return;
     const tail = resultTail(result, text);
     if (result.error === undefined) this.#running.settle(invocation, tail);
@@ -180,7 +190,7 @@ export class Calls {
 
   /** A worker answers in a way nobody can read. */
   settleBroken(from: Peer, invocation_id: string, reason: string): void {
-    const invocation = this.#find(invocation_id);
+    const invocation = this.#running.findText(invocation_id);
     if (invocation?.callee !== from) return;
     const message =
       `The answer of the worker that ran ${invocation.function_id} is broken: ${reason}`;
@@ -189,7 +199,7 @@ export class Calls {
 
   /** A worker has news of a call. */
   progress(from: Peer, { invocation_id }: InvocationProgress, text: string): void {
-    const invocation = this.#find(invocation_id);
+    const invocation = this.#running.findText(invocation_id);
     if (invocation?.callee !== from || !invocation.caller?.wantsProgress) return;
     const { caller, callerId, callerIdBytes } = invocation;
     const id = textOf(callerId, 0, callerIdBytes);
@@ -202,13 +212,14 @@ export class Calls {
     const invocation = this.#running.findOfCaller(from, callerIdOf(jsonText(invocation_id)));
     if (!invocation) return;
     const { callee } = invocation;
-    const id = this.#idOf(invocation);
+    const id = this.#running.textOf(invocation);
     this.#running.fail(invocation, CANCELLED, "the caller cancelled");
     callee?.tellCancelled(id, reason);
   }
 
   /** A worker has left: what it ran has stopped, what it waited for is cancelled. */
   removePeer(peer: Peer): void {
+    this.#pressure.left(peer);
     for (let first = peer.firstCall; first; first = peer.firstCall) {
       this.#running.fail(first, STOPPED, "the worker left");
     }
@@ -216,7 +227,7 @@ export class Calls {
       let invocation: Invocation | undefined = first;
       while (invocation) {
         const { callee, next }: Invocation = invocation;
-        const id = this.#idOf(invocation);
+        const id = this.#running.textOf(invocation);
         this.#running.drop(invocation, CALLER_LEFT, "the caller left");
         callee?.tellCancelled(id, "caller_disconnected");
         invocation = next;
@@ -229,25 +240,16 @@ export class Calls {
     const tail = callTail(call, text);
     const invocation = this.#open(caller, call, callerIdOf(jsonText(invocation_id)), tail);
     this.#observer.sent(invocation, this.#engine, invocation.since, undefined);
-    return this.#idOf(invocation);
+    return this.#running.textOf(invocation);
   }
 
   /** Ends such a call: with an error, or with a value. `false` when it had ended before. */
   complete(id: string, outcome: { error: ErrorBody } | { result: Json }): boolean {
-    const invocation = this.#find(id);
+    const invocation = this.#running.findText(id);
     if (!invocation) return false;
     if ("error" in outcome) this.#running.fail(invocation, outcome.error, null);
     else this.#running.settle(invocation, valueTail(invocation.function_id, outcome.result));
     return true;
-  }
-
-  #find(id: string): Invocation | undefined {
-    const memory = bytesOf(id);
-    return this.#running.find(memory, 0, memory.length);
-  }
-
-  #idOf({ slot, uses }: Invocation): string {
-    return this.#running.idOf(slot, uses);
   }
 
   #start(
@@ -268,6 +270,7 @@ export class Calls {
       ? candidatesOf(offer, call.callee!, tail.end - tail.idEnd, this.#settings)
       : undefined;
     this.#running.send(call, caller, tail, now, candidates);
+    this.#pressure.sent(caller, call.callee!);
   }
 
   /** The record of a call that no worker executes, or none yet. */
@@ -292,7 +295,7 @@ export class Calls {
       const message = `Function ${call.function_id} is overloaded: ${TOO_MANY_WAIT}`;
       return this.#refusals.call(caller, call, failure("overloaded", message), text);
     }
-    const invocation = this.#open(caller, call, idsOf(call), tail, CALL_HOLD_MS);
+    const invocation = this.#open(caller, call, callerIdIn(call), tail, CALL_HOLD_MS);
     this.#held.add({ caller, call, text, invocation });
   }
 
@@ -332,7 +335,7 @@ export class Calls {
 
   #timedOut(invocation: Invocation): void {
     const { callee, function_id, timeout_ms } = invocation;
-    const id = this.#idOf(invocation);
+    const id = this.#running.textOf(invocation);
     const message = `Invocation of ${function_id} timed out after ${timeout_ms} ms`;
     this.#running.fail(invocation, failure("timeout", message), "its time-out passed");
     callee?.tellCancelled(id, "timeout");
@@ -343,8 +346,3 @@ const STOPPED = failure("invocation_stopped", "Invocation stopped");
 const CANCELLED = failure("cancelled", "Invocation cancelled");
 const CALLER_LEFT = failure("cancelled", "The caller left before the result came");
 const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";
-
-/** The id under which the caller waits; `undefined`: it does not. */
-function idsOf({ invocation_id, action }: InvokeFunction): CallerId | undefined {
-  return invocation_id === undefined || action ? undefined : callerIdOf(jsonText(invocation_id));
-}

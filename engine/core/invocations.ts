@@ -8,9 +8,11 @@
  *
  * @module
  */
+import type { InvokeFunction } from "../../sdk/typescript/protocol.ts";
 import type { ObservedCall, ObservedFunction } from "../ports/call_observer.ts";
 import type { Due } from "./deadlines.ts";
 import type { Peer } from "./peer.ts";
+import { jsonText } from "./tails.ts";
 import { bytesOf, hashOf, NO_BYTES } from "./text_bytes.ts";
 
 /** What a free record is about. */
@@ -83,6 +85,11 @@ export function callerIdOf(text: string): CallerId {
   const memory = bytesOf(text);
   const idEnd = memory.length;
   return { memory, idStart: 0, idEnd, hash: callHashOf(memory, 0, idEnd) };
+}
+
+/** The id under which a caller waits for a call; `undefined`: it does not wait. */
+export function callerIdIn({ invocation_id, action }: InvokeFunction): CallerId | undefined {
+  return invocation_id === undefined || action ? undefined : callerIdOf(jsonText(invocation_id));
 }
 
 /** By which a caller's id is found: its end, which differs wherever ids are counted or random. */

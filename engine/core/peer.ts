@@ -72,7 +72,10 @@ export class Peer {
   readonly warnings: RateWindow = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   /** The same for triggers of its that wait for their types. */
   readonly parkings: RateWindow = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
-  #isPaused = false;
+  /** Reasons for which nothing is read from it. */
+  #holds = 0;
+  /** One of them: it does not take its answers. */
+  #isBehind = false;
 
   /** Makes the peer of a line that has just opened. */
   constructor(connection: Connection, identity: PeerIdentity) {
@@ -133,13 +136,25 @@ export class Peer {
 
   /** Its line has room again. */
   drained(): void {
-    if (!this.#isPaused) return;
-    this.#isPaused = false;
-    this.connection.resume();
+    if (!this.#isBehind) return;
+    this.#isBehind = false;
+    this.release();
+  }
+
+  /** Nothing more is read from it until {@linkcode release}; `false`: its carrier cannot do that. */
+  hold(): boolean {
+    if (!this.connection.pause()) return false;
+    this.#holds++;
+    return true;
+  }
+
+  /** One reason not to read from it is gone. */
+  release(): void {
+    if (--this.#holds === 0) this.connection.resume();
   }
 
   #heed(): void {
-    if (this.#isPaused || this.connection.queuedBytes <= SEND_AHEAD_BYTES) return;
-    this.#isPaused = this.connection.pause();
+    if (this.#isBehind || this.connection.queuedBytes <= SEND_AHEAD_BYTES) return;
+    this.#isBehind = this.hold();
   }
 }

@@ -80,6 +80,17 @@ export class RunningCalls {
     return this.#invocations.find(memory, start, end);
   }
 
+  /** The same for an id that is a text. */
+  findText(id: string): Invocation | undefined {
+    const memory = bytesOf(id);
+    return this.find(memory, 0, memory.length);
+  }
+
+  /** The engine's id of a call, as a text. */
+  textOf({ slot, uses }: Invocation): string {
+    return this.idOf(slot, uses);
+  }
+
   /** The call that a caller knows under an id of its own. */
   findOfCaller(caller: Peer, ids: CallerId): Invocation | undefined {
     return this.#invocations.findOfCaller(caller, ids);

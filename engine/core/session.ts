@@ -119,7 +119,7 @@ export class Session implements ConnectionEvents {
   }
 
   drained(): void {
-    this.peer.drained();
+    this.#calls.drained(this.peer);
   }
 
   closed(code: number, reason: string): void {

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:593fc094bb8073d47ea350f3ef87109a82f8708a20bc636dcfbffbbc7dfe3f2c
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:2206b3f17817354845af91343d68290765401d002dd02dc809785e298193dad2
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3834,6 +3834,7 @@ var WRITE_BYTES_MAX = 256 * 1024;
 var WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
 var SEND_AHEAD_BYTES = 1024 * 1024;
 var DRAINED_BYTES = 256 * 1024;
+var TARGET_FULL_BYTES = 4 * 1024 * 1024;
 var LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
 var ID_CHARS_MAX = 1024;
 var SCHEMA_CHARS_MAX = 64 * 1024;

@@ -57,6 +57,10 @@ export const CONNECTIONS_MAX = 20_000;
 export const SEND_AHEAD_BYTES = 1024 * 1024;
 /** Below this many unsent bytes a line that was above {@linkcode SEND_AHEAD_BYTES} has drained. */
 export const DRAINED_BYTES = 256 * 1024;
+/** Nothing more is read from those who call a worker with more unsent bytes than this. */
+export const TARGET_FULL_BYTES = 4 * 1024 * 1024;
+/** How long at most they wait for it, once, before its bounds alone count. */
+export const TARGET_WAIT_MS = 1_000;
 /** How often a line that is behind looks whether it may send on. */
 export const SEND_RETRY_MS = 2;
 /** How long the end of a line waits for the peer's part in it. */

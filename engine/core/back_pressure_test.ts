@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { TARGET_FULL_BYTES, TARGET_WAIT_MS } from "../../sdk/typescript/limits.ts";
+import { announce, call, handed } from "../../tests/fakes/calling.ts";
+import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+
+interface Setup {
+  readonly engine: FakeRouter;
+  readonly worker: FakeWorker;
+  readonly callers: readonly FakeWorker[];
+}
+
+function setup(): Setup {
+  const engine = fakeRouter();
+  const worker = engine.open();
+  announce(worker);
+  worker.say({ type: "registerfunction", id: "slow::run" });
+  const callers = [engine.open(), engine.open()];
+  return { engine, worker, callers };
+}
+
+function sendCall(caller: FakeWorker, id: string): void {
+  call(caller, id, { function_id: "slow::run" });
+}
+
+const paused = ({ callers }: Setup): boolean[] =>
+  callers.map(({ connection }) => connection.paused);
+
+Deno.test("nobody waits for a worker that has no more than so much unsent", () => {
+  const all = setup();
+  all.worker.connection.queuedBytes = TARGET_FULL_BYTES;
+
+  sendCall(all.callers[0]!, "1");
+
+  assert.deepEqual(paused(all), [false, false]);
+  assert.equal(all.engine.clock.waiting, 1); // The deadline of the call.
+});
+
+Deno.test("nothing is read from those who call a full worker until it has drained", () => {
+  const all = setup();
+  const [first, second] = all.callers;
+  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+
+  sendCall(first!, "1");
+  assert.deepEqual(paused(all), [true, false]);
+  sendCall(second!, "1");
+  assert.deepEqual(paused(all), [true, true]);
+  all.worker.connection.queuedBytes = 0;
+  all.worker.events.drained();
+
+  assert.deepEqual(paused(all), [false, false]);
+  assert.equal(handed(all.worker).length, 2);
+});
+
+Deno.test("callers wait for a full worker once and no longer than so long", () => {
+  const all = setup();
+  const [first] = all.callers;
+  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  sendCall(first!, "1");
+
+  all.engine.clock.tick(TARGET_WAIT_MS - 1);
+  assert.deepEqual(paused(all), [true, false]);
+  all.engine.clock.tick(1);
+  assert.deepEqual(paused(all), [false, false]);
+  sendCall(first!, "2");
+  assert.deepEqual(paused(all), [false, false]);
+
+  all.worker.events.drained();
+  sendCall(first!, "3");
+  assert.deepEqual(paused(all), [true, false]);
+});
+
+Deno.test("the end of a full worker lets its callers go on", () => {
+  const all = setup();
+  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  sendCall(all.callers[0]!, "1");
+
+  all.worker.cut();
+
+  assert.deepEqual(paused(all), [false, false]);
+  assert.equal(all.engine.clock.waiting, 1); // What the deadline of the call left.
+});
+
+Deno.test("a caller that leaves while it waits is nobody's business any more", () => {
+  const all = setup();
+  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  for (const caller of all.callers) sendCall(caller, "1");
+
+  all.callers[0]!.cut();
+  all.worker.events.drained();
+
+  assert.deepEqual(paused(all), [true, false]);
+});
+
+Deno.test("a caller that does not take its answers either waits for both to end", () => {
+  const all = setup();
+  const [first] = all.callers;
+  sendCall(first!, "1");
+  const [running] = handed(all.worker);
+  first!.connection.queuedBytes = TARGET_FULL_BYTES;
+  const { invocation_id } = running!;
+  all.worker.say({ type: "invocationresult", invocation_id, function_id: "slow::run", result: 1 });
+  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  sendCall(first!, "2");
+
+  all.worker.events.drained();
+  assert.deepEqual(paused(all), [true, false]);
+  first!.events.drained();
+  assert.deepEqual(paused(all), [false, false]);
+});
+
+Deno.test("a worker that calls itself, and one whose carrier cannot stop, are read on", () => {
+  const all = setup();
+  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  all.callers[0]!.connection.canPause = false;
+
+  sendCall(all.worker, "1");
+  sendCall(all.callers[0]!, "1");
+
+  assert.equal(all.worker.connection.paused, false);
+  assert.deepEqual(paused(all), [false, false]);
+});
+
+Deno.test("an engine that stops leaves nobody waiting", () => {
+  const all = setup();
+  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  sendCall(all.callers[0]!, "1");
+
+  all.engine.router.close();
+
+  assert.equal(all.engine.clock.waiting, 0);
+});
