@@ -354,7 +354,7 @@ Deno.test("both paths: the vectors, changed by chance", () => {
   assertEnough(counts, 1 / 25);
 });
 
-Deno.test("both paths: any order of keys, white space, escapes, names said twice or late", () => {
+Deno.test("both paths: keys in every order, white space, escapes, names said twice or late", () => {
   const counts = forSeeds((random) => {
     const frame = randomFrame(random, NAMES);
     assert.ok(isJson(frame), frame);
