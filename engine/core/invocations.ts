@@ -92,12 +92,14 @@ export function callerIdIn({ invocation_id, action }: InvokeFunction): CallerId 
   return invocation_id === undefined || action ? undefined : callerIdOf(jsonText(invocation_id));
 }
 
-/** By which a caller's id is found: its end, which differs wherever ids are counted or random. */
+/** By which a caller's id is found: its two ends, which differ where ids are counted or random. */
 export function callHashOf(memory: Uint8Array, start: number, end: number): number {
-  return hashOf(memory, Math.max(start, end - HASHED_BYTES), end);
+  const head = Math.min(end, start + HASHED_BYTES);
+  return hashOf(memory, start, head) ^ hashOf(memory, Math.max(head, end - HASHED_BYTES), end);
 }
 
-const HASHED_BYTES = 16;
+/** Of each end: all of an id would take a tenth of the time that a call takes. */
+const HASHED_BYTES = 8;
 const ID_BYTES = 36;
 /** Where in an id the four digits stand that change with each use. */
 const USES_AT = 9;

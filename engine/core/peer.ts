@@ -141,7 +141,7 @@ export class Peer {
     this.release();
   }
 
-  /** Nothing more is read from it until {@linkcode release}; `false`: its carrier cannot do that. */
+  /** Nothing more is read from it until {@linkcode release}; `false`: its carrier cannot stop. */
   hold(): boolean {
     if (!this.connection.pause()) return false;
     this.#holds++;

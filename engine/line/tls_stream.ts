@@ -62,7 +62,7 @@ export class TlsStream implements ByteStream {
   /** Decrypted bytes that nobody has read yet. */
   #chunk: Uint8Array | undefined;
   #isSecure = false;
-  /** It begins in a tick of its own, and Deno throws where nobody can catch it if it ended before. */
+  /** It begins in a tick of its own; if it ended before, Deno throws where nobody can catch it. */
   #hasBegun = false;
   #isClosed = false;
   #isOver = false;
