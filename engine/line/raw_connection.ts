@@ -3,7 +3,7 @@
  *
  * Two loops that do not wait for each other: {@linkcode RawConnection.run} reads, and a write
  * starts the next one until the queue is empty. What is sent within a turn is written at its end,
- * by the listener. The engine is done with a line when `closed` was reported; its socket may stay for
+ * by the listener. A line is over when `closed` was reported; its socket may stay for
  * {@linkcode LINE_CLOSE_MS}, so that the peer hears why.
  *
  * @module
