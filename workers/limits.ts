@@ -202,5 +202,5 @@ export const DISK_FLUSH_MS = 500;
 export const DISK_PENDING_CHARS_MAX = 16 * 1024 * 1024;
 /** Longest `baggage` of an HTTP request that its calls take over, in characters, as W3C has it. */
 export const BAGGAGE_CHARS_MAX = 8_192;
-/** Longest `traceparent` of an HTTP request that is read; today's version has 55 characters. */
+/** Longest `traceparent` of an HTTP request that is read, in characters; today all have 55. */
 export const TRACEPARENT_CHARS_MAX = 256;

@@ -7,9 +7,9 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import type { Spans } from "../../engine/ports/telemetry.ts";
+import type { EndedSpan, Spans } from "../../engine/ports/telemetry.ts";
 import { looksSampled } from "../../sdk/typescript/traceparent.ts";
-import { BAGGAGE_CHARS_MAX } from "../limits.ts";
+import { BAGGAGE_CHARS_MAX, TRACEPARENT_CHARS_MAX } from "../limits.ts";
 import type { HttpTriggerConfig } from "./config.ts";
 import type { Reply } from "./reply.ts";
 
@@ -65,41 +65,85 @@ export class RequestSpans {
 
   /** A request has found its route. */
   begin(start: RequestStart): RequestSpan {
-    const { target, headers } = start;
-    const traceparent = this.#spans.open(headers.traceparent ?? null, target.operation);
-    return new RequestSpan(this, start, traceparent);
+    const { traceparent = null } = start.headers;
+    // A span remembers its parent as it came, so an endless one is none.
+    const isUsable = traceparent !== null && traceparent.length <= TRACEPARENT_CHARS_MAX;
+    const parent = isUsable ? traceparent : null;
+    return new RequestSpan(this, start, parent, this.#spans.open(parent, start.target.operation));
   }
 
   /** Keeps a request that ended now. */
-  record(traceparent: string, start: RequestStart, status: number, code: string | undefined): void {
-    const { method, path, target, headers, startedAt } = start;
+  record(
+    start: RequestStart,
+    traceparent: string,
+    parent: string | null,
+    status: number,
+    code: string | undefined,
+  ): void {
     const now = this.#clock.now();
-    const epoch = this.#epochAt(now);
-    const attributes: Record<string, string | number> = {
-      "engine.kind": "http",
-      "http.request.method": method,
-      "http.route": target.config.api_path,
-      "url.path": path,
-      "http.response.status_code": status,
-      "http.function_id": target.function_id,
-    };
-    if (code !== undefined) attributes["engine.error_code"] = code;
-    this.#spans.record({
-      traceparent,
-      parent: headers.traceparent ?? null,
-      name: target.operation,
-      service: "engine-http",
-      start_ms: epoch + startedAt,
-      end_ms: epoch + now,
-      error: status >= 500 ? `HTTP ${status}` : null,
-      attributes,
-    });
+    const outcome = { epoch: this.#epochAt(now), now, status, code };
+    this.#spans.record(new EndedRequest(start, traceparent, parent, outcome));
   }
 
   #epochAt(now: number): number {
     const epoch = this.#clock.wall() - now;
     if (epoch > this.#epoch || epoch < this.#epoch - CLOCK_TOLERANCE_MS) this.#epoch = epoch;
     return this.#epoch;
+  }
+}
+
+/**
+ * A request as whoever listens may keep it: thousands are kept, and most are forgotten unread, so
+ * it is one small object which says everything only when asked.
+ */
+class EndedRequest implements EndedSpan {
+  readonly traceparent: string;
+  readonly parent: string | null;
+  readonly service = "engine-http";
+  readonly start_ms: number;
+  readonly end_ms: number;
+  readonly name: string;
+  readonly #route: string;
+  readonly #function_id: string;
+  readonly #method: string;
+  readonly #path: string;
+  readonly #status: number;
+  readonly #code: string | undefined;
+
+  constructor(
+    { method, path, target, startedAt }: RequestStart,
+    traceparent: string,
+    parent: string | null,
+    outcome: { epoch: number; now: number; status: number; code: string | undefined },
+  ) {
+    this.traceparent = traceparent;
+    this.parent = parent;
+    this.start_ms = outcome.epoch + startedAt;
+    this.end_ms = outcome.epoch + outcome.now;
+    this.name = target.operation;
+    this.#route = target.config.api_path;
+    this.#function_id = target.function_id;
+    this.#method = method;
+    this.#path = ` ${path}`.slice(1); // A copy: as a part of the URL it would keep all of that.
+    this.#status = outcome.status;
+    this.#code = outcome.code;
+  }
+
+  get error(): string | null {
+    return this.#status >= 500 ? `HTTP ${this.#status}` : null;
+  }
+
+  get attributes(): Record<string, string | number> {
+    const attributes: Record<string, string | number> = {
+      "engine.kind": "http",
+      "http.request.method": this.#method,
+      "http.route": this.#route,
+      "url.path": this.#path,
+      "http.response.status_code": this.#status,
+      "http.function_id": this.#function_id,
+    };
+    if (this.#code !== undefined) attributes["engine.error_code"] = this.#code;
+    return attributes;
   }
 }
 
@@ -111,16 +155,23 @@ export class RequestSpan {
   errorCode: string | undefined;
   readonly #spans: RequestSpans;
   readonly #start: RequestStart;
+  readonly #parent: string | null;
   /** `null` when the request is no span of its own. */
   readonly #traceparent: string | null;
 
   /** Made by {@linkcode RequestSpans.begin}. */
-  constructor(spans: RequestSpans, start: RequestStart, traceparent: string | null) {
+  constructor(
+    spans: RequestSpans,
+    start: RequestStart,
+    parent: string | null,
+    traceparent: string | null,
+  ) {
     this.#spans = spans;
     this.#start = start;
+    this.#parent = parent;
     this.fields = fieldsOf(traceparent, start.headers.baggage);
     // Where nothing is traced, the client's own comes back as it was.
-    this.#traceparent = traceparent === start.headers.traceparent ? null : traceparent;
+    this.#traceparent = traceparent === parent ? null : traceparent;
   }
 
   /** The trace, for the log; `undefined` when there is none. */
@@ -134,7 +185,7 @@ export class RequestSpan {
     if (traceparent === null) return reply;
     const { status, headers, body } = reply;
     if (looksSampled(traceparent)) {
-      this.#spans.record(traceparent, this.#start, status, this.errorCode);
+      this.#spans.record(this.#start, traceparent, this.#parent, status, this.errorCode);
     }
     if (headers.some(([name]) => name === "traceparent")) return reply; // The handler's own.
     return { status, headers: [...headers, ["traceparent", traceparent]], body };

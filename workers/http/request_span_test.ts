@@ -120,6 +120,32 @@ for (const traceparent of ["", "nonsense", "00-0-0-01", PARENT.toUpperCase(), `$
   });
 }
 
+Deno.test("A traceparent longer than any that will be is no parent, and a later version's is", async () => {
+  const it = setup(() => ({}));
+  const later = PARENT.replace(/^00/, "01") + "-more";
+
+  await it.fetch("GET /orders/7", { headers: { traceparent: later } });
+  await it.fetch("GET /orders/7", { headers: { traceparent: `${later}${"x".repeat(300)}` } });
+
+  assert.deepEqual(it.spans.map(({ parent }) => parent), [later, null]);
+  const traces = it.spans.map(({ traceparent }) => traceparent.slice(3, 35));
+  assert.equal(traces[0], TRACE_ID);
+  assert.notEqual(traces[1], TRACE_ID);
+});
+
+Deno.test("A kept span says its parts as often as it is asked", async () => {
+  const it = setup(() => {
+    throw Object.assign(new Error("no"), { code: "broken" });
+  });
+
+  await it.fetch("GET /orders/a-path-that-is-long?and=a-query");
+
+  const [span] = it.spans;
+  assert.equal(span!.attributes["url.path"], "/orders/a-path-that-is-long");
+  assert.deepEqual(span!.attributes, span!.attributes);
+  assert.equal(span!.error, "HTTP 500");
+});
+
 Deno.test("Baggage that is longer than W3C asks for is left behind", async () => {
   const it = setup(() => ({}));
 

@@ -9,6 +9,8 @@ import { readTraceparent } from "../../sdk/typescript/traceparent.ts";
 import type { Redactor } from "./redact.ts";
 import type { SpanAttribute, StoredSpan } from "./spans_stored.ts";
 
+/** As the engine itself writes them, so that no more has to be looked at. */
+const OWN_TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** Nobody ran it. */
 const NOBODY = "engine";
 
@@ -32,13 +34,9 @@ export function spanOfCall(call: CallSpan, redactor: Redactor | null): StoredSpa
   };
 }
 
-/** The span of what a built-in worker did; `undefined` when its traceparent is none. */
+/** The span of what a built-in worker did; `undefined` when its traceparent is none of ours. */
 export function spanOfEnded(ended: EndedSpan, redactor: Redactor): WorkSpan | undefined {
-  const own = readTraceparent(ended.traceparent);
-  if (!own) return undefined;
-  const parent = ended.parent === null ? undefined : readTraceparent(ended.parent);
-  const parent_span_id = parent?.trace_id === own.trace_id ? parent.span_id : null;
-  return new WorkSpan(own, parent_span_id, ended, redactor);
+  return OWN_TRACEPARENT.test(ended.traceparent) ? new WorkSpan(ended, redactor) : undefined;
 }
 
 /**
@@ -47,24 +45,25 @@ export function spanOfEnded(ended: EndedSpan, redactor: Redactor): WorkSpan | un
  */
 export class WorkSpan implements StoredSpan {
   readonly trace_id: string;
-  readonly span_id: string;
-  readonly parent_span_id: string | null;
   readonly #ended: EndedSpan;
   readonly #redactor: Redactor;
   #attributes: readonly SpanAttribute[] | undefined;
 
   /** Made by {@linkcode spanOfEnded}. */
-  constructor(
-    own: { readonly trace_id: string; readonly span_id: string },
-    parent_span_id: string | null,
-    ended: EndedSpan,
-    redactor: Redactor,
-  ) {
-    this.trace_id = own.trace_id;
-    this.span_id = own.span_id;
-    this.parent_span_id = parent_span_id;
+  constructor(ended: EndedSpan, redactor: Redactor) {
+    this.trace_id = ended.traceparent.slice(3, 35);
     this.#ended = ended;
     this.#redactor = redactor;
+  }
+
+  get span_id(): string {
+    return this.#ended.traceparent.slice(36, 52);
+  }
+
+  get parent_span_id(): string | null {
+    const { parent } = this.#ended;
+    const above = parent === null ? undefined : readTraceparent(parent);
+    return above?.trace_id === this.trace_id ? above.span_id : null;
   }
 
   get name(): string {

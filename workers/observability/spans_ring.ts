@@ -13,21 +13,14 @@ const SPAN_BYTES = 600;
 /** Around the texts of an attribute. */
 const ATTRIBUTE_BYTES = 80;
 
-/** A span and what it costs. */
-interface Kept {
-  readonly span: StoredSpan;
-  readonly bytes: number;
-  /** Number of its coming. */
-  readonly seq: number;
-}
-
 /** See the top of this file. */
 export class SpanRing {
   #bytesMax: number;
   #bytes = 0;
   #seq = 0;
-  /** The oldest first; those before `#head` are gone. */
-  #kept: Kept[] = [];
+  /** The oldest first; those before `#head` are gone. What each costs is beside it. */
+  #kept: (StoredSpan | undefined)[] = [];
+  #costs: number[] = [];
   #head = 0;
   /** Most traces have but one span here, which needs no map of its own. */
   readonly #byTrace = new Map<string, StoredSpan | Map<string, StoredSpan>>();
@@ -54,7 +47,7 @@ export class SpanRing {
 
   /** When the oldest span began; `null` when there is none. */
   get oldestMs(): number | null {
-    return this.#kept[this.#head]?.span.start_ms ?? null;
+    return this.#kept[this.#head]?.start_ms ?? null;
   }
 
   /** Changes how much is kept; the oldest go at once. */
@@ -73,7 +66,9 @@ export class SpanRing {
     if (!trace) this.#byTrace.set(trace_id, span);
     else if (trace instanceof Map) trace.set(span_id, span);
     else this.#byTrace.set(trace_id, new Map([[trace.span_id, trace], [span_id, span]]));
-    this.#kept.push({ span, bytes, seq: ++this.#seq });
+    this.#kept.push(span);
+    this.#costs.push(bytes);
+    this.#seq++;
     this.#bytes += bytes;
     this.#makeRoom();
     return true;
@@ -95,16 +90,15 @@ export class SpanRing {
 
   /** Spans that came after the one numbered `seq`, the oldest first. */
   *since(seq: number): Iterable<StoredSpan> {
-    const first = this.#kept[this.#head]?.seq ?? 0;
-    const start = this.#head + Math.max(0, seq + 1 - first);
-    for (let at = start; at < this.#kept.length; at++) yield this.#kept[at]!.span;
+    const start = this.#kept.length - Math.min(this.size, this.#seq - seq);
+    for (let at = start; at < this.#kept.length; at++) yield this.#kept[at]!;
   }
 
   /** The newest spans that fit, newest first. */
   find(fits: (span: StoredSpan) => boolean, limit: number): StoredSpan[] {
     const found: StoredSpan[] = [];
     for (let at = this.#kept.length - 1; at >= this.#head && found.length < limit; at--) {
-      const { span } = this.#kept[at]!;
+      const span = this.#kept[at]!;
       if (fits(span)) found.push(span);
     }
     return found;
@@ -113,21 +107,26 @@ export class SpanRing {
   /** Forgets all. */
   clear(): void {
     this.#kept = [];
+    this.#costs = [];
     this.#head = 0;
     this.#bytes = 0;
     this.#byTrace.clear();
   }
 
   #makeRoom(): void {
-    while (this.#bytes > this.#bytesMax) this.#drop(this.#kept[this.#head++]!);
+    while (this.#bytes > this.#bytesMax) this.#dropOldest();
     if (this.#head > 1_024 && this.#head * 2 > this.#kept.length) {
       this.#kept.splice(0, this.#head);
+      this.#costs.splice(0, this.#head);
       this.#head = 0;
     }
   }
 
-  #drop({ span, bytes }: Kept): void {
-    this.#bytes -= bytes;
+  #dropOldest(): void {
+    const at = this.#head++;
+    const span = this.#kept[at]!;
+    this.#kept[at] = undefined; // Else it would stay until the places before the head are let go.
+    this.#bytes -= this.#costs[at]!;
     const trace = this.#byTrace.get(span.trace_id);
     if (trace instanceof Map && trace.size > 1) trace.delete(span.span_id);
     else this.#byTrace.delete(span.trace_id);

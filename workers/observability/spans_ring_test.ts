@@ -85,3 +85,16 @@ Deno.test("SpanRing stays quick and in bounds for one trace of very many spans",
   assert.ok(ring.bytes <= 5_000 * BYTES);
   assert.equal(ring.trace(idOf(1, 32)).length, ring.size);
 });
+
+Deno.test("SpanRing lets go of a span as soon as it is forgotten", () => {
+  const ring = new SpanRing(2 * BYTES);
+  for (let n = 0; n < 3_000; n++) ring.add(span(n));
+
+  assert.equal(ring.size, 2);
+  assert.equal(ring.bytes, 2 * BYTES);
+  assert.deepEqual(ids(ring.since(0)), [2_998, 2_999]);
+  assert.deepEqual(ids(ring.since(ring.seq - 1)), [2_999]);
+  assert.deepEqual(ids(ring.since(ring.seq)), []);
+  ring.clear();
+  assert.deepEqual(ids(ring.since(0)), []);
+});
