@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../sdk/typescript/limits.ts";
-import { bytes, type Carrier, type Claim, eventually, Port } from "./connection_setup.ts";
+import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
 import { OP, type RawWsClient } from "./fakes/raw_ws_client.ts";
 
 const MIB = 1024 * 1024;

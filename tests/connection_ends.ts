@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { UPGRADE_HEAD_MS } from "../sdk/typescript/limits.ts";
 import { bytes, type Carrier, type Claim, eventually, Port } from "./connection_setup.ts";
-import { OP, RawWsClient } from "./fakes/raw_ws_client.ts";
+import { OP, type RawWsClient } from "./fakes/raw_ws_client.ts";
 
 export const END_CLAIMS: readonly Claim[] = [
   {
@@ -76,6 +76,20 @@ export const END_CLAIMS: readonly Claim[] = [
 
       assert.equal((await line.end()).code, 1006);
       assert.deepEqual(line.texts, []);
+    },
+  },
+  {
+    name: "a peer that ends its half without a goodbye is reported as 1006, and is let go",
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const { client, line } = await port.open();
+
+      await client.text("half open");
+      await client.endWriting();
+
+      assert.equal((await line.end()).code, 1006);
+      assert.deepEqual(line.texts, ["half open"]);
+      while (await client.next());
     },
   },
   {

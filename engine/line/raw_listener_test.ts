@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import type { AnswerPage } from "../ports/connection.ts";
 import { testConnection } from "../../tests/connection_contract.ts";
-import { Port } from "../../tests/connection_setup.ts";
+import { bytes, Port } from "../../tests/connection_setup.ts";
 import { listenRaw } from "./raw_listener.ts";
 
 testConnection("raw listener", { listen: listenRaw }, { skips: {} });
@@ -22,6 +23,35 @@ Deno.test("a mistake of the gate or of who takes the line costs one connection",
 
   const reason = "an upgrade could not be handled: Error: no ";
   assert.deepEqual(port.cuts, [reason + "verdict", reason + "taker"]);
+});
+
+Deno.test("a connection carries one request, whatever is asked for, and is closed", async () => {
+  const answerPage: AnswerPage = ({ path }) =>
+    path === "/healthz"
+      ? Promise.resolve({ status: 200, contentType: "text/plain", body: "ok" })
+      : undefined;
+  await using port = new Port({ listen: listenRaw }, { answerPage });
+  const heads: Readonly<Record<string, number>> = {
+    "GET /healthz HTTP/1.1": 200,
+    "HEAD /healthz HTTP/1.1": 200,
+    "GET /healthz HTTP/1.0": 200,
+    "POST /healthz HTTP/1.1": 426,
+    "OPTIONS * HTTP/1.1": 426,
+    "GET /no HTTP/1.1": 426,
+    "PUT / HTTP/1.1": 426,
+    "get /healthz HTTP/1.1": 400,
+  };
+
+  for (const [head, status] of Object.entries(heads)) {
+    const request = `${head}\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n`;
+    const client = await port.send([bytes(request + request)]);
+
+    assert.equal(client.status, status, head);
+    assert.match(client.head, /\r\nconnection: close(\r\n|$)/);
+    const length = Number(/content-length: (\d+)/.exec(client.head)?.[1]);
+    const rest = await client.rest();
+    assert.equal(rest.length, head.startsWith("HEAD") ? 0 : length, head);
+  }
 });
 
 Deno.test("connections that come while the port closes leave nothing open", async () => {

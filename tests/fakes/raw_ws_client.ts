@@ -148,6 +148,17 @@ export class RawWsClient implements Disposable {
     return { code, reason: new TextDecoder().decode(payload.subarray(2)) };
   }
 
+  /** All bytes that still come, up to the end. */
+  async rest(): Promise<Uint8Array> {
+    while (await this.#fill(this.#length + 1));
+    return this.#buffer.slice(0, this.#length);
+  }
+
+  /** Ends its half of the connection, and reads on. */
+  endWriting(): Promise<void> {
+    return this.#tcp.closeWrite();
+  }
+
   /** Breaks off without a word. */
   destroy(): void {
     try {
@@ -244,7 +255,7 @@ async function writeAll(tcp: Deno.Conn, bytes: Uint8Array): Promise<void> {
 function isGone(error: unknown): boolean {
   return error instanceof Deno.errors.ConnectionReset || error instanceof Deno.errors.BrokenPipe ||
     error instanceof Deno.errors.BadResource || error instanceof Deno.errors.Interrupted ||
-    error instanceof Deno.errors.ConnectionAborted;
+    error instanceof Deno.errors.ConnectionAborted || error instanceof Deno.errors.UnexpectedEof;
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
