@@ -115,7 +115,8 @@ export class WorkSpan implements StoredSpan {
     const { name, error, service, attributes } = this.#ended;
     let chars = name.length + (error?.length ?? 0);
     let count = 0;
-    for (const own in attributes) {
+    const names = Object.keys(attributes);
+    for (const own of names) {
       const value = attributes[own]!;
       chars += own.length + (typeof value === "string" ? value.length : 8);
       count++;
