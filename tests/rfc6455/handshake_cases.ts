@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { bytes, type Carrier, Port } from "../connection_setup.ts";
-import { OP, RawWsClient } from "../fakes/raw_ws_client.ts";
+import { OP } from "../fakes/raw_ws_client.ts";
 import { chopped, close, echoOn, joined, listenToEnd, text } from "./case.ts";
 
 /** One request, and what has to come back. */
