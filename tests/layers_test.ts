@@ -83,7 +83,7 @@ const LAYERS: readonly Layer[] = [
     name: "workers",
     files: /^workers\//,
     layers: ["contract", "ports", "sdk", "workers"],
-    packages: { hono: /^workers\/(http|console)\// },
+    packages: { hono: /^workers\/(http\/page_app|console\/server)\.ts$/ },
   },
   {
     name: "assembly",
