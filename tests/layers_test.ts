@@ -47,7 +47,8 @@ const LAYERS: readonly Layer[] = [
     packages: {
       yaml: /engine\/yaml_text\.ts$/,
       ajv: /engine\/schema_check\.ts$/,
-      "node:buffer": /engine\/line\/(text_joiner|serve_connection|frames|write_queue|tls_stream)\.ts$/,
+      "node:buffer":
+        /engine\/line\/(text_joiner|serve_connection|frames|write_queue|tls_stream)\.ts$/,
       "node:crypto": /./,
       "node:fs": /engine\/launch\/worker_file\.ts$/,
       "node:stream": /engine\/line\/tls_stream\.ts$/,
