@@ -1,9 +1,10 @@
 /**
  * YAML as values with their lines; the only place that knows the parser.
  *
- * The import is deferred: an engine without a config.yaml does not pay for it (50 ms, 9 MB).
- * Nothing here knows which keys there are. Reading reports everything that is wrong with the text
- * itself; the values come with the line of each, so that later checks can name it.
+ * The import is deferred, and what a config.yaml usually says is read without it (yaml_plain.ts):
+ * the parser takes 45 ms and 4 MB. Nothing here knows which keys there are. Reading reports
+ * everything that is wrong with the text itself; the values come with the line of each, so that
+ * later checks can name it.
  *
  * @module
  */
@@ -12,6 +13,10 @@ import type { LineCounter, Node, Scalar, YAMLMap } from "yaml";
 import { EngineError } from "../sdk/typescript/errors.ts";
 import type { Json, JsonObject } from "../sdk/typescript/protocol.ts";
 import { YAML_VALUES_MAX } from "../sdk/typescript/limits.ts";
+import { pathOf, Places } from "./yaml_places.ts";
+import { readPlainYaml } from "./yaml_plain.ts";
+
+export { pathOf } from "./yaml_places.ts";
 
 /** A YAML text as values, and where each stands. Paths are such as `workers[1].config.port`. */
 export interface YamlText {
@@ -58,19 +63,17 @@ export function problemText(
   return `${path}: expected ${expected}, received ${received}${line ? ` (line ${line})` : ""}`;
 }
 
-/** The path of a member: `env` and `PATH` become `env.PATH`. */
-export function pathOf(parent: string, key: string | number): string {
-  if (typeof key === "number") return `${parent}[${key}]`;
-  if (!/^[\w-]+$/.test(key)) return `${parent}[${JSON.stringify(key)}]`;
-  return parent === "" ? key : `${parent}.${key}`;
-}
-
 /**
  * Reads YAML. With `variables`, `${NAME}` and `${NAME:default}` in values are filled in after
  * parsing, so that a value cannot bring keys along; `$${` stands for `${`. An unquoted value that
  * is one variable as a whole is read as YAML would read it, so that a port is a number.
  */
 export function readYaml(file: string, text: string, variables?: Variables): YamlText {
+  return readPlainYaml(file, text) ?? readAnyYaml(file, text, variables);
+}
+
+/** {@linkcode readYaml} by the parser, whatever the text says. */
+export function readAnyYaml(file: string, text: string, variables?: Variables): YamlText {
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, {
     lineCounter: lines,
@@ -93,7 +96,7 @@ class YamlReader implements YamlText {
   readonly file: string;
   readonly #lines: LineCounter;
   readonly #variables: Variables | undefined;
-  readonly #lineByPath = new Map<string, number>();
+  readonly #places = new Places();
   readonly #textByPath = new Map<string, string>();
   readonly #filledIn = new Set<string>();
   readonly #variableByPath = new Map<string, string>();
@@ -115,10 +118,7 @@ class YamlReader implements YamlText {
   }
 
   lineOf(path: string): number | undefined {
-    for (let rest = path;; rest = rest.replace(/(\.[\w-]+|\[[^[]*\]|^[\w-]+)$/, "")) {
-      const line = this.#lineByPath.get(rest);
-      if (line !== undefined || rest === "") return line;
-    }
+    return this.#places.nearest(path);
   }
 
   textOf(path: string): string | undefined {
@@ -148,7 +148,7 @@ class YamlReader implements YamlText {
       }
       return null;
     }
-    if (!this.#lineByPath.has(path)) this.#lineByPath.set(path, this.#lineAt(node));
+    this.#places.note(path, this.#lineAt(node));
     this.#noteAnchor(node);
     if (yaml.isMap(node)) return this.#map(node, path);
     if (yaml.isSeq(node)) {
@@ -191,12 +191,12 @@ class YamlReader implements YamlText {
       this.#noteAnchor(at);
       const name = String(at.source ?? at.value);
       const inner = pathOf(path, name);
-      const before = this.#lineByPath.get(inner);
+      const before = this.#places.at(inner);
       if (Object.hasOwn(value, name)) {
         this.#problem(inner, "the key once", `it again, first in line ${before}`, line);
         continue;
       }
-      this.#lineByPath.set(inner, line);
+      this.#places.note(inner, line);
       Object.defineProperty(value, name, {
         value: this.read(member as Node | null, inner),
         enumerable: true,

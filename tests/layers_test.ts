@@ -19,7 +19,7 @@ interface Layer {
 const ADAPTERS = new RegExp(
   "^engine/((line|store|launch|telemetry|vm)/|(" +
     "control_key|config_fields|config_file|config_issues|config_watch|" +
-    "log_writer|schema_check|system_clock|user_key|yaml_text)\\.ts$)",
+    "log_writer|schema_check|system_clock|user_key|yaml_places|yaml_plain|yaml_text)\\.ts$)",
 );
 
 /** The first that matches a path is its layer. */
