@@ -15,13 +15,17 @@ import callsPy from "../../sdk/python/src/engine_sdk/_calls.py" with { type: "te
 import codecPy from "../../sdk/python/src/engine_sdk/_codec.py" with { type: "text" };
 import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
 import errorsPy from "../../sdk/python/src/engine_sdk/_errors.py" with { type: "text" };
+import extrasPy from "../../sdk/python/src/engine_sdk/_extras.py" with { type: "text" };
 import gaugesPy from "../../sdk/python/src/engine_sdk/_gauges.py" with { type: "text" };
 import handlersPy from "../../sdk/python/src/engine_sdk/_handlers.py" with { type: "text" };
 import hostPy from "../../sdk/python/src/engine_sdk/_host.py" with { type: "text" };
 import identityPy from "../../sdk/python/src/engine_sdk/_identity.py" with { type: "text" };
+import jsonPy from "../../sdk/python/src/engine_sdk/_json.py" with { type: "text" };
 import limitsPy from "../../sdk/python/src/engine_sdk/_limits.py" with { type: "text" };
 import lineThreadPy from "../../sdk/python/src/engine_sdk/_line_thread.py" with { type: "text" };
 import loggerPy from "../../sdk/python/src/engine_sdk/_logger.py" with { type: "text" };
+import loopsPy from "../../sdk/python/src/engine_sdk/_loops.py" with { type: "text" };
+import mailboxPy from "../../sdk/python/src/engine_sdk/_mailbox.py" with { type: "text" };
 import messagesPy from "../../sdk/python/src/engine_sdk/_messages.py" with { type: "text" };
 import offersPy from "../../sdk/python/src/engine_sdk/_offers.py" with { type: "text" };
 import otlpPy from "../../sdk/python/src/engine_sdk/_otlp.py" with { type: "text" };
@@ -38,12 +42,14 @@ import telemetryQueuePy from "../../sdk/python/src/engine_sdk/_telemetry_queue.p
   type: "text",
 };
 import threadsPy from "../../sdk/python/src/engine_sdk/_threads.py" with { type: "text" };
+import tlsHintPy from "../../sdk/python/src/engine_sdk/_tls_hint.py" with { type: "text" };
 import traceparentPy from "../../sdk/python/src/engine_sdk/_traceparent.py" with { type: "text" };
 import transportPy from "../../sdk/python/src/engine_sdk/_transport.py" with { type: "text" };
 import triggerTypesPy from "../../sdk/python/src/engine_sdk/_trigger_types.py" with {
   type: "text",
 };
 import waitingPy from "../../sdk/python/src/engine_sdk/_waiting.py" with { type: "text" };
+import websocketPy from "../../sdk/python/src/engine_sdk/_websocket.py" with { type: "text" };
 import workerPy from "../../sdk/python/src/engine_sdk/_worker.py" with { type: "text" };
 import pyTyped from "../../sdk/python/src/engine_sdk/py.typed" with { type: "text" };
 
@@ -54,13 +60,17 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_codec.py": codecPy,
   "_context.py": contextPy,
   "_errors.py": errorsPy,
+  "_extras.py": extrasPy,
   "_gauges.py": gaugesPy,
   "_handlers.py": handlersPy,
   "_host.py": hostPy,
   "_identity.py": identityPy,
+  "_json.py": jsonPy,
   "_limits.py": limitsPy,
   "_line_thread.py": lineThreadPy,
   "_logger.py": loggerPy,
+  "_loops.py": loopsPy,
+  "_mailbox.py": mailboxPy,
   "_messages.py": messagesPy,
   "_offers.py": offersPy,
   "_otlp.py": otlpPy,
@@ -75,10 +85,12 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_telemetry.py": telemetryPy,
   "_telemetry_queue.py": telemetryQueuePy,
   "_threads.py": threadsPy,
+  "_tls_hint.py": tlsHintPy,
   "_traceparent.py": traceparentPy,
   "_transport.py": transportPy,
   "_trigger_types.py": triggerTypesPy,
   "_waiting.py": waitingPy,
+  "_websocket.py": websocketPy,
   "_worker.py": workerPy,
   "py.typed": pyTyped,
 };
