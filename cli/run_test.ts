@@ -5,36 +5,11 @@
  */
 import assert from "node:assert/strict";
 import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
+import { wholeGraph } from "../tests/fakes/module_graph.ts";
 import { runCommandLine } from "./run.ts";
 
-/** Modules that Deno reads before `entry` runs, or for the imports it names outright. */
-async function graphOf(entry: string): Promise<string[]> {
-  const url = new URL(entry, import.meta.url);
-  const args = ["info", "--json", url.href];
-  const { stdout, code } = await new Deno.Command(Deno.execPath(), { args }).output();
-  assert.equal(code, 0);
-  const { modules } = JSON.parse(new TextDecoder().decode(stdout)) as {
-    modules: { specifier: string; kind?: string; dependencies?: Edge[] }[];
-  };
-  const bySpecifier = new Map(modules.map((module) => [module.specifier, module]));
-  const reached = new Set<string>();
-  const open = [url.href];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (reached.has(next)) continue;
-    reached.add(next);
-    for (const { code } of bySpecifier.get(next)?.dependencies ?? []) {
-      if (code?.specifier) open.push(code.specifier);
-    }
-  }
-  return [...reached];
-}
-
-interface Edge {
-  readonly code?: { readonly specifier?: string };
-}
-
 Deno.test("engine trigger reads neither the parser nor the engine", async () => {
-  const modules = await graphOf("./main.ts");
+  const modules = await wholeGraph(new URL("./main.ts", import.meta.url));
 
   assert.deepEqual(
     modules.filter((it) => /commander|\byaml|hono|ajv|\/engine\/(?!user_key)|\/workers\//.test(it)),

@@ -18,16 +18,12 @@ import { Router } from "./core/router.ts";
 import type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
 import { EventHub } from "./event_hub.ts";
 import { Feed } from "./feed.ts";
-import { checkNewWorker } from "./launch/new_worker.ts";
-import { ProcessLauncher } from "./launch/process_launcher.ts";
-import { writeSdkCopies } from "./launch/sdk_copy.ts";
-import { Supervisor } from "./launch/supervisor.ts";
+import { LateSupervisor } from "./late_supervisor.ts";
 import { localDial } from "./line/local_line.ts";
 import { Pages } from "./line/pages.ts";
 import { createLog } from "./log_writer.ts";
 import type { Config, ConfigValue } from "./ports/config.ts";
 import type { Listener } from "./ports/connection.ts";
-import type { Isolation, Launcher } from "./ports/launcher.ts";
 import type { Log, LogLevel } from "./ports/log.ts";
 import type { Store } from "./ports/store.ts";
 import type { Endpoint, EngineInfo } from "./ports/supervision.ts";
@@ -39,7 +35,6 @@ import { openKvStore } from "./store/kv_store.ts";
 import { systemClock } from "./system_clock.ts";
 import { VERSION } from "./version.ts";
 import { CallRecorder } from "./telemetry/call_recorder.ts";
-import { MicroVmLauncher } from "./vm/microvm_launcher.ts";
 import { addressOf, openOwnPort, openWorkerPort, reachable, workerUrl } from "./worker_port.ts";
 
 export type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
@@ -75,7 +70,6 @@ class AssembledEngine implements Engine {
   readonly #finished = Promise.withResolvers<void>();
   readonly #stack = new AsyncDisposableStack();
   readonly #skipDrain = Promise.withResolvers<void>();
-  readonly #launchers: Partial<Record<Isolation, Launcher>>;
   #level: LogLevel;
   #project!: Project;
   #builtins!: Builtins;
@@ -118,7 +112,6 @@ class AssembledEngine implements Engine {
       isLoopback: isLoopback(config.engine.host),
       ...config.engine.auth_token !== undefined && { authToken: config.engine.auth_token },
     });
-    this.#launchers = this.#createLaunchers();
   }
 
   /** Starts upward; undoes what was done if a step fails. */
@@ -136,6 +129,8 @@ class AssembledEngine implements Engine {
       this.#stack.defer(() => this.#closeListener());
       this.#listen();
       this.#key = this.#stack.use(await openControlKey(this.#address(), this.#log));
+      // 35 files, of which nothing is needed to listen.
+      const { writeSdkCopies } = await import("./launch/sdk_copy.ts");
       await writeSdkCopies(this.#config.dataDirectory);
       this.#stack.defer(() => supervisor.close());
       await this.#project.apply(() => this.#config);
@@ -193,26 +188,16 @@ class AssembledEngine implements Engine {
     }
   }
 
-  #createLaunchers(): Partial<Record<Isolation, Launcher>> {
+  #createSupervisor(): LateSupervisor {
     const { dataDirectory } = this.#config;
-    const process = new ProcessLauncher(dataDirectory);
-    if (Deno.build.os !== "linux") return { process };
-    const engine = (): Listener => reachable(this.#own!);
-    const options = { dataDirectory, clock: systemClock, log: this.#log, engine };
-    return { process, microvm: new MicroVmLauncher(options) };
-  }
-
-  #createSupervisor(): Supervisor {
-    const { dataDirectory } = this.#config;
-    const supervisor = new Supervisor({
+    const supervisor = new LateSupervisor({
       clock: systemClock,
       log: this.#log,
-      launchers: this.#launchers,
       dataDirectory,
+      engine: () => reachable(this.#own!),
       engineUrl: () => workerUrl(this.#own!, this.#config.engine.auth_token),
       directory: this.#router.directory,
       traffic: this.#router.traffic,
-      platform: Deno.build.os,
       print: (line) => this.#printed.tell(line),
       changed: (name) => this.#events.report({ type: "supervised_changed", name }),
     });
@@ -253,18 +238,13 @@ class AssembledEngine implements Engine {
     });
   }
 
-  #createProject(supervisor: Supervisor): Project {
+  #createProject(supervisor: LateSupervisor): Project {
     return new Project({
       config: this.#config,
       known: builtinWorkers,
       builtins: this.#builtins,
       supervisor,
-      checkNewWorker: (request) =>
-        checkNewWorker(request, {
-          platform: Deno.build.os,
-          launchers: this.#launchers,
-          dataDirectory: this.#config.dataDirectory,
-        }),
+      checkNewWorker: (request) => supervisor.checkNewWorker(request),
       applySettings: (changed) => this.#applySettings(changed),
       changed: () => this.#events.report({ type: "config_changed" }),
       info: (current) => ({

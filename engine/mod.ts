@@ -12,10 +12,18 @@
  *
  * @module
  */
-export { type ConsoleOptions, type EngineConsole, operatorUrl, startConsole } from "./console.ts";
+export type { ConsoleOptions, EngineConsole } from "./console.ts";
+export {
+  operatorUrl,
+  setUpVm,
+  startConsole,
+  startEngine,
+  vmSetupCommands,
+  vmStatus,
+  writeSdkCopies,
+} from "./door_functions.ts";
+export type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
 export { CONTROL_HEADER, readControlKey } from "./user_key.ts";
-export { type Engine, startEngine, type StartOptions, type StopOptions } from "./engine.ts";
-export { writeSdkCopies } from "./launch/sdk_copy.ts";
 export { VERSION } from "./version.ts";
 export type {
   ControlKeyInfo,
@@ -27,6 +35,6 @@ export type {
 } from "./ports/supervision.ts";
 export type { LogLevel } from "./ports/log.ts";
 export type { Accelerator, Isolation, Network, Resources } from "./ports/launcher.ts";
-export { setUpVm, vmSetupCommands, type VmSetupOptions, type VmSetupReport } from "./vm/setup.ts";
+export type { VmSetupOptions, VmSetupReport } from "./vm/setup.ts";
 export type { NamedKernel } from "./vm/setup_plan.ts";
-export { type VmStatus, vmStatus } from "./vm/machine_status.ts";
+export type { VmStatus } from "./vm/machine_status.ts";

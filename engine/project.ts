@@ -24,9 +24,8 @@ import {
   removeWorkerEntry,
   writeConfigFile,
 } from "./config_file.ts";
-import { readManifest } from "./launch/manifest.ts";
 import type { NewWorker, NewWorkerRequest } from "./launch/new_worker.ts";
-import type { Supervisor } from "./launch/supervisor.ts";
+import type { LateSupervisor } from "./late_supervisor.ts";
 import type { BuiltinEntry, Config } from "./ports/config.ts";
 import type { Ended, OutputChunk } from "./ports/launcher.ts";
 import type {
@@ -43,7 +42,7 @@ export interface ProjectOptions {
   readonly config: Config;
   readonly known: readonly BuiltinWorker[];
   readonly builtins: Builtins;
-  readonly supervisor: Supervisor;
+  readonly supervisor: LateSupervisor;
   /**
    * Settles how a worker would run, and asks whether it can, before anything is written down.
    *
@@ -214,6 +213,7 @@ export class Project implements Supervision {
 
   async #addDirectory(path: string, request: AddRequest): Promise<Added> {
     const { supervisor, checkNewWorker } = this.#options;
+    const { readManifest } = await import("./launch/manifest.ts");
     const { name } = readManifest(path);
     const present = this.#config.workers.find((entry) => entry.name === name);
     refuseClash(present, name, path);
@@ -240,7 +240,7 @@ export class Project implements Supervision {
   }
 
   /** The supervisor, for a worker that it has. @throws {EngineError} `NOT_FOUND`. */
-  #directory(name: string): Supervisor {
+  #directory(name: string): LateSupervisor {
     const { builtins, supervisor } = this.#options;
     const directories = this.#config.workers.filter(({ kind }) => kind === "directory");
     if (directories.some((entry) => entry.name === name)) return supervisor;
@@ -270,7 +270,8 @@ export class Project implements Supervision {
     this.#config = config;
     this.#options.applySettings(config);
     await this.#options.builtins.apply(this.#builtinEntries(config));
-    this.#options.supervisor.apply(config.workers.filter((entry) => entry.kind === "directory"));
+    const directories = config.workers.filter((entry) => entry.kind === "directory");
+    await this.#options.supervisor.apply(directories);
     this.#options.changed?.();
   }
 

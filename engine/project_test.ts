@@ -4,7 +4,7 @@ import { FakeClock } from "../tests/fakes/fake_clock.ts";
 import type { BuiltinWorker } from "../workers/define.ts";
 import { Builtins, type BuiltinsOptions } from "./builtins.ts";
 import { defaultConfig, loadConfig } from "./config.ts";
-import type { Supervisor } from "./launch/supervisor.ts";
+import type { LateSupervisor } from "./late_supervisor.ts";
 import { checkNewWorker, type NewWorkerRequest } from "./launch/new_worker.ts";
 import type { DirectoryEntry } from "./ports/config.ts";
 import type { Launcher } from "./ports/launcher.ts";
@@ -114,7 +114,7 @@ async function setup(text: string | null = TEXT) {
     config,
     known: KNOWN,
     builtins,
-    supervisor: supervisor as unknown as Supervisor,
+    supervisor: supervisor as unknown as LateSupervisor,
     checkNewWorker: (request: NewWorkerRequest) =>
       checkNewWorker(request, {
         platform: "linux",

@@ -28,6 +28,7 @@ const ENTRY_POINTS = new RegExp(
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "engine/engine.ts": "tests/e2e_test.ts starts and stops it whole",
   "engine/add_rules.ts": "engine/project_test.ts adds what goes together and what does not",
+  "engine/supervision.ts": "tests/e2e_test.ts starts workers by what it puts together",
   "engine/version.ts": "one constant",
   "engine/worker_port.ts": "tests/worker_port_test.ts asks it for lines and pages",
   "cli/main.ts": "tests/cli_test.ts runs it as a program",
