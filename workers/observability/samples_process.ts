@@ -50,7 +50,26 @@ interface WithProcess {
   readonly process?: { cpuUsage(): { readonly user: number; readonly system: number } };
 }
 
+/** Of a second: the unit of times in /proc, the same on all machines with Linux. */
+const TICK = 0.01;
+
 function cpuSeconds(): number {
+  // The first look at the global takes 12 ms of an engine's start and 3 MB.
+  const ticks = Deno.build.os === "linux" ? cpuTicks() : undefined;
+  if (ticks !== undefined) return ticks * TICK;
   const used = (globalThis as WithProcess).process?.cpuUsage();
   return used ? (used.user + used.system) / 1_000_000 : 0;
+}
+
+/** In the program and in the kernel for it; `undefined` where /proc is not to be read. */
+function cpuTicks(): number | undefined {
+  try {
+    const stat = Deno.readTextFileSync("/proc/self/stat");
+    // The second field is the program's name, which may have anything in it but ends with ")".
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return Number.isFinite(ticks) ? ticks : undefined;
+  } catch {
+    return undefined;
+  }
 }

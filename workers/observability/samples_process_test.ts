@@ -9,6 +9,19 @@ Deno.test("readProcess() knows memory and processor time", () => {
   assert.ok(cpu_seconds > 0);
 });
 
+Deno.test("readProcess() counts the processor time that the platform counts, to a hundredth", () => {
+  const { process } = globalThis as unknown as { process: { cpuUsage(): Record<string, number> } };
+  for (let burnt = 0, end = performance.now() + 60; performance.now() < end; burnt++);
+
+  const before = readProcess().cpu_seconds;
+  const { user = 0, system = 0 } = process.cpuUsage();
+  const after = readProcess().cpu_seconds;
+
+  const platform = (user + system) / 1_000_000;
+  assert.ok(platform > before - 0.03 && platform < after + 0.03, `${before} ${platform} ${after}`);
+  assert.ok(before > 0.05);
+});
+
 Deno.test("CpuShare is the part of the time since it was read last", () => {
   const clock = new FakeClock();
   const share = new CpuShare(clock, 10);
