@@ -13,16 +13,16 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../define.ts";
 import { fit } from "../shapes.ts";
 import { Alerts } from "./alerts.ts";
-import { type Export, startExport } from "./export.ts";
+import type { startExport } from "./export.ts";
 import { type Component, ReadyCheck } from "./health.ts";
-import { type HealthCheck, type HealthParts, measureHealth } from "./health_checks.ts";
+import type { HealthCheck, HealthParts } from "./health_checks.ts";
 import type { LogFeed } from "./logs_record.ts";
 import type { MetricsSettings } from "./metrics_config.ts";
 import { offerMetricsFunctions } from "./metrics_functions.ts";
 import { historyOf, type MetricsHistory } from "./metrics_kept.ts";
 import { MetricsTriggers } from "./metrics_triggers.ts";
-import { PROMETHEUS_TYPE } from "./prometheus.ts";
-import { metricsPage, type PageSources } from "./prometheus_page.ts";
+import { readExportSettings } from "./otlp_settings.ts";
+import type { PageSources } from "./prometheus_page.ts";
 import { Sampler } from "./samples.ts";
 import { readProcess } from "./samples_process.ts";
 import type { WorkerLook } from "./samples_workers.ts";
@@ -46,7 +46,8 @@ export interface MetricsParts {
 const Nothing = shape.object({});
 
 /** Starts everything about metrics; the result ends it. */
-export function offerMetrics(given: MetricsParts): AsyncDisposable {
+export async function offerMetrics(given: MetricsParts): Promise<AsyncDisposable> {
+  const startExport = await loadExport(given.env ?? Deno.env.toObject());
   const { worker, host, config } = given;
   const { clock, meters, directory, store } = host;
   const stack = new AsyncDisposableStack();
@@ -70,9 +71,21 @@ export function offerMetrics(given: MetricsParts): AsyncDisposable {
   servePages(host, config, page, stack);
   const { spans, logs, env } = given;
   const sdkPoints = () => history.sdk.points();
-  const exporting = stack.use(startExport(host, { spans, logs, env, page, sdkPoints }));
-  offerHealth(worker, host, history, () => componentsOf(given, history, exporting));
+  const exporting = startExport &&
+    stack.use(startExport(host, { spans, logs, env, page, sdkPoints }));
+  const otel = (): Component =>
+    exporting?.component() ?? { status: "disabled", details: { problems: 0 } };
+  offerHealth(worker, host, history, () => componentsOf(given, history, otel()));
   return stack;
+}
+
+/** What exports telemetry; seven files, for those only whose environment asks for it. */
+async function loadExport(
+  env: Readonly<Record<string, string>>,
+): Promise<typeof startExport | undefined> {
+  const { signals, problems } = readExportSettings(env);
+  if (Object.keys(signals).length === 0 && problems.length === 0) return undefined;
+  return (await import("./export.ts")).startExport;
 }
 
 function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerLook): PageSources {
@@ -97,10 +110,10 @@ function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerLook): PageSo
 function componentsOf(
   { host: { traces }, logUsage }: MetricsParts,
   { sdk }: MetricsHistory,
-  exporting: Export,
+  otel: Component,
 ): Readonly<Record<string, Component>> {
   return {
-    otel: exporting.component(),
+    otel,
     metrics: {
       status: "healthy",
       details: { sdk_metrics: sdk.points().length, broken_frames: sdk.dropped },
@@ -153,8 +166,10 @@ function servePages(
     body: `${JSON.stringify(value)}\n`,
   });
   if (prometheus) {
-    stack.defer(host.servePage("/metrics", () => {
+    stack.defer(host.servePage("/metrics", async () => {
       page.sampler.noteReader();
+      const { metricsPage } = await import("./prometheus_page.ts");
+      const { PROMETHEUS_TYPE } = await import("./prometheus.ts");
       return { status: 200, contentType: PROMETHEUS_TYPE, body: metricsPage(page) };
     }));
   }
@@ -192,7 +207,7 @@ function offerHealth(
     fit("engine::health::measure", Nothing, payload ?? {});
     if (!last || clock.now() - lastMs >= HEALTH_MEASURE_MS) {
       lastMs = clock.now();
-      last = measureHealth(parts);
+      last = import("./health_checks.ts").then(({ measureHealth }) => measureHealth(parts));
     }
     return { checks: await last, timestamp: clock.wall() };
   }, { description: "Measures what may be wrong and says what to do about it" });

@@ -11,7 +11,6 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../define.ts";
 import { offerBaggage } from "./baggage.ts";
 import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts";
-import { startDisk } from "./disk.ts";
 import { type LogFunctionsSetup, offerLogging, offerLogs } from "./logs_functions.ts";
 import { OWN_NAME, type OwnLog, ownLog } from "./logs_own.ts";
 import { LogStore } from "./logs_store.ts";
@@ -41,11 +40,11 @@ export const observability: BuiltinWorker<ObservabilityConfig> = {
     const started = new AsyncDisposableStack();
     try {
       const parts = assemble(worker, config, host, started);
-      started.use(await startDisk(parts, config, host));
+      started.use(await openDisk(parts, config, host));
       const { spans, logs } = parts;
       const logUsage = () => ({ records: logs.ring.size, bytes: logs.ring.bytes });
       started.use(
-        offerMetrics({ worker, host, config: config.metrics, spans, logs, logUsage }),
+        await offerMetrics({ worker, host, config: config.metrics, spans, logs, logUsage }),
       );
       listen(parts, host, started);
       return started;
@@ -111,6 +110,19 @@ function assemble(
   offerTriggers(worker, { firing, spans, logs, index }, started);
   const intake = new TelemetryIntake({ clock, log: own.own, spans, logs });
   return { rings, spans, logs, intake, own };
+}
+
+/** Read only where the configuration gives it room. */
+async function openDisk(
+  parts: ObservabilityParts,
+  config: ObservabilityConfig,
+  host: EngineHost,
+): Promise<AsyncDisposable> {
+  if (config.traces.disk_mb > 0 || config.logs.disk_mb > 0) {
+    return await (await import("./disk.ts")).startDisk(parts, config, host);
+  }
+  parts.rings.isRestored = true; // What an engine before this one left is not read later either.
+  return new AsyncDisposableStack();
 }
 
 function configure(traces: CallTraces, { traces: config }: ObservabilityConfig): void {

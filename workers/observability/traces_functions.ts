@@ -13,7 +13,6 @@ import type { Handler } from "../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../shapes.ts";
-import { explain, ExplainRequest } from "./explain.ts";
 import type { LogRing } from "./logs_ring.ts";
 import type { SpanStore } from "./spans_store.ts";
 import type { TraceIndex } from "./traces_index.ts";
@@ -71,12 +70,13 @@ export function offerTraces(
     return summarize(await index.list(), query);
   });
   offer("traces::map", "Who called what and who ran it, as a graph", mapHandler(setup));
-  offer("traces::explain", "What became of a call, and why", (payload, _, context) => {
+  offer("traces::explain", "What became of a call, and why", async (payload, _, context) => {
+    const { explain, ExplainRequest } = await import("./explain.ts");
     const { invocation_id } = fit(context.function_id, ExplainRequest, payload);
     const recording = recordingOf(traces);
     const { logs, isInEngine } = setup;
     const about = { spans: store, logs, recording, isInEngine } as const;
-    return explain(about, invocation_id, setup.isOperator(context.caller), clock.wall());
+    return await explain(about, invocation_id, setup.isOperator(context.caller), clock.wall());
   });
   offer("sampling::rules", "Which part of the traces is recorded", () => rulesOf(traces, clock));
 }
