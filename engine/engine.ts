@@ -32,7 +32,7 @@ import { Project } from "./project.ts";
 import { createSchemas } from "./schema_check.ts";
 import { readConfig } from "./start_config.ts";
 import { openKvStore } from "./store/kv_store.ts";
-import { systemClock } from "./system_clock.ts";
+import { systemClock, turnClock } from "./system_clock.ts";
 import { VERSION } from "./version.ts";
 import { CallRecorder } from "./telemetry/call_recorder.ts";
 import { addressOf, openOwnPort, openWorkerPort, reachable, workerUrl } from "./worker_port.ts";
@@ -94,11 +94,11 @@ class AssembledEngine implements Engine {
     });
     this.#events = new EventHub(this.#log);
     this.#recorder = new CallRecorder({
-      clock: systemClock,
+      clock: turnClock,
       random: (bytes) => crypto.getRandomValues(bytes),
     });
     this.#router = new Router({
-      clock: systemClock,
+      clock: turnClock,
       schemas: createSchemas(),
       newId: () => crypto.randomUUID(),
       report: (event) => this.#events.report(event),

@@ -10,7 +10,7 @@ import { localDial } from "../../engine/line/local_line.ts";
 import { makeGate } from "../../engine/line/gate.ts";
 import { listenRaw } from "../../engine/line/raw_listener.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
-import { systemClock } from "../../engine/system_clock.ts";
+import { turnClock } from "../../engine/system_clock.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import {
   ENGINE_URL_DEFAULT,
@@ -21,7 +21,7 @@ import { registerWorker } from "../../sdk/typescript/worker.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
 
 const [mode] = Deno.args;
-const recorder = new CallRecorder({ clock: systemClock });
+const recorder = new CallRecorder({ clock: turnClock });
 if (mode === "on") {
   recorder.configure({
     enabled: true,
@@ -32,7 +32,7 @@ if (mode === "on") {
   });
 }
 const router = new Router({
-  clock: systemClock,
+  clock: turnClock,
   schemas: fakeSchemas,
   settings: DEFAULT_SETTINGS,
   newId: () => crypto.randomUUID(),
