@@ -9,6 +9,7 @@
  */
 import { setImmediate } from "node:timers";
 import {
+  BATCH_BYTES_MAX,
   CONNECTIONS_MAX,
   LINE_CLOSE_MS,
   PING_INTERVAL_MS,
@@ -17,7 +18,13 @@ import {
   WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/limits.ts";
 import { RateWindow } from "../core/rate_window.ts";
-import type { Gate, Listen, Listener, ListenOptions } from "../ports/connection.ts";
+import type {
+  ConnectionEvents,
+  Gate,
+  Listen,
+  Listener,
+  ListenOptions,
+} from "../ports/connection.ts";
 import {
   asksForPage,
   GOING_DOWN,
@@ -52,6 +59,14 @@ const LOOK_MS_MAX = 1_000;
 /** Between attempts to take a connection when the system has no more to give. */
 const ACCEPT_RETRY_MS = 50;
 const GOODBYE = "engine is going down";
+const NOTHING = new Uint8Array();
+
+/** A line that is open, who hears of it, and what came with its request. */
+interface OpenedLine {
+  readonly line: RawConnection;
+  readonly events: ConnectionEvents;
+  readonly first: Uint8Array;
+}
 
 class RawListener implements Listener {
   readonly hostname: string;
@@ -130,8 +145,11 @@ class RawListener implements Listener {
     try {
       const isReady = !this.#tls || await request.secure(this.#tls);
       const asked = isReady ? await request.read() : undefined;
-      if (asked) await this.#answer(request, socket, asked, address);
-      else this.#tellMisfit(request, socket, address);
+      const opened = asked && await this.#answer(request, socket, asked, address);
+      // Not awaited here: what has led to a line (its request, the bytes it came in) would wait
+      // with it, which is 4 KB for each.
+      if (opened) return this.#runLine(opened, address);
+      if (!asked) this.#tellMisfit(request, socket, address);
     } catch (error) {
       // A mistake of the gate or of who takes its lines: one line is lost, not the engine.
       this.#options.onCut?.(address, `an upgrade could not be handled: ${error}`);
@@ -152,9 +170,11 @@ class RawListener implements Listener {
     socket: RawSocket,
     { head, rest }: AskedUpgrade,
     address: string,
-  ): Promise<void> {
+  ): Promise<OpenedLine | void> {
     if (await this.#answerPage(request, head, address)) return;
-    const wanted = judgeHead(head, address);
+    // Peers do not know the bound: with a small one, calls that fit would end their line together.
+    const mayBatch = this.#options.maxMessageBytes >= BATCH_BYTES_MAX;
+    const wanted = judgeHead(head, address, mayBatch);
     if ("status" in wanted) return await request.refuse(wanted);
     if (this.#closed) return await request.refuse(GOING_DOWN);
     if (this.#lines >= CONNECTIONS_MAX) {
@@ -165,15 +185,23 @@ class RawListener implements Listener {
     if (typeof verdict !== "function") return await request.refuse(refusalAnswer(verdict));
 
     const line = new RawConnection(socket, wanted, this.#lineOptions(address));
+    const events = verdict(line);
     this.#sockets.add(line);
     this.#sockets.delete(request);
     this.#lines++;
+    return { line, events, first: rest.length === 0 ? NOTHING : rest };
+  }
+
+  /** A line from its first frame to its last; never rejects. */
+  async #runLine({ line, events, first }: OpenedLine, address: string): Promise<void> {
     try {
-      await line.run(verdict(line), rest);
-    } finally {
-      this.#lines--;
-      this.#gone(line);
+      await line.run(events, first);
+    } catch (error) {
+      this.#options.onCut?.(address, `a line could not be handled: ${error}`);
+      line.destroy();
     }
+    this.#lines--;
+    this.#gone(line);
   }
 
   /** Answers a request for a page; `false` when it is none, or asks for nothing that is there. */

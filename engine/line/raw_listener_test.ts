@@ -54,6 +54,20 @@ Deno.test("a connection carries one request, whatever is asked for, and is close
   }
 });
 
+Deno.test("batches are taken only where the largest of them is no message that is too large", async () => {
+  for (const [maxMessageBytes, isTaken] of [[1024 * 1024 - 1, false], [1024 * 1024, true]]) {
+    await using port = new Port({ listen: listenRaw }, {
+      maxMessageBytes: Number(maxMessageBytes),
+    });
+
+    const client = await port.ask({
+      headers: { "sec-websocket-protocol": "engine.batch.v1" },
+    });
+
+    assert.equal(/engine\.batch\.v1/.test(client.head), isTaken);
+  }
+});
+
 Deno.test("connections that come while the port closes leave nothing open", async () => {
   for (let round = 0; round < 20; round++) {
     const listener = listenRaw({

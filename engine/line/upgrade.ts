@@ -85,8 +85,15 @@ export function readHead(bytes: Uint8Array): HeadState {
   return { state: "whole", head: { method, target, version, headers, bytes: end + 4 } };
 }
 
-/** What a request asks for, or the answer to one that can have no line. */
-export function judgeHead(head: RequestHead, address: string): WantedUpgrade | Answer {
+/**
+ * What a request asks for, or the answer to one that can have no line. `mayBatch`: whether a frame
+ * may hold several messages if the peer offers it.
+ */
+export function judgeHead(
+  head: RequestHead,
+  address: string,
+  mayBatch = true,
+): WantedUpgrade | Answer {
   const { method, version, headers } = head;
   if (!wantsUpgrade(headers)) return NO_PAGE;
   if (method !== "GET" || version !== "HTTP/1.1") return badUpgrade("it has to be a GET");
@@ -105,7 +112,7 @@ export function judgeHead(head: RequestHead, address: string): WantedUpgrade | A
   const url = urlOf(head.target);
   if (!url) return badRequest("The target of the request is no path");
   const upgrade = { path: url.pathname, query: url.searchParams, headers, address };
-  const isBatching = url.pathname === "/" &&
+  const isBatching = mayBatch && url.pathname === "/" &&
     listed(headers.get("sec-websocket-protocol"), BATCH_PROTOCOL);
   return { upgrade, accepted: accepted(key, isBatching), isBatching };
 }

@@ -37,8 +37,8 @@ export const SILENCE_MS = 60_000;
 export const UPGRADE_HEAD_MS = 10_000;
 /** Longest head of an upgrade. */
 export const UPGRADE_HEAD_BYTES_MAX = 16 * 1024;
-/** What a line reads into at first; it grows with what comes. */
-export const READ_BYTES_FIRST = 4 * 1024;
+/** What a line reads into at first; it grows with what comes. With 4 KiB, a line is 3 KB larger. */
+export const READ_BYTES_FIRST = 1024;
 /** What a line reads into at most, but for a message that is larger. */
 export const READ_BYTES_MAX = 256 * 1024;
 /** What a line writes at once at first; it grows with what is sent. */
@@ -204,3 +204,5 @@ export const CONTROL_KEY_LOOKS_MS: readonly number[] = [500, 2_000, 10_000];
 export const BATCH_CHARS_MAX = 64 * 1024;
 /** So long before a certificate ends its renewal is asked for, in milliseconds: two weeks. */
 export const CERTIFICATE_WARNING_MS = 1_209_600_000;
+/** No batch has more; an engine that allows no message of that size takes no batches. */
+export const BATCH_BYTES_MAX = 1024 * 1024;
