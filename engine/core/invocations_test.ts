@@ -159,6 +159,14 @@ Deno.test("a caller's ids that differ only far from their end are kept apart", (
   assert.equal(caller.waiting.size, 0);
 });
 
+Deno.test("a caller's ids that differ only in their middle do not share a hash", () => {
+  const ids = Array.from({ length: 1_000 }, (_, i) => `request-${i + 1_000}-of-orders-a`);
+
+  const hashes = new Set(ids.map((id) => callerIdOf(id).hash));
+
+  assert.ok(hashes.size > 990, `${hashes.size} hashes`);
+});
+
 Deno.test("a caller's id may be of any length, and is copied from where it stood", () => {
   const table = new Invocations(SECRET);
   const caller = peer("c");
