@@ -32,10 +32,11 @@ export interface ConnectOptions extends EngineAddress {
  * Connects, once.
  *
  * @throws {CommandError} Not reachable, not an engine, or a token is missing or wrong.
- * @throws {UsageError} The address is none.
+ * @throws {UsageError} The address is none, or no header can hold the token.
  */
 export async function connectToEngine(options: ConnectOptions): Promise<EngineLine> {
   const url = readUrl(options.url ?? URL_DEFAULT);
+  const token = readToken(options.token);
   const key = await (options.findKey ?? readControlKey)(url);
   const dial = options.dial ?? (options.isShort ? shortDial : undefined);
   const { promise: opened, resolve, reject } = Promise.withResolvers<void>();
@@ -45,7 +46,7 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
     telemetry: false, // A command is gone before anybody looks.
     reconnect: { maxAttempts: 1 },
     onError: (error) => reason ||= error.message,
-    ...options.token === undefined ? {} : { token: options.token },
+    ...token === undefined ? {} : { token },
     ...key === undefined ? {} : { headers: { [CONTROL_HEADER]: key } },
     ...dial === undefined ? {} : { dial },
   });
@@ -74,6 +75,14 @@ function readUrl(text: string): string {
   throw new UsageError(
     `The address of the engine must look like ${URL_DEFAULT}, received ${JSON.stringify(text)}`,
   );
+}
+
+/** A file that a token was read from often ends with a line break, which is no part of it. */
+function readToken(text: string | undefined): string | undefined {
+  const token = text?.trim();
+  if (token === undefined || /^[\t\x20-\x7e\x80-\xff]*$/.test(token)) return token;
+  // What a platform says of it may hold the token itself, and is never shown.
+  throw new UsageError("The token holds a sign that cannot be sent; look at --token, ENGINE_TOKEN");
 }
 
 function explain(url: string, reason: string): CommandError {

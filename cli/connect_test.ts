@@ -166,3 +166,26 @@ for (const url of ["127.0.0.1:49134", "http://127.0.0.1:1", "nonsense", ""]) {
     assert.match(lines.join(), /must look like ws:.*received /);
   });
 }
+
+Deno.test("a token that no header can hold is refused without being shown", async () => {
+  for (const token of ["sec\nret", "sec\x01ret", "sec日ret"]) {
+    const options = { url: "ws://127.0.0.1:1", findKey: () => Promise.resolve(undefined), token };
+    for (const isShort of [true, false]) {
+      const thrown = await connectToEngine({ ...options, isShort }).catch((error) => error);
+      assert.ok(thrown instanceof UsageError, String(thrown));
+      assert.match(thrown.message, /^The token .* ENGINE_TOKEN$/);
+      assert.doesNotMatch(thrown.message, /sec|ret/);
+    }
+  }
+});
+
+Deno.test("a line break at the end of a token is no part of it", async () => {
+  const sent: (string | undefined)[] = [];
+  const dial: Dial = (url, events, options) => {
+    sent.push(options.headers?.["Authorization"]);
+    return echoing(url, events, options);
+  };
+  await using _engine = await connectToEngine({ url: "ws://127.0.0.1:1", dial, token: "secret\n" });
+
+  assert.deepEqual(sent, ["Bearer secret"]);
+});
