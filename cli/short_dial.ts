@@ -13,6 +13,8 @@ import type { Dial } from "../mod.ts";
 
 /** Several messages in a frame, one in a line. */
 const BATCH_PROTOCOL = "engine.batch.v1";
+/** As for the SDK: what goes beyond leaves alone, since an engine takes a batch as one message. */
+const BATCH_CHARS_MAX = 64 * 1024;
 /** An upgrade that is not answered by then has failed. */
 const OPEN_MS = 10_000;
 
@@ -20,6 +22,7 @@ const OPEN_MS = 10_000;
 export const shortDial: Dial = (url, events, { headers = {} }) => {
   const socket = new WebSocket(url, { headers: { ...headers }, protocols: [BATCH_PROTOCOL] });
   let lines: string[] = [];
+  let chars = 0;
   let turn: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
   let problem = "no connection";
@@ -34,6 +37,7 @@ export const shortDial: Dial = (url, events, { headers = {} }) => {
     if (lines.length > 0 && socket.readyState === WebSocket.OPEN) socket.send(lines.join("\n"));
     clearTimeout(turn);
     lines = [];
+    chars = 0;
   };
   const timer = setTimeout(() => {
     end(1006, `no answer within ${OPEN_MS} ms`);
@@ -61,8 +65,10 @@ export const shortDial: Dial = (url, events, { headers = {} }) => {
         flush();
         return socket.send(message as string | Uint8Array<ArrayBuffer>);
       }
+      if (chars + message.length > BATCH_CHARS_MAX) flush();
       if (lines.length === 0) turn = setTimeout(flush); // What is said until then, goes with it.
       lines.push(message);
+      chars += message.length + 1;
     },
     close(code = 1000, reason = ""): void {
       flush();

@@ -90,6 +90,21 @@ Deno.test("shortDial puts what a turn says into one frame where the server agree
   assert.deepEqual(told.texts.slice(0, 2), ["1:a", "1:b"]);
 });
 
+Deno.test("shortDial sends alone what is long, in its place", async () => {
+  await using server = serve("engine.batch.v1");
+  const told = listen();
+  const long = "x".repeat(70_000);
+
+  const line = shortDial(server.url, told.events, {});
+  await told.opened;
+  for (const text of ["a", "b", long, "c", "d"]) line.send(text);
+  await told.come(5);
+  line.close();
+  await told.closed;
+
+  assert.deepEqual(told.texts, ["1:a", "1:b", `2:${long}`, "3:c", "3:d"]);
+});
+
 Deno.test("shortDial tells why a line ended", async () => {
   await using server = serve();
   const told = listen();
