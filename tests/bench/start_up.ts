@@ -17,7 +17,7 @@ const REST_MS = 3_000;
 
 const CONFIGS = {
   bare: "workers: []",
-  quickstart: "workers:\n  - name: engine-state\n  - name: engine-http\n    config: { port: 0 }",
+  quickstart: "workers:\n  - name: engine-state\n  - name: engine-http\n    config:\n      port: 0",
 };
 
 /** An engine on a port of its own. */
