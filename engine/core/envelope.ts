@@ -6,9 +6,9 @@
  * *tail* of the old one, from the closing quote of that id on. So a payload is never made a value
  * nor even a string, and large integers and odd spacing survive.
  *
- * Some clients write `action`, `namespace` or `timeout_ms` behind the payload, so a frame in which
- * such a name occurs anywhere behind it is not canonical, whatever the name means there. A frame
- * that says `type` or `data` twice is outside the protocol and not looked for.
+ * Some clients write `action`, `namespace` or `timeout_ms` behind the payload, and a forger might
+ * write `type` there, which would make the engine seem to say something else. So where such a name
+ * occurs anywhere behind the payload's start, it is made sure that nothing follows the payload.
  *
  * @module
  */
@@ -28,6 +28,7 @@ import {
   TRACEPARENT_KEY,
 } from "./tails.ts";
 import { bytesOf, NO_BYTES, standsAt } from "./text_bytes.ts";
+import { isWholeValue } from "./whole_value.ts";
 
 const ID_BYTES_MAX = 128;
 const BAGGAGE_BYTES_MAX = 8_192;
@@ -52,6 +53,7 @@ const KIND_OF_CALLS = CALL_START[KIND_AT]!;
 
 /** Names that, behind a payload, change what a call means or whose it is, or may not fit. */
 const LATE_IN_CALL = new LateNames([
+  "type",
   "action",
   "namespace",
   "timeout_ms",
@@ -63,6 +65,7 @@ const LATE_IN_CALL = new LateNames([
 ]);
 /** The same for a result. */
 const LATE_IN_RESULT = new LateNames([
+  "type",
   "error",
   "invocation_id",
   "function_id",
@@ -164,8 +167,9 @@ export class Envelope implements CallTail, CallerId, ResultTail {
     }
     if (!standsAt(memory, at, end, key)) return false;
     this.dataStart = at + key.length;
-    if (late.isIn(memory, this.dataStart, end)) return false;
-    return isPlain || !hasEscapedLetter(memory, this.dataStart, end);
+    const mayBeLate = late.isIn(memory, this.dataStart, end) ||
+      (!isPlain && hasEscapedLetter(memory, this.dataStart, end));
+    return !mayBeLate || isWholeValue(memory, this.dataStart, end - 1);
   }
 }
 

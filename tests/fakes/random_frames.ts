@@ -54,6 +54,8 @@ const ERRORS = [
 /** What a second field of a name may say, or one that nobody expects. */
 const STRAYS: readonly Field[] = [
   ["action", '{"type":"void"}'],
+  ["type", '"registrationrejected"'],
+  ["type", '"invocationresult"'],
   ["namespace", '"eu"'],
   ["timeout_ms", "250"],
   ["caller", '"forged"'],
