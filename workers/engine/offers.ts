@@ -6,7 +6,7 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
+import type * as shape from "../shape/mod.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { JsonObject } from "../../sdk/typescript/protocol.ts";
 import { Found, type Issue, say } from "./issue.ts";
 import { type Options, wordsOf } from "./scalars.ts";
 import { anyOf, type Kind } from "./kind.ts";
