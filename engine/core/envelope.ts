@@ -31,6 +31,8 @@ import { bytesOf, NO_BYTES, standsAt } from "./text_bytes.ts";
 import { isWholeValue } from "./whole_value.ts";
 
 const ID_BYTES_MAX = 128;
+/** From here on the platform finds a byte in two thirds of the time; below, asking costs more. */
+const LONG_BYTES = 4_096;
 const BAGGAGE_BYTES_MAX = 8_192;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -198,8 +200,16 @@ function closingQuote(memory: Uint8Array, start: number, end: number, bytesMax: 
 }
 
 function hasEscapedLetter(memory: Uint8Array, start: number, end: number): boolean {
+  if (end - start > LONG_BYTES) return hasEscapedLetterInLong(memory.subarray(start, end));
   for (let at = start; at < end; at++) {
     if (memory[at] === BACKSLASH && standsAt(memory, at, end, ESCAPED_LETTER)) return true;
+  }
+  return false;
+}
+
+function hasEscapedLetterInLong(text: Uint8Array): boolean {
+  for (let at = text.indexOf(BACKSLASH); at >= 0; at = text.indexOf(BACKSLASH, at + 2)) {
+    if (standsAt(text, at, text.length, ESCAPED_LETTER)) return true;
   }
   return false;
 }

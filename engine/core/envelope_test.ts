@@ -78,6 +78,7 @@ const KNOWN: readonly [name: string, frame: string][] = [
   ["a call with a baggage alone", `${CALL},"baggage":"a=b"}`],
   ["a call whose payload says action without quotes around", `${CALL},"data":"an action"}`],
   ["a call whose payload has an action", `${CALL},"data":{"action":"buy","type":["a",{}]}}`],
+  ["a call with a long payload with escapes", `${CALL},"data":"${"\\\\u0061".repeat(2_000)}"}`],
   ["a call whose payload hides one", `${CALL},"data":{"\\u0061ction":"}","b":"\\"},{"}}`],
   ["a result whose value has a type and an error", `${RESULT},"result":{"type":1,"error":[]} }`],
   ["a call with odd spacing inside its payload", `${CALL},"data": { "a" :\n1 } }`],
@@ -129,6 +130,10 @@ const LEFT: readonly [name: string, frame: string][] = [
   ["a caller behind the payload", `${CALL},"data":1,"caller":"me"}`],
   ["a trace behind the payload", `${CALL},"data":1,"traceparent":"00-1"}`],
   ["a baggage behind the payload", `${CALL},"data":1,"baggage":"a=b"}`],
+  [
+    "a name in disguise behind a long payload with escapes",
+    `${CALL},"data":"${"\\n\\\\".repeat(2_000)}","\\u0061ction":{"type":"void"}}`,
+  ],
   ["a name in disguise behind the payload", `${CALL},"data":1,"\\u0061ction":{"type":"void"}}`],
   ["a second type behind the payload", `${CALL},"data":1,"type":"workerregistered"}`],
   [

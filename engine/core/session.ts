@@ -88,11 +88,12 @@ export class Session implements ConnectionEvents {
   }
 
   text(text: string): void {
+    const isPlain = !text.includes("\\");
     if (text.length * BYTES_PER_CHAR_MAX > SCRATCH_BYTES) {
       const memory = bytesOf(text);
-      this.textBytes(memory, 0, memory.length, false);
+      this.textBytes(memory, 0, memory.length, isPlain);
     } else {
-      this.textBytes(scratch, 0, encoder.encodeInto(text, scratch).written, false);
+      this.textBytes(scratch, 0, encoder.encodeInto(text, scratch).written, isPlain);
     }
   }
 

@@ -85,8 +85,8 @@ async function main(options: BenchOptions): Promise<number> {
   try {
     const load = await buildLoad(directory);
     const report = await measure(options, wanted, load);
-    await Deno.writeTextFile(options.json, `${JSON.stringify(report.toFile(about), null, 1)}\n`);
     console.log(report.toMarkdown(about));
+    await Deno.writeTextFile(options.json, `${JSON.stringify(report.toFile(about), null, 1)}\n`);
     const failed = report.gaps.some(({ failed }) => failed);
     if (!before) return failed ? 1 : 0;
     const worse = await findWorse(before, report.findings, async (names) => {
@@ -114,6 +114,10 @@ if (import.meta.main) {
   // The programs it started hear of it too, each by itself: see program.ts.
   Deno.addSignalListener("SIGTERM", () => setTimeout(() => Deno.exit(1), END_MS));
   try {
+    if (Deno.args.some((word) => word === "--help" || word === "-h")) {
+      console.log(USAGE);
+      Deno.exit(0);
+    }
     Deno.exit(await main(options()));
   } catch (error) {
     const isUsage = error instanceof UsageError;
