@@ -64,7 +64,8 @@ Deno.test({
       async fn() {
         await using at = await setup();
         const guest = await Guest.boot(at.options);
-        const command = "echo last words; echo c >/proc/sysrq-trigger";
+        // What is still on its way out when the kernel dies is lost; a second is more than it takes.
+        const command = "echo last words; sleep 1; echo c >/proc/sysrq-trigger";
         const lines: string[] = [];
 
         const program = await guest.run({ command, directory: "/", env: {} }, ({ text }) => {

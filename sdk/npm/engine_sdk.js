@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:2206b3f17817354845af91343d68290765401d002dd02dc809785e298193dad2
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:fefe995212aae39ae252e5e6b6105d1d7215e154563fb306f33cc0487f1cf1ba
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3827,7 +3827,6 @@ var INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
 var PING_INTERVAL_MS = 2e4;
 var SILENCE_MS = 6e4;
 var UPGRADE_HEAD_BYTES_MAX = 16 * 1024;
-var READ_BYTES_FIRST = 4 * 1024;
 var READ_BYTES_MAX = 256 * 1024;
 var WRITE_BYTES_FIRST = 4 * 1024;
 var WRITE_BYTES_MAX = 256 * 1024;
@@ -3862,6 +3861,7 @@ var WORKER_GAUGES_MS_MIN = 500;
 var WORKER_GAUGES_MS_MAX = 36e5;
 var LOOP_LAG_SAMPLE_MS = 50;
 var BATCH_CHARS_MAX = 64 * 1024;
+var BATCH_BYTES_MAX = 1024 * 1024;
 
 // sdk/typescript/options.ts
 var TriggerAction = {
