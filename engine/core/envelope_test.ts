@@ -132,7 +132,7 @@ const LEFT: readonly [name: string, frame: string][] = [
   ["a baggage behind the payload", `${CALL},"data":1,"baggage":"a=b"}`],
   [
     "a name in disguise behind a long payload with escapes",
-    `${CALL},"data":"${"\\n\\\\".repeat(2_000)}","\\u0061ction":{"type":"void"}}`,
+    `${CALL},"data":"${"\\n\\\\".repeat(2_000)}","\\u0061ction":1}`,
   ],
   ["a name in disguise behind the payload", `${CALL},"data":1,"\\u0061ction":{"type":"void"}}`],
   ["a second type behind the payload", `${CALL},"data":1,"type":"workerregistered"}`],

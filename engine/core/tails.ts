@@ -71,18 +71,18 @@ export function callTail(call: InvokeFunction, text: string): CallTail {
   }
   if (call.timeout_ms !== undefined) lead += TIMEOUT_KEY + call.timeout_ms;
   if (call.metadata !== undefined) lead += `,"metadata":${fieldText(text, "metadata")}`;
-  const traceparent = traceparentField(call);
+  const traced = lead + traceparentField(call);
+  const before = traced + baggageField(call);
   const data = fieldText(text, "data");
-  const end = data === undefined ? "}" : `${DATA_KEY + data}}`;
-  const memory = bytesOf(lead + traceparent + baggageField(call) + end);
-  const traceStart = bytesOf(lead).length;
+  const memory = bytesOf(data === undefined ? `${before}}` : `${before + DATA_KEY + data}}`);
   return {
     memory,
     idStart: 0,
     idEnd: 0,
-    traceStart,
-    traceEnd: traceStart + bytesOf(traceparent).length,
-    dataStart: data === undefined ? -1 : memory.length - bytesOf(data).length - 1,
+    traceStart: bytesOf(lead).length,
+    traceEnd: bytesOf(traced).length,
+    // Of the parts before: a payload may be large.
+    dataStart: data === undefined ? -1 : bytesOf(before + DATA_KEY).length,
     end: memory.length,
   };
 }

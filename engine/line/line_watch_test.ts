@@ -20,6 +20,7 @@ Deno.test("LineWatch finds a peer silent that long after the last look at which 
 
 Deno.test("LineWatch does not take a peer for silent from which nobody reads", () => {
   const watch = new LineWatch(0, 100, 1_000);
+  assert.equal(watch.look(1, false, true), undefined);
   assert.equal(watch.look(500, true, true), undefined);
   assert.equal(watch.look(599, false, true), undefined);
   assert.equal(watch.look(600, false, true), "silent");
