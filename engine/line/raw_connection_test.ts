@@ -12,7 +12,7 @@ Deno.test("everything that is sent in a turn leaves in one write", async () => {
 
   const head = new TextEncoder().encode('{"n":1,');
   const data = new TextEncoder().encode(`"data":"${"x".repeat(100)}"}`);
-  for (let i = 0; i < 64; i++) {
+  for (let i = 0; i < 16; i++) {
     line.send(`{"n":${i}}`);
     line.forward(head, head.length, data, 0, data.length);
   }
@@ -20,6 +20,53 @@ Deno.test("everything that is sent in a turn leaves in one write", async () => {
   await turn();
 
   assert.equal(socket.writes.length, 1);
+  line.destroy();
+  await run;
+});
+
+Deno.test("of a turn that brings much, the first part leaves before its end", async () => {
+  const { socket, line, run } = setup();
+  await turn();
+  socket.writes[0]!.take();
+  await turn();
+
+  for (let i = 0; i < 20; i++) line.send("x".repeat(500));
+  assert.equal(socket.writes.length, 2, "now, not at the end");
+  await turn();
+  assert.equal(socket.writes.length, 2, "and once");
+  socket.writes[1]!.take();
+  await turn();
+
+  const [early, rest] = socket.writes.slice(1).map(({ bytes }) => bytes.length / 504);
+  assert.deepEqual([early, rest], [9, 11]);
+  line.destroy();
+  await run;
+});
+
+Deno.test("where turns bring very much, all of one leaves in one write again", async () => {
+  const { socket, line, run } = setup();
+  const send = (messages: number) => {
+    for (let i = 0; i < messages; i++) line.send("x".repeat(500));
+  };
+  const takeAll = async () => {
+    for (let i = 0; i < 3; i++) {
+      await turn();
+      socket.writes.at(-1)!.take();
+    }
+    await turn();
+    return socket.writes.splice(0).map(({ bytes }) => bytes.length);
+  };
+  await takeAll();
+
+  send(200);
+  assert.deepEqual(await takeAll(), [9 * 504, 191 * 504]);
+  send(200);
+  assert.deepEqual(await takeAll(), [200 * 504]);
+  send(20);
+  assert.deepEqual(await takeAll(), [20 * 504]);
+  send(20);
+  assert.deepEqual(await takeAll(), [9 * 504, 11 * 504]);
+
   line.destroy();
   await run;
 });
