@@ -17,6 +17,7 @@ export class IdSource {
   readonly #fill: FillRandom;
   readonly #bytes = new Uint8Array(BLOCK_BYTES);
   readonly #view = new DataView(this.#bytes.buffer);
+  /** The block as text, from when somebody first asks for some of it: calls never do. */
   #hex = "";
   #next = BLOCK_BYTES;
 
@@ -29,7 +30,7 @@ export class IdSource {
   take(bytes: number): number {
     if (this.#next + bytes > BLOCK_BYTES) {
       this.#fill(this.#bytes);
-      this.#hex = this.#bytes.toHex();
+      this.#hex = "";
       this.#next = 0;
     }
     const at = this.#next;
@@ -44,6 +45,7 @@ export class IdSource {
 
   /** So many bytes from there, in hexadecimal. A view into a larger text: not to be kept. */
   text(at: number, bytes: number): string {
+    if (this.#hex === "") this.#hex = this.#bytes.toHex();
     return this.#hex.slice(2 * at, 2 * (at + bytes));
   }
 }

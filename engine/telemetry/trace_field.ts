@@ -9,16 +9,18 @@ import { FLAGS_AT, SPAN_ID_AT, TRACE_ID_AT } from "./traceparent.ts";
 
 const DIGITS_PER_WORD = 8;
 const DIGIT_ZERO = 0x30;
-/** The digits of each number from 0 to 255, one after the other. */
-const DIGITS = bytesOf(
-  Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0")).join(""),
-);
+/** The two digits of each number from 0 to 255, the first one in the upper byte. */
+const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) => {
+  const [first, second] = bytesOf(byte.toString(16).padStart(2, "0"));
+  return first! << 8 | second!;
+});
 const START = TRACEPARENT_KEY.length;
 const TRACE_WORDS_END = 4;
 
 /** Writes fields; each is valid until the next one is written. */
 export class TraceField {
   readonly #field = bytesOf(`${TRACEPARENT_KEY}00-${"0".repeat(32)}-${"0".repeat(16)}-00"`);
+  readonly #view = new DataView(this.#field.buffer, this.#field.byteOffset, this.#field.length);
 
   /** The field of a span: four words of its trace and two of its own. */
   of(words: Uint32Array, isSampled: boolean): Uint8Array {
@@ -32,11 +34,8 @@ export class TraceField {
   }
 
   #write(word: number, at: number): void {
-    const field = this.#field;
-    for (let shift = 24, to = at; shift >= 0; shift -= 8, to += 2) {
-      const digits = (word >>> shift & 0xff) * 2;
-      field[to] = DIGITS[digits]!;
-      field[to + 1] = DIGITS[digits + 1]!;
-    }
+    const view = this.#view; // Four digits at a time.
+    view.setUint32(at, DIGITS[word >>> 24]! << 16 | DIGITS[word >>> 16 & 0xff]!);
+    view.setUint32(at + 4, DIGITS[word >>> 8 & 0xff]! << 16 | DIGITS[word & 0xff]!);
   }
 }

@@ -86,13 +86,17 @@ function readWords(
   return any > 0;
 }
 
-/** What so many lower-case hexadecimal digits say; -1 when they are none. */
+/** What so many lower-case hexadecimal digits say, at most eight; -1 when they are none. */
 export function hexAt(memory: Uint8Array, start: number, digits: number): number {
+  const end = start + digits;
+  if (end > memory.length) return -1;
   let number = 0;
-  for (let at = start; at < start + digits; at++) {
+  let all = 0;
+  // Whether each was a digit is asked once, of the sign that they leave behind together.
+  for (let at = start; at < end; at++) {
     const value = VALUES[memory[at]!]!;
-    if (!(value >= 0)) return -1;
-    number = number * 16 + value;
+    number = number << 4 | value;
+    all |= value;
   }
-  return number;
+  return all < 0 ? -1 : number >>> 0;
 }

@@ -25,8 +25,10 @@ export function writeUuid(
 ): boolean {
   if (end - start === CHARS && hasDashes(memory, start)) {
     const first = hexAt(memory, start, 8);
-    const [second, third] = [hexAt(memory, start + 9, 4), hexAt(memory, start + 14, 4)];
-    const [fourth, fifth] = [hexAt(memory, start + 19, 4), hexAt(memory, start + 24, 4)];
+    const second = hexAt(memory, start + 9, 4);
+    const third = hexAt(memory, start + 14, 4);
+    const fourth = hexAt(memory, start + 19, 4);
+    const fifth = hexAt(memory, start + 24, 4);
     const last = hexAt(memory, start + 28, 8);
     if (first >= 0 && second >= 0 && third >= 0 && fourth >= 0 && fifth >= 0 && last >= 0) {
       words[to] = first;
