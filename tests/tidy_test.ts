@@ -20,7 +20,7 @@ const TEST_LINE_CHARS_MAX = 160;
 
 /** Started by a task, a person or another program, so nobody imports them. */
 const ENTRY_POINTS = new RegExp(
-  "^(mod\\.ts|engine/mod\\.ts|cli/(main|quickstart)\\.ts|sdk/build_npm\\.ts|" +
+  "^(mod\\.ts|engine/mod\\.ts|cli/(build|built|main|quickstart)\\.ts|sdk/build_npm\\.ts|" +
     "workers/console/page/main\\.tsx)$",
 );
 
@@ -31,6 +31,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "engine/supervision.ts": "tests/e2e_test.ts starts workers by what it puts together",
   "engine/version.ts": "one constant",
   "engine/worker_port.ts": "tests/worker_port_test.ts asks it for lines and pages",
+  "cli/built.ts": "tests/built_test.ts runs it as a program",
   "cli/main.ts": "tests/cli_test.ts runs it as a program",
   "cli/quickstart.ts": "tests/quickstart_test.ts runs it as a program",
   "sdk/build_npm.ts": "tests/npm_package_test.ts compares what it built",

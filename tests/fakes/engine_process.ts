@@ -5,7 +5,8 @@
  */
 import { registerWorker, type Worker } from "../../mod.ts";
 
-const MAIN = new URL("../../cli/main.ts", import.meta.url).pathname;
+/** The program as it lies in the sources, in words behind `deno`. */
+const SOURCES = ["run", "-A", "--quiet", new URL("../../cli/main.ts", import.meta.url).pathname];
 const START_LIMIT_MS = 60_000;
 
 /** What a command printed and how it ended. */
@@ -19,23 +20,29 @@ export interface CommandResult {
 export class EngineProcess implements AsyncDisposable {
   readonly directory: string;
   readonly port: number;
+  readonly #program: readonly string[];
   #child: Deno.ChildProcess | undefined;
   #output: Promise<void> = Promise.resolve();
   /** All that the engine wrote to standard error, over all its starts. */
   stderr = "";
 
-  private constructor(directory: string, port: number) {
+  private constructor(directory: string, port: number, program: readonly string[]) {
     this.directory = directory;
     this.port = port;
+    this.#program = program;
   }
 
   /**
    * Writes config.yaml with a free port, these workers and further lines below `engine:`, and
    * starts an engine on it.
    */
-  static async start(workers = "", settings = ""): Promise<EngineProcess> {
+  static async start(
+    workers = "",
+    settings = "",
+    program: readonly string[] = SOURCES,
+  ): Promise<EngineProcess> {
     const directory = await Deno.makeTempDir({ prefix: "engine-e2e-" });
-    const engine = new EngineProcess(directory, freePort());
+    const engine = new EngineProcess(directory, freePort(), program);
     await Deno.writeTextFile(
       `${directory}/config.yaml`,
       `engine:\n  port: ${engine.port}\n${settings}workers:\n  - name: engine-state\n${workers}`,
@@ -57,7 +64,7 @@ export class EngineProcess implements AsyncDisposable {
   /** Starts the engine, again if need be, and returns when it listens. */
   async start(): Promise<void> {
     this.#child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", MAIN, "--config", `${this.directory}/config.yaml`],
+      args: [...this.#program, "--config", `${this.directory}/config.yaml`],
       cwd: this.directory,
       stdin: "null",
       stdout: "null",
@@ -83,7 +90,7 @@ export class EngineProcess implements AsyncDisposable {
   /** Runs the `engine` command against this engine. */
   async command(...args: string[]): Promise<CommandResult> {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", MAIN, ...args],
+      args: [...this.#program, ...args],
       cwd: this.directory,
       env: { ENGINE_URL: this.url, NO_COLOR: "1" },
       stdin: "null",
