@@ -1,99 +1,124 @@
 /**
  * Looks for names in the bytes of a payload, without reading most of them.
  *
- * The names end in a quote, so the search looks at two bytes at a time, as far behind each other
- * as the shortest name allows: a pair that is in no name says how far it may jump. Each look has to
- * wait for the one before it, so a long payload is searched at four places at once, which takes
- * half the time.
+ * Of all places that are four bytes apart, at least one lies in a name in such a way that its next
+ * three bytes are the name's, too. So it is enough to look at three bytes of every four: a table
+ * says whether they are some of a name, and only then are names compared. In a long payload the
+ * three bytes are the lower ones of a word of memory, and four words are looked up before anything
+ * is decided, which takes a third of the time.
  *
  * @module
  */
-import { bytesOf } from "./text_bytes.ts";
+import { bytesOf, standsAt } from "./text_bytes.ts";
 
-const QUOTE = 0x22;
-/** Pairs of bytes share a place when their low bits do; then the shorter jump holds for both. */
-const PLACES = 4_096;
-/** From so many bytes on it pays to search at four places. */
+/** Bytes that are looked at, of every {@linkcode STEP}. */
+const WIDTH = 3;
+const STEP = 4;
+/** So many, and only then does every place of a name have its three bytes. */
+const NAME_BYTES_MIN = WIDTH + STEP - 1;
+/** In the table; other bytes than those of names share a place with them by one chance in 100. */
+const PLACES_LOG2 = 12;
+/** Spreads numbers: 2^32 by the golden ratio, as an integer with a sign. */
+const SPREAD = -0x61c88647;
+/** From so many bytes on it pays to look at memory in words. */
 const LONG_BYTES = 512;
+
+/** Three bytes of a name, and how far behind its start they lie. */
+interface Part {
+  readonly name: Uint8Array;
+  readonly offset: number;
+}
 
 /** Some names, in quotes. */
 export class LateNames {
-  readonly #names: readonly Uint8Array[];
-  /** By the place of a pair: how far the next pair to look at lies; 0: a name may end with it. */
-  readonly #jumps: Uint8Array;
-  /** How far behind the start a pair lies with which a name can end. */
-  readonly #first: number;
+  /** By place: 0, or where in `#parts` those stand whose bytes have this place. */
+  readonly #stops = new Uint8Array(1 << PLACES_LOG2);
+  readonly #parts: Part[][] = [[]];
 
-  /** Makes a search for these names of plain ASCII, given without quotes. */
+  /** Makes a search for these names of at least four letters of ASCII, given without quotes. */
   constructor(names: readonly string[]) {
-    this.#names = names.map((name) => bytesOf(`"${name}"`));
-    const width = Math.min(...this.#names.map(({ length }) => length));
-    this.#first = width - 2;
-    this.#jumps = new Uint8Array(PLACES).fill(width - 1);
-    for (const name of this.#names) {
-      for (let at = name.length - width; at < name.length - 1; at++) {
-        const place = placeOf(name[at]!, name[at + 1]!);
-        this.#jumps[place] = Math.min(this.#jumps[place]!, name.length - 2 - at);
-      }
+    for (const name of names) {
+      const bytes = bytesOf(`"${name}"`);
+      if (bytes.length < NAME_BYTES_MIN) throw new Error(`${name} is too short to be found`);
+      for (let first = 0; first < STEP; first++) this.#add(bytes, first);
     }
   }
 
   /** Whether one of them stands, in quotes, in `memory` between `start` and `end`. */
   isIn(memory: Uint8Array, start: number, end: number): boolean {
-    const from = start + this.#first;
     return end - start < LONG_BYTES
-      ? this.#endsIn(memory, start, from, end - 1)
-      : this.#endsInQuarters(memory, start, from, end - 1);
+      ? this.#isInBytes(memory, start, start, end)
+      : this.#isInWords(memory, start, end);
   }
 
-  /** Whether the last two bytes of one lie at `from` or behind, and before `to`. */
-  #endsIn(memory: Uint8Array, start: number, from: number, to: number): boolean {
-    const jumps = this.#jumps;
-    for (let at = from; at < to;) {
-      const jump = jumps[placeOf(memory[at]!, memory[at + 1]!)]!;
-      if (jump === 0 && this.#endsAt(memory, start, at)) return true;
-      at += jump === 0 ? 1 : jump;
+  /** Looks at places from `from` on. */
+  #isInBytes(memory: Uint8Array, from: number, start: number, end: number): boolean {
+    const stops = this.#stops;
+    for (let at = from; at <= end - WIDTH; at += STEP) {
+      const stop = stops[placeOf(threeAt(memory, at))]!;
+      if (stop !== 0 && this.#isAround(memory, start, end, at, stop)) return true;
     }
     return false;
   }
 
-  #endsInQuarters(memory: Uint8Array, start: number, from: number, to: number): boolean {
-    const jumps = this.#jumps;
-    const quarter = to - from >> 2;
-    const [second, third, fourth] = [from + quarter, from + 2 * quarter, from + 3 * quarter];
-    let [a, b, c, d] = [from, second, third, fourth];
-    while (a < second && b < third && c < fourth && d < to) {
-      const jumpA = jumps[placeOf(memory[a]!, memory[a + 1]!)]!;
-      const jumpB = jumps[placeOf(memory[b]!, memory[b + 1]!)]!;
-      const jumpC = jumps[placeOf(memory[c]!, memory[c + 1]!)]!;
-      const jumpD = jumps[placeOf(memory[d]!, memory[d + 1]!)]!;
-      if (jumpA === 0 && this.#endsAt(memory, start, a)) return true;
-      if (jumpB === 0 && this.#endsAt(memory, start, b)) return true;
-      if (jumpC === 0 && this.#endsAt(memory, start, c)) return true;
-      if (jumpD === 0 && this.#endsAt(memory, start, d)) return true;
-      a += jumpA === 0 ? 1 : jumpA;
-      b += jumpB === 0 ? 1 : jumpB;
-      c += jumpC === 0 ? 1 : jumpC;
-      d += jumpD === 0 ? 1 : jumpD;
+  #isInWords(memory: Uint8Array, start: number, end: number): boolean {
+    const { buffer, byteOffset } = memory;
+    const words = new Int32Array(buffer, 0, buffer.byteLength >> 2);
+    const to = byteOffset + end >> 2;
+    for (let word = byteOffset + start >> 2; word < to; word++) {
+      word = nextStop(this.#stops, words, word, to);
+      if (word === to) break;
+      const at = (word << 2) - byteOffset;
+      const stop = this.#stops[placeOf(words[word]!)]!;
+      if (this.#isAround(memory, start, end, at, stop)) return true;
     }
-    return this.#endsIn(memory, start, a, second) || this.#endsIn(memory, start, b, third) ||
-      this.#endsIn(memory, start, c, fourth) || this.#endsIn(memory, start, d, to);
+    return this.#isInBytes(memory, (to << 2) - byteOffset, start, end);
   }
 
-  /** Whether the last two bytes of one are those at `at`. */
-  #endsAt(memory: Uint8Array, start: number, at: number): boolean {
-    if (memory[at + 1] !== QUOTE) return false;
-    const end = at + 2;
-    for (const name of this.#names) {
-      let from = end - name.length;
-      if (from < start) continue;
-      for (let i = 0; i < name.length && memory[from] === name[i]; i++) from++;
-      if (from === end) return true;
+  /** Whether a name lies around `at`, of those whose bytes are told by `stop`. */
+  #isAround(
+    memory: Uint8Array,
+    start: number,
+    end: number,
+    at: number,
+    stop: number,
+  ): boolean {
+    for (const { name, offset } of this.#parts[stop]!) {
+      if (at - offset >= start && standsAt(memory, at - offset, end, name)) return true;
     }
     return false;
+  }
+
+  /** Of the parts at `first` and every step behind it, takes the one nearest to the middle. */
+  #add(name: Uint8Array, first: number): void {
+    const middle = (name.length - WIDTH) / 2;
+    let offset = first;
+    for (let at = first; at <= name.length - WIDTH; at += STEP) {
+      if (Math.abs(at - middle) < Math.abs(offset - middle)) offset = at;
+    }
+    const place = placeOf(threeAt(name, offset));
+    if (this.#stops[place] === 0) this.#stops[place] = this.#parts.push([]) - 1;
+    this.#parts[this.#stops[place]!]!.push({ name, offset });
   }
 }
 
-function placeOf(first: number, second: number): number {
-  return (first << 5 ^ second) & (PLACES - 1);
+/** The first word of those with a stop, from `from` on; `to` when there is none before it. */
+function nextStop(stops: Uint8Array, words: Int32Array, from: number, to: number): number {
+  let at = from;
+  for (; at < to - 3; at += 4) {
+    const any = stops[placeOf(words[at]!)]! | stops[placeOf(words[at + 1]!)]! |
+      stops[placeOf(words[at + 2]!)]! | stops[placeOf(words[at + 3]!)]!;
+    if (any !== 0) break;
+  }
+  while (at < to && stops[placeOf(words[at]!)] === 0) at++;
+  return at;
+}
+
+function threeAt(memory: Uint8Array, at: number): number {
+  return memory[at]! | memory[at + 1]! << 8 | memory[at + 2]! << 16;
+}
+
+/** By the lower three bytes of a word. */
+function placeOf(word: number): number {
+  return Math.imul(word << 8, SPREAD) >>> 32 - PLACES_LOG2;
 }

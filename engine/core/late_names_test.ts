@@ -3,7 +3,7 @@ import { Random } from "../../tests/fakes/random.ts";
 import { LateNames } from "./late_names.ts";
 import { bytesOf } from "./text_bytes.ts";
 
-const NAMES = ["action", "timeout_ms", "caller"];
+const NAMES = ["action", "timeout_ms", "caller", "type"];
 const late = new LateNames(NAMES);
 const PATTERN = new RegExp(NAMES.map((name) => `"${name}"`).join("|"));
 
@@ -24,16 +24,40 @@ Deno.test("LateNames finds each name at every place of short and long texts", ()
   }
 });
 
-Deno.test("LateNames finds names across the places where a long search is divided", () => {
-  for (let length = 512; length < 560; length++) {
-    for (let quarter = 1; quarter < 4; quarter++) {
-      for (let shift = -14; shift <= 2; shift++) {
-        const place = Math.floor(length * quarter / 4) + shift;
-        const text = `${"a".repeat(place)}"timeout_ms"${"a".repeat(length - place)}`;
-        assert.equal(isIn(text), true, `${length} ${quarter} ${shift}`);
+Deno.test("LateNames finds names at every place of payloads that are just long", () => {
+  for (let length = 512; length < 516; length++) {
+    for (let place = 0; place <= length; place++) {
+      for (const name of NAMES) {
+        const text = `${"a".repeat(place)}"${name}"${"a".repeat(length - place)}`;
+        assert.equal(isIn(text), true, `${name} at ${place} of ${length}`);
       }
     }
   }
+});
+
+Deno.test("LateNames finds names wherever words of memory begin, and not beyond the ends", () => {
+  for (const filled of [0, 600]) {
+    for (const name of NAMES) {
+      const text = `${"x".repeat(filled)}"${name}"`;
+      for (let shift = 0; shift < 8; shift++) {
+        const memory = new Uint8Array(1_000).subarray(shift);
+        for (let start = 0; start < 4; start++) {
+          memory.fill(0x78);
+          memory.set(bytesOf(text), start);
+          const end = start + text.length;
+          assert.equal(late.isIn(memory, start, end), true, `${name} ${filled} ${shift} ${start}`);
+          assert.equal(late.isIn(memory, start, end - 1), false, `cut: ${name} ${shift} ${start}`);
+          assert.equal(late.isIn(memory, start + filled + 1, end), false, `late: ${name} ${shift}`);
+        }
+        memory.set(bytesOf(text), memory.length - text.length);
+        assert.equal(late.isIn(memory, 9, memory.length), true, `${name} ends memory, ${shift}`);
+      }
+    }
+  }
+});
+
+Deno.test("LateNames takes no name that is so short that it could be overlooked", () => {
+  assert.throws(() => new LateNames(["action", "abc"]), /abc is too short/);
 });
 
 Deno.test("LateNames takes no part of a name, no other letters and nothing beyond the ends", () => {
@@ -47,7 +71,21 @@ Deno.test("LateNames takes no part of a name, no other letters and nothing beyon
 
 Deno.test("LateNames agrees with a regular expression on random texts", () => {
   const random = new Random(5);
-  const pieces = ['"', "action", "timeout_ms", "caller", "c", "on", '"a', "ö", "x", " ", ":", 's"'];
+  const pieces = [
+    '"',
+    "action",
+    "timeout_ms",
+    "caller",
+    "c",
+    "on",
+    "type",
+    '"a',
+    "ö",
+    "x",
+    " ",
+    ":",
+    's"',
+  ];
   let found = 0;
   for (let round = 0; round < 20_000; round++) {
     const parts = Array.from({ length: random.below(round % 10 === 0 ? 300 : 20) }, () => {
