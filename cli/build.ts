@@ -184,7 +184,7 @@ function relative(from: URL, to: URL): string {
 }
 
 if (import.meta.main) {
-  const out = new URL(`file://${Deno.args[0] ?? `${ROOT.pathname}dist/cli`}/`);
+  const out = new URL(`${Deno.args[0] ?? "dist/cli"}/`, `file://${Deno.cwd()}/`);
   await build(out);
   console.error(`built ${out.pathname}built.js`);
 }
