@@ -3,13 +3,14 @@
  *
  * Of all places that are four bytes apart, at least one lies in a name in such a way that its next
  * three bytes are the name's, too. So it is enough to look at three bytes of every four: a table
- * says whether they are some of a name, and only then are names compared. In a long payload the
- * three bytes are the lower ones of a word of memory, and four words are looked up before anything
- * is decided, which takes a third of the time.
+ * says whether they are some of a name, and only then are names compared. The three bytes are the
+ * lower ones of a word of memory, and four words are looked up before anything is decided: that
+ * takes a third of the time.
  *
  * @module
  */
-import { bytesOf, standsAt } from "./text_bytes.ts";
+import { READ_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { bytesOf, NO_BYTES, standsAt } from "./text_bytes.ts";
 
 /** Bytes that are looked at, of every {@linkcode STEP}. */
 const WIDTH = 3;
@@ -20,8 +21,8 @@ const NAME_BYTES_MIN = WIDTH + STEP - 1;
 const PLACES_LOG2 = 12;
 /** Spreads numbers: 2^32 by the golden ratio, as an integer with a sign. */
 const SPREAD = -0x61c88647;
-/** From so many bytes on it pays to look at memory in words. */
-const LONG_BYTES = 512;
+/** Larger memory is not kept for the next look. */
+const KEPT_BYTES = READ_BYTES_MAX;
 
 /** Three bytes of a name, and how far behind its start they lie. */
 interface Part {
@@ -34,6 +35,8 @@ export class LateNames {
   /** By place: 0, or where in `#parts` those stand whose bytes have this place. */
   readonly #stops = new Uint8Array(1 << PLACES_LOG2);
   readonly #parts: Part[][] = [[]];
+  #memory: Uint8Array = NO_BYTES;
+  #words: Int32Array = new Int32Array();
 
   /** Makes a search for these names of at least four letters of ASCII, given without quotes. */
   constructor(names: readonly string[]) {
@@ -46,44 +49,41 @@ export class LateNames {
 
   /** Whether one of them stands, in quotes, in `memory` between `start` and `end`. */
   isIn(memory: Uint8Array, start: number, end: number): boolean {
-    return end - start < LONG_BYTES
-      ? this.#isInBytes(memory, start, start, end)
-      : this.#isInWords(memory, start, end);
-  }
-
-  /** Looks at places from `from` on. */
-  #isInBytes(memory: Uint8Array, from: number, start: number, end: number): boolean {
-    const stops = this.#stops;
-    for (let at = from; at <= end - WIDTH; at += STEP) {
-      const stop = stops[placeOf(threeAt(memory, at))]!;
-      if (stop !== 0 && this.#isAround(memory, start, end, at, stop)) return true;
-    }
-    return false;
-  }
-
-  #isInWords(memory: Uint8Array, start: number, end: number): boolean {
-    const { buffer, byteOffset } = memory;
-    const words = new Int32Array(buffer, 0, buffer.byteLength >> 2);
+    const words = this.#wordsOf(memory);
+    const { byteOffset } = memory;
     const to = byteOffset + end >> 2;
     for (let word = byteOffset + start >> 2; word < to; word++) {
       word = nextStop(this.#stops, words, word, to);
       if (word === to) break;
       const at = (word << 2) - byteOffset;
-      const stop = this.#stops[placeOf(words[word]!)]!;
-      if (this.#isAround(memory, start, end, at, stop)) return true;
+      if (this.#isAround(memory, start, end, at, placeOf(words[word]!))) return true;
     }
-    return this.#isInBytes(memory, (to << 2) - byteOffset, start, end);
+    const rest = (to << 2) - byteOffset;
+    return end - rest === WIDTH &&
+      this.#isAround(memory, start, end, rest, placeOf(threeAt(memory, rest)));
   }
 
-  /** Whether a name lies around `at`, of those whose bytes are told by `stop`. */
+  /** The same memory in words; frames that follow each other mostly lie in the same. */
+  #wordsOf(memory: Uint8Array): Int32Array {
+    if (memory === this.#memory) return this.#words;
+    const { buffer } = memory;
+    const words = new Int32Array(buffer, 0, buffer.byteLength >> 2);
+    if (buffer.byteLength <= KEPT_BYTES) {
+      this.#memory = memory;
+      this.#words = words;
+    }
+    return words;
+  }
+
+  /** Whether a name lies around `at`, of those that have bytes of this place. */
   #isAround(
     memory: Uint8Array,
     start: number,
     end: number,
     at: number,
-    stop: number,
+    place: number,
   ): boolean {
-    for (const { name, offset } of this.#parts[stop]!) {
+    for (const { name, offset } of this.#parts[this.#stops[place]!]!) {
       if (at - offset >= start && standsAt(memory, at - offset, end, name)) return true;
     }
     return false;
