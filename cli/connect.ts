@@ -8,7 +8,7 @@
  */
 import { CONTROL_HEADER, readControlKey } from "../engine/user_key.ts";
 import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
-import { CommandError, UsageError } from "./failure.ts";
+import { CommandError, LineEnded, UsageError } from "./failure.ts";
 import { renderDuration } from "./render.ts";
 import { shortDial } from "./short_dial.ts";
 import type { CallOptions, EngineAddress, EngineLine } from "./terminal.ts";
@@ -121,7 +121,14 @@ function withoutSecrets(text: string): string {
 function lineOf(worker: Worker): EngineLine {
   return {
     async call(function_id: string, payload: Json, options: CallOptions = {}) {
-      return await worker.trigger<Json, Json | undefined>({ function_id, payload, ...options });
+      try {
+        return await worker.trigger<Json, Json | undefined>({ function_id, payload, ...options });
+      } catch (thrown) {
+        const { code } = thrown as { code?: unknown };
+        // The SDK says it of calls that it lost, as the engine does of a worker that ended.
+        const isLost = code === "invocation_stopped" && worker.connectionState !== "connected";
+        throw isLost ? new LineEnded(function_id) : thrown;
+      }
     },
     [Symbol.asyncDispose]: () => worker.shutdown(),
   };

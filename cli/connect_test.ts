@@ -4,7 +4,13 @@ import { readControlKey } from "../engine/user_key.ts";
 import type { Dial, Json, TransportEvents } from "../mod.ts";
 import { recordingLog } from "../tests/fakes/fake_http.ts";
 import { connectToEngine } from "./connect.ts";
-import { CommandError, describeFailure, EXIT_NOT_UNDERSTOOD, UsageError } from "./failure.ts";
+import {
+  CommandError,
+  describeFailure,
+  EXIT_NOT_UNDERSTOOD,
+  LineEnded,
+  UsageError,
+} from "./failure.ts";
 
 /** A line that reports `closed` at once with this reason; without one it never says anything. */
 function refusing(reason?: string): Dial {
@@ -38,6 +44,33 @@ Deno.test("a line to an engine carries calls", async () => {
   await using engine = await connectToEngine({ url: "ws://127.0.0.1:1", dial: echoing });
 
   assert.deepEqual(await engine.call("a::b", { c: 1 }, { timeout_ms: 1_000 }), { c: 1 });
+});
+
+Deno.test("a call says whether its worker ended or the line to the engine did", async () => {
+  const answering =
+    (answer: (id: string, events: TransportEvents) => void): Dial => (url, events) => {
+      const transport = echoing(url, events, {});
+      return {
+        ...transport,
+        send(message) {
+          const { function_id, invocation_id } = JSON.parse(message as string);
+          if (function_id === "a::b") queueMicrotask(() => answer(invocation_id, events));
+          else transport.send(message);
+        },
+      };
+    };
+  const error = { code: "invocation_stopped", message: "Invocation stopped" };
+  const result = { type: "invocationresult", function_id: "a::b", error };
+  const ofWorker = answering((invocation_id, events) => {
+    events.text(JSON.stringify({ ...result, invocation_id }));
+  });
+  const ofLine = answering((_id, events) => events.closed(1006, "gone"));
+  const options = { url: "ws://127.0.0.1:1" };
+
+  await using one = await connectToEngine({ ...options, dial: ofWorker });
+  await assert.rejects(one.call("a::b", {}), { code: "invocation_stopped" });
+  await using other = await connectToEngine({ ...options, dial: ofLine });
+  await assert.rejects(other.call("a::b", {}), LineEnded);
 });
 
 /** The headers that a dial to this address sends. */

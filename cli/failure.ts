@@ -59,6 +59,17 @@ export interface Failure {
   readonly exitCode: number;
 }
 
+/** The line to the engine ended while a call ran, so nobody here knows how the call ends. */
+export class LineEnded extends CommandError {
+  /** Names what ran. */
+  constructor(function_id: string) {
+    super(
+      `The line to the engine ended while ${function_id} ran; whether it goes on is not known, ` +
+        "whether the engine does says: engine doctor",
+    );
+  }
+}
+
 /** Turns whatever a command threw into lines and an exit code. */
 export function describeFailure(thrown: unknown): Failure {
   if (thrown instanceof ExitWith) return thrown;

@@ -7,7 +7,7 @@
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { Json } from "../../mod.ts";
-import { CommandError, describeFailure, ExitWith, UsageError } from "../failure.ts";
+import { CommandError, describeFailure, ExitWith, LineEnded, UsageError } from "../failure.ts";
 import { describeFunction, type FunctionDetail } from "../function_help.ts";
 import { readPayload } from "../payload.ts";
 import type { PlainOptions } from "../plain_words.ts";
@@ -111,7 +111,7 @@ export async function runTrigger(
     .catch((thrown) => {
       throw withWhy(
         thrown,
-        thrown?.code === "invocation_stopped" ? cutOff(thrown, function_id, payload) : thrown,
+        isCutOff(thrown) ? cutOff(thrown, function_id, payload) : thrown,
         flags.verbose ? trace_id : undefined,
       );
     });
@@ -132,13 +132,18 @@ function hexDigits(bytes: number): string {
   return crypto.getRandomValues(new Uint8Array(bytes)).toHex();
 }
 
+function isCutOff(thrown: unknown): boolean {
+  return thrown instanceof LineEnded ||
+    (thrown as { code?: unknown } | null)?.code === "invocation_stopped";
+}
+
 /** An engine that gets too large a message ends the line, which looks like a worker that ended. */
 function cutOff(thrown: unknown, function_id: string, payload: Json): unknown {
   const bytes = new TextEncoder().encode(compactJson(payload)).length;
   if (bytes < LARGE_BYTES) return thrown;
   return new CommandError(
-    `The call of ${function_id} was cut off: its worker ended, or the payload of ${bytes} bytes ` +
-      "is more than the engine takes (engine.max_message_bytes in its config.yaml)",
+    `The call of ${function_id} was cut off: its worker or the engine ended, or the payload of ` +
+      `${bytes} bytes is more than the engine takes (engine.max_message_bytes in its config.yaml)`,
   );
 }
 

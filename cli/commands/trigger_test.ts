@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { InvocationError } from "../../mod.ts";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
-import { CommandError } from "../failure.ts";
+import { CommandError, LineEnded } from "../failure.ts";
 
 const add = ({ a, b }: { a?: unknown; b?: unknown }) => ({ c: Number(a ?? 0) + Number(b ?? 0) });
 
@@ -170,6 +170,21 @@ Deno.test("a call that was cut off names the size of a large payload, which may 
     other.errText,
     /^error: invocation_stopped: Invocation stopped\n {2}Its worker ended/,
   );
+});
+
+Deno.test("a call whose line ended does not blame its worker, and names a large payload too", async () => {
+  const functions = {
+    "a::b": () => {
+      throw new LineEnded("a::b");
+    },
+  };
+  const terminal = new FakeTerminal({ functions });
+  assert.equal(await terminal.run("trigger", "a::b"), 1);
+  assert.match(terminal.errText, /^error: The line to the engine ended while a::b ran; .*doctor$/);
+
+  const large = new FakeTerminal({ functions });
+  assert.equal(await large.run("trigger", "a::b", `text=${"x".repeat(2_000_000)}`), 1);
+  assert.match(large.errText, /a::b was cut off: .*or the engine ended.*max_message_bytes/);
 });
 
 Deno.test("a call that failed says how to ask why, by its id", async () => {
