@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from engine_sdk._tls_hint import with_tls_hint
@@ -30,3 +32,20 @@ def test_what_the_ssl_module_says_comes_with_what_to_do(reason: str, hint: str) 
 @pytest.mark.parametrize("reason", ["HTTP 401", "[Errno 111] Connect call failed", ""])
 def test_other_failures_are_left_as_they_are(reason: str) -> None:
     assert with_tls_hint(reason) == reason
+
+
+def test_a_file_of_certificates_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reason = VERIFY + "unable to get local issuer certificate"
+
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    assert with_tls_hint(reason) == (
+        f"{reason}; SSL_CERT_FILE names /nowhere/ca.pem, which cannot be read"
+    )
+    assert "another name" in with_tls_hint(VERIFY + "Hostname mismatch")
+
+    there = tmp_path / "ca.pem"
+    there.touch()
+    monkeypatch.setenv("SSL_CERT_FILE", str(there))
+    assert "name the PEM file of its CA" in with_tls_hint(reason)

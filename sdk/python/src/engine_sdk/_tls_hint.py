@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import ssl
 from typing import Final
 
 _HINTS: Final = (
@@ -24,5 +26,15 @@ def with_tls_hint(failure: str) -> str:
     """Return a failure, and behind it what to do if it has to do with TLS."""
     for pattern, hint in _HINTS:
         if re.search(pattern, failure):
-            return f"{failure}; {hint}"
+            missing = _missing_file() if pattern == "CERTIFICATE_VERIFY_FAILED" else None
+            return f"{failure}; {missing or hint}"
     return failure
+
+
+def _missing_file() -> str | None:
+    """Name the file of certificates that was asked for and cannot be read: `ssl` says nothing."""
+    variable = ssl.get_default_verify_paths().openssl_cafile_env
+    path = os.environ.get(variable)
+    if not path or os.access(path, os.R_OK):
+        return None
+    return f"{variable} names {path}, which cannot be read"
