@@ -36,7 +36,7 @@ import { BOUNDS_MS } from "./function_meter.ts";
 import { FunctionMeters } from "./function_meters.ts";
 import { type FillRandom, IdSource } from "./id_source.ts";
 import { kept } from "./kept_text.ts";
-import { Party, type Subject } from "./open_span.ts";
+import { Party, type Subject } from "./span_links.ts";
 import { SpanRecorder } from "./span_recorder.ts";
 import { WorkSpans } from "./work_spans.ts";
 
@@ -102,7 +102,9 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
   }
 
   wantsCandidates(call: ObservedCall): boolean {
-    return this.#isTracing && this.#spans.find(call)?.isDetailed === true;
+    if (!this.#isTracing) return false;
+    const place = this.#spans.find(call);
+    return place >= 0 && this.#spans.isDetailed(place);
   }
 
   sent(
@@ -111,15 +113,15 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): Uint8Array | undefined {
-    const span = this.#spans.find(call);
-    return span && this.#spans.sent(span, callee as Party, now, candidates);
+    const place = this.#spans.find(call);
+    return place < 0 ? undefined : this.#spans.sent(place, callee as Party, now, candidates);
   }
 
   settled(call: ObservedCall, memory: Uint8Array, start: number, end: number): void {
     const now = this.#clock.now();
     (call.subject as Subject).meter.ended(now - call.since);
-    const span = this.#spans.find(call);
-    if (span) this.#spans.settle(span, now, memory, start, end);
+    const place = this.#spans.find(call);
+    if (place >= 0) this.#spans.settle(place, now, memory, start, end);
   }
 
   failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void {
@@ -127,8 +129,8 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     const { meter } = call.subject as Subject;
     meter.ended(now - call.since);
     meter.failed(error.code);
-    const span = this.#spans.find(call);
-    if (span) this.#spans.fail(span, now, error, endedBy);
+    const place = this.#spans.find(call);
+    if (place >= 0) this.#spans.fail(place, now, error, endedBy);
   }
 
   refused(call: ShortCall, error: ErrorBody): void {

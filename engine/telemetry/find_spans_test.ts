@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { Random } from "../../tests/fakes/random.ts";
-import { callId, spanOf } from "../../tests/fakes/open_spans.ts";
+import { callId, writeSpans } from "../../tests/fakes/open_spans.ts";
 import { findSpans } from "./find_spans.ts";
 import { SpanPage } from "./span_page.ts";
 
@@ -13,9 +13,8 @@ import { SpanPage } from "./span_page.ts";
 function pagesOf(...all: number[][]): SpanPage[] {
   return all.map((seqs) => {
     const page = new SpanPage(seqs.length);
-    for (const seq of seqs) {
-      page.write(spanOf({ seq, function_id: seq % 2 ? "odd" : "even" }), 0);
-    }
+    const spans = seqs.map((seq) => ({ seq, function_id: seq % 2 ? "odd" : "even" }));
+    writeSpans(page, 0, ...spans);
     return page;
   });
 }

@@ -40,6 +40,9 @@ export class CountingMeter implements FunctionMeter {
   duration_sum_ms = 0;
   readonly errors: Map<string, number> = new Map();
   readonly durations: Float64Array = new Float64Array(COUNT + 1);
+  /** A duration and its bucket: calls of one turn begin and end at the same times. */
+  #lastMs = 0;
+  #lastBucket = 0;
 
   /** Makes one that has counted nothing. */
   constructor(namespace: string, function_id: string) {
@@ -51,7 +54,11 @@ export class CountingMeter implements FunctionMeter {
   ended(ms: number): void {
     this.in_flight--;
     this.duration_sum_ms += ms;
-    this.durations[bucketOf(ms)]!++;
+    if (ms !== this.#lastMs) {
+      this.#lastMs = ms;
+      this.#lastBucket = bucketOf(ms);
+    }
+    this.durations[this.#lastBucket]!++;
   }
 
   /** A call ended with an error, or did not begin. */

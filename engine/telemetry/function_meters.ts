@@ -7,7 +7,7 @@ import { METERED_FUNCTIONS_MAX, TRACE_NAME_CHARS_MAX } from "../../sdk/typescrip
 import type { FunctionMeter } from "../ports/telemetry.ts";
 import { CountingMeter } from "./function_meter.ts";
 import { kept } from "./kept_text.ts";
-import { Subject } from "./open_span.ts";
+import { Subject } from "./span_links.ts";
 
 /** Name under which calls of all further functions count. */
 const OTHER = "(other)";

@@ -1,37 +1,47 @@
 /**
  * Some hundreds of recorded calls, side by side in arrays of numbers.
  *
- * Nothing is made for a span but where it has more than numbers say: each has a row of words, one
- * of times and one of references. An object comes into being when somebody reads.
+ * Nothing is made for a span but where it has more than numbers say: each has a row of words and
+ * one of times. An object comes into being when somebody reads.
  *
  * @module
  */
 import { bytesOf } from "../core/text_bytes.ts";
 import type { CallFilter, CallParty, CallSpan } from "../ports/telemetry.ts";
 import { firstValue } from "./json_value.ts";
-import {
-  NO_NUMBER,
-  type OpenSpan,
-  type Party,
-  type SpanDetail,
-  type Subject,
-  TIME,
-  WORD,
-} from "./open_span.ts";
+import { NO_NUMBER, OPEN_NUMBER, OPEN_WORD, type OpenSpans } from "./open_spans.ts";
+import type { SpanDetail } from "./span_detail.ts";
+import type { Party, SpanLinks, Subject } from "./span_links.ts";
 import { idText, readId } from "./traceparent.ts";
 import { UUID_WORDS, uuidText, writeUuid } from "./uuid.ts";
 
-/** Places in a row behind the words of a span: what it refers to, by place in the page's lists. */
-const LINK = {
-  subject: WORD.row,
-  caller: WORD.row + 1,
-  callee: WORD.row + 2,
-  detail: WORD.row + 3,
-};
-/** Words of a row, so many that times can follow. */
-const ROW_WORDS = 20;
+/** Places in the words of a row. */
+const WORD = {
+  /** Its trace, itself and its parent: see `traceparent.ts`. */
+  trace: 0,
+  span: 4,
+  parent: 6,
+  /** The caller's id of it, where that is a UUID; zeros where not. */
+  callerId: 8,
+  /** What names the call at the engine; {@linkcode NO_NUMBER}: it never began. */
+  slot: 12,
+  /** Characters of payload and result; {@linkcode NO_NUMBER}: none. */
+  requestChars: 13,
+  responseChars: 14,
+  /** What it refers to, by place in the page's lists. */
+  subject: 15,
+  caller: 16,
+  callee: 17,
+  detail: 18,
+  /** So many words, of which the last is free. */
+  row: 20,
+} as const;
+
+/** Places in the numbers behind them. Times are the calendar's; `NaN`: not yet. */
+const TIME = { seq: 0, since: 1, sent: 2, ended: 3, timeout_ms: 4, uses: 5, row: 6 } as const;
+
 /** Numbers of a row, each as wide as two words: its times stand at the end. */
-const ROW_NUMBERS = ROW_WORDS / 2 + TIME.row;
+const ROW_NUMBERS = WORD.row / 2 + TIME.row;
 
 /** What a span costs before any of its {@linkcode SpanDetail}. */
 export const SPAN_BYTES = 8 * ROW_NUMBERS;
@@ -47,14 +57,6 @@ export interface PreparedFilter {
   readonly isUuid: boolean;
   /** The id of a call as it stands between quotes in JSON. */
   readonly callerId: string;
-}
-
-/** What a span refers to. */
-export interface SpanLinks {
-  readonly subject: Subject | undefined;
-  readonly caller: Party | undefined;
-  readonly callee: Party | undefined;
-  readonly detail: SpanDetail | undefined;
 }
 
 /** Spans in the order they were written. */
@@ -92,20 +94,30 @@ export class SpanPage {
     this.#details = [];
   }
 
-  /** Adds a span; there must be room. `epoch`: the clock's wall() when its now() was 0. */
-  write(span: OpenSpan, epoch: number): void {
+  /** Adds a span that was prepared; there must be room. `epoch`: the clock's wall() at now() 0. */
+  write(open: OpenSpans, place: number, epoch: number): void {
     const at = this.count++;
-    const { words, times } = span;
+    const call = open.callAt(place);
+    const from = open.words;
+    const words = this.#words;
+    const start = place * OPEN_WORD.row;
     const row = at * 2 * ROW_NUMBERS;
-    for (let i = 0; i < WORD.row; i++) this.#words[row + i] = words[i]!;
-    const time = at * ROW_NUMBERS + ROW_WORDS / 2;
-    this.#numbers[time + TIME.seq] = times[TIME.seq]!;
-    this.#numbers[time + TIME.since] = epoch + times[TIME.since]!;
-    this.#numbers[time + TIME.sent] = epoch + times[TIME.sent]!;
-    this.#numbers[time + TIME.ended] = epoch + times[TIME.ended]!;
-    this.#numbers[time + TIME.timeout_ms] = times[TIME.timeout_ms]!;
-    this.#numbers[time + TIME.uses] = times[TIME.uses]!;
-    this.#link(row, span);
+    for (let i = 0; i < WORD.callerId; i++) words[row + i] = from[start + i]!;
+    for (let i = 0; i < UUID_WORDS; i++) words[row + WORD.callerId + i] = open.callerId[i]!;
+    words[row + WORD.slot] = call.slot;
+    words[row + WORD.requestChars] = from[start + OPEN_WORD.requestChars]!;
+    words[row + WORD.responseChars] = from[start + OPEN_WORD.responseChars]!;
+    const numbers = this.#numbers;
+    const number = place * OPEN_NUMBER.row;
+    const time = at * ROW_NUMBERS + WORD.row / 2;
+    numbers[time + TIME.seq] = open.numbers[number + OPEN_NUMBER.seq]!;
+    numbers[time + TIME.since] = epoch + call.since;
+    numbers[time + TIME.sent] = epoch + open.numbers[number + OPEN_NUMBER.sent]!;
+    numbers[time + TIME.ended] = epoch + open.ended;
+    numbers[time + TIME.timeout_ms] = call.timeout_ms;
+    numbers[time + TIME.uses] = call.uses;
+    const subject = call.subject as Subject;
+    this.#link(row, subject, open.callerAt(place), open.calleeAt(place), open.detailAt(place));
   }
 
   /** Adds a span of another page; there must be room. */
@@ -113,14 +125,20 @@ export class SpanPage {
     const to = this.count++;
     const [start, row] = [at * 2 * ROW_NUMBERS, to * 2 * ROW_NUMBERS];
     this.#words.set(from.#words.subarray(start, start + 2 * ROW_NUMBERS), row);
-    this.#link(row, from.linksAt(at));
+    const { subject, caller, callee, detail } = from.linksAt(at);
+    this.#link(row, subject, caller, callee, detail);
   }
 
   /** What a span has beyond {@linkcode SPAN_BYTES} that this page does not hold yet. */
-  moreOf({ subject, caller, callee, detail }: SpanLinks): number {
+  moreOf(
+    subject: Subject,
+    caller: Party,
+    callee: Party | undefined,
+    detail: SpanDetail | undefined,
+  ): number {
     let bytes = detail ? detail.bytes : 0;
-    if (subject!.page !== this.number) bytes += subject!.bytes;
-    if (caller!.page !== this.number) bytes += caller!.bytes;
+    if (subject.page !== this.number) bytes += subject.bytes;
+    if (caller.page !== this.number) bytes += caller.bytes;
     if (callee && callee.page !== this.number) bytes += callee.bytes;
     return bytes;
   }
@@ -128,11 +146,11 @@ export class SpanPage {
   /** The span at a place. */
   read(at: number, callId: CallIdOf): CallSpan {
     const words = this.#words.subarray(at * 2 * ROW_NUMBERS, (at + 1) * 2 * ROW_NUMBERS);
-    const times = this.#numbers.subarray(at * ROW_NUMBERS + ROW_WORDS / 2, (at + 1) * ROW_NUMBERS);
+    const times = this.#numbers.subarray(at * ROW_NUMBERS + WORD.row / 2, (at + 1) * ROW_NUMBERS);
     const { subject, caller, callee, detail } = this.linksAt(at);
     const slot = words[WORD.slot]!;
     const parent = words[WORD.parent]! + words[WORD.parent + 1]!;
-    const callerId = detail?.caller_invocation_id;
+    const callerId = detail?.callerId;
     const request = detail?.request == null ? null : firstValue(detail.request);
     const response = detail?.response == null ? null : firstValue(detail.response);
     return {
@@ -140,12 +158,12 @@ export class SpanPage {
       trace_id: idText(words, WORD.trace, WORD.span),
       span_id: idText(words, WORD.span, WORD.parent),
       parent_span_id: parent > 0 ? idText(words, WORD.parent, WORD.callerId) : null,
-      function_id: subject!.function_id,
-      namespace: subject!.namespace,
+      function_id: subject.function_id,
+      namespace: subject.namespace,
       invocation_id: slot === NO_NUMBER ? "" : callId(slot, times[TIME.uses]!),
       caller_invocation_id: callerId == null ? uuidText(words, WORD.callerId) : unquoted(callerId),
-      caller: viewOf(caller!, subject!),
-      callee: callee ? viewOf(callee, subject!) : null,
+      caller: viewOf(caller, subject),
+      callee: callee ? viewOf(callee, subject) : null,
       start_ms: times[TIME.since]!,
       sent_ms: timeOf(times[TIME.sent]!),
       end_ms: timeOf(times[TIME.ended]!),
@@ -166,10 +184,10 @@ export class SpanPage {
   linksAt(at: number): SpanLinks {
     const row = at * 2 * ROW_NUMBERS;
     return {
-      subject: this.#subjects[this.#words[row + LINK.subject]!],
-      caller: this.#parties[this.#words[row + LINK.caller]!],
-      callee: itemAt(this.#parties, this.#words[row + LINK.callee]!),
-      detail: itemAt(this.#details, this.#words[row + LINK.detail]!),
+      subject: this.#subjects[this.#words[row + WORD.subject]!]!,
+      caller: this.#parties[this.#words[row + WORD.caller]!]!,
+      callee: itemAt(this.#parties, this.#words[row + WORD.callee]!),
+      detail: itemAt(this.#details, this.#words[row + WORD.detail]!),
     };
   }
 
@@ -184,7 +202,7 @@ export class SpanPage {
     if (trace_id !== undefined && !this.#has(at, prepared, WORD.trace, WORD.span)) return false;
     if (span_id !== undefined && !this.#has(at, prepared, WORD.span, WORD.parent)) return false;
     if (function_id !== undefined) {
-      const subject = this.#subjects[this.#words[at * 2 * ROW_NUMBERS + LINK.subject]!];
+      const subject = this.#subjects[this.#words[at * 2 * ROW_NUMBERS + WORD.subject]!];
       if (subject!.function_id !== function_id) return false;
     }
     const start = this.#timeAt(at, TIME.since);
@@ -195,8 +213,8 @@ export class SpanPage {
 
   #isCall(at: number, id: string, prepared: PreparedFilter, callId: CallIdOf): boolean {
     const { words, callerId, isUuid } = prepared;
-    const detail = itemAt(this.#details, this.#words[at * 2 * ROW_NUMBERS + LINK.detail]!);
-    if (detail?.caller_invocation_id === callerId) return true;
+    const detail = itemAt(this.#details, this.#words[at * 2 * ROW_NUMBERS + WORD.detail]!);
+    if (detail?.callerId === callerId) return true;
     if (!isUuid) return false;
     if (this.#has(at, prepared, WORD.callerId, WORD.callerId + UUID_WORDS)) return true;
     const slot = this.#words[at * 2 * ROW_NUMBERS + WORD.slot]!;
@@ -211,26 +229,40 @@ export class SpanPage {
   }
 
   #timeAt(at: number, time: number): number {
-    return this.#numbers[at * ROW_NUMBERS + ROW_WORDS / 2 + time]!;
+    return this.#numbers[at * ROW_NUMBERS + WORD.row / 2 + time]!;
   }
 
   /** What several spans share counts once for each page. */
-  #link(row: number, links: SpanLinks): void {
-    const { subject, caller, callee, detail } = links;
-    this.moreBytes += this.moreOf(links);
+  #link(
+    row: number,
+    subject: Subject,
+    caller: Party,
+    callee: Party | undefined,
+    detail: SpanDetail | undefined,
+  ): void {
     const words = this.#words;
-    words[row + LINK.subject] = this.#placeOf(subject!, this.#subjects);
-    words[row + LINK.caller] = this.#placeOf(caller!, this.#parties);
-    words[row + LINK.callee] = callee ? this.#placeOf(callee, this.#parties) : NO_NUMBER;
-    words[row + LINK.detail] = detail ? this.#details.push(detail) - 1 : NO_NUMBER;
+    const parties = this.#parties;
+    const { number } = this;
+    words[row + WORD.subject] = subject.page === number
+      ? subject.place
+      : this.#placeOf(subject, this.#subjects);
+    words[row + WORD.caller] = caller.page === number
+      ? caller.place
+      : this.#placeOf(caller, parties);
+    if (!callee) words[row + WORD.callee] = NO_NUMBER;
+    else if (callee.page === number) words[row + WORD.callee] = callee.place;
+    else words[row + WORD.callee] = this.#placeOf(callee, parties);
+    words[row + WORD.detail] = detail ? this.#details.push(detail) - 1 : NO_NUMBER;
+    if (detail) this.moreBytes += detail.bytes;
   }
 
   #placeOf<Shared extends Party | Subject>(shared: Shared, list: Shared[]): number {
-    if (this.number === 0) return list.push(shared) - 1; // Others' places must hold.
-    if (shared.page === this.number) return shared.place;
+    const place = list.push(shared) - 1;
+    this.moreBytes += shared.bytes;
+    if (this.number === 0) return place; // Others' places must hold.
     shared.page = this.number;
-    shared.place = list.push(shared) - 1;
-    return shared.place;
+    shared.place = place;
+    return place;
   }
 }
 

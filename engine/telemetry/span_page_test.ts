@@ -4,15 +4,16 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { callId, spanOf, type SpanWords } from "../../tests/fakes/open_spans.ts";
+import { callId, spanOf, type SpanWords, writeSpans } from "../../tests/fakes/open_spans.ts";
 import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
+import { SHORT_PLACE } from "./open_spans.ts";
 import { prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
 
 const UUID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
 
 function pageOf(...spans: SpanWords[]): SpanPage {
   const page = new SpanPage(spans.length);
-  for (const span of spans) page.write(spanOf(span), 1_000);
+  writeSpans(page, 1_000, ...spans);
   return page;
 }
 
@@ -139,13 +140,13 @@ Deno.test("a page counts what its spans have besides, and what they share once",
   const page = new SpanPage(4);
   page.reuse(1);
   const plain = spanOf({ seq: 1 });
-  page.write(plain, 0);
+  page.write(plain, SHORT_PLACE, 0);
   const shared = page.moreBytes;
-  page.write(plain, 0);
+  page.write(plain, SHORT_PLACE, 0);
   assert.equal(page.moreBytes, shared);
   assert.ok(shared > 0);
 
-  page.write(spanOf({ seq: 2, request: "1".repeat(500) }), 0);
+  writeSpans(page, 0, { seq: 2, request: "1".repeat(500) });
   assert.ok(page.moreBytes > shared + 500);
   assert.ok(SPAN_BYTES > 100);
 });

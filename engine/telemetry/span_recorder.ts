@@ -4,16 +4,11 @@
  *
  * Running calls are kept apart from the ring, by the slot of the call, so that a flood of short
  * calls cannot push out a long one. Payloads and candidates are kept for so many calls a second
- * and no more; whatever is kept is a copy, so that no frame outlives its turn.
+ * and no more.
  *
  * @module
  */
-import {
-  TRACE_BAGGAGE_CHARS_MAX,
-  TRACE_DETAILS_PER_SECOND,
-  TRACE_ERROR_CHARS_MAX,
-  TRACE_NAME_CHARS_MAX,
-} from "../../sdk/typescript/limits.ts";
+import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
 import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/tails.ts";
 import { bytesOf, standsAt, textOf } from "../core/text_bytes.ts";
@@ -21,22 +16,13 @@ import type { CallPlaces, ObservedCall, ShortCall } from "../ports/call_observer
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate, TraceSettings } from "../ports/telemetry.ts";
 import type { IdSource } from "./id_source.ts";
-import { costOf, kept } from "./kept_text.ts";
-import {
-  NO_NUMBER,
-  OpenSpan,
-  type Party,
-  type SpanDetail,
-  type Subject,
-  TIME,
-  WORD,
-} from "./open_span.ts";
+import { NO_NUMBER, OPEN_WORD, OpenSpans, SHORT_PLACE } from "./open_spans.ts";
 import { rateOf } from "./sampling.ts";
+import type { Party, Subject } from "./span_links.ts";
 import { SpanPage } from "./span_page.ts";
 import { SpanRing } from "./span_ring.ts";
 import { TraceField } from "./trace_field.ts";
-import { readTraceparent } from "./traceparent.ts";
-import { writeUuid } from "./uuid.ts";
+import { readTraceparent, TRACE_WORDS } from "./traceparent.ts";
 
 /** Part of the memory that details of running calls may take; the ring has the rest. */
 const OPEN_PART = 1 / 8;
@@ -44,17 +30,15 @@ const SECOND_MS = 1_000;
 /** The machine's two clocks are read one after the other, and one of them in whole milliseconds. */
 const CLOCK_TOLERANCE_MS = 2;
 const CHANCES = 2 ** 32;
-const CANDIDATE_BYTES = 256;
+/** Chance for a span and its trace. */
+const ID_BYTES = 24;
 const BAGGAGE = bytesOf(BAGGAGE_KEY);
 
 /** Records calls. */
 export class SpanRecorder {
   readonly #clock: Clock;
   readonly #ids: IdSource;
-  /** By slot of the call. */
-  readonly #open: (OpenSpan | undefined)[] = [];
-  /** For calls that end as soon as they begin. */
-  readonly #short = new OpenSpan();
+  readonly #open = new OpenSpans();
   readonly #field = new TraceField();
   #settings: TraceSettings;
   /** Grows with each change of the settings. */
@@ -90,9 +74,13 @@ export class SpanRecorder {
 
   /** The calls that run now, as a page. */
   running(): SpanPage {
-    const spans = this.#open.filter((span) => span?.isSampled);
-    const page = new SpanPage(spans.length);
-    for (const span of spans) page.write(span!, this.#epoch);
+    const open = this.#open;
+    const places = [...open.sampled()];
+    const page = new SpanPage(places.length);
+    for (const place of places) {
+      open.prepare(place, NaN);
+      page.write(open, place, this.#epoch);
+    }
     return page;
   }
 
@@ -115,79 +103,77 @@ export class SpanRecorder {
 
   /** A call has begun. */
   open(call: ObservedCall, caller: Party, places: CallPlaces): void {
-    const span = this.#open[call.slot] ??= new OpenSpan();
+    const open = this.#open;
+    const place = open.open(call, caller);
     const { memory, traceStart, traceEnd, dataStart, end } = places;
     const from = traceStart + TRACEPARENT_KEY.length;
-    span.uses = call.uses;
-    const subject = call.subject as Subject;
-    span.isSampled = this.#begin(span, subject, memory, from, Math.max(from, traceEnd - 1));
-    if (!span.isSampled) return;
-    const { words, times } = span;
-    const bytes = dataStart < 0 ? NO_NUMBER : end - 1 - dataStart;
-    words[WORD.slot] = call.slot;
-    words[WORD.requestChars] = bytes;
-    words[WORD.responseChars] = NO_NUMBER;
-    times[TIME.since] = call.since;
-    times[TIME.sent] = NaN;
-    times[TIME.ended] = NaN;
-    times[TIME.timeout_ms] = call.timeout_ms;
-    times[TIME.uses] = call.uses;
-    span.caller = caller;
-    nameCall(span, call.callerId, call.callerIdBytes);
-    if (standsAt(memory, traceEnd, end, BAGGAGE)) {
+    if (!this.#begin(place, memory, from, Math.max(from, traceEnd - 1))) return;
+    if (dataStart >= 0) {
+      open.words[place * OPEN_WORD.row + OPEN_WORD.requestChars] = end - 1 - dataStart;
+    }
+    const hasBaggage = standsAt(memory, traceEnd, end, BAGGAGE);
+    if (hasBaggage) {
       const baggageEnd = dataStart < 0 ? end - 1 : dataStart - DATA_KEY.length;
-      setBaggage(span.more, textOf(memory, traceEnd + BAGGAGE.length, baggageEnd - 1));
+      const text = textOf(memory, traceEnd + BAGGAGE.length, baggageEnd - 1);
+      open.more(place).setBaggage(text);
     }
-    span.isDetailed = this.#takeDetail(call.since);
-    if (span.isDetailed && dataStart >= 0) {
-      const request = this.#shortText(memory, dataStart, end - 1);
-      if (request !== undefined) setRequest(span.more, request);
+    const isDetailed = this.#takeDetail(call.since);
+    if (isDetailed) {
+      open.detail(place);
+      const request = dataStart < 0 ? undefined : this.#shortText(memory, dataStart, end - 1);
+      if (request !== undefined) open.more(place).setRequest(request);
     }
-    if (span.detail) this.#charge(span);
+    if (hasBaggage || isDetailed) this.#charge(place);
   }
 
-  /** The span of a running call; `undefined` when it has none. */
-  find({ slot, uses }: ObservedCall): OpenSpan | undefined {
-    const span = this.#open[slot];
-    return span !== undefined && span.uses === uses ? span : undefined;
+  /** Where the span of a running call is; -1 when it has none. */
+  find(call: ObservedCall): number {
+    return this.#open.find(call);
+  }
+
+  /** Whether candidates are wanted of the call at a place. */
+  isDetailed(place: number): boolean {
+    return this.#open.isDetailed(place);
   }
 
   /** A call goes to whoever runs it; the field to send along. */
   sent(
-    span: OpenSpan,
+    place: number,
     callee: Party,
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): Uint8Array {
-    const field = this.#field.of(span.words, span.isSampled);
-    if (!span.isSampled) return field;
-    span.times[TIME.sent] = now;
-    span.callee = callee;
-    if (candidates) {
-      span.more.candidates = candidates;
-      span.more.bytes += candidates.length * CANDIDATE_BYTES;
-      this.#charge(span);
+    const open = this.#open;
+    const isSampled = open.isSampled(place);
+    if (isSampled) {
+      open.send(place, callee, now);
+      if (candidates) {
+        open.more(place).setCandidates(candidates);
+        this.#charge(place);
+      }
     }
-    return field;
+    return this.#field.of(open.words, place * OPEN_WORD.row, isSampled);
   }
 
   /** A call ended with the value in `memory` from `start` to `end`; -1 as start: with none. */
-  settle(span: OpenSpan, now: number, memory: Uint8Array, start: number, end: number): void {
-    if (!span.isSampled) return span.clear();
-    const bytes = start < 0 ? NO_NUMBER : end - start;
-    span.words[WORD.responseChars] = bytes;
-    if (span.isDetailed && start >= 0) {
-      const response = this.#shortText(memory, start, end);
-      if (response !== undefined) setResponse(span.more, response);
+  settle(place: number, now: number, memory: Uint8Array, start: number, end: number): void {
+    const open = this.#open;
+    if (!open.isSampled(place)) return open.close(place);
+    if (start >= 0) {
+      open.words[place * OPEN_WORD.row + OPEN_WORD.responseChars] = end - start;
+      if (open.isDetailed(place)) {
+        const response = this.#shortText(memory, start, end);
+        if (response !== undefined) open.more(place).setResponse(response);
+      }
     }
-    this.#end(span, now);
+    this.#end(place, now);
   }
 
   /** A call ended with an error. */
-  fail(span: OpenSpan, now: number, error: ErrorBody, endedBy: string | null): void {
-    if (!span.isSampled) return span.clear();
-    setError(span.more, error, endedBy);
-    this.#end(span, now);
+  fail(place: number, now: number, error: ErrorBody, endedBy: string | null): void {
+    if (!this.#open.isSampled(place)) return this.#open.close(place);
+    this.#open.more(place).setError(error, endedBy);
+    this.#end(place, now);
   }
 
   /** A call ended as soon as it had begun, in an error or in a result. */
@@ -197,72 +183,68 @@ export class SpanRecorder {
     callee: Party | undefined,
     outcome: ErrorBody | (() => string),
   ): void {
-    const span = this.#short;
-    const trace = bytesOf(call.traceparent ?? "");
-    if (!this.#begin(span, subject, trace, 0, trace.length)) return;
+    const open = this.#open;
     const now = this.#clock.now();
-    const { words, times, more } = span;
-    times[TIME.since] = now;
-    times[TIME.sent] = callee ? now : NaN;
-    times[TIME.timeout_ms] = call.timeout_ms;
-    words[WORD.slot] = NO_NUMBER;
-    span.caller = call.caller as Party;
-    span.callee = callee;
     const callerId = bytesOf(quoted(call.caller_invocation_id ?? ""));
-    nameCall(span, callerId, callerId.length);
-    if (call.baggage !== undefined) setBaggage(more, quoted(call.baggage));
+    const callerIdBytes = callerId.length;
+    const { timeout_ms } = call;
+    const observed = { slot: NO_NUMBER, uses: 0, callerId, callerIdBytes, timeout_ms, subject };
+    const place = open.open({ ...observed, since: now }, call.caller as Party, SHORT_PLACE);
+    const trace = bytesOf(call.traceparent ?? "");
+    if (!this.#begin(place, trace, 0, trace.length)) return open.close(place);
+    if (callee) open.send(place, callee, now);
+    const more = open.more(place);
+    if (call.baggage !== undefined) more.setBaggage(quoted(call.baggage));
     const isDetailed = this.#takeDetail(now);
     const request = isDetailed ? call.request() : undefined;
     const response = isDetailed && typeof outcome === "function" ? outcome() : undefined;
-    words[WORD.requestChars] = request?.length ?? NO_NUMBER;
-    words[WORD.responseChars] = response?.length ?? NO_NUMBER;
-    if (request !== undefined && this.#isShort(request.length)) setRequest(more, request);
-    if (response !== undefined && this.#isShort(response.length)) setResponse(more, response);
-    if (typeof outcome !== "function") setError(more, outcome, null);
-    this.#end(span, now);
+    const row = place * OPEN_WORD.row;
+    open.words[row + OPEN_WORD.requestChars] = request?.length ?? NO_NUMBER;
+    open.words[row + OPEN_WORD.responseChars] = response?.length ?? NO_NUMBER;
+    if (request !== undefined && this.#isShort(request.length)) more.setRequest(request);
+    if (response !== undefined && this.#isShort(response.length)) more.setResponse(response);
+    if (typeof outcome !== "function") more.setError(outcome, null);
+    this.#end(place, now);
   }
 
   /** Gives a span its ids and its place in the order; `false` when it is not to be recorded. */
-  #begin(
-    span: OpenSpan,
-    subject: Subject,
-    memory: Uint8Array,
-    start: number,
-    end: number,
-  ): boolean {
-    const { words } = span;
+  #begin(place: number, memory: Uint8Array, start: number, end: number): boolean {
+    const { words } = this.#open;
+    const row = place * OPEN_WORD.row;
+    const span = row + OPEN_WORD.span;
+    const parent = row + OPEN_WORD.parent;
     const source = this.#ids;
-    const flags = readTraceparent(memory, start, end, words);
-    const at = source.take(24);
+    const at = source.take(ID_BYTES);
+    const flags = readTraceparent(memory, start, end, words, row);
     if (flags < 0) {
-      for (let i = 0; i < WORD.span; i++) words[i] = source.word(at + 8 + 4 * i);
-      words[WORD.parent] = words[WORD.parent + 1] = 0;
+      for (let i = 0; i < TRACE_WORDS; i++) words[row + i] = source.word(at + 8 + 4 * i);
+      words[parent] = words[parent + 1] = 0;
     } else {
-      words[WORD.parent] = words[WORD.span]!;
-      words[WORD.parent + 1] = words[WORD.span + 1]!;
+      words[parent] = words[span]!;
+      words[parent + 1] = words[span + 1]!;
     }
-    const isSampled = flags < 0 ? words[0]! < this.#rateOf(subject) * CHANCES : flags === 1;
-    words[WORD.span] = source.word(at);
-    words[WORD.span + 1] = source.word(at + 4);
-    if (isSampled) {
-      span.subject = subject;
-      span.times[TIME.seq] = ++this.#seq;
-    }
+    words[span] = source.word(at);
+    words[span + 1] = source.word(at + 4);
+    const subject = this.#open.subjectAt(place);
+    const isSampled = flags < 0 ? words[row]! < this.#rateOf(subject) * CHANCES : flags === 1;
+    if (isSampled) this.#open.sample(place, ++this.#seq);
     return isSampled;
   }
 
   /** What a running call has besides numbers counts against a bound of its own. */
-  #charge(span: OpenSpan): void {
-    const bytes = span.detail?.bytes ?? 0;
-    this.#openBytes += bytes - span.charged;
-    span.charged = bytes;
+  #charge(place: number): void {
+    const detail = this.#open.detailAt(place);
+    if (!detail) return;
+    this.#openBytes += detail.bytes - detail.charged;
+    detail.charged = detail.bytes;
   }
 
-  #end(span: OpenSpan, now: number): void {
-    this.#openBytes -= span.charged;
-    span.times[TIME.ended] = now;
-    this.#ring.write(span, this.#epoch);
-    span.clear();
+  #end(place: number, now: number): void {
+    const open = this.#open;
+    this.#openBytes -= open.detailAt(place)?.charged ?? 0;
+    open.prepare(place, now);
+    this.#ring.write(open, place, this.#epoch);
+    open.close(place);
   }
 
   #rateOf(subject: Subject): number {
@@ -305,38 +287,6 @@ export class SpanRecorder {
   }
 }
 
-/** Notes the caller's id of a call: the first bytes, as they stood between quotes. */
-function nameCall(span: OpenSpan, callerId: Uint8Array, bytes: number): void {
-  if (writeUuid(callerId, 0, bytes, span.words, WORD.callerId) || bytes === 0) return;
-  const { more } = span;
-  more.caller_invocation_id = kept(textOf(callerId, 0, bytes), TRACE_NAME_CHARS_MAX);
-  more.bytes += costOf(more.caller_invocation_id);
-}
-
 function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
-}
-
-function setRequest(detail: SpanDetail, text: string): void {
-  detail.request = kept(text);
-  detail.bytes += costOf(detail.request);
-}
-
-function setResponse(detail: SpanDetail, text: string): void {
-  detail.response = kept(text);
-  detail.bytes += costOf(detail.response);
-}
-
-/** What stood between the quotes. */
-function setBaggage(detail: SpanDetail, text: string): void {
-  if (text.length > TRACE_BAGGAGE_CHARS_MAX) return;
-  detail.baggage = kept(text);
-  detail.bytes += costOf(detail.baggage);
-}
-
-function setError(detail: SpanDetail, { code, message }: ErrorBody, endedBy: string | null): void {
-  detail.error_code = kept(code, TRACE_NAME_CHARS_MAX);
-  detail.error_message = kept(message, TRACE_ERROR_CHARS_MAX);
-  detail.ended_by = endedBy;
-  detail.bytes += costOf(detail.error_code) + costOf(detail.error_message);
 }

@@ -8,8 +8,10 @@
  */
 import { TRACE_PAGE_SPANS_MAX } from "../../sdk/typescript/limits.ts";
 import type { CallSpan } from "../ports/telemetry.ts";
-import type { OpenSpan } from "./open_span.ts";
-import { type CallIdOf, SPAN_BYTES, type SpanLinks, SpanPage } from "./span_page.ts";
+import type { OpenSpans } from "./open_spans.ts";
+import type { SpanDetail } from "./span_detail.ts";
+import type { Party, Subject } from "./span_links.ts";
+import { type CallIdOf, SPAN_BYTES, SpanPage } from "./span_page.ts";
 
 /** The memory is divided into so many pages at least. */
 const PAGES = 16;
@@ -60,12 +62,14 @@ export class SpanRing {
     return this.#bytesMax / PAGES / 4;
   }
 
-  /** Adds a span. `epoch`: the clock's wall() when its now() was 0. */
-  write(span: OpenSpan, epoch: number): void {
+  /** Adds a span that was prepared. `epoch`: the clock's wall() when its now() was 0. */
+  write(open: OpenSpans, place: number, epoch: number): void {
     this.#recorded++;
-    const page = this.#open(span);
+    const subject = open.subjectAt(place);
+    const caller = open.callerAt(place);
+    const page = this.#pageFor(subject, caller, open.calleeAt(place), open.detailAt(place));
     if (!page) return void this.#overwritten++;
-    page.write(span, epoch);
+    page.write(open, place, epoch);
     this.#spans++;
   }
 
@@ -98,7 +102,8 @@ export class SpanRing {
     ring.#overwritten = this.#overwritten;
     for (const from of this.#pages) {
       for (let at = 0; at < from.count; at++) {
-        const page = ring.#open(from.linksAt(at));
+        const { subject, caller, callee, detail } = from.linksAt(at);
+        const page = ring.#pageFor(subject, caller, callee, detail);
         page?.copy(from, at);
         if (page) ring.#spans++;
         else ring.#overwritten++;
@@ -115,13 +120,21 @@ export class SpanRing {
   }
 
   /** The page to write such a span to; `undefined`: there is no room for it in any. */
-  #open(links: SpanLinks): SpanPage | undefined {
+  #pageFor(
+    subject: Subject,
+    caller: Party,
+    callee: Party | undefined,
+    detail: SpanDetail | undefined,
+  ): SpanPage | undefined {
     const max = this.#bytesMax / PAGES;
     const last = this.#pages.at(-1);
-    if (last && last.count < last.size && last.moreBytes + last.moreOf(links) <= max) return last;
+    if (last && last.count < last.size) {
+      const more = last.moreOf(subject, caller, callee, detail);
+      if (last.moreBytes + more <= max) return last;
+    }
     if (this.#pageSize < 1) return undefined;
     const next = this.#next();
-    return next.moreOf(links) <= max ? next : undefined;
+    return next.moreOf(subject, caller, callee, detail) <= max ? next : undefined;
   }
 
   #next(): SpanPage {

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { callId, spanOf } from "../../tests/fakes/open_spans.ts";
-import { TIME } from "./open_span.ts";
+import { SHORT_PLACE } from "./open_spans.ts";
 import { SPAN_BYTES } from "./span_page.ts";
 import { SpanRing } from "./span_ring.ts";
 
@@ -15,8 +15,8 @@ const KIB = 1024;
 function fill(ring: SpanRing, count: number, request?: string): void {
   const span = spanOf({ seq: 0, ...request === undefined ? {} : { request } });
   for (let i = 0; i < count; i++) {
-    span.times[TIME.seq] = ring.recorded + 1;
-    ring.write(span, 0);
+    span.sample(SHORT_PLACE, ring.recorded + 1);
+    ring.write(span, SHORT_PLACE, 0);
   }
 }
 

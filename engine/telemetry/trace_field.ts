@@ -5,7 +5,7 @@
  */
 import { TRACEPARENT_KEY } from "../core/tails.ts";
 import { bytesOf } from "../core/text_bytes.ts";
-import { FLAGS_AT, SPAN_ID_AT, TRACE_ID_AT } from "./traceparent.ts";
+import { FLAGS_AT, SPAN_ID_AT, TRACE_ID_AT, TRACE_WORDS } from "./traceparent.ts";
 
 const DIGITS_PER_WORD = 8;
 const DIGIT_ZERO = 0x30;
@@ -15,20 +15,19 @@ const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) => {
   return first! << 8 | second!;
 });
 const START = TRACEPARENT_KEY.length;
-const TRACE_WORDS_END = 4;
 
 /** Writes fields; each is valid until the next one is written. */
 export class TraceField {
   readonly #field = bytesOf(`${TRACEPARENT_KEY}00-${"0".repeat(32)}-${"0".repeat(16)}-00"`);
   readonly #view = new DataView(this.#field.buffer, this.#field.byteOffset, this.#field.length);
 
-  /** The field of a span: four words of its trace and two of its own. */
-  of(words: Uint32Array, isSampled: boolean): Uint8Array {
-    for (let at = 0; at < TRACE_WORDS_END; at++) {
-      this.#write(words[at]!, START + TRACE_ID_AT + at * DIGITS_PER_WORD);
+  /** The field of a span: four words from `from` on are its trace, the next two its own. */
+  of(words: Uint32Array, from: number, isSampled: boolean): Uint8Array {
+    for (let at = 0; at < TRACE_WORDS; at++) {
+      this.#write(words[from + at]!, START + TRACE_ID_AT + at * DIGITS_PER_WORD);
     }
-    this.#write(words[4]!, START + SPAN_ID_AT);
-    this.#write(words[5]!, START + SPAN_ID_AT + DIGITS_PER_WORD);
+    this.#write(words[from + TRACE_WORDS]!, START + SPAN_ID_AT);
+    this.#write(words[from + TRACE_WORDS + 1]!, START + SPAN_ID_AT + DIGITS_PER_WORD);
     this.#field[START + FLAGS_AT + 1] = DIGIT_ZERO + (isSampled ? 1 : 0);
     return this.#field;
   }

@@ -14,13 +14,14 @@ const WORDS = Uint32Array.of(
 Deno.test("TraceField writes ids as W3C says, and whether the trace is recorded", () => {
   const field = new TraceField();
   const text = (words: Uint32Array, isSampled: boolean): string => {
-    const bytes = field.of(words, isSampled);
+    const bytes = field.of(words, words.length - 6, isSampled);
     return textOf(bytes, 0, bytes.length);
   };
   const expected = ',"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0';
 
   assert.equal(text(WORDS, true), `${expected}1"`);
   assert.equal(text(WORDS, false), `${expected}0"`);
+  assert.equal(text(Uint32Array.of(7, 7, ...WORDS), true), `${expected}1"`, "behind other words");
   assert.equal(
     text(new Uint32Array(6).fill(0xffffffff), true),
     `,"traceparent":"00-${"f".repeat(32)}-${"f".repeat(16)}-01"`,

@@ -28,7 +28,7 @@ const VALUES: Int8Array = new Int8Array(256).fill(-1);
 bytesOf("0123456789abcdef").forEach((digit, value) => VALUES[digit] = value);
 
 /**
- * Reads the `traceparent` in `memory` from `start` to `end` into the first six words: 1 when it
+ * Reads the `traceparent` in `memory` from `start` to `end` into six words from `to` on: 1 when it
  * says that its trace is sampled, 0 when not, and -1 when it is none; then the words mean nothing.
  */
 export function readTraceparent(
@@ -36,18 +36,20 @@ export function readTraceparent(
   start: number,
   end: number,
   words: Uint32Array,
+  to: number,
 ): number {
   const length = end - start;
   if (length < LENGTH || memory[start + 2] !== DASH) return -1;
   if (memory[start + SPAN_ID_AT - 1] !== DASH) return -1;
   if (memory[start + FLAGS_AT - 1] !== DASH) return -1;
-  const version = hexAt(memory, start, 2);
+  const version = twoDigits(memory, start);
   if (version < 0 || version === 0xff) return -1;
   // Later versions may go on; this one may not.
   if (length > LENGTH && (version === 0 || memory[start + LENGTH] !== DASH)) return -1;
-  const flags = hexAt(memory, start + FLAGS_AT, 2);
-  const isTrace = readWords(memory, start + TRACE_ID_AT, words, 0, TRACE_WORDS);
-  const isSpan = readWords(memory, start + SPAN_ID_AT, words, TRACE_WORDS, PARENT_WORDS);
+  const flags = twoDigits(memory, start + FLAGS_AT);
+  const isTrace = readWords(memory, start + TRACE_ID_AT, words, to, to + TRACE_WORDS);
+  const spanAt = start + SPAN_ID_AT;
+  const isSpan = readWords(memory, spanAt, words, to + TRACE_WORDS, to + PARENT_WORDS);
   return flags < 0 || !isTrace || !isSpan ? -1 : flags & 1;
 }
 
@@ -78,25 +80,26 @@ function readWords(
 ): boolean {
   let any = 0;
   for (let at = from; at < to; at++) {
-    const word = hexAt(memory, start + (at - from) * 8, 8);
-    if (word < 0) return false;
-    words[at] = word;
-    any += word;
+    const digits = start + (at - from) * 8;
+    const high = fourDigits(memory, digits);
+    const low = fourDigits(memory, digits + 4);
+    if ((high | low) < 0) return false;
+    words[at] = high << 16 | low;
+    any |= high | low;
   }
   return any > 0;
 }
 
-/** What so many lower-case hexadecimal digits say, at most eight; -1 when they are none. */
-export function hexAt(memory: Uint8Array, start: number, digits: number): number {
-  const end = start + digits;
-  if (end > memory.length) return -1;
-  let number = 0;
-  let all = 0;
-  // Whether each was a digit is asked once, of the sign that they leave behind together.
-  for (let at = start; at < end; at++) {
-    const value = VALUES[memory[at]!]!;
-    number = number << 4 | value;
-    all |= value;
-  }
-  return all < 0 ? -1 : number >>> 0;
+/**
+ * What four lower-case hexadecimal digits say, all of which lie in the memory; below zero when they
+ * are none: one that is no digit leaves its sign. Without a loop, since every call has some.
+ */
+export function fourDigits(memory: Uint8Array, at: number): number {
+  return VALUES[memory[at]!]! << 12 | VALUES[memory[at + 1]!]! << 8 |
+    VALUES[memory[at + 2]!]! << 4 | VALUES[memory[at + 3]!]!;
+}
+
+/** What two of them say; below zero when they are none. */
+function twoDigits(memory: Uint8Array, at: number): number {
+  return VALUES[memory[at]!]! << 4 | VALUES[memory[at + 1]!]!;
 }

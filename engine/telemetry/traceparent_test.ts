@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { bytesOf } from "../core/text_bytes.ts";
 import {
-  hexAt,
+  fourDigits,
   idText,
   PARENT_WORDS,
   readId,
@@ -19,10 +19,11 @@ const SPAN = "00f067aa0ba902b7";
 
 /** Digits and dashes lie before and behind, which must not play a part. */
 function read(text: string, start = 0, end = bytesOf(text).length): [number, string, string] {
-  const words = new Uint32Array(PARENT_WORDS);
+  const words = new Uint32Array(PARENT_WORDS + 2).fill(7);
   const memory = bytesOf(`00-${text}-01`);
-  const flags = readTraceparent(memory, start + 3, end + 3, words);
-  return [flags, idText(words, 0, 4), idText(words, 4, 6)];
+  const flags = readTraceparent(memory, start + 3, end + 3, words, 1);
+  assert.deepEqual([words[0], words.at(-1)], [7, 7]);
+  return [flags, idText(words, 1, 5), idText(words, 5, 7)];
 }
 
 for (
@@ -76,14 +77,13 @@ Deno.test("readTraceparent() reads nothing beyond the end of what it is told", (
   assert.equal(read(text, 1, text.length)[0], -1);
 });
 
-Deno.test("hexAt() reads lower-case digits and nothing else", () => {
-  const memory = bytesOf("00ffffffff1aG-Aé");
+Deno.test("fourDigits() reads lower-case digits and nothing else", () => {
+  const memory = bytesOf("0000ffff001a");
 
-  assert.equal(hexAt(memory, 0, 2), 0);
-  assert.equal(hexAt(memory, 2, 8), 0xffffffff);
-  assert.equal(hexAt(memory, 10, 2), 0x1a);
-  for (let at = 11; at < memory.length; at++) assert.equal(hexAt(memory, at, 2), -1, `${at}`);
-  assert.equal(hexAt(memory, memory.length, 2), -1, "beyond the memory");
+  assert.deepEqual([0, 4, 8].map((at) => fourDigits(memory, at)), [0, 0xffff, 0x1a]);
+  for (const text of ["000g", "00G0", "0-00", "A000", "é00"]) {
+    assert.ok(fourDigits(bytesOf(text), 0) < 0, text);
+  }
 });
 
 Deno.test("traceparentOf() writes what readTraceparent() reads", () => {

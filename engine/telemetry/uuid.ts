@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { hexAt, idText } from "./traceparent.ts";
+import { fourDigits, idText } from "./traceparent.ts";
 
 /** Words of a UUID. */
 export const UUID_WORDS = 4;
@@ -23,19 +23,22 @@ export function writeUuid(
   words: Uint32Array,
   to: number,
 ): boolean {
-  if (end - start === CHARS && hasDashes(memory, start)) {
-    const first = hexAt(memory, start, 8);
-    const second = hexAt(memory, start + 9, 4);
-    const third = hexAt(memory, start + 14, 4);
-    const fourth = hexAt(memory, start + 19, 4);
-    const fifth = hexAt(memory, start + 24, 4);
-    const last = hexAt(memory, start + 28, 8);
-    if (first >= 0 && second >= 0 && third >= 0 && fourth >= 0 && fifth >= 0 && last >= 0) {
-      words[to] = first;
-      words[to + 1] = second * 0x10000 + third;
-      words[to + 2] = fourth * 0x10000 + fifth;
-      words[to + 3] = last;
-      return first + second + third + fourth + fifth + last > 0;
+  if (end - start === CHARS && end <= memory.length && hasDashes(memory, start)) {
+    const first = fourDigits(memory, start);
+    const second = fourDigits(memory, start + 4);
+    const third = fourDigits(memory, start + 9);
+    const fourth = fourDigits(memory, start + 14);
+    const fifth = fourDigits(memory, start + 19);
+    const sixth = fourDigits(memory, start + 24);
+    const seventh = fourDigits(memory, start + 28);
+    const last = fourDigits(memory, start + 32);
+    const all = first | second | third | fourth | fifth | sixth | seventh | last;
+    if (all >= 0) {
+      words[to] = first << 16 | second;
+      words[to + 1] = third << 16 | fourth;
+      words[to + 2] = fifth << 16 | sixth;
+      words[to + 3] = seventh << 16 | last;
+      return all > 0;
     }
   }
   words.fill(0, to, to + UUID_WORDS);

@@ -48,7 +48,7 @@ export class WorkSpans implements Spans {
 
   #read(traceparent: string): number {
     const memory = bytesOf(traceparent);
-    return readTraceparent(memory, 0, memory.length, this.#words);
+    return readTraceparent(memory, 0, memory.length, this.#words, 0);
   }
 
   listen(listener: (span: EndedSpan) => void): () => void {

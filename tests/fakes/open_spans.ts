@@ -5,15 +5,9 @@
  */
 import { bytesOf } from "../../engine/core/text_bytes.ts";
 import { CountingMeter } from "../../engine/telemetry/function_meter.ts";
-import {
-  NO_NUMBER,
-  OpenSpan,
-  Party,
-  Subject,
-  TIME,
-  WORD,
-} from "../../engine/telemetry/open_span.ts";
-import { writeUuid } from "../../engine/telemetry/uuid.ts";
+import { NO_NUMBER, OPEN_WORD, OpenSpans, SHORT_PLACE } from "../../engine/telemetry/open_spans.ts";
+import { Party, Subject } from "../../engine/telemetry/span_links.ts";
+import type { SpanPage } from "../../engine/telemetry/span_page.ts";
 
 /** What a test says of a span; everything else is made up. */
 export interface SpanWords {
@@ -32,36 +26,40 @@ export interface SpanWords {
   readonly error?: string;
 }
 
-/** A span of a call from `shop` to a worker without a name. */
-export function spanOf(said: SpanWords): OpenSpan {
-  const { seq, trace = 1, span = seq, parent = 0, function_id = "a::f", callerId = "" } = said;
-  const made = new OpenSpan();
-  const { words, times } = made;
-  words[WORD.trace] = trace;
-  words[WORD.span] = span;
-  words[WORD.parent] = parent;
-  words[WORD.slot] = said.slot ?? NO_NUMBER;
-  words[WORD.requestChars] = said.request?.length ?? NO_NUMBER;
-  words[WORD.responseChars] = NO_NUMBER;
-  times[TIME.seq] = seq;
-  times[TIME.since] = said.since ?? seq;
-  times[TIME.sent] = said.sent ?? NaN;
-  times[TIME.ended] = said.ended ?? NaN;
-  times[TIME.timeout_ms] = 1_000;
-  times[TIME.uses] = said.uses ?? 0;
-  made.subject = new Subject("default", function_id, new CountingMeter("default", function_id));
-  made.caller = new Party("caller-1", "shop");
-  if (said.sent !== undefined) made.callee = new Party("callee-1", "");
-  const idBytes = bytesOf(callerId);
-  if (!writeUuid(idBytes, 0, idBytes.length, words, WORD.callerId) && callerId !== "") {
-    made.more.caller_invocation_id = callerId;
-  }
+/** The span of a call from `shop` to a worker without a name, ready to be written. */
+export function spanOf(said: SpanWords): OpenSpans {
+  const { seq, trace = 1, span = seq, parent = 0, function_id = "a::f" } = said;
+  const open = new OpenSpans();
+  const callerId = bytesOf(said.callerId ?? "");
+  const call = {
+    slot: said.slot ?? NO_NUMBER,
+    uses: said.uses ?? 0,
+    callerId,
+    callerIdBytes: callerId.length,
+    timeout_ms: 1_000,
+    since: said.since ?? seq,
+    subject: new Subject("default", function_id, new CountingMeter("default", function_id)),
+  };
+  const place = open.open(call, new Party("caller-1", "shop"), SHORT_PLACE);
+  open.words[OPEN_WORD.trace] = trace;
+  open.words[OPEN_WORD.span] = span;
+  open.words[OPEN_WORD.parent] = parent;
+  open.sample(place, seq);
+  if (said.sent !== undefined) open.send(place, new Party("callee-1", ""), said.sent);
   if (said.request !== undefined) {
-    made.more.request = said.request;
-    made.more.bytes += said.request.length;
+    open.words[OPEN_WORD.requestChars] = said.request.length;
+    open.more(place).setRequest(said.request);
   }
-  if (said.error !== undefined) made.more.error_code = said.error;
-  return made;
+  if (said.error !== undefined) {
+    open.more(place).setError({ code: said.error, message: said.error }, null);
+  }
+  open.prepare(place, said.ended ?? NaN);
+  return open;
+}
+
+/** Writes such spans to a page. */
+export function writeSpans(page: SpanPage, epoch: number, ...spans: SpanWords[]): void {
+  for (const span of spans) page.write(spanOf(span), SHORT_PLACE, epoch);
 }
 
 /** Ids of calls, as the router makes them. */

@@ -1,0 +1,63 @@
+/**
+ * What only some recorded calls have.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import {
+  TRACE_BAGGAGE_CHARS_MAX,
+  TRACE_ERROR_CHARS_MAX,
+  TRACE_NAME_CHARS_MAX,
+} from "../../sdk/typescript/limits.ts";
+import { SpanDetail } from "./span_detail.ts";
+
+/** What a detail costs more after something was set. */
+function costOfSetting(set: (detail: SpanDetail) => void): number {
+  const detail = new SpanDetail();
+  const before = detail.bytes;
+  set(detail);
+  return detail.bytes - before;
+}
+
+const TEXT = "x".repeat(500);
+
+for (
+  const [name, set] of [
+    ["a payload", (detail: SpanDetail) => detail.setRequest(TEXT)],
+    ["a result", (detail: SpanDetail) => detail.setResponse(TEXT)],
+    ["baggage", (detail: SpanDetail) => detail.setBaggage(TEXT)],
+    ["a caller's id", (detail: SpanDetail) => detail.setCallerId(TEXT)],
+    ["an error", (detail: SpanDetail) => detail.setError({ code: "c", message: TEXT }, null)],
+  ] as const
+) {
+  Deno.test(`SpanDetail.bytes counts ${name}`, () => assert.ok(costOfSetting(set) >= 500));
+}
+
+Deno.test("SpanDetail.bytes counts candidates", () => {
+  const candidate = { worker_id: "w", name: "w", in_flight: 0, passed_over: null };
+
+  assert.ok(costOfSetting((detail) => detail.setCandidates([candidate, candidate])) >= 500);
+});
+
+Deno.test("SpanDetail cuts ids, codes and messages, and leaves out baggage that is too long", () => {
+  const long = "x".repeat(100_000);
+  const detail = new SpanDetail();
+  detail.setCallerId(long);
+  detail.setError({ code: long, message: long }, "the caller left");
+  detail.setBaggage("x".repeat(TRACE_BAGGAGE_CHARS_MAX + 1));
+
+  assert.equal(detail.callerId?.length, TRACE_NAME_CHARS_MAX);
+  assert.equal(detail.error_code?.length, TRACE_NAME_CHARS_MAX);
+  assert.equal(detail.error_message?.length, TRACE_ERROR_CHARS_MAX);
+  assert.equal(detail.ended_by, "the caller left");
+  assert.equal(detail.baggage, null);
+});
+
+Deno.test("SpanDetail.setCallerId() keeps the first one, and counts it once", () => {
+  const detail = new SpanDetail();
+  detail.setCallerId("i1");
+  const { bytes } = detail;
+  detail.setCallerId("i1");
+
+  assert.deepEqual([detail.callerId, detail.bytes], ["i1", bytes]);
+});
