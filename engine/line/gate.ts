@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Accept, Gate, Refusal, Upgrade } from "../ports/connection.ts";
+import type { Accept, ConnectionEvents, Gate, Refusal, Upgrade } from "../ports/connection.ts";
 import { makeTokenCheck, NO_TOKEN } from "./token.ts";
 
 /** What a gate lets in. */
@@ -29,20 +29,12 @@ export function makeGate(options: GateOptions): Gate {
   const hasToken = makeTokenCheck(options.authToken);
   let open = 0;
 
-  /** Counts a line for as long as it is open. */
+  const gone = (): void => {
+    open--;
+  };
   const counted = (accept: Accept): Accept => (connection) => {
     open++;
-    const events = accept(connection);
-    return {
-      text: (text) => events.text(text),
-      textBytes: (memory, start, end, isPlain) => events.textBytes(memory, start, end, isPlain),
-      binary: (bytes) => events.binary(bytes),
-      drained: () => events.drained(),
-      closed(code, reason) {
-        open--;
-        events.closed(code, reason);
-      },
-    };
+    return new CountedLine(accept(connection), gone);
   };
 
   return (upgrade) => {
@@ -61,6 +53,38 @@ export function makeGate(options: GateOptions): Gate {
     const { path } = upgrade;
     return counted(path === "/otel" ? options.acceptTelemetry(upgrade) : options.accept(upgrade));
   };
+}
+
+/** Who takes a line, and who counts it. A class, since five closures are 400 bytes of each line. */
+class CountedLine implements ConnectionEvents {
+  readonly #events: ConnectionEvents;
+  readonly #gone: () => void;
+
+  constructor(events: ConnectionEvents, gone: () => void) {
+    this.#events = events;
+    this.#gone = gone;
+  }
+
+  text(text: string): void {
+    this.#events.text(text);
+  }
+
+  textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
+    this.#events.textBytes(memory, start, end, isPlain);
+  }
+
+  binary(bytes: Uint8Array): void {
+    this.#events.binary(bytes);
+  }
+
+  drained(): void {
+    this.#events.drained();
+  }
+
+  closed(code: number, reason: string): void {
+    this.#gone();
+    this.#events.closed(code, reason);
+  }
 }
 
 function refuse(status: number, message: string): Refusal {

@@ -18,7 +18,7 @@ import type { RawSocket } from "./raw_socket.ts";
 import type { Acceptance } from "./upgrade.ts";
 import { type BlockPool, WriteQueue } from "./write_queue.ts";
 
-/** What a line is told when it is made. */
+/** What all lines of a port have in common: of 10,000 that are idle, every byte counts. */
 export interface RawConnectionOptions {
   readonly pool: BlockPool;
   readonly maxMessageBytes: number;
@@ -28,8 +28,10 @@ export interface RawConnectionOptions {
   readonly pingMs: number;
   /** Something waits to be written: `flush` is due at the end of the turn. */
   due(line: RawConnection): void;
-  /** The line was ended from this side because the peer broke a bound or a rule. */
-  cut(reason: string): void;
+  /** The line of that address was ended from this side: its peer broke a bound or a rule. */
+  cut(address: string, reason: string): void;
+  /** Nothing is left of it. */
+  over(line: RawConnection): void;
 }
 
 const NOTHING = new Uint8Array();
@@ -46,6 +48,7 @@ export class RawConnection implements Connection, FrameEvents {
   readonly id: string = crypto.randomUUID();
   readonly isBatching: boolean;
   readonly #socket: RawSocket;
+  readonly #address: string;
   readonly #options: RawConnectionOptions;
   readonly #queue: WriteQueue;
   readonly #reader: FrameReader;
@@ -69,10 +72,12 @@ export class RawConnection implements Connection, FrameEvents {
   /** Takes a socket on which the upgrade is to be answered. */
   constructor(
     socket: RawSocket,
+    address: string,
     { accepted, isBatching }: Acceptance,
     options: RawConnectionOptions,
   ) {
     this.#socket = socket;
+    this.#address = address;
     this.#options = options;
     this.isBatching = isBatching;
     this.#queue = new WriteQueue(options.pool, isBatching);
@@ -131,17 +136,35 @@ export class RawConnection implements Connection, FrameEvents {
     this.resume(); // The peer's goodbye has to be read.
   }
 
-  /** Hands what is read to `events` until the line is over; never rejects. */
-  async run(events: ConnectionEvents, first: Uint8Array): Promise<void> {
+  /**
+   * Hands what is read to `events` until the line is over; never rejects. One loop and one wait,
+   * since each function that waits for another is half a kilobyte of an idle line.
+   */
+  async run(events: ConnectionEvents): Promise<void> {
     this.#events = events;
     this.#due();
     try {
-      await this.#readAll(first);
+      while (this.#state === "open" || this.#state === "closing") {
+        let count;
+        try {
+          count = await this.#socket.read(this.#reader.room());
+        } catch {
+          break; // The peer broke off, or the line was ended from this side.
+        }
+        if (count === null) break;
+        this.#watch.wasHeard = true;
+        this.#reader.added(count);
+        this.#reader.read();
+        if (this.#isPaused) await this.#untilResumed();
+        // A peer with Nagle's delay sends the payload only once it has heard something.
+        if (this.#reader.endsBehindHeader) this.#control(OPCODE.pong, NOTHING);
+      }
     } catch (error) {
       this.#mistaken(error);
     }
     if (this.#waitsForEnd) await this.#finished();
     this.destroy();
+    this.#options.over(this);
   }
 
   /** Writes what was sent, unless a write is under way: that one goes on with it. */
@@ -177,7 +200,7 @@ export class RawConnection implements Connection, FrameEvents {
   }
 
   broken(code: BrokenCode, reason: string): void {
-    if (this.#state === "open") this.#options.cut(reason);
+    if (this.#state === "open") this.#options.cut(this.#address, reason);
     this.goodbye(code, reason);
   }
 
@@ -200,35 +223,7 @@ export class RawConnection implements Connection, FrameEvents {
     }
   }
 
-  async #readAll(first: Uint8Array): Promise<void> {
-    for (let rest = first; rest.length > 0;) {
-      const room = this.#reader.room();
-      const part = rest.subarray(0, room.length);
-      room.set(part);
-      this.#reader.added(part.length);
-      rest = rest.subarray(part.length);
-      await this.#handleRead();
-    }
-    while (this.#state === "open" || this.#state === "closing") {
-      let count;
-      try {
-        count = await this.#socket.read(this.#reader.room());
-      } catch {
-        return; // The peer broke off, or the line was ended from this side.
-      }
-      if (count === null) return;
-      this.#watch.wasHeard = true;
-      this.#reader.added(count);
-      this.#reader.read();
-      if (this.#isPaused) await this.#handleRead();
-      // A peer with Nagle's delay sends the payload only once it has heard something.
-      if (this.#reader.endsBehindHeader) this.#control(OPCODE.pong, NOTHING);
-    }
-  }
-
-  /** Handles what is there, and waits while the line is paused. */
-  async #handleRead(): Promise<void> {
-    this.#reader.read();
+  async #untilResumed(): Promise<void> {
     while (this.#isPaused) {
       await new Promise<void>((resolve) => this.#wake = resolve);
       this.#wake = undefined;
@@ -304,7 +299,7 @@ export class RawConnection implements Connection, FrameEvents {
 
   #cut(what: string): void {
     const reason = `peer ${what}: ${this.#queue.bytes} bytes unsent`;
-    this.#options.cut(reason);
+    this.#options.cut(this.#address, reason);
     this.#queue.drop();
     this.close(1008, reason);
     // The farewell may never be read: whoever waits for this peer learns it now.
@@ -313,12 +308,12 @@ export class RawConnection implements Connection, FrameEvents {
 
   /** Whoever takes the events made a mistake: one line is lost, not the engine. */
   #mistaken(error: unknown): void {
-    this.#options.cut(`a message could not be handled: ${error}`);
+    this.#options.cut(this.#address, `a message could not be handled: ${error}`);
     this.close(1011, "internal error");
   }
 
   #giveUp(reason: string): void {
-    this.#options.cut(reason);
+    this.#options.cut(this.#address, reason);
     this.#farewell = { code: 1006, reason };
     this.destroy();
   }
@@ -345,6 +340,10 @@ export class RawConnection implements Connection, FrameEvents {
   #report(): void {
     const events = this.#events;
     this.#events = undefined;
-    events?.closed(this.#farewell.code, this.#farewell.reason);
+    try {
+      events?.closed(this.#farewell.code, this.#farewell.reason);
+    } catch (error) {
+      this.#options.cut(this.#address, `the end of a line could not be handled: ${error}`);
+    }
   }
 }

@@ -138,6 +138,20 @@ Deno.test("a cut is not reported while the core still sends", async () => {
   assert.equal(closings.length, 1);
 });
 
+Deno.test("a mistake of whoever hears of the end leaves nothing behind but a word in the log", async () => {
+  const over: RawConnection[] = [];
+  const { line, run, socket, cuts } = setup({ over: (line) => void over.push(line) }, () => {
+    throw new Error("not thought of");
+  });
+
+  line.destroy();
+  await run;
+
+  assert.deepEqual(cuts, ["the end of a line could not be handled: Error: not thought of"]);
+  assert.deepEqual(over, [line]);
+  assert.equal(socket.isDestroyed, true);
+});
+
 Deno.test("a mistake of whoever takes the events costs the line, not the engine", async () => {
   await using port = new Port({ listen: listenRaw });
   const { client, line } = await port.open();
@@ -246,7 +260,7 @@ class StillSocket {
   }
 }
 
-function setup(options: Partial<RawConnectionOptions> = {}): {
+function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void = () => {}): {
   socket: StillSocket;
   line: RawConnection;
   run: Promise<void>;
@@ -258,6 +272,7 @@ function setup(options: Partial<RawConnectionOptions> = {}): {
   const cuts: string[] = [];
   const line = new RawConnection(
     socket as unknown as RawSocket,
+    "127.0.0.1",
     { accepted: new TextEncoder().encode("upgrade"), isBatching: false },
     {
       pool: new BlockPool(),
@@ -266,14 +281,17 @@ function setup(options: Partial<RawConnectionOptions> = {}): {
       silenceMs: 60_000,
       pingMs: 20_000,
       due: (line) => queueMicrotask(() => line.flush()),
-      cut: (reason) => void cuts.push(reason),
+      cut: (_address, reason) => void cuts.push(reason),
+      over() {},
       ...options,
     },
   );
-  const closed = (code: number, reason: string) => void closings.push({ code, reason });
+  const closed = (code: number, reason: string) => {
+    closings.push({ code, reason });
+    onClosed();
+  };
   const run = line.run(
     { text() {}, textBytes() {}, binary() {}, drained() {}, closed },
-    new Uint8Array(),
   );
   return { socket, line, run, closings, cuts };
 }

@@ -59,13 +59,11 @@ const LOOK_MS_MAX = 1_000;
 /** Between attempts to take a connection when the system has no more to give. */
 const ACCEPT_RETRY_MS = 50;
 const GOODBYE = "engine is going down";
-const NOTHING = new Uint8Array();
 
-/** A line that is open, who hears of it, and what came with its request. */
+/** A line that is open, and who hears of it. */
 interface OpenedLine {
   readonly line: RawConnection;
   readonly events: ConnectionEvents;
-  readonly first: Uint8Array;
 }
 
 class RawListener implements Listener {
@@ -78,9 +76,8 @@ class RawListener implements Listener {
   readonly #warnings = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   readonly #tcp: Deno.TcpListener;
   readonly #silenceMs: number;
-  readonly #pingMs: number;
   readonly #watch: ReturnType<typeof setInterval>;
-  readonly #pool = new BlockPool();
+  readonly #lineOptions: RawConnectionOptions;
   /** Every socket there is, also those that are over for the engine and linger. */
   readonly #sockets = new Set<RawRequest | RawConnection>();
   readonly #due: RawConnection[] = [];
@@ -94,7 +91,19 @@ class RawListener implements Listener {
     this.#gate = gate;
     this.#tls = tls;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
-    this.#pingMs = Math.min(PING_INTERVAL_MS, this.#silenceMs / 3);
+    this.#lineOptions = {
+      pool: new BlockPool(),
+      maxMessageBytes: options.maxMessageBytes,
+      maxQueuedBytes: options.maxQueuedBytes,
+      silenceMs: this.#silenceMs,
+      pingMs: Math.min(PING_INTERVAL_MS, this.#silenceMs / 3),
+      due: (line) => this.#flushSoon(line),
+      cut: (address, reason) => options.onCut?.(address, reason),
+      over: (line) => {
+        this.#lines--;
+        this.#gone(line);
+      },
+    };
     this.#tcp = listenTcp(options);
     ({ hostname: this.hostname, port: this.port } = this.#tcp.addr);
     const lookMs = Math.min(LOOK_MS_MAX, this.#silenceMs / LOOKS);
@@ -146,9 +155,9 @@ class RawListener implements Listener {
       const isReady = !this.#tls || await request.secure(this.#tls);
       const asked = isReady ? await request.read() : undefined;
       const opened = asked && await this.#answer(request, socket, asked, address);
-      // Not awaited here: what has led to a line (its request, the bytes it came in) would wait
-      // with it, which is 4 KB for each.
-      if (opened) return this.#runLine(opened, address);
+      // Not awaited: what has led to a line (its request, the bytes it came in) would wait with
+      // it, which is 4 KB for each.
+      if (opened) return void opened.line.run(opened.events);
       if (!asked) this.#tellMisfit(request, socket, address);
     } catch (error) {
       // A mistake of the gate or of who takes its lines: one line is lost, not the engine.
@@ -184,24 +193,13 @@ class RawListener implements Listener {
     const verdict = this.#gate(wanted.upgrade);
     if (typeof verdict !== "function") return await request.refuse(refusalAnswer(verdict));
 
-    const line = new RawConnection(socket, wanted, this.#lineOptions(address));
+    const line = new RawConnection(socket, address, wanted, this.#lineOptions);
     const events = verdict(line);
     this.#sockets.add(line);
     this.#sockets.delete(request);
     this.#lines++;
-    return { line, events, first: rest.length === 0 ? NOTHING : rest };
-  }
-
-  /** A line from its first frame to its last; never rejects. */
-  async #runLine({ line, events, first }: OpenedLine, address: string): Promise<void> {
-    try {
-      await line.run(events, first);
-    } catch (error) {
-      this.#options.onCut?.(address, `a line could not be handled: ${error}`);
-      line.destroy();
-    }
-    this.#lines--;
-    this.#gone(line);
+    if (rest.length > 0) socket.unread(rest);
+    return { line, events };
   }
 
   /** Answers a request for a page; `false` when it is none, or asks for nothing that is there. */
@@ -214,18 +212,6 @@ class RawListener implements Listener {
     request.extend();
     await request.refuse(pageAnswer(await page), method);
     return true;
-  }
-
-  #lineOptions(address: string): RawConnectionOptions {
-    return {
-      pool: this.#pool,
-      maxMessageBytes: this.#options.maxMessageBytes,
-      maxQueuedBytes: this.#options.maxQueuedBytes,
-      silenceMs: this.#silenceMs,
-      pingMs: this.#pingMs,
-      due: (line) => this.#flushSoon(line),
-      cut: (reason) => this.#options.onCut?.(address, reason),
-    };
   }
 
   /** Behind everything that this turn of the event loop still sends, whoever sends it. */

@@ -15,6 +15,7 @@ const DISCARD_BYTES = 4 * 1024;
 export class RawSocket {
   #stream: ByteStream;
   #tls: TlsStream | undefined;
+  #unread: Uint8Array | undefined;
   #isDestroyed = false;
 
   /** Takes a connection; small messages leave it at once. */
@@ -37,9 +38,22 @@ export class RawSocket {
     return this.#tls?.handshakeFailure;
   }
 
+  /** These bytes were read and belong to whoever reads next. */
+  unread(bytes: Uint8Array): void {
+    this.#unread = bytes;
+  }
+
   /** Bytes read, `null` at the end. Rejects when the connection broke off. */
   read(into: Uint8Array): Promise<number | null> {
-    return this.#stream.read(into);
+    return this.#unread ? Promise.resolve(this.#readAgain(into)) : this.#stream.read(into);
+  }
+
+  #readAgain(into: Uint8Array): number {
+    const part = this.#unread!.subarray(0, into.length);
+    into.set(part);
+    const rest = this.#unread!.subarray(part.length);
+    this.#unread = rest.length > 0 ? rest : undefined;
+    return part.length;
   }
 
   /** Bytes written, which may be fewer. Rejects when the connection broke off. */

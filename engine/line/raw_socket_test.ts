@@ -30,6 +30,21 @@ Deno.test("destroy() ends what is under way, and may come twice", async () => {
   peer.close();
 });
 
+Deno.test("what was read and given back is read first, in parts that fit, and then the rest", async () => {
+  const { socket, peer } = await connect();
+  await peer.write(Uint8Array.of(4));
+
+  socket.unread(Uint8Array.of(1, 2, 3));
+  const read = async () => {
+    const into = new Uint8Array(2);
+    return [...into.subarray(0, await socket.read(into) ?? 0)];
+  };
+
+  assert.deepEqual([await read(), await read(), await read()], [[1, 2], [3], [4]]);
+  socket.destroy();
+  peer.close();
+});
+
 async function connect(): Promise<{ socket: RawSocket; peer: Deno.TcpConn }> {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const peer = await Deno.connect({ hostname: "127.0.0.1", port: listener.addr.port });
