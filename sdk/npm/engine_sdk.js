@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:fefe995212aae39ae252e5e6b6105d1d7215e154563fb306f33cc0487f1cf1ba
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:02fb8d43b7bcd1ae4a77010fe4406287682fb92e37ee9da6cd8b7fa2dda1cbeb
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4856,12 +4856,100 @@ function field(name, what, value) {
   return text === void 0 ? "" : `,"${name}":${text}`;
 }
 
+// sdk/typescript/turnover_map.ts
+var BUCKETS_MIN = 16;
+var TurnoverMap = class {
+  #buckets = emptyBuckets(BUCKETS_MIN);
+  #size = 0;
+  #seq = 0;
+  /** How many there are. */
+  get size() {
+    return this.#size;
+  }
+  /** The value of a key; `undefined` when there is none. */
+  get(key) {
+    return this.#find(key, hashOf(key))?.value;
+  }
+  /** Puts a value in, in the place of the one before. */
+  set(key, value) {
+    const hash = hashOf(key);
+    const known = this.#find(key, hash);
+    if (known) {
+      known.value = value;
+      return;
+    }
+    if (this.#size === this.#buckets.length) this.#grow();
+    const at = hash & this.#buckets.length - 1;
+    this.#buckets[at] = {
+      key,
+      hash,
+      seq: this.#seq++,
+      value,
+      next: this.#buckets[at]
+    };
+    this.#size++;
+  }
+  /** Takes a value out and returns it; `undefined` when there is none. */
+  take(key) {
+    const at = hashOf(key) & this.#buckets.length - 1;
+    let before;
+    for (let entry = this.#buckets[at]; entry; before = entry, entry = entry.next) {
+      if (entry.key !== key) continue;
+      if (before) before.next = entry.next;
+      else this.#buckets[at] = entry.next;
+      entry.next = void 0;
+      this.#size--;
+      return entry.value;
+    }
+    return void 0;
+  }
+  /** All values, in the order in which their keys were first put in. */
+  values() {
+    return this.#entries().sort((a, b) => a.seq - b.seq).map(({ value }) => value);
+  }
+  /** Forgets all. */
+  clear() {
+    this.#buckets = emptyBuckets(BUCKETS_MIN);
+    this.#size = 0;
+  }
+  #find(key, hash) {
+    let entry = this.#buckets[hash & this.#buckets.length - 1];
+    while (entry && entry.key !== key) entry = entry.next;
+    return entry;
+  }
+  #entries() {
+    const entries = [];
+    for (const first of this.#buckets) {
+      for (let entry = first; entry; entry = entry.next) entries.push(entry);
+    }
+    return entries;
+  }
+  #grow() {
+    const entries = this.#entries();
+    this.#buckets = emptyBuckets(this.#buckets.length * 2);
+    for (const entry of entries) {
+      const at = entry.hash & this.#buckets.length - 1;
+      entry.next = this.#buckets[at];
+      this.#buckets[at] = entry;
+    }
+  }
+};
+function emptyBuckets(count) {
+  return new Array(count).fill(void 0);
+}
+function hashOf(key) {
+  if (typeof key === "number") return key | 0;
+  let hash = 2166136261;
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 16777619);
+  return hash ^ hash >>> 15;
+}
+
 // sdk/typescript/handlers.ts
 var Handlers = class {
   /** Whether the engine forwards progress. */
   engineForwardsProgress = false;
   #setup;
-  #running = /* @__PURE__ */ new Map();
+  #running = new TurnoverMap();
   /** Stores. */
   constructor(setup) {
     this.#setup = setup;
@@ -4905,15 +4993,13 @@ var Handlers = class {
   }
   /** The line is over, so nobody waits for anything any more: signals all handlers. */
   abortAll(reason) {
-    for (const call of [
-      ...this.#running.values()
-    ]) call.abort("invocation_stopped", reason);
+    for (const call of this.#running.values()) call.abort("invocation_stopped", reason);
     this.#running.clear();
   }
   /** Unless a later call has the same id by now. */
   #forget(call) {
     const id = call.invocation_id;
-    if (id && this.#running.get(id) === call) this.#running.delete(id);
+    if (id && this.#running.get(id) === call) this.#running.take(id);
   }
   #answer(call, result) {
     if (call.isAborted || call.invocation_id === void 0) return;
@@ -5251,7 +5337,7 @@ var SWEEP_GAP_MS = 5;
 var Waiting = class {
   /** Whether the engine ends calls at their deadline itself; then its word is waited for. */
   engineEndsCalls = false;
-  #calls = /* @__PURE__ */ new Map();
+  #calls = new TurnoverMap();
   #clock;
   #expired;
   #sweepAt = Infinity;
@@ -5285,9 +5371,7 @@ var Waiting = class {
   }
   /** Ends all calls, or only those whose frame has left. */
   failAll(error, which) {
-    for (const call of [
-      ...this.#calls.values()
-    ]) {
+    for (const call of this.#calls.values()) {
       if (which === "all" || call.sent) this.fail(call.count, error);
     }
   }
@@ -5298,10 +5382,8 @@ var Waiting = class {
     this.#sweepAt = Infinity;
   }
   #take(count) {
-    const call = this.#calls.get(count);
-    if (!call) return void 0;
-    this.#calls.delete(count);
-    call.release?.();
+    const call = this.#calls.take(count);
+    if (call?.aborted) call.signal?.removeEventListener("abort", call.aborted);
     return call;
   }
   #sweepBy(time) {
@@ -5316,9 +5398,7 @@ var Waiting = class {
     this.#cancelSweep = void 0;
     const now = this.#clock.now();
     let next = Infinity;
-    for (const call of [
-      ...this.#calls.values()
-    ]) {
+    for (const call of this.#calls.values()) {
       const end = this.#endOf(call);
       if (end <= now) this.#expire(call);
       else next = Math.min(next, end);
@@ -5447,6 +5527,7 @@ var OutboundCalls = class {
     const timeoutMs = shorten(own, scope, now, function_id);
     if (signal?.aborted) throw cancelled(function_id);
     const count = ++this.#calls;
+    const aborted = signal && (() => this.#aborted(count, signal));
     const call = {
       count,
       invocation_id: this.#ids.text(count),
@@ -5458,7 +5539,8 @@ var OutboundCalls = class {
       resolve,
       reject,
       onProgress,
-      release: void 0
+      signal,
+      aborted
     };
     this.#send({
       request,
@@ -5466,7 +5548,9 @@ var OutboundCalls = class {
       scope
     }, call);
     this.#waiting.add(call);
-    if (signal) this.#listen(call, signal);
+    if (aborted) signal.addEventListener("abort", aborted, {
+      once: true
+    });
   }
   /** Sends a frame, or queues it to be written when a line is open. */
   #send(frame, call) {
@@ -5491,16 +5575,12 @@ var OutboundCalls = class {
     const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
     throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
   }
-  #listen(call, signal) {
-    const aborted = () => {
-      const { reason } = signal;
-      this.#waiting.fail(call.count, errorBody("cancelled", "Invocation cancelled"));
-      this.#withdraw(call, thrownText(reason));
-    };
-    signal.addEventListener("abort", aborted, {
-      once: true
-    });
-    call.release = () => signal.removeEventListener("abort", aborted);
+  /** The caller's signal says that it does not wait any more. */
+  #aborted(count, { reason }) {
+    const call = this.#waiting.get(count);
+    if (!call) return;
+    this.#waiting.fail(count, errorBody("cancelled", "Invocation cancelled"));
+    this.#withdraw(call, thrownText(reason));
   }
   /** Nobody waits for the call any more: takes it back from the queue, or from the engine. */
   #withdraw({ invocation_id, sent }, reason) {

@@ -15,6 +15,7 @@ import { describeThrown, EngineError } from "./errors.ts";
 import type { CallContext, Handler } from "./options.ts";
 import type { CancelInvocation, ErrorBody, InvokeFunction, Json } from "./protocol.ts";
 import type { Line } from "./reconnect.ts";
+import { TurnoverMap } from "./turnover_map.ts";
 
 /** What running handlers share. */
 export interface HandlerSetup {
@@ -39,7 +40,7 @@ export class Handlers {
   /** Whether the engine forwards progress. */
   engineForwardsProgress = false;
   readonly #setup: HandlerSetup;
-  readonly #running = new Map<string, RunningCall>();
+  readonly #running = new TurnoverMap<string, RunningCall>();
 
   /** Stores. */
   constructor(setup: HandlerSetup) {
@@ -87,14 +88,14 @@ export class Handlers {
 
   /** The line is over, so nobody waits for anything any more: signals all handlers. */
   abortAll(reason: string): void {
-    for (const call of [...this.#running.values()]) call.abort("invocation_stopped", reason);
+    for (const call of this.#running.values()) call.abort("invocation_stopped", reason);
     this.#running.clear();
   }
 
   /** Unless a later call has the same id by now. */
   #forget(call: RunningCall): void {
     const id = call.invocation_id;
-    if (id && this.#running.get(id) === call) this.#running.delete(id);
+    if (id && this.#running.get(id) === call) this.#running.take(id);
   }
 
   #answer(call: RunningCall, result: unknown): void {

@@ -158,6 +158,7 @@ export class OutboundCalls {
     if (signal?.aborted) throw cancelled(function_id);
 
     const count = ++this.#calls;
+    const aborted = signal && ((): void => this.#aborted(count, signal));
     const call: OpenCall = {
       count,
       invocation_id: this.#ids.text(count),
@@ -169,11 +170,12 @@ export class OutboundCalls {
       resolve,
       reject,
       onProgress,
-      release: undefined,
+      signal,
+      aborted,
     };
     this.#send({ request, parts, scope }, call);
     this.#waiting.add(call);
-    if (signal) this.#listen(call, signal);
+    if (aborted) signal.addEventListener("abort", aborted, { once: true });
   }
 
   /** Sends a frame, or queues it to be written when a line is open. */
@@ -196,14 +198,12 @@ export class OutboundCalls {
     throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
   }
 
-  #listen(call: OpenCall, signal: NonNullable<CallRequest["signal"]>): void {
-    const aborted = (): void => {
-      const { reason } = signal;
-      this.#waiting.fail(call.count, errorBody("cancelled", "Invocation cancelled"));
-      this.#withdraw(call, thrownText(reason));
-    };
-    signal.addEventListener("abort", aborted, { once: true });
-    call.release = () => signal.removeEventListener("abort", aborted);
+  /** The caller's signal says that it does not wait any more. */
+  #aborted(count: number, { reason }: NonNullable<CallRequest["signal"]>): void {
+    const call = this.#waiting.get(count);
+    if (!call) return;
+    this.#waiting.fail(count, errorBody("cancelled", "Invocation cancelled"));
+    this.#withdraw(call, thrownText(reason));
   }
 
   /** Nobody waits for the call any more: takes it back from the queue, or from the engine. */

@@ -9,7 +9,9 @@
 import type { WorkerClock } from "./clock.ts";
 import { errorBody, InvocationError } from "./errors.ts";
 import { TIMEOUT_GRACE_MS } from "./limits.ts";
+import type { CallRequest } from "./options.ts";
 import type { ErrorBody, Json } from "./protocol.ts";
+import { TurnoverMap } from "./turnover_map.ts";
 
 /** A call whose result somebody waits for. */
 export interface OpenCall {
@@ -28,8 +30,13 @@ export interface OpenCall {
   readonly resolve: (value: Json | undefined) => void;
   readonly reject: (error: InvocationError) => void;
   readonly onProgress: ((data: Json) => void) | undefined;
-  /** Undoes what listens to the caller's abort signal. */
-  release: (() => void) | undefined;
+  /** What the caller may end it with, and who listens there until the call has ended. */
+  readonly signal: CallRequest["signal"];
+  /**
+   * Made before the call: V8 keeps a function that is put into an object later, with all it knows,
+   * until its next full collection.
+   */
+  readonly aborted: (() => void) | undefined;
 }
 
 /** Sweeps are at least so far apart, however close the deadlines are. */
@@ -39,7 +46,7 @@ const SWEEP_GAP_MS = 5;
 export class Waiting {
   /** Whether the engine ends calls at their deadline itself; then its word is waited for. */
   engineEndsCalls = false;
-  readonly #calls = new Map<number, OpenCall>();
+  readonly #calls = new TurnoverMap<number, OpenCall>();
   readonly #clock: WorkerClock;
   readonly #expired: (call: OpenCall) => void;
   #sweepAt = Infinity;
@@ -80,7 +87,7 @@ export class Waiting {
 
   /** Ends all calls, or only those whose frame has left. */
   failAll(error: ErrorBody, which: "all" | "sent"): void {
-    for (const call of [...this.#calls.values()]) {
+    for (const call of this.#calls.values()) {
       if (which === "all" || call.sent) this.fail(call.count, error);
     }
   }
@@ -93,10 +100,8 @@ export class Waiting {
   }
 
   #take(count: number): OpenCall | undefined {
-    const call = this.#calls.get(count);
-    if (!call) return undefined;
-    this.#calls.delete(count);
-    call.release?.();
+    const call = this.#calls.take(count);
+    if (call?.aborted) call.signal?.removeEventListener("abort", call.aborted);
     return call;
   }
 
@@ -113,7 +118,7 @@ export class Waiting {
     this.#cancelSweep = undefined;
     const now = this.#clock.now();
     let next = Infinity;
-    for (const call of [...this.#calls.values()]) {
+    for (const call of this.#calls.values()) {
       const end = this.#endOf(call);
       if (end <= now) this.#expire(call);
       else next = Math.min(next, end);

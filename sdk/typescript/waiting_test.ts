@@ -11,7 +11,12 @@ function setup() {
   const waiting = new Waiting(clock, ({ invocation_id }) => expired.push(invocation_id));
   const ended: Record<string, Json | string | undefined> = {};
   let count = 0;
-  const add = (invocation_id: string, timeoutMs: number, sent = true): OpenCall => {
+  const add = (
+    invocation_id: string,
+    timeoutMs: number,
+    sent = true,
+    signal?: OpenCall["signal"],
+  ): OpenCall => {
     const call: OpenCall = {
       count: ++count,
       invocation_id,
@@ -23,7 +28,8 @@ function setup() {
       resolve: (value) => ended[invocation_id] = value,
       reject: (error: InvocationError) => ended[invocation_id] = error.message,
       onProgress: undefined,
-      release: undefined,
+      signal,
+      aborted: signal && (() => {}),
     };
     waiting.add(call);
     return call;
@@ -124,8 +130,18 @@ Deno.test("Waiting lets go of the abort signal however a call ends", () => {
   const { clock, waiting, add } = setup();
   const released: string[] = [];
   const [settled, failed] = ["settled", "failed", "expired"].map((id) => {
-    const call = add(id, 100);
-    call.release = () => released.push(id);
+    const heard: unknown[] = [];
+    const signal = {
+      aborted: false,
+      reason: undefined,
+      addEventListener() {},
+      removeEventListener: (_type: "abort", listener: unknown) => {
+        heard.push(listener);
+        released.push(id);
+        assert.deepEqual(heard, [call.aborted]);
+      },
+    };
+    const call = add(id, 100, true, signal);
     return call.count;
   });
 

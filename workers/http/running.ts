@@ -29,6 +29,8 @@ export class RunningRequest {
   isReading = false;
   /** For calls: aborted when the client is gone or the worker stops. */
   readonly signal: CallSignal = new CallSignal();
+  /** Where it is among those that run; -1: it is over. */
+  place = -1;
   /** Lets go of what is still arriving. */
   giveUpBody: (() => void) | undefined;
   #giveUp: ((error: Error) => void) | undefined;
@@ -76,7 +78,8 @@ export class RunningRequest {
 /** All requests that run. */
 export class RunningRequests {
   readonly #clock: Clock;
-  readonly #running = new Set<RunningRequest>();
+  /** In any order. No `Set`: see `TurnoverMap`. */
+  readonly #running: RunningRequest[] = [];
   readonly #timeoutMs: number;
   readonly #max: number;
   #cancelSweep: (() => void) | undefined;
@@ -90,22 +93,28 @@ export class RunningRequests {
 
   /** How many run. */
   get size(): number {
-    return this.#running.size;
+    return this.#running.length;
   }
 
   /** Takes a request in; `undefined` when too many run. */
   enter(request: Request): RunningRequest | undefined {
-    if (this.#running.size >= this.#max) return undefined;
+    if (this.#running.length >= this.#max) return undefined;
     const now = this.#clock.now();
     const running = new RunningRequest(request, now, now + this.#timeoutMs);
-    this.#running.add(running);
+    running.place = this.#running.push(running) - 1;
     this.#cancelSweep ??= this.#clock.after(HTTP_WATCH_MS, () => this.#sweep());
     return running;
   }
 
-  /** The request is answered. */
+  /** The request is answered; a second time does nothing. */
   leave(running: RunningRequest): void {
-    this.#running.delete(running);
+    const { place } = running;
+    if (place < 0) return;
+    running.place = -1;
+    const last = this.#running.pop()!;
+    if (last === running) return;
+    this.#running[place] = last;
+    last.place = place;
   }
 
   /** Whole milliseconds that are left for a request; 1 at least. */
@@ -127,7 +136,7 @@ export class RunningRequests {
       if (now >= running.deadline) running.stop("timeout");
       else if (!running.isWatched) this.#watch(running, now);
     }
-    if (this.#running.size > 0) {
+    if (this.#running.length > 0) {
       this.#cancelSweep = this.#clock.after(HTTP_WATCH_MS, () => this.#sweep());
     }
   }
@@ -142,6 +151,6 @@ export class RunningRequests {
   }
 
   #gone(running: RunningRequest): void {
-    if (this.#running.has(running)) running.stop("client gone");
+    if (running.place >= 0) running.stop("client gone");
   }
 }

@@ -6,7 +6,9 @@
 import assert from "node:assert/strict";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { failure, fakeHttp, settle } from "../../tests/fakes/fake_http.ts";
+import { RunningRequests } from "./running.ts";
 
 Deno.test("A client that goes away cancels the call of its handler", async () => {
   let signal: CallRequest<Json>["signal"];
@@ -103,4 +105,18 @@ Deno.test("A request is not touched by the end of the one before", async () => {
   await left;
 
   for (let i = 0; i < 3; i++) assert.equal(await (await fetch("GET /f")).json(), false);
+});
+
+Deno.test("RunningRequests.leave() takes out that request alone, and only once", () => {
+  const requests = new RunningRequests(new FakeClock(), 1_000, 10);
+  const [a, b, c] = ["a", "b", "c"].map((path) =>
+    requests.enter(new Request(`http://127.0.0.1/${path}`))!
+  );
+
+  for (const running of [a!, a!, b!]) requests.leave(running);
+  const size = requests.size;
+  requests.stop();
+
+  assert.equal(size, 1);
+  assert.deepEqual([a!.end, b!.end, c!.end], [undefined, undefined, "stopped"]);
 });

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { TurnoverMap } from "./turnover_map.ts";
+
+Deno.test("TurnoverMap finds what was put in, and no more after it was taken", () => {
+  const map = new TurnoverMap<string, number>();
+  map.set("a", 1);
+  map.set("b", 2);
+
+  const taken = map.take("a");
+
+  assert.equal(taken, 1);
+  assert.deepEqual([map.get("a"), map.get("b"), map.take("a"), map.size], [
+    undefined,
+    2,
+    undefined,
+    1,
+  ]);
+});
+
+Deno.test("TurnoverMap.set() of a known key replaces its value and keeps its place", () => {
+  const map = new TurnoverMap<string, number>();
+  for (const [key, value] of [["a", 1], ["b", 2], ["a", 3]] as const) map.set(key, value);
+
+  assert.deepEqual([map.values(), map.size], [[3, 2], 2]);
+});
+
+Deno.test("TurnoverMap.clear() forgets all, and the map goes on", () => {
+  const map = new TurnoverMap<number, string>();
+  for (let key = 0; key < 100; key++) map.set(key, `${key}`);
+
+  map.clear();
+  map.set(7, "new");
+
+  assert.deepEqual([map.size, map.get(8), map.values()], [1, undefined, ["new"]]);
+});
+
+Deno.test("TurnoverMap takes the middle and the ends out of a bucket", () => {
+  for (const gone of [0, 16, 32]) {
+    const map = new TurnoverMap<number, number>(); // Of 16 buckets: these share one.
+    for (const key of [0, 16, 32]) map.set(key, key);
+
+    assert.equal(map.take(gone), gone);
+    assert.deepEqual(map.values(), [0, 16, 32].filter((key) => key !== gone));
+  }
+});
+
+Deno.test("TurnoverMap does what Map does over a long life, order of values included", () => {
+  const texts = (n: number) => `${n.toString(16).padStart(8, "0")}-7000-4000-8000-000000000000`;
+  for (const keyOf of [(n: number) => n, texts, (n: number) => n * 4_294_967_296 - 5]) {
+    const mine = new TurnoverMap<string | number, number>();
+    const theirs = new Map<string | number, number>();
+    let seed = 1;
+    for (let step = 0; step < 20_000; step++) {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+      const key = keyOf((seed >>> 8) % 700);
+      if (seed % 3 > 0) {
+        mine.set(key, step);
+        theirs.set(key, step);
+      } else {
+        assert.equal(mine.take(key), theirs.get(key));
+        theirs.delete(key);
+      }
+      assert.equal(mine.size, theirs.size);
+    }
+
+    assert.deepEqual(mine.values(), [...theirs.values()]);
+    for (const [key, value] of theirs) assert.equal(mine.get(key), value);
+  }
+});
