@@ -44,8 +44,6 @@ export interface PeerIdentity {
 /** One connected worker. */
 export class Peer {
   readonly id: string;
-  /** The same as UTF-8. */
-  readonly idBytes: Uint8Array;
   readonly reattach_token: string;
   readonly info: PeerInfo;
   readonly connected_at_ms: number;
@@ -68,10 +66,10 @@ export class Peer {
   readonly waiting: Map<number, Invocation> = new Map();
   /** Bytes of the frames of the calls it executes. */
   inflightBytes = 0;
-  /** Says no when it gave rise to so many warnings that nobody wants more. */
-  readonly warnings: RateWindow = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
-  /** The same for triggers of its that wait for their types. */
-  readonly parkings: RateWindow = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
+  // Made for those who need them: most of many thousand peers may be idle.
+  #idBytes: Uint8Array | undefined;
+  #warnings: RateWindow | undefined;
+  #parkings: RateWindow | undefined;
   /** Reasons for which nothing is read from it. */
   #holds = 0;
   /** One of them: it does not take its answers. */
@@ -81,7 +79,6 @@ export class Peer {
   constructor(connection: Connection, identity: PeerIdentity) {
     this.connection = connection;
     this.id = identity.id;
-    this.idBytes = bytesOf(identity.id);
     this.reattach_token = identity.reattach_token;
     this.info = identity.info;
     this.connected_at_ms = identity.connected_at_ms;
@@ -91,6 +88,21 @@ export class Peer {
   /** Whether the line belongs to the engine itself. */
   get isBuiltin(): boolean {
     return this.info.builtin !== null;
+  }
+
+  /** Its id as UTF-8. */
+  get idBytes(): Uint8Array {
+    return this.#idBytes ??= bytesOf(this.id);
+  }
+
+  /** Says no when it gave rise to so many warnings that nobody wants more. */
+  get warnings(): RateWindow {
+    return this.#warnings ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
+  }
+
+  /** The same for triggers of its that wait for their types. */
+  get parkings(): RateWindow {
+    return this.#parkings ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   }
 
   /** How listings call it, for something it registered under this id. */

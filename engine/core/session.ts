@@ -52,6 +52,8 @@ export interface SessionOptions {
 }
 
 const encoder = new TextEncoder();
+/** One for all lines: what it found is not needed any more when another frame is read. */
+const envelope = new Envelope();
 /** Texts become bytes here, unless they are longer than most. */
 const SCRATCH_BYTES = 64 * 1024;
 const scratch = new Uint8Array(SCRATCH_BYTES);
@@ -69,10 +71,10 @@ export class Session implements ConnectionEvents {
   readonly #calls: Calls;
   readonly #refusals: Refusals;
   readonly #owner: SessionOwner;
-  readonly #malformed = new RateWindow(MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS);
   readonly #telemetry: TelemetryListener | undefined;
-  readonly #share = new ByteShare(TELEMETRY_BYTES_PER_SECOND);
-  readonly #envelope = new Envelope();
+  // Made for those who need them: most of many thousand lines may be idle.
+  #malformed: RateWindow | undefined;
+  #share: ByteShare | undefined;
   /** Whether it was said that telemetry is dropped. */
   #hasWarned = false;
   #isFirst = true;
@@ -99,7 +101,6 @@ export class Session implements ConnectionEvents {
 
   textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
     if (!this.peer.isLive || start === end) return;
-    const envelope = this.#envelope;
     try {
       const isRead = envelope.read(memory, start, end, isPlain);
       if (!isRead || !this.#calls.forward(this.peer, envelope)) {
@@ -137,6 +138,7 @@ export class Session implements ConnectionEvents {
   /** Hands telemetry on, as much as one line may send: reading it takes the engine's thread. */
   #hearTelemetry(kind: TelemetryFrame["kind"], bytes: Uint8Array): void {
     const { peer } = this;
+    this.#share ??= new ByteShare(TELEMETRY_BYTES_PER_SECOND);
     if (this.#share.allow(bytes.length, this.#clock.now())) {
       const address = peer.info.address;
       this.#telemetry?.({ kind, bytes: bytes.subarray(MARK_BYTES), worker_id: peer.id, address });
@@ -178,7 +180,7 @@ export class Session implements ConnectionEvents {
   #refuse(thrown: EngineError, parsed: JsonObject): void {
     if (parsed.type === "reattach") return;
     const isBad = thrown.code === "bad_message";
-    if (isBad && !this.#malformed.allow(this.#clock.now())) {
+    if (isBad && !this.#mayBeMalformed()) {
       return this.end(1008, `more than ${MALFORMED_FRAMES_MAX} malformed frames`);
     }
     const { type, invocation_id } = parsed;
@@ -188,6 +190,11 @@ export class Session implements ConnectionEvents {
     if (isOfCallee && typeof invocation_id === "string") {
       this.#calls.settleBroken(this.peer, invocation_id, thrown.message);
     }
+  }
+
+  #mayBeMalformed(): boolean {
+    this.#malformed ??= new RateWindow(MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS);
+    return this.#malformed.allow(this.#clock.now());
   }
 
   /** A frame that fits and could not be handled: too deep a value, or a mistake of ours. */

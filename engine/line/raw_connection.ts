@@ -40,7 +40,7 @@ const NOTHING = new Uint8Array();
  * of 100 B in flight, that is half as many calls again in a second, and a third off their time.
  */
 const EARLY_BYTES = 4 * 1024;
-/** A peer that got so much at once is busy anyway: there, it would be one write more for nothing. */
+/** A peer that got so much at once is busy anyway: it would be one write more for nothing. */
 const BUSY_BYTES = 64 * 1024;
 
 /** A line that is open. Its owner calls `run` once and `look` now and then. */
