@@ -5,6 +5,7 @@
  * @module
  */
 import type { Json } from "../../sdk/typescript/protocol.ts";
+import { TurnoverMap } from "../../sdk/typescript/turnover_map.ts";
 import { WorkSpan } from "./spans_made.ts";
 import type { StoredSpan } from "./spans_stored.ts";
 
@@ -23,7 +24,7 @@ export class SpanRing {
   #costs: number[] = [];
   #head = 0;
   /** Most traces have but one span here, which needs no map of its own. */
-  readonly #byTrace = new Map<string, StoredSpan | Map<string, StoredSpan>>();
+  readonly #byTrace = new TurnoverMap<string, StoredSpan | Map<string, StoredSpan>>();
 
   /** Keeps so many bytes. */
   constructor(bytesMax: number) {
@@ -129,7 +130,7 @@ export class SpanRing {
     this.#bytes -= this.#costs[at]!;
     const trace = this.#byTrace.get(span.trace_id);
     if (trace instanceof Map && trace.size > 1) trace.delete(span.span_id);
-    else this.#byTrace.delete(span.trace_id);
+    else this.#byTrace.take(span.trace_id);
   }
 }
 
