@@ -116,7 +116,10 @@ export class Tracks<Name extends string, Of> {
       else if (quiet) entry.track.write(sample, quiet);
     }
     for (const [key, { of, values }] of given) {
-      if (this.#tracks.has(key) || !this.#makeRoom(sample)) continue;
+      if (this.#tracks.has(key)) continue;
+      // All are busy, so there is none for the rest either: of 10,000 workers, searching for each
+      // took a tenth of a core.
+      if (!this.#makeRoom(sample)) break;
       const track = new Track(this.#names);
       track.write(sample, values);
       this.#tracks.set(key, { of, busyAt: sample, track });

@@ -76,6 +76,25 @@ Deno.test("Tracks takes no more than it may when all are busy", () => {
   assert.deepEqual(tracks.all().map(({ of }) => of), ["x", "y"]);
 });
 
+Deno.test("Tracks looks at no more of many busy ones than it takes", () => {
+  const tracks = new Tracks<"a", string>(["a"], 2);
+  const many = given(...Array.from({ length: 1_000 }, (_, i) => `x${i}`));
+  let looks = 0;
+  const looked = function* () {
+    for (const entry of many.entries()) {
+      looks++;
+      yield entry;
+    }
+  };
+  Object.defineProperty(many, Symbol.iterator, { value: looked });
+
+  tracks.write(0, many, { a: 0 });
+  tracks.write(1, many, { a: 0 });
+
+  assert.deepEqual(tracks.all().map(({ of }) => of), ["x0", "x1"]);
+  assert.equal(looks, 6);
+});
+
 Deno.test("Tracks forgets who was not busy for as long as samples are kept", () => {
   const tracks = new Tracks<"a", string>(["a"], 2);
   tracks.write(0, given("x"), { a: 0 });
