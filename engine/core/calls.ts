@@ -120,8 +120,8 @@ export class Calls {
   /** Passes a frame on without parsing it; `false` when somebody has to. */
   forward(peer: Peer, envelope: Envelope): boolean {
     if (envelope.kind === "result") {
-      const { memory, idStart, idEnd } = envelope;
-      const invocation = this.#running.find(memory, idStart, idEnd);
+      const { view, idStart, idEnd } = envelope;
+      const invocation = this.#running.find(view, idStart, idEnd);
       // Late, or not its to answer: the caller is told once, by the right worker.
       if (invocation?.callee === peer) this.#running.settle(invocation, envelope);
       return true;

@@ -15,6 +15,7 @@
 import { TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
 import { type CallerId, callHashOf } from "./invocations.ts";
 import { LateNames } from "./late_names.ts";
+import { Literal, plainWordsAt } from "./literal.ts";
 import {
   BAGGAGE_KEY,
   CALL_HEAD,
@@ -27,7 +28,7 @@ import {
   TIMEOUT_KEY,
   TRACEPARENT_KEY,
 } from "./tails.ts";
-import { bytesOf, NO_BYTES, standsAt } from "./text_bytes.ts";
+import { bytesOf, NO_BYTES, standsAt, viewOf } from "./text_bytes.ts";
 import { isWholeValue } from "./whole_value.ts";
 
 const ID_BYTES_MAX = 128;
@@ -41,17 +42,17 @@ const CLOSE_BRACE = 0x7d;
 const ZERO = 0x30;
 const SMALL_N = 0x6e;
 
-const CALL_START = bytesOf(CALL_HEAD);
-const RESULT_START = bytesOf(RESULT_HEAD);
-const FUNCTION = bytesOf(FUNCTION_KEY);
-const TIMEOUT = bytesOf(TIMEOUT_KEY);
-const TRACEPARENT = bytesOf(TRACEPARENT_KEY);
-const BAGGAGE = bytesOf(BAGGAGE_KEY);
-const DATA = bytesOf(DATA_KEY);
-const RESULT = bytesOf(RESULT_KEY);
+const CALL_START = new Literal(CALL_HEAD);
+const RESULT_START = new Literal(RESULT_HEAD);
+const FUNCTION = new Literal(FUNCTION_KEY);
+const TIMEOUT = new Literal(TIMEOUT_KEY);
+const TRACEPARENT = new Literal(TRACEPARENT_KEY);
+const BAGGAGE = new Literal(BAGGAGE_KEY);
+const DATA = new Literal(DATA_KEY);
+const RESULT = new Literal(RESULT_KEY);
 /** The first place at which calls and results differ, and what calls have there. */
 const KIND_AT = '{"type":"invo'.length;
-const KIND_OF_CALLS = CALL_START[KIND_AT]!;
+const KIND_OF_CALLS = CALL_HEAD.charCodeAt(KIND_AT);
 
 /** Names that, behind a payload, change what a call means or whose it is, or may not fit. */
 const LATE_IN_CALL = new LateNames([
@@ -86,6 +87,7 @@ const ESCAPED_LETTER = bytesOf("\\u00");
 export class Envelope implements CallTail, CallerId, ResultTail {
   kind: "call" | "result" = "call";
   memory: Uint8Array = NO_BYTES;
+  view: DataView = viewOf(NO_BYTES);
   /** The id: the engine's own in a result, the caller's in a call. */
   idStart = 0;
   idEnd = 0;
@@ -105,27 +107,30 @@ export class Envelope implements CallTail, CallerId, ResultTail {
    * it. `isPlain`: it is known that there is no backslash in it.
    */
   read(memory: Uint8Array, start: number, end: number, isPlain: boolean): boolean {
+    if (memory !== this.memory) {
+      this.memory = memory;
+      this.view = viewOf(memory);
+    }
     const isCall = memory[start + KIND_AT] === KIND_OF_CALLS;
     const head = isCall ? CALL_START : RESULT_START;
-    if (memory[end - 1] !== CLOSE_BRACE || !standsAt(memory, start, end, head)) return false;
-    this.memory = memory;
+    if (memory[end - 1] !== CLOSE_BRACE || !head.standsAt(this.view, start, end)) return false;
     this.idStart = start + head.length;
     this.end = end;
     return this.#readIds() && (isCall ? this.#readCall(isPlain) : this.#readResult(isPlain));
   }
 
   #readIds(): boolean {
-    const { memory, end } = this;
-    this.idEnd = closingQuote(memory, this.idStart, end, ID_BYTES_MAX);
-    if (this.idEnd < 0 || !standsAt(memory, this.idEnd, end, FUNCTION)) return false;
+    const { view, end } = this;
+    this.idEnd = closingQuote(view, this.idStart, end, ID_BYTES_MAX);
+    if (this.idEnd < 0 || !FUNCTION.standsAt(view, this.idEnd, end)) return false;
     this.functionStart = this.idEnd + FUNCTION.length;
-    this.functionEnd = closingQuote(memory, this.functionStart, end, ID_BYTES_MAX);
+    this.functionEnd = closingQuote(view, this.functionStart, end, ID_BYTES_MAX);
     return this.functionEnd >= 0;
   }
 
   #readCall(isPlain: boolean): boolean {
     this.kind = "call";
-    this.hash = callHashOf(this.memory, this.idStart, this.idEnd);
+    this.hash = callHashOf(this.view, this.idStart, this.idEnd);
     this.timeout_ms = undefined;
     const at = this.#readTimeout(this.functionEnd + 1);
     return at >= 0 && this.#readRest(at, DATA, LATE_IN_CALL, isPlain);
@@ -142,8 +147,8 @@ export class Envelope implements CallTail, CallerId, ResultTail {
 
   /** Behind a time-out, if it is there; -1 when it is none that may be. */
   #readTimeout(from: number): number {
-    const { memory, end } = this;
-    if (!standsAt(memory, from, end, TIMEOUT)) return from;
+    const { memory, view, end } = this;
+    if (!TIMEOUT.standsAt(view, from, end)) return from;
     let at = from + TIMEOUT.length;
     if (memory[at] === ZERO) return -1; // No JSON, or no time.
     let timeout_ms = 0;
@@ -156,18 +161,18 @@ export class Envelope implements CallTail, CallerId, ResultTail {
   }
 
   /** What follows the names: trace, baggage, a payload behind which nothing of importance is. */
-  #readRest(from: number, key: Uint8Array, late: LateNames, isPlain: boolean): boolean {
-    const { memory, end } = this;
+  #readRest(from: number, key: Literal, late: LateNames, isPlain: boolean): boolean {
+    const { memory, view, end } = this;
     this.traceStart = from;
-    this.traceEnd = behind(memory, from, end, TRACEPARENT, ID_BYTES_MAX);
+    this.traceEnd = behind(view, from, end, TRACEPARENT, ID_BYTES_MAX);
     if (this.traceEnd < 0) return false;
-    const at = behind(memory, this.traceEnd, end, BAGGAGE, BAGGAGE_BYTES_MAX);
+    const at = behind(view, this.traceEnd, end, BAGGAGE, BAGGAGE_BYTES_MAX);
     if (at < 0) return false;
     if (at === end - 1) {
       this.dataStart = -1;
       return true;
     }
-    if (!standsAt(memory, at, end, key)) return false;
+    if (!key.standsAt(view, at, end)) return false;
     this.dataStart = at + key.length;
     const mayBeLate = late.isIn(memory, this.dataStart, end) ||
       (!isPlain && hasEscapedLetter(memory, this.dataStart, end));
@@ -177,22 +182,22 @@ export class Envelope implements CallTail, CallerId, ResultTail {
 
 /** Behind a field of plain text, if it is there; -1 when it is there and not plain. */
 function behind(
-  memory: Uint8Array,
+  view: DataView,
   at: number,
   end: number,
-  key: Uint8Array,
+  key: Literal,
   bytesMax: number,
 ): number {
-  if (!standsAt(memory, at, end, key)) return at;
-  const quote = closingQuote(memory, at + key.length, end, bytesMax);
+  if (!key.standsAt(view, at, end)) return at;
+  const quote = closingQuote(view, at + key.length, end, bytesMax);
   return quote < 0 ? -1 : quote + 1;
 }
 
 /** The quote that ends a string of plain characters; -1 when it is escaped, empty or too long. */
-function closingQuote(memory: Uint8Array, start: number, end: number, bytesMax: number): number {
+function closingQuote(view: DataView, start: number, end: number, bytesMax: number): number {
   const last = Math.min(end, start + bytesMax + 1);
-  for (let at = start; at < last; at++) {
-    const byte = memory[at]!;
+  for (let at = start + plainWordsAt(view, start, last); at < last; at++) {
+    const byte = view.getUint8(at);
     if (byte === QUOTE) return at === start ? -1 : at;
     if (byte === BACKSLASH || byte < SPACE) return -1;
   }

@@ -98,9 +98,9 @@ export class FunctionTable {
     return this.#offers.get(namespace)?.get(function_id);
   }
 
-  /** The function of the default namespace whose id stands in `memory` from `start` to `end`. */
-  findBytes(memory: Uint8Array, start: number, end: number): Offer | undefined {
-    return this.#byBytes.find(memory, start, end);
+  /** The function of the default namespace whose id stands in `view` from `start` to `end`. */
+  findBytes(view: DataView, start: number, end: number): Offer | undefined {
+    return this.#byBytes.find(view, start, end);
   }
 
   /** Records that a worker offers a function; again: the newer registration counts. */

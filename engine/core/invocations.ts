@@ -13,8 +13,9 @@ import type { ObservedCall, ObservedFunction } from "../ports/call_observer.ts";
 import type { Due } from "./deadlines.ts";
 import type { Peer } from "./peer.ts";
 import { jsonText } from "./tails.ts";
-import { bytesOf, hashOf, NO_BYTES } from "./text_bytes.ts";
+import { bytesOf, copyWords, hashOf, isSame, NO_BYTES, viewOf } from "./text_bytes.ts";
 
+const NO_VIEW = viewOf(NO_BYTES);
 /** What a free record is about. */
 const NOBODY: ObservedFunction = { function_id: "", namespace: "" };
 
@@ -24,11 +25,13 @@ export class Invocation implements Due, ObservedCall {
   place = -1;
   /** The engine's id of it, or of the last call that it served. */
   readonly id: Uint8Array;
+  readonly idView: DataView;
   isOpen = false;
   /** Who waits for the result; `undefined`: nobody. */
   caller: Peer | undefined;
   /** The caller's id of it, as it stands between quotes in JSON: its first bytes. */
   callerId: Uint8Array = NO_BYTES;
+  callerIdView: DataView = NO_VIEW;
   /** So many; 0 without a caller. */
   callerIdBytes = 0;
   /** Who executes it; `undefined`: the engine itself, or nobody yet. */
@@ -55,6 +58,7 @@ export class Invocation implements Due, ObservedCall {
   constructor(slot: number, id: Uint8Array) {
     this.slot = slot;
     this.id = id;
+    this.idView = viewOf(id);
   }
 }
 
@@ -73,7 +77,7 @@ export interface Opening {
 
 /** A caller's id of a call, as it stands between quotes in JSON. */
 export interface CallerId {
-  readonly memory: Uint8Array;
+  readonly view: DataView;
   readonly idStart: number;
   readonly idEnd: number;
   /** See {@linkcode callHashOf}. */
@@ -82,9 +86,9 @@ export interface CallerId {
 
 /** The id that a text says. */
 export function callerIdOf(text: string): CallerId {
-  const memory = bytesOf(text);
-  const idEnd = memory.length;
-  return { memory, idStart: 0, idEnd, hash: callHashOf(memory, 0, idEnd) };
+  const view = viewOf(bytesOf(text));
+  const idEnd = view.byteLength;
+  return { view, idStart: 0, idEnd, hash: callHashOf(view, 0, idEnd) };
 }
 
 /** The id under which a caller waits for a call; `undefined`: it does not wait. */
@@ -96,9 +100,9 @@ export function callerIdIn({ invocation_id, action }: InvokeFunction): CallerId 
  * By which a caller's id is found: of one as long as a UUID its two ends, where counted and random
  * ones differ; of any other all of it, since nobody knows where a number stands in it.
  */
-export function callHashOf(memory: Uint8Array, start: number, end: number): number {
-  if (end - start !== CALLER_ID_BYTES) return hashOf(memory, start, end);
-  return hashOf(memory, start, start + HASHED_BYTES) ^ hashOf(memory, end - HASHED_BYTES, end);
+export function callHashOf(view: DataView, start: number, end: number): number {
+  if (end - start !== CALLER_ID_BYTES) return hashOf(view, start, end);
+  return hashOf(view, start, start + HASHED_BYTES) ^ hashOf(view, end - HASHED_BYTES, end);
 }
 
 /** Of each end: all of an id would take a tenth of the time that a call takes. */
@@ -109,9 +113,6 @@ const USES_AT = 9;
 /** Ids of callers have this length as a rule, too. */
 const CALLER_ID_BYTES = 36;
 const DIGITS = bytesOf("0123456789abcdef");
-/** The value of each hexadecimal digit in lower case; -1 for all other bytes. */
-const VALUES: Int8Array = new Int8Array(256).fill(-1);
-DIGITS.forEach((digit, value) => VALUES[digit] = value);
 
 /** The running calls. */
 export class Invocations {
@@ -157,14 +158,11 @@ export class Invocations {
     addTo(callee, record);
   }
 
-  /** The call whose id stands in `memory` from `start` to `end`; `undefined` when none runs. */
-  find(memory: Uint8Array, start: number, end: number): Invocation | undefined {
+  /** The call whose id stands in `view` from `start` to `end`; `undefined` when none runs. */
+  find(view: DataView, start: number, end: number): Invocation | undefined {
     if (end - start !== ID_BYTES) return undefined;
-    const record = this.#records[slotAt(memory, start)];
-    if (!record?.isOpen) return undefined;
-    const { id } = record;
-    for (let at = 0; at < ID_BYTES; at++) if (memory[start + at] !== id[at]) return undefined;
-    return record;
+    const record = this.#records[slotAt(view, start)];
+    return record?.isOpen && isSame(view, start, record.idView, 0, ID_BYTES) ? record : undefined;
   }
 
   /** The call that a caller knows under an id of its own. */
@@ -181,7 +179,7 @@ export class Invocations {
     record.isOpen = false;
     record.caller = undefined;
     record.callerIdBytes = 0;
-    if (record.callerId.length > CALLER_ID_BYTES) record.callerId = NO_BYTES;
+    if (record.callerIdView.byteLength > CALLER_ID_BYTES) setCallerId(record, NO_BYTES);
     record.callee = undefined;
     record.next = undefined;
     this.#free.push(record);
@@ -261,34 +259,40 @@ function hex(value: number, digits: number): string {
   return value.toString(16).padStart(digits, "0");
 }
 
-/** The number that eight hexadecimal digits say; below zero or none when they are none. */
-function slotAt(memory: Uint8Array, start: number): number {
-  let slot = 0;
-  for (let at = start; at < start + 8; at++) {
-    const value = VALUES[memory[at]!]!;
-    if (value < 0) return -1;
-    slot = slot * 16 + value;
-  }
-  return slot;
+/**
+ * The number that eight hexadecimal digits say. Other characters make some number of it, too: whose
+ * id it is shows when all of it is compared.
+ */
+function slotAt(view: DataView, start: number): number {
+  const high = digitsOf(view.getInt32(start));
+  return (high << 16 | digitsOf(view.getInt32(start + 4))) >>> 0;
+}
+
+/** The number that four of them say: the low half of each, and nine more for a letter. */
+function digitsOf(word: number): number {
+  const digits = (word & 0x0f0f0f0f) + (word >>> 6 & 0x01010101) * 9;
+  const pairs = digits >>> 4 | digits;
+  return pairs >>> 8 & 0xff00 | pairs & 0xff;
 }
 
 /** Copies a caller's id: the frame that it stands in is gone soon. */
-function nameFor(record: Invocation, { memory, idStart, idEnd, hash }: CallerId): void {
+function nameFor(record: Invocation, { view, idStart, idEnd, hash }: CallerId): void {
   const bytes = idEnd - idStart;
-  if (record.callerId.length < bytes) {
-    record.callerId = new Uint8Array(Math.max(bytes, CALLER_ID_BYTES));
+  if (record.callerIdView.byteLength < bytes) {
+    setCallerId(record, new Uint8Array(Math.max(bytes, CALLER_ID_BYTES)));
   }
-  const { callerId } = record;
-  for (let at = 0; at < bytes; at++) callerId[at] = memory[idStart + at]!;
+  copyWords(record.callerIdView, 0, view, idStart, bytes);
   record.callerIdBytes = bytes;
   record.hash = hash;
 }
 
-function isCalled({ callerId, callerIdBytes }: Invocation, ids: CallerId): boolean {
-  const { memory, idStart, idEnd } = ids;
-  if (callerIdBytes !== idEnd - idStart) return false;
-  for (let at = 0; at < callerIdBytes; at++) {
-    if (callerId[at] !== memory[idStart + at]) return false;
-  }
-  return true;
+function setCallerId(record: Invocation, memory: Uint8Array): void {
+  record.callerId = memory;
+  record.callerIdView = viewOf(memory);
+}
+
+function isCalled({ callerIdView, callerIdBytes }: Invocation, ids: CallerId): boolean {
+  const { view, idStart, idEnd } = ids;
+  return callerIdBytes === idEnd - idStart &&
+    isSame(callerIdView, 0, view, idStart, callerIdBytes);
 }

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { callerIdOf, callHashOf, type Invocation, Invocations } from "./invocations.ts";
 import { Peer } from "./peer.ts";
-import { bytesOf, textOf } from "./text_bytes.ts";
+import { bytesOf, textOf, viewOf } from "./text_bytes.ts";
 
 const SECRET = "00000000-0000-4000-9000-aabbccddeeff";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -34,8 +34,8 @@ function callerIdIn({ callerId, callerIdBytes }: Invocation): string {
 }
 
 function find(table: Invocations, id: string): Invocation | undefined {
-  const memory = bytesOf(id);
-  return table.find(memory, 0, memory.length);
+  const view = viewOf(bytesOf(id));
+  return table.find(view, 0, view.byteLength);
 }
 
 /** Two ids that have one hash. */
@@ -56,7 +56,7 @@ Deno.test("an id of the engine looks like a UUID and finds its call wherever it 
 
   assert.match(idOf(call), UUID);
   assert.equal(find(table, idOf(call)), call);
-  assert.equal(table.find(bytesOf(`"${idOf(call)}"`), 1, 37), call);
+  assert.equal(table.find(viewOf(bytesOf(`"${idOf(call)}"`)), 1, 37), call);
 });
 
 Deno.test("an id means nothing once its call is over, also when the record serves another", () => {
@@ -96,8 +96,8 @@ Deno.test("Invocations.find() knows no id that is made up", () => {
   }
   // The bytes behind what it is asked for play no part.
   for (let end = 0; end < 36; end++) {
-    assert.equal(table.find(bytesOf(id), 0, end), undefined);
-    assert.equal(table.find(bytesOf(id), end + 1, 36), undefined);
+    assert.equal(table.find(viewOf(bytesOf(id)), 0, end), undefined);
+    assert.equal(table.find(viewOf(bytesOf(id)), end + 1, 36), undefined);
   }
 });
 
@@ -179,10 +179,11 @@ Deno.test("a caller's id may be of any length, and is copied from where it stood
     const calls = ids.map((id) => {
       const memory = bytesOf(`""${id}""`);
       const [idStart, idEnd] = [2, memory.length - 2];
-      const hash = callHashOf(memory, idStart, idEnd);
+      const view = viewOf(memory);
+      const hash = callHashOf(view, idStart, idEnd);
       const call = table.open({
         caller,
-        ids: { memory, idStart, idEnd, hash },
+        ids: { view, idStart, idEnd, hash },
         ...about,
         bytes: 1,
       });

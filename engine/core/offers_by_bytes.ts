@@ -5,12 +5,12 @@
  *
  * @module
  */
-import { bytesOf, hashOf, standsAt } from "./text_bytes.ts";
+import { bytesOf, hashOf, isSame, viewOf } from "./text_bytes.ts";
 
 /** A function's entry. */
 interface Entry<Offer> {
   readonly offer: Offer;
-  readonly id: Uint8Array;
+  readonly id: DataView;
   /** Another one whose id has the same hash. */
   next: Entry<Offer> | undefined;
 }
@@ -21,15 +21,15 @@ export class OffersByBytes<Offer extends { readonly id: string }> {
 
   /** Adds one that is not in it. */
   add(offer: Offer): void {
-    const id = bytesOf(offer.id);
-    const hash = hashOf(id, 0, id.length);
+    const id = viewOf(bytesOf(offer.id));
+    const hash = hashOf(id, 0, id.byteLength);
     this.#entries.set(hash, { offer, id, next: this.#entries.get(hash) });
   }
 
   /** Takes one out that is in it. */
   remove(offer: Offer): void {
-    const id = bytesOf(offer.id);
-    const hash = hashOf(id, 0, id.length);
+    const id = viewOf(bytesOf(offer.id));
+    const hash = hashOf(id, 0, id.byteLength);
     let entry = this.#entries.get(hash);
     let before: Entry<Offer> | undefined;
     while (entry && entry.offer !== offer) {
@@ -42,11 +42,12 @@ export class OffersByBytes<Offer extends { readonly id: string }> {
     else this.#entries.delete(hash);
   }
 
-  /** The one whose id stands in `memory` from `start` to `end`. */
-  find(memory: Uint8Array, start: number, end: number): Offer | undefined {
-    let entry = this.#entries.get(hashOf(memory, start, end));
+  /** The one whose id stands in `view` from `start` to `end`. */
+  find(view: DataView, start: number, end: number): Offer | undefined {
+    let entry = this.#entries.get(hashOf(view, start, end));
+    const bytes = end - start;
     while (entry) {
-      if (entry.id.length === end - start && standsAt(memory, start, end, entry.id)) {
+      if (entry.id.byteLength === bytes && isSame(view, start, entry.id, 0, bytes)) {
         return entry.offer;
       }
       entry = entry.next;

@@ -47,7 +47,7 @@ export class Placement {
 
   /** Who runs a call that was not parsed; `undefined` when somebody has to look at it. */
   find(caller: Peer, call: Envelope): Replica | undefined {
-    const offer = this.#functions.findBytes(call.memory, call.functionStart, call.functionEnd);
+    const offer = this.#functions.findBytes(call.view, call.functionStart, call.functionEnd);
     if (!offer || (offer.formats > 0 && this.#checks(caller))) return undefined;
     return this.#functions.pick(offer, call.end - call.idEnd, this.#settings);
   }

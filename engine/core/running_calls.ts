@@ -17,7 +17,7 @@ import { type CallerId, type Invocation, Invocations } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 import { errorTail } from "./refusals.ts";
 import { CALL_HEAD, type CallTail, RESULT_HEAD, type ResultTail, tailOf } from "./tails.ts";
-import { bytesOf, copyTo, NO_BYTES } from "./text_bytes.ts";
+import { bytesOf, copyTo, copyWords, NO_BYTES, viewOf } from "./text_bytes.ts";
 
 /** What stands between the id of a call and that of its caller, for the engine's own workers. */
 const CALLER_KEY = bytesOf('","caller":"');
@@ -75,15 +75,15 @@ export class RunningCalls {
     return this.#invocations.idOf(slot, uses);
   }
 
-  /** The call whose id stands in `memory` from `start` to `end`; `undefined` when none runs. */
-  find(memory: Uint8Array, start: number, end: number): Invocation | undefined {
-    return this.#invocations.find(memory, start, end);
+  /** The call whose id stands in `view` from `start` to `end`; `undefined` when none runs. */
+  find(view: DataView, start: number, end: number): Invocation | undefined {
+    return this.#invocations.find(view, start, end);
   }
 
   /** The same for an id that is a text. */
   findText(id: string): Invocation | undefined {
-    const memory = bytesOf(id);
-    return this.find(memory, 0, memory.length);
+    const view = viewOf(bytesOf(id));
+    return this.find(view, 0, view.byteLength);
   }
 
   /** The engine's id of a call, as a text. */
@@ -133,14 +133,14 @@ export class RunningCalls {
   ): void {
     const callee = invocation.callee!;
     const { id } = invocation;
-    const { memory, idStart, idEnd, traceStart, traceEnd, end } = tail;
+    const { memory, view, idStart, idEnd, traceStart, traceEnd, end } = tail;
     const field = this.#observer.sent(invocation, callee.party, now, candidates);
     const traceBytes = field ? field.length : traceEnd - traceStart;
     if (
       !callee.isBuiltin && idEnd - idStart === id.length && traceEnd - traceStart === traceBytes
     ) {
       // Everything fits where the caller's own words stand: nothing has to be put together.
-      copyTo(memory, idStart, id, id.length);
+      copyWords(view, idStart, invocation.idView, 0, id.length);
       if (field) copyTo(memory, traceStart, field, traceBytes);
       callee.connection.forward(NO_BYTES, 0, memory, idStart - CALL_HEAD.length, end);
       return;
@@ -190,10 +190,10 @@ export class RunningCalls {
   }
 
   /** Closes the record, and only then tells the caller. */
-  #answer(invocation: Invocation, { memory, idStart, idEnd, end }: ResultTail): void {
+  #answer(invocation: Invocation, { memory, view, idStart, idEnd, end }: ResultTail): void {
     const { caller, callerId, callerIdBytes } = invocation;
     if (idStart < idEnd && idEnd - idStart === callerIdBytes) {
-      copyTo(memory, idStart, callerId, callerIdBytes);
+      copyWords(view, idStart, invocation.callerIdView, 0, callerIdBytes);
       this.#close(invocation);
       caller?.answer(NO_BYTES, 0, memory, idStart - RESULT_HEAD.length, end);
       return;
@@ -213,4 +213,4 @@ export class RunningCalls {
 }
 
 /** Stands for the id of a call for whose result nobody waits. */
-const NOBODY: CallerId = { memory: NO_BYTES, idStart: 0, idEnd: 0, hash: 0 };
+const NOBODY: CallerId = { view: viewOf(NO_BYTES), idStart: 0, idEnd: 0, hash: 0 };

@@ -14,7 +14,7 @@ import { Peer } from "./peer.ts";
 import { failure } from "./refusals.ts";
 import { RunningCalls } from "./running_calls.ts";
 import { type CallTail, tailOf } from "./tails.ts";
-import { bytesOf, textOf } from "./text_bytes.ts";
+import { bytesOf, textOf, viewOf } from "./text_bytes.ts";
 import { unobserved } from "./unobserved.ts";
 
 const SECRET = "00000000-0000-4000-9000-aabbccddeeff";
@@ -81,7 +81,7 @@ Deno.test("a call is opened, sent and settled, and its observer hears before its
   assert.deepEqual(heard, ["opened at 4", "settled [2]"]);
   assert.deepEqual(sentTo(caller), [RESULT.replace('"x"', '"i1"')]);
   assert.equal(calls.size, 0);
-  assert.equal(calls.find(bytesOf(id), 0, id.length), undefined);
+  assert.equal(calls.find(viewOf(bytesOf(id)), 0, id.length), undefined);
 });
 
 Deno.test("RunningCalls.send() puts the observer's field where a traceparent stands", () => {

@@ -14,7 +14,7 @@ import {
 } from "../../sdk/typescript/protocol.ts";
 import type { CallPlaces } from "../ports/call_observer.ts";
 import { fieldText } from "./field_text.ts";
-import { bytesOf } from "./text_bytes.ts";
+import { bytesOf, viewOf } from "./text_bytes.ts";
 
 /** How every call starts, up to the text of its id. */
 export const CALL_HEAD = '{"type":"invokefunction","invocation_id":"';
@@ -37,6 +37,8 @@ export const RESULT_KEY = ',"result":';
  * A call from the closing quote of its id on. Whoever sends it may overwrite what lies before.
  */
 export interface CallTail extends CallPlaces {
+  /** The memory, to be read in words. */
+  readonly view: DataView;
   /** The caller's id in a frame of canonical form; equal to the end where it is not there. */
   readonly idStart: number;
   /** The tail starts there. */
@@ -48,6 +50,8 @@ export interface CallTail extends CallPlaces {
  */
 export interface ResultTail {
   readonly memory: Uint8Array;
+  /** The same, to be read in words. */
+  readonly view: DataView;
   /** The engine's id in a frame of canonical form; equal to the end where it is not there. */
   readonly idStart: number;
   /** The tail starts there. */
@@ -77,6 +81,7 @@ export function callTail(call: InvokeFunction, text: string): CallTail {
   const memory = bytesOf(data === undefined ? `${before}}` : `${before + DATA_KEY + data}}`);
   return {
     memory,
+    view: viewOf(memory),
     idStart: 0,
     idEnd: 0,
     traceStart: bytesOf(lead).length,
@@ -107,7 +112,7 @@ export function valueTail(function_id: string, result: Json): ResultTail {
 export function tailOf(lead: string, value?: string): ResultTail {
   const memory = bytesOf(value === undefined ? lead : `${lead + value}}`);
   const dataStart = value === undefined ? -1 : bytesOf(lead).length;
-  return { memory, idStart: 0, idEnd: 0, dataStart, end: memory.length };
+  return { memory, view: viewOf(memory), idStart: 0, idEnd: 0, dataStart, end: memory.length };
 }
 
 function traceparentField({ traceparent }: InvocationResult | InvokeFunction): string {

@@ -4,7 +4,16 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { bytesOf, hashOf, NO_BYTES, standsAt, textOf } from "./text_bytes.ts";
+import {
+  bytesOf,
+  copyWords,
+  hashOf,
+  isSame,
+  NO_BYTES,
+  standsAt,
+  textOf,
+  viewOf,
+} from "./text_bytes.ts";
 
 const TEXTS = ["", "a", "größe", "東京", "😀", "\ufeffa", "a\u0000b", "\u2028", "x".repeat(5_000)];
 
@@ -60,7 +69,7 @@ Deno.test("hashOf() depends on the bytes alone, not on where they lie", () => {
     const memory = bytesOf(`--${text}--`);
     const own = bytesOf(text);
 
-    assert.equal(hashOf(memory, 2, memory.length - 2), hashOf(own, 0, own.length));
+    assert.equal(hashOf(viewOf(memory), 2, memory.length - 2), hashOf(viewOf(own), 0, own.length));
   }
 });
 
@@ -69,7 +78,7 @@ Deno.test("hashOf() is a whole number of 30 bits, and spreads ids that count", (
   const low = new Set<number>();
   for (let i = 0; i < 10_000; i++) {
     const id = bytesOf(`7d0e4b1e-9f0a-2f1b-6f4f-${String(i).padStart(12, "0")}`);
-    const hash = hashOf(id, 0, id.length);
+    const hash = hashOf(viewOf(id), 0, id.length);
     assert.ok(Number.isInteger(hash) && hash >= 0 && hash < 2 ** 30, `${hash}`);
     seen.add(hash);
     low.add(hash & 0xfff);
@@ -78,4 +87,47 @@ Deno.test("hashOf() is a whole number of 30 bits, and spreads ids that count", (
   // By chance alone there would be a twentieth of a pair.
   assert.ok(seen.size > 9_990, `${seen.size}`);
   assert.ok(low.size > 3_500, `${low.size} of 4,096`);
+});
+
+Deno.test("isSame() and copyWords() take as many bytes as they are told, wherever they lie", () => {
+  const from = Uint8Array.from({ length: 60 }, (_, i) => i + 1);
+  for (let bytes = 0; bytes < 20; bytes++) {
+    for (const [at, fromAt] of [[0, 0], [1, 3], [3, 1], [7, 40], [5, 6]] as const) {
+      const memory = new Uint8Array(40);
+      copyWords(viewOf(memory), at, viewOf(from), fromAt, bytes);
+
+      const expected = new Uint8Array(40);
+      expected.set(from.subarray(fromAt, fromAt + bytes), at);
+      assert.deepEqual(memory, expected, `${bytes} from ${fromAt} to ${at}`);
+      assert.equal(isSame(viewOf(memory), at, viewOf(from), fromAt, bytes), true);
+      for (let i = 0; i < bytes; i++) {
+        memory[at + i]! ^= 0x80;
+        assert.equal(isSame(viewOf(memory), at, viewOf(from), fromAt, bytes), false, `byte ${i}`);
+        memory[at + i]! ^= 0x80;
+      }
+    }
+  }
+});
+
+Deno.test("viewOf() is the same memory, also where that is a part of other memory", () => {
+  const all = bytesOf("abcdef");
+  const view = viewOf(all.subarray(2, 5));
+  view.setUint8(0, 0x58);
+
+  assert.deepEqual([view.byteLength, textOf(all, 0, 6)], [3, "abXdef"]);
+});
+
+Deno.test("hashOf() tells texts apart that differ in one byte or in their length", () => {
+  const text = bytesOf("orders::validate-all");
+  const seen = new Set<number>();
+  for (let end = 0; end <= text.length; end++) seen.add(hashOf(viewOf(text), 0, end));
+  for (let at = 0; at < text.length; at++) {
+    for (let bit = 0; bit < 8; bit++) {
+      const other = text.slice();
+      other[at]! ^= 1 << bit;
+      seen.add(hashOf(viewOf(other), 0, other.length));
+    }
+  }
+
+  assert.equal(seen.size, text.length * 9 + 1);
 });
