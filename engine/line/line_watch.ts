@@ -24,12 +24,14 @@ export class LineWatch {
 
   /**
    * Begins at `now`. A peer of which nothing comes for `silenceMs` is silent, one that takes
-   * nothing for so long is stuck, and `pingMs` after a ping the next one is due.
+   * nothing for so long is stuck, and `pingMs` after a ping the next one is due. The first is due
+   * after `firstPingMs`, so that lines that open together are not pinged together ever after.
    */
-  constructor(now: number, silenceMs: number, pingMs: number) {
+  constructor(now: number, silenceMs: number, pingMs: number, firstPingMs: number = pingMs) {
     this.#silenceMs = silenceMs;
     this.#pingMs = pingMs;
-    this.#heardAt = this.#movedAt = this.#pingedAt = now;
+    this.#heardAt = this.#movedAt = now;
+    this.#pingedAt = now + firstPingMs - pingMs;
   }
 
   /** Looks. `isPaused`: nobody reads from it; `isIdle`: nothing is due to it. */

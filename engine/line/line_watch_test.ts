@@ -11,6 +11,13 @@ Deno.test("LineWatch asks for a ping whenever its time has come", () => {
   assert.deepEqual(found, [undefined, undefined, "ping", undefined, undefined, "ping"]);
 });
 
+Deno.test("LineWatch asks for the first ping when it was told to, and then as ever", () => {
+  const watch = new LineWatch(0, 100, 30, 10);
+  const found = [9, 10, 39, 40].map((now) => watch.look(now, false, true));
+
+  assert.deepEqual(found, [undefined, "ping", undefined, "ping"]);
+});
+
 Deno.test("LineWatch finds a peer silent that long after the last look at which it was heard", () => {
   const watch = new LineWatch(0, 100, 1_000);
   assert.equal(watch.look(50, false, true), undefined);

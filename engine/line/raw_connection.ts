@@ -83,7 +83,8 @@ export class RawConnection implements Connection, FrameEvents {
     this.#queue = new WriteQueue(options.pool, isBatching);
     this.#queue.raw(accepted);
     this.#reader = new FrameReader(this, options.maxMessageBytes);
-    this.#watch = new LineWatch(performance.now(), options.silenceMs, options.pingMs);
+    const firstMs = options.pingMs * (1 + Math.random()) / 2;
+    this.#watch = new LineWatch(performance.now(), options.silenceMs, options.pingMs, firstMs);
   }
 
   get queuedBytes(): number {

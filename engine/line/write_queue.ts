@@ -20,6 +20,8 @@ import { OPCODE } from "./frames.ts";
 /** Longest header of a frame that a server sends. */
 const HEADER_BYTES_MAX = 10;
 const GROWTH = 8;
+/** For a ping or one short message: 10,000 idle lines may be pinged in the same turn. */
+const SMALL_BYTES = 512;
 /** Up to so many bytes, copying one after the other is quicker than asking for it. */
 const COPIED_BYTES_MAX = 64;
 const encoder = new TextEncoder();
@@ -45,6 +47,7 @@ export class BlockPool {
 
 /** Sizes come in steps, so that what one line gives back suits another. */
 function poolSize(bytes: number): number {
+  if (bytes <= SMALL_BYTES) return SMALL_BYTES;
   let size = WRITE_BYTES_FIRST;
   while (size < bytes && size < WRITE_POOL_BYTES_MAX) {
     size = size < WRITE_BYTES_MAX ? Math.min(size * GROWTH, WRITE_BYTES_MAX) : size * 2;

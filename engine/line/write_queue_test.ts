@@ -189,8 +189,9 @@ Deno.test("memory is used again, in the size that is needed, and not kept withou
   const huge = pool.take(WRITE_POOL_BYTES_MAX + 1);
   pool.give(huge);
 
-  assert.equal(small.length, WRITE_BYTES_FIRST);
-  assert.equal(pool.take(WRITE_BYTES_FIRST), small);
+  assert.ok(small.length < WRITE_BYTES_FIRST);
+  assert.equal(pool.take(WRITE_BYTES_FIRST).length, WRITE_BYTES_FIRST);
+  assert.equal(pool.take(small.length), small);
   assert.notEqual(pool.take(10), small);
   assert.equal(pool.take(WRITE_BYTES_MAX + 2), large);
   assert.notEqual(pool.take(WRITE_POOL_BYTES_MAX + 1), huge);
