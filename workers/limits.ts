@@ -132,6 +132,8 @@ export const TRACE_INDEX_MAX = 25_000;
 export const TRACE_INDEX_NAMES_MAX = 32;
 /** Spans are looked through for so long at a time, in milliseconds. */
 export const SPAN_TURN_MS = 10;
+/** Spans that are not found by their trace until somebody asks; more would hold him up. */
+export const SPANS_UNINDEXED_MAX = 8_192;
 /** Spans or traces in one answer when nobody says otherwise. */
 export const TRACE_LIST_LIMIT = 100;
 /** Spans or traces in one answer at most. */

@@ -5,6 +5,9 @@
  */
 import assert from "node:assert/strict";
 import { idOf, NOON, storedSpan } from "../../tests/fakes/spans.ts";
+import { SPANS_UNINDEXED_MAX } from "../limits.ts";
+import { Redactor } from "./redact.ts";
+import { spanOfEnded } from "./spans_made.ts";
 import { bytesOf, SpanRing } from "./spans_ring.ts";
 
 const span = (n: number, trace = n) =>
@@ -97,4 +100,56 @@ Deno.test("SpanRing lets go of a span as soon as it is forgotten", () => {
   assert.deepEqual(ids(ring.since(ring.seq)), []);
   ring.clear();
   assert.deepEqual(ids(ring.since(0)), []);
+});
+
+/** The engine's own span of an HTTP request; it is found by its trace only once that is asked for. */
+const ownSpan = (n: number, trace = n) =>
+  spanOfEnded({
+    traceparent: `00-${idOf(trace, 32)}-${idOf(n, 16)}-01`,
+    parent: null,
+    name: "GET /",
+    service: "engine-http",
+    start_ms: NOON + n,
+    end_ms: NOON + n,
+    error: null,
+    attributes: {},
+  }, new Redactor([]))!;
+
+Deno.test("SpanRing finds spans by trace that came since it was asked, own and others", () => {
+  const ring = new SpanRing(100 * BYTES);
+  for (const n of [1, 2]) ring.add(ownSpan(n, 7));
+  const before = ids(ring.trace(idOf(7, 32)));
+  ring.add(ownSpan(3, 7));
+  ring.add(span(4, 7));
+
+  const isTaken = ring.add(span(3, 7));
+
+  assert.deepEqual(before, [1, 2]);
+  assert.equal(isTaken, false);
+  assert.deepEqual(ids(ring.trace(idOf(7, 32))), [1, 2, 3, 4]);
+  assert.equal(ring.span(idOf(7, 32), idOf(3, 16))!.start_ms, NOON + 3);
+});
+
+Deno.test("SpanRing forgets spans alike, whether or not anybody asked for their trace before", () => {
+  const own = bytesOf(ownSpan(1));
+  for (const askedAt of [[], [2], [4], [2, 4, 5_000], [4_999]]) {
+    const ring = new SpanRing(5 * own);
+    for (let n = 1; n <= 5_000; n++) {
+      ring.add(ownSpan(n));
+      if (askedAt.includes(n)) assert.deepEqual(ids(ring.trace(idOf(n, 32))), [n]);
+    }
+
+    for (const gone of [1, 2, 4, 4_995]) assert.deepEqual(ring.trace(idOf(gone, 32)), []);
+    for (const kept of [4_996, 5_000]) assert.deepEqual(ids(ring.trace(idOf(kept, 32))), [kept]);
+    assert.equal(ring.size, 5);
+  }
+});
+
+Deno.test("SpanRing finds each of more spans than may stay unindexed", () => {
+  const ring = new SpanRing(Infinity);
+  for (let n = 1; n <= SPANS_UNINDEXED_MAX + 10; n++) ring.add(ownSpan(n));
+
+  for (const n of [1, 10, 11, SPANS_UNINDEXED_MAX + 10]) {
+    assert.deepEqual(ids(ring.trace(idOf(n, 32))), [n]);
+  }
 });
