@@ -17,10 +17,11 @@ import { type CallerId, type Invocation, Invocations } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 import { errorTail } from "./refusals.ts";
 import { CALL_HEAD, type CallTail, RESULT_HEAD, type ResultTail, tailOf } from "./tails.ts";
-import { bytesOf, copyTo, copyWords, NO_BYTES, viewOf } from "./text_bytes.ts";
+import { bytesOf, copyWords, NO_BYTES, viewOf } from "./text_bytes.ts";
 
 /** What stands between the id of a call and that of its caller, for the engine's own workers. */
 const CALLER_KEY = bytesOf('","caller":"');
+const CALL_START = viewOf(bytesOf(CALL_HEAD));
 
 /** What running calls stand on. */
 export interface RunningCallsOptions {
@@ -135,14 +136,19 @@ export class RunningCalls {
     const { id } = invocation;
     const { memory, view, idStart, idEnd, traceStart, traceEnd, end } = tail;
     const field = this.#observer.sent(invocation, callee.party, now, candidates);
-    const traceBytes = field ? field.length : traceEnd - traceStart;
-    if (
-      !callee.isBuiltin && idEnd - idStart === id.length && traceEnd - traceStart === traceBytes
-    ) {
-      // Everything fits where the caller's own words stand: nothing has to be put together.
-      copyWords(view, idStart, invocation.idView, 0, id.length);
-      if (field) copyTo(memory, traceStart, field, traceBytes);
-      callee.connection.forward(NO_BYTES, 0, memory, idStart - CALL_HEAD.length, end);
+    const traceBytes = field ? field.memory.length : traceEnd - traceStart;
+    const longer = traceBytes - (traceEnd - traceStart);
+    const start = idStart - CALL_HEAD.length - longer;
+    if (!callee.isBuiltin && idEnd - idStart === id.length && longer >= 0 && start >= 0) {
+      // Nothing has to be put together: it fits where the caller's words stand, and what is longer
+      // moves them to the front, over frames that are done with.
+      if (longer > 0) {
+        copyWords(view, start, CALL_START, 0, CALL_HEAD.length);
+        copyWords(view, idEnd - longer, view, idEnd, traceStart - idEnd);
+      }
+      copyWords(view, idStart - longer, invocation.idView, 0, id.length);
+      if (field) copyWords(view, traceEnd - traceBytes, field.view, 0, traceBytes);
+      callee.connection.forward(NO_BYTES, 0, memory, start, end);
       return;
     }
     const head = this.#callHead;
@@ -154,7 +160,7 @@ export class RunningCalls {
     }
     if (field) {
       head.add(memory, idEnd, traceStart);
-      head.add(field, 0, field.length);
+      head.add(field.memory, 0, traceBytes);
     }
     const from = field ? traceEnd : idEnd;
     callee.connection.forward(head.memory, head.length, memory, from, end);

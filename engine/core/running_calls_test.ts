@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import type { CallObserver } from "../ports/call_observer.ts";
+import type { CallObserver, TraceBytes } from "../ports/call_observer.ts";
 import { Envelope } from "./envelope.ts";
 import { HeldCalls } from "./held_calls.ts";
 import { callerIdOf, type Invocation } from "./invocations.ts";
@@ -86,7 +86,7 @@ Deno.test("a call is opened, sent and settled, and its observer hears before its
 
 Deno.test("RunningCalls.send() puts the observer's field where a traceparent stands", () => {
   const { calls, caller, worker, open, tail } = setup({
-    sent: () => bytesOf(',"traceparent":"t"'),
+    sent: () => field(',"traceparent":"t"'),
   });
   const invocation = open();
   calls.send(invocation, caller, tail, 0, undefined);
@@ -103,7 +103,7 @@ Deno.test("RunningCalls.send() puts the observer's field where a traceparent sta
 
 Deno.test("RunningCalls.send() tells the engine's own workers who calls, before the traceparent", () => {
   const { calls, caller, worker, open, tail } = setup(
-    { sent: () => bytesOf(',"traceparent":"t"') },
+    { sent: () => field(',"traceparent":"t"') },
     "own",
   );
   calls.send(open(), caller, tail, 0, undefined);
@@ -111,30 +111,40 @@ Deno.test("RunningCalls.send() tells the engine's own workers who calls, before 
   assert.match(sentTo(worker)[0]!, /"caller":"c","function_id":"f","traceparent":"t","data":/);
 });
 
-/** A frame between other bytes, of which none is to change. */
-function between(frame: string): { envelope: Envelope; untouched: () => boolean } {
+/** What an observer sends along. */
+function field(text: string): TraceBytes {
+  const memory = bytesOf(text);
+  return { memory, view: viewOf(memory) };
+}
+
+/** A frame between other bytes, of which none is to change but those of frames before it. */
+function between(frame: string, before = ""): { envelope: Envelope; untouched: () => boolean } {
   const around = '"},{"x":"';
-  const memory = bytesOf(around + frame + around);
-  const [start, end] = [around.length, memory.length - around.length];
+  const memory = bytesOf(before + around + frame + around);
+  const [start, end] = [before.length + around.length, memory.length - around.length];
   const envelope = new Envelope();
   assert.ok(envelope.read(memory, start, end, true));
   const ends = () => [textOf(memory, 0, start), textOf(memory, end, memory.length)];
-  return { envelope, untouched: () => ends().every((text) => text === around) };
+  const untouched = () => ends()[1] === around && (before !== "" || ends()[0] === around);
+  return { envelope, untouched };
 }
 
 const LONG_ID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
 const FIELD = `,"traceparent":"00-${"a".repeat(32)}-${"b".repeat(16)}-01"`;
 const OTHER_FIELD = `,"traceparent":"00-${"c".repeat(32)}-${"d".repeat(16)}-00"`;
-const TRACES = ["", ',"traceparent":"x"', OTHER_FIELD, `${OTHER_FIELD},"baggage":"b"`];
+/** Frames before, over which a head may move that becomes longer. */
+const BEFORE = FRAME.repeat(2);
+const LONG_FIELD = `,"traceparent":"${"e".repeat(99)}"`;
+const TRACES = ["", LONG_FIELD, ',"traceparent":"x"', OTHER_FIELD, `${OTHER_FIELD},"baggage":"b"`];
 
 for (const id of ["i", "ï", LONG_ID.slice(1), LONG_ID, `${LONG_ID}x`]) {
   Deno.test(`a call under the id ${id} is sent on like others, and so is its result`, () => {
     for (const trace of TRACES) {
-      for (const sent of [undefined, bytesOf(FIELD)]) {
-        for (const builtin of [null, "own"]) {
+      for (const sent of [undefined, field(FIELD)]) {
+        for (const [builtin, before] of [[null, ""], [null, BEFORE], ["own", BEFORE]] as const) {
           const { calls, caller, worker, open } = setup({ sent: () => sent }, builtin);
           const frame = FRAME.replace("i1", id).replace(',"data"', `${trace},"data"`);
-          const { envelope, untouched } = between(frame);
+          const { envelope, untouched } = between(frame, before);
           const invocation = open(envelope, envelope);
           calls.send(invocation, caller, envelope, 0, undefined);
 

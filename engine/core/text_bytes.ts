@@ -33,11 +33,6 @@ export function standsAt(memory: Uint8Array, at: number, end: number, text: Uint
   return true;
 }
 
-/** Writes the first so many bytes of `from` at a place. */
-export function copyTo(memory: Uint8Array, at: number, from: Uint8Array, bytes: number): void {
-  for (let i = 0; i < bytes; i++) memory[at + i] = from[i]!;
-}
-
 /** Whether the same bytes stand at both places, so many of them. */
 export function isSame(
   view: DataView,

@@ -51,6 +51,14 @@ export interface CallPlaces {
   readonly end: number;
 }
 
+/** A field of a call, all of it. */
+export interface TraceBytes {
+  /** UTF-8. */
+  readonly memory: Uint8Array;
+  /** The same, to be read in words. */
+  readonly view: DataView;
+}
+
 /** A call that was never opened. */
 export interface ShortCall {
   readonly function_id: string;
@@ -97,7 +105,7 @@ export interface CallObserver {
     callee: ObservedParty,
     now: number,
     candidates: readonly Candidate[] | undefined,
-  ): Uint8Array | undefined;
+  ): TraceBytes | undefined;
   /** It ended well: the value is `memory` from `start` to `end`; -1 as start: there is none. */
   settled(call: ObservedCall, memory: Uint8Array, start: number, end: number): void;
   /** It ended with an error; `endedBy` says who ended it before its time. */

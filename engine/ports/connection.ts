@@ -40,7 +40,8 @@ export interface ConnectionEvents {
   text(text: string): void;
   /**
    * A text message as UTF-8: the bytes of `memory` from `start` to `end`, valid until this
-   * returns; they may be overwritten meanwhile. `isPlain`: no backslash is among them.
+   * returns; they may be overwritten meanwhile, and so may all that lies before them: messages
+   * that are done with. `isPlain`: no backslash is among them.
    */
   textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void;
   binary(bytes: Uint8Array): void;

@@ -17,6 +17,7 @@ import type {
   ObservedFunction,
   ObservedParty,
   ShortCall,
+  TraceBytes,
 } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
@@ -112,7 +113,7 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     callee: ObservedParty,
     now: number,
     candidates: readonly Candidate[] | undefined,
-  ): Uint8Array | undefined {
+  ): TraceBytes | undefined {
     const place = this.#spans.find(call);
     return place < 0 ? undefined : this.#spans.sent(place, callee as Party, now, candidates);
   }

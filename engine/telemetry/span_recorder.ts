@@ -12,7 +12,7 @@ import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
 import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/tails.ts";
 import { bytesOf, standsAt, textOf } from "../core/text_bytes.ts";
-import type { CallPlaces, ObservedCall, ShortCall } from "../ports/call_observer.ts";
+import type { CallPlaces, ObservedCall, ShortCall, TraceBytes } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate, TraceSettings } from "../ports/telemetry.ts";
 import type { IdSource } from "./id_source.ts";
@@ -142,7 +142,7 @@ export class SpanRecorder {
     callee: Party,
     now: number,
     candidates: readonly Candidate[] | undefined,
-  ): Uint8Array {
+  ): TraceBytes {
     const open = this.#open;
     const isSampled = open.isSampled(place);
     if (isSampled) {

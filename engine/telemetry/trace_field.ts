@@ -4,7 +4,8 @@
  * @module
  */
 import { TRACEPARENT_KEY } from "../core/tails.ts";
-import { bytesOf } from "../core/text_bytes.ts";
+import { bytesOf, viewOf } from "../core/text_bytes.ts";
+import type { TraceBytes } from "../ports/call_observer.ts";
 import { FLAGS_AT, SPAN_ID_AT, TRACE_ID_AT, TRACE_WORDS } from "./traceparent.ts";
 
 const DIGITS_PER_WORD = 8;
@@ -16,24 +17,26 @@ const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) => {
 });
 const START = TRACEPARENT_KEY.length;
 
-/** Writes fields; each is valid until the next one is written. */
-export class TraceField {
-  readonly #field = bytesOf(`${TRACEPARENT_KEY}00-${"0".repeat(32)}-${"0".repeat(16)}-00"`);
-  readonly #view = new DataView(this.#field.buffer, this.#field.byteOffset, this.#field.length);
+/** A field that is written anew for each span. */
+export class TraceField implements TraceBytes {
+  readonly memory: Uint8Array = bytesOf(
+    `${TRACEPARENT_KEY}00-${"0".repeat(32)}-${"0".repeat(16)}-00"`,
+  );
+  readonly view: DataView = viewOf(this.memory);
 
   /** The field of a span: four words from `from` on are its trace, the next two its own. */
-  of(words: Uint32Array, from: number, isSampled: boolean): Uint8Array {
+  of(words: Uint32Array, from: number, isSampled: boolean): this {
     for (let at = 0; at < TRACE_WORDS; at++) {
       this.#write(words[from + at]!, START + TRACE_ID_AT + at * DIGITS_PER_WORD);
     }
     this.#write(words[from + TRACE_WORDS]!, START + SPAN_ID_AT);
     this.#write(words[from + TRACE_WORDS + 1]!, START + SPAN_ID_AT + DIGITS_PER_WORD);
-    this.#field[START + FLAGS_AT + 1] = DIGIT_ZERO + (isSampled ? 1 : 0);
-    return this.#field;
+    this.memory[START + FLAGS_AT + 1] = DIGIT_ZERO + (isSampled ? 1 : 0);
+    return this;
   }
 
   #write(word: number, at: number): void {
-    const view = this.#view; // Four digits at a time.
+    const { view } = this; // Four digits at a time.
     view.setUint32(at, DIGITS[word >>> 24]! << 16 | DIGITS[word >>> 16 & 0xff]!);
     view.setUint32(at + 4, DIGITS[word >>> 8 & 0xff]! << 16 | DIGITS[word & 0xff]!);
   }

@@ -14,8 +14,8 @@ const WORDS = Uint32Array.of(
 Deno.test("TraceField writes ids as W3C says, and whether the trace is recorded", () => {
   const field = new TraceField();
   const text = (words: Uint32Array, isSampled: boolean): string => {
-    const bytes = field.of(words, words.length - 6, isSampled);
-    return textOf(bytes, 0, bytes.length);
+    const { memory } = field.of(words, words.length - 6, isSampled);
+    return textOf(memory, 0, memory.length);
   };
   const expected = ',"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0';
 
