@@ -42,6 +42,11 @@ export class Bench {
     return this.#parts.options;
   }
 
+  /** Loads servers one after the other, uncounted: V8 compiles for seconds what has just begun. */
+  async warmUp(runs: readonly Run[], seconds: number): Promise<void> {
+    for (const run of runs) await this.#parts.load(run, seconds);
+  }
+
   /** Loads several servers in turn with the generator. */
   loadInTurn<Name extends string>(
     situation: string,
