@@ -223,15 +223,11 @@ export class Calls {
     for (let first = peer.firstCall; first; first = peer.firstCall) {
       this.#running.fail(first, STOPPED, "the worker left");
     }
-    for (const first of [...peer.waiting.values()]) {
-      let invocation: Invocation | undefined = first;
-      while (invocation) {
-        const { callee, next }: Invocation = invocation;
-        const id = this.#running.textOf(invocation);
-        this.#running.drop(invocation, CALLER_LEFT, "the caller left");
-        callee?.tellCancelled(id, "caller_disconnected");
-        invocation = next;
-      }
+    for (const invocation of this.#running.ofCaller(peer)) {
+      const { callee } = invocation;
+      const id = this.#running.textOf(invocation);
+      this.#running.drop(invocation, CALLER_LEFT, "the caller left");
+      callee?.tellCancelled(id, "caller_disconnected");
     }
   }
 

@@ -41,8 +41,7 @@ export class Invocation implements Due, ObservedCall {
   timeout_ms = 0;
   /** Bytes of the frame that went to the callee. */
   bytes = 0;
-  /** Another call of the same caller whose id has the same hash. */
-  next: Invocation | undefined;
+  /** Of the caller's id. */
   hash = 0;
   /** Neighbours in the ring of its callee's calls; itself while it is in none. */
   before: Invocation = this;
@@ -144,8 +143,7 @@ export class Invocations {
     record.bytes = opening.bytes;
     if (opening.caller) {
       nameFor(record, opening.ids);
-      record.next = opening.caller.waiting.get(record.hash);
-      opening.caller.waiting.set(record.hash, record);
+      opening.caller.waiting.add(record.hash, record.slot);
     }
     if (opening.callee) addTo(opening.callee, record);
     return record;
@@ -167,34 +165,29 @@ export class Invocations {
 
   /** The call that a caller knows under an id of its own. */
   findOfCaller(caller: Peer, ids: CallerId): Invocation | undefined {
-    let record = caller.waiting.get(ids.hash);
-    while (record && !isCalled(record, ids)) record = record.next;
-    return record;
+    const { waiting } = caller;
+    for (let at = waiting.first(ids.hash); at >= 0; at = waiting.next(at, ids.hash)) {
+      const record = this.#records[waiting.at(at)]!;
+      if (isCalled(record, ids)) return record;
+    }
+    return undefined;
+  }
+
+  /** The calls that a caller waits for. */
+  ofCaller({ waiting }: Peer): Invocation[] {
+    return waiting.all().map((slot) => this.#records[slot]!);
   }
 
   /** The call is over: its ids mean nothing any more, and its record may serve another. */
   close(record: Invocation): void {
-    if (record.caller) this.#forgetCaller(record, record.caller);
+    record.caller?.waiting.remove(record.hash, record.slot);
     if (record.callee) removeFrom(record.callee, record);
     record.isOpen = false;
     record.caller = undefined;
     record.callerIdBytes = 0;
     if (record.callerIdView.byteLength > CALLER_ID_BYTES) setCallerId(record, NO_BYTES);
     record.callee = undefined;
-    record.next = undefined;
     this.#free.push(record);
-  }
-
-  #forgetCaller(record: Invocation, { waiting }: Peer): void {
-    const first = waiting.get(record.hash)!;
-    if (first === record) {
-      if (record.next) waiting.set(record.hash, record.next);
-      else waiting.delete(record.hash);
-      return;
-    }
-    let before = first;
-    while (before.next !== record) before = before.next!;
-    before.next = record.next;
   }
 
   #grow(): Invocation {

@@ -13,6 +13,7 @@ import type { ObservedParty } from "../ports/call_observer.ts";
 import type { Connection } from "../ports/connection.ts";
 import type { Invocation } from "./invocations.ts";
 import { RateWindow } from "./rate_window.ts";
+import { SlotIndex } from "./slot_index.ts";
 import { bytesOf } from "./text_bytes.ts";
 
 /** What is known of a line before its worker says anything. */
@@ -62,8 +63,8 @@ export class Peer {
   inflightCalls = 0;
   /** The one of them that it got first; the others follow it in a ring. */
   firstCall: Invocation | undefined;
-  /** Calls it waits for, by hash of its own ids. */
-  readonly waiting: Map<number, Invocation> = new Map();
+  /** Slots of the calls it waits for, by hash of its own ids. */
+  readonly waiting: SlotIndex = new SlotIndex();
   /** Bytes of the frames of the calls it executes. */
   inflightBytes = 0;
   // Made for those who need them: most of many thousand peers may be idle.

@@ -97,6 +97,11 @@ export class RunningCalls {
     return this.#invocations.findOfCaller(caller, ids);
   }
 
+  /** The calls that a caller waits for. */
+  ofCaller(caller: Peer): Invocation[] {
+    return this.#invocations.ofCaller(caller);
+  }
+
   /** Opens the record of a call, due in `due_ms`. */
   open(beginning: Beginning, due_ms: number = beginning.timeout_ms): Invocation {
     const { caller, ids, callee, function_id, subject, timeout_ms, tail } = beginning;

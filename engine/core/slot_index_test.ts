@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { Random } from "../../tests/fakes/random.ts";
+import { SlotIndex } from "./slot_index.ts";
+
+/** What an index finds under a hash, smallest first. */
+function found(index: SlotIndex, hash: number): number[] {
+  const slots: number[] = [];
+  for (let at = index.first(hash); at >= 0; at = index.next(at, hash)) slots.push(index.at(at));
+  return slots.sort((a, b) => a - b);
+}
+
+Deno.test("a SlotIndex finds nothing before there is something", () => {
+  const index = new SlotIndex();
+
+  assert.deepEqual([index.size, index.all(), found(index, 0), found(index, 7)], [0, [], [], []]);
+  new SlotIndex().add(0, 0);
+  assert.deepEqual(found(index, 0), [], "what another one holds");
+});
+
+Deno.test("a SlotIndex keeps numbers of one hash apart, whichever are taken out", () => {
+  for (const order of [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]]) {
+    const index = new SlotIndex();
+    for (let slot = 0; slot < 4; slot++) index.add(5, slot);
+    const left = new Set([0, 1, 2, 3]);
+
+    for (const slot of order) {
+      index.remove(5, slot);
+      left.delete(slot);
+      assert.deepEqual(found(index, 5), [...left]);
+      assert.equal(index.size, left.size);
+    }
+  }
+});
+
+Deno.test("a SlotIndex agrees with a Map of sets through thousands of random changes", () => {
+  const random = new Random(3);
+  for (const hashes of [3, 40, 2 ** 30]) {
+    const index = new SlotIndex();
+    const model = new Map<number, Set<number>>();
+    const there: [hash: number, slot: number][] = [];
+    for (let step = 0; step < 20_000; step++) {
+      // It grows and shrinks in turn, to hundreds and to nothing.
+      if (random.below(10) < (step % 4_000 < 2_000 ? 6 : 3) || there.length === 0) {
+        const [hash, slot] = [random.below(hashes), step];
+        index.add(hash, slot);
+        model.set(hash, (model.get(hash) ?? new Set()).add(slot));
+        there.push([hash, slot]);
+      } else {
+        const [[hash, slot]] = there.splice(random.below(there.length), 1) as [[number, number]];
+        index.remove(hash, slot);
+        model.get(hash)!.delete(slot);
+      }
+      const hash = there.length > 0 ? random.pick(there)[0] : 0;
+      if (step % 7 === 0) assert.deepEqual(found(index, hash), [...model.get(hash) ?? []]);
+      if (step % 997 === 0) assert.equal(new Set(index.all()).size, there.length);
+      assert.equal(index.size, there.length);
+    }
+    for (const [hash, slots] of model) assert.deepEqual(found(index, hash), [...slots]);
+  }
+});
+
+Deno.test("a SlotIndex is whole after a rush has come and gone", () => {
+  const index = new SlotIndex();
+  for (let slot = 0; slot < 50_000; slot++) index.add(slot * 7, slot);
+  for (let slot = 49_999; slot >= 3; slot--) index.remove(slot * 7, slot);
+
+  assert.deepEqual(index.all().sort(), [0, 1, 2]);
+  for (let slot = 0; slot < 3; slot++) assert.deepEqual(found(index, slot * 7), [slot]);
+  for (let slot = 0; slot < 3; slot++) index.remove(slot * 7, slot);
+  assert.deepEqual([index.size, index.all(), found(index, 0)], [0, [], []]);
+});
