@@ -47,6 +47,8 @@ export class Invocation implements Due, ObservedCall {
   before: Invocation = this;
   after: Invocation = this;
   uses = 0;
+  /** Its place among all calls that were ever opened: many begin at the same time. */
+  order = 0;
   /** When it was opened, on the clock's now(). */
   since = 0;
   /** The function, as an observer counts it. */
@@ -118,6 +120,8 @@ export class Invocations {
   readonly #records: Invocation[] = [];
   readonly #free: Invocation[] = [];
   readonly #secret: string;
+  /** Calls that were ever opened. */
+  #opened = 0;
 
   /** Makes an empty table; the last 12 characters of `uuid` become part of every id. */
   constructor(uuid: string) {
@@ -134,6 +138,7 @@ export class Invocations {
     const record = this.#free.pop() ?? this.#grow();
     this.#renew(record);
     record.isOpen = true;
+    record.order = ++this.#opened;
     record.caller = opening.caller;
     record.callee = opening.callee;
     record.function_id = opening.function_id;
@@ -173,9 +178,10 @@ export class Invocations {
     return undefined;
   }
 
-  /** The calls that a caller waits for. */
+  /** The calls that a caller waits for, in the order in which they came. */
   ofCaller({ waiting }: Peer): Invocation[] {
-    return waiting.all().map((slot) => this.#records[slot]!);
+    const records = waiting.all().map((slot) => this.#records[slot]!);
+    return records.sort((one, other) => one.order - other.order);
   }
 
   /** The call is over: its ids mean nothing any more, and its record may serve another. */

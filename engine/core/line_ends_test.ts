@@ -4,7 +4,15 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { announce, call, calling, handed, only, results } from "../../tests/fakes/calling.ts";
+import {
+  announce,
+  answer,
+  call,
+  calling,
+  handed,
+  only,
+  results,
+} from "../../tests/fakes/calling.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 
 Deno.test("what a worker leaves behind is cleared in order, all of it before anybody is told", () => {
@@ -73,6 +81,25 @@ Deno.test("a worker is told that a caller left, but not of calls nobody waited f
     reason: "caller_disconnected",
   });
   assert.equal(router.runningCalls, 1);
+});
+
+Deno.test("what a caller that leaves waited for is cancelled in the order in which it came", () => {
+  const { worker, caller } = calling();
+  const idsOf = (count: number): string[] => {
+    for (let i = 0; i < count; i++) call(caller, crypto.randomUUID());
+    return handed(worker).map(({ invocation_id }) => invocation_id);
+  };
+  const [first, over, then] = [idsOf(10), idsOf(30), idsOf(10)];
+  // Records that are free are used again, the last one first: their numbers are in no order.
+  for (const id of over) answer(worker, id);
+  const last = idsOf(40);
+
+  caller.cut();
+
+  const cancelled = worker.connection.take().map((message) =>
+    message.type === "cancelinvocation" && message.invocation_id
+  );
+  assert.deepEqual(cancelled, [...first, ...then, ...last]);
 });
 
 Deno.test("reattach ends the old line before the next frame, and says nothing", () => {

@@ -97,7 +97,7 @@ export class RunningCalls {
     return this.#invocations.findOfCaller(caller, ids);
   }
 
-  /** The calls that a caller waits for. */
+  /** The calls that a caller waits for, in the order in which they came. */
   ofCaller(caller: Peer): Invocation[] {
     return this.#invocations.ofCaller(caller);
   }
