@@ -49,10 +49,11 @@ export class SlotIndex {
     return this.#entries[2 * place + 1]! - 1;
   }
 
-  /** Takes one out that is in. */
+  /** Takes one out; nothing happens when it is not in. */
   remove(hash: number, slot: number): void {
     let place = this.first(hash);
-    while (this.at(place) !== slot) place = this.next(place, hash);
+    while (place >= 0 && this.at(place) !== slot) place = this.next(place, hash);
+    if (place < 0) return;
     this.#close(place);
     this.#size--;
     if (this.#mask >= PLACES_KEPT && this.#size * 16 < this.#mask) {

@@ -32,6 +32,17 @@ Deno.test("a SlotIndex keeps numbers of one hash apart, whichever are taken out"
   }
 });
 
+Deno.test("a SlotIndex is asked in vain to take out what is not in it", () => {
+  const index = new SlotIndex();
+  index.remove(5, 0);
+  for (let slot = 0; slot < 4; slot++) index.add(5, slot);
+
+  for (const [hash, slot] of [[5, 4], [6, 0], [5 + 8, 0], [0, 0]] as const) {
+    index.remove(hash, slot);
+    assert.deepEqual([index.size, found(index, 5)], [4, [0, 1, 2, 3]], `${slot} of ${hash}`);
+  }
+});
+
 Deno.test("a SlotIndex agrees with a Map of sets through thousands of random changes", () => {
   const random = new Random(3);
   for (const hashes of [3, 40, 2 ** 30]) {
@@ -62,7 +73,10 @@ Deno.test("a SlotIndex agrees with a Map of sets through thousands of random cha
 Deno.test("a SlotIndex is whole after a rush has come and gone", () => {
   const index = new SlotIndex();
   for (let slot = 0; slot < 50_000; slot++) index.add(slot * 7, slot);
-  for (let slot = 49_999; slot >= 3; slot--) index.remove(slot * 7, slot);
+  for (let slot = 49_999; slot >= 3; slot--) {
+    index.remove(slot * 7, slot);
+    assert.equal(index.first(slot * 7), -1, "at once: a table that is full ends no search");
+  }
 
   assert.deepEqual(index.all().sort(), [0, 1, 2]);
   for (let slot = 0; slot < 3; slot++) assert.deepEqual(found(index, slot * 7), [slot]);
