@@ -33,8 +33,9 @@ export function makeGate(options: GateOptions): Gate {
     open--;
   };
   const counted = (accept: Accept): Accept => (connection) => {
+    const line = new CountedLine(accept(connection), gone);
     open++;
-    return new CountedLine(accept(connection), gone);
+    return line;
   };
 
   return (upgrade) => {

@@ -143,6 +143,22 @@ Deno.test("lines beyond the bound are refused with 503 until one ends", () => {
   assert.equal(refusal(gate(request("/"))).status, 503);
 });
 
+Deno.test("a line that nobody could take does not count", () => {
+  let isBroken = true;
+  const { gate } = setup({
+    maxConnections: 1,
+    accept: () => () => {
+      if (isBroken) throw new Error("not thought of");
+      return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
+    },
+  });
+  assert.throws(() => open(gate(request("/"))), /not thought of/);
+
+  isBroken = false;
+  open(gate(request("/")));
+  assert.equal(refusal(gate(request("/"))).status, 503);
+});
+
 Deno.test("a line that is let in reports to who took it, in full", () => {
   const log: string[] = [];
   const { gate } = setup({
