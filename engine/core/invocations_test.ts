@@ -167,6 +167,14 @@ Deno.test("a caller's ids that differ only in their middle do not share a hash",
   assert.ok(hashes.size > 990, `${hashes.size} hashes`);
 });
 
+Deno.test("ids as long as a UUID whose two ends are alike do not share a hash", () => {
+  const digits = Array.from({ length: 1_000 }, (_, i) => `${i}`.padStart(8, "0"));
+  const hashes = digits.map((end) => callerIdOf(`${end}-1234-1234-1234-1234${end}`).hash);
+
+  assert.ok(hashes.every((hash) => hash >= 0 && hash < 2 ** 30));
+  assert.ok(new Set(hashes).size > 990, `${new Set(hashes).size} hashes`);
+});
+
 Deno.test("a caller's id may be of any length, and is copied from where it stood", () => {
   const table = new Invocations(SECRET);
   const caller = peer("c");

@@ -49,7 +49,10 @@ export function isSame(
   return true;
 }
 
-/** Copies so many bytes. Few: from some hundred on, asking for a copy costs less than copying. */
+/**
+ * Copies so many bytes, also to the front within the same memory. Few: from some hundred on, asking
+ * for a copy costs less than copying.
+ */
 export function copyWords(
   view: DataView,
   at: number,

@@ -109,6 +109,18 @@ Deno.test("isSame() and copyWords() take as many bytes as they are told, whereve
   }
 });
 
+Deno.test("copyWords() moves bytes to the front, however little", () => {
+  for (let bytes = 0; bytes < 20; bytes++) {
+    for (let by = 1; by < 10; by++) {
+      const memory = Uint8Array.from({ length: 40 }, (_, i) => i);
+      const expected = memory.slice().copyWithin(10 - by, 10, 10 + bytes);
+      copyWords(viewOf(memory), 10 - by, viewOf(memory), 10, bytes);
+
+      assert.deepEqual(memory, expected, `${bytes} by ${by}`);
+    }
+  }
+});
+
 Deno.test("viewOf() is the same memory, also where that is a part of other memory", () => {
   const all = bytesOf("abcdef");
   const view = viewOf(all.subarray(2, 5));
