@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:02fb8d43b7bcd1ae4a77010fe4406287682fb92e37ee9da6cd8b7fa2dda1cbeb
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:198ca0dfff36b79b208617f9849d65f13ddd36ba66ec93e73aba264a0ee91d84
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4862,17 +4862,18 @@ var TurnoverMap = class {
   #buckets = emptyBuckets(BUCKETS_MIN);
   #size = 0;
   #seq = 0;
+  #seed = crypto.getRandomValues(new Int32Array(1))[0];
   /** How many there are. */
   get size() {
     return this.#size;
   }
   /** The value of a key; `undefined` when there is none. */
   get(key) {
-    return this.#find(key, hashOf(key))?.value;
+    return this.#find(key, hashOf(key, this.#seed))?.value;
   }
   /** Puts a value in, in the place of the one before. */
   set(key, value) {
-    const hash = hashOf(key);
+    const hash = hashOf(key, this.#seed);
     const known = this.#find(key, hash);
     if (known) {
       known.value = value;
@@ -4891,7 +4892,7 @@ var TurnoverMap = class {
   }
   /** Takes a value out and returns it; `undefined` when there is none. */
   take(key) {
-    const at = hashOf(key) & this.#buckets.length - 1;
+    const at = hashOf(key, this.#seed) & this.#buckets.length - 1;
     let before;
     for (let entry = this.#buckets[at]; entry; before = entry, entry = entry.next) {
       if (entry.key !== key) continue;
@@ -4925,23 +4926,32 @@ var TurnoverMap = class {
     return entries;
   }
   #grow() {
-    const entries = this.#entries();
-    this.#buckets = emptyBuckets(this.#buckets.length * 2);
-    for (const entry of entries) {
-      const at = entry.hash & this.#buckets.length - 1;
-      entry.next = this.#buckets[at];
-      this.#buckets[at] = entry;
+    const before = this.#buckets;
+    this.#buckets = emptyBuckets(before.length * 2);
+    for (let i = 0; i < before.length; i++) {
+      let entry = before[i];
+      before[i] = void 0;
+      while (entry) {
+        const { next } = entry;
+        const at = entry.hash & this.#buckets.length - 1;
+        entry.next = this.#buckets[at];
+        this.#buckets[at] = entry;
+        entry = next;
+      }
     }
   }
 };
 function emptyBuckets(count) {
   return new Array(count).fill(void 0);
 }
-function hashOf(key) {
+function hashOf(key, seed) {
   if (typeof key === "number") return key | 0;
-  let hash = 2166136261;
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 16777619);
-  return hash ^ hash >>> 15;
+  let hash = seed;
+  for (let i = 0; i < key.length; i++) {
+    hash = Math.imul(hash ^ key.charCodeAt(i), 16777619);
+    hash ^= hash >>> 15;
+  }
+  return hash;
 }
 
 // sdk/typescript/handlers.ts

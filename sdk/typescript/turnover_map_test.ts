@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { TurnoverMap } from "./turnover_map.ts";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { hashOf, TurnoverMap } from "./turnover_map.ts";
 
 Deno.test("TurnoverMap finds what was put in, and no more after it was taken", () => {
   const map = new TurnoverMap<string, number>();
@@ -66,4 +68,72 @@ Deno.test("TurnoverMap does what Map does over a long life, order of values incl
     assert.deepEqual(mine.values(), [...theirs.values()]);
     for (const [key, value] of theirs) assert.equal(mine.get(key), value);
   }
+});
+
+Deno.test("TurnoverMap spreads texts that were chosen to share a bucket of another map", () => {
+  const [theirs, mine] = [1, 2];
+  const texts = Array.from({ length: 100_000 }, (_, n) => n.toString(16).padStart(32, "0"));
+  const chosen = texts.filter((text) => (hashOf(text, theirs!) & 1_023) === 0);
+
+  const buckets = new Set(chosen.map((text) => hashOf(text, mine!) & 1_023));
+
+  assert.ok(chosen.length > 50, `${chosen.length} texts`);
+  assert.ok(buckets.size > chosen.length * 0.8, `${chosen.length} texts in ${buckets.size}`);
+});
+
+const VALUE_BYTES = 1_000;
+const value = () => new Array<number>(VALUE_BYTES / 8).fill(0.5);
+
+/** How many values some work leaves among the old, where only a full collection ends them. */
+function leftBy(work: () => void): number {
+  const oldBytes = () =>
+    getHeapSpaceStatistics().reduce(
+      (sum, { space_name, space_used_size }) =>
+        space_name === "new_space" ? sum : sum + space_used_size,
+      0,
+    );
+  const before = oldBytes();
+  work();
+  for (let i = 0; i < 50_000; i++) value(); // So that what is young is collected several times.
+  return (oldBytes() - before) / VALUE_BYTES;
+}
+
+/** Makes old what there is. */
+function collectAll(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+}
+
+Deno.test("TurnoverMap keeps nothing of the many that came and went, without a full collection", () => {
+  const map = new TurnoverMap<number, number[]>();
+  for (let key = 0; key < 4; key++) map.set(key, value());
+  collectAll();
+
+  const left = leftBy(() => {
+    for (let key = 4; key < 10_000; key++) {
+      map.set(key, value());
+      map.take(key - 4);
+    }
+  });
+
+  assert.equal(map.size, 4);
+  assert.ok(left < 1_000, `${left} values are left`);
+});
+
+Deno.test("TurnoverMap keeps nothing that an old entry, or the table before, led to", () => {
+  const map = new TurnoverMap<number, number[]>();
+  for (let key = 0; key < 256; key++) map.set(key, []);
+  for (let key = 128; key < 256; key++) map.take(key);
+  leftBy(() => {}); // What is compiled once is compiled now.
+  collectAll();
+
+  const left = leftBy(() => {
+    for (let key = 512; key < 640; key++) map.set(key, value()); // Before them in the buckets.
+    map.set(128, []); // The table grows, and the old ones come before them.
+    for (let key = 0; key < 128; key++) map.take(key);
+    for (let key = 512; key < 640; key++) map.take(key);
+  });
+
+  assert.equal(map.size, 1);
+  assert.ok(left < 64, `${left} values are left`);
 });
