@@ -153,3 +153,24 @@ Deno.test("SpanRing finds each of more spans than may stay unindexed", () => {
     assert.deepEqual(ids(ring.trace(idOf(n, 32))), [n]);
   }
 });
+
+Deno.test("SpanRing puts no more spans into its table for one question than may wait", () => {
+  const ring = new SpanRing(Infinity);
+  const read = new Set<number>();
+  const watched = (n: number) => {
+    const trace_id = idOf(n, 32);
+    const get = () => {
+      read.add(n);
+      return trace_id;
+    };
+    return Object.defineProperty(ownSpan(n), "trace_id", { get });
+  };
+  for (let n = 1; n <= SPANS_UNINDEXED_MAX + 10; n++) ring.add(watched(n));
+  const early = read.size;
+  read.clear();
+
+  ring.trace(idOf(1, 32));
+
+  assert.equal(early, 10);
+  assert.equal(read.size, SPANS_UNINDEXED_MAX);
+});
