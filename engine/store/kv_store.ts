@@ -67,10 +67,10 @@ class KvStore implements Store {
   readonly #cache: Cache;
   readonly #slots: Slots;
   readonly #group: GroupCommit<Pending>;
-  /** Writes that are not applied yet, in order. */
-  readonly #asked = new Set<Pending>();
-  /** Lists that have not ended. */
-  readonly #scans = new Set<Promise<Entry[]>>();
+  /** Writes that are not applied yet, in order. No `Set`, which would keep them: `TurnoverMap`. */
+  readonly #asked: Pending[] = [];
+  /** Resolves when all lists that were asked for have ended. */
+  #scanned: Promise<void> = Promise.resolve();
   /** Resolves when all writes that were asked for are settled. */
   #settled: Promise<void> = Promise.resolve();
   #version: number;
@@ -106,13 +106,12 @@ class KvStore implements Store {
   async list(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]> {
     this.#assertOpen();
     const scan = this.#settled.then(() => this.#scan(prefix, limit, after));
-    this.#scans.add(scan);
+    const ended = scan.then(() => {}, () => {});
+    this.#scanned = this.#scanned.then(() => ended);
     try {
       return await scan;
     } catch (thrown) {
       throw failedRead("LIST_ERROR", thrown);
-    } finally {
-      this.#scans.delete(scan);
     }
   }
 
@@ -131,7 +130,7 @@ class KvStore implements Store {
       if (slot.state === undefined) void this.#slots.load(slot);
     }
     this.#settled = settled;
-    this.#asked.add({
+    this.#asked.push({
       changes,
       slots,
       answer,
@@ -168,7 +167,7 @@ class KvStore implements Store {
 
   async #close(): Promise<void> {
     await this.#settled;
-    await Promise.allSettled(this.#scans);
+    await this.#scanned;
     await this.#group.idle();
     await this.#slots.idle();
     this.#file[Symbol.dispose]();
@@ -180,14 +179,14 @@ class KvStore implements Store {
 
   /** Applies the writes whose entries are known, the first that waits for one stops the rest. */
   #advance(): void {
-    for (const pending of this.#asked) {
+    for (let pending = this.#asked[0]; pending; pending = this.#asked[0]) {
       const unknown = pending.slots.filter(({ state }) => state === undefined);
       const unreadable = unknown.find(({ loading, failure }) => !loading && failure !== undefined);
       if (unknown.length > 0 && !unreadable) {
         for (const slot of unknown) void this.#slots.load(slot);
         return;
       }
-      this.#asked.delete(pending);
+      this.#asked.shift();
       if (unreadable) this.#refuse(pending, failedRead("SET_ERROR", unreadable.failure));
       else this.#apply(pending);
     }
