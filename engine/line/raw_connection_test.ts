@@ -7,7 +7,7 @@ import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import type { RawSocket } from "./raw_socket.ts";
 import { BlockPool } from "./write_queue.ts";
 
-Deno.test("everything that is sent in a turn leaves in one write", async () => {
+Deno.test("what is sent in a turn leaves in one write, unless it is much", async () => {
   const { socket, line, run } = setup();
 
   const head = new TextEncoder().encode('{"n":1,');

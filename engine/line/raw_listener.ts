@@ -3,7 +3,7 @@
  *
  * It knows no path and no token: the {@linkcode Gate} does. What it adds to one line's own rules:
  * the head of an upgrade has to come in time, one timer looks after all lines, and what was sent
- * in a turn is written at its end, one write for each line however many messages it was.
+ * in a turn is written at its end, one or two writes for each line however many messages it was.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
  * What a line has to say, as frames in memory that is ready to be written.
  *
- * Frames are put one behind the other into a block, and what was sent in one turn leaves in one
- * write. A frame is never divided between two blocks: so whatever is dropped, the peer sees whole
+ * Frames are put one behind the other into a block, so that what was sent in one turn leaves in few
+ * writes. A frame is never divided between two blocks: so whatever is dropped, the peer sees whole
  * frames. Where the peer takes batches (`engine.batch.v1`), text messages of one turn share a frame
  * whose header is written when it is closed.
  *
