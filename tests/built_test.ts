@@ -8,6 +8,7 @@
  */
 import assert from "node:assert/strict";
 import { build } from "../cli/build.ts";
+import { VERSION } from "../engine/version.ts";
 import { EngineProcess } from "./fakes/engine_process.ts";
 
 const CONFIG = new URL("../deno.json", import.meta.url).pathname;
@@ -44,7 +45,7 @@ Deno.test("the built program", async (t) => {
   await using built = await setup();
 
   await t.step("prints its version, its help and its mistakes", async () => {
-    assert.deepEqual(await built.run("--version"), { code: 0, stdout: "0.1.0\n", stderr: "" });
+    assert.deepEqual(await built.run("--version"), { code: 0, stdout: `${VERSION}\n`, stderr: "" });
     const help = await built.run("--help");
     assert.match(help.stdout, /engine worker add/);
     const mistake = await built.run("wroker");
@@ -118,7 +119,7 @@ Deno.test("a build that is older than its sources runs them instead, and says so
   await Deno.writeTextFile(list, JSON.stringify({ root, files: { ...files, "cli/run.ts": 1 } }));
   const { code, stdout, stderr } = await built.run("--version");
 
-  assert.deepEqual({ code, stdout }, { code: 0, stdout: "0.1.0\n" });
+  assert.deepEqual({ code, stdout }, { code: 0, stdout: `${VERSION}\n` });
   assert.match(stderr, /not of these sources.*deno task build/);
 });
 

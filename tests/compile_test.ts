@@ -22,14 +22,15 @@ Deno.test("deno compile embeds all files of the build, late ones too", async () 
   await run(BUILD!, directory);
   await run(COMPILE!, directory);
   const binary = Buffer.from(await Deno.readFile(`${directory}/engine`));
-  const missing: string[] = [];
+  const [names, missing] = [[] as string[], [] as string[]];
   for await (const { name } of Deno.readDir(built)) {
     const text = await Deno.readTextFile(`${built}/${name}`);
-    if (!binary.includes(text)) missing.push(name);
+    (binary.includes(text) ? names : missing).push(name);
   }
   await Deno.remove(directory, { recursive: true });
 
   assert.deepEqual(missing, []);
+  assert.ok(names.includes("built.js") && names.length > 3, `${names}`);
 });
 
 /** Runs a command of the task, with another directory in place of `dist`. */

@@ -24,7 +24,7 @@ Deno.test("LateNames finds each name at every place of short and long texts", ()
   }
 });
 
-Deno.test("LateNames finds names at every place of payloads that are just long", () => {
+Deno.test("LateNames finds names at every place, however many bytes the end has beyond words", () => {
   for (let length = 512; length < 516; length++) {
     for (let place = 0; place <= length; place++) {
       for (const name of NAMES) {
