@@ -5,8 +5,9 @@
  *
  * Beside each stands a program of Deno that does nothing, which is what can be had at best.
  * Expected: the built engine adds less than three times as much again, the sources half as much
- * more, since each of their 240 files takes a third of a millisecond. Times are told as they are, since they
- * are what is asked for; what is held against another run is their ratio to the empty program.
+ * more, since each of their 240 files takes a third of a millisecond. Times are told as they are,
+ * since they are what is asked for; what is held against another run is their ratio to the empty
+ * program.
  *
  * @module
  */
@@ -75,12 +76,14 @@ async function measureIn(directory: string, bench: Bench): Promise<void> {
 
 /** Builds the program of a tree; words behind {@linkcode DENO}. A tree of before has its sources. */
 async function built(tree: string, directory: string): Promise<readonly string[]> {
+  const builder = `${tree}cli/build.ts`;
   const out = `${directory}/built`;
-  const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", `${tree}cli/build.ts`, out],
-    stderr: "null",
+  if (!await Deno.stat(builder).catch(() => false)) return [`${tree}cli/main.ts`];
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", builder, out],
   }).output();
-  return success ? ["--config", `${tree}deno.json`, `${out}/built.js`] : [`${tree}cli/main.ts`];
+  if (!success) throw new Error(`${tree} is not built: ${new TextDecoder().decode(stderr)}`);
+  return ["--config", `${tree}deno.json`, `${out}/built.js`];
 }
 
 function tell(
