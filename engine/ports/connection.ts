@@ -44,6 +44,7 @@ export interface ConnectionEvents {
    * that are done with. `isPlain`: no backslash is among them.
    */
   textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void;
+  /** A binary message, valid until this returns. */
   binary(bytes: Uint8Array): void;
   /** `queuedBytes` has fallen below the low mark again. */
   drained(): void;
