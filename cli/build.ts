@@ -13,6 +13,8 @@ import { type BuildSources, changedAt, SOURCES_FILE } from "./build_age.ts";
 
 const ROOT = new URL("../", import.meta.url);
 const ENTRY = "cli/built.ts";
+/** What the bundler makes of it. */
+const BUILT = "built.js";
 /** What is loaded by addresses that Deno does not see; see run.ts. */
 const UNSEEN = ["cli/program.ts", "cli/commands/start.ts"];
 /** Read by the bundler, part of nothing. */
@@ -52,13 +54,12 @@ export async function build(out: URL): Promise<void> {
       await bundle(made, ["-o", `out/${fileOf(name)}`, "late.ts"]);
     }
     await finish(`${made}/out`, deferred);
+    const sources: BuildSources = { root: relative(out, ROOT), files };
+    await Deno.writeTextFile(`${made}/out/${SOURCES_FILE}`, JSON.stringify(sources));
     await replace(out, `${made}/out`);
   } finally {
     await Deno.remove(made, { recursive: true });
   }
-  const root = relative(out, ROOT);
-  const sources: BuildSources = { root, files };
-  await Deno.writeTextFile(new URL(SOURCES_FILE, out), JSON.stringify(sources));
 }
 
 /** Text of a source as the bundler can read it. */
@@ -103,7 +104,7 @@ export function finishFile(
 async function sourcePaths(): Promise<string[]> {
   const found = new Set<string>();
   for (const entry of [ENTRY, ...UNSEEN]) {
-    const { modules } = JSON.parse(await run(ROOT.pathname, ["info", "--json", entry])) as {
+    const { modules } = JSON.parse(await run(at(""), ["info", "--json", entry])) as {
       readonly modules: readonly { readonly specifier: string }[];
     };
     for (const { specifier } of modules) {
@@ -117,7 +118,7 @@ async function sourcePaths(): Promise<string[]> {
 async function copySources(paths: readonly string[], to: string): Promise<string[]> {
   const deferred = new Set<string>();
   for (const path of paths) {
-    await Deno.mkdir(`${to}/${path}/..`.replace(/\/[^/]+\/\.\.$/, ""), { recursive: true });
+    await Deno.mkdir(`${to}/${path}`.replace(/\/[^/]+$/, ""), { recursive: true });
     const text = await Deno.readTextFile(at(path));
     for (const name of deferredBy(text)) deferred.add(name);
     await Deno.writeTextFile(`${to}/${path}`, path.endsWith(".ts") ? forBundler(text) : text);
@@ -142,7 +143,10 @@ async function finish(folder: string, deferred: readonly string[]): Promise<void
   }
 }
 
-/** Puts a build in place; files of earlier ones stay for a while. */
+/**
+ * Puts a build in place; files of earlier ones stay for a while. What runs comes last, so that one
+ * that is broken off leaves no program without its parts, nor one that does not know its age.
+ */
 async function replace(out: URL, built: string): Promise<void> {
   await Deno.mkdir(out, { recursive: true });
   for await (const { name } of Deno.readDir(out)) {
@@ -150,7 +154,9 @@ async function replace(out: URL, built: string): Promise<void> {
     const { mtime, isFile } = await Deno.stat(file);
     if (isFile && Date.now() - (mtime?.getTime() ?? 0) > KEPT_MS) await Deno.remove(file);
   }
-  for await (const { name } of Deno.readDir(built)) {
+  const names = (await Array.fromAsync(Deno.readDir(built))).map(({ name }) => name);
+  const parts = names.filter((name) => name !== SOURCES_FILE && name !== BUILT);
+  for (const name of [...parts, SOURCES_FILE, BUILT]) {
     await Deno.copyFile(`${built}/${name}`, new URL(name, out));
   }
 }
@@ -162,7 +168,7 @@ function bundle(made: string, args: readonly string[]): Promise<string> {
 async function run(cwd: string, args: readonly string[]): Promise<string> {
   const command = new Deno.Command(Deno.execPath(), { args: [...args], cwd });
   const { success, stdout, stderr } = await command.output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  if (!success) throw new Error(`deno ${args[0]}: ${new TextDecoder().decode(stderr).trim()}`);
   return new TextDecoder().decode(stdout);
 }
 
@@ -184,7 +190,12 @@ function relative(from: URL, to: URL): string {
 }
 
 if (import.meta.main) {
-  const out = new URL(`${Deno.args[0] ?? "dist/cli"}/`, `file://${Deno.cwd()}/`);
-  await build(out);
-  console.error(`built ${out.pathname}built.js`);
+  const out = new URL(`${Deno.args[0] ?? "dist/cli"}/`, ROOT);
+  try {
+    await build(out);
+    console.error(`built ${decodeURIComponent(out.pathname)}${BUILT}`);
+  } catch (thrown) {
+    console.error(`not built: ${thrown instanceof Error ? thrown.message : thrown}`);
+    Deno.exitCode = 1;
+  }
 }

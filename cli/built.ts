@@ -13,7 +13,10 @@ import { systemTerminal } from "./terminal.ts";
 
 if (import.meta.main) {
   const terminal = systemTerminal();
-  const sources = changedSources(new URL(SOURCES_FILE, import.meta.url));
+  // A binary never looks for sources: what lies where they would be may be anybody's.
+  const sources = Deno.build.standalone
+    ? undefined
+    : changedSources(new URL(SOURCES_FILE, import.meta.url));
   if (!sources) Deno.exit(await runCommandLine(Deno.args, terminal));
   terminal.err(
     "The build of engine is not of these sources, which run instead; make it anew: deno task build",
