@@ -146,7 +146,7 @@ export class RunningRequests {
     running.isWatched = true;
     const { signal } = running.request;
     if (signal.aborted) running.stop("client gone");
-    // Deno also aborts when the answer was sent; then the request is not in the set any more.
+    // Deno also aborts when the answer was sent; then the request does not run any more.
     else signal.addEventListener("abort", () => this.#gone(running), { once: true });
   }
 
