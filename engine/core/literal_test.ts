@@ -35,6 +35,10 @@ Deno.test("a Literal does not stand in memory that ends before it", () => {
   }
 });
 
+Deno.test("a text shorter than a word is no Literal", () => {
+  for (const text of ["", "t", "typ"]) assert.throws(() => new Literal(text), RangeError, text);
+});
+
 Deno.test("plainWordsAt() stops in front of the word of each byte that is not plain", () => {
   for (let byte = 0; byte < 256; byte++) {
     const isPlain = byte >= 0x20 && byte !== 0x22 && byte !== 0x5c;
