@@ -31,7 +31,7 @@ export {
   type ErrorOptions,
   InvocationError,
   isTimeout,
-} from "./sdk/typescript/errors.ts";
+} from "./sdk/typescript/wire/errors.ts";
 export {
   type CallContext,
   type CallRequest,
@@ -48,5 +48,10 @@ export {
   type WorkerOptions,
 } from "./sdk/typescript/options.ts";
 export type { WorkerClock } from "./sdk/typescript/clock.ts";
-export type { Action, ErrorBody, Json, JsonObject } from "./sdk/typescript/protocol.ts";
-export type { Dial, DialOptions, Transport, TransportEvents } from "./sdk/typescript/transport.ts";
+export type { Action, ErrorBody, Json, JsonObject } from "./sdk/typescript/wire/protocol.ts";
+export type {
+  Dial,
+  DialOptions,
+  Transport,
+  TransportEvents,
+} from "./sdk/typescript/wire/transport.ts";

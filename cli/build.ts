@@ -186,7 +186,7 @@ function relative(from: URL, to: URL): string {
   const [a, b] = [from, to].map(({ pathname }) => pathname.split("/").slice(1, -1));
   let same = 0;
   while (same < a!.length && a![same] === b![same]) same++;
-  return [...a!.slice(same).map(() => ".."), ...b!.slice(same), ""].join("/") || "./";
+  return [...a!.slice(same).map(() => ".."), ...b!.slice(same), ""].join("/") || ".//";
 }
 
 if (import.meta.main) {

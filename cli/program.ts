@@ -29,7 +29,7 @@ type Add = (program: Command, terminal: Terminal) => void;
 const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   create: async () => (await import("./commands/create.ts")).addCreate,
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
-  worker: async () => (await import("./commands/worker.ts")).addWorker,
+  worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
   vm: async () => (await import("./commands/vm.ts")).addVm,
   functions: async () => (await import("./commands/functions.ts")).addFunctions,
   top: async () => (await import("./commands/top.ts")).addTop,

@@ -7,11 +7,11 @@
  *
  * @module
  */
-import { describeThrown, EngineError } from "../sdk/typescript/errors.ts";
-import { ENGINE_URL_DEFAULT } from "../sdk/typescript/limits.ts";
-import type { Dial } from "../sdk/typescript/transport.ts";
+import { describeThrown, EngineError } from "../sdk/typescript/wire/errors.ts";
+import { ENGINE_URL_DEFAULT } from "../sdk/typescript/wire/limits.ts";
+import type { Dial } from "../sdk/typescript/wire/transport.ts";
 import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
-import type { BuiltinWorker, EngineHost } from "../workers/define.ts";
+import type { BuiltinWorker, EngineHost } from "../workers/kit/define.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { BuiltinEntry } from "./ports/config.ts";
 import type { Directory } from "./ports/directory.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../tests/fakes/fake_clock.ts";
-import { EngineError } from "../sdk/typescript/errors.ts";
-import type { Json } from "../sdk/typescript/protocol.ts";
-import type { BuiltinWorker } from "../workers/define.ts";
+import { EngineError } from "../sdk/typescript/wire/errors.ts";
+import type { Json } from "../sdk/typescript/wire/protocol.ts";
+import type { BuiltinWorker } from "../workers/kit/define.ts";
 import { Builtins, type BuiltinsOptions } from "./builtins.ts";
 import type { BuiltinEntry } from "./ports/config.ts";
 

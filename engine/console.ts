@@ -10,16 +10,16 @@ import type { Token } from "../workers/console/guard.ts";
 import { addressKey } from "../workers/console/operator_key.ts";
 import { randomHex } from "../workers/console/trace_ids.ts";
 import { withoutSecrets } from "../sdk/typescript/arguments.ts";
-import { EngineError } from "../sdk/typescript/errors.ts";
+import { EngineError } from "../sdk/typescript/wire/errors.ts";
 import {
   CONSOLE_CONNECT_MS,
   CONSOLE_PORT,
   CONSOLE_RECONNECT_MS,
-} from "../sdk/typescript/limits.ts";
+} from "../sdk/typescript/wire/limits.ts";
 import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
-import { readControlKey } from "./user_key.ts";
-import { dialAsUser } from "./user_dial.ts";
-import { systemClock } from "./system_clock.ts";
+import { readControlKey } from "./auth/user_key.ts";
+import { dialAsUser } from "./auth/user_dial.ts";
+import { systemClock } from "./platform/system_clock.ts";
 import { VERSION } from "./version.ts";
 
 /** How to start a console. */

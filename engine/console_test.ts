@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../sdk/typescript/protocol.ts";
+import type { Json } from "../sdk/typescript/wire/protocol.ts";
 import { registerWorker } from "../sdk/typescript/worker.ts";
 import { ConsoleClient, tokenIn } from "../tests/fakes/console_client.ts";
 import { operatorUrl, startConsole } from "./console.ts";

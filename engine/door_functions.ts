@@ -46,7 +46,7 @@ export async function operatorUrl(consoleUrl: string, engineUrl: string): Promis
 
 /** Writes the SDKs to `sdk/python/engine_sdk` and `sdk/typescript` below the data directory. */
 export async function writeSdkCopies(dataDirectory: string): Promise<void> {
-  await (await import("./launch/sdk_copy.ts")).writeSdkCopies(dataDirectory);
+  await (await import("./install/sdk_copy.ts")).writeSdkCopies(dataDirectory);
 }
 
 /**

@@ -6,22 +6,22 @@
  *
  * @module
  */
-import { DRAIN_MS } from "../sdk/typescript/limits.ts";
-import { isLoopback } from "../sdk/typescript/loopback.ts";
+import { DRAIN_MS } from "../sdk/typescript/wire/limits.ts";
+import { isLoopback } from "../sdk/typescript/wire/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { Builtins } from "./builtins.ts";
-import { loadConfig } from "./config.ts";
-import { FIXED_SETTINGS, withOption } from "./config_values.ts";
-import { watchConfig } from "./config_watch.ts";
-import { type ControlKey, openControlKey } from "./control_key.ts";
+import { loadConfig } from "./config/config.ts";
+import { FIXED_SETTINGS, withOption } from "./config/values.ts";
+import { watchConfig } from "./config/watch.ts";
+import { type ControlKey, openControlKey } from "./auth/control_key.ts";
 import { Router } from "./core/router.ts";
 import type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
-import { EventHub } from "./event_hub.ts";
-import { Feed } from "./feed.ts";
+import { EventHub } from "./platform/event_hub.ts";
+import { Feed } from "./platform/feed.ts";
 import { LateSupervisor } from "./late_supervisor.ts";
-import { localDial } from "./line/local_line.ts";
-import { Pages } from "./line/pages.ts";
-import { createLog } from "./log_writer.ts";
+import { localDial } from "./transport/local_line.ts";
+import { Pages } from "./transport/pages.ts";
+import { createLog } from "./platform/log_writer.ts";
 import type { Config, ConfigValue } from "./ports/config.ts";
 import type { Listener } from "./ports/connection.ts";
 import type { Log, LogLevel } from "./ports/log.ts";
@@ -29,10 +29,10 @@ import type { Store } from "./ports/store.ts";
 import type { Endpoint, EngineInfo } from "./ports/supervision.ts";
 import type { EngineLogLine, PrintedLine, TelemetryFrame } from "./ports/telemetry.ts";
 import { Project } from "./project.ts";
-import { createSchemas } from "./schema_check.ts";
+import { createSchemas } from "./platform/schema_check.ts";
 import { readConfig } from "./start_config.ts";
 import { openKvStore } from "./store/kv_store.ts";
-import { systemClock, turnClock } from "./system_clock.ts";
+import { systemClock, turnClock } from "./platform/system_clock.ts";
 import { VERSION } from "./version.ts";
 import { CallRecorder } from "./telemetry/call_recorder.ts";
 import { addressOf, openOwnPort, openWorkerPort, reachable, workerUrl } from "./worker_port.ts";
@@ -130,7 +130,7 @@ class AssembledEngine implements Engine {
       this.#listen();
       this.#key = this.#stack.use(await openControlKey(this.#address(), this.#log));
       // 35 files, of which nothing is needed to listen.
-      const { writeSdkCopies } = await import("./launch/sdk_copy.ts");
+      const { writeSdkCopies } = await import("./install/sdk_copy.ts");
       await writeSdkCopies(this.#config.dataDirectory);
       this.#stack.defer(() => supervisor.close());
       await this.#project.apply(() => this.#config);

@@ -6,8 +6,8 @@
  *
  * @module
  */
-import type { NewWorker, NewWorkerRequest } from "./launch/new_worker.ts";
-import type { Supervisor } from "./launch/supervisor.ts";
+import type { NewWorker, NewWorkerRequest } from "./install/new_worker.ts";
+import type { Supervisor } from "./supervisor/supervisor.ts";
 import type { DirectoryEntry } from "./ports/config.ts";
 import type { EngineEvent } from "./ports/events.ts";
 import type { Ended, OutputChunk } from "./ports/launcher.ts";

@@ -23,7 +23,7 @@ export {
   writeSdkCopies,
 } from "./door_functions.ts";
 export type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
-export { CONTROL_HEADER, readControlKey } from "./user_key.ts";
+export { CONTROL_HEADER, readControlKey } from "./auth/user_key.ts";
 export { VERSION } from "./version.ts";
 export type {
   ControlKeyInfo,

@@ -6,8 +6,8 @@
  *
  * @module
  */
-import { EngineError } from "../sdk/typescript/errors.ts";
-import type { BuiltinWorker } from "../workers/define.ts";
+import { EngineError } from "../sdk/typescript/wire/errors.ts";
+import type { BuiltinWorker } from "../workers/kit/define.ts";
 import type { Builtins } from "./builtins.ts";
 import {
   differingKeys,
@@ -15,16 +15,16 @@ import {
   refuseClash,
   refuseMisfits,
   relativeTo,
-} from "./add_rules.ts";
-import { ALWAYS_RUNNING, parseConfig } from "./config.ts";
+} from "./config/add_rules.ts";
+import { ALWAYS_RUNNING, parseConfig } from "./config/config.ts";
 import {
   addWorkerEntry,
   changeWorkerConfig,
   changeWorkerKeys,
   removeWorkerEntry,
   writeConfigFile,
-} from "./config_file.ts";
-import type { NewWorker, NewWorkerRequest } from "./launch/new_worker.ts";
+} from "./config/file.ts";
+import type { NewWorker, NewWorkerRequest } from "./install/new_worker.ts";
 import type { LateSupervisor } from "./late_supervisor.ts";
 import type { BuiltinEntry, Config } from "./ports/config.ts";
 import type { Ended, OutputChunk } from "./ports/launcher.ts";
@@ -213,7 +213,7 @@ export class Project implements Supervision {
 
   async #addDirectory(path: string, request: AddRequest): Promise<Added> {
     const { supervisor, checkNewWorker } = this.#options;
-    const { readManifest } = await import("./launch/manifest.ts");
+    const { readManifest } = await import("./install/manifest.ts");
     const { name } = readManifest(path);
     const present = this.#config.workers.find((entry) => entry.name === name);
     refuseClash(present, name, path);

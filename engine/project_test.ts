@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { EngineError } from "../sdk/typescript/errors.ts";
+import { EngineError } from "../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "../tests/fakes/fake_clock.ts";
-import type { BuiltinWorker } from "../workers/define.ts";
+import type { BuiltinWorker } from "../workers/kit/define.ts";
 import { Builtins, type BuiltinsOptions } from "./builtins.ts";
-import { defaultConfig, loadConfig } from "./config.ts";
+import { defaultConfig, loadConfig } from "./config/config.ts";
 import type { LateSupervisor } from "./late_supervisor.ts";
-import { checkNewWorker, type NewWorkerRequest } from "./launch/new_worker.ts";
+import { checkNewWorker, type NewWorkerRequest } from "./install/new_worker.ts";
 import type { DirectoryEntry } from "./ports/config.ts";
 import type { Launcher } from "./ports/launcher.ts";
 import type { EngineInfo, ExecRequest } from "./ports/supervision.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { builtinWorkers } from "../workers/mod.ts";
-import { defaultConfig, loadConfig } from "./config.ts";
+import { defaultConfig, loadConfig } from "./config/config.ts";
 import type { Config } from "./ports/config.ts";
 
 /** Where to look. */

@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { checkNewWorker, type NewWorker, type NewWorkerRequest } from "./launch/new_worker.ts";
-import { ProcessLauncher } from "./launch/process_launcher.ts";
-import { Supervisor, type SupervisorOptions } from "./launch/supervisor.ts";
+import { checkNewWorker, type NewWorker, type NewWorkerRequest } from "./install/new_worker.ts";
+import { ProcessLauncher } from "./process/process_launcher.ts";
+import { Supervisor, type SupervisorOptions } from "./supervisor/supervisor.ts";
 import type { Isolation, Launcher } from "./ports/launcher.ts";
 import { MicroVmLauncher, type MicroVmOptions } from "./vm/microvm_launcher.ts";
 

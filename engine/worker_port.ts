@@ -7,18 +7,18 @@
  *
  * @module
  */
-import { EngineError } from "../sdk/typescript/errors.ts";
-import { CERTIFICATE_WARNING_MS, CONNECTIONS_MAX } from "../sdk/typescript/limits.ts";
-import { LAUNCH_ID_HEADER } from "../sdk/typescript/protocol.ts";
-import type { ControlKey } from "./control_key.ts";
-import { CONTROL_HEADER } from "./user_key.ts";
+import { EngineError } from "../sdk/typescript/wire/errors.ts";
+import { CERTIFICATE_WARNING_MS, CONNECTIONS_MAX } from "../sdk/typescript/wire/limits.ts";
+import { LAUNCH_ID_HEADER } from "../sdk/typescript/wire/protocol.ts";
+import type { ControlKey } from "./auth/control_key.ts";
+import { CONTROL_HEADER } from "./auth/user_key.ts";
 import type { Router } from "./core/router.ts";
-import { makeGate } from "./line/gate.ts";
-import { type Certificate, readCertificate, validityOf } from "./line/certificate.ts";
-import type { Pages } from "./line/pages.ts";
-import { listenRaw, listenRawTls } from "./line/raw_listener.ts";
-import { listenServe, listenServeTls } from "./line/serve_listener.ts";
-import { TelemetryLine } from "./line/telemetry_line.ts";
+import { makeGate } from "./transport/gate.ts";
+import { type Certificate, readCertificate, validityOf } from "./transport/certificate.ts";
+import type { Pages } from "./transport/pages.ts";
+import { listenRaw, listenRawTls } from "./transport/raw_listener.ts";
+import { listenServe, listenServeTls } from "./transport/serve_listener.ts";
+import { TelemetryLine } from "./transport/telemetry_line.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { EngineSettings } from "./ports/config.ts";
 import type { Accept, AnswerPage, Listen, Listener, Upgrade } from "./ports/connection.ts";

@@ -5,8 +5,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { eachMessage } from "../engine/line/batch_lines.ts";
-import { FrameReader, OPCODE } from "../engine/line/frames.ts";
+import { eachMessage } from "../engine/transport/batch_lines.ts";
+import { FrameReader, OPCODE } from "../engine/transport/frames.ts";
 import type { ConnectionEvents } from "../engine/ports/connection.ts";
 import { CallRecorder } from "../engine/telemetry/call_recorder.ts";
 import { handed, results } from "./fakes/calling.ts";

@@ -9,7 +9,7 @@
  */
 import assert from "node:assert/strict";
 import WebSocketOfWs from "ws";
-import { listenRaw } from "../engine/line/raw_listener.ts";
+import { listenRaw } from "../engine/transport/raw_listener.ts";
 import type { Json } from "../mod.ts";
 import { eventually, Port } from "./connection_setup.ts";
 import { chromiumHere } from "./fakes/console_browser.ts";

@@ -4,9 +4,9 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { listenRaw, listenRawTls } from "../engine/line/raw_listener.ts";
-import { listenServeTls } from "../engine/line/serve_listener.ts";
-import { LINE_CLOSE_MS, UPGRADE_HEAD_MS, WARNINGS_MAX } from "../sdk/typescript/limits.ts";
+import { listenRaw, listenRawTls } from "../engine/transport/raw_listener.ts";
+import { listenServeTls } from "../engine/transport/serve_listener.ts";
+import { LINE_CLOSE_MS, UPGRADE_HEAD_MS, WARNINGS_MAX } from "../sdk/typescript/wire/limits.ts";
 import { testConnection } from "./connection_contract.ts";
 import { bytes, type Carrier, eventually, Port } from "./connection_setup.ts";
 import { Certificates, findOpenssl } from "./fakes/certificates.ts";

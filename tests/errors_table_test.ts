@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ERRORS } from "../sdk/typescript/errors.ts";
+import { ERRORS } from "../sdk/typescript/wire/errors.ts";
 
 Deno.test("ARCHITECTURE.md lists every code with its status and whether a retry can help", async () => {
   const text = await Deno.readTextFile(new URL("../ARCHITECTURE.md", import.meta.url));

@@ -7,11 +7,11 @@
 import assert from "node:assert/strict";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { makeGate } from "../engine/line/gate.ts";
-import { listenRaw } from "../engine/line/raw_listener.ts";
+import { makeGate } from "../engine/transport/gate.ts";
+import { listenRaw } from "../engine/transport/raw_listener.ts";
 import { unobserved } from "../engine/core/unobserved.ts";
 import { Router } from "../engine/core/router.ts";
-import { systemClock } from "../engine/system_clock.ts";
+import { systemClock } from "../engine/platform/system_clock.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "./fakes/fake_router.ts";
 
 /** Live objects of one line, that of its client in this process included: 6.7 KB are measured. */

@@ -15,18 +15,15 @@ interface Layer {
   readonly packages?: Readonly<Record<string, RegExp>>;
 }
 
-/** Folders of adapters, and single files beside the assembly. */
-const ADAPTERS = new RegExp(
-  "^engine/((line|store|launch|telemetry|vm)/|(" +
-    "control_key|config_fields|config_file|config_issues|config_watch|" +
-    "log_writer|schema_check|system_clock|user_key|yaml_places|yaml_plain|yaml_text)\\.ts$)",
-);
+/** Folders that touch the world behind an interface of `engine/ports`. */
+const ADAPTERS =
+  /^engine\/(config|install|platform|process|store|supervisor|telemetry|transport|vm|watch)\//;
 
 /** The first that matches a path is its layer. */
 const LAYERS: readonly Layer[] = [
   {
     name: "contract",
-    files: /^sdk\/typescript\/(protocol|codec|errors|limits|loopback)\.ts$/,
+    files: /^sdk\/typescript\/wire\//,
     layers: ["contract"],
   },
   { name: "ports", files: /^engine\/ports\//, layers: ["contract", "ports"] },
@@ -42,20 +39,26 @@ const LAYERS: readonly Layer[] = [
   },
   {
     name: "adapters",
+    files: /^engine\/auth\//,
+    layers: ["contract", "ports", "core", "adapters", "sdk"],
+    packages: { "node:crypto": /./ },
+  },
+  {
+    name: "adapters",
     files: ADAPTERS,
-    layers: ["contract", "ports", "core", "adapters", "sdk transport", "embedded"],
+    layers: ["contract", "ports", "core", "adapters", "worker kit", "embedded"],
     packages: {
-      yaml: /engine\/yaml_text\.ts$/,
-      ajv: /engine\/schema_check\.ts$/,
+      yaml: /engine\/config\/yaml_text\.ts$/,
+      ajv: /engine\/platform\/schema_check\.ts$/,
       "node:buffer":
-        /engine\/line\/(text_joiner|serve_connection|frames|write_queue|tls_stream)\.ts$/,
+        /engine\/transport\/(text_joiner|serve_connection|frames|write_queue|tls_stream)\.ts$/,
       "node:crypto": /./,
-      "node:fs": /engine\/launch\/worker_file\.ts$/,
-      "node:stream": /engine\/line\/tls_stream\.ts$/,
-      "node:timers": /engine\/line\/(raw_listener|tls_stream)\.ts$/,
-      "node:tls": /engine\/line\/tls_stream\.ts$/,
-      "node:module": /engine\/schema_check\.ts$/,
-      "node:vm": /engine\/schema_check\.ts$/,
+      "node:fs": /engine\/install\/worker_file\.ts$/,
+      "node:stream": /engine\/transport\/tls_stream\.ts$/,
+      "node:timers": /engine\/transport\/(raw_listener|tls_stream)\.ts$/,
+      "node:tls": /engine\/transport\/tls_stream\.ts$/,
+      "node:module": /engine\/platform\/schema_check\.ts$/,
+      "node:vm": /engine\/platform\/schema_check\.ts$/,
       "node:zlib": /engine\/vm\/unpack\.ts$/,
     },
   },
@@ -147,13 +150,13 @@ function targetOf(from: string, specifier: string, embedded: boolean): string[] 
   if (!specifier.startsWith(".")) return undefined;
   const path = new URL(specifier, `file:///${from}`).pathname.slice(1);
   if (embedded || path === "deno.json") return ["embedded"];
-  if (path === "sdk/typescript/transport.ts") return ["sdk", "sdk transport"];
   if (/^workers\/(console\/wire|(console\/)?limits)\.ts$/.test(path)) {
     return ["workers", "page wire"];
   }
+  if (path.startsWith("workers/kit/")) return ["workers", "worker kit"];
   if (path === "mod.ts") return ["sdk", "sdk door"];
   if (path === "engine/mod.ts") return ["assembly", "engine door"];
-  if (path === "engine/user_key.ts") return ["adapters", "engine door"];
+  if (path === "engine/auth/user_key.ts") return ["adapters", "engine door"];
   return [LAYERS.find(({ files }) => files.test(path))?.name ?? "no layer"];
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { systemClock } from "../engine/system_clock.ts";
+import { systemClock } from "../engine/platform/system_clock.ts";
 import { MicroVmLauncher } from "../engine/vm/microvm_launcher.ts";
 import { type LauncherUnderTest, testLauncher } from "./launcher_contract.ts";
 import { vmHere } from "./fakes/vm_host.ts";

@@ -7,7 +7,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { listenRaw } from "../engine/line/raw_listener.ts";
+import { listenRaw } from "../engine/transport/raw_listener.ts";
 import { registerWorker } from "../mod.ts";
 import { Port } from "./connection_setup.ts";
 import { findNode, NodeProgram } from "./fakes/node_program.ts";

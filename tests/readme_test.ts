@@ -5,8 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { createProgram } from "../cli/program.ts";
-import { parseConfig } from "../engine/config.ts";
-import { readManifest } from "../engine/launch/manifest.ts";
+import { parseConfig } from "../engine/config/config.ts";
+import { readManifest } from "../engine/install/manifest.ts";
 import type { Json, JsonObject } from "../mod.ts";
 import { templates } from "../templates/mod.ts";
 import { builtinWorkers } from "../workers/mod.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { STORE_KEY_BYTES_MAX, VALUE_BYTES_MAX } from "../sdk/typescript/limits.ts";
-import type { Json } from "../sdk/typescript/protocol.ts";
+import { STORE_KEY_BYTES_MAX, VALUE_BYTES_MAX } from "../sdk/typescript/wire/limits.ts";
+import type { Json } from "../sdk/typescript/wire/protocol.ts";
 import type { Entry, KeyChange, Store, StoreKey } from "../engine/ports/store.ts";
 import {
   type Check,

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../sdk/typescript/protocol.ts";
+import type { Json } from "../sdk/typescript/wire/protocol.ts";
 import type { KeyChange, Store, StoreKey } from "../engine/ports/store.ts";
 import { counting, randomFrom, refuse } from "./fakes/store_values.ts";
 

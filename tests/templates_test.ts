@@ -7,8 +7,8 @@
 import assert from "node:assert/strict";
 import { uncommentBlock } from "../cli/comment_block.ts";
 import { scaffold } from "../cli/scaffold.ts";
-import { parseConfig } from "../engine/config.ts";
-import { readManifest } from "../engine/launch/manifest.ts";
+import { parseConfig } from "../engine/config/config.ts";
+import { readManifest } from "../engine/install/manifest.ts";
 import { writeSdkCopies } from "../engine/mod.ts";
 import { type Template, templates } from "../templates/mod.ts";
 import { builtinWorkers } from "../workers/mod.ts";

@@ -8,9 +8,9 @@
 import assert from "node:assert/strict";
 import { importsOf, readSources, type SourceFile } from "./fakes/source_tree.ts";
 
-const FILE_LINES_MAX = 350;
+const FILE_LINES_MAX = 600;
 /** A suite of one subject may be longer than the subject. */
-const TEST_FILE_LINES_MAX = 500;
+const TEST_FILE_LINES_MAX = 1000;
 const FUNCTION_LINES_MAX = 60;
 /** In a `.tsx`, where a component is mostly markup. */
 const MARKUP_LINES_MAX = 100;
@@ -27,7 +27,7 @@ const ENTRY_POINTS = new RegExp(
 /** Sources without a unit test of their own beside them, and what holds them instead. */
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "engine/engine.ts": "tests/e2e_test.ts starts and stops it whole",
-  "engine/add_rules.ts": "engine/project_test.ts adds what goes together and what does not",
+  "engine/config/add_rules.ts": "engine/project_test.ts adds what goes together and what does not",
   "engine/supervision.ts": "tests/e2e_test.ts starts workers by what it puts together",
   "engine/version.ts": "one constant",
   "engine/worker_port.ts": "tests/worker_port_test.ts asks it for lines and pages",

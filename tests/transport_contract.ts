@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Dial, DialOptions, Transport } from "../sdk/typescript/transport.ts";
+import type { Dial, DialOptions, Transport } from "../sdk/typescript/wire/transport.ts";
 import { serveSockets } from "./fakes/socket_server.ts";
 
 /** What a dialler cannot hold, and says why. */

@@ -11,8 +11,8 @@ import {
   decodeEngineMessage,
   decodeWorkerMessage,
   encodeMessage,
-} from "../sdk/typescript/codec.ts";
-import type { EngineMessage, WorkerMessage } from "../sdk/typescript/protocol.ts";
+} from "../sdk/typescript/wire/codec.ts";
+import type { EngineMessage, WorkerMessage } from "../sdk/typescript/wire/protocol.ts";
 import { readVectors } from "./fakes/vectors.ts";
 
 for (const vector of await readVectors()) {

@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../sdk/typescript/protocol.ts";
+import type { Json } from "../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../sdk/typescript/worker.ts";
 import { engine } from "../workers/engine/mod.ts";
 import { FakeConnection, type FakeLine, fakeLine } from "./fakes/fake_connection.ts";

@@ -4,14 +4,14 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { ControlKey } from "../engine/control_key.ts";
-import { CONTROL_HEADER } from "../engine/user_key.ts";
+import type { ControlKey } from "../engine/auth/control_key.ts";
+import { CONTROL_HEADER } from "../engine/auth/user_key.ts";
 import type { Router } from "../engine/core/router.ts";
-import { Pages } from "../engine/line/pages.ts";
+import { Pages } from "../engine/transport/pages.ts";
 import type { ConnectionEvents } from "../engine/ports/connection.ts";
-import { systemClock } from "../engine/system_clock.ts";
+import { systemClock } from "../engine/platform/system_clock.ts";
 import { addressOf, openWorkerPort, reachable, workerUrl } from "../engine/worker_port.ts";
-import { defaultConfig } from "../engine/config.ts";
+import { defaultConfig } from "../engine/config/config.ts";
 import { eventually } from "./connection_setup.ts";
 import { type LogLine, recordingLog } from "./fakes/fake_http.ts";
 import { OP, RawWsClient } from "./fakes/raw_ws_client.ts";

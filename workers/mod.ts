@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { BuiltinWorker } from "./define.ts";
+import type { BuiltinWorker } from "./kit/define.ts";
 import { consoleWorker } from "./console/mod.ts";
 import { engine } from "./engine/mod.ts";
 import { http } from "./http/mod.ts";

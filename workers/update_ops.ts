@@ -7,14 +7,14 @@
  *
  * @module
  */
-import * as shape from "./shape/mod.ts";
+import * as shape from "./kit/mod.ts";
 import {
   MERGE_DEPTH_MAX,
   MERGE_KEYS_MAX,
   UPDATE_PATH_DEPTH_MAX,
   UPDATE_SEGMENT_BYTES_MAX,
 } from "./limits.ts";
-import type { Json, JsonObject } from "../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../sdk/typescript/wire/protocol.ts";
 
 const AnyJson = shape.custom<Json>((value) => value !== undefined, {
   error: "expected a value, received nothing",

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { TARGET_FULL_BYTES, TARGET_WAIT_MS } from "../../sdk/typescript/limits.ts";
+import { TARGET_FULL_BYTES, TARGET_WAIT_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Peer } from "./peer.ts";
 

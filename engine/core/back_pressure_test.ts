@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { TARGET_FULL_BYTES, TARGET_WAIT_MS } from "../../sdk/typescript/limits.ts";
+import { TARGET_FULL_BYTES, TARGET_WAIT_MS } from "../../sdk/typescript/wire/limits.ts";
 import { announce, call, handed } from "../../tests/fakes/calling.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
 

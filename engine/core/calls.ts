@@ -7,8 +7,8 @@
  *
  * @module
  */
-import { parseMessage, readWorkerMessage } from "../../sdk/typescript/codec.ts";
-import { CALL_HOLD_MS } from "../../sdk/typescript/limits.ts";
+import { parseMessage, readWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
+import { CALL_HOLD_MS } from "../../sdk/typescript/wire/limits.ts";
 import {
   type CancelInvocation,
   DEFAULT_NAMESPACE,
@@ -17,7 +17,7 @@ import {
   type InvocationResult,
   type InvokeFunction,
   type Json,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { CallObserver, ObservedParty } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import { BackPressure } from "./back_pressure.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { TRACE_CANDIDATES_MAX } from "../../sdk/typescript/limits.ts";
+import { TRACE_CANDIDATES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Candidate } from "../ports/telemetry.ts";
 import { hasRoom, type LoadBounds, type Offer } from "./function_table.ts";
 import type { Peer } from "./peer.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { DEFAULT_SETTINGS } from "../../tests/fakes/fake_router.ts";
-import { TRACE_CANDIDATES_MAX } from "../../sdk/typescript/limits.ts";
+import { TRACE_CANDIDATES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { candidatesOf } from "./candidates.ts";
 import { FunctionTable, type Offer } from "./function_table.ts";
 import { Peer } from "./peer.ts";

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
+import { TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { type CallerId, callHashOf } from "./invocations.ts";
 import { LateNames } from "./late_names.ts";
 import { Literal, plainWordsAt } from "./literal.ts";

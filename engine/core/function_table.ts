@@ -10,7 +10,7 @@ import {
   DEFAULT_NAMESPACE,
   type JsonObject,
   type RegisterFunction,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedFunction } from "../ports/call_observer.ts";
 import type { SchemaCheck } from "../ports/schemas.ts";
 import { OffersByBytes } from "./offers_by_bytes.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { INFLIGHT_BYTES_MAX, INFLIGHT_CALLS_MAX } from "../../sdk/typescript/limits.ts";
+import { INFLIGHT_BYTES_MAX, INFLIGHT_CALLS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { FunctionTable, type LoadBounds } from "./function_table.ts";
 import { Peer } from "./peer.ts";

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { FUNCTIONS_PER_WORKER_MAX } from "../../sdk/typescript/limits.ts";
+import { FUNCTIONS_PER_WORKER_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { DrainOptions, Handover, Traffic } from "../ports/traffic.ts";
 import type { Calls } from "./calls.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CALL_HOLD_MS, FUNCTIONS_PER_WORKER_MAX } from "../../sdk/typescript/limits.ts";
+import { CALL_HOLD_MS, FUNCTIONS_PER_WORKER_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { announce, answer, call, calling, handed, results } from "../../tests/fakes/calling.ts";
 import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
 

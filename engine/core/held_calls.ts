@@ -7,8 +7,8 @@
  *
  * @module
  */
-import { HELD_BYTES_MAX, HELD_CALLS_MAX } from "../../sdk/typescript/limits.ts";
-import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/protocol.ts";
+import { HELD_BYTES_MAX, HELD_CALLS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import type { Invocation } from "./invocations.ts";
 import type { Peer } from "./peer.ts";
 

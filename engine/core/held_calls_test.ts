@@ -9,7 +9,7 @@ import {
   HELD_BYTES_MAX,
   HELD_CALLS_MAX,
   WARNINGS_WINDOW_MS,
-} from "../../sdk/typescript/limits.ts";
+} from "../../sdk/typescript/wire/limits.ts";
 import type { Handover } from "../ports/traffic.ts";
 import {
   announce,

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import type { InvokeFunction } from "../../sdk/typescript/protocol.ts";
+import type { InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedCall, ObservedFunction } from "../ports/call_observer.ts";
 import type { Due } from "./deadlines.ts";
 import type { Peer } from "./peer.ts";

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { READ_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { READ_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { bytesOf, NO_BYTES, standsAt } from "./text_bytes.ts";
 
 /** Bytes that are looked at, of every {@linkcode STEP}. */

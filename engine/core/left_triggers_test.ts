@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { PROVIDER_ANSWER_MS } from "../../sdk/typescript/limits.ts";
+import { PROVIDER_ANSWER_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Handover } from "../ports/traffic.ts";
 import { call, results } from "../../tests/fakes/calling.ts";
 import {

@@ -5,7 +5,11 @@
  *
  * @module
  */
-import { DEFAULT_NAMESPACE, type Json, type JsonObject } from "../../sdk/typescript/protocol.ts";
+import {
+  DEFAULT_NAMESPACE,
+  type Json,
+  type JsonObject,
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { CallSource } from "../ports/call_observer.ts";
 import type {
   Directory,

@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { readWorkerMessage } from "../../sdk/typescript/codec.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { PROVIDER_ANSWER_MS, TRIGGERS_PER_WORKER_MAX } from "../../sdk/typescript/limits.ts";
+import { readWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { PROVIDER_ANSWER_MS, TRIGGERS_PER_WORKER_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   ANNOUNCE_FUNCTION_ID,
   type Announcement,
@@ -18,7 +18,7 @@ import {
   type Json,
   type JsonObject,
   type RegisterTrigger,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { PROVIDER_ANSWER_MS } from "../../sdk/typescript/limits.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import { PROVIDER_ANSWER_MS } from "../../sdk/typescript/wire/limits.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { call, only, results } from "../../tests/fakes/calling.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
 

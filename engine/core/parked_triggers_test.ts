@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { EngineEvent } from "../ports/events.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 

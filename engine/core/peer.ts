@@ -6,9 +6,13 @@
  *
  * @module
  */
-import { encodeMessage } from "../../sdk/typescript/codec.ts";
-import { SEND_AHEAD_BYTES, WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/limits.ts";
-import type { Announcement, EngineMessage } from "../../sdk/typescript/protocol.ts";
+import { encodeMessage } from "../../sdk/typescript/wire/codec.ts";
+import {
+  SEND_AHEAD_BYTES,
+  WARNINGS_MAX,
+  WARNINGS_WINDOW_MS,
+} from "../../sdk/typescript/wire/limits.ts";
+import type { Announcement, EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedParty } from "../ports/call_observer.ts";
 import type { Connection } from "../ports/connection.ts";
 import type { Invocation } from "./invocations.ts";

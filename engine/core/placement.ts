@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { ErrorBody, InvokeFunction, Json } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody, InvokeFunction, Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Misfit, Schemas } from "../ports/schemas.ts";
 import type { Envelope } from "./envelope.ts";
 import type { FunctionTable, LoadBounds, Replica } from "./function_table.ts";

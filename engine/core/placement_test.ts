@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { InvokeFunction, Json } from "../../sdk/typescript/protocol.ts";
+import type { InvokeFunction, Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../../tests/fakes/fake_router.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";

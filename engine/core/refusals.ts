@@ -6,14 +6,14 @@
  *
  * @module
  */
-import { errorBody, type ErrorCode } from "../../sdk/typescript/errors.ts";
-import { SIMILAR_SEARCHES_MAX, SIMILAR_WINDOW_MS } from "../../sdk/typescript/limits.ts";
+import { errorBody, type ErrorCode } from "../../sdk/typescript/wire/errors.ts";
+import { SIMILAR_SEARCHES_MAX, SIMILAR_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
   type InvokeFunction,
   type JsonObject,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";

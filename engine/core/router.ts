@@ -27,7 +27,10 @@
  *
  * @module
  */
-import { FUNCTIONS_PER_WORKER_MAX, TRIGGERS_PER_WORKER_MAX } from "../../sdk/typescript/limits.ts";
+import {
+  FUNCTIONS_PER_WORKER_MAX,
+  TRIGGERS_PER_WORKER_MAX,
+} from "../../sdk/typescript/wire/limits.ts";
 import {
   DEFAULT_NAMESPACE,
   type Reattach,
@@ -36,7 +39,7 @@ import {
   type RegisterTriggerType,
   type UnregisterFunction,
   type WorkerMessage,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";

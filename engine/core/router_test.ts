@@ -4,7 +4,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { FUNCTIONS_PER_WORKER_MAX, TRIGGERS_PER_WORKER_MAX } from "../../sdk/typescript/limits.ts";
+import {
+  FUNCTIONS_PER_WORKER_MAX,
+  TRIGGERS_PER_WORKER_MAX,
+} from "../../sdk/typescript/wire/limits.ts";
 import { announce, answer, call, calling, handed, results } from "../../tests/fakes/calling.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import type { CallObserver, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate } from "../ports/telemetry.ts";

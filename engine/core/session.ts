@@ -6,19 +6,19 @@
  *
  * @module
  */
-import { parseMessage, readWorkerMessage } from "../../sdk/typescript/codec.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { parseMessage, readWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   MALFORMED_FRAMES_MAX,
   MALFORMED_WINDOW_MS,
   TELEMETRY_BYTES_PER_SECOND,
-} from "../../sdk/typescript/limits.ts";
+} from "../../sdk/typescript/wire/limits.ts";
 import type {
   ErrorBody,
   JsonObject,
   Reattach,
   WorkerMessage,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";

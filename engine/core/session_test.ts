@@ -8,7 +8,7 @@ import {
   MALFORMED_FRAMES_MAX,
   MALFORMED_WINDOW_MS,
   TELEMETRY_BYTES_PER_SECOND,
-} from "../../sdk/typescript/limits.ts";
+} from "../../sdk/typescript/wire/limits.ts";
 import { Random } from "../../tests/fakes/random.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
 

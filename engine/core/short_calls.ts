@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/protocol.ts";
+import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import type { ShortCall } from "../ports/call_observer.ts";
 import { fieldText } from "./field_text.ts";
 import type { Peer } from "./peer.ts";

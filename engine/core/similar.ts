@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { SIMILAR_IDS_MAX, SIMILAR_SCAN_MAX } from "../../sdk/typescript/limits.ts";
+import { SIMILAR_IDS_MAX, SIMILAR_SCAN_MAX } from "../../sdk/typescript/wire/limits.ts";
 
 const LENGTH_MAX = 128;
 

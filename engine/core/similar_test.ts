@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { SIMILAR_SCAN_MAX } from "../../sdk/typescript/limits.ts";
+import { SIMILAR_SCAN_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { similarIds } from "./similar.ts";
 
 Deno.test("similarIds() offers the closest first, three at most", () => {

@@ -11,7 +11,7 @@ import {
   type InvocationResult,
   type InvokeFunction,
   type Json,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { CallPlaces } from "../ports/call_observer.ts";
 import { fieldText } from "./field_text.ts";
 import { bytesOf, viewOf } from "./text_bytes.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { decodeWorkerMessage } from "../../sdk/typescript/codec.ts";
-import type { InvocationResult, InvokeFunction } from "../../sdk/typescript/protocol.ts";
+import { decodeWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
+import type { InvocationResult, InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import { Envelope } from "./envelope.ts";
 import {
   type CallTail,

@@ -13,8 +13,8 @@
  *
  * @module
  */
-import { encodeMessage } from "../../sdk/typescript/codec.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { encodeMessage } from "../../sdk/typescript/wire/codec.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
@@ -22,7 +22,7 @@ import {
   type RegisterTrigger,
   type RegisterTriggerType,
   type TriggerRegistrationResult,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { Peer } from "./peer.ts";
 import { type TriggerType, TriggerTypes } from "./trigger_types.ts";
 

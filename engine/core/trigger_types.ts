@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { DEFAULT_NAMESPACE, type RegisterTriggerType } from "../../sdk/typescript/protocol.ts";
+import { DEFAULT_NAMESPACE, type RegisterTriggerType } from "../../sdk/typescript/wire/protocol.ts";
 import type { Peer } from "./peer.ts";
 import type { Delivery, Trigger } from "./trigger_table.ts";
 

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import type { Candidate, RouterLoad } from "./telemetry.ts";
 
 /** A function whose calls are counted together; made by the observer, kept by the router. */

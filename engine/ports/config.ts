@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Isolation } from "./launcher.ts";
 import type { LogLevel } from "./log.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** A function that some live worker offers; described by its newest registration. */
 export interface FunctionView {

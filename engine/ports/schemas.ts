@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** One place where a value does not fit. */
 export interface Misfit {

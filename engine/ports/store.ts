@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** A path such as `["state", "orders", "42"]`; entries sort by it, part by part. */
 export type StoreKey = readonly string[];

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Ended, Isolation, Network, OutputChunk, Resources } from "./launcher.ts";
 
 /** Where a supervised worker stands. */

@@ -6,13 +6,13 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   STORE_COMMIT_BYTES_MAX,
   STORE_COMMIT_CHANGES_MAX,
   VALUE_BYTES_MAX,
-} from "../../sdk/typescript/limits.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/limits.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Changed, Entry, KeyChange, StoreKey } from "../ports/store.ts";
 import { commitCostMin } from "./chunks.ts";
 import { checkKey, keyId } from "./store_key.ts";

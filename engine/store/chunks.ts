@@ -8,8 +8,8 @@
  *
  * @module
  */
-import { STORE_PART_BYTES, STORE_RECORD_BYTES_MAX } from "../../sdk/typescript/limits.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import { STORE_PART_BYTES, STORE_RECORD_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Entry, StoreKey } from "../ports/store.ts";
 import { keyBytes } from "./store_key.ts";
 

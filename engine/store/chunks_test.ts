@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { STORE_PART_BYTES, STORE_RECORD_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { STORE_PART_BYTES, STORE_RECORD_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   commitCost,
   cutParts,

@@ -9,8 +9,11 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { STORE_COMMIT_BYTES_MAX, STORE_COMMIT_CHANGES_MAX } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import {
+  STORE_COMMIT_BYTES_MAX,
+  STORE_COMMIT_CHANGES_MAX,
+} from "../../sdk/typescript/wire/limits.ts";
 
 /** One write that was applied in memory and waits to be made durable. */
 export interface Work {

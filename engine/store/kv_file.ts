@@ -13,7 +13,7 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 
 /** An open state file. */
 export interface KvFile extends Disposable {

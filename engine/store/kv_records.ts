@@ -18,7 +18,7 @@ import {
   STORE_COMMIT_BYTES_MAX,
   STORE_COMMIT_CHANGES_MAX,
   STORE_RECORD_BYTES_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../../sdk/typescript/wire/limits.ts";
 import type { Entry, StoreKey } from "../ports/store.ts";
 import type { Known } from "./cache.ts";
 import {

@@ -8,8 +8,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { STORE_CACHE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { STORE_CACHE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Changed, Entry, KeyChange, Store, StoreKey, StoreStats } from "../ports/store.ts";
 import { Cache } from "./cache.ts";
 import { applyChanges, checkWrite, type Step } from "./changes.ts";

@@ -6,8 +6,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Changed, Entry, KeyChange, Store, StoreKey, StoreStats } from "../ports/store.ts";
 import { applyChanges, checkWrite } from "./changes.ts";
 import { checkKey, compareKeys, isBelow, keyId } from "./store_key.ts";

@@ -7,8 +7,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { STORE_KEY_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { STORE_KEY_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { StoreKey } from "../ports/store.ts";
 
 const FIRST_SURROGATE = 0xd800;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { STORE_KEY_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { STORE_KEY_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { checkKey, compareKeys, isBelow, keyBytes, keyId } from "./store_key.ts";
 
 Deno.test("keyId() differs for keys that look alike when their parts are joined", () => {

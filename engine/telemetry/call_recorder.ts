@@ -8,7 +8,7 @@
  *
  * @module
  */
-import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import type {
   CallObserver,
   CallPlaces,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { METERED_CODE_CHARS_MAX, METERED_CODES_MAX } from "../../sdk/typescript/limits.ts";
+import { METERED_CODE_CHARS_MAX, METERED_CODES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { FunctionMeter } from "../ports/telemetry.ts";
 import { kept } from "./kept_text.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { METERED_CODE_CHARS_MAX, METERED_CODES_MAX } from "../../sdk/typescript/limits.ts";
+import { METERED_CODE_CHARS_MAX, METERED_CODES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { BOUNDS_MS, bucketOf, CountingMeter } from "./function_meter.ts";
 
 Deno.test("the bounds of durations rise by a fifth or less, from 0.01 ms to 100 s", () => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { METERED_FUNCTIONS_MAX, TRACE_NAME_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { METERED_FUNCTIONS_MAX, TRACE_NAME_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { FunctionMeter } from "../ports/telemetry.ts";
 import { CountingMeter } from "./function_meter.ts";
 import { kept } from "./kept_text.ts";

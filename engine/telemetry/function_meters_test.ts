@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { METERED_FUNCTIONS_MAX } from "../../sdk/typescript/limits.ts";
+import { METERED_FUNCTIONS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { FunctionMeters } from "./function_meters.ts";
 
 Deno.test("FunctionMeters.functionOf() is the same for the same name in the same namespace", () => {

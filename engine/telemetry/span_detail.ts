@@ -9,8 +9,8 @@ import {
   TRACE_BAGGAGE_CHARS_MAX,
   TRACE_ERROR_CHARS_MAX,
   TRACE_NAME_CHARS_MAX,
-} from "../../sdk/typescript/limits.ts";
-import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/limits.ts";
+import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import type { Candidate } from "../ports/telemetry.ts";
 import { costOf, kept } from "./kept_text.ts";
 

@@ -8,7 +8,7 @@ import {
   TRACE_BAGGAGE_CHARS_MAX,
   TRACE_ERROR_CHARS_MAX,
   TRACE_NAME_CHARS_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../../sdk/typescript/wire/limits.ts";
 import { SpanDetail } from "./span_detail.ts";
 
 /** What a detail costs more after something was set. */

@@ -8,8 +8,8 @@
  *
  * @module
  */
-import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/limits.ts";
-import type { ErrorBody } from "../../sdk/typescript/protocol.ts";
+import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
+import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/tails.ts";
 import { bytesOf, standsAt, textOf } from "../core/text_bytes.ts";
 import type { CallPlaces, ObservedCall, ShortCall, TraceBytes } from "../ports/call_observer.ts";

@@ -10,7 +10,7 @@ import {
   type RecordedRouter,
   recordedRouter,
 } from "../../tests/fakes/recorded_router.ts";
-import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/limits.ts";
+import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
 import type { CallSpan } from "../ports/telemetry.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { TRACE_PAGE_SPANS_MAX } from "../../sdk/typescript/limits.ts";
+import { TRACE_PAGE_SPANS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { CallSpan } from "../ports/telemetry.ts";
 import type { OpenSpans } from "./open_spans.ts";
 import type { SpanDetail } from "./span_detail.ts";

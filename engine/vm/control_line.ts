@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { LineSplitter } from "../launch/output_lines.ts";
+import { LineSplitter } from "../process/output_lines.ts";
 
 /** A program of a guest runs on a channel: 0 the main one, from 1 on what runs beside it. */
 export type Channel = number;

@@ -7,9 +7,9 @@
  *
  * @module
  */
-import { EngineError, thrownText } from "../../sdk/typescript/errors.ts";
-import { BOOT_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
-import { LineSplitter } from "../launch/output_lines.ts";
+import { EngineError, thrownText } from "../../sdk/typescript/wire/errors.ts";
+import { BOOT_TIMEOUT_MS } from "../../sdk/typescript/wire/limits.ts";
+import { LineSplitter } from "../process/output_lines.ts";
 import type { Ended, OutputChunk, OutputLine } from "../ports/launcher.ts";
 import { ChannelPool } from "./channel_pool.ts";
 import { ControlLine, type FromGuest } from "./control_line.ts";

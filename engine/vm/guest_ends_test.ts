@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { vmHere } from "../../tests/fakes/vm_host.ts";
 import { until } from "../../tests/launcher_contract.ts";
-import { startOf } from "../launch/process_group.ts";
+import { startOf } from "../process/process_group.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
 
 const ignore = typeof vmHere === "string";

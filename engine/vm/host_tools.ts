@@ -5,8 +5,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { findProgram } from "../launch/programs.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { findProgram } from "../process/programs.ts";
 import { type Image, prepareImage } from "./image.ts";
 import { isStaticProgram } from "./kernel_file.ts";
 import { openKernel, type StoredKernel } from "./kernel_store.ts";

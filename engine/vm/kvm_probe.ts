@@ -8,8 +8,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { KVM_PROBE_MS } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { KVM_PROBE_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Accelerator } from "../ports/launcher.ts";
 import { publishText } from "./cache_files.ts";
 import { type VmHost, vmPlaces } from "./host_tools.ts";

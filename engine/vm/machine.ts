@@ -7,10 +7,10 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { ORPHAN_GRACE_MS } from "../../sdk/typescript/limits.ts";
-import { gatedArgs, Guard, openGate, SHELL } from "../launch/guard.ts";
-import { LineSplitter } from "../launch/output_lines.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { ORPHAN_GRACE_MS } from "../../sdk/typescript/wire/limits.ts";
+import { gatedArgs, Guard, openGate, SHELL } from "../process/guard.ts";
+import { LineSplitter } from "../process/output_lines.ts";
 import type { Ended } from "../ports/launcher.ts";
 
 /** Lines of the console that are kept, and told by an error. */

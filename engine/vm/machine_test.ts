@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { until } from "../../tests/launcher_contract.ts";
-import { isGroupAlive, startOf } from "../launch/process_group.ts";
+import { isGroupAlive, startOf } from "../process/process_group.ts";
 import { lastWordsOf, Machine } from "./machine.ts";
 
 const shell = (script: string) => Machine.start("math", ["/bin/sh", "-c", script]);

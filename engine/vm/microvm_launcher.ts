@@ -8,16 +8,16 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   GUEST_KEEP_MS,
   GUEST_MEMORY_MB_MIN,
   ORPHAN_GRACE_MS,
-} from "../../sdk/typescript/limits.ts";
-import { keyFolder, thisUser } from "../user_key.ts";
-import { containedFolders } from "../launch/containment_pin.ts";
-import { PidFiles } from "../launch/pid_file.ts";
-import { pathOutside } from "../launch/programs.ts";
+} from "../../sdk/typescript/wire/limits.ts";
+import { keyFolder, thisUser } from "../auth/user_key.ts";
+import { containedFolders } from "../install/containment_pin.ts";
+import { PidFiles } from "../process/pid_file.ts";
+import { pathOutside } from "../process/programs.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
 import { until } from "../../tests/launcher_contract.ts";
@@ -357,7 +357,7 @@ Deno.test("MicroVmLauncher refuses what would show too much, before it boots any
 Deno.test("MicroVmLauncher ends the machine that a killed engine left before it boots another", async () => {
   await using there = await setup();
   const sleep = new Deno.Command("sleep", { args: ["1000"], detached: true }).spawn();
-  const { startOf } = await import("../launch/process_group.ts");
+  const { startOf } = await import("../process/process_group.ts");
   await Deno.mkdir(`${there.dataDirectory}/run`);
   const engine = { pid: 4_194_303, started: "before" };
   const record = { pid: sleep.pid, started: await startOf(sleep.pid), launch_id: null, engine };

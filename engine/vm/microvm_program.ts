@@ -7,8 +7,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { withoutMarks } from "../launch/output_marks.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { withoutMarks } from "../process/output_marks.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,

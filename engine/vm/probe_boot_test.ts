@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { temporaryFolder } from "../../tests/fakes/fake_kernel.ts";
 import { vmHere } from "../../tests/fakes/vm_host.ts";
-import { findProgram } from "../launch/programs.ts";
+import { findProgram } from "../process/programs.ts";
 import type { VmHost } from "./host_tools.ts";
 import { bootProbe, type ProbeRequest } from "./probe_boot.ts";
 

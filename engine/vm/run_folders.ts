@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { startOf } from "../launch/process_group.ts";
+import { startOf } from "../process/process_group.ts";
 
 /** The folders of one project's guests. */
 export class RunFolders {

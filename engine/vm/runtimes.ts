@@ -7,12 +7,12 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { askProgram } from "../launch/ask_program.ts";
-import type { WorkerSpec } from "../launch/manifest.ts";
-import { containedFolders } from "../launch/containment_pin.ts";
-import { findProgram, pathOutside, type ProgramName, requireProgram } from "../launch/programs.ts";
-import { probePython, type PythonFacts } from "../launch/python.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { askProgram } from "../process/ask_program.ts";
+import type { WorkerSpec } from "../install/manifest.ts";
+import { containedFolders } from "../install/containment_pin.ts";
+import { findProgram, pathOutside, type ProgramName, requireProgram } from "../process/programs.ts";
+import { probePython, type PythonFacts } from "../install/python.ts";
 import { isWithin, realPath, SYSTEM } from "./shares.ts";
 
 /** What a worker's programs need besides the system's. */

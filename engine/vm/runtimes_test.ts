@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { PackageManager, WorkerSpec } from "../launch/manifest.ts";
-import { pinContainment } from "../launch/containment_pin.ts";
+import type { PackageManager, WorkerSpec } from "../install/manifest.ts";
+import { pinContainment } from "../install/containment_pin.ts";
 import { findRuntime } from "./runtimes.ts";
 
 const PATH = Deno.env.get("PATH")!;

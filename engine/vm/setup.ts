@@ -6,8 +6,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { BOOT_TIMEOUT_MS } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { BOOT_TIMEOUT_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Accelerator } from "../ports/launcher.ts";
 import { removeStale, withTemporary } from "./cache_files.ts";
 import { findVmParts, type VmHost } from "./host_tools.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { findProgram } from "../launch/programs.ts";
+import { findProgram } from "../process/programs.ts";
 import { type VmPlaces, vmPlaces } from "./host_tools.ts";
 
 /** How a command ended. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { findVmParts, type VmParts } from "./host_tools.ts";
 import { findInstalledKernel } from "./installed_kernel.ts";
 import type { KernelSource } from "./kernel_store.ts";

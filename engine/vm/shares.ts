@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { LaunchSpec } from "../ports/launcher.ts";
 import type { Share } from "./guest.ts";
 

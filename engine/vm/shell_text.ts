@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { shellWord } from "../launch/shell_word.ts";
+import { shellWord } from "../process/shell_word.ts";
 import type { SharedFolder } from "./qemu.ts";
 
 /** Who a guest's programs run as: the ids of the engine's user, so that files are its own. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { findProgram } from "../launch/programs.ts";
+import { findProgram } from "../process/programs.ts";
 import { createUnpack, packingOf } from "./unpack.ts";
 
 const TEXT = new TextEncoder().encode("a kernel module".repeat(1_000));

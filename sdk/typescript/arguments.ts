@@ -6,8 +6,8 @@
  *
  * @module
  */
-import { EngineError, thrownText } from "./errors.ts";
-import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
+import { EngineError, thrownText } from "./wire/errors.ts";
+import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./wire/limits.ts";
 import type { ReconnectOptions } from "./options.ts";
 
 /** The address of an engine as a WebSocket one. @throws {EngineError} `INVALID_ARGUMENTS` */

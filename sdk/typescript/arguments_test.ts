@@ -9,7 +9,7 @@ import {
   toJson,
   withoutSecrets,
 } from "./arguments.ts";
-import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
+import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./wire/limits.ts";
 
 const INVALID = { name: "EngineError", code: "INVALID_ARGUMENTS" };
 

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { BATCH_CHARS_MAX } from "./limits.ts";
+import { BATCH_CHARS_MAX } from "./wire/limits.ts";
 
 /** Messages that are about to leave together, in order. */
 export class Batch {

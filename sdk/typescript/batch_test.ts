@@ -3,9 +3,9 @@ import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { Random } from "../../tests/fakes/random.ts";
 import { serveSockets } from "../../tests/fakes/socket_server.ts";
 import { Batch, splitBatch } from "./batch.ts";
-import type { EngineError } from "./errors.ts";
-import { BATCH_CHARS_MAX } from "./limits.ts";
-import { BATCH_PROTOCOL, type Json } from "./protocol.ts";
+import type { EngineError } from "./wire/errors.ts";
+import { BATCH_CHARS_MAX } from "./wire/limits.ts";
+import { BATCH_PROTOCOL, type Json } from "./wire/protocol.ts";
 import { registerWorker } from "./worker.ts";
 
 function setup() {

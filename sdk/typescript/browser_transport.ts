@@ -8,8 +8,8 @@
  *
  * @module
  */
-import { OPEN_TIMEOUT_MS } from "./limits.ts";
-import type { Dial } from "./transport.ts";
+import { OPEN_TIMEOUT_MS } from "./wire/limits.ts";
+import type { Dial } from "./wire/transport.ts";
 
 /** Opens lines with the global WebSocket. */
 export const browserDial: Dial = (url, events, { headers = {} }) => {

@@ -10,7 +10,7 @@
  */
 import { toJson } from "./arguments.ts";
 import type { CallRequest } from "./options.ts";
-import type { InvokeFunction, Json } from "./protocol.ts";
+import type { InvokeFunction, Json } from "./wire/protocol.ts";
 
 /** The parts of a call's frame that are known when the call is made. */
 export interface CallParts {

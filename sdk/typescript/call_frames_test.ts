@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { Random } from "../../tests/fakes/random.ts";
 import { readResult, writeCall, writeParts, writeResult } from "./call_frames.ts";
 import { attempt } from "./platform.ts";
-import { decodeEngineMessage, decodeWorkerMessage, encodeMessage } from "./codec.ts";
+import { decodeEngineMessage, decodeWorkerMessage, encodeMessage } from "./wire/codec.ts";
 import type { CallRequest } from "./options.ts";
-import type { InvocationResult, InvokeFunction, Json } from "./protocol.ts";
+import type { InvocationResult, InvokeFunction, Json } from "./wire/protocol.ts";
 
 const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const START = '{"type":"invocationresult","invocation_id":"1","function_id":"a::b"';

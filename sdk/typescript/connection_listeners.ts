@@ -4,7 +4,7 @@
  * @module
  */
 import { checkCallable } from "./arguments.ts";
-import { EngineError, thrownText } from "./errors.ts";
+import { EngineError, thrownText } from "./wire/errors.ts";
 import type { ConnectionState } from "./options.ts";
 
 /** The listeners of one worker. */

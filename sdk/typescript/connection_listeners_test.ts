@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ConnectionListeners } from "./connection_listeners.ts";
-import type { EngineError } from "./errors.ts";
+import type { EngineError } from "./wire/errors.ts";
 
 function setup() {
   const errors: EngineError[] = [];

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { CallScopes } from "./call_scope.ts";
-import { EngineError, errorBody, InvocationError } from "./errors.ts";
+import { EngineError, errorBody, InvocationError } from "./wire/errors.ts";
 import { encodeFailure, Handlers } from "./handlers.ts";
 import type { CallContext, Handler } from "./options.ts";
-import type { InvokeFunction, Json } from "./protocol.ts";
+import type { InvokeFunction, Json } from "./wire/protocol.ts";
 
 function setup(functions: Record<string, Handler> = {}) {
   const clock = new FakeClock();

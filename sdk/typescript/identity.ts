@@ -4,7 +4,7 @@
  * @module
  */
 import { attempt, builtinModule, denoGlobal, environment, processGlobal } from "./platform.ts";
-import type { Announcement } from "./protocol.ts";
+import type { Announcement } from "./wire/protocol.ts";
 
 /** Version of this SDK; the same as that of the package. */
 export const SDK_VERSION = "0.1.0";

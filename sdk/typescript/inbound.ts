@@ -6,8 +6,8 @@
  *
  * @module
  */
-import { decodeEngineMessage, encodeMessage } from "./codec.ts";
-import { EngineError, errorBody } from "./errors.ts";
+import { decodeEngineMessage, encodeMessage } from "./wire/codec.ts";
+import { EngineError, errorBody } from "./wire/errors.ts";
 import { encodeFailure, type Handlers } from "./handlers.ts";
 import type { OutboundCalls } from "./outbound_calls.ts";
 import { attempt } from "./platform.ts";
@@ -16,7 +16,7 @@ import type {
   RegistrationRejected,
   TriggerRegistrationResult,
   WorkerRegistered,
-} from "./protocol.ts";
+} from "./wire/protocol.ts";
 import type { Line } from "./reconnect.ts";
 import type { TriggerTypes } from "./trigger_types.ts";
 

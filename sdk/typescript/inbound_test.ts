@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
-import type { EngineError } from "./errors.ts";
-import type { Json } from "./protocol.ts";
+import type { EngineError } from "./wire/errors.ts";
+import type { Json } from "./wire/protocol.ts";
 import { registerWorker } from "./worker.ts";
 
 function setup() {

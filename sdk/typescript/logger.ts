@@ -7,11 +7,11 @@
  */
 import { runningTraceparent } from "./call_scope.ts";
 import { attempt } from "./platform.ts";
-import { OFFLINE_LOG_LINES_MAX } from "./limits.ts";
+import { OFFLINE_LOG_LINES_MAX } from "./wire/limits.ts";
 import { type CallRequest, type ConnectionState, TriggerAction } from "./options.ts";
 import type { LogLevel } from "./otlp.ts";
 import { printAsLogger } from "./output_marks.ts";
-import type { Json, JsonObject } from "./protocol.ts";
+import type { Json, JsonObject } from "./wire/protocol.ts";
 import { readTraceparent } from "./traceparent.ts";
 
 /** What a {@linkcode Logger} needs of a worker. */

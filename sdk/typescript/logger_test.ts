@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { OFFLINE_LOG_LINES_MAX } from "./limits.ts";
+import { OFFLINE_LOG_LINES_MAX } from "./wire/limits.ts";
 import { CallScopes } from "./call_scope.ts";
 import {
   logFor,
@@ -11,7 +11,7 @@ import {
 } from "./logger.ts";
 import { markOutput } from "./output_marks.ts";
 import type { CallRequest, ConnectionState } from "./options.ts";
-import type { Json } from "./protocol.ts";
+import type { Json } from "./wire/protocol.ts";
 
 interface FakeTarget extends LogTarget {
   connectionState: ConnectionState;

@@ -6,9 +6,9 @@
  * @module
  */
 import type { WorkerClock } from "./clock.ts";
-import type { EngineError } from "./errors.ts";
-import type { Action, Json } from "./protocol.ts";
-import type { Dial } from "./transport.ts";
+import type { EngineError } from "./wire/errors.ts";
+import type { Action, Json } from "./wire/protocol.ts";
+import type { Dial } from "./wire/transport.ts";
 
 /** Where the line to the engine stands. `failed` and `disconnected` are final. */
 export type ConnectionState =

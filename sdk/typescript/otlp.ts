@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { TELEMETRY_VALUE_CHARS_MAX } from "./limits.ts";
+import { TELEMETRY_VALUE_CHARS_MAX } from "./wire/limits.ts";
 import { attempt } from "./platform.ts";
-import type { Json } from "./protocol.ts";
+import type { Json } from "./wire/protocol.ts";
 import type { TraceIds } from "./traceparent.ts";
 
 /** What a frame carries: logs, traces or metrics. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { TELEMETRY_VALUE_CHARS_MAX } from "./limits.ts";
+import { TELEMETRY_VALUE_CHARS_MAX } from "./wire/limits.ts";
 import { encodeFrame, encodeGauge, encodeLog, encodeSpan, parseShown } from "./otlp.ts";
-import type { Json } from "./protocol.ts";
+import type { Json } from "./wire/protocol.ts";
 
 const AT = Date.UTC(2026, 0, 1) + 0.25;
 const NANOS = "1767225600000250000";

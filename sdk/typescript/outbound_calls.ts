@@ -12,12 +12,12 @@ import { type CallParts, readResult, writeCall, writeParts } from "./call_frames
 import { CallIds, countAt, countEnd } from "./call_ids.ts";
 import type { CallScope, CallScopes } from "./call_scope.ts";
 import type { WorkerClock } from "./clock.ts";
-import { encodeMessage } from "./codec.ts";
-import { EngineError, errorBody, InvocationError, thrownText } from "./errors.ts";
-import { OFFLINE_QUEUE_BYTES_MAX } from "./limits.ts";
+import { encodeMessage } from "./wire/codec.ts";
+import { EngineError, errorBody, InvocationError, thrownText } from "./wire/errors.ts";
+import { OFFLINE_QUEUE_BYTES_MAX } from "./wire/limits.ts";
 import { OfflineQueue } from "./offline_queue.ts";
 import type { CallRequest } from "./options.ts";
-import type { ErrorBody, InvocationProgress, InvocationResult, Json } from "./protocol.ts";
+import type { ErrorBody, InvocationProgress, InvocationResult, Json } from "./wire/protocol.ts";
 import type { Line } from "./reconnect.ts";
 import { type OpenCall, timeoutError, Waiting } from "./waiting.ts";
 

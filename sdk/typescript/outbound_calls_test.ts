@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { CallScopes } from "./call_scope.ts";
-import type { EngineError } from "./errors.ts";
-import { OFFLINE_QUEUE_BYTES_MAX } from "./limits.ts";
+import type { EngineError } from "./wire/errors.ts";
+import { OFFLINE_QUEUE_BYTES_MAX } from "./wire/limits.ts";
 import { TriggerAction } from "./options.ts";
 import { OutboundCalls } from "./outbound_calls.ts";
-import type { Json } from "./protocol.ts";
+import type { Json } from "./wire/protocol.ts";
 
 function setup() {
   const clock = new FakeClock();

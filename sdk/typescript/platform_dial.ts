@@ -7,8 +7,8 @@
 import { browserDial } from "./browser_transport.ts";
 import type { WorkerOptions } from "./options.ts";
 import { environment, processGlobal } from "./platform.ts";
-import { LAUNCH_ID_HEADER } from "./protocol.ts";
-import type { Dial } from "./transport.ts";
+import { LAUNCH_ID_HEADER } from "./wire/protocol.ts";
+import type { Dial } from "./wire/transport.ts";
 import { wsDial } from "./ws_transport.ts";
 
 /** The dialler of this platform, found when it dials. */

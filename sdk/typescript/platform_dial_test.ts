@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { dialPlatform, headersOf } from "./platform_dial.ts";
-import type { TransportEvents } from "./transport.ts";
+import type { TransportEvents } from "./wire/transport.ts";
 
 Deno.test("headersOf() sends the user's headers, the token and the launch id", () => {
   Deno.env.set("ENGINE_LAUNCH_ID", "launch-7");

@@ -8,7 +8,7 @@
  * @module
  */
 import type { WorkerClock } from "./clock.ts";
-import { LOOP_LAG_SAMPLE_MS } from "./limits.ts";
+import { LOOP_LAG_SAMPLE_MS } from "./wire/limits.ts";
 import type { Gauge } from "./otlp.ts";
 import { attempt, processGlobal } from "./platform.ts";
 

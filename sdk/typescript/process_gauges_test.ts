@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { LOOP_LAG_SAMPLE_MS } from "./limits.ts";
+import { LOOP_LAG_SAMPLE_MS } from "./wire/limits.ts";
 import { type MeasuredProcess, ProcessGauges } from "./process_gauges.ts";
 
 function setup(process?: MeasuredProcess) {

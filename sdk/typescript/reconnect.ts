@@ -8,9 +8,9 @@
  * @module
  */
 import type { WorkerClock } from "./clock.ts";
-import { RECONNECT_FIRST_MS, RECONNECT_JITTER, RECONNECT_MAX_MS } from "./limits.ts";
+import { RECONNECT_FIRST_MS, RECONNECT_JITTER, RECONNECT_MAX_MS } from "./wire/limits.ts";
 import type { ConnectionState, ReconnectOptions } from "./options.ts";
-import type { Dial, DialOptions, Transport, TransportEvents } from "./transport.ts";
+import type { Dial, DialOptions, Transport, TransportEvents } from "./wire/transport.ts";
 
 /** One line that has opened. Once it is over it takes messages and forgets them. */
 export interface Line {

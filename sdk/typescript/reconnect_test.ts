@@ -3,7 +3,7 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import type { ReconnectOptions } from "./options.ts";
 import { type Line, ReconnectingLine } from "./reconnect.ts";
-import type { Dial } from "./transport.ts";
+import type { Dial } from "./wire/transport.ts";
 
 function setup(reconnect: ReconnectOptions = {}, random = 0.5, dial?: Dial) {
   const clock = new FakeClock();

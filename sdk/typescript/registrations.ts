@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { encodeMessage } from "./codec.ts";
+import { encodeMessage } from "./wire/codec.ts";
 import type { Handler, Registration, TriggerHandlers } from "./options.ts";
 import {
   DEFAULT_NAMESPACE,
@@ -16,7 +16,7 @@ import {
   type RegisterTrigger,
   type RegisterTriggerType,
   type WorkerMessage,
-} from "./protocol.ts";
+} from "./wire/protocol.ts";
 
 /** A function and what runs it. */
 interface OfferedFunction {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { TriggerHandlers } from "./options.ts";
-import type { Json, RegisterFunction, RegisterTriggerType } from "./protocol.ts";
+import type { Json, RegisterFunction, RegisterTriggerType } from "./wire/protocol.ts";
 import { Registrations } from "./registrations.ts";
 
 function setup() {

@@ -17,7 +17,7 @@ import {
   WORKER_GAUGES_MS_MAX,
   WORKER_GAUGES_MS_MIN,
   WORKER_SPANS_PER_SECOND,
-} from "./limits.ts";
+} from "./wire/limits.ts";
 import type { LogLine, LogSink } from "./logger.ts";
 import {
   encodeFrame,
@@ -32,13 +32,13 @@ import type { WorkerOptions } from "./options.ts";
 import { attempt, environment, processGlobal } from "./platform.ts";
 import { dialPlatform } from "./platform_dial.ts";
 import { ProcessGauges } from "./process_gauges.ts";
-import type { Announcement, ErrorBody, InvokeFunction } from "./protocol.ts";
+import type { Announcement, ErrorBody, InvokeFunction } from "./wire/protocol.ts";
 import { type Line, ReconnectingLine } from "./reconnect.ts";
 import { type RecordGroup, TelemetryQueue } from "./telemetry_queue.ts";
 import { sendsTelemetry, telemetryHeaders, telemetryUrl } from "./telemetry_line.ts";
 import { TokenBucket } from "./token_bucket.ts";
 import { looksSampled, readTraceparent } from "./traceparent.ts";
-import type { Dial } from "./transport.ts";
+import type { Dial } from "./wire/transport.ts";
 
 /** What {@linkcode Telemetry} works with. */
 export interface TelemetrySetup {

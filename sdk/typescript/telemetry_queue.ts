@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { TELEMETRY_FRAME_CHARS_MAX, TELEMETRY_QUEUE_CHARS_MAX } from "./limits.ts";
+import { TELEMETRY_FRAME_CHARS_MAX, TELEMETRY_QUEUE_CHARS_MAX } from "./wire/limits.ts";
 
 /** Records of one service that leave together. */
 export interface RecordGroup {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { TELEMETRY_FRAME_CHARS_MAX } from "./limits.ts";
+import { TELEMETRY_FRAME_CHARS_MAX } from "./wire/limits.ts";
 import { TelemetryQueue } from "./telemetry_queue.ts";
 
 Deno.test("TelemetryQueue gives records oldest first, by service", () => {

@@ -3,16 +3,16 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { type OtlpFrame, readOtlpFrame, valuesOf } from "../../tests/fakes/otlp_frames.ts";
 import { CallScopes } from "./call_scope.ts";
-import { errorBody } from "./errors.ts";
+import { errorBody } from "./wire/errors.ts";
 import {
   TELEMETRY_AHEAD_BYTES,
   TELEMETRY_BATCH_MS,
   TELEMETRY_QUEUE_CHARS_MAX,
   WORKER_GAUGES_MS,
   WORKER_SPANS_PER_SECOND,
-} from "./limits.ts";
+} from "./wire/limits.ts";
 import type { LogLine } from "./logger.ts";
-import type { InvokeFunction } from "./protocol.ts";
+import type { InvokeFunction } from "./wire/protocol.ts";
 import { Telemetry } from "./telemetry.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";

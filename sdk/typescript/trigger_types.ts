@@ -7,15 +7,15 @@
  *
  * @module
  */
-import { encodeMessage } from "./codec.ts";
-import { EngineError, errorBody, thrownText } from "./errors.ts";
+import { encodeMessage } from "./wire/codec.ts";
+import { EngineError, errorBody, thrownText } from "./wire/errors.ts";
 import type { TriggerHandlers, TriggerInstance } from "./options.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
   type RegisterTrigger,
   type UnregisterTrigger,
-} from "./protocol.ts";
+} from "./wire/protocol.ts";
 import type { Line } from "./reconnect.ts";
 
 /** A trigger that a provider was asked to watch. */

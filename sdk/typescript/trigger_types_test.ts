@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { EngineError } from "./errors.ts";
+import type { EngineError } from "./wire/errors.ts";
 import type { TriggerHandlers, TriggerInstance } from "./options.ts";
-import type { Json, RegisterTrigger } from "./protocol.ts";
+import type { Json, RegisterTrigger } from "./wire/protocol.ts";
 import { TriggerTypes } from "./trigger_types.ts";
 
 const TRIGGER: RegisterTrigger = {

@@ -7,10 +7,10 @@
  * @module
  */
 import type { WorkerClock } from "./clock.ts";
-import { errorBody, InvocationError } from "./errors.ts";
-import { TIMEOUT_GRACE_MS } from "./limits.ts";
+import { errorBody, InvocationError } from "./wire/errors.ts";
+import { TIMEOUT_GRACE_MS } from "./wire/limits.ts";
 import type { CallRequest } from "./options.ts";
-import type { ErrorBody, Json } from "./protocol.ts";
+import type { ErrorBody, Json } from "./wire/protocol.ts";
 import { TurnoverMap } from "./turnover_map.ts";
 
 /** A call whose result somebody waits for. */

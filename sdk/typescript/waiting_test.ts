@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import type { InvocationError } from "./errors.ts";
-import { TIMEOUT_GRACE_MS } from "./limits.ts";
-import type { Json } from "./protocol.ts";
+import type { InvocationError } from "./wire/errors.ts";
+import { TIMEOUT_GRACE_MS } from "./wire/limits.ts";
+import type { Json } from "./wire/protocol.ts";
 import { type OpenCall, Waiting } from "./waiting.ts";
 
 function setup() {

@@ -19,13 +19,13 @@ import {
 } from "./arguments.ts";
 import { CallScopes } from "./call_scope.ts";
 import { platformClock } from "./clock.ts";
-import { encodeMessage } from "./codec.ts";
+import { encodeMessage } from "./wire/codec.ts";
 import { ConnectionListeners } from "./connection_listeners.ts";
-import { EngineError, errorBody } from "./errors.ts";
+import { EngineError, errorBody } from "./wire/errors.ts";
 import { Handlers } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
-import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./limits.ts";
+import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./wire/limits.ts";
 import { logFor, printFailure, sendLogsTo } from "./logger.ts";
 import type {
   CallRequest,
@@ -48,7 +48,7 @@ import {
   type InvokeFunction,
   type Json,
   type WorkerRegistered,
-} from "./protocol.ts";
+} from "./wire/protocol.ts";
 import { type Line, ReconnectingLine } from "./reconnect.ts";
 import { Registrations } from "./registrations.ts";
 import { makeTelemetry, type Telemetry } from "./telemetry.ts";

@@ -4,7 +4,7 @@ import { FakeDial, type FakeLine } from "../../tests/fakes/fake_dial.ts";
 import { readOtlpFrame, valuesOf } from "../../tests/fakes/otlp_frames.ts";
 import { serveSockets } from "../../tests/fakes/socket_server.ts";
 import { runningTraceparent } from "./call_scope.ts";
-import { TELEMETRY_BATCH_MS } from "./limits.ts";
+import { TELEMETRY_BATCH_MS } from "./wire/limits.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
 import { registerWorker } from "./worker.ts";

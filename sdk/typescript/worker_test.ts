@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { readVectors } from "../../tests/fakes/vectors.ts";
-import type { EngineError } from "./errors.ts";
+import type { EngineError } from "./wire/errors.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
-import type { EngineMessage, Json } from "./protocol.ts";
+import type { EngineMessage, Json } from "./wire/protocol.ts";
 import { registerWorker, type Worker } from "./worker.ts";
 
 function setup(options: WorkerOptions = {}) {

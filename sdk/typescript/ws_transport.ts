@@ -11,10 +11,10 @@
  * @module
  */
 import { Batch, splitBatch } from "./batch.ts";
-import { OPEN_TIMEOUT_MS, PING_INTERVAL_MS, SILENCE_MS } from "./limits.ts";
+import { OPEN_TIMEOUT_MS, PING_INTERVAL_MS, SILENCE_MS } from "./wire/limits.ts";
 import { atEndOfTurn } from "./platform.ts";
-import { BATCH_PROTOCOL } from "./protocol.ts";
-import type { Dial, DialOptions, Transport, TransportEvents } from "./transport.ts";
+import { BATCH_PROTOCOL } from "./wire/protocol.ts";
+import type { Dial, DialOptions, Transport, TransportEvents } from "./wire/transport.ts";
 
 /** The parts of a `ws` socket that are used; its own types would be a dependency of the SDK's. */
 interface Socket {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { serveSilence, serveSockets, upgrade } from "../../tests/fakes/socket_server.ts";
-import { BATCH_PROTOCOL } from "./protocol.ts";
+import { BATCH_PROTOCOL } from "./wire/protocol.ts";
 import { testTransport } from "../../tests/transport_contract.ts";
 import { makeWsDial, wsDial, type WsTimes } from "./ws_transport.ts";
 

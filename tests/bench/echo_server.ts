@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { listenRaw } from "../../engine/line/raw_listener.ts";
-import { listenServe } from "../../engine/line/serve_listener.ts";
+import { listenRaw } from "../../engine/transport/raw_listener.ts";
+import { listenServe } from "../../engine/transport/serve_listener.ts";
 import type { Accept } from "../../engine/ports/connection.ts";
-import { INFLIGHT_BYTES_MAX, MESSAGE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import { INFLIGHT_BYTES_MAX, MESSAGE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 
 const NOTHING = new Uint8Array();
 

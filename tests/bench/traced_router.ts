@@ -6,17 +6,17 @@
  * @module
  */
 import { Router } from "../../engine/core/router.ts";
-import { localDial } from "../../engine/line/local_line.ts";
-import { makeGate } from "../../engine/line/gate.ts";
-import { listenRaw } from "../../engine/line/raw_listener.ts";
+import { localDial } from "../../engine/transport/local_line.ts";
+import { makeGate } from "../../engine/transport/gate.ts";
+import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
-import { turnClock } from "../../engine/system_clock.ts";
+import { turnClock } from "../../engine/platform/system_clock.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import {
   ENGINE_URL_DEFAULT,
   INFLIGHT_BYTES_MAX,
   MESSAGE_BYTES_MAX,
-} from "../../sdk/typescript/limits.ts";
+} from "../../sdk/typescript/wire/limits.ts";
 import { registerWorker } from "../../sdk/typescript/worker.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { Random } from "../fakes/random.ts";
 import type { WireClient } from "../fakes/wire_client.ts";
 import { proveOnWire } from "../fakes/wire_engine.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { WireClient } from "../fakes/wire_client.ts";
 import { proveOnWire, type Wire } from "../fakes/wire_engine.ts";
 

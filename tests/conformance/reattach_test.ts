@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { proveOnWire } from "../fakes/wire_engine.ts";
 
 interface WorkerList {

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { RouterSettings } from "../../engine/core/router.ts";
-import type { EngineMessage, InvokeFunction } from "../../sdk/typescript/protocol.ts";
+import type { EngineMessage, InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "./fake_router.ts";
 
 /** A call as a worker gets it. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Connection, ConnectionEvents } from "../../engine/ports/connection.ts";
-import type { EngineMessage } from "../../sdk/typescript/protocol.ts";
+import type { EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
 
 // What a line is given is UTF-8; a test hears of it when it is not.
 const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });

@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { EngineError, errorBody, InvocationError } from "../../sdk/typescript/errors.ts";
+import { EngineError, errorBody, InvocationError } from "../../sdk/typescript/wire/errors.ts";
 import type { CallRequest, ConnectionState, Handler } from "../../sdk/typescript/options.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { ConsoleWorker } from "../../workers/console/engine_link.ts";
 
 /** Answers calls of one function. */

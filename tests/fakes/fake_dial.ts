@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { EngineMessage, Json } from "../../sdk/typescript/protocol.ts";
+import type { EngineMessage, Json } from "../../sdk/typescript/wire/protocol.ts";
 import type {
   Dial,
   DialOptions,
   Transport,
   TransportEvents,
-} from "../../sdk/typescript/transport.ts";
+} from "../../sdk/typescript/wire/transport.ts";
 
 /** One attempt of a worker to open a line, seen from the engine. */
 export class FakeLine implements Transport {

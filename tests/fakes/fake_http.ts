@@ -6,9 +6,9 @@
  */
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import type { Log, LogFields } from "../../engine/ports/log.ts";
-import { InvocationError } from "../../sdk/typescript/errors.ts";
+import { InvocationError } from "../../sdk/typescript/wire/errors.ts";
 import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.ts";
-import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { parseHttpConfig } from "../../workers/http/config.ts";
 import { assemble, type HttpParts, provideRoutes } from "../../workers/http/mod.ts";

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   INFLIGHT_BYTES_MAX,
   INFLIGHT_CALLS_MAX,
   INVOCATION_TIMEOUT_MS,
-} from "../../sdk/typescript/limits.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/limits.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { type PeerInfo, Router, type RouterSettings } from "../../engine/core/router.ts";
 import { unobserved } from "../../engine/core/unobserved.ts";
 import type { CallObserver } from "../../engine/ports/call_observer.ts";

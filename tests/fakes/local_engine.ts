@@ -5,7 +5,7 @@
  * @module
  */
 import { Router } from "../../engine/core/router.ts";
-import { localDial } from "../../engine/line/local_line.ts";
+import { localDial } from "../../engine/transport/local_line.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { ConfigValue } from "../../engine/ports/config.ts";
 import type { PageAnswer } from "../../engine/ports/connection.ts";
@@ -21,7 +21,7 @@ import type {
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import type { WorkerOptions } from "../../sdk/typescript/options.ts";
 import { registerWorker, type Worker } from "../../sdk/typescript/worker.ts";
-import type { BuiltinWorker, EngineHost } from "../../workers/define.ts";
+import type { BuiltinWorker, EngineHost } from "../../workers/kit/define.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { type LogLine, recordingLog } from "./fake_http.ts";
 

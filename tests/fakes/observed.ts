@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { localDial } from "../../engine/line/local_line.ts";
+import { localDial } from "../../engine/transport/local_line.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import type { Supervision } from "../../engine/ports/supervision.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { observability } from "../../workers/observability/mod.ts";
 import { FakeClock } from "./fake_clock.ts";

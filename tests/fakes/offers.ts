@@ -12,7 +12,7 @@ import type {
   TriggerHandlers,
   TriggerTypeInput,
 } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** See the top of this file. */
 export class FakeOffers {

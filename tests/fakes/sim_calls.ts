@@ -13,8 +13,8 @@ import type {
   InvocationProgress,
   InvocationResult,
   InvokeFunction,
-} from "../../sdk/typescript/protocol.ts";
-import { CALL_HOLD_MS } from "../../sdk/typescript/limits.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
+import { CALL_HOLD_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import { markOf, oddValue, type SimLine } from "./sim_line.ts";
 import type { SimTraces } from "./sim_traces.ts";

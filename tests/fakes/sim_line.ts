@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
-import type { EngineMessage, Json } from "../../sdk/typescript/protocol.ts";
+import type { EngineMessage, Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeConnection } from "./fake_connection.ts";
 import type { Random } from "./random.ts";
 

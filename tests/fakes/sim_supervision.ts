@@ -6,12 +6,12 @@
  *
  * @module
  */
-import { Supervisor } from "../../engine/launch/supervisor.ts";
-import type { Prepared, PrepareOptions } from "../../engine/launch/prepare.ts";
-import type { WorkerWatchOptions } from "../../engine/launch/worker_watch.ts";
+import { Supervisor } from "../../engine/supervisor/supervisor.ts";
+import type { Prepared, PrepareOptions } from "../../engine/supervisor/prepare.ts";
+import type { WorkerWatchOptions } from "../../engine/watch/worker_watch.ts";
 import type { DirectoryEntry } from "../../engine/ports/config.ts";
 import type { Ended, Launcher, LaunchSpec, Running } from "../../engine/ports/launcher.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { FakeDirectory } from "./fake_directory.ts";
 import { FakeTraffic } from "./fake_traffic.ts";

@@ -10,7 +10,7 @@ import {
   ANNOUNCE_FUNCTION_ID,
   type InvocationResult,
   type InvokeFunction,
-} from "../../sdk/typescript/protocol.ts";
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import type { SimCall } from "./sim_calls.ts";
 import type { SimLine } from "./sim_line.ts";

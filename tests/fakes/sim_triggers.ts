@@ -8,7 +8,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { RegisterTrigger, UnregisterTrigger } from "../../sdk/typescript/protocol.ts";
+import type { RegisterTrigger, UnregisterTrigger } from "../../sdk/typescript/wire/protocol.ts";
 import type { SimLine } from "./sim_line.ts";
 
 /** One trigger. */

@@ -4,12 +4,12 @@
  * @module
  */
 import { Router } from "../../engine/core/router.ts";
-import { makeGate } from "../../engine/line/gate.ts";
-import { listenRaw } from "../../engine/line/raw_listener.ts";
+import { makeGate } from "../../engine/transport/gate.ts";
+import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import type { Listener } from "../../engine/ports/connection.ts";
-import { systemClock } from "../../engine/system_clock.ts";
-import { MESSAGE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
-import { LAUNCH_ID_HEADER } from "../../sdk/typescript/protocol.ts";
+import { systemClock } from "../../engine/platform/system_clock.ts";
+import { MESSAGE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { LAUNCH_ID_HEADER } from "../../sdk/typescript/wire/protocol.ts";
 
 /** What a test may set. */
 export interface SocketEngineOptions {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Changed, Entry, KeyChange, Store, StoreKey } from "../../engine/ports/store.ts";
 
 /** Registers one test of the contract; the store is empty, and disposed behind it. */

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { Supervisor, type SupervisorOptions } from "../../engine/launch/supervisor.ts";
-import type { Usage } from "../../engine/launch/usage.ts";
-import type { WorkerChange, WorkerWatchOptions } from "../../engine/launch/worker_watch.ts";
+import { Supervisor, type SupervisorOptions } from "../../engine/supervisor/supervisor.ts";
+import type { Usage } from "../../engine/process/usage.ts";
+import type { WorkerChange, WorkerWatchOptions } from "../../engine/watch/worker_watch.ts";
 import type { DirectoryEntry } from "../../engine/ports/config.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { WorkerState, WorkerStatus } from "../../engine/ports/supervision.ts";

@@ -1,9 +1,9 @@
 /**
- * The golden frames in `tests/vectors`, for those who send them through something.
+ * The golden frames in `sdk/vectors`, for those who send them through something.
  *
  * @module
  */
-import type { JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** One frame and what it means. */
 export interface Vector {
@@ -22,7 +22,7 @@ export interface Vector {
 
 /** All of them, file by file. */
 export async function readVectors(): Promise<Vector[]> {
-  const directory = new URL("../vectors/", import.meta.url);
+  const directory = new URL("../../sdk/vectors/", import.meta.url);
   const names: string[] = [];
   for await (const entry of Deno.readDir(directory)) names.push(entry.name);
   const texts = names.filter((name) => name.endsWith("_messages.json")).sort()

@@ -7,7 +7,7 @@
  * @module
  */
 import { findVmHost, type VmHost, type VmPlaces, vmPlaces } from "../../engine/vm/host_tools.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 
 /** What microVMs are made with here, or the reason why there can be none. */
 export async function vmHostOrReason(places: VmPlaces = vmPlaces()): Promise<VmHost | string> {

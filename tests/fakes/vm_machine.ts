@@ -7,11 +7,11 @@
  */
 import type { DirectoryEntry } from "../../engine/ports/config.ts";
 import type { Containment, Ended, LaunchSpec, Running } from "../../engine/ports/launcher.ts";
-import { systemClock } from "../../engine/system_clock.ts";
+import { systemClock } from "../../engine/platform/system_clock.ts";
 import { MicroVmLauncher } from "../../engine/vm/microvm_launcher.ts";
-import { readManifest } from "../../engine/launch/manifest.ts";
-import { prepareLaunch } from "../../engine/launch/prepare.ts";
-import { writeSdkCopies } from "../../engine/launch/sdk_copy.ts";
+import { readManifest } from "../../engine/install/manifest.ts";
+import { prepareLaunch } from "../../engine/supervisor/prepare.ts";
+import { writeSdkCopies } from "../../engine/install/sdk_copy.ts";
 
 /** A program in a microVM. */
 export interface VmRun {

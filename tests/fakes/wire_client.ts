@@ -7,7 +7,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { OP, RawWsClient, type UpgradeShape } from "./raw_ws_client.ts";
 
 const READ_LIMIT_MS = 15_000;

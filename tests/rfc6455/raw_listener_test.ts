@@ -1,4 +1,4 @@
-import { listenRaw } from "../../engine/line/raw_listener.ts";
+import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import { testConformance } from "./conformance.ts";
 
 testConformance("raw listener", { listen: listenRaw });

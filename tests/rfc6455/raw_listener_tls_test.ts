@@ -1,4 +1,4 @@
-import { listenRawTls } from "../../engine/line/raw_listener.ts";
+import { listenRawTls } from "../../engine/transport/raw_listener.ts";
 import { Certificates, findOpenssl } from "../fakes/certificates.ts";
 import { testConformance } from "./conformance.ts";
 

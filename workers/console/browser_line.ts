@@ -7,7 +7,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   CONSOLE_HELLO_CHARS_MAX,
   CONSOLE_HELLO_MS,
@@ -15,7 +15,7 @@ import {
   CONSOLE_OPEN_MAX,
   CONSOLE_WRONG_TOKEN_MS,
 } from "./limits.ts";
-import type { ErrorBody, Json } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineLink } from "./engine_link.ts";
 import type { HttpDoor } from "./http_door.ts";
 import { failureOf } from "./json_text.ts";

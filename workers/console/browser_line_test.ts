@@ -12,8 +12,8 @@ import {
   CONSOLE_QUERY_INTERVAL_MS,
   CONSOLE_WRONG_TOKEN_MS,
 } from "./limits.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeBrowserSocket } from "../../tests/fakes/fake_browser_socket.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";

@@ -11,7 +11,7 @@
 const PAGE = new URL("./page/", import.meta.url);
 const DIST = new URL("./dist/console.html", import.meta.url);
 const WIRE = new URL("./wire.ts", import.meta.url);
-const LIMITS = new URL("../../sdk/typescript/limits.ts", import.meta.url);
+const LIMITS = new URL("../../sdk/typescript/wire/limits.ts", import.meta.url);
 
 /** What the page is made of: everything below `page/` but tests, sorted by path. */
 export async function pageSources(): Promise<{ readonly path: string; readonly text: string }[]> {
@@ -111,7 +111,7 @@ function constantName(line: string): string {
 }
 
 async function* filesBelow(folder: string): AsyncGenerator<string> {
-  for await (const entry of Deno.readDir(new URL(folder || "./", PAGE))) {
+  for await (const entry of Deno.readDir(new URL(folder || ".//", PAGE))) {
     const path = `${folder}${entry.name}`;
     if (entry.isDirectory) yield* filesBelow(`${path}/`);
     else yield path;
@@ -120,7 +120,7 @@ async function* filesBelow(folder: string): AsyncGenerator<string> {
 
 if (import.meta.main) {
   const html = await buildPage();
-  await Deno.mkdir(new URL("./", DIST), { recursive: true });
+  await Deno.mkdir(new URL(".//", DIST), { recursive: true });
   await Deno.writeTextFile(DIST, html);
   console.log(`dist/console.html: ${Math.ceil(html.length / 1024)} KB`);
 }

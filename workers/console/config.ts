@@ -3,9 +3,9 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
-import { CONSOLE_PORT } from "../../sdk/typescript/limits.ts";
-import { isLoopback } from "../../sdk/typescript/loopback.ts";
+import * as shape from "../kit/mod.ts";
+import { CONSOLE_PORT } from "../../sdk/typescript/wire/limits.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 
 const Shape = shape.strictObject({
   host: shape.string().min(1).default("127.0.0.1"),

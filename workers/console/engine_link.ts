@@ -7,9 +7,9 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 
 /** What of a worker the console needs. */

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { isLoopback } from "../../sdk/typescript/loopback.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { Rights } from "./rights.ts";
 
 /** What is wrong with a request; `undefined`: nothing. */

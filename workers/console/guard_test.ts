@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { isLoopback } from "../../sdk/typescript/loopback.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import { isSameText, problemOf, rightsOf } from "./guard.ts";
 
 /** A request with these headers; `Request` would not let a test set some of them. */

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { EngineError, thrownText } from "../../sdk/typescript/errors.ts";
+import { EngineError, thrownText } from "../../sdk/typescript/wire/errors.ts";
 import { CONSOLE_HTTP_BYTES_MAX, CONSOLE_HTTP_MS } from "./limits.ts";
 import { beginTrace, traceIdOf } from "./trace_ids.ts";
 import type { BrowserMessage, ConsoleMessage } from "./wire.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { describeThrown } from "../../sdk/typescript/errors.ts";
-import type { ErrorBody, Json } from "../../sdk/typescript/protocol.ts";
+import { describeThrown } from "../../sdk/typescript/wire/errors.ts";
+import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** Text of a value that is the same whatever order its keys have. */
 export function canonical(value: unknown): string {

@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { EngineError, InvocationError } from "../../sdk/typescript/errors.ts";
+import { EngineError, InvocationError } from "../../sdk/typescript/wire/errors.ts";
 import { canonical, failureOf, memberOf } from "./json_text.ts";
 
 Deno.test("canonical() is the same for equal values, whatever the order of their keys", () => {

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
-import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
+import * as shape from "../kit/mod.ts";
+import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { CONSOLE_QUERY_TRIGGERS_MAX } from "./limits.ts";
-import { thrownText } from "../../sdk/typescript/errors.ts";
-import { problemsOf } from "../shapes.ts";
+import { thrownText } from "../../sdk/typescript/wire/errors.ts";
+import { problemsOf } from "../kit/payload.ts";
 import type { BrowserMessage } from "./wire.ts";
 
 const Id = shape.int().min(0);

@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ID_CHARS_MAX } from "../../sdk/typescript/limits.ts";
+import { ID_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { CONSOLE_QUERY_TRIGGERS_MAX } from "./limits.ts";
 import { readMessage } from "./messages.ts";
 import type { BrowserMessage } from "./wire.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { BuiltinWorker, EngineHost } from "../define.ts";
+import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
 import { type ConsoleConfig, parseConsoleConfig } from "./config.ts";
 import type { Token } from "./guard.ts";
 import { operatorKeyOf } from "./operator_key.ts";

@@ -16,7 +16,7 @@ import {
   CONSOLE_QUERY_WAIT_FACTOR,
   CONSOLE_QUERY_WAIT_MS_MAX,
 } from "./limits.ts";
-import type { ErrorBody, Json } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineLink } from "./engine_link.ts";
 import { failureOf } from "./json_text.ts";
 import type { QueryToWatch } from "./query_feeds.ts";

@@ -10,7 +10,7 @@ import {
   CONSOLE_QUERY_WAIT_FACTOR,
   CONSOLE_QUERY_WAIT_MS_MAX,
 } from "./limits.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
 import { EngineLink } from "./engine_link.ts";

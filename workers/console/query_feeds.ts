@@ -5,9 +5,9 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { CONSOLE_FEEDS_MAX } from "./limits.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineLink } from "./engine_link.ts";
 import { canonical } from "./json_text.ts";
 import { QueryFeed, type QueryWatcher } from "./query_feed.ts";

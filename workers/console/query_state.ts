@@ -5,8 +5,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { memberOf } from "./json_text.ts";
 import type { WatchedQuery } from "./wire.ts";
 

@@ -8,8 +8,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** `operator`: everything. `guest`: what any worker may. */
 export type Rights = "operator" | "guest";

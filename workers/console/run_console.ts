@@ -6,11 +6,11 @@
  *
  * @module
  */
-import type { Host } from "../define.ts";
+import type { Host } from "../kit/define.ts";
 import type { Endpoint } from "../../engine/ports/supervision.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { type ConsoleWorker, EngineLink } from "./engine_link.ts";
-import { isLoopback } from "../../sdk/typescript/loopback.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { Token } from "./guard.ts";
 import { HttpDoor } from "./http_door.ts";
 import { memberOf } from "./json_text.ts";

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { ConsoleClient } from "../../tests/fakes/console_client.ts";
 import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
-import { systemClock } from "../../engine/system_clock.ts";
+import { systemClock } from "../../engine/platform/system_clock.ts";
 import { reachable, runConsole } from "./run_console.ts";
 
 async function setup(change: { version?: string; port?: number } = {}) {

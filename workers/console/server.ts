@@ -7,10 +7,10 @@
  * @module
  */
 import { Hono } from "hono";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { CONSOLE_BROWSERS_MAX } from "./limits.ts";
 import { BrowserLine, type BrowserSetup } from "./browser_line.ts";
-import { isLoopback } from "../../sdk/typescript/loopback.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import { isSameText, problemOf, rightsOf, type Token } from "./guard.ts";
 import { derive } from "./secrets.ts";
 import { answerWith, preparePage, SAFE_HEADERS, type ServedPage } from "./served_page.ts";

@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { systemClock } from "../../engine/system_clock.ts";
+import { systemClock } from "../../engine/platform/system_clock.ts";
 import { CONSOLE_BROWSERS_MAX } from "./limits.ts";
 import { ConsoleClient, tokenIn } from "../../tests/fakes/console_client.ts";
 import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";

@@ -8,9 +8,9 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { CONSOLE_FEEDS_MAX } from "./limits.ts";
-import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { ConsoleWorker, EngineLink } from "./engine_link.ts";
 import { canonical, failureOf } from "./json_text.ts";
 import { beginTrace, randomHex } from "./trace_ids.ts";

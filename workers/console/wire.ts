@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** Close code of a line whose `hello` held a wrong token. */
 export const WRONG_TOKEN_CLOSE = 4401;

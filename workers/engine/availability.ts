@@ -12,7 +12,7 @@ import type { Directory } from "../../engine/ports/directory.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
 import { FUNCTIONS_CHANGED_DEBOUNCE_MS } from "../limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { listFunctions } from "./directory.ts";
 import { functionSummary } from "./views.ts";

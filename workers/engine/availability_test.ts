@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { FUNCTIONS_CHANGED_DEBOUNCE_MS } from "../limits.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { engine } from "./mod.ts";

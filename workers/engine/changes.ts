@@ -11,7 +11,7 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
 import { CHANGES_DEBOUNCE_MS, CHANGES_NAMED_MAX } from "../limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 
 /** One type of trigger. */

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { CHANGES_DEBOUNCE_MS, CHANGES_NAMED_MAX } from "../limits.ts";
 import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { Changes } from "./changes.ts";
 

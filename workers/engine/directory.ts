@@ -6,12 +6,16 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
+import * as shape from "../kit/mod.ts";
 import type { Directory, FunctionView, TriggerTypeView } from "../../engine/ports/directory.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { SIMILAR_IDS_MAX } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { SIMILAR_IDS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { INFO_IDS_MAX } from "../limits.ts";
-import { DEFAULT_NAMESPACE, type Json, type JsonObject } from "../../sdk/typescript/protocol.ts";
+import {
+  DEFAULT_NAMESPACE,
+  type Json,
+  type JsonObject,
+} from "../../sdk/typescript/wire/protocol.ts";
 import type { Offers } from "./offers.ts";
 import {
   compare,

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";

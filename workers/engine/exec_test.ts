@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Ended, OutputChunk } from "../../engine/ports/launcher.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { runBeside } from "./exec.ts";
 
 /** Runs a command that prints this and ends like that; what was sent, and how it ended. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
-import type { BuiltinWorker } from "../define.ts";
+import * as shape from "../kit/mod.ts";
+import type { BuiltinWorker } from "../kit/define.ts";
 import { Availability } from "./availability.ts";
 import { Changes } from "./changes.ts";
 import { offerDirectory } from "./directory.ts";

@@ -6,11 +6,11 @@
  *
  * @module
  */
-import type * as shape from "../shape/mod.ts";
+import type * as shape from "../kit/mod.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { fit } from "../shapes.ts";
+import { fit } from "../kit/payload.ts";
 
 /** The JSON Schema that shapes are told in. */
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";

@@ -4,9 +4,9 @@
  * @module
  */
 import assert from "node:assert/strict";
-import * as shape from "../shape/mod.ts";
+import * as shape from "../kit/mod.ts";
 import type { CallContext, Handler } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { Offers } from "./offers.ts";
 

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
-import type { EngineHost } from "../define.ts";
+import * as shape from "../kit/mod.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { EngineHost } from "../kit/define.ts";
 import type { Offers } from "./offers.ts";
 
 const Nothing = shape.object({});

@@ -7,14 +7,14 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
+import * as shape from "../kit/mod.ts";
 import type { AddRequest, ExecRequest, Supervision } from "../../engine/ports/supervision.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { REPLICAS_MAX } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { REPLICAS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX } from "../limits.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
-import type { EngineHost } from "../define.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { EngineHost } from "../kit/define.ts";
 import { runBeside } from "./exec.ts";
 import type { Offers } from "./offers.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { localDial } from "../../engine/line/local_line.ts";
+import { localDial } from "../../engine/transport/local_line.ts";
 import type { Ended, OutputChunk } from "../../engine/ports/launcher.ts";
 import type {
   AddRequest,
@@ -12,9 +12,9 @@ import type {
   Supervision,
   WorkerStatus,
 } from "../../engine/ports/supervision.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { workerStatus } from "../../tests/fakes/worker_status.ts";

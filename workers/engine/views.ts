@@ -13,7 +13,7 @@ import type {
   WorkerView,
 } from "../../engine/ports/directory.ts";
 import { SUMMARY_CHARS_MAX } from "../limits.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** A function in a list. */
 export function functionSummary(view: FunctionView): JsonObject {

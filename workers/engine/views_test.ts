@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { TriggerView } from "../../engine/ports/directory.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { triggerSummary } from "./views.ts";
 
 function summaryOf(config: Json): Json {

@@ -7,8 +7,8 @@
  * @module
  */
 import type { Log } from "../../engine/ports/log.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { CallSignal } from "./call_signal.ts";
 import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
 import type { Cors } from "./cors.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { failure, fakeHttp, json, settle } from "../../tests/fakes/fake_http.ts";
 
 Deno.test("A request reaches its handler with all its parts", async () => {

@@ -3,18 +3,18 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { MESSAGE_BYTES_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/limits.ts";
+import * as shape from "../kit/mod.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { MESSAGE_BYTES_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   HTTP_BODY_BYTES_MAX,
   HTTP_CONCURRENCY_MAX,
   HTTP_PORT,
   HTTP_TIMEOUT_MS,
 } from "../limits.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
-import { isLoopback } from "../../sdk/typescript/loopback.ts";
-import { problemsOf } from "../shapes.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
+import { problemsOf } from "../kit/payload.ts";
 
 /** Methods that routes may have. */
 export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;

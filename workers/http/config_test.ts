@@ -4,9 +4,9 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ShapeError } from "../shape/mod.ts";
-import type { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import { ShapeError } from "../kit/mod.ts";
+import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { parseHttpConfig, parseTriggerConfig, unknownKeys } from "./config.ts";
 
 /** Paths of the problems of a configuration. */

@@ -4,8 +4,8 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { DRAIN_MS } from "../../sdk/typescript/limits.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
 import { HTTP_FLUSH_MS } from "../limits.ts";
 
 /** What a listener serves. */

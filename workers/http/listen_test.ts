@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { DRAIN_MS } from "../../sdk/typescript/limits.ts";
+import { DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
 import { HTTP_FLUSH_MS } from "../limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { HttpListener } from "./listen.ts";

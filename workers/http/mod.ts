@@ -9,7 +9,7 @@
  * @module
  */
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import type { BuiltinWorker, EngineHost } from "../define.ts";
+import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
 import { Answers, type Target } from "./answer.ts";
 import {
   HTTP_CALL_SCHEMA,

@@ -5,11 +5,11 @@
  */
 import assert from "node:assert/strict";
 import type { Clock } from "../../engine/ports/clock.ts";
-import { systemClock } from "../../engine/system_clock.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { DRAIN_MS } from "../../sdk/typescript/limits.ts";
+import { systemClock } from "../../engine/platform/system_clock.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { fakeHttp } from "../../tests/fakes/fake_http.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";

@@ -6,8 +6,8 @@
  *
  * @module
  */
-import { type EngineError, isTimeout, meaningOf } from "../../sdk/typescript/errors.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import { type EngineError, isTimeout, meaningOf } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** A name in lower case and its value; names may repeat. */
 export type HeaderPair = [name: string, value: string];

@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { HTTP_JSON_DEPTH_MAX } from "../limits.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Match } from "./routes.ts";
 
 /** A URL, cut but not decoded. */

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { EndedSpan, TraceSettings } from "../../engine/ports/telemetry.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { type FakeFunction, fakeHttp } from "../../tests/fakes/fake_http.ts";
 
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { cutUrl, readQuery } from "./request.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { fakeHttp, json } from "../../tests/fakes/fake_http.ts";
 
 Deno.test("A body that is not JSON by its content type is null and not read", async () => {

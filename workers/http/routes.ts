@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { ROUTE_CHARS_MAX } from "../limits.ts";
 
 /** A route as it is registered. */

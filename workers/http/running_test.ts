@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { failure, fakeHttp, settle } from "../../tests/fakes/fake_http.ts";
 import { RunningRequests } from "./running.ts";

@@ -5,8 +5,8 @@
  *
  * @module
  */
-import { EngineError, isTimeout } from "../../sdk/typescript/errors.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import { EngineError, isTimeout } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { jsonReply, plainMessage, type Remark, type Reply, replyFromValue } from "./reply.ts";
 
 /** Calls a function within what is left of the request's time. */

@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { failure, type FakeFunction, fakeHttp, json } from "../../tests/fakes/fake_http.ts";
 
 const MIDDLEWARE = [{ function_id: "late", priority: 5 }, { function_id: "early", priority: -1 }];

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { systemClock } from "../../engine/system_clock.ts";
+import { systemClock } from "../../engine/platform/system_clock.ts";
 import { fakeHttp } from "../../tests/fakes/fake_http.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { http } from "./mod.ts";

@@ -4,10 +4,10 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
+import * as shape from "../kit/mod.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import { ALERT_RULES_MAX } from "../limits.ts";
-import type { EngineSample } from "./samples.ts";
+import type { EngineSample } from "./metrics/samples.ts";
 
 const METRICS = [
   "calls_per_s",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { LogLine } from "../../tests/fakes/fake_http.ts";
 import { recordingLog } from "../../tests/fakes/fake_http.ts";
 import { type Alert, AlertRules, Alerts } from "./alerts.ts";
-import type { EngineSample } from "./samples.ts";
+import type { EngineSample } from "./metrics/samples.ts";
 
 function setup(rule: object) {
   const lines: LogLine[] = [];

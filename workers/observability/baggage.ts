@@ -5,10 +5,10 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
+import * as shape from "../kit/mod.ts";
 import { BAGGAGE_ENTRIES_MAX } from "../limits.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { fit } from "../shapes.ts";
+import { fit } from "../kit/payload.ts";
 
 const GetRequest = shape.object({ key: shape.string() });
 const SetRequest = shape.object({ key: shape.string().min(1), value: shape.string() });

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeOffers } from "../../tests/fakes/offers.ts";
 import { offerBaggage, readBaggage } from "./baggage.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
+import * as shape from "../kit/mod.ts";
 import {
   LOG_MEMORY_MB,
   TELEMETRY_MB_MAX,
@@ -11,7 +11,7 @@ import {
   TRACE_PAYLOAD_CHARS,
   TRACE_PAYLOAD_CHARS_MAX,
 } from "../limits.ts";
-import { MetricsConfig } from "./metrics_config.ts";
+import { MetricsConfig } from "./metrics/config.ts";
 
 const Rate = shape.number().min(0).max(1);
 const Megabytes = shape.int().min(0).max(TELEMETRY_MB_MAX);

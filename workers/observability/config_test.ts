@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { parseObservabilityConfig } from "./config.ts";
 
 Deno.test("Nothing configured records everything in memory and nothing on disk", () => {

@@ -6,18 +6,18 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
-import type { EngineHost } from "../define.ts";
+import * as shape from "../kit/mod.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { EngineHost } from "../kit/define.ts";
 import type { ObservabilityConfig } from "./config.ts";
 import { LineFiles } from "./disk_files.ts";
 import { DiskWriter } from "./disk_writer.ts";
-import type { OwnLog } from "./logs_own.ts";
-import { type LogRecord, type NewLog, SEVERITIES } from "./logs_record.ts";
-import type { LogStore } from "./logs_store.ts";
-import type { SpanStore } from "./spans_store.ts";
-import type { StoredSpan } from "./spans_stored.ts";
-import type { KeptRings } from "./traces_kept.ts";
+import type { OwnLog } from "./logs/own.ts";
+import { type LogRecord, type NewLog, SEVERITIES } from "./logs/record.ts";
+import type { LogStore } from "./logs/store.ts";
+import type { SpanStore } from "./traces/spans_store.ts";
+import type { StoredSpan } from "./traces/spans_stored.ts";
+import type { KeptRings } from "./traces/kept.ts";
 
 const MIB = 1024 * 1024;
 /** A line on disk is about as long as what it needs in memory. */

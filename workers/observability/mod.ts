@@ -8,24 +8,24 @@
  */
 import type { CallTraces } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import type { BuiltinWorker, EngineHost } from "../define.ts";
+import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
 import { offerBaggage } from "./baggage.ts";
 import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts";
-import { type LogFunctionsSetup, offerLogging, offerLogs } from "./logs_functions.ts";
-import { OWN_NAME, type OwnLog, ownLog } from "./logs_own.ts";
-import { LogStore } from "./logs_store.ts";
-import { offerMetrics } from "./metrics.ts";
+import { type LogFunctionsSetup, offerLogging, offerLogs } from "./logs/functions.ts";
+import { OWN_NAME, type OwnLog, ownLog } from "./logs/own.ts";
+import { LogStore } from "./logs/store.ts";
+import { offerMetrics } from "./metrics/metrics.ts";
 import { Redactor } from "./redact.ts";
-import { InternalFunctions } from "./spans_internal.ts";
-import { SpanStore } from "./spans_store.ts";
-import { attributeText } from "./spans_stored.ts";
-import { offerTraces } from "./traces_functions.ts";
-import { TraceIndex } from "./traces_index.ts";
-import { TelemetryIntake } from "./traces_intake.ts";
-import { type KeptRings, ringsOf } from "./traces_kept.ts";
+import { InternalFunctions } from "./traces/spans_internal.ts";
+import { SpanStore } from "./traces/spans_store.ts";
+import { attributeText } from "./traces/spans_stored.ts";
+import { offerTraces } from "./traces/functions.ts";
+import { TraceIndex } from "./traces/index.ts";
+import { TelemetryIntake } from "./traces/intake.ts";
+import { type KeptRings, ringsOf } from "./traces/kept.ts";
 import { Firing } from "./triggers_firing.ts";
-import { LogTriggers } from "./triggers_log.ts";
-import { TraceTriggers } from "./triggers_trace.ts";
+import { LogTriggers } from "./logs/trigger.ts";
+import { TraceTriggers } from "./traces/trigger.ts";
 
 const MIB = 1024 * 1024;
 /** Of the memory for traces: what the router's calls get; spans of workers get the rest. */

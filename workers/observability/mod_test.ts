@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { observe, type Observed, outcome } from "../../tests/fakes/observed.ts";
 import { observability } from "./mod.ts";
 

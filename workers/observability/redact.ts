@@ -7,7 +7,7 @@
  * @module
  */
 import { TELEMETRY_DEPTH_MAX } from "../limits.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** What stands in place of what was taken out. */
 export const REDACTED = "[redacted]";

@@ -14,11 +14,11 @@ import type { Log } from "../../engine/ports/log.ts";
 import type { Spans } from "../../engine/ports/telemetry.ts";
 import { FIRINGS_PER_SECOND_MAX, TRIGGER_BATCH_RECORDS_MAX } from "../limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { readTraceparent } from "../../sdk/typescript/traceparent.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import type { LogRecord } from "./logs_record.ts";
-import { OWN_NAME } from "./logs_own.ts";
+import type { LogRecord } from "./logs/record.ts";
+import { OWN_NAME } from "./logs/own.ts";
 
 /** What firing needs. */
 export interface FiringSetup {

@@ -19,7 +19,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Entry, KeyChange, Store, StoreKey } from "../../engine/ports/store.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** Where a value lies. */
 export interface Place {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import type { Store } from "../../engine/ports/store.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { recordingLog } from "../../tests/fakes/fake_http.ts";

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 const scope = { type: "string", description: "Such as orders" };
 const key = { type: "string", description: "The name within the scope" };

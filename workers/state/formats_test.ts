@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type * as shape from "../shape/mod.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type * as shape from "../kit/mod.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FORMATS } from "./formats.ts";
 import {
   EntriesRequest,

@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { STATE_ANSWER_BYTES_MAX } from "../limits.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { StateEntries, StateEntry } from "./entries.ts";
 
 const PAGE_FIRST = 16;

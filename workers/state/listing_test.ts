@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { STATE_ANSWER_BYTES_MAX } from "../limits.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { StateEntries } from "./entries.ts";
 import { listEntries, listScopes, listValues } from "./listing.ts";

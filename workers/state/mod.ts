@@ -6,14 +6,14 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { VALUE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
+import * as shape from "../kit/mod.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { VALUE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import type { BuiltinWorker } from "../define.ts";
-import { fit } from "../shapes.ts";
+import type { BuiltinWorker } from "../kit/define.ts";
+import { fit } from "../kit/payload.ts";
 import { applyOps, type OpError } from "../update_ops.ts";
 import { type Place, StateEntries, type StateEntry } from "./entries.ts";
 import { Expiry } from "./expiry.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import type { KeyChange, Store } from "../../engine/ports/store.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
-import { VALUE_BYTES_MAX } from "../../sdk/typescript/limits.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { VALUE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { state } from "./mod.ts";

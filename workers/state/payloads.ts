@@ -3,14 +3,14 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
+import * as shape from "../kit/mod.ts";
 import {
   STATE_ENTRIES_LIMIT,
   STATE_ENTRIES_LIMIT_MAX,
   STATE_NAME_BYTES_MAX,
   STATE_TTL_MS_MAX,
 } from "../limits.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { UpdateOp } from "../update_ops.ts";
 
 const encoder = new TextEncoder();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { STATE_NAME_BYTES_MAX } from "../limits.ts";
-import { fit } from "../shapes.ts";
+import { fit } from "../kit/payload.ts";
 import { EntriesRequest, PlaceRequest, SetRequest } from "./payloads.ts";
 
 Deno.test("SetRequest takes null for what may be left out, and null as a value", () => {

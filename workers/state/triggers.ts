@@ -8,13 +8,13 @@
  *
  * @module
  */
-import * as shape from "../shape/mod.ts";
+import * as shape from "../kit/mod.ts";
 import type { Log } from "../../engine/ports/log.ts";
-import { EngineError } from "../../sdk/typescript/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/protocol.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { problemsOf } from "../shapes.ts";
+import { problemsOf } from "../kit/payload.ts";
 import type { StateEvent } from "./entries.ts";
 
 /** What a trigger of type `state` is told; what is left out matches everything. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
-import type { EngineError } from "../../sdk/typescript/errors.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/protocol.ts";
+import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { TriggerInput } from "../../sdk/typescript/options.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";

@@ -22,7 +22,7 @@ from engine_sdk._offers import Function, Trigger, TriggerType, encode_if, quote_
 from engine_sdk._waiting import Call
 from fakes import Bench, function
 
-VECTORS = Path(__file__).parents[3] / "tests" / "vectors"
+VECTORS = Path(__file__).parents[3] / "sdk" / "vectors"
 if not VECTORS.is_dir():
     pytest.skip("the vectors are not part of the package", allow_module_level=True)
 ALL: list[dict[str, Any]] = [

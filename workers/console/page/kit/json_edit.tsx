@@ -5,7 +5,7 @@
  */
 import type { JSX, VNode } from "preact";
 import { useId, useMemo } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { Button } from "./controls.tsx";
 import { type ParsedJson, parseJson } from "./parse_json.ts";
 

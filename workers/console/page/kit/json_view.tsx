@@ -8,7 +8,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { JSON_VIEW_CHARS, JSON_VIEW_MEMBERS } from "../../limits.ts";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { CopyButton } from "./copy_button.tsx";
 import { seenJson } from "./seen_json.ts";
 

@@ -7,9 +7,9 @@
  * @module
  */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/limits.ts";
+import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/wire/limits.ts";
 import { LIVE_ANSWER_GRACE_MS, LIVE_LINGER_MS } from "../../limits.ts";
-import type { ErrorBody, Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { ErrorBody, Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
 import { type Answer, type LineSocket, type LineState, LiveLine } from "./live_line.ts";
 import { patched } from "./query_items.ts";

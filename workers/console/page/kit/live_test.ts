@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/limits.ts";
+import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/wire/limits.ts";
 import { LIVE_ANSWER_GRACE_MS } from "../../limits.ts";
 import { CallFailure, Live } from "./live.ts";
 import type { LineSocket } from "./live_line.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { ComponentType } from "preact";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
 import type { IconName } from "./icons.tsx";
 

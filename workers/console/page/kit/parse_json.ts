@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 
 /** What a text is. */
 export type ParsedJson =

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 
 /** The key of an item as the wire spells it; `undefined` for what is no object. */
 export function itemKey(item: Json, members: readonly string[]): string | undefined {

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 
 /** Controls, marks of direction (which can make a text look like another), what has no width. */
 const UNSEEN =

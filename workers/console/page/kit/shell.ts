@@ -8,7 +8,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import { type Context, createContext } from "preact";
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
 import type { Clipboard } from "./clipboard.ts";
 import type { Live, QueryState } from "./live.ts";

@@ -6,8 +6,8 @@
  *
  * @module
  */
-import { CALL_TIMEOUT_MS, TIMEOUT_MS_MAX } from "../../../../sdk/typescript/limits.ts";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import { CALL_TIMEOUT_MS, TIMEOUT_MS_MAX } from "../../../../sdk/typescript/wire/limits.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { parseJson } from "../kit/parse_json.ts";
 import {
   type Draft,

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { type SpanTree, startTimes } from "./span_tree.ts";
 import { attributeNumber, attributeText, type TraceSpan } from "./trace_span.ts";
 

@@ -6,8 +6,8 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
-import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
+import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/wire/protocol.ts";
 import { isObject } from "./schema_fit.ts";
 
 /** Longest line of code that is not broken into several. */

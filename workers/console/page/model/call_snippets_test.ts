@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { withFields } from "../../../../cli/payload.ts";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { asCommand, asCurl, asPython, asTypeScript, shellWord } from "./call_snippets.ts";
 
 const call = (payload: Json | undefined, function_id = "math::add", namespace = "default") => ({

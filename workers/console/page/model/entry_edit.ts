@@ -9,7 +9,7 @@
  */
 import { seenJson } from "../kit/seen_json.ts";
 import { STATE_TTL_MS_MAX } from "../../../limits.ts";
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import { sameJson } from "./schema_fit.ts";
 
 /** The answer of `state::entry`. */

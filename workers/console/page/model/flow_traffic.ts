@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { edgeKey, type FlowLine } from "./flow_graph.ts";
 import type { MapEdge, ServiceMap } from "./service_map.ts";
 import { numberOf, objectOf, textOf } from "./stored_json.ts";

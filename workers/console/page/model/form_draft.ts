@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { Field, Member } from "./schema_form.ts";
 import { isObject, type JsonPath, type Misfit, misfitsOf, sameJson } from "./schema_fit.ts";
 

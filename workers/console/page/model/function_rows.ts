@@ -7,8 +7,8 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
-import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
+import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/wire/protocol.ts";
 import { objectOf } from "./stored_json.ts";
 
 /** A function as `engine::functions::list` has it. */

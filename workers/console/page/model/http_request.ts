@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { isObject } from "./schema_fit.ts";
 
 /** Headers a browser's page or the console's client sets itself. */

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { isObject, sameJson } from "./schema_fit.ts";
 
 /** Calls kept of one function. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { type Attributes, attributesOf, msOf, numberOf, objectOf, textOf } from "./stored_json.ts";
 
 /** The least important first. */

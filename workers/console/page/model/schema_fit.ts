@@ -7,8 +7,8 @@
  *
  * @module
  */
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
-import { MISFITS_MAX, SCHEMA_DEPTH_MAX } from "../../../../sdk/typescript/limits.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
+import { MISFITS_MAX, SCHEMA_DEPTH_MAX } from "../../../../sdk/typescript/wire/limits.ts";
 
 /** Steps after which a schema is left to the engine; alternatives within alternatives double. */
 const STEPS_MAX = 20_000;

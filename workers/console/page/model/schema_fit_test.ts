@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { misfitsOf, resolveSchema, sameJson } from "./schema_fit.ts";
 
 const ORDER: Json = {

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import { isObject, resolveSchema, typesOf } from "./schema_fit.ts";
 
 /** Fields within fields; what lies deeper is JSON text. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { type Field, fieldOf } from "./schema_form.ts";
 
 /** Kinds of the members, such as `a: text!` for a required one. */

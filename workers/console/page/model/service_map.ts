@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { numberOf, objectOf, textOf } from "./stored_json.ts";
 
 /** Somebody or something that takes part. */

@@ -7,7 +7,7 @@
  * @module
  */
 import { seenText } from "../kit/seen_json.ts";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 
 /** One entry. */
 export interface ShownEntry {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 
 /** Names and values that came with a span or a log record. */
 export type Attributes = Readonly<Record<string, Json>>;

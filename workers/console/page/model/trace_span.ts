@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { type Attributes, attributesOf, isObject, msOf, numberOf, textOf } from "./stored_json.ts";
 
 /** What a span tells of: a call, the handler that ran it, or any other work. */

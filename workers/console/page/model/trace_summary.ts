@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import { numberOf, objectOf, textOf } from "./stored_json.ts";
 
 /** One trace. Times are milliseconds since 1970. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { triggerLabel } from "./trigger_label.ts";
 
 /** A trigger as `engine::registered-triggers::list` has it. */

@@ -7,7 +7,7 @@
  * @module
  */
 import { seenJson } from "../kit/seen_json.ts";
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import { isObject, sameJson } from "./schema_fit.ts";
 
 /** Longest lists whose items are aligned; the work grows with the product. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { diffValues, foldDiff } from "./value_diff.ts";
 
 /** A diff as text, such as `+   "a": 1`. */

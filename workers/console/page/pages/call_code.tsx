@@ -4,7 +4,7 @@
  * @module
  */
 import type { VNode } from "preact";
-import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/protocol.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { CopyButton, useQuery } from "../kit/mod.ts";
 import { asCommand, asCurl, asPython, asTypeScript } from "../model/call_snippets.ts";
 import { buildRequest, draftOfCall, routeOf } from "../model/http_request.ts";

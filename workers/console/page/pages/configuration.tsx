@@ -6,7 +6,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { ConfigValue } from "../../../../engine/ports/config.ts";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
   type Column,

@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { type DiffLine, diffValues, foldDiff } from "../model/value_diff.ts";
 
 /** Unchanged lines beside a change. */

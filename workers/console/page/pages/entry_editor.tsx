@@ -6,7 +6,7 @@
  */
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Button,
   CallFailure,

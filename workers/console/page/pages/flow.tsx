@@ -11,7 +11,7 @@ import {
   CONSOLE_FLOW_ROWS_MAX,
   CONSOLE_TRACE_BATCH_MS,
 } from "../../limits.ts";
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Button,
   type ConsolePage,

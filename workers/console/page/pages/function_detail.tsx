@@ -4,8 +4,8 @@
  * @module
  */
 import type { VNode } from "preact";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
-import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
+import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
   Chart,

@@ -6,7 +6,7 @@
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { CONSOLE_RERANK_SAMPLES } from "../../limits.ts";
-import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/protocol.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
 import {
   type ConsolePage,

@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
   CopyButton,

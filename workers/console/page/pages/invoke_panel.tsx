@@ -4,7 +4,7 @@
  * @module
  */
 import type { VNode } from "preact";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Ago,
   Badge,

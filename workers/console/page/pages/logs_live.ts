@@ -5,7 +5,7 @@
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { CONSOLE_LOG_BATCH_MS, CONSOLE_LOG_PAGE_LINES } from "../../limits.ts";
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import { type CallFailure, type Live, useShell, useTrigger } from "../kit/mod.ts";
 import {
   fitsFilter,

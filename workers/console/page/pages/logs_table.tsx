@@ -7,7 +7,7 @@
  */
 import type { ComponentChildren, JSX, VNode } from "preact";
 import { useId, useRef, useState } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
   Button,

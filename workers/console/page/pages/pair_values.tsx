@@ -4,7 +4,7 @@
  * @module
  */
 import type { VNode } from "preact";
-import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/protocol.ts";
+import { DEFAULT_NAMESPACE } from "../../../../sdk/typescript/wire/protocol.ts";
 import { CopyButton, Link, link } from "../kit/mod.ts";
 
 /** A link to a worker; `null` for no name. */

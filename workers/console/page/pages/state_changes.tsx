@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { Badge, Button, Empty, Icon, Time, type Tone } from "../kit/mod.ts";
 import type { StateChange } from "../model/state_entries.ts";
 import { DiffCount, DiffView } from "./diff_view.tsx";

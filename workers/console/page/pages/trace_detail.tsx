@@ -5,7 +5,7 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
   Detail,

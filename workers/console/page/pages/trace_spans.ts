@@ -10,7 +10,7 @@ import {
   CONSOLE_SPANS_PAGE,
   CONSOLE_TRACE_BATCH_MS,
 } from "../../limits.ts";
-import type { JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import { type CallFailure, type Live, useShell, useTrigger } from "../kit/mod.ts";
 import { type SpanTree, spanTree } from "../model/span_tree.ts";
 import { numberOf, objectOf } from "../model/stored_json.ts";

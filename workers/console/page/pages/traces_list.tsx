@@ -6,7 +6,7 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CONSOLE_TRACE_BATCH_MS, CONSOLE_TRACES_MAX, CONSOLE_TRACES_PAGE } from "../../limits.ts";
-import type { Json, JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
   Button,

@@ -4,7 +4,7 @@
  * @module
  */
 import type { VNode } from "preact";
-import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/protocol.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
   CopyButton,

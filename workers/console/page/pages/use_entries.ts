@@ -10,7 +10,7 @@ import {
   CONSOLE_ENTRIES_MAX,
   CONSOLE_ENTRIES_PAGE,
 } from "../../limits.ts";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { CallFailure, useLive, useTrigger } from "../kit/mod.ts";
 import {
   type EntriesPage,

@@ -5,7 +5,7 @@
  */
 import { useMemo, useRef, useState } from "preact/hooks";
 import { CONSOLE_PROGRESS_MAX } from "../../limits.ts";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { CallFailure, type CallOutcome, useLive, useShell } from "../kit/mod.ts";
 import {
   type CallDraft,

@@ -5,7 +5,7 @@
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { GAUGE_SAMPLES_MAX, SPARK_POINTS_MAX } from "../../limits.ts";
-import type { JsonObject } from "../../../../sdk/typescript/protocol.ts";
+import type { JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import { useLive, useTrigger } from "../kit/mod.ts";
 import {
   ENGINE_GAUGES,

@@ -6,7 +6,7 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
-import { WORKER_DRAIN_MS } from "../../../../sdk/typescript/limits.ts";
+import { WORKER_DRAIN_MS } from "../../../../sdk/typescript/wire/limits.ts";
 import { GAUGE_SAMPLES_MAX } from "../../limits.ts";
 import { METRICS_STEP_MS } from "../../../limits.ts";
 import {

@@ -6,7 +6,7 @@
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { WORKER_LOG_LINES } from "../../limits.ts";
-import type { Json } from "../../../../sdk/typescript/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   type CallFailure,
   Empty,

@@ -1,0 +1,304 @@
+import assert from "node:assert/strict";
+import { InvocationError, type Json } from "../../../mod.ts";
+import { FakeScreen } from "../../../tests/fakes/fake_screen.ts";
+import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
+import { replicaStatus } from "../../../tests/fakes/worker_status.ts";
+import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
+
+interface Options {
+  readonly platform?: string;
+  readonly screen?: FakeScreen;
+  /** Ctrl-C comes when so many milliseconds have passed. */
+  readonly interruptMs?: number;
+}
+
+/** An engine that adds these workers, each of which then goes through its states. */
+function setup(scripts: Record<string, Script>, options: Options = {}): FakeTerminal {
+  const { platform, screen, interruptMs = Infinity } = options;
+  const terminal: FakeTerminal = new FakeTerminal({
+    functions: scriptedWorkers(scripts, platform),
+    onWait: (nowMs) => nowMs >= 1_000 + interruptMs && terminal.interrupt(),
+    ...screen ? { screen } : {},
+  });
+  return terminal;
+}
+
+function requestsTo(terminal: FakeTerminal): Json[] {
+  return terminal.calls.filter(({ function_id }) => function_id.endsWith("::add"))
+    .map(({ payload }) => payload);
+}
+
+Deno.test("worker add says where it was added, how far it is, and ends with one line", async () => {
+  const terminal = setup({
+    "math-worker": {
+      states: [
+        { state: "installing", dependencies: null },
+        { state: "installing", dependencies: null },
+        { state: "installing", dependencies: null },
+        { state: "installing", dependencies: null },
+        { state: "starting", dependencies: "installed" },
+        {},
+      ],
+    },
+  });
+
+  assert.equal(await terminal.run("worker", "add", "./workers/math-worker"), 0);
+
+  assert.deepEqual(terminal.errLines.map((line) => line.replace(/\d+ ms/, "…")), [
+    "math-worker  …  added to /project/config.yaml",
+    "math-worker  …  checking dependencies",
+    "math-worker  …  dependencies installed in 400 ms",
+    "math-worker  …  starting as a plain process, which keeps nothing apart",
+  ]);
+  assert.deepEqual(terminal.outLines, ["math-worker is ready: pid 42, 900 ms, math::add"]);
+  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.interruptListeners, 0);
+});
+
+Deno.test("worker add adds several in their order, and follows them at once", async () => {
+  const terminal = setup({
+    a: { states: [{ state: "starting" }, { state: "starting" }, {}] },
+    b: {},
+    "engine-http": {},
+  });
+
+  const code = await terminal.run(
+    "worker",
+    "add",
+    "./a",
+    "engine-http",
+    "port=0",
+    "./b",
+    "--accel",
+    "tcg",
+  );
+
+  assert.equal(code, 0);
+  assert.deepEqual(requestsTo(terminal), [
+    { path: "/project/a", accel: "tcg" },
+    { name: "engine-http", config: { port: 0 } },
+    { path: "/project/b", accel: "tcg" },
+  ]);
+  assert.deepEqual(terminal.outLines.map((line) => line.split(" ")[0]).sort(), [
+    "a",
+    "b",
+    "engine-http",
+  ]);
+  assert.equal(terminal.errLines.at(-1), "serving  http  http://127.0.0.1:3111");
+});
+
+Deno.test("one that is refused and one that fails stop none of the others; exit 1", async () => {
+  const body = { code: "manifest_invalid", message: "name: expected a name (line 1)" };
+  const terminal = setup({
+    a: { refusal: new InvocationError(body, "engine::supervisor::add") },
+    b: { states: [{ state: "failed", reason: "no luck" }] },
+    c: {},
+  });
+
+  assert.equal(await terminal.run("worker", "add", "./a", "./b", "./c"), 1);
+
+  assert.deepEqual(terminal.errLines.filter((line) => line.startsWith("error")), [
+    "error: name: expected a name (line 1)",
+    "error: b failed: no luck; all it printed: engine worker logs b",
+  ]);
+  assert.deepEqual(terminal.outLines, ["c is ready: pid 42, 900 ms, math::add"]);
+});
+
+Deno.test("a word that makes no sense among several: nothing is done; exit 2", async () => {
+  const terminal = setup({ a: {} });
+
+  assert.equal(await terminal.run("worker", "add", "./a", "./b", "port=1"), 2);
+  assert.deepEqual(terminal.addresses, []);
+});
+
+Deno.test("a worker whose machine cannot be started: the message is shown whole; exit 1", async () => {
+  const message = "KVM not accessible: sudo usermod -aG kvm $USER, log in again; " +
+    "or --accel tcg (software emulation, slow), or --isolation process (no VM)";
+  const body = { code: "isolation_unavailable", message, details: { worker: "m" } };
+  const terminal = setup({ m: { refusal: new InvocationError(body, "engine::supervisor::add") } });
+
+  assert.equal(await terminal.run("worker", "add", "./m"), 1);
+
+  assert.deepEqual(terminal.errLines, [`error: isolation_unavailable: ${message}`]);
+  assert.deepEqual(terminal.outLines, []);
+});
+
+Deno.test("a worker that is not ready in time ends with 3", async () => {
+  const terminal = setup({ m: { states: [{ state: "installing" }] } });
+
+  assert.equal(await terminal.run("worker", "add", "./m", "--timeout", "2s"), 3);
+  assert.equal(
+    terminal.errLines.at(-1),
+    "error: m is still installing after 2.0 s; see: engine worker status m",
+  );
+});
+
+Deno.test("an engine that does not answer in time ends with 3, and what was not asked is not", async () => {
+  const terminal = setup({ a: { adding: new Promise(() => {}) }, b: {} });
+
+  assert.equal(await terminal.run("worker", "add", "./a", "./b", "--timeout", "1"), 3);
+
+  assert.deepEqual(terminal.errLines, [
+    "error: ./a is still being added after 1.0 s; see: engine worker list",
+    "error: ./b is not added yet after 1.0 s; see: engine worker list",
+  ]);
+  assert.equal(requestsTo(terminal).length, 1);
+});
+
+Deno.test("worker add with --timeout 0 does not wait", async () => {
+  const terminal = setup({ m: { states: [{ state: "installing" }] } });
+
+  assert.equal(await terminal.run("worker", "add", "./m", "--timeout", "0"), 0);
+  assert.deepEqual(terminal.outLines, ["m is queued; see: engine worker status m"]);
+  assert.ok(!terminal.calls.some(({ function_id }) => function_id.endsWith("::status")));
+});
+
+Deno.test("Ctrl-C ends with 130, says what goes on and what was not added", async () => {
+  const terminal = setup({
+    a: { states: [{ state: "starting" }] },
+    b: { adding: new Promise(() => {}) },
+    c: {},
+  }, { interruptMs: 1_000 });
+
+  assert.equal(await terminal.run("worker", "add", "./a", "./b", "./c"), 130);
+
+  assert.deepEqual(terminal.errLines.slice(-2), [
+    "interrupted; the engine goes on with a, ./b; see: engine worker list",
+    "interrupted before it was added: ./c",
+  ]);
+  assert.equal(requestsTo(terminal).length, 2);
+  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.interruptListeners, 0);
+});
+
+Deno.test("Ctrl-C on a terminal leaves the lines and the terminal as it was", async () => {
+  const screen = new FakeScreen();
+  const terminal = setup({ a: { states: [{ state: "starting" }] } }, { screen, interruptMs: 700 });
+
+  assert.equal(await terminal.run("worker", "add", "./a"), 130);
+
+  assert.match(
+    screen.text,
+    /^a +\d+ ms {2}starting .*\ninterrupted; the engine goes on with a; see/,
+  );
+  assert.ok(screen.isRestored);
+});
+
+Deno.test("on a terminal each worker has its line, from the word that was typed on", async () => {
+  const screen = new FakeScreen();
+  const adding = Promise.withResolvers<void>();
+  const terminal = new FakeTerminal({
+    screen,
+    functions: scriptedWorkers({ a: { adding: adding.promise }, b: {} }),
+    onWait: (nowMs) => nowMs > 1_500 && adding.resolve(),
+  });
+
+  assert.equal(await terminal.run("worker", "add", "./a", "./b"), 0);
+
+  assert.ok(screen.frames.some((frame) => /^\.\/a .*\n\.\/b [^\n]*$/.test(frame)));
+  assert.match(
+    screen.text,
+    /^a +\d+ ms {2}ready\nb +\d+ ms {2}ready\na is ready: .*\nb is ready: .*$/,
+  );
+});
+
+for (const platform of ["darwin", "windows"]) {
+  Deno.test(`on ${platform} the default isolation is explained in one line, once`, async () => {
+    const terminal = setup({ a: {}, b: {} }, { platform });
+
+    assert.equal(await terminal.run("worker", "add", "./a", "./b"), 0);
+
+    const told = terminal.errLines.filter((line) => line.includes("microVMs need Linux"));
+    assert.deepEqual(told, [
+      "microVMs need Linux, so workers run as plain processes here by default",
+    ]);
+  });
+}
+
+Deno.test("an isolation that was asked for, or Linux, needs no explanation", async () => {
+  const asked = setup({ a: {} }, { platform: "darwin" });
+  const linux = setup({ a: {} });
+
+  await asked.run("worker", "add", "./a", "--isolation", "process");
+  await linux.run("worker", "add", "./a");
+
+  assert.ok(!`${asked.errText}${linux.errText}`.includes("microVMs need Linux"));
+});
+
+Deno.test("worker add says when the worker was there already, or is changed", async () => {
+  const there = setup({ a: { added: false, before: {} } });
+  const two = [1, 2].map((number) => replicaStatus({ number, started_at_ms: 9 }));
+  const changed = setup({
+    a: { added: false, changed: true, before: {}, states: [{ launch: 2, replicas: two }] },
+  });
+
+  assert.equal(await there.run("worker", "add", "./a"), 0);
+  assert.equal(await changed.run("worker", "add", "./a", "--replicas", "2"), 0);
+
+  assert.match(there.errText, /^a {2}\d+ ms {2}is in \/project\/config\.yaml already$/);
+  assert.match(changed.errText, /^a {2}\d+ ms {2}changed in \/project\/config\.yaml$/);
+});
+
+Deno.test("worker add --force of a worker that runs waits for the next start", async () => {
+  const terminal = setup({
+    a: {
+      added: false,
+      before: { launch: 4 },
+      states: [{ launch: 4 }, { launch: 4 }, {
+        launch: 5,
+        pid: 43,
+        started_at_ms: 9,
+        replicas: [],
+      }],
+    },
+  });
+
+  assert.equal(await terminal.run("worker", "add", "./a", "--force"), 0);
+  assert.match(terminal.outText, /pid 43/);
+});
+
+Deno.test("worker add of one that has failed waits for what comes of it", async () => {
+  const terminal = setup({
+    a: {
+      added: false,
+      before: { state: "failed", launch: 1 },
+      states: [{ state: "failed", launch: 1 }, { state: "starting", launch: 2 }, { launch: 2 }],
+    },
+  });
+
+  assert.equal(await terminal.run("worker", "add", "./a"), 0);
+});
+
+for (const state of ["installing", "starting", "queued"] as const) {
+  Deno.test(`worker add of one that is ${state} already waits until it is ready`, async () => {
+    const terminal = setup({
+      a: {
+        added: false,
+        before: { state, launch: 1 },
+        states: [{ state, launch: 1 }, { launch: 1 }],
+      },
+    });
+
+    assert.equal(await terminal.run("worker", "add", "./a"), 0);
+  });
+}
+
+for (
+  const [args, message] of [
+    [[""], /Which worker\? Such as: engine worker add/],
+    [["./m", "--isolation", "jail"], /--isolation: expected microvm or process, received "jail"/],
+    [["./m", "--timeout", "-1"], /--timeout: expected seconds or a time such as 90s/],
+    [["./m", "--timeout", "soon"], /--timeout: expected .*received "soon"/],
+    [["./m", "--wait-ms", "1"], /unknown option '--wait-ms'/],
+    [["./m", "--replicas", "65"], /--replicas: expected 1 to 64/],
+    [["./m", "port=1"], /is a directory; its configuration is in its engine\.worker\.yaml/],
+  ] as const
+) {
+  Deno.test(`engine worker add ${args.join(" ")} is not understood`, async () => {
+    const terminal = setup({});
+
+    assert.equal(await terminal.run("worker", "add", ...args), 2);
+    assert.match(terminal.errText, message);
+    assert.deepEqual(terminal.addresses, []);
+  });
+}

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { InvocationError, type Json, type JsonObject } from "../../../mod.ts";
+import { type Answer, FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
+import { CommandError } from "../../failure.ts";
+
+function setup(answer: Answer, more: { unreachable?: Error } = {}) {
+  return new FakeTerminal({ functions: { "engine::supervisor::exec": answer }, ...more });
+}
+
+function ends(ended: JsonObject): FakeTerminal {
+  return setup(() => ended);
+}
+
+Deno.test("worker exec hands on the command as it is, with its own options", async () => {
+  const terminal = ends({ code: 0, signal: null });
+
+  const code = await terminal.run(
+    "worker",
+    "exec",
+    "math",
+    "--replica",
+    "2",
+    "--",
+    "ls",
+    "-l",
+    "--url",
+    "a b",
+    "",
+  );
+
+  assert.equal(code, 0);
+  assert.deepEqual(terminal.calls, [{
+    function_id: "engine::supervisor::exec",
+    payload: { name: "math", command: ["ls", "-l", "--url", "a b", ""], replica: 2 },
+    timeout_ms: 660_000,
+  }]);
+  assert.deepEqual(terminal.errLines, []);
+  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.interruptListeners, 0);
+});
+
+Deno.test("worker exec passes on what is printed, byte for byte, in order", async () => {
+  const terminal = setup((_payload, { onProgress }) => {
+    onProgress?.({ stream: "stdout", data: "AP8K" });
+    onProgress?.({ stream: "stderr", data: "w7w=" });
+    onProgress?.({ stream: "stdout", data: "G1s=" });
+    return { code: 0, signal: null };
+  });
+
+  await terminal.run("worker", "exec", "math", "--", "cat", "x");
+
+  assert.deepEqual(terminal.pieces, [
+    ["stdout", new Uint8Array([0, 255, 10])],
+    ["stderr", new Uint8Array([0xc3, 0xbc])],
+    ["stdout", new Uint8Array([0x1b, 0x5b])],
+  ]);
+  assert.deepEqual([terminal.outLines, terminal.errLines], [[], []]);
+});
+
+for (
+  const [ended, exitCode] of [
+    [{ code: 0, signal: null }, 0],
+    [{ code: 1, signal: null }, 1],
+    [{ code: 77, signal: null }, 77],
+    [{ code: 255, signal: null }, 255],
+    [{ code: null, signal: "SIGKILL" }, 137],
+    [{ code: null, signal: "SIGTERM" }, 143],
+    [{ code: null, signal: "SIGSEGV" }, 139],
+    [{ code: null, signal: "SIGSTRANGE" }, 128],
+    [{ code: null, signal: null }, 1],
+  ] as const
+) {
+  Deno.test(`worker exec of a command that ended with ${JSON.stringify(ended)} ends with ${exitCode}`, async () => {
+    const terminal = ends(ended);
+
+    assert.equal(await terminal.run("worker", "exec", "math", "--", "x"), exitCode);
+    assert.deepEqual(terminal.errLines, []);
+  });
+}
+
+Deno.test("worker exec says why a command was ended", async () => {
+  const terminal = ends({ code: null, signal: "SIGKILL", reason: "out of memory (128 MiB)" });
+
+  assert.equal(await terminal.run("worker", "exec", "math", "--", "x"), 137);
+  assert.deepEqual(terminal.errLines, ["math: out of memory (128 MiB)"]);
+});
+
+for (
+  const [code, message] of [
+    ["NOT_FOUND", "There is no worker mth; there are: math"],
+    ["INVALID_ARGUMENTS", "Worker math does not run, so nothing can run beside it"],
+    ["FORBIDDEN", "Only the command line of the engine's own user on its machine may call it"],
+    ["launch_failed", "x: command not found"],
+  ] as const
+) {
+  Deno.test(`worker exec that the engine answers with ${code} ends with 1 and an error line`, async () => {
+    const terminal = setup(() => {
+      throw new InvocationError({ code, message }, "engine::supervisor::exec");
+    });
+
+    assert.equal(await terminal.run("worker", "exec", "math", "--", "x"), 1);
+    assert.deepEqual(terminal.errLines, [`error: ${code}: ${message}`]);
+    assert.deepEqual(terminal.pieces, []);
+  });
+}
+
+Deno.test("worker exec without an engine ends with 1 and an error line", async () => {
+  const unreachable = new CommandError("The engine is not running");
+  const terminal = setup(() => null, { unreachable });
+
+  assert.equal(await terminal.run("worker", "exec", "math", "--", "x"), 1);
+  assert.deepEqual(terminal.errLines, ["error: The engine is not running"]);
+});
+
+Deno.test("Ctrl-C cancels the call, shows nothing more and ends with 130", async () => {
+  let isCancelled = false;
+  const terminal: FakeTerminal = setup((_payload, { signal, onProgress }) => {
+    const ended = new Promise<Json>((_resolve, reject) => {
+      signal?.addEventListener("abort", () => {
+        isCancelled = true;
+        onProgress?.({ stream: "stdout", data: "AA==" });
+        reject(new InvocationError({ code: "cancelled", message: "Cancelled" }, "exec"));
+      });
+    });
+    queueMicrotask(() => terminal.interrupt());
+    return ended;
+  });
+
+  assert.equal(await terminal.run("worker", "exec", "math", "--", "sleep", "60"), 130);
+  assert.ok(isCancelled);
+  assert.deepEqual(terminal.pieces, []);
+  assert.deepEqual(terminal.errLines, []);
+  assert.equal(terminal.openLines, 0);
+});
+
+for (
+  const [args, message] of [
+    [["math"], /missing required argument 'command'/],
+    [["math", "--"], /missing required argument 'command'/],
+    [["math", "ls", "-l"], /unknown option '-l'/],
+    [["math", "--", ""], /Which command\? It comes behind --/],
+    [["math", "--replica", "0", "--", "ls"], /--replica: expected 1 to 64, received "0"/],
+    [
+      ["math", "--replica", "--", "ls"],
+      /--replica: expected 1 to 64, received "--"|argument missing/,
+    ],
+    [[], /missing required argument 'name'/],
+  ] as const
+) {
+  Deno.test(`engine worker exec ${JSON.stringify(args)} is not understood`, async () => {
+    const terminal = ends({ code: 0, signal: null });
+
+    assert.equal(await terminal.run("worker", "exec", ...args), 2);
+    assert.match(terminal.errText, message);
+    assert.deepEqual(terminal.addresses, []);
+  });
+}

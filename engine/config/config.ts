@@ -1,0 +1,328 @@
+/**
+ * From a config.yaml and the environment to one checked {@linkcode Config}.
+ *
+ * The only place that knows which keys there are. It reports every problem of a file at once, each
+ * with its path and line, and returns nothing that is half right.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import {
+  INFLIGHT_BYTES_MAX,
+  INFLIGHT_CALLS_MAX,
+  INVOCATION_TIMEOUT_MS,
+  MESSAGE_BYTES_MAX,
+  REPLICAS_MAX,
+  TIMEOUT_MS_MAX,
+  WORKER_PORT,
+} from "../../sdk/typescript/wire/limits.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
+import type { BuiltinWorker } from "../../workers/kit/define.ts";
+import { issueTexts } from "./issues.ts";
+import { closest, Fields, isWorkerName, NAME_RULE, received } from "./fields.ts";
+import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
+import { configValues } from "./values.ts";
+import type {
+  Config,
+  ConfigValue,
+  EngineSettings,
+  LogSettings,
+  WorkerEntry,
+} from "../ports/config.ts";
+import { invalidFile, problemText, readYaml, type YamlText } from "./yaml_text.ts";
+
+export type { Config, EngineSettings, LogSettings, WorkerEntry } from "../ports/config.ts";
+
+/** Environment variables, such as `Deno.env.toObject()`. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names of the built-in workers that always run, whether or not a file names them. */
+export const ALWAYS_RUNNING: readonly string[] = ["engine", "engine-observability"];
+
+const FILE = "config.yaml";
+const ENGINE_KEYS = [
+  "host",
+  "port",
+  "auth_token",
+  "insecure",
+  "allowed_origins",
+  "transport",
+  "tls",
+  "max_message_bytes",
+  "invocation_timeout_ms",
+  "validate_payloads",
+  "max_inflight_calls_per_worker",
+  "max_inflight_bytes_per_worker",
+] as const;
+const TLS_KEYS = ["cert", "key"] as const;
+/** Keys of workers that are directories, beside name and path. */
+const DIRECTORY_KEYS = ["isolation", "accel", "replicas", "env"] as const;
+const WORKER_KEYS = ["name", "path", ...DIRECTORY_KEYS, "config"] as const;
+/** Bounds that are sane for a setting in bytes or calls. */
+const SETTING_MAX = 2 ** 40;
+
+/**
+ * Reads and checks a config.yaml.
+ *
+ * @throws {EngineError} `config_invalid` with `details.problems`, a list of lines such as
+ * `workers[1].config.port: expected 1 to 65535, received "abc" (line 7)`.
+ */
+export function loadConfig(
+  path: string,
+  builtins: readonly BuiltinWorker[],
+  env: Environment,
+): Config {
+  const absolute = absolutePath(path, Deno.cwd());
+  return parseConfig(readText(absolute), absolute, builtins, env);
+}
+
+/**
+ * Checks the text of a config.yaml as if it stood at `path` (absolute).
+ *
+ * @throws {EngineError} `config_invalid`, as {@linkcode loadConfig}.
+ */
+export function parseConfig(
+  text: string,
+  path: string,
+  builtins: readonly BuiltinWorker[],
+  env: Environment,
+): Config {
+  const source = readYaml(FILE, text, (name) => Object.hasOwn(env, name) ? env[name] : undefined);
+  const problems = [...source.problems];
+  const { value } = source;
+  if (problems.length === 0 && (value === null || typeof value !== "object")) {
+    problems.push(shapeProblem(source));
+  } else if (Array.isArray(value)) problems.push(shapeProblem(source));
+  if (problems.length > 0) throw invalidFile("config_invalid", path, problems);
+
+  const top = new Fields(source, problems, ["engine", "log", "workers"]);
+  const directory = path.slice(0, path.lastIndexOf("/")) || "/";
+  const config = {
+    path,
+    directory,
+    dataDirectory: dataDirectoryOf(directory),
+    engine: engineOf(top.fields("engine", ENGINE_KEYS), directory),
+    log: logOf(top.fields("log", ["level", "format"])),
+    workers: workersOf(top, { source, problems, directory, builtins }),
+  };
+  if (problems.length > 0) throw invalidFile("config_invalid", path, problems);
+  return { ...config, values: valuesOf(source, config, builtins) };
+}
+
+/** What runs in a directory (absolute) without a config.yaml: state and HTTP are on. */
+export function defaultConfig(directory: string, builtins: readonly BuiltinWorker[]): Config {
+  const nothing = new Fields(readYaml(FILE, ""), [], []);
+  const names = ["engine-state", "engine-http"];
+  const wanted = builtins.filter((worker) => names.includes(worker.name))
+    .sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
+  const config: Omit<Config, "values"> = {
+    path: null,
+    directory,
+    dataDirectory: dataDirectoryOf(directory),
+    engine: engineOf(nothing, directory),
+    log: logOf(nothing),
+    workers: wanted.map(({ name, parse }) => ({
+      kind: "builtin",
+      name,
+      config: parse({}),
+      raw: {},
+    })),
+  };
+  return { ...config, values: valuesOf(readYaml(FILE, ""), config, builtins) };
+}
+
+/** What is in force, built-ins that always run included. */
+function valuesOf(
+  source: YamlText,
+  config: Omit<Config, "values">,
+  builtins: readonly BuiltinWorker[],
+): ConfigValue[] {
+  const nothing = new Fields(readYaml(FILE, ""), [], []);
+  const defaults = { engine: engineOf(nothing, config.directory), log: logOf(nothing) };
+  const always = builtins.filter(({ name }) => ALWAYS_RUNNING.includes(name));
+  return configValues(source, config, defaults, { builtins, always });
+}
+
+/** What the checks of workers need besides the worker's own fields. */
+interface Surroundings {
+  readonly source: YamlText;
+  readonly problems: string[];
+  readonly directory: string;
+  readonly builtins: readonly BuiltinWorker[];
+}
+
+function engineOf(fields: Fields, directory: string): EngineSettings {
+  const max_message_bytes = fields.integer("max_message_bytes", 1_024, 1024 ** 3) ??
+    MESSAGE_BYTES_MAX;
+  const bytes = fields.integer("max_inflight_bytes_per_worker", 1_024, SETTING_MAX);
+  if (bytes !== undefined && bytes < max_message_bytes) {
+    const expected = `at least max_message_bytes (${max_message_bytes})`;
+    fields.problem("max_inflight_bytes_per_worker", expected);
+  }
+  const token = fields.secret("auth_token");
+  const tls = fields.has("tls") ? tlsOf(fields.fields("tls", TLS_KEYS), directory) : undefined;
+  const settings: EngineSettings = {
+    host: fields.text("host") ?? "127.0.0.1",
+    port: fields.integer("port", 0, 65_535) ?? WORKER_PORT,
+    ...token === undefined ? {} : { auth_token: token },
+    insecure: fields.flag("insecure") ?? false,
+    allowed_origins: fields.texts("allowed_origins") ?? [],
+    transport: fields.choice("transport", ["raw", "deno-serve"]) ?? "raw",
+    ...tls === undefined ? {} : { tls },
+    max_message_bytes,
+    invocation_timeout_ms: fields.integer("invocation_timeout_ms", 1, TIMEOUT_MS_MAX) ??
+      INVOCATION_TIMEOUT_MS,
+    validate_payloads: fields.flag("validate_payloads") ?? true,
+    max_inflight_calls_per_worker:
+      fields.integer("max_inflight_calls_per_worker", 1, SETTING_MAX) ?? INFLIGHT_CALLS_MAX,
+    max_inflight_bytes_per_worker: bytes ?? Math.max(INFLIGHT_BYTES_MAX, max_message_bytes),
+  };
+  if (!isLoopback(settings.host) && token === undefined && !settings.insecure) {
+    fields.problem("host", "a loopback address, or auth_token, or insecure: true");
+  }
+  return settings;
+}
+
+/** Both files are read here, so that what is wrong with them is told with everything else. */
+function tlsOf(fields: Fields, directory: string): CertificateFiles | undefined {
+  const [cert, key] = TLS_KEYS.map((name) => {
+    if (!fields.has(name)) return fields.problem(name, "the path of a PEM file");
+    return fields.text(name, "the path of a PEM file");
+  });
+  if (cert === undefined || key === undefined) return undefined;
+  const files = { cert: absolutePath(cert, directory), key: absolutePath(key, directory) };
+  const read = readCertificate(files);
+  if ("cert" in read) return files;
+  for (const { file, expected, found } of read) fields.problem(file, expected, found);
+  return undefined;
+}
+
+function logOf(fields: Fields): LogSettings {
+  return {
+    level: fields.choice("level", ["debug", "info", "warn", "error"]) ?? "info",
+    format: fields.choice("format", ["auto", "text", "json"]) ?? "auto",
+  };
+}
+
+function workersOf(top: Fields, around: Surroundings): WorkerEntry[] {
+  const lines = new Map<string, number | undefined>();
+  return top.items("workers", WORKER_KEYS).flatMap((fields) => {
+    const name = nameOf(fields);
+    if (name === undefined) return [];
+    if (lines.has(name)) {
+      fields.problem("name", "every name once", `${name} again, first in line ${lines.get(name)}`);
+    } else lines.set(name, fields.lineOf("name"));
+    const entry = fields.has("path")
+      ? directoryEntry(name, fields, around)
+      : builtinEntry(name, fields, around);
+    return entry ? [entry] : [];
+  });
+}
+
+function nameOf(fields: Fields): string | undefined {
+  const name = fields.text("name", "the name of a worker");
+  if (name === undefined) {
+    if (!fields.has("name")) fields.problem("name", "the name of a worker");
+    return undefined;
+  }
+  return isWorkerName(name) ? name : fields.problem("name", NAME_RULE);
+}
+
+function builtinEntry(
+  name: string,
+  fields: Fields,
+  { source, problems, builtins }: Surroundings,
+): WorkerEntry | undefined {
+  for (const key of DIRECTORY_KEYS) {
+    if (fields.has(key)) fields.problem(key, "no such key without path", "one");
+  }
+  const worker = builtins.find((builtin) => builtin.name === name);
+  if (!worker) {
+    const names = builtins.map(({ name }) => name).filter((name) => !ALWAYS_RUNNING.includes(name));
+    const meant = closest(name, names);
+    const hint = meant ? `; did you mean ${meant}?` : "";
+    const expected = `a built-in worker (${names.join(", ")}) or a path beside the name`;
+    return fields.problem("name", expected, `${received(name)}${hint}`);
+  }
+  const raw = fields.value("config") ?? {};
+  try {
+    return { kind: "builtin", name, config: worker.parse(raw), raw };
+  } catch (thrown) {
+    problems.push(...issueTexts(thrown, fields.pathOf("config"), raw, source));
+    return undefined;
+  }
+}
+
+function directoryEntry(
+  name: string,
+  fields: Fields,
+  { directory, builtins }: Surroundings,
+): WorkerEntry | undefined {
+  if (fields.has("config")) fields.problem("config", "either path or config", "both");
+  if (builtins.some((builtin) => builtin.name === name)) {
+    fields.problem("name", "a name that no built-in worker has", received(name));
+  }
+  const isolation = fields.choice("isolation", ["microvm", "process"]);
+  const accel = fields.choice("accel", ["auto", "kvm", "tcg"]);
+  const replicas = fields.integer("replicas", 1, REPLICAS_MAX);
+  const env = fields.environment("env");
+  const written = fields.text("path", "a directory");
+  if (written === undefined) return undefined;
+  const path = absolutePath(written, directory);
+  const kind = kindOf(path);
+  if (kind !== "directory") {
+    const what = kind === "file" ? "is a file" : "does not exist";
+    return fields.problem("path", "a directory", `${received(written)}, which ${what}`);
+  }
+  return {
+    kind: "directory",
+    name,
+    path,
+    env,
+    ...isolation && { isolation },
+    ...accel && { accel },
+    ...replicas && { replicas },
+  };
+}
+
+function shapeProblem(source: YamlText): string {
+  const what = source.value === null ? "an empty file" : received(source.value);
+  const line = source.value === null ? undefined : source.lineOf("");
+  return problemText(FILE, "a mapping with engine, log or workers", what, line);
+}
+
+function readText(path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) {
+      const message = `${path} does not exist; make a project with engine create --directory ` +
+        "<name>, or give the path of another file";
+      throw new EngineError("config_invalid", message, { details: { problems: [message] } });
+    }
+    const problem = problemText(FILE, `a file at ${path}`, String(thrown));
+    throw invalidFile("config_invalid", path, [problem]);
+  }
+}
+
+function dataDirectoryOf(directory: string): string {
+  return `${directory === "/" ? "" : directory}/.engine`;
+}
+
+/** The path without `.`, `..` and doubled slashes. */
+function absolutePath(path: string, directory: string): string {
+  const parts: string[] = [];
+  for (const part of `${path.startsWith("/") ? "" : directory}/${path}`.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}`;
+}
+
+function kindOf(path: string): "directory" | "file" | undefined {
+  try {
+    return Deno.statSync(path).isDirectory ? "directory" : "file";
+  } catch {
+    return undefined; // Whatever the reason, it cannot be used.
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * Takes checked fields out of a YAML mapping, and reports all that does not fit.
+ *
+ * A reader never throws: it returns `undefined` for what is absent or wrong and adds a problem for
+ * the latter, so that all problems of a file are told at once.
+ *
+ * @module
+ */
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { pathOf, problemText, type YamlText } from "./yaml_text.ts";
+
+/** What names of workers look like, for messages. */
+export const NAME_RULE = "1 to 64 letters, digits, -, _ or ., beginning with a letter or digit";
+
+/** Whether a text can be the name of a worker: it becomes part of file names. */
+export function isWorkerName(text: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
+}
+
+/** One mapping of a file. An absent one has no keys and no problems. */
+export class Fields {
+  readonly #source: YamlText;
+  readonly #path: string;
+  readonly #value: JsonObject;
+  readonly #problems: string[];
+
+  /**
+   * Reads the mapping at `path` (empty for the file itself). Keys that are not in `known` are
+   * problems.
+   */
+  constructor(
+    source: YamlText,
+    problems: string[],
+    known: readonly string[],
+    path = "",
+    value: Json | undefined = source.value,
+  ) {
+    this.#source = source;
+    this.#problems = problems;
+    this.#path = path;
+    this.#value = isMapping(value) ? value : {};
+    if (value !== undefined && value !== null && !isMapping(value)) {
+      this.#problem(path, "a mapping", received(value));
+    }
+    for (const key of Object.keys(this.#value)) if (!known.includes(key)) this.#unknown(key, known);
+  }
+
+  /** Whether the key is there with a value. */
+  has(key: string): boolean {
+    return this.#get(key) !== undefined;
+  }
+
+  /** The value as it is. */
+  value(key: string): Json | undefined {
+    return this.#get(key);
+  }
+
+  /** A text that is not empty. A variable may have filled in what looks like a number. */
+  text(key: string, expected = "a text"): string | undefined {
+    const value = this.#get(key);
+    const path = pathOf(this.#path, key);
+    const text = this.#source.isFilledIn(path) ? this.#source.textOf(path) : value;
+    if (value === undefined && !text) return undefined;
+    if (typeof text === "string" && text.trim() !== "") return text;
+    return this.problem(key, expected);
+  }
+
+  /** A text that no message shows. */
+  secret(key: string): string | undefined {
+    const value = this.#get(key);
+    if (typeof value === "string" || this.#source.isFilledIn(pathOf(this.#path, key))) {
+      return this.text(key);
+    }
+    return value === undefined ? undefined : this.problem(key, "a text", "something else");
+  }
+
+  /** A whole number within bounds. */
+  integer(key: string, min: number, max: number): number | undefined {
+    const value = this.#get(key);
+    if (value === undefined) return undefined;
+    if (Number.isInteger(value) && value as number >= min && value as number <= max) {
+      return value as number;
+    }
+    return this.problem(key, `${min} to ${max}`);
+  }
+
+  /** `true` or `false`. */
+  flag(key: string): boolean | undefined {
+    const value = this.#get(key);
+    return value === undefined || typeof value === "boolean"
+      ? value
+      : this.problem(key, "true or false");
+  }
+
+  /** One of a few words. */
+  choice<T extends string>(key: string, options: readonly T[]): T | undefined {
+    const value = this.#get(key);
+    if (value === undefined) return undefined;
+    return options.find((option) => option === value) ??
+      this.problem(key, options.length === 1 ? options[0]! : `one of ${options.join(", ")}`);
+  }
+
+  /** A list of texts; `check` says what is expected of one that does not fit. */
+  texts(key: string, check?: (text: string) => string | undefined): string[] | undefined {
+    const value = this.#get(key);
+    if (value === undefined) return undefined;
+    if (!Array.isArray(value)) return this.problem(key, "a list of texts");
+    return value.flatMap((item, i) => {
+      const isText = typeof item === "string" && item !== "";
+      const expected = isText ? check?.(item) : "a text";
+      if (isText && expected === undefined) return [item];
+      this.#problem(pathOf(pathOf(this.#path, key), i), expected!, received(item));
+      return [];
+    });
+  }
+
+  /** Environment variables; numbers and flags count as the text they were written with. */
+  environment(key: string): Record<string, string> {
+    const value = this.#get(key);
+    const path = pathOf(this.#path, key);
+    if (value === undefined) return {};
+    if (!isMapping(value)) return this.problem(key, "a mapping of names to texts") ?? {};
+    const env: Record<string, string> = {};
+    for (const [name, item] of Object.entries(value)) {
+      const at = pathOf(path, name);
+      if (!/^[A-Za-z_]\w*$/.test(name)) {
+        this.#problem(at, "a name of letters, digits and _", received(name));
+      } else if (item !== null && typeof item === "object") {
+        this.#problem(at, "a text", received(item));
+      } else env[name] = typeof item === "string" ? item : this.#source.textOf(at) ?? "";
+    }
+    return env;
+  }
+
+  /** An inner mapping. */
+  fields(key: string, known: readonly string[]): Fields {
+    const path = pathOf(this.#path, key);
+    return new Fields(this.#source, this.#problems, known, path, this.#value[key] ?? null);
+  }
+
+  /** The mappings of a list. */
+  items(key: string, known: readonly string[]): Fields[] {
+    const value = this.#get(key);
+    if (value === undefined) return [];
+    if (!Array.isArray(value)) return this.problem(key, "a list") ?? [];
+    return value.flatMap((item, i) => {
+      const path = pathOf(pathOf(this.#path, key), i);
+      if (isMapping(item)) return [new Fields(this.#source, this.#problems, known, path, item)];
+      this.#problem(path, "a mapping", received(item));
+      return [];
+    });
+  }
+
+  /** Reports that a key does not fit; `what` instead of its value. Returns `undefined`. */
+  problem(key: string, expected: string, what?: string): undefined {
+    const path = pathOf(this.#path, key);
+    this.#problem(path, expected, what ?? received(this.#value[key]));
+  }
+
+  /** Line of a key, or of the mapping when the key is absent. */
+  lineOf(key: string): number | undefined {
+    return this.#source.lineOf(pathOf(this.#path, key));
+  }
+
+  /** Path of a key, such as `workers[0].name`. */
+  pathOf(key: string): string {
+    return pathOf(this.#path, key);
+  }
+
+  #get(key: string): Json | undefined {
+    return Object.hasOwn(this.#value, key) ? this.#value[key] ?? undefined : undefined;
+  }
+
+  #unknown(key: string, known: readonly string[]): void {
+    const meant = closest(key, known);
+    const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
+    this.#problem(
+      pathOf(this.#path, key),
+      `one of the keys ${known.join(", ")}`,
+      `an unknown key${hint}`,
+    );
+  }
+
+  #problem(path: string, expected: string, what: string): void {
+    const at = path === "" ? this.#source.file : path;
+    this.#problems.push(problemText(at, expected, what, this.#source.lineOf(path)));
+  }
+}
+
+/** A value as a message shows it: short, and a container by its kind only. */
+export function received(value: unknown): string {
+  if (value === undefined || value === null) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "a mapping";
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}…"` : text;
+}
+
+/** The option that a mistyped word, or one without its unit, probably means. */
+export function closest(word: string, options: readonly string[]): string | undefined {
+  const allowed = word.length < 4 ? 1 : Math.max(2, Math.floor(word.length / 3));
+  return options.map((option) => ({ option, steps: distance(word, option) }))
+    .filter(({ option, steps }) => steps <= allowed || option.startsWith(`${word}_`))
+    .sort((a, b) => a.steps - b.steps)[0]?.option;
+}
+
+/** Letters to add, drop or change to turn one word into the other. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
+  for (let i = 0; i < from.length; i++) {
+    const next = [i + 1];
+    for (let j = 0; j < to.length; j++) {
+      const change = row[j]! + (from[i]!.toLowerCase() === to[j]!.toLowerCase() ? 0 : 1);
+      next.push(Math.min(change, row[j + 1]! + 1, next[j]! + 1));
+    }
+    row = next;
+  }
+  return row.at(-1)!;
+}
+
+function isMapping(value: Json | undefined): value is JsonObject {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}

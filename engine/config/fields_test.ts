@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { closest, Fields, isWorkerName, received } from "./fields.ts";
+import { readYaml } from "./yaml_text.ts";
+
+function setup(text: string, known: readonly string[]): { fields: Fields; problems: string[] } {
+  const problems: string[] = [];
+  const variables = (name: string) => name === "DIGITS" ? "0123" : "";
+  const source = readYaml("file.yaml", text, variables);
+  return { fields: new Fields(source, problems, known), problems };
+}
+
+Deno.test("Fields returns what fits and undefined for what is absent or empty", () => {
+  const { fields, problems } = setup("a: x\nb: 5\nc: true\nd: [p, q]\ne:\n", [..."abcdef"]);
+
+  assert.equal(fields.text("a"), "x");
+  assert.equal(fields.integer("b", 1, 9), 5);
+  assert.equal(fields.flag("c"), true);
+  assert.deepEqual(fields.texts("d", () => undefined), ["p", "q"]);
+  assert.equal(fields.text("e"), undefined);
+  assert.equal(fields.has("f"), false);
+  assert.deepEqual(problems, []);
+});
+
+Deno.test("Fields reports each kind of misfit with path, value and line", () => {
+  const text = "a: 5\nb: abc\nc: yes\nd: blue\ne: x\nf: [1, '']\n";
+  const { fields, problems } = setup(text, [..."abcdef"]);
+
+  fields.text("a");
+  fields.integer("b", 1, 9);
+  fields.flag("c");
+  fields.choice("d", ["red", "green"]);
+  fields.texts("e");
+  fields.texts("f", () => "something else");
+
+  assert.deepEqual(problems, [
+    "a: expected a text, received 5 (line 1)",
+    'b: expected 1 to 9, received "abc" (line 2)',
+    'c: expected true or false, received "yes" (line 3)',
+    'd: expected one of red, green, received "blue" (line 4)',
+    'e: expected a list of texts, received "x" (line 5)',
+    "f[0]: expected a text, received 1 (line 6)",
+    'f[1]: expected a text, received "" (line 6)',
+  ]);
+});
+
+Deno.test("Fields.texts() reports each text that a check has a word against", () => {
+  const { fields, problems } = setup("a: [x, y, z]\n", ["a"]);
+
+  const texts = fields.texts("a", (text) => text === "y" ? "anything but y" : undefined);
+
+  assert.deepEqual(texts, ["x", "z"]);
+  assert.deepEqual(problems, ['a[1]: expected anything but y, received "y" (line 1)']);
+});
+
+Deno.test("Fields takes a variable that looks like a number for the text it is", () => {
+  const { fields, problems } = setup("a: ${DIGITS}\nb: ${EMPTY}\n", ["a", "b"]);
+
+  assert.equal(fields.text("a"), "0123");
+  assert.equal(fields.secret("a"), "0123");
+  assert.equal(fields.secret("b"), undefined);
+  assert.deepEqual(problems, []);
+});
+
+Deno.test("Fields.secret() shows no value", () => {
+  const { fields, problems } = setup("a: 123456\n", ["a"]);
+
+  assert.equal(fields.secret("a"), undefined);
+  assert.deepEqual(problems, ["a: expected a text, received something else (line 1)"]);
+});
+
+Deno.test("Fields offers the key that was probably meant", () => {
+  const { problems } = setup("prot: 1\nzebra: 2\n", ["host", "port"]);
+
+  assert.deepEqual(problems, [
+    "prot: expected one of the keys host, port, received an unknown key; " +
+    "did you mean port? (line 1)",
+    "zebra: expected one of the keys host, port, received an unknown key (line 2)",
+  ]);
+});
+
+Deno.test("Fields.environment() takes numbers and flags as they were written", () => {
+  const { fields, problems } = setup("env:\n  A: 1.10\n  B: true\n  C: x\n  D:\n", ["env"]);
+
+  assert.deepEqual(fields.environment("env"), { A: "1.10", B: "true", C: "x", D: "" });
+  assert.deepEqual(problems, []);
+});
+
+Deno.test("Fields.environment() reports odd names and values", () => {
+  const { fields, problems } = setup("env:\n  a-b: x\n  C: [1]\n", ["env"]);
+
+  fields.environment("env");
+
+  assert.deepEqual(problems, [
+    'env.a-b: expected a name of letters, digits and _, received "a-b" (line 2)',
+    "env.C: expected a text, received a list (line 3)",
+  ]);
+});
+
+Deno.test("Fields reports a list or a text where a mapping stands", () => {
+  const { fields, problems } = setup("a: [1]\nitems:\n  - x\n  -\nmore: 1\n", [
+    "a",
+    "items",
+    "more",
+  ]);
+
+  fields.fields("a", []);
+  fields.items("items", []);
+  fields.items("more", []);
+
+  assert.deepEqual(problems, [
+    "a: expected a mapping, received a list (line 1)",
+    'items[0]: expected a mapping, received "x" (line 3)',
+    "items[1]: expected a mapping, received nothing (line 4)",
+    "more: expected a list, received 1 (line 5)",
+  ]);
+});
+
+Deno.test("isWorkerName() refuses what cannot be a file name", () => {
+  for (const name of ["math", "math-worker", "a.b_c", "7up"]) assert.ok(isWorkerName(name), name);
+  for (const name of ["", "two words", "../up", ".hidden", "a/b", "ä", "-x", "a".repeat(65)]) {
+    assert.ok(!isWorkerName(name), name);
+  }
+});
+
+Deno.test("closest() finds typing errors and nothing far-fetched", () => {
+  assert.equal(closest("isolaton", ["name", "isolation"]), "isolation");
+  assert.equal(closest("Port", ["port"]), "port");
+  assert.equal(closest("memory", ["cpus", "memory_mb"]), "memory_mb");
+  assert.equal(closest("mem", ["cpus", "memory_mb"]), undefined);
+  assert.equal(closest("banana", ["port", "host"]), undefined);
+});
+
+Deno.test("received() is short", () => {
+  assert.equal(received("x".repeat(100)).length, 59);
+  assert.equal(received({}), "a mapping");
+  assert.equal(received(null), "nothing");
+});

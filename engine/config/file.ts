@@ -1,0 +1,252 @@
+/**
+ * Edits of config.yaml that leave the rest of it as it is.
+ *
+ * An edit cuts lines and puts lines in, then reads its own result back; only where that did not
+ * give what was meant (unusual layouts) the parser writes the whole file anew. What may stand in
+ * the file is not checked here.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { Accelerator, Isolation } from "../ports/launcher.ts";
+import { invalidFile, type ListChange, readYaml, rewriteYaml } from "./yaml_text.ts";
+
+/** Keys of a directory that can be asked for when it is added. */
+export interface WorkerKeys {
+  readonly isolation?: Isolation;
+  readonly accel?: Accelerator | "auto";
+  readonly replicas?: number;
+}
+
+/** An item of `workers` as it stands in the file. */
+export interface NewWorkerEntry extends WorkerKeys {
+  readonly name: string;
+  /** Relative to config.yaml. */
+  readonly path?: string;
+  /** Configuration of a built-in worker. */
+  readonly config?: JsonObject;
+}
+
+/**
+ * The text with one more worker at the end of the list. Does not look for the name.
+ *
+ * @throws {EngineError} `config_invalid` when the text is not a mapping with a list of workers.
+ */
+export function addWorkerEntry(text: string, entry: NewWorkerEntry): string {
+  const { name, path, isolation, accel, replicas, config } = entry;
+  const item: JsonObject = {
+    name,
+    ...path !== undefined && { path },
+    ...isolation && { isolation },
+    ...accel && { accel },
+    ...replicas && { replicas },
+    ...config && { config },
+  };
+  return edit(text, { type: "add", item }, (lines, list) => {
+    const dash = " ".repeat(list?.dashColumn ?? 2);
+    const added = blockOf(item).map((line, i) => `${dash}${i === 0 ? "- " : "  "}${line}`);
+    if (!list) return [...withoutTrailingBlank(lines), "workers:", ...added];
+    const head = emptyHead(lines[list.keyLine]!);
+    if (list.items.length === 0 && head === undefined) return undefined;
+    const end = list.items.at(-1)?.end ?? list.keyLine + 1;
+    const before = lines.slice(0, end);
+    if (list.items.length === 0) before[list.keyLine] = head!;
+    return [...before, ...added, ...lines.slice(end)];
+  });
+}
+
+/**
+ * The text without the worker of that name; comments above it stay.
+ *
+ * @throws {EngineError} `config_invalid`; `NOT_FOUND` when no item has the name.
+ */
+export function removeWorkerEntry(text: string, name: string): string {
+  const index = indexOfWorker(text, name);
+  return edit(text, { type: "remove", index }, (lines, list) => {
+    const item = list?.items[index];
+    if (!list || !item) return undefined;
+    const left = [...lines.slice(0, item.start), ...lines.slice(item.end)];
+    if (list.items.length > 1) return left;
+    const comment = /\s#.*$/.exec(left[list.keyLine]!)?.[0] ?? "";
+    left[list.keyLine] = `workers: []${comment}`;
+    return left;
+  });
+}
+
+/**
+ * The text with these keys of one worker; the item stays in its place, and its other keys stay.
+ *
+ * @throws {EngineError} `config_invalid`; `NOT_FOUND` when no item has the name.
+ */
+export function changeWorkerKeys(text: string, name: string, keys: WorkerKeys): string {
+  const index = indexOfWorker(text, name);
+  return Object.entries(keys).reduce(
+    (edited, [key, value]) => setKey(edited, index, key, value),
+    text,
+  );
+}
+
+function setKey(text: string, index: number, key: string, value: string | number): string {
+  return edit(text, { type: "set", index, key, value }, (lines, list) => {
+    const item = list?.items[index];
+    if (!list || !item) return undefined;
+    const own = new RegExp(`^(\\s*(?:- +)?${key}\\s*:\\s*)[\\w"'-]+`);
+    const at = lines.findIndex((line, i) => i >= item.start && i < item.end && own.test(line));
+    if (at >= 0) return lines.with(at, lines[at]!.replace(own, `$1${value}`));
+    const last = lines.slice(item.start, item.end).findLastIndex((line) => /^\s*[^\s#]/.test(line));
+    const added = `${" ".repeat(list.dashColumn + 2)}${key}: ${value}`;
+    return lines.toSpliced(item.start + last + 1, 0, added);
+  });
+}
+
+/**
+ * The text with these keys in the configuration of one worker; its other keys stay.
+ *
+ * @throws {EngineError} `config_invalid`; `NOT_FOUND` when no item has the name.
+ */
+export function changeWorkerConfig(text: string, name: string, config: JsonObject): string {
+  const index = indexOfWorker(text, name);
+  const item = (read(text).workers as Json[])[index] as JsonObject;
+  const value = { ...item.config as JsonObject | null | undefined, ...config };
+  // Values may stand in many layouts: the parser writes them.
+  return edit(text, { type: "set", index, key: "config", value }, () => undefined);
+}
+
+/**
+ * Replaces a file in one step: a reader sees the old text or the new one. A link stays a link and
+ * the mode stays. With `before`, refuses when the file says something else by now.
+ *
+ * @throws {EngineError} `config_conflict` when the file is not what `before` says.
+ */
+export async function writeConfigFile(path: string, text: string, before?: string): Promise<void> {
+  const target = await Deno.realPath(path).catch(() => path);
+  const mode = await Deno.stat(target).then((info) => info.mode, () => null);
+  const temporary = `${target}.${crypto.randomUUID().slice(0, 8)}.tmp`;
+  try {
+    // Nobody else may read it before it has its mode: there may be a token in it.
+    await Deno.writeTextFile(temporary, text, { createNew: true, mode: 0o600 });
+    await Deno.chmod(temporary, (mode ?? 0o644) & 0o7777);
+    if (before !== undefined && await Deno.readTextFile(target) !== before) {
+      const message = `${path} was changed by somebody else at the same moment; try again`;
+      throw new EngineError("config_conflict", message);
+    }
+    await Deno.rename(temporary, target);
+  } catch (thrown) {
+    await Deno.remove(temporary).catch(() => {}); // It may not exist; the first error counts.
+    throw thrown;
+  }
+}
+
+/** Lines of one item: `start` is the one with its dash, `end` the first that is not its own. */
+interface ItemLines {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where the list `workers` stands, if it is a block or empty. */
+interface ListLines {
+  readonly keyLine: number;
+  readonly dashColumn: number;
+  readonly items: readonly ItemLines[];
+}
+
+type CutLines = (lines: string[], list: ListLines | undefined) => string[] | undefined;
+
+function edit(text: string, change: ListChange, cut: CutLines): string {
+  const value = read(text);
+  const wanted = JSON.stringify(applied(value, change));
+  const end = text.includes("\r\n") ? "\r\n" : "\n";
+  const lines = text.split(end);
+  const edited = cut(lines, findList(lines))?.join(end);
+  const whole = edited === undefined || edited.endsWith(end) ? edited : edited + end;
+  const fits = (result: string): boolean => {
+    const { value, problems } = readYaml("config.yaml", result);
+    return problems.length === 0 && JSON.stringify(value) === wanted;
+  };
+  return whole !== undefined && fits(whole) ? whole : rewriteYaml(text, "workers", change);
+}
+
+function read(text: string): JsonObject {
+  const { value, problems } = readYaml("config.yaml", text);
+  if (problems.length > 0) throw invalidFile("config_invalid", "config.yaml", problems);
+  if (value === null) return {};
+  const list = typeof value === "object" && !Array.isArray(value) ? value.workers ?? [] : undefined;
+  if (Array.isArray(list)) return value as JsonObject;
+  const problem = "config.yaml: expected a mapping whose workers are a list, received another one";
+  throw invalidFile("config_invalid", "config.yaml", [problem]);
+}
+
+function applied(value: JsonObject, change: ListChange): Json {
+  const workers = [...(value.workers ?? []) as Json[]];
+  if (change.type === "add") workers.push(change.item);
+  else if (change.type === "remove") workers.splice(change.index, 1);
+  else {
+    const item = { ...workers[change.index] as JsonObject, [change.key]: change.value };
+    workers[change.index] = item;
+  }
+  return { ...value, workers };
+}
+
+function indexOfWorker(text: string, name: string): number {
+  const workers = (read(text).workers ?? []) as Json[];
+  const index = workers.findIndex((item) => (item as JsonObject | null)?.name === name);
+  if (index >= 0) return index;
+  throw new EngineError("NOT_FOUND", `config.yaml has no worker ${name}`);
+}
+
+function findList(lines: readonly string[]): ListLines | undefined {
+  const keyLine = lines.findIndex((line) => /^(workers|"workers"|'workers')\s*:/.test(line));
+  if (keyLine < 0) return undefined;
+  const items: ItemLines[] = [];
+  let dashColumn = -1;
+  for (let i = keyLine + 1; i < lines.length; i++) {
+    const column = lines[i]!.search(/\S/);
+    if (column < 0 || lines[i]![column] === "#") continue;
+    const isDash = /^-(\s|$)/.test(lines[i]!.slice(column));
+    if (dashColumn < 0 && isDash) dashColumn = column;
+    if (column < dashColumn || dashColumn < 0 || (column === dashColumn && !isDash)) break;
+    if (column === dashColumn) items.push({ start: i, end: endOfItem(lines, i, column) });
+  }
+  return { keyLine, dashColumn: dashColumn < 0 ? 2 : dashColumn, items };
+}
+
+/** Blank lines and comments that stand no deeper than the dash belong to what follows. */
+function endOfItem(lines: readonly string[], start: number, dashColumn: number): number {
+  let end = start + 1;
+  for (let i = start + 1; i < lines.length; i++) {
+    const column = lines[i]!.search(/\S/);
+    if (column < 0) continue;
+    if (column <= dashColumn) break;
+    end = i + 1;
+  }
+  return end;
+}
+
+/** The line of the key without an empty value, if the value is one. */
+function emptyHead(line: string): string | undefined {
+  const parts = /^([^:]+:)\s*(?:\[\s*\]|~|null)?(\s*#.*)?$/.exec(line);
+  return parts ? `${parts[1]}${parts[2] ?? ""}` : undefined;
+}
+
+function withoutTrailingBlank(lines: readonly string[]): string[] {
+  return lines.slice(0, lines.findLastIndex((line) => line.trim() !== "") + 1);
+}
+
+/** A mapping as lines of block YAML; lists in it stand on one line. */
+function blockOf(value: JsonObject): string[] {
+  return Object.entries(value).flatMap(([key, member]) => {
+    const head = `${scalar(key)}:`;
+    if (member === null || typeof member !== "object") return [`${head} ${scalar(member)}`];
+    const inner = Array.isArray(member) ? [] : blockOf(member);
+    if (inner.length === 0) return [`${head} ${JSON.stringify(member)}`];
+    return [head, ...inner.map((line) => `  ${line}`)];
+  });
+}
+
+function scalar(value: Json): string {
+  if (typeof value !== "string" || !/^[A-Za-z./_][\w./-]*$/.test(value)) {
+    return JSON.stringify(value);
+  }
+  return readYaml("", value).value === value ? value : JSON.stringify(value);
+}

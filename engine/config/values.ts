@@ -1,0 +1,173 @@
+/**
+ * Every value of a configuration in force, and who decided it: for people who ask why.
+ *
+ * Nothing here checks: it compares a configuration that was checked with the text it came from.
+ * What may be a secret is cut short here, so that it goes no further.
+ *
+ * @module
+ */
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { BuiltinWorker } from "../../workers/kit/define.ts";
+import type {
+  Config,
+  ConfigValue,
+  EngineSettings,
+  LogSettings,
+  WorkerEntry,
+} from "../ports/config.ts";
+import { pathOf, type YamlText } from "./yaml_text.ts";
+
+/** Settings of the section `engine` that the listener is told when it opens, and never again. */
+export const FIXED_SETTINGS = [
+  "host",
+  "port",
+  "auth_token",
+  "allowed_origins",
+  "transport",
+  "tls",
+  "max_message_bytes",
+] as const;
+
+/** What holds when a file says nothing. */
+export interface ConfigDefaults {
+  readonly engine: EngineSettings;
+  readonly log: LogSettings;
+}
+
+/** Built-in workers, and those of them that run whether or not a file names them. */
+export interface KnownBuiltins {
+  readonly builtins: readonly BuiltinWorker[];
+  readonly always: readonly BuiltinWorker[];
+}
+
+const SECRET = /token|secret|passw|credential|api_?key|private_?key/i;
+const SHOWN_CHARS = 4;
+
+/** All values in the order of the file, those of built-ins that nobody named last. */
+export function configValues(
+  source: YamlText,
+  config: Omit<Config, "values">,
+  defaults: ConfigDefaults,
+  { builtins, always }: KnownBuiltins,
+): ConfigValue[] {
+  const listing = new Listing(source);
+  const fixed: readonly string[] = FIXED_SETTINGS;
+  const keys = Object.keys({ ...defaults.engine, auth_token: null }) as (keyof EngineSettings)[];
+  for (const key of keys) {
+    if (key === "tls") continue;
+    listing.add(`engine.${key}`, config.engine[key], defaults.engine[key], fixed.includes(key));
+  }
+  for (const key of ["cert", "key"] as const) {
+    const file = config.engine.tls?.[key];
+    if (file !== undefined) listing.add(`engine.tls.${key}`, file, null, true);
+  }
+  for (const key of Object.keys(defaults.log) as (keyof LogSettings)[]) {
+    listing.add(`log.${key}`, config.log[key], defaults.log[key]);
+  }
+  const named = new Set(config.workers.map(({ name }) => name));
+  config.workers.forEach((entry, at) => {
+    const worker = builtins.find(({ name }) => name === entry.name);
+    addWorker(listing, config.path === null ? undefined : at, entry, worker);
+  });
+  for (const { name, parse } of always) {
+    if (named.has(name)) continue;
+    listing.addAll(pathOf(pathOf("workers", name), "config"), parse({}), parse({}));
+  }
+  return listing.values;
+}
+
+/** The same values when an option of the command line wins over one of them. */
+export function withOption(
+  values: readonly ConfigValue[],
+  key: string,
+  value: Json | undefined,
+): readonly ConfigValue[] {
+  if (value === undefined) return values;
+  return values.map((one) =>
+    one.key === key ? { ...one, value, source: "option", line: null, variable: null } : one
+  );
+}
+
+function addWorker(
+  listing: Listing,
+  at: number | undefined,
+  entry: WorkerEntry,
+  worker: BuiltinWorker | undefined,
+): void {
+  const path = pathOf("workers", at ?? entry.name);
+  if (entry.kind === "builtin") {
+    listing.add(pathOf(path, "name"), entry.name, null);
+    return listing.addAll(pathOf(path, "config"), entry.config, worker?.parse({}));
+  }
+  const { kind: _kind, env, ...keys } = entry;
+  for (const [key, value] of Object.entries(keys)) listing.add(pathOf(path, key), value, null);
+  for (const [name, value] of Object.entries(env)) {
+    listing.add(pathOf(pathOf(path, "env"), name), shortened(value), null);
+  }
+}
+
+/** Collects values. */
+class Listing {
+  readonly values: ConfigValue[] = [];
+  readonly #source: YamlText;
+
+  constructor(source: YamlText) {
+    this.#source = source;
+  }
+
+  /** The members of a value, each by itself, however deep. */
+  addAll(path: string, value: unknown, otherwise: unknown): void {
+    if (!isPlain(value)) return this.add(path, value, otherwise);
+    for (const [key, member] of Object.entries(value)) {
+      const known = isPlain(otherwise) ? otherwise[key] : undefined;
+      this.addAll(pathOf(path, key), member, known);
+    }
+  }
+
+  add(path: string, value: unknown, otherwise: unknown, needs_restart = false): void {
+    const isWritten = this.#isWritten(path);
+    const variable = this.#source.variableOf(path) ?? null;
+    this.values.push({
+      key: path,
+      value: shown(path, value),
+      default: shown(path, otherwise),
+      source: variable !== null ? "variable" : isWritten ? "file" : "default",
+      line: isWritten ? this.#source.lineOf(path) ?? null : null,
+      variable,
+      needs_restart,
+    });
+  }
+
+  /** Whether the file has a value at a path, so that its line is the value's own. */
+  #isWritten(path: string): boolean {
+    let value: Json | undefined = this.#source.value;
+    for (
+      const [, key, quoted, index] of path.matchAll(/([\w-]+)(?=[.[]|$)|\["(.*?)"\]|\[(\d+)\]/g)
+    ) {
+      if (value === null || typeof value !== "object") return false;
+      const name = key ?? quoted ?? index!;
+      if (!Object.hasOwn(value, name)) return false;
+      value = (value as JsonObject)[name];
+    }
+    return value !== undefined && value !== null;
+  }
+}
+
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function shown(path: string, value: unknown): Json {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string") return SECRET.test(path) ? shortened(value) : value;
+  if (Array.isArray(value)) return value.map((item, at) => shown(pathOf(path, at), item));
+  if (!isPlain(value)) return value as Json;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, shown(pathOf(path, key), member)]),
+  );
+}
+
+/** Enough to tell two secrets apart, too little to use one. */
+function shortened(text: string): string {
+  return text.length <= SHOWN_CHARS * 3 ? "…" : `${text.slice(0, SHOWN_CHARS)}…`;
+}

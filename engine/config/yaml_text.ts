@@ -1,0 +1,298 @@
+/**
+ * YAML as values with their lines; the only place that knows the parser.
+ *
+ * The import is deferred, and what a config.yaml usually says is read without it (yaml_plain.ts):
+ * the parser takes 45 ms and 4 MB. Nothing here knows which keys there are. Reading reports
+ * everything that is wrong with the text itself; the values come with the line of each, so that
+ * later checks can name it.
+ *
+ * @module
+ */
+import defer * as yaml from "yaml";
+import type { LineCounter, Node, Scalar, YAMLMap } from "yaml";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { YAML_VALUES_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { pathOf, Places } from "./yaml_places.ts";
+import { readPlainYaml } from "./yaml_plain.ts";
+
+export { pathOf } from "./yaml_places.ts";
+
+/** A YAML text as values, and where each stands. Paths are such as `workers[1].config.port`. */
+export interface YamlText {
+  /** Name of the file, such as `config.yaml`: what problems call the whole of it. */
+  readonly file: string;
+  /** `null` when there is nothing in it. */
+  readonly value: Json;
+  /** All that is wrong with the text itself; empty when it can be used. */
+  readonly problems: readonly string[];
+  /** Line of the value at a path, or of the nearest one around it. */
+  lineOf(path: string): number | undefined;
+  /** The scalar at a path as it was written, if it was read as something else than text. */
+  textOf(path: string): string | undefined;
+  /** Whether the value at a path came out of a variable as a whole. */
+  isFilledIn(path: string): boolean;
+  /** The first variable in the value at a path, if there is one. */
+  variableOf(path: string): string | undefined;
+}
+
+/** The value of an environment variable; `undefined` when it is not set. */
+export type Variables = (name: string) => string | undefined;
+
+/** The error for a file that cannot be used; `details.problems` lists all that is wrong. */
+export function invalidFile(
+  code: "config_invalid" | "manifest_invalid",
+  file: string,
+  problems: readonly string[],
+): EngineError {
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  const message = `${file} cannot be used: ${problems[0]}${more}`;
+  return new EngineError(code, message, { details: { problems: [...problems] } });
+}
+
+/** More of what is wrong with one text is not told: one mistake may make thousands. */
+const SYNTAX_PROBLEMS_MAX = 100;
+
+/** One problem as people read it. */
+export function problemText(
+  path: string,
+  expected: string,
+  received: string,
+  line?: number,
+): string {
+  return `${path}: expected ${expected}, received ${received}${line ? ` (line ${line})` : ""}`;
+}
+
+/**
+ * Reads YAML. With `variables`, `${NAME}` and `${NAME:default}` in values are filled in after
+ * parsing, so that a value cannot bring keys along; `$${` stands for `${`. An unquoted value that
+ * is one variable as a whole is read as YAML would read it, so that a port is a number.
+ */
+export function readYaml(file: string, text: string, variables?: Variables): YamlText {
+  return readPlainYaml(file, text) ?? readAnyYaml(file, text, variables);
+}
+
+/** {@linkcode readYaml} by the parser, whatever the text says. */
+export function readAnyYaml(file: string, text: string, variables?: Variables): YamlText {
+  const lines = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, {
+    lineCounter: lines,
+    uniqueKeys: false,
+    prettyErrors: false, // Each would have a picture, which takes as long as there are lines.
+  });
+  const reader = new YamlReader(file, lines, variables);
+  const wrong = [...document.errors, ...document.warnings].slice(0, SYNTAX_PROBLEMS_MAX);
+  for (const { code, message, pos } of wrong) {
+    reader.syntax(code, message, lines.linePos(pos[0]).line);
+  }
+  if (reader.problems.length === 0) reader.value = reader.read(document.contents, "");
+  return reader;
+}
+
+/** Walks the nodes once and keeps what they say. */
+class YamlReader implements YamlText {
+  value: Json = null;
+  readonly problems: string[] = [];
+  readonly file: string;
+  readonly #lines: LineCounter;
+  readonly #variables: Variables | undefined;
+  readonly #places = new Places();
+  readonly #textByPath = new Map<string, string>();
+  readonly #filledIn = new Set<string>();
+  readonly #variableByPath = new Map<string, string>();
+  /** Aliases that are being read: one that contains itself must end. */
+  readonly #open = new Set<Node>();
+  /** What each anchor names so far. The parser searches the whole text for each alias. */
+  readonly #anchors = new Map<string, Node>();
+  readonly #anchored = new Set<Node>();
+  #count = 0;
+
+  constructor(
+    file: string,
+    lines: LineCounter,
+    variables: Variables | undefined,
+  ) {
+    this.file = file;
+    this.#lines = lines;
+    this.#variables = variables;
+  }
+
+  lineOf(path: string): number | undefined {
+    return this.#places.nearest(path);
+  }
+
+  textOf(path: string): string | undefined {
+    return this.#textByPath.get(path);
+  }
+
+  isFilledIn(path: string): boolean {
+    return this.#filledIn.has(path);
+  }
+
+  variableOf(path: string): string | undefined {
+    return this.#variableByPath.get(path);
+  }
+
+  syntax(code: string, message: string, line: number | undefined): void {
+    const text = code === "TAB_AS_INDENT"
+      ? problemText(this.file, "spaces for indentation", "a tab", line)
+      : problemText(this.file, "valid YAML", `something else: ${plainMessage(message)}`, line);
+    if (!this.problems.includes(text)) this.problems.push(text);
+  }
+
+  read(node: Node | null, path: string): Json {
+    if (node === null) return null;
+    if (++this.#count > YAML_VALUES_MAX) {
+      if (this.#count === YAML_VALUES_MAX + 1) {
+        this.#problem(this.file, `at most ${YAML_VALUES_MAX} values`, "more");
+      }
+      return null;
+    }
+    this.#places.note(path, this.#lineAt(node));
+    this.#noteAnchor(node);
+    if (yaml.isMap(node)) return this.#map(node, path);
+    if (yaml.isSeq(node)) {
+      return node.items.map((item, i) => this.read(item as Node | null, pathOf(path, i)));
+    }
+    if (yaml.isScalar(node)) return this.#scalar(node, path);
+    return this.#alias(node, path);
+  }
+
+  #alias(node: Node, path: string): Json {
+    const target = yaml.isAlias(node) ? this.#anchors.get(node.source) : undefined;
+    if (!target || this.#open.has(target)) {
+      this.#problem(path, "an anchor that was named before", String(node));
+      return null;
+    }
+    this.#open.add(target);
+    const value = this.read(target, path);
+    this.#open.delete(target);
+    return value;
+  }
+
+  /** A node that is read again through an alias names nothing anew. */
+  #noteAnchor(node: Node): void {
+    if (yaml.isAlias(node) || this.#anchored.has(node)) return;
+    const { anchor } = node as { anchor?: string };
+    if (anchor === undefined) return;
+    this.#anchored.add(node);
+    this.#anchors.set(anchor, node);
+  }
+
+  #map(node: YAMLMap, path: string): Json {
+    const value: JsonObject = {};
+    for (const { key, value: member } of node.items) {
+      const at = key as Node;
+      const line = this.#lineAt(at);
+      if (!yaml.isScalar(at) || at.value === null) {
+        this.#problem(path || this.file, "a text as key", "something else", line);
+        continue;
+      }
+      this.#noteAnchor(at);
+      const name = String(at.source ?? at.value);
+      const inner = pathOf(path, name);
+      const before = this.#places.at(inner);
+      if (Object.hasOwn(value, name)) {
+        this.#problem(inner, "the key once", `it again, first in line ${before}`, line);
+        continue;
+      }
+      this.#places.note(inner, line);
+      Object.defineProperty(value, name, {
+        value: this.read(member as Node | null, inner),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    }
+    return value;
+  }
+
+  #scalar(node: Scalar, path: string): Json {
+    const { value } = node;
+    if (typeof value === "string") return this.#text(value, node.type === yaml.Scalar.PLAIN, path);
+    this.#textByPath.set(path, node.source ?? String(value));
+    if (typeof value === "number" && !Number.isFinite(value)) {
+      this.#problem(path, "a number that JSON can hold", String(node.source));
+      return null;
+    }
+    return value as Json;
+  }
+
+  #text(text: string, isPlain: boolean, path: string): Json {
+    if (!this.#variables || !text.includes("${")) return text;
+    let isWhole = false;
+    const filled = text.replaceAll(/\$\$\{|\$\{([^}]*)(\}?)/g, (found, inner, end) => {
+      if (found === "$${") return "${";
+      isWhole = found === text;
+      return this.#variable(found, end === "" ? "" : inner, path);
+    });
+    if (!isWhole || !isPlain) return filled;
+    this.#filledIn.add(path);
+    this.#textByPath.set(path, filled);
+    return plainValue(filled);
+  }
+
+  #variable(found: string, inner: string, path: string): string {
+    const parts = /^([A-Za-z_]\w*)(?::(.*))?$/s.exec(inner);
+    if (!parts) {
+      this.#problem(path, "${NAME} or ${NAME:default}", JSON.stringify(found));
+      return "";
+    }
+    const [, name, otherwise] = parts;
+    if (!this.#variableByPath.has(path)) this.#variableByPath.set(path, name!);
+    const value = this.#variables!(name!) ?? otherwise;
+    if (value !== undefined) return value;
+    this.#problem(path, `the environment variable ${name} to be set`, "nothing");
+    return "";
+  }
+
+  #problem(path: string, expected: string, received: string, line = this.lineOf(path)): void {
+    this.problems.push(problemText(path, expected, received, line));
+  }
+
+  #lineAt(node: Node): number {
+    return this.#lines.linePos(node.range?.[0] ?? 0).line;
+  }
+}
+
+/** The parser's own words without the picture and the place, which stand at the end anyway. */
+function plainMessage(message: string): string {
+  return message.split("\n")[0]!.replace(/ at line \d+, column \d+:?$/, "");
+}
+
+/** What an unquoted YAML scalar with this text is; nothing but a scalar, whatever it says. */
+function plainValue(text: string): Json {
+  if (/[\s#]/.test(text)) return text;
+  try {
+    const value: unknown = yaml.parse(text);
+    return value === null || typeof value === "boolean" || Number.isFinite(value)
+      ? value as Json
+      : text;
+  } catch {
+    return text; // Not YAML by itself, so it is just text.
+  }
+}
+
+/** A list of the file's top level, as its items change. */
+export type ListChange =
+  | { type: "add"; item: JsonObject }
+  | { type: "remove"; index: number }
+  | { type: "set"; index: number; key: string; value: Json };
+
+/** Has the parser write the whole text anew: comments and order stay, spacing may not. */
+export function rewriteYaml(text: string, key: string, change: ListChange): string {
+  const document = yaml.parseDocument(text);
+  switch (change.type) {
+    case "add":
+      if (yaml.isSeq(document.get(key))) document.addIn([key], change.item);
+      else document.set(key, [change.item]);
+      break;
+    case "remove":
+      document.deleteIn([key, change.index]);
+      break;
+    case "set":
+      document.setIn([key, change.index, change.key], change.value);
+      break;
+  }
+  return document.toString();
+}

@@ -1,0 +1,99 @@
+/**
+ * The engine's log on standard error: lines for people, JSON for machines.
+ *
+ * It decides nothing about what is logged but the level. Whatever comes from elsewhere loses its
+ * control characters here, so that no worker can move the cursor of a terminal or forge a line.
+ *
+ * @module
+ */
+import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import type { Log, LogFields, LogLevel } from "../ports/log.ts";
+import type { EngineLogLine } from "../ports/telemetry.ts";
+
+/** How lines look: for people, or one JSON object each. */
+export type LogFormat = "text" | "json";
+
+/** What a log is told when it is made. */
+export interface LogOptions {
+  /** The lowest level that is written; asked for each line, so that it may change. */
+  level(): LogLevel;
+  readonly format: LogFormat;
+  /** Takes a finished line without its line feed. Default: standard error. */
+  write?(line: string): void;
+  /** Milliseconds since 1970. Default: the machine's time. */
+  wall?(): number;
+  /** Hears of every line, also those below the level. */
+  hear?(line: EngineLogLine): void;
+}
+
+const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+/** C0, DEL and C1, the marks that turn the direction of text, and the two odd line ends. */
+// deno-lint-ignore no-control-regex
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+const PLAIN_VALUE = /^[^\s"=]+$/;
+
+/**
+ * Makes a log. It never throws: a line that cannot be written is lost.
+ *
+ * Text: `2026-01-31T12:00:00.000Z info  Worker joined worker=shop functions=4`. JSON: `time`,
+ * `level`, `text` and the fields; a field of one of these names gets an underscore behind it.
+ */
+export function createLog(options: LogOptions): Log {
+  const write = options.write ?? writeToStandardError;
+  const wall = options.wall ?? Date.now;
+  const form = options.format === "json" ? jsonLine : textLine;
+  const log = (level: LogLevel, text: string, fields: LogFields = {}): void => {
+    try {
+      options.hear?.({ level, text, fields, at_ms: wall() });
+      if (RANK[level] < RANK[options.level()]) return;
+      write(form(new Date(wall()).toISOString(), level, text, fields));
+    } catch {
+      // Nobody is left to tell: the log itself is what failed.
+    }
+  };
+  return {
+    debug: (text, fields) => log("debug", text, fields),
+    info: (text, fields) => log("info", text, fields),
+    warn: (text, fields) => log("warn", text, fields),
+    error: (text, fields) => log("error", text, fields),
+  };
+}
+
+function textLine(time: string, level: LogLevel, text: string, fields: LogFields): string {
+  let line = `${time} ${level.padEnd(5)} ${clean(text)}`;
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) line += ` ${clean(name)}=${textValue(value)}`;
+  }
+  return line;
+}
+
+function textValue(value: string | number | boolean | null): string {
+  if (typeof value !== "string") return String(value);
+  const text = clean(value);
+  return PLAIN_VALUE.test(text) ? text : JSON.stringify(text);
+}
+
+function jsonLine(time: string, level: LogLevel, text: string, fields: LogFields): string {
+  const line: Record<string, unknown> = { time, level, text: clean(text) };
+  for (const [name, value] of Object.entries(fields)) {
+    const free = name === "time" || name === "level" || name === "text" ? `${name}_` : name;
+    line[clean(free)] = typeof value === "string" ? clean(value) : value;
+  }
+  return JSON.stringify(line);
+}
+
+/** One line without control characters, cut where it is longer than anybody reads. */
+function clean(text: string): string {
+  const whole = text.length <= LOG_VALUE_CHARS_MAX;
+  const kept = whole ? text : text.slice(0, LOG_VALUE_CHARS_MAX) + "…";
+  return kept.replaceAll(CONTROLS, (c) => c === "\n" || c === "\t" ? " " : "");
+}
+
+const encoder = new TextEncoder();
+
+function writeToStandardError(line: string): void {
+  const bytes = encoder.encode(line + "\n");
+  for (let at = 0; at < bytes.length;) at += Deno.stderr.writeSync(bytes.subarray(at));
+}

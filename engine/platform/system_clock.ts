@@ -1,0 +1,49 @@
+/**
+ * The {@linkcode Clock} of a running engine, on the platform's timers.
+ *
+ * Nothing else reads the time of the machine for a decision; tests pass a clock of their own. There
+ * are two: what measures its own work needs {@linkcode systemClock}, since the other stands still
+ * meanwhile.
+ *
+ * @module
+ */
+import type { Clock } from "../ports/clock.ts";
+
+/** The longest wait one platform timer can hold. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** The machine's time. Its tasks keep the process alive until they have run or are cancelled. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after(ms, task) {
+    let timer: ReturnType<typeof setTimeout>;
+    const arm = (left: number): void => {
+      const wait = Math.min(left, TIMER_MS_MAX);
+      timer = setTimeout(() => wait < left ? arm(left - wait) : task(), wait);
+    };
+    arm(Math.max(0, ms));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** What the turn clock says; `undefined`: it has to ask. */
+let reading: number | undefined;
+const forget = (): void => {
+  reading = undefined;
+};
+
+/**
+ * The same, but its now() stands still until the code that runs gives way: for the router, which
+ * handles hundreds of frames at a time, and to which asking would be a tenth of what a call costs.
+ */
+export const turnClock: Clock = {
+  ...systemClock,
+  now() {
+    if (reading === undefined) {
+      reading = performance.now();
+      queueMicrotask(forget);
+    }
+    return reading;
+  },
+};

@@ -1,0 +1,174 @@
+/**
+ * Launcher on plain processes. It contains nothing: a worker may do what the engine's user may.
+ *
+ * How a process is started, guarded and ended is {@linkcode GroupedProcess}'s business; here are
+ * the pid files, which let an engine end what its killed predecessor left, lines of output, and
+ * commands that run beside a program.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { STOP_GRACE_MS } from "../supervisor/limits.ts";
+import { ORPHAN_GRACE_MS } from "../../sdk/typescript/wire/limits.ts";
+import type {
+  Ended,
+  Launcher,
+  LaunchSpec,
+  OutputChunk,
+  OutputLine,
+  Running,
+} from "../ports/launcher.ts";
+import { GroupedProcess, type ProcessSpec } from "./grouped_process.ts";
+import { SHELL } from "./guard.ts";
+import { LineSplitter } from "./output_lines.ts";
+import { withoutMarks } from "./output_marks.ts";
+import { PidFiles } from "./pid_file.ts";
+import { findProgram } from "./programs.ts";
+import { endStrays } from "./strays.ts";
+
+/** Starts programs as processes, each leader of a group of its own. */
+export class ProcessLauncher implements Launcher {
+  /** Always `process`. */
+  readonly isolation = "process";
+  readonly #pidFiles: PidFiles;
+  readonly #graceMs: number;
+
+  /**
+   * Keeps its pid files in `run` below the data directory. A program whose engine has died gets
+   * `orphanGraceMs` to leave, in whole seconds.
+   */
+  constructor(dataDirectory: string, orphanGraceMs: number = ORPHAN_GRACE_MS) {
+    this.#pidFiles = new PidFiles(`${dataDirectory}/run`);
+    this.#graceMs = orphanGraceMs;
+  }
+
+  async start(spec: LaunchSpec, output: (line: OutputLine) => void): Promise<Running> {
+    await this.#pidFiles.endLeftovers(spec.name, this.#graceMs);
+    const forget = (pid: number): Promise<void> => this.#pidFiles.remove(spec.name, pid);
+    const program = spawn(spec, () => new Program(spec, this.#graceMs, output, forget));
+    const launchId = spec.env.ENGINE_LAUNCH_ID ?? null;
+    try {
+      await program.open(() => this.#pidFiles.write(spec.name, program.pid, launchId));
+    } catch (thrown) {
+      throw launchFailed(spec, thrown);
+    }
+    return program;
+  }
+}
+
+/** One program and the commands beside it. */
+class Program implements Running {
+  readonly ended: Promise<Ended>;
+  /** A plain process has none. */
+  readonly accelerator = null;
+  readonly #spec: LaunchSpec;
+  readonly #graceMs: number;
+  readonly #process: GroupedProcess;
+  readonly #commands = new Set<GroupedProcess>();
+  #isEnding = false;
+
+  constructor(
+    spec: LaunchSpec,
+    graceMs: number,
+    output: (line: OutputLine) => void,
+    forget: (pid: number) => Promise<void>,
+  ) {
+    const { command, directory, env } = spec;
+    const splitter = (stream: OutputLine["stream"]): LineSplitter =>
+      new LineSplitter((text) => output({ stream, text }));
+    const lines = { stdout: splitter("stdout"), stderr: splitter("stderr") };
+    this.#spec = spec;
+    this.#graceMs = graceMs;
+    this.#process = new GroupedProcess(
+      { argv: [SHELL, "-c", command], directory, env },
+      ({ stream, bytes }) => lines[stream].add(bytes),
+    );
+    this.ended = this.#process.ended.then(async (ended) => {
+      lines.stdout.end();
+      lines.stderr.end();
+      await this.#endCommands(STOP_GRACE_MS);
+      await endStrays(env.ENGINE_LAUNCH_ID ?? null, STOP_GRACE_MS);
+      await forget(this.pid);
+      return ended;
+    });
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  /** Lets it run when `beforehand` is done. */
+  async open(beforehand: () => Promise<void>): Promise<void> {
+    await this.#process.open(this.#graceMs, beforehand);
+  }
+
+  async stop(graceMs: number): Promise<Ended> {
+    await Promise.all([this.#process.stop(graceMs), this.#endCommands(graceMs)]);
+    return await this.ended;
+  }
+
+  async exec(
+    command: readonly string[],
+    output: (chunk: OutputChunk) => void,
+    signal: AbortSignal,
+  ): Promise<Ended> {
+    const { name, directory } = this.#spec;
+    const env = withoutMarks(this.#spec.env);
+    const file = await findCommand(this.#spec, command[0] ?? "");
+    if (signal.aborted) return { code: null, signal: "SIGTERM" };
+    if (this.#isEnding) throw new EngineError("launch_failed", `Worker ${name} is being ended`);
+    const spec: ProcessSpec = { argv: [file, ...command.slice(1)], directory, env };
+    const beside = spawn(this.#spec, () => new GroupedProcess(spec, output));
+    this.#commands.add(beside);
+    const stop = (): void => void beside.stop(STOP_GRACE_MS);
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      await beside.open(this.#graceMs, () => Promise.resolve());
+      return await beside.ended;
+    } catch (thrown) {
+      if (signal.aborted || this.#isEnding) return await beside.ended;
+      throw launchFailed(this.#spec, thrown);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      this.#commands.delete(beside);
+    }
+  }
+
+  async #endCommands(graceMs: number): Promise<void> {
+    this.#isEnding = true;
+    await Promise.all([...this.#commands].map((command) => command.stop(graceMs)));
+  }
+}
+
+/** The file that a command names: looked up on the worker's PATH, or relative to its directory. */
+async function findCommand({ name, directory, env }: LaunchSpec, command: string): Promise<string> {
+  const isPath = command.includes("/");
+  if (isPath) {
+    const file = command.startsWith("/") ? command : `${directory}/${command}`;
+    if (await Deno.stat(file).then((info) => info.isFile, () => false)) return file;
+  } else if (command !== "") {
+    const file = await findProgram(command, env.PATH ?? Deno.env.get("PATH") ?? "");
+    if (file) return file;
+  }
+  const where = isPath ? "in its directory or on this machine" : "on its PATH";
+  const message = `Worker ${name} finds no program ${JSON.stringify(command)} ${where}`;
+  throw new EngineError("launch_failed", message, { details: { program: command } });
+}
+
+function spawn<Spawned>(spec: LaunchSpec, make: () => Spawned): Spawned {
+  try {
+    return make();
+  } catch (thrown) {
+    throw launchFailed(spec, thrown);
+  }
+}
+
+function launchFailed({ name, directory }: LaunchSpec, thrown: unknown): EngineError {
+  if (thrown instanceof EngineError) return thrown;
+  const what = thrown instanceof Deno.errors.NotFound
+    ? `${directory} or ${SHELL} does not exist`
+    : String(thrown);
+  return new EngineError("launch_failed", `Worker ${name} cannot be started: ${what}`, {
+    cause: thrown,
+  });
+}

@@ -1,0 +1,274 @@
+import assert from "node:assert/strict";
+import type { TransportEvents } from "../../sdk/typescript/wire/transport.ts";
+import { SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
+import type { Connection, ConnectionEvents } from "../ports/connection.ts";
+import { localDial } from "./local_line.ts";
+
+Deno.test("localDial() opens in a microtask and tells the router which worker dialled", async () => {
+  const { log, peers, dial } = setup();
+
+  dial();
+  assert.deepEqual(log, []);
+  await turn();
+
+  assert.deepEqual(log, ["worker opened"]);
+  assert.deepEqual(peers, [{ address: null, launch_id: null, builtin: "engine-state" }]);
+});
+
+Deno.test("what the worker sends is handled before send returns", async () => {
+  const { log, dial } = setup();
+  const { transport } = dial();
+  await turn();
+  log.length = 0;
+
+  transport.send("one");
+  transport.send(Uint8Array.of(1, 2));
+
+  assert.deepEqual(log, ["engine text one", "engine binary 1,2"]);
+});
+
+Deno.test("what the worker sends before the line is open goes nowhere", async () => {
+  const { log, dial } = setup();
+
+  const { transport } = dial();
+  transport.send("early");
+  await turn();
+
+  assert.deepEqual(log, ["worker opened"]);
+});
+
+Deno.test("what the engine sends arrives in a microtask, in order, whole", async () => {
+  const { log, dial } = setup();
+  const { connection } = await dial().open();
+  log.length = 0;
+
+  connection().send("one");
+  connection().forward(bytes("tw?"), 2, bytes("?o?"), 1, 2);
+  connection().forward(bytes("gr\u00f6"), 3, bytes("\u00f6\u00dfe"), 1, 5);
+  connection().sendBinary(Uint8Array.of(4));
+  assert.deepEqual(log, []);
+  await turn();
+
+  assert.deepEqual(log, [
+    "worker text one",
+    "worker text two",
+    "worker text gr\u00f6\u00dfe",
+    "worker binary 4",
+  ]);
+});
+
+Deno.test("what the engine sends while it opens the line arrives after opened", async () => {
+  const { log, dial } = setup({ onOpen: (connection) => connection.send("first") });
+
+  dial();
+  await turn();
+
+  assert.deepEqual(log, ["worker opened", "worker text first"]);
+});
+
+Deno.test("an answer that is sent from within a message arrives after it", async () => {
+  const { log, dial } = setup({
+    onWorkerText: (text, transport) => text === "ping" && transport.send("pong"),
+    onEngineText: (text, connection) => text === "pong" && connection.send("thanks"),
+  });
+  const { connection } = await dial().open();
+  log.length = 0;
+
+  connection().send("ping");
+  connection().send("next");
+  await turn();
+
+  assert.deepEqual(log, [
+    "worker text ping",
+    "engine text pong",
+    "worker text next",
+    "worker text thanks",
+  ]);
+});
+
+Deno.test("what is bytes is copied before forward and sendBinary return", async () => {
+  const { log, dial } = setup();
+  const { connection } = await dial().open();
+  const [head, text] = [bytes("so "), bytes("good")];
+  const binary = Uint8Array.of(1);
+
+  connection().forward(head, head.length, text, 0, text.length);
+  connection().sendBinary(binary);
+  head.fill(0);
+  text.fill(0);
+  binary.fill(0);
+  await turn();
+
+  assert.deepEqual(log.slice(-2), ["worker text so good", "worker binary 1"]);
+});
+
+Deno.test("queuedBytes counts what the worker has not been handed", async () => {
+  const { dial } = setup();
+  const { connection } = await dial().open();
+
+  connection().send("12345");
+  connection().forward(bytes("6"), 1, bytes("78"), 0, 2);
+  assert.equal(connection().queuedBytes, 8);
+  await turn();
+
+  assert.equal(connection().queuedBytes, 0);
+});
+
+Deno.test("drained comes once when a line that was behind has caught up", async () => {
+  const { log, dial } = setup({ quiet: true });
+  const { connection } = await dial().open();
+  log.length = 0;
+
+  connection().send("x");
+  await turn();
+  assert.deepEqual(log, []);
+  for (let i = 0; i < 3; i++) connection().send("x".repeat(SEND_AHEAD_BYTES));
+  await turn();
+
+  assert.deepEqual(log, ["engine drained"]);
+});
+
+Deno.test("a line on which too much waits is cut, and keeps nothing", async () => {
+  const { log, dial } = setup({ maxQueuedBytes: 100 });
+  const { connection } = await dial().open();
+  log.length = 0;
+
+  for (let i = 0; i < 200; i++) connection().send("x");
+  assert.equal(connection().queuedBytes, 0);
+  await turn();
+
+  const reason = "1008 cut: 101 bytes wait for a worker in this process";
+  assert.deepEqual(log, [`engine closed ${reason}`, `worker closed ${reason}`]);
+});
+
+Deno.test("the engine's close comes after what it sent, once on both sides", async () => {
+  const { log, dial } = setup();
+  const { connection, transport } = await dial().open();
+  log.length = 0;
+
+  connection().send("last words");
+  connection().close(1001, "going down");
+  connection().close(1008, "again");
+  connection().send("too late");
+  transport.send("too late");
+  transport.close();
+  await turn();
+
+  assert.deepEqual(log, [
+    "worker text last words",
+    "engine closed 1001 going down",
+    "worker closed 1001 going down",
+  ]);
+});
+
+Deno.test("the worker's close is known to the engine at once", async () => {
+  const { log, dial } = setup();
+  const { connection, transport } = await dial().open();
+  log.length = 0;
+
+  connection().send("never read");
+  transport.close();
+  assert.deepEqual(log, ["engine closed 1000 "]);
+  transport.close();
+  connection().close(1001, "late");
+  connection().send("late");
+  transport.send("late");
+  await turn();
+
+  assert.deepEqual(log, ["engine closed 1000 ", "worker closed 1000 "]);
+});
+
+Deno.test("a worker that leaves while it reads is handed nothing more", async () => {
+  const { log, dial } = setup({ onWorkerText: (_, transport) => transport.close() });
+  const { connection } = await dial().open();
+  log.length = 0;
+
+  connection().send("one");
+  connection().send("two");
+  await turn();
+
+  assert.deepEqual(log, ["worker text one", "engine closed 1000 ", "worker closed 1000 "]);
+});
+
+Deno.test("a line closed before it opened is never shown to the router", async () => {
+  const { log, peers, dial } = setup();
+
+  dial().transport.close(4000, "changed my mind");
+  await turn();
+
+  assert.deepEqual(log, ["worker closed 4000 changed my mind"]);
+  assert.deepEqual(peers, []);
+});
+
+Deno.test("reading on a local line cannot be paused, and says so", async () => {
+  const { dial } = setup();
+  const { connection } = await dial().open();
+
+  assert.equal(connection().pause(), false);
+  connection().resume();
+});
+
+Deno.test("every local line has an id of its own", async () => {
+  const { dial } = setup();
+  const a = await dial().open();
+  const first = a.connection().id;
+  const b = await dial().open();
+
+  assert.notEqual(first, b.connection().id);
+});
+
+interface Setup {
+  maxQueuedBytes?: number;
+  /** Messages are not logged. */
+  quiet?: boolean;
+  onOpen?(connection: Connection): void;
+  onWorkerText?(text: string, transport: { send(m: string): void; close(): void }): unknown;
+  onEngineText?(text: string, connection: Connection): unknown;
+}
+
+function setup(options: Setup = {}) {
+  const log: string[] = [];
+  const peers: unknown[] = [];
+  let connection: Connection;
+  const router = {
+    open(opened: Connection, peer: unknown): ConnectionEvents {
+      connection = opened;
+      peers.push(peer);
+      options.onOpen?.(opened);
+      return {
+        text(frame) {
+          log.push(`engine text ${frame}`);
+          options.onEngineText?.(frame, opened);
+        },
+        textBytes: () => assert.fail("what is said as text arrives as text"),
+        binary: (frame) => void log.push(`engine binary ${frame}`),
+        drained: () => void log.push("engine drained"),
+        closed: (code, reason) => void log.push(`engine closed ${code} ${reason}`),
+      };
+    },
+  };
+  const dial = () => {
+    const events: TransportEvents = {
+      opened: () => void log.push("worker opened"),
+      text(message) {
+        if (!options.quiet) log.push(`worker text ${message}`);
+        options.onWorkerText?.(message, transport);
+      },
+      binary: (frame) => void log.push(`worker binary ${frame}`),
+      closed: (code, reason) => void log.push(`worker closed ${code} ${reason}`),
+    };
+    const transport = localDial(router, "engine-state", options.maxQueuedBytes)("", events, {});
+    const line = { transport, connection: () => connection, open: () => turn().then(() => line) };
+    return line;
+  };
+  return { log, peers, dial };
+}
+
+/** Lets every microtask run. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}

@@ -1,0 +1,104 @@
+/**
+ * Pages of a worker port, such as `/metrics`: text that is made when somebody asks.
+ *
+ * A page that says something needs what a worker needs to come in: the token, if there is one. An
+ * open page, such as `/healthz`, needs nothing. A web page whose name was made to lead to this
+ * machine (DNS rebinding) sends that name as `Host`, so without a token only names of this machine
+ * are served.
+ *
+ * @module
+ */
+import { PAGE_TIMEOUT_MS } from "../../sdk/typescript/wire/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { AnswerPage, PageAnswer, Refusal, Upgrade } from "../ports/connection.ts";
+import type { Log } from "../ports/log.ts";
+import type { PageRequest } from "../ports/telemetry.ts";
+import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
+
+/** What pages stand on. */
+export interface PagesOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Asked for, but for open pages; left out or empty: nobody is asked. */
+  readonly authToken?: string;
+  /** Whether the port can be reached from this machine only. */
+  readonly isLoopback: boolean;
+}
+
+/** Makes a page. */
+export type MakePage = (request: PageRequest) => PageAnswer | Promise<PageAnswer>;
+
+/** The pages of one port. */
+export class Pages {
+  readonly #options: PagesOptions;
+  readonly #isAllowed: (asked: Upgrade) => boolean;
+  readonly #pages = new Map<string, { readonly make: MakePage; readonly open: boolean }>();
+
+  /** Starts without pages. */
+  constructor(options: PagesOptions) {
+    this.#options = options;
+    this.#isAllowed = makeTokenCheck(options.authToken);
+  }
+
+  /**
+   * Serves a path from now on; call the result to stop.
+   *
+   * @throws {Error} When the path is taken.
+   */
+  serve(
+    path: string,
+    make: MakePage,
+    { open = false }: { readonly open?: boolean } = {},
+  ): () => void {
+    if (this.#pages.has(path)) throw new Error(`The page ${path} is there already`);
+    this.#pages.set(path, { make, open });
+    return () => void this.#pages.delete(path);
+  }
+
+  /** Answers a request, as {@linkcode AnswerPage} says. */
+  readonly answer: AnswerPage = (asked) => {
+    const page = this.#pages.get(asked.path);
+    if (!page) return undefined;
+    const refusal = page.open ? undefined : this.#refusal(asked);
+    return refusal ? Promise.resolve(refusal) : this.#make(page.make, asked);
+  };
+
+  #refusal(asked: Upgrade): Refusal | undefined {
+    if (!this.#isAllowed(asked)) return NO_TOKEN;
+    const { authToken, isLoopback } = this.#options;
+    if (authToken || !isLoopback || isHere(asked.headers.get("host") ?? "")) return undefined;
+    const message = "The header Host names another machine; ask for localhost, or set " +
+      "engine.auth_token in config.yaml and send it";
+    return { status: 403, message };
+  }
+
+  async #make(make: MakePage, { path, query, headers }: Upgrade): Promise<PageAnswer | Refusal> {
+    const late = Promise.withResolvers<Refusal>();
+    const message = `The page ${path} took longer than ${PAGE_TIMEOUT_MS} ms; ask again later`;
+    const cancel = this.#options.clock.after(PAGE_TIMEOUT_MS, () => {
+      late.resolve({ status: 503, message });
+    });
+    try {
+      const made = Promise.try(make, { path, query, headers });
+      made.catch(() => {}); // It may fail when nobody waits for it any more.
+      return await Promise.race([made, late.promise]);
+    } catch (thrown) {
+      this.#options.log.error("a page could not be made", { path, reason: String(thrown) });
+      return {
+        status: 500,
+        message: `The page ${path} could not be made; the engine's log says why`,
+      };
+    } finally {
+      cancel();
+    }
+  }
+}
+
+/** Whether a `Host` is a name that only this machine has, or a plain address. */
+function isHere(host: string): boolean {
+  const url = URL.parse(`http://${host}`);
+  if (!url) return false;
+  const { hostname } = url;
+  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname.startsWith("[") ||
+    /^\d+\.\d+\.\d+\.\d+$/.test(hostname);
+}

@@ -1,0 +1,301 @@
+import assert from "node:assert/strict";
+import { LINE_CLOSE_MS, SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
+import { Port } from "../../tests/connection_setup.ts";
+import { OP } from "../../tests/fakes/raw_ws_client.ts";
+import { listenRaw } from "./raw_listener.ts";
+import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
+import type { RawSocket } from "./raw_socket.ts";
+import { BlockPool } from "./write_queue.ts";
+
+Deno.test("what is sent in a turn leaves in one write, unless it is much", async () => {
+  const { socket, line, run } = setup();
+
+  const head = new TextEncoder().encode('{"n":1,');
+  const data = new TextEncoder().encode(`"data":"${"x".repeat(100)}"}`);
+  for (let i = 0; i < 16; i++) {
+    line.send(`{"n":${i}}`);
+    line.forward(head, head.length, data, 0, data.length);
+  }
+  line.sendBinary(new Uint8Array(10));
+  await turn();
+
+  assert.equal(socket.writes.length, 1);
+  line.destroy();
+  await run;
+});
+
+Deno.test("of a turn that brings much, the first part leaves before its end", async () => {
+  const { socket, line, run } = setup();
+  await turn();
+  socket.writes[0]!.take();
+  await turn();
+
+  for (let i = 0; i < 20; i++) line.send("x".repeat(500));
+  assert.equal(socket.writes.length, 2, "now, not at the end");
+  await turn();
+  assert.equal(socket.writes.length, 2, "and once");
+  socket.writes[1]!.take();
+  await turn();
+
+  const [early, rest] = socket.writes.slice(1).map(({ bytes }) => bytes.length / 504);
+  assert.deepEqual([early, rest], [9, 11]);
+  line.destroy();
+  await run;
+});
+
+Deno.test("where turns bring very much, all of one leaves in one write again", async () => {
+  const { socket, line, run } = setup();
+  const send = (messages: number) => {
+    for (let i = 0; i < messages; i++) line.send("x".repeat(500));
+  };
+  const takeAll = async () => {
+    for (let i = 0; i < 3; i++) {
+      await turn();
+      socket.writes.at(-1)!.take();
+    }
+    await turn();
+    return socket.writes.splice(0).map(({ bytes }) => bytes.length);
+  };
+  await takeAll();
+
+  send(200);
+  assert.deepEqual(await takeAll(), [9 * 504, 191 * 504]);
+  send(200);
+  assert.deepEqual(await takeAll(), [200 * 504]);
+  send(20);
+  assert.deepEqual(await takeAll(), [20 * 504]);
+  send(20);
+  assert.deepEqual(await takeAll(), [9 * 504, 11 * 504]);
+
+  line.destroy();
+  await run;
+});
+
+Deno.test("only one write is under way, and what is sent meanwhile leaves in the next", async () => {
+  const { socket, line, run } = setup();
+  line.send("a");
+  await turn();
+
+  line.send("b");
+  line.send("c");
+  await turn();
+  assert.equal(socket.writes.length, 1);
+  socket.writes[0]!.take();
+  await turn();
+
+  assert.equal(socket.writes.length, 2);
+  assert.deepEqual(socket.writes[1]!.bytes, Uint8Array.of(0x81, 1, 98, 0x81, 1, 99));
+  line.destroy();
+  await run;
+});
+
+Deno.test("a write that took a part is followed by the rest before anything else", async () => {
+  const { socket, line, run } = setup();
+  line.send("abc");
+  await turn();
+  line.send("d");
+  await turn();
+
+  socket.writes[0]!.take("upgrade".length + 3);
+  await turn();
+  socket.writes[1]!.take();
+  await turn();
+
+  assert.deepEqual(socket.writes.slice(1).map(({ bytes }) => [...bytes]), [[98, 99], [
+    0x81,
+    1,
+    100,
+  ]]);
+  line.destroy();
+  await run;
+});
+
+Deno.test("a write that fails ends the line with 1006, and what waits is let go", async () => {
+  const { socket, line, run, closings } = setup();
+  line.send("a");
+  await turn();
+  line.send("b");
+
+  socket.writes[0]!.fail();
+  await run;
+
+  assert.deepEqual(closings, [{ code: 1006, reason: "connection lost" }]);
+  assert.equal(line.queuedBytes, 0);
+  assert.equal(socket.isDestroyed, true);
+});
+
+Deno.test("a cut is not reported while the core still sends", async () => {
+  const { line, run, closings, cuts } = setup({ maxQueuedBytes: SEND_AHEAD_BYTES * 2 });
+
+  for (let i = 0; i < 3; i++) line.send("x".repeat(SEND_AHEAD_BYTES));
+  assert.equal(cuts.length, 1);
+  assert.equal(closings.length, 0);
+  await turn();
+
+  assert.deepEqual(closings.map(({ code }) => code), [1008]);
+  line.destroy();
+  await run;
+  assert.equal(closings.length, 1);
+});
+
+Deno.test("a mistake of whoever hears of the end leaves nothing behind but a word in the log", async () => {
+  const over: RawConnection[] = [];
+  const { line, run, socket, cuts } = setup({ over: (line) => void over.push(line) }, () => {
+    throw new Error("not thought of");
+  });
+
+  line.destroy();
+  await run;
+
+  assert.deepEqual(cuts, ["the end of a line could not be handled: Error: not thought of"]);
+  assert.deepEqual(over, [line]);
+  assert.equal(socket.isDestroyed, true);
+});
+
+Deno.test("a mistake of whoever takes the events costs the line, not the engine", async () => {
+  await using port = new Port({ listen: listenRaw });
+  const { client, line } = await port.open();
+  const { client: other, line: healthy } = await port.open();
+  line.onText = () => {
+    throw new Error("not thought of");
+  };
+  healthy.onText = (text) => healthy.connection.send(text);
+
+  await client.text("boom");
+  assert.equal((await client.nextClose())?.code, 1011);
+  client.destroy();
+  await other.text("still here");
+
+  assert.equal(await other.nextText(), "still here");
+  assert.equal((await line.end()).code, 1011);
+  assert.deepEqual(port.cuts, ["a message could not be handled: Error: not thought of"]);
+});
+
+Deno.test("a peer that pings and does not read fills no memory with answers", async () => {
+  await using port = new Port({ listen: listenRaw });
+  const { client, line } = await port.open();
+  const { connection } = line;
+  connection.send("x".repeat(SEND_AHEAD_BYTES * 16));
+  await client.text("what the system takes it has taken by now");
+  while (line.texts.length < 1) await turn();
+  const before = connection.queuedBytes;
+
+  for (let i = 0; i < 100; i++) await client.frame(OP.ping, new Uint8Array(125));
+  await client.text("behind them");
+  while (line.texts.length < 2) await turn();
+
+  assert.ok(connection.queuedBytes <= before, `${connection.queuedBytes} after ${before}`);
+});
+
+Deno.test("a line that is paused and closed hears the peer's part in it", async () => {
+  await using port = new Port({ listen: listenRaw });
+  const { client, line } = await port.open();
+  line.connection.pause();
+  await turn();
+
+  line.connection.close(1000, "enough");
+  assert.equal((await client.nextClose())?.code, 1000);
+  const told = performance.now();
+  await client.close(1000);
+  await line.end();
+
+  assert.ok(performance.now() - told < LINE_CLOSE_MS, "not only when its time was over");
+});
+
+Deno.test("a line that floods does not keep timers and other lines from their turn", async () => {
+  await using port = new Port({ listen: listenRaw });
+  const { client: flooding } = await port.open();
+  const { client, line } = await port.open();
+  line.onText = (text) => line.connection.send(text);
+  let isFlooding = true;
+  const message = new Uint8Array(100_000);
+  const flood = (async () => {
+    while (isFlooding) await flooding.frame(OP.text, message);
+  })();
+
+  for (let i = 0; i < 20; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    await client.text(`${i}`);
+    assert.equal(await client.nextText(), `${i}`);
+  }
+
+  isFlooding = false;
+  await flood;
+});
+
+/** A write as the socket was asked for it; it is over when the test says so. */
+interface Write {
+  readonly bytes: Uint8Array;
+  take(count?: number): void;
+  fail(): void;
+}
+
+/** A socket whose peer says nothing, and takes what the test lets it take. */
+class StillSocket {
+  readonly writes: Write[] = [];
+  isDestroyed = false;
+  readonly #ended = Promise.withResolvers<null>();
+
+  read(): Promise<null> {
+    return this.#ended.promise;
+  }
+
+  write(bytes: Uint8Array): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    this.writes.push({
+      bytes: bytes.slice(),
+      take: (count = bytes.length) => resolve(count),
+      fail: () => reject(new Deno.errors.BrokenPipe()),
+    });
+    return promise;
+  }
+
+  async finish(): Promise<void> {
+    await this.#ended.promise;
+  }
+
+  destroy(): void {
+    this.isDestroyed = true;
+    this.#ended.resolve(null);
+  }
+}
+
+function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void = () => {}): {
+  socket: StillSocket;
+  line: RawConnection;
+  run: Promise<void>;
+  closings: { code: number; reason: string }[];
+  cuts: string[];
+} {
+  const socket = new StillSocket();
+  const closings: { code: number; reason: string }[] = [];
+  const cuts: string[] = [];
+  const line = new RawConnection(
+    socket as unknown as RawSocket,
+    "127.0.0.1",
+    { accepted: new TextEncoder().encode("upgrade"), isBatching: false },
+    {
+      pool: new BlockPool(),
+      maxMessageBytes: 1_000_000,
+      maxQueuedBytes: 10_000_000,
+      silenceMs: 60_000,
+      pingMs: 20_000,
+      due: (line) => queueMicrotask(() => line.flush()),
+      cut: (_address, reason) => void cuts.push(reason),
+      over() {},
+      ...options,
+    },
+  );
+  const closed = (code: number, reason: string) => {
+    closings.push({ code, reason });
+    onClosed();
+  };
+  const run = line.run(
+    { text() {}, textBytes() {}, binary() {}, drained() {}, closed },
+  );
+  return { socket, line, run, closings, cuts };
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}

@@ -1,0 +1,281 @@
+/**
+ * What a line has to say, as frames in memory that is ready to be written.
+ *
+ * Frames are put one behind the other into a block, so that what was sent in one turn leaves in few
+ * writes. A frame is never divided between two blocks: so whatever is dropped, the peer sees whole
+ * frames. Where the peer takes batches (`engine.batch.v1`), text messages of one turn share a frame
+ * whose header is written when it is closed.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import {
+  BATCH_CHARS_MAX,
+  WRITE_BYTES_FIRST,
+  WRITE_BYTES_MAX,
+  WRITE_POOL_BYTES_MAX,
+} from "../../sdk/typescript/wire/limits.ts";
+import { OPCODE } from "./frames.ts";
+
+/** Longest header of a frame that a server sends. */
+const HEADER_BYTES_MAX = 10;
+const GROWTH = 8;
+/** For a ping or one short message: 10,000 idle lines may be pinged in the same turn. */
+const SMALL_BYTES = 512;
+/** Up to so many bytes, copying one after the other is quicker than asking for it. */
+const COPIED_BYTES_MAX = 64;
+const encoder = new TextEncoder();
+
+/** Memory that lines write from and give back; shared by those of one listener. */
+export class BlockPool {
+  readonly #free = new Map<number, Uint8Array[]>();
+
+  /** Memory of at least this size. */
+  take(bytes: number): Uint8Array {
+    const size = poolSize(bytes);
+    return this.#free.get(size)?.pop() ?? new Uint8Array(size);
+  }
+
+  /** Nobody uses it any more. */
+  give(block: Uint8Array): void {
+    if (block.length > WRITE_POOL_BYTES_MAX) return;
+    const free = this.#free.get(block.length);
+    if (!free) this.#free.set(block.length, [block]);
+    else if (free.length * block.length < WRITE_POOL_BYTES_MAX) free.push(block);
+  }
+}
+
+/** Sizes come in steps, so that what one line gives back suits another. */
+function poolSize(bytes: number): number {
+  if (bytes <= SMALL_BYTES) return SMALL_BYTES;
+  let size = WRITE_BYTES_FIRST;
+  while (size < bytes && size < WRITE_POOL_BYTES_MAX) {
+    size = size < WRITE_BYTES_MAX ? Math.min(size * GROWTH, WRITE_BYTES_MAX) : size * 2;
+  }
+  return Math.max(size, bytes);
+}
+
+interface Block {
+  memory: Uint8Array;
+  length: number;
+}
+
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+/** Headers of this size suit all but the smallest and the largest batches. */
+const BATCH_HEADER_BYTES = 4;
+
+/** The unsent frames of one line. */
+export class WriteQueue {
+  readonly #pool: BlockPool;
+  readonly #isBatching: boolean;
+  /** Where the open batch begins in the last block, with room for its header; -1: none is open. */
+  #batchAt = -1;
+  /** The last one is being filled. */
+  #blocks: Block[] = [];
+  /** The one that is being written, and how far that is. */
+  #current: Block | undefined;
+  #written = 0;
+  #bytes = 0;
+
+  /** Makes an empty one. `isBatching`: text messages may share a frame, one to a line. */
+  constructor(pool: BlockPool, isBatching = false) {
+    this.#pool = pool;
+    this.#isBatching = isBatching;
+  }
+
+  /** Bytes that have not left, headers included. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Adds a text message. */
+  text(text: string): void {
+    const bytes = Buffer.byteLength(text);
+    const block = this.#begin(bytes);
+    encoder.encodeInto(text, block.memory.subarray(block.length));
+    this.#ended(block, bytes);
+  }
+
+  /** Adds a text message of two parts; copies it. */
+  textBytes(
+    head: Uint8Array,
+    headLength: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    const bytes = headLength + end - start;
+    const block = this.#begin(bytes);
+    copy(head, 0, headLength, block.memory, block.length);
+    copy(memory, start, end, block.memory, block.length + headLength);
+    this.#ended(block, bytes);
+  }
+
+  /** Adds a binary message; copies it. */
+  binary(bytes: Uint8Array): void {
+    this.#closeBatch();
+    this.#frame(OPCODE.binary, bytes);
+  }
+
+  /** Adds a frame that is no message, of at most 125 bytes. */
+  control(opcode: number, payload: Uint8Array): void {
+    this.#closeBatch();
+    this.#frame(opcode, payload);
+  }
+
+  /** Adds bytes that are no frame. */
+  raw(bytes: Uint8Array): void {
+    const block = this.#room(bytes.length);
+    block.memory.set(bytes, block.length);
+    this.#grown(block, bytes.length);
+  }
+
+  /** What is to be written next; the same until {@linkcode wrote} has heard of all of it. */
+  next(): Uint8Array | undefined {
+    if (!this.#current) {
+      this.#closeBatch();
+      this.#current = this.#blocks.shift();
+    }
+    return this.#current?.memory.subarray(this.#written, this.#current.length);
+  }
+
+  /** So many bytes of {@linkcode next} have left. */
+  wrote(count: number): void {
+    this.#written += count;
+    this.#bytes -= count;
+    if (this.#written < this.#current!.length) return;
+    this.#pool.give(this.#current!.memory);
+    this.#current = undefined;
+    this.#written = 0;
+  }
+
+  /** Forgets what is not being written. */
+  drop(): void {
+    for (const { memory, length } of this.#blocks) {
+      this.#bytes -= length;
+      this.#pool.give(memory);
+    }
+    this.#blocks = [];
+    this.#batchAt = -1;
+  }
+
+  /** What stands before a text message of so many bytes; there is room for them behind it. */
+  #begin(bytes: number): Block {
+    if (this.#isBatching) return this.#beginInBatch(bytes);
+    const header = headerBytes(bytes);
+    const block = this.#room(header + bytes);
+    writeHeader(block.memory, block.length, OPCODE.text, bytes);
+    this.#grown(block, header);
+    return block;
+  }
+
+  /** A newline, or room for the header of a new batch: a batch never leaves its block. */
+  #beginInBatch(bytes: number): Block {
+    const last = this.#blocks.at(-1);
+    const needed = bytes + HEADER_BYTES_MAX;
+    const end = (last?.length ?? 0) + needed;
+    const isOpen = this.#batchAt >= 0 && end - this.#batchAt <= BATCH_CHARS_MAX;
+    if (isOpen && end <= WRITE_BYTES_MAX) {
+      const block = this.#room(needed);
+      block.memory[block.length] = NEWLINE;
+      this.#grown(block, 1);
+      return block;
+    }
+    this.#closeBatch();
+    const block = this.#room(needed);
+    this.#batchAt = block.length;
+    this.#grown(block, BATCH_HEADER_BYTES);
+    return block;
+  }
+
+  /** A text message has got all its bytes. */
+  #ended(block: Block, bytes: number): void {
+    if (this.#isBatching) withoutNewlines(block.memory, block.length, block.length + bytes);
+    this.#grown(block, bytes);
+  }
+
+  #closeBatch(): void {
+    const block = this.#blocks.at(-1);
+    if (!block || this.#batchAt < 0) return;
+    const from = this.#batchAt + BATCH_HEADER_BYTES;
+    const bytes = block.length - from;
+    const header = headerBytes(bytes);
+    if (header !== BATCH_HEADER_BYTES) {
+      block.memory.copyWithin(this.#batchAt + header, from, block.length);
+      this.#grown(block, header - BATCH_HEADER_BYTES);
+    }
+    writeHeader(block.memory, this.#batchAt, OPCODE.text, bytes);
+    this.#batchAt = -1;
+  }
+
+  #frame(opcode: number, payload: Uint8Array): void {
+    const bytes = payload.length;
+    const header = headerBytes(bytes);
+    const block = this.#room(header + bytes);
+    writeHeader(block.memory, block.length, opcode, bytes);
+    block.memory.set(payload, block.length + header);
+    this.#grown(block, header + bytes);
+  }
+
+  #grown(block: Block, bytes: number): void {
+    block.length += bytes;
+    this.#bytes += bytes;
+  }
+
+  /** The block to fill, with so much room in it. */
+  #room(bytes: number): Block {
+    const last = this.#blocks.at(-1);
+    if (last && last.memory.length - last.length >= bytes) return last;
+    if (last && last.length + bytes <= WRITE_BYTES_MAX) return this.#enlarge(last, bytes);
+    const block = { memory: this.#pool.take(bytes), length: 0 };
+    this.#blocks.push(block);
+    return block;
+  }
+
+  #enlarge(block: Block, bytes: number): Block {
+    const larger = this.#pool.take(block.length + bytes);
+    larger.set(block.memory.subarray(0, block.length));
+    this.#pool.give(block.memory);
+    block.memory = larger;
+    return block;
+  }
+}
+
+function headerBytes(payload: number): number {
+  return payload < 126 ? 2 : payload < 65_536 ? 4 : HEADER_BYTES_MAX;
+}
+
+function writeHeader(memory: Uint8Array, start: number, opcode: number, payload: number): void {
+  let at = start;
+  memory[at++] = 0x80 | opcode;
+  if (payload < 126) {
+    memory[at] = payload;
+  } else if (payload < 65_536) {
+    memory[at++] = 126;
+    memory[at++] = payload >>> 8;
+    memory[at] = payload & 255;
+  } else {
+    memory[at++] = 127;
+    new DataView(memory.buffer, memory.byteOffset).setBigUint64(at, BigInt(payload));
+  }
+}
+
+function copy(
+  from: Uint8Array,
+  start: number,
+  end: number,
+  to: Uint8Array,
+  place: number,
+): void {
+  if (end - start > COPIED_BYTES_MAX) return to.set(from.subarray(start, end), place);
+  for (let at = start, into = place; at < end; at++, into++) to[into] = from[at]!;
+}
+
+/** Newlines separate messages; in one they can only stand between tokens, where a space does. */
+function withoutNewlines(memory: Uint8Array, start: number, end: number): void {
+  const message = memory.subarray(start, end);
+  for (let at = message.indexOf(NEWLINE); at >= 0; at = message.indexOf(NEWLINE, at + 1)) {
+    message[at] = SPACE;
+  }
+}

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import * as shape from "./mod.ts";
+import { fit } from "./payload.ts";
+
+const Shape = shape.object({
+  scope: shape.string(),
+  count: shape.number().int().min(1).nullish(),
+  ops: shape.array(shape.object({ path: shape.string() })).default([]),
+});
+
+Deno.test("fit() hands a payload on that fits, without fields nobody knows", () => {
+  const fitting = fit("group::name", Shape, { scope: "a", count: null, other: 1 });
+
+  assert.deepEqual(fitting, { scope: "a", count: null, ops: [] });
+});
+
+Deno.test("fit() names the path of everything that does not fit", () => {
+  const payload = { scope: 1, count: 1.5, ops: [{ path: "a" }, {}] };
+
+  assert.throws(() => fit("group::name", Shape, payload), {
+    name: "EngineError",
+    code: "deserialization_error",
+    message: "Failed to deserialize input for group::name: scope: expected string, received 1; " +
+      "count: expected int, received 1.5; ops[1].path: expected string, received nothing",
+    details: { received: payload },
+  });
+});
+
+for (
+  const [name, payload, problem] of [
+    ["nothing", undefined, "expected object, received nothing"],
+    ["null", null, "expected object, received null"],
+    ["a text", "a", "expected object, received string"],
+    ["a list", [], "expected object, received array"],
+    ["too small a number", { scope: "a", count: 0 }, "count: Too small: expected number to be >=1"],
+  ] as const
+) {
+  Deno.test(`fit() says what is wrong with ${name}`, () => {
+    assert.throws(() => fit("a::b", Shape, payload), {
+      message: `Failed to deserialize input for a::b: ${problem}`,
+      details: { received: payload ?? null },
+    });
+  });
+}
+
+Deno.test("fit() does not send a long payload back whole, nor a long list of problems", () => {
+  const payload = { scope: "a", ops: Array.from({ length: 5_000 }, () => ({})) };
+
+  assert.throws(() => fit("a::b", Shape, payload), (error: Error & { details: object }) => {
+    assert.match(error.message, /ops\[9\]\.path: .*; and 4990 more$/);
+    assert.ok(JSON.stringify(error.details).length < 5_000);
+    return true;
+  });
+});

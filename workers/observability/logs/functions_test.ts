@@ -1,0 +1,163 @@
+/**
+ * `engine::log::*` says something, `engine::logs::*` finds it again.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
+import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
+import { FakeDirectory } from "../../../tests/fakes/fake_directory.ts";
+import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
+import { FakeOffers } from "../../../tests/fakes/offers.ts";
+import { idOf, newLog } from "../../../tests/fakes/spans.ts";
+import { offerLogging, offerLogs } from "./functions.ts";
+import { LogRing } from "./ring.ts";
+import { LogStore } from "./store.ts";
+import { Redactor } from "../redact.ts";
+
+const TRACE = idOf(7, 32);
+
+function setup() {
+  const clock = new FakeClock();
+  const lines: LogLine[] = [];
+  const offers = new FakeOffers();
+  const directory = new FakeDirectory();
+  directory.offer("w-1", "a::b");
+  const redactor = new Redactor();
+  const store = new LogStore({
+    clock,
+    redactor,
+    ring: new LogRing(1_000_000),
+    least: "trace",
+    functionOf: () => undefined,
+  });
+  const log = recordingLog(lines);
+  const parentOf = (trace_id: string, span_id: string) =>
+    trace_id === TRACE && span_id === idOf(1, 16) ? idOf(2, 16) : undefined;
+  const parts = { store, clock, directory, redactor, log, parentOf };
+  offerLogging(offers, parts);
+  offerLogs(offers, parts);
+  const list = async (payload: Json = null) =>
+    await offers.call("engine::logs::list", payload) as JsonObject;
+  return { clock, lines, offers, store, list };
+}
+
+for (
+  const [severity, written, number] of [
+    ["trace", "debug", 1],
+    ["debug", "debug", 5],
+    ["info", "info", 9],
+    ["warn", "warn", 13],
+    ["error", "error", 17],
+  ] as const
+) {
+  Deno.test(`engine::log::${severity} writes at ${written}, keeps ${number} and answers nothing`, async () => {
+    const { offers, lines, list } = setup();
+    const payload = { message: "added", data: { c: 5, token: 1 }, service_name: "sums" };
+
+    const answer = await offers.call(`engine::log::${severity}`, payload, { caller: "w-1" });
+
+    assert.equal(answer, undefined);
+    assert.deepEqual(lines, [{
+      level: written,
+      text: "added",
+      fields: {
+        worker: "fake",
+        service: "sums",
+        data: '{"c":5,"token":"[redacted]"}',
+        trace_id: undefined,
+        span_id: undefined,
+      },
+    }]);
+    const [record] = (await list()).logs as JsonObject[];
+    assert.equal(record!.severity_number, number);
+    assert.equal(record!.service_name, "sums");
+    assert.deepEqual(record!.attributes, {
+      data: { c: 5, token: "[redacted]" },
+      "engine.worker": "fake",
+      "engine.source": "function",
+    });
+  });
+}
+
+Deno.test("engine::log::info belongs to the call that it says, else to the one that speaks", async () => {
+  const { offers, list } = setup();
+  const say = (payload: JsonObject, flags: string) =>
+    offers.call("engine::log::info", { message: "m", ...payload }, {
+      caller: "w-1",
+      traceparent: `00-${TRACE}-${idOf(1, 16)}-${flags}`,
+    });
+
+  await say({ trace_id: "t", span_id: "s" }, "01");
+  await say({}, "01");
+  await say({ data: null, service_name: null }, "00");
+
+  const { logs } = await list({ sort_order: "asc" });
+  assert.deepEqual((logs as JsonObject[]).map(({ trace_id, span_id }) => [trace_id, span_id]), [
+    ["t", "s"],
+    [TRACE, idOf(2, 16)],
+    [TRACE, null],
+  ]);
+});
+
+Deno.test("engine::log::info keeps no more of a line than a line may have", async () => {
+  const { offers, store, list } = setup();
+  const huge = "x".repeat(3_000_000);
+  const line = { message: huge, trace_id: huge, span_id: huge, service_name: huge };
+
+  await offers.call("engine::log::info", { message: "before" });
+  await offers.call("engine::log::info", { ...line, data: { [huge]: huge } });
+
+  const { logs } = await list() as { logs: JsonObject[] };
+  assert.equal(logs.length, 2);
+  assert.deepEqual([logs[0]!.trace_id, logs[0]!.span_id], [null, null]);
+  const chars = JSON.stringify(logs[0]).length;
+  assert.ok(chars < 100_000 && store.ring.bytes > chars, `${chars} of ${store.ring.bytes}`);
+});
+
+Deno.test("engine::log::info of a caller that nobody knows names its connection", async () => {
+  const { offers, lines } = setup();
+
+  await offers.call("engine::log::info", { message: "m" }, { caller: "gone" });
+
+  assert.equal(lines[0]!.fields.worker, "gone");
+});
+
+Deno.test("engine::logs::list finds by severity as number and as text", async () => {
+  const { store, list } = setup();
+  for (const severity of ["trace", "debug", "info", "warn", "error"] as const) {
+    store.add(newLog({ body: severity[0]!, severity }));
+  }
+  const found = async (payload: Json) =>
+    ((await list(payload)).logs as JsonObject[]).map(({ body }) => body).join("");
+
+  assert.equal(await found(null), "ewidt");
+  assert.equal(await found({ severity_min: 9 }), "ewi");
+  assert.equal(await found({ severity_min: 10 }), "ew");
+  assert.equal(await found({ severity_min: 0 }), "ewidt");
+  assert.equal(await found({ severity_min: 99 }), "e");
+  assert.equal(await found({ severity_text: "WARN" }), "w");
+  assert.equal(await found({ sort_order: "asc", offset: 1, limit: 2 }), "di");
+  assert.equal(await found({ after_seq: 3 }), "ew");
+});
+
+Deno.test("engine::logs::list says how many there are, and when", async () => {
+  const { store, list, clock } = setup();
+  for (let i = 0; i < 150; i++) store.add(newLog());
+
+  const answer = await list();
+
+  assert.deepEqual([(answer.logs as Json[]).length, answer.total], [100, 150]);
+  assert.equal(answer.timestamp, clock.wall());
+});
+
+Deno.test("engine::logs::clear says how many it forgot", async () => {
+  const { store, list, offers } = setup();
+  store.add(newLog());
+
+  assert.deepEqual(await offers.call("engine::logs::clear"), {
+    success: true,
+    message: "1 records forgotten",
+  });
+  assert.equal((await list()).total, 0);
+});

@@ -1,0 +1,135 @@
+/**
+ * Triggers of type `log`: functions that hear of log records.
+ *
+ * What a firing causes to be logged never fires a trigger. Neither does what the function's own
+ * worker says outside of any call: it cannot be told from what the firing made it say.
+ *
+ * @module
+ */
+import * as shape from "../../kit/mod.ts";
+import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
+import { TRIGGER_BATCH_MS_MAX, TRIGGER_BATCH_MS_MIN } from "../../limits.ts";
+import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
+import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import type { Worker } from "../../../sdk/typescript/worker.ts";
+import { opt, problemsOf } from "../../kit/payload.ts";
+import { type LogRecord, SEVERITIES, wireLog } from "./record.ts";
+import { matcher } from "./ring.ts";
+import { type Firing, Heap } from "../triggers_firing.ts";
+
+/** `batch_ms` of a trigger. */
+export const BatchMs = opt(shape.int().min(TRIGGER_BATCH_MS_MIN).max(TRIGGER_BATCH_MS_MAX));
+
+const Config = shape.object({
+  level: opt(shape.oneOf(["all", ...SEVERITIES])),
+  min_level: opt(shape.oneOf(SEVERITIES)),
+  worker: opt(shape.string()),
+  function_id: opt(shape.string()),
+  text: opt(shape.string()),
+  batch_ms: BatchMs,
+});
+
+interface Watch {
+  readonly trigger: TriggerInstance;
+  readonly fits: (record: LogRecord) => boolean;
+  readonly heap: Heap<LogRecord>;
+}
+
+/** The triggers of type `log` that are registered now. */
+export class LogTriggers {
+  readonly #firing: Firing;
+  readonly #watches = new Map<string, Watch>();
+
+  /** Stores. */
+  constructor(firing: Firing) {
+    this.#firing = firing;
+  }
+
+  /** Provides the type. */
+  offer(worker: Pick<Worker, "registerTriggerType">): void {
+    const text = { type: "string" };
+    worker.registerTriggerType({
+      id: "log",
+      description: "Runs a function for log records",
+      trigger_request_format: {
+        type: "object",
+        properties: {
+          level: { enum: ["all", ...SEVERITIES], default: "all", description: "Exactly this" },
+          min_level: { enum: [...SEVERITIES], description: "This and above" },
+          worker: text,
+          function_id: text,
+          text: { type: "string", description: "In the text or an attribute" },
+          batch_ms: {
+            type: "integer",
+            minimum: TRIGGER_BATCH_MS_MIN,
+            maximum: TRIGGER_BATCH_MS_MAX,
+            description: "Heaps so far apart: {logs, dropped} instead of one record",
+          },
+        },
+      },
+      call_request_format: { type: "object" },
+    }, {
+      registerTrigger: (trigger) => this.add(trigger),
+      unregisterTrigger: ({ id }) => this.remove(id),
+    });
+  }
+
+  /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
+  add(trigger: TriggerInstance): void {
+    const { level, min_level, worker, function_id, text, batch_ms } = readConfig(Config, trigger);
+    const fits = matcher({
+      severity: level === "all" ? undefined : level,
+      least: min_level,
+      worker,
+      function_id,
+      text,
+    });
+    const heap = new Heap<LogRecord>(this.#firing, {
+      trigger,
+      batchMs: batch_ms,
+      payload: (records, dropped): Json =>
+        batch_ms === undefined ? wireLog(records[0]!) : { logs: records.map(wireLog), dropped },
+    });
+    this.remove(trigger.id);
+    this.#watches.set(trigger.id, { trigger, fits, heap });
+  }
+
+  /** Forgets a trigger, and what it has not told yet. */
+  remove(id: string): void {
+    this.#watches.get(id)?.heap.stop();
+    this.#watches.delete(id);
+  }
+
+  /** A record is there. */
+  hear(record: LogRecord): void {
+    if (this.#watches.size === 0 || this.#firing.causedBy(record.trace_id)) return;
+    if (this.#firing.isNamedBy(record)) return;
+    const isUntold = record.span_id === null && record.source !== "engine";
+    for (const { trigger, fits, heap } of this.#watches.values()) {
+      if (!fits(record)) continue;
+      if (isUntold && this.#firing.offers(trigger, record.worker)) continue;
+      heap.add(record);
+    }
+  }
+
+  /** Fires nothing any more. */
+  stop(): void {
+    for (const id of [...this.#watches.keys()]) this.remove(id);
+  }
+}
+
+/**
+ * What a trigger is told, checked.
+ *
+ * @throws {EngineError} `trigger_registration_failed`, naming every problem.
+ */
+export function readConfig<Of>(
+  of: shape.Shape<Of, boolean>,
+  { config, trigger_type }: TriggerInstance,
+): Of {
+  const read = of.safeParse(config ?? {});
+  if (read.success) return read.data;
+  const problems = problemsOf(read.error, config).join("; ");
+  const message = `The config of the ${trigger_type} trigger does not fit: ${problems}`;
+  throw new EngineError("trigger_registration_failed", message);
+}

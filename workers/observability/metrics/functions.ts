@@ -1,0 +1,210 @@
+/**
+ * The functions with which anybody reads metrics: `engine::metrics::*`, `engine::rollups::list` and
+ * `engine::alerts::*`.
+ *
+ * @module
+ */
+import * as shape from "../../kit/mod.ts";
+import type { Clock } from "../../../engine/ports/clock.ts";
+import type { Directory } from "../../../engine/ports/directory.ts";
+import type { Meters } from "../../../engine/ports/telemetry.ts";
+import { METRICS_SAMPLES_MAX } from "../../limits.ts";
+import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
+import type { Worker } from "../../../sdk/typescript/worker.ts";
+import { fit } from "../../kit/payload.ts";
+import type { Alerts } from "../alerts.ts";
+import type { MetricPoint, SdkMetrics } from "./frames.ts";
+import { engineTotals, functionTotals } from "./totals.ts";
+import type { Rollups } from "./rollups.ts";
+import type { EngineSample, Sampler } from "./samples.ts";
+import type { SeriesBook } from "./samples_series.ts";
+
+/** What the functions read. */
+export interface MetricsSources {
+  readonly clock: Clock;
+  readonly meters: Meters;
+  readonly directory: Pick<Directory, "workers">;
+  readonly sampler: Sampler;
+  readonly series: SeriesBook;
+  readonly rollups: Rollups;
+  readonly alerts: Alerts;
+  readonly sdk: SdkMetrics;
+  /** Workers that came and left since the engine started. */
+  readonly comings: { readonly spawns: number; readonly deaths: number };
+}
+
+const Nothing = shape.object({});
+const Time = shape.number().nullish().transform((value) => value ?? undefined);
+const Text = shape.string().nullish().transform((value) => value ?? undefined);
+const Series = shape.object({
+  seconds: shape.int().min(1).max(METRICS_SAMPLES_MAX).default(300),
+  function_id: Text,
+  worker_id: Text,
+  top: shape.int().min(0).max(500).default(50),
+});
+const List = shape.object({
+  start_time: Time,
+  end_time: Time,
+  metric_name: Text,
+  /** Seconds. */
+  aggregate_interval: shape.int().min(1).max(METRICS_SAMPLES_MAX).nullish(),
+});
+const RollupList = shape.object({
+  start_time: Time,
+  end_time: Time,
+  level: shape.int().min(0).max(2).default(0),
+  metric_name: Text,
+});
+
+/** Registers the functions. */
+export function offerMetricsFunctions(
+  worker: Pick<Worker, "registerFunction">,
+  sources: MetricsSources,
+): void {
+  const add = <Of>(
+    id: string,
+    description: string,
+    of: shape.Shape<Of, boolean>,
+    run: (payload: Of) => unknown,
+  ): void => {
+    worker.registerFunction(id, (payload) => {
+      sources.sampler.noteReader();
+      return run(fit(id, of, payload ?? {})) as Json;
+    }, { description });
+  };
+  const { sampler, series, meters } = sources;
+  add("engine::metrics::sample", "What was done and used in the last second", Nothing, () => {
+    return sampler.latest;
+  });
+  add("engine::metrics::series", "The last minutes, second by second", Series, (query) => {
+    return series.read(query);
+  });
+  add(
+    "engine::metrics::functions",
+    "Calls, errors and durations of every function",
+    Nothing,
+    () => {
+      return { functions: functionTotals(meters) };
+    },
+  );
+  add("engine::metrics::list", "Counts since the engine started", List, (query) => {
+    return listMetrics(sources, query);
+  });
+  add("engine::rollups::list", "Values by minute, five minutes or hour", RollupList, (query) => {
+    return listRollups(sources, query);
+  });
+  offerAlerts(add, sources);
+}
+
+/** Registers a function of a shape. */
+type Add = <Of>(
+  id: string,
+  description: string,
+  of: shape.Shape<Of, boolean>,
+  run: (payload: Of) => unknown,
+) => void;
+
+function offerAlerts(add: Add, { alerts, sampler, clock }: MetricsSources): void {
+  const none = "There are no rules; write some under metrics.alerts of engine-observability";
+  add("engine::alerts::list", "Rules and how they stand", Nothing, () => {
+    const rules = alerts.list();
+    const firing = rules.filter(({ state }) => state === "firing");
+    return {
+      alerts: firing,
+      rules,
+      firing_count: firing.length,
+      ...rules.length === 0 && { message: none },
+      timestamp: clock.wall(),
+    };
+  });
+  add("engine::alerts::evaluate", "Looks at all rules now", Nothing, () => {
+    const triggered = alerts.evaluate(sampler.latest.engine, clock.wall());
+    const evaluated = alerts.list().length;
+    return {
+      evaluated,
+      triggered_alerts: triggered.filter(({ state }) => state === "firing"),
+      ...evaluated === 0 && { message: none },
+      timestamp: clock.wall(),
+    };
+  });
+}
+
+function listMetrics(sources: MetricsSources, query: shape.Output<typeof List>): JsonObject {
+  const { meters, directory, comings, sdk, clock } = sources;
+  const { start_time = -Infinity, end_time = Infinity, metric_name } = query;
+  const points = sdk.points().filter(({ name, time_ms }) =>
+    time_ms >= start_time && time_ms <= end_time &&
+    (metric_name === undefined || name === metric_name)
+  );
+  const interval = query.aggregate_interval;
+  return {
+    engine_metrics: {
+      ...engineTotals(meters),
+      workers: { ...comings, active: directory.workers().length },
+    },
+    sdk_metrics: points.map(pointView),
+    ...interval && { aggregated_metrics: aggregate(sources.series, interval, query) },
+    query: queryView(query),
+    timestamp: clock.wall(),
+  };
+}
+
+function pointView(point: MetricPoint): JsonObject {
+  const { name, unit, kind, value, count, attributes, time_ms, worker_id, service_name } = point;
+  return { name, unit, type: kind, value, count, attributes, time_ms, worker_id, service_name };
+}
+
+/** Means of the engine's values over stretches of `interval` seconds, the oldest first. */
+function aggregate(
+  series: SeriesBook,
+  interval: number,
+  { start_time = -Infinity, end_time = Infinity, metric_name }: shape.Output<typeof List>,
+): JsonObject[] {
+  const { at_ms, engine } = series.read({ seconds: METRICS_SAMPLES_MAX, top: 0 });
+  const stretches = new Map<number, number[]>();
+  for (const [i, at] of at_ms.entries()) {
+    if (at < start_time || at > end_time) continue;
+    const start = Math.floor(at / (interval * 1_000)) * interval * 1_000;
+    const samples = stretches.get(start);
+    if (samples) samples.push(i);
+    else stretches.set(start, [i]);
+  }
+  const names = (Object.keys(engine) as (keyof EngineSample)[])
+    .filter((name) => metric_name === undefined || `engine.${name}` === metric_name);
+  return [...stretches].map(([start, samples]) => {
+    const means = names.map((name) => [`engine.${name}`, meanOf(engine[name], samples)] as const);
+    return {
+      start_time: start,
+      end_time: start + interval * 1_000,
+      count: samples.length,
+      metrics: Object.fromEntries(means),
+    };
+  });
+}
+
+function meanOf(values: readonly (number | null)[], samples: readonly number[]): number | null {
+  const known = samples.map((i) => values[i]!).filter((value) => value !== null);
+  if (known.length === 0) return null;
+  return Math.round(known.reduce((sum, value) => sum + value, 0) / known.length * 1_000) / 1_000;
+}
+
+function listRollups(
+  { rollups, clock }: MetricsSources,
+  query: shape.Output<typeof RollupList>,
+): JsonObject {
+  const { level, start_time: start_ms, end_time: end_ms, metric_name } = query;
+  const wanted = { start_ms, end_ms, metric_name };
+  return {
+    rollups: rollups.values(level, wanted) as unknown as Json,
+    histogram_rollups: rollups.histograms(level, wanted) as unknown as Json,
+    level,
+    source: "memory",
+    query: queryView(query),
+    timestamp: clock.wall(),
+  };
+}
+
+function queryView(query: object): JsonObject {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(given) as JsonObject;
+}

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import type { Handler } from "../../../sdk/typescript/options.ts";
+import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import type { LogLine } from "../../../tests/fakes/fake_http.ts";
+import { recordingLog } from "../../../tests/fakes/fake_http.ts";
+import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
+import { Alerts } from "../alerts.ts";
+import { SdkMetrics } from "./frames.ts";
+import { offerMetricsFunctions } from "./functions.ts";
+import { Rollups } from "./rollups.ts";
+import { SeriesBook } from "./samples_series.ts";
+
+// deno-lint-ignore no-explicit-any -- Deep looks into a JSON text.
+type Loose = Record<string, any>;
+
+function setup() {
+  const at = new FakeMetrics();
+  const series = new SeriesBook(at.meters);
+  const rollups = new Rollups(at.meters);
+  at.sampler.listen((second, sample) => {
+    series.add(second, sample);
+    rollups.add(second, sample);
+  });
+  const handlers = new Map<string, Handler>();
+  const lines: LogLine[] = [];
+  offerMetricsFunctions({
+    registerFunction: (id: string, handler: Handler) => {
+      handlers.set(id, handler);
+      return { id, unregister() {} };
+    },
+  } as never, {
+    clock: at.clock,
+    meters: at.meters,
+    directory: at.directory,
+    sampler: at.sampler,
+    series,
+    rollups,
+    alerts: new Alerts([], 0, recordingLog(lines), () => {}),
+    sdk: new SdkMetrics(at.clock),
+    comings: { spawns: 3, deaths: 1 },
+  });
+  const call = (id: string, payload: Json = {}) =>
+    handlers.get(id)!(payload, undefined, undefined as never) as Loose;
+  return { at, handlers, call, [Symbol.dispose]: () => at[Symbol.dispose]() };
+}
+
+Deno.test("The functions about metrics are all there", () => {
+  using it = setup();
+
+  assert.deepEqual([...it.handlers.keys()].sort(), [
+    "engine::alerts::evaluate",
+    "engine::alerts::list",
+    "engine::metrics::functions",
+    "engine::metrics::list",
+    "engine::metrics::sample",
+    "engine::metrics::series",
+    "engine::rollups::list",
+  ]);
+});
+
+Deno.test("No payload asks for what is usual, and null for the same as nothing", () => {
+  using it = setup();
+  it.at.clock.tick(400_000);
+
+  assert.equal(it.call("engine::metrics::series", null).at_ms.length, 300);
+  assert.equal(it.call("engine::metrics::series", { function_id: null }).step_ms, 1_000);
+  assert.equal(it.call("engine::rollups::list", { metric_name: null }).level, 0);
+});
+
+Deno.test("Means are of the stretches that are asked for", () => {
+  using it = setup();
+  const begin = it.at.clock.wall();
+  for (let i = 1; i <= 20; i++) {
+    it.at.meters.call("a::b", { ms: 1, times: i });
+    it.at.clock.tick(1_000);
+  }
+
+  const query = { aggregate_interval: 10, metric_name: "engine.calls_per_s" };
+  const { aggregated_metrics } = it.call("engine::metrics::list", query);
+
+  assert.deepEqual(aggregated_metrics.map((each: Loose) => [each.start_time - begin, each.count]), [
+    [0, 9],
+    [10_000, 10],
+    [20_000, 1],
+  ]);
+  assert.deepEqual(aggregated_metrics[1].metrics, { "engine.calls_per_s": 14.5 });
+  assert.equal(aggregated_metrics[1].end_time - begin, 20_000);
+});
+
+Deno.test("Means are of the time that is asked for", () => {
+  using it = setup();
+  it.at.clock.tick(20_000);
+  const since = { start_time: it.at.clock.wall() - 4_500, aggregate_interval: 1 };
+
+  assert.equal(it.call("engine::metrics::list", since).aggregated_metrics.length, 5);
+});
+
+Deno.test("A mean of what was never known is unknown", () => {
+  using it = setup();
+  it.at.clock.tick(2_000);
+
+  const { aggregated_metrics } = it.call("engine::metrics::list", { aggregate_interval: 60 });
+  assert.equal(aggregated_metrics[0].metrics["engine.p99_ms"], null);
+});
+
+Deno.test("engine::metrics::list says how many workers came and left", () => {
+  using it = setup();
+
+  const { workers } = it.call("engine::metrics::list").engine_metrics;
+  assert.deepEqual(workers, { spawns: 3, deaths: 1, active: 0 });
+});
+
+Deno.test("Whoever asks is a reader, so that processes are looked at more often", async () => {
+  using it = setup();
+  it.call("engine::metrics::sample");
+  for (let i = 0; i < 10; i++) {
+    it.at.clock.tick(1_000);
+    await it.at.settle();
+  }
+
+  assert.equal(it.at.looks, 5);
+});

@@ -1,0 +1,121 @@
+/**
+ * Triggers of type `engine::metrics-sampled`: a sample, again and again.
+ *
+ * Triggers with the same interval share one sample. The calls are void: a function that is slow
+ * misses nothing but its own time.
+ *
+ * @module
+ */
+import * as shape from "../../kit/mod.ts";
+import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
+import { METRICS_INTERVAL_MS_MAX, METRICS_STEP_MS, METRICS_TRIGGERS_MAX } from "../../limits.ts";
+import { TriggerAction, type TriggerInstance } from "../../../sdk/typescript/options.ts";
+import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import type { Worker } from "../../../sdk/typescript/worker.ts";
+import { problemsOf } from "../../kit/payload.ts";
+import { type MetricsSample, type Sampler, SampleWindow, type Second } from "./samples.ts";
+
+const Config = shape.object({
+  /** Rounded up to whole seconds. */
+  interval_ms: shape.number().min(METRICS_STEP_MS).max(METRICS_INTERVAL_MS_MAX)
+    .default(METRICS_STEP_MS),
+});
+
+/** Triggers with one interval. */
+interface Group {
+  readonly triggers: Map<string, TriggerInstance>;
+  readonly window: SampleWindow;
+}
+
+/** Fires the triggers until it is disposed of. */
+export class MetricsTriggers implements Disposable {
+  readonly #worker: Pick<Worker, "trigger">;
+  readonly #sampler: Sampler;
+  /** By interval in seconds. */
+  readonly #groups = new Map<number, Group>();
+  readonly #stop: () => void;
+
+  /** Fires from the next sample on. */
+  constructor(worker: Pick<Worker, "trigger">, sampler: Sampler) {
+    this.#worker = worker;
+    this.#sampler = sampler;
+    this.#stop = sampler.listen((second, sample) => this.#hear(second, sample));
+  }
+
+  /** Provides the type. */
+  offer(worker: Pick<Worker, "registerTriggerType">): void {
+    worker.registerTriggerType({
+      id: "engine::metrics-sampled",
+      description: "What the engine, its functions and workers did and use, every interval_ms",
+      trigger_request_format: Config.schema("input"),
+    }, {
+      registerTrigger: (trigger) => this.add(trigger),
+      unregisterTrigger: (trigger) => this.remove(trigger.id),
+    });
+  }
+
+  /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
+  add(trigger: TriggerInstance): void {
+    const read = Config.safeParse(trigger.config ?? {});
+    if (!read.success) {
+      const problems = problemsOf(read.error, trigger.config).join("; ");
+      throw refusal(`The config of the trigger does not fit: ${problems}`);
+    }
+    this.remove(trigger.id);
+    let count = 0;
+    for (const { triggers } of this.#groups.values()) count += triggers.size;
+    if (count >= METRICS_TRIGGERS_MAX) {
+      throw refusal(`There are ${count} triggers of the type and no more are taken`);
+    }
+    const seconds = Math.ceil(read.data.interval_ms / METRICS_STEP_MS);
+    const group = this.#groups.get(seconds);
+    if (group) group.triggers.set(trigger.id, trigger);
+    else {
+      const triggers = new Map([[trigger.id, trigger]]);
+      this.#groups.set(seconds, { triggers, window: new SampleWindow() });
+    }
+  }
+
+  /** Fires it no more. */
+  remove(id: string): void {
+    for (const [seconds, { triggers }] of this.#groups) {
+      if (triggers.delete(id) && triggers.size === 0) this.#groups.delete(seconds);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop();
+    this.#groups.clear();
+  }
+
+  #hear(second: Second, sample: MetricsSample): void {
+    if (this.#groups.size > 0) this.#sampler.noteReader();
+    for (const [seconds, { triggers, window }] of this.#groups) {
+      if (seconds === 1) {
+        this.#fire(triggers, sample);
+        continue;
+      }
+      window.add(second);
+      // Timers run a little late, never early: half a step decides.
+      if (window.interval_ms < (seconds - 0.5) * METRICS_STEP_MS) continue;
+      const taken = window.take();
+      if (taken) this.#fire(triggers, this.#sampler.sampleOf(taken));
+    }
+  }
+
+  #fire(triggers: ReadonlyMap<string, TriggerInstance>, sample: MetricsSample): void {
+    for (const { function_id, namespace, metadata } of triggers.values()) {
+      this.#worker.trigger({
+        function_id,
+        payload: sample as unknown as Json,
+        action: TriggerAction.Void(),
+        ...namespace !== undefined && { namespace },
+        ...metadata !== undefined && { metadata },
+      }).catch(() => {}); // The engine is stopping; nobody is left to hear of it.
+    }
+  }
+}
+
+function refusal(message: string): EngineError {
+  return new EngineError("trigger_registration_failed", message);
+}

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { METRICS_TRIGGERS_MAX } from "../../limits.ts";
+import type { CallRequest, TriggerInstance } from "../../../sdk/typescript/options.ts";
+import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
+import { MetricsTriggers } from "./triggers.ts";
+import type { MetricsSample } from "./samples.ts";
+
+function setup() {
+  const at = new FakeMetrics();
+  const calls: CallRequest[] = [];
+  const worker = {
+    trigger: (request: CallRequest) => {
+      calls.push(request);
+      return Promise.reject(new Error("stopping"));
+    },
+  } as unknown as ConstructorParameters<typeof MetricsTriggers>[0];
+  const triggers = new MetricsTriggers(worker, at.sampler);
+  const add = (id: string, config: Json = {}, more: Partial<TriggerInstance> = {}): void =>
+    triggers.add({
+      id,
+      trigger_type: "engine::metrics-sampled",
+      function_id: `f::${id}`,
+      config,
+      metadata: undefined,
+      namespace: undefined,
+      ...more,
+    });
+  const fired = (id: string): MetricsSample[] =>
+    calls.filter(({ function_id }) => function_id === `f::${id}`)
+      .map(({ payload }) => payload as unknown as MetricsSample);
+  return { at, calls, triggers, add, fired, [Symbol.dispose]: () => at[Symbol.dispose]() };
+}
+
+Deno.test("A trigger fires each second when nothing else is said", () => {
+  using it = setup();
+  it.add("t");
+  it.at.meters.call("a::b", { ms: 1, times: 5 });
+  it.at.clock.tick(3_000);
+
+  const samples = it.fired("t");
+  assert.deepEqual(samples.map(({ engine }) => engine.calls_per_s), [5, 0, 0]);
+  assert.deepEqual(samples[0], { ...samples[0], interval_ms: 1_000 });
+  assert.deepEqual(it.calls[0]!.action, { type: "void" });
+});
+
+Deno.test("A trigger with an interval gets what happened in all of it", () => {
+  using it = setup();
+  it.add("t", { interval_ms: 5_000 });
+  for (let i = 0; i < 10; i++) {
+    it.at.meters.call("a::b", { ms: 1, times: i });
+    it.at.clock.tick(1_000);
+  }
+
+  assert.deepEqual(
+    it.fired("t").map(({ engine, interval_ms }) => [engine.calls_per_s, interval_ms]),
+    [
+      [2, 5_000],
+      [7, 5_000],
+    ],
+  );
+});
+
+Deno.test("Intervals are rounded up to whole seconds", () => {
+  using it = setup();
+  it.add("t", { interval_ms: 1_001 });
+  it.at.clock.tick(6_000);
+
+  assert.equal(it.fired("t").length, 3);
+});
+
+Deno.test("A trigger's namespace and metadata go with its calls", () => {
+  using it = setup();
+  it.add("t", {}, { namespace: "eu", metadata: { a: 1 } });
+  it.at.clock.tick(1_000);
+
+  const { namespace, metadata } = it.calls[0]!;
+  assert.deepEqual({ namespace, metadata }, { namespace: "eu", metadata: { a: 1 } });
+});
+
+Deno.test("A trigger that was removed, or replaced by another interval, fires no more", () => {
+  using it = setup();
+  it.add("gone");
+  it.add("moved");
+  it.triggers.remove("gone");
+  it.triggers.remove("nobody");
+  it.add("moved", { interval_ms: 2_000 });
+  it.at.clock.tick(4_000);
+
+  assert.equal(it.fired("gone").length, 0);
+  assert.equal(it.fired("moved").length, 2);
+});
+
+Deno.test("Nothing fires when all is disposed of", () => {
+  using it = setup();
+  it.add("t");
+  it.triggers[Symbol.dispose]();
+  it.at.clock.tick(2_000);
+
+  assert.deepEqual(it.calls, []);
+});
+
+for (const interval_ms of [999, 60_001, -1, "1000", null]) {
+  Deno.test(`A trigger with interval_ms ${JSON.stringify(interval_ms)} is refused`, () => {
+    using it = setup();
+
+    assert.throws(() => it.add("t", { interval_ms }), {
+      code: "trigger_registration_failed",
+      message: /interval_ms/,
+    });
+  });
+}
+
+Deno.test("So many triggers are taken and no more", () => {
+  using it = setup();
+  for (let i = 0; i < METRICS_TRIGGERS_MAX; i++) it.add(`t${i}`);
+
+  assert.throws(() => it.add("one more"), { code: "trigger_registration_failed" });
+  it.add("t0", { interval_ms: 2_000 });
+});
+
+Deno.test("The type says what its config looks like", () => {
+  using it = setup();
+  const types: unknown[] = [];
+  const registerTriggerType = (type: unknown) => {
+    types.push(type);
+    return { id: "", unregister() {} };
+  };
+  it.triggers.offer({ registerTriggerType } as never);
+
+  const [{ id, trigger_request_format }] = types as [{
+    id: string;
+    trigger_request_format: { properties: { interval_ms: { minimum: number } } };
+  }];
+  assert.equal(id, "engine::metrics-sampled");
+  assert.equal(trigger_request_format.properties.interval_ms.minimum, 1_000);
+});

@@ -1,0 +1,85 @@
+/**
+ * `engine::traces::*` as somebody calls them; what each answers is tested beside its own file.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
+import { FakeOffers } from "../../../tests/fakes/offers.ts";
+import { recorded } from "../../../tests/fakes/recorded.ts";
+import { callSpan, idOf, NOON } from "../../../tests/fakes/spans.ts";
+import { LogRing } from "../logs/ring.ts";
+import { offerTraces } from "./functions.ts";
+import { TraceIndex } from "./index.ts";
+
+function setup() {
+  const it = recorded();
+  const offers = new FakeOffers();
+  const { clock, traces, store } = it;
+  const index = new TraceIndex(store, clock);
+  const isOperator = (caller: string | undefined): boolean => caller === "boss";
+  const logs = new LogRing(1_000);
+  const isInEngine = (): boolean => false;
+  offerTraces(offers, { clock, traces, store, index, logs, isOperator, isInEngine });
+  const call = async (name: string, payload: Json = null, caller = "somebody") =>
+    await offers.call(`engine::${name}`, payload, { caller }) as JsonObject;
+  return { ...it, call };
+}
+
+for (
+  const [name, payload] of [
+    ["traces::list", { trace_id: idOf(1, 32) }],
+    ["traces::tree", { trace_id: idOf(1, 32) }],
+    ["traces::explain", { invocation_id: "i-1" }],
+  ] as const
+) {
+  Deno.test(`engine::${name} shows payloads to operators alone`, async () => {
+    const { call, traces } = setup();
+    traces.add(callSpan());
+
+    assert.match(JSON.stringify(await call(name, payload, "boss")), /engine\.request"/);
+    assert.doesNotMatch(JSON.stringify(await call(name, payload)), /engine\.request"/);
+  });
+}
+
+Deno.test("engine::traces::map answers equal questions close together once", async () => {
+  const { call, traces, clock } = setup();
+  const calls = async (payload = {}) => {
+    const { edges } = await call("traces::map", payload);
+    return (edges as unknown[]).length;
+  };
+  assert.equal(await calls(), 0);
+  traces.add(callSpan({ start_ms: NOON, end_ms: NOON }));
+
+  assert.equal(await calls(), 0);
+  assert.equal(await calls({ since_ms: 0 }), 2);
+  assert.equal(await calls(), 2);
+  clock.tick(1_001);
+  traces.add(callSpan({ function_id: "other", span_id: idOf(2, 16) }));
+  assert.equal(await calls(), 4);
+});
+
+Deno.test("engine::traces::clear also empties the list of traces", async () => {
+  const { call, traces } = setup();
+  traces.add(callSpan());
+  assert.equal((await call("traces::summaries")).total, 1);
+
+  assert.deepEqual(await call("traces::clear"), { success: true });
+
+  assert.equal((await call("traces::summaries")).total, 0);
+});
+
+Deno.test("engine::sampling::rules says what is recorded", async () => {
+  const { call, traces, clock } = setup();
+  traces.configure({ ...traces.settings, ratio: 0.5, rules: [{ operation: "a::*", rate: 0 }] });
+
+  assert.deepEqual(await call("sampling::rules"), {
+    traces: {
+      default_ratio: 0.5,
+      rules: [{ operation: "a::*", service: null, rate: 0 }],
+      parent_based: true,
+    },
+    logs: { sampling_ratio: 1 },
+    timestamp: clock.wall(),
+  });
+});

@@ -1,0 +1,193 @@
+/**
+ * What each trace comes to, kept up to date from the spans that have ended since somebody asked
+ * last. As long as nobody asks, it costs nothing.
+ *
+ * @module
+ */
+import type { Clock } from "../../../engine/ports/clock.ts";
+import {
+  SPAN_COLLECT_MAX,
+  SPAN_TURN_MS,
+  TRACE_INDEX_MAX,
+  TRACE_INDEX_NAMES_MAX,
+} from "../../limits.ts";
+import type { SpanFact } from "./spans_fact.ts";
+import type { SpanCursors, SpanStore } from "./spans_store.ts";
+
+/** Spans that are read at once. */
+const PART = 500;
+
+/** One trace. Times are milliseconds since 1970, with fractions. */
+export interface TraceEntry {
+  readonly trace_id: string;
+  /** Name and worker of the span it began with, as far as that is known. */
+  readonly name: string;
+  readonly worker: string;
+  readonly start_ms: number;
+  readonly end_ms: number;
+  readonly span_count: number;
+  readonly error_count: number;
+  /** Of the span it began with, else of the first that failed. */
+  readonly error_code: string | null;
+  /** Names of workers, each once. */
+  readonly services: readonly string[];
+  /** Functions that were called, each once. */
+  readonly function_ids: readonly string[];
+  /** Something in it still runs. */
+  readonly pending: boolean;
+  /** All of it is of no interest to people. */
+  readonly internal: boolean;
+}
+
+/** The same while it grows. */
+class Entry implements TraceEntry {
+  readonly trace_id: string;
+  name = "";
+  worker = "";
+  start_ms = Infinity;
+  end_ms = 0;
+  span_count = 0;
+  error_count = 0;
+  error_code: string | null = null;
+  readonly services: string[] = [];
+  readonly function_ids: string[] = [];
+  pending = false;
+  internal = true;
+  /** How sure it is that the name is that of the beginning; the higher, the surer. */
+  #rank = -1;
+  #rootStart = Infinity;
+
+  constructor(trace_id: string) {
+    this.trace_id = trace_id;
+  }
+
+  add(span: SpanFact, isInternal: boolean, nowMs: number): void {
+    const { start_ms, end_ms, service_name, function_id, error_code } = span;
+    this.span_count++;
+    this.start_ms = Math.min(this.start_ms, start_ms);
+    this.end_ms = Math.max(this.end_ms, end_ms ?? nowMs);
+    this.pending ||= end_ms === null;
+    this.internal &&= isInternal;
+    addName(this.services, service_name);
+    if (function_id !== null) addName(this.function_ids, function_id);
+    if (span.failed) this.error_count++;
+    const isRoot = this.#isRoot(span);
+    if (isRoot) {
+      this.name = span.name;
+      this.worker = service_name;
+    }
+    if (isRoot ? error_code !== null : this.error_code === null) this.error_code = error_code;
+  }
+
+  copy(): Entry {
+    const copy = Object.assign(new Entry(this.trace_id), this);
+    Object.assign(copy, { services: [...this.services], function_ids: [...this.function_ids] });
+    copy.#rank = this.#rank;
+    copy.#rootStart = this.#rootStart;
+    return copy;
+  }
+
+  /** A worker's clock is not the engine's: a handler only counts when there is nothing else. */
+  #isRoot(span: SpanFact): boolean {
+    const rank = span.kind === "handler" ? 0 : span.parent_span_id === null ? 2 : 1;
+    if (rank < this.#rank || (rank === this.#rank && span.start_ms >= this.#rootStart)) {
+      return false;
+    }
+    this.#rank = rank;
+    this.#rootStart = span.start_ms;
+    return true;
+  }
+}
+
+/** See the top of this file. */
+export class TraceIndex {
+  readonly #store: SpanStore;
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+  /** The same by start, while that holds. */
+  #sorted: Entry[] | undefined;
+  #spans = 0;
+  #cursors: SpanCursors = { call: 0, ring: 0 };
+  #reading: Promise<void> | undefined;
+
+  /** Reads nothing yet. */
+  constructor(store: SpanStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** All traces that are known, those with running calls too, newest start first. */
+  async list(): Promise<TraceEntry[]> {
+    await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
+    // Mostly in order already, so that sorting is quick.
+    this.#sorted ??= [...this.#entries.values()].sort((a, b) => a.start_ms - b.start_ms);
+    const running = this.#running();
+    if (running.size === 0) return this.#sorted.toReversed();
+    const ended = this.#sorted.filter(({ trace_id }) => !running.has(trace_id));
+    return [...ended, ...running.values()].sort((a, b) => a.start_ms - b.start_ms).reverse();
+  }
+
+  /** Traces in which something runs, with what has ended in them. */
+  #running(): Map<string, Entry> {
+    const running = new Map<string, Entry>();
+    const nowMs = this.#clock.wall();
+    for (const span of this.#store.running(SPAN_COLLECT_MAX)) {
+      let entry = running.get(span.trace_id);
+      if (!entry) {
+        entry = this.#entries.get(span.trace_id)?.copy() ?? new Entry(span.trace_id);
+        running.set(span.trace_id, entry);
+      }
+      entry.add(span, this.#store.isInternalFact(span), nowMs);
+    }
+    return running;
+  }
+
+  /** Forgets all traces. */
+  clear(): void {
+    this.#entries.clear();
+    this.#sorted = undefined;
+    this.#spans = 0;
+  }
+
+  async #read(): Promise<void> {
+    let turnEnd = this.#clock.now() + SPAN_TURN_MS;
+    // In a flood new ones come as fast as they are read; then the rest is for the next time.
+    let left = this.#store.capacity + PART;
+    for (let isAll = false; !isAll && left > 0;) {
+      const ended = this.#store.ended(this.#cursors, PART);
+      this.#cursors = ended.cursors;
+      for (const fact of ended.facts) this.#add(fact);
+      if (ended.facts.length > 0) this.#sorted = undefined;
+      isAll = ended.isAll;
+      left -= ended.facts.length;
+      if (isAll || this.#clock.now() < turnEnd) continue;
+      // The rest of the engine has its turn: a first look at a full ring takes a while.
+      await new Promise<void>((resolve) => void this.#clock.after(0, resolve));
+      turnEnd = this.#clock.now() + SPAN_TURN_MS;
+    }
+    this.#makeRoom();
+  }
+
+  #add(span: SpanFact): void {
+    let entry = this.#entries.get(span.trace_id);
+    if (!entry) this.#entries.set(span.trace_id, entry = new Entry(span.trace_id));
+    entry.add(span, this.#store.isInternalFact(span), span.end_ms ?? span.start_ms);
+    this.#spans++;
+    if (this.#entries.size > 2 * TRACE_INDEX_MAX) this.#makeRoom();
+  }
+
+  /** The router forgets spans as new ones come, about in this order. */
+  #makeRoom(): void {
+    const spansMax = this.#store.capacity;
+    for (const [trace_id, { span_count }] of this.#entries) {
+      if (this.#spans <= spansMax && this.#entries.size <= TRACE_INDEX_MAX) return;
+      this.#entries.delete(trace_id);
+      this.#sorted = undefined;
+      this.#spans -= span_count;
+    }
+  }
+}
+
+function addName(names: string[], name: string): void {
+  if (names.length < TRACE_INDEX_NAMES_MAX && !names.includes(name)) names.push(name);
+}

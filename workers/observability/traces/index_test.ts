@@ -1,0 +1,149 @@
+/**
+ * Every trace is one line, up to date when somebody asks, and free when nobody does.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { recorded } from "../../../tests/fakes/recorded.ts";
+import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
+import { TraceIndex } from "./index.ts";
+
+function setup() {
+  const it = recorded();
+  return { ...it, index: new TraceIndex(it.store, it.clock) };
+}
+
+/** The call numbered `n` of a trace. */
+function call(n: number, trace: number, changes = {}) {
+  return callSpan({
+    trace_id: idOf(trace, 32),
+    span_id: idOf(n, 16),
+    function_id: `f${n}`,
+    start_ms: NOON + n,
+    end_ms: NOON + n + 10,
+    ...changes,
+  });
+}
+
+Deno.test("TraceIndex sums up a trace, whose beginning may end last", async () => {
+  const { traces, index } = setup();
+  const inner = {
+    parent_span_id: idOf(1, 16),
+    error_code: "oops",
+    callee: { worker_id: "w-3", name: "stock" },
+  };
+  traces.add(call(2, 1, inner), call(1, 1, { end_ms: NOON + 50 }));
+
+  const [trace] = await index.list();
+
+  assert.equal(trace!.name, "f1");
+  assert.equal(trace!.worker, "orders");
+  assert.deepEqual([trace!.start_ms, trace!.end_ms], [NOON + 1, NOON + 50]);
+  assert.deepEqual([trace!.span_count, trace!.error_count, trace!.error_code], [2, 1, "oops"]);
+  assert.deepEqual(trace!.services, ["stock", "orders"]);
+  assert.deepEqual(trace!.function_ids, ["f2", "f1"]);
+  assert.deepEqual([trace!.pending, trace!.internal], [false, false]);
+});
+
+Deno.test("TraceIndex lists the newest first and goes on where it stopped", async () => {
+  const { traces, index } = setup();
+  traces.add(call(1, 1), call(2, 2));
+  assert.deepEqual((await index.list()).map(({ name }) => name), ["f2", "f1"]);
+
+  traces.add(call(3, 1, { parent_span_id: idOf(1, 16) }), call(4, 4));
+
+  const names = (await index.list()).map(({ name, span_count }) => [name, span_count]);
+  assert.deepEqual(names, [["f4", 1], ["f2", 1], ["f1", 2]]);
+});
+
+Deno.test("TraceIndex shows what runs, and does not count it twice when it has ended", async () => {
+  const { traces, index } = setup();
+  traces.add(call(1, 1), call(2, 1, { end_ms: null }), call(3, 3, { end_ms: null }));
+
+  const running = await index.list();
+  traces.stopRunning();
+  traces.add(call(2, 1), call(3, 3));
+  const ended = await index.list();
+
+  const seen = (list: typeof running) =>
+    list.map(({ span_count, pending }) => [span_count, pending]);
+  assert.deepEqual(seen(running), [[1, true], [2, true]]);
+  assert.deepEqual(seen(ended), [[1, false], [2, false]]);
+});
+
+Deno.test("TraceIndex names a trace by a request before its call, and by a handler last", async () => {
+  const { traces, ring, index } = setup();
+  ring.add(
+    storedSpan({ span_id: idOf(7, 16), name: "execute f1", start_ms: NOON - 5_000 }, {
+      "engine.kind": "handler",
+    }),
+  );
+  assert.equal((await index.list())[0]!.name, "execute f1");
+
+  traces.add(call(1, 1, { parent_span_id: idOf(6, 16) }));
+  assert.equal((await index.list())[0]!.name, "f1");
+
+  ring.add(
+    storedSpan({ span_id: idOf(6, 16), name: "GET /", start_ms: NOON + 1 }, {
+      "engine.kind": "http",
+    }),
+  );
+  assert.equal((await index.list())[0]!.name, "GET /");
+});
+
+Deno.test("TraceIndex knows traces of internal functions alone", async () => {
+  const { traces, index } = setup();
+  traces.add(call(1, 1, { function_id: "engine::x" }), call(2, 2, { function_id: "engine::y" }));
+  traces.add(call(3, 2));
+
+  assert.deepEqual((await index.list()).map(({ internal }) => internal), [false, true]);
+});
+
+Deno.test("TraceIndex forgets traces as the record of calls does", async () => {
+  const { traces, index } = setup();
+  traces.capacity = 100;
+  for (let n = 0; n < 1_000; n++) {
+    traces.add(call(n, n));
+    if (n % 50 === 0) await index.list();
+  }
+
+  const list = await index.list();
+
+  assert.equal(list.length, 100);
+  assert.equal(list[0]!.name, "f999");
+});
+
+Deno.test("TraceIndex keeps a bounded number of traces and names", async () => {
+  const { traces, index } = setup();
+  traces.capacity = 60_000;
+  for (let n = 0; n < 60_000; n++) traces.add(call(n, n < 100 ? 0 : n));
+
+  const list = await index.list();
+
+  assert.equal(list.length, 25_000);
+  index.clear();
+  traces.add(...Array.from({ length: 100 }, (_, n) => call(70_000 + n, 1)));
+  assert.equal((await index.list())[0]!.function_ids.length, 32);
+});
+
+Deno.test("TraceIndex lets others have their turn while it reads a full record", async () => {
+  const { clock, traces, index } = setup();
+  traces.capacity = 5_000;
+  for (let n = 0; n < 5_000; n++) traces.add(call(n, n));
+  const ended = traces.ended.bind(traces);
+  traces.ended = (after, limit) => {
+    clock.tick(6);
+    return ended(after, limit);
+  };
+
+  const list = index.list();
+  let turns = 0;
+  for (; turns < 100 && clock.waiting === 0; turns++) await Promise.resolve();
+  assert.equal(clock.waiting, 1);
+  while (clock.waiting > 0) {
+    clock.tick(0);
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+  }
+
+  assert.equal((await list).length, 5_000);
+});

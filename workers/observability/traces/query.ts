@@ -1,0 +1,267 @@
+/**
+ * `engine::traces::{list,tree,group_by}`: spans that fit, as trees, and in groups.
+ *
+ * At most `TRACE_SCAN_MAX` spans are looked through, the newest.
+ *
+ * @module
+ */
+import * as shape from "../../kit/mod.ts";
+import type { CallSpan } from "../../../engine/ports/telemetry.ts";
+import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX, TRACE_SCAN_MAX } from "../../limits.ts";
+import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
+import { opt } from "../../kit/payload.ts";
+import {
+  attributeOf,
+  durationOf,
+  isSearchable,
+  type StoredSpan,
+  wireSpan,
+} from "./spans_stored.ts";
+import { spanOfCall } from "./spans_made.ts";
+import type { SpanStore } from "./spans_store.ts";
+
+const Limit = opt(shape.int().min(1).max(TRACE_LIST_LIMIT_MAX));
+const Attribute = shape.string().min(1).refine(isSearchable, "payloads cannot be searched");
+const Pairs = opt(shape.array(shape.tuple([Attribute, shape.unknown()])).max(100));
+
+/** Payload of `engine::traces::list`; nothing at all asks for the oldest spans. */
+export const ListRequest = shape.preprocess(
+  (payload) => payload ?? {},
+  shape.object({
+    trace_id: opt(shape.string()),
+    trace_ids: opt(shape.array(shape.string()).max(1_000)),
+    offset: opt(shape.int().min(0)),
+    limit: Limit,
+    service_name: opt(shape.string()),
+    name: opt(shape.string()),
+    status: opt(shape.string()),
+    min_duration_ms: opt(shape.number()),
+    max_duration_ms: opt(shape.number()),
+    start_time: opt(shape.number()),
+    end_time: opt(shape.number()),
+    sort_by: opt(shape.oneOf(["start_time", "duration", "service_name", "name"])),
+    sort_order: opt(shape.oneOf(["asc", "desc"])),
+    attributes: Pairs,
+    exclude_attributes: Pairs,
+    include_internal: opt(shape.boolean()),
+  }),
+);
+
+/** What `engine::traces::list` is asked for. */
+export type ListQuery = shape.Output<typeof ListRequest>;
+
+/** Payload of `engine::traces::tree`. */
+export const TreeRequest = shape.object({ trace_id: shape.string() });
+
+/** Payload of `engine::traces::group_by`. */
+export const GroupRequest = shape.object({
+  attribute: Attribute,
+  since_ms: opt(shape.number()),
+  limit: Limit,
+  label_attribute: opt(Attribute),
+  include_internal: opt(shape.boolean()),
+});
+
+/** What `engine::traces::group_by` is asked for. */
+export type GroupQuery = shape.Output<typeof GroupRequest>;
+
+/** Answers `engine::traces::list`; payloads only come with traces that were named. */
+export async function listSpans(
+  store: SpanStore,
+  query: ListQuery,
+  withPayloads: boolean,
+  nowMs: number,
+): Promise<JsonObject> {
+  const { offset = 0, limit = TRACE_LIST_LIMIT } = query;
+  const found = inSortOrder(
+    (await candidates(store, query, withPayloads)).filter((span) => fits(span, query, nowMs)),
+    query,
+    nowMs,
+  );
+  return {
+    spans: found.slice(offset, offset + limit).map((span) => wireSpan(span, withPayloads)),
+    total: found.length,
+    offset,
+    limit,
+    storage: "memory",
+  };
+}
+
+/** Children deeper than this hang from their ancestor of this depth, or nobody could read it. */
+const TREE_DEPTH_MAX = 200;
+
+/** A span with what it caused. */
+type Node = JsonObject & { children: Json[] };
+
+/** Answers `engine::traces::tree`. A span whose parent is not there is a root. */
+export function treeOf(store: SpanStore, trace_id: string, withPayloads: boolean): JsonObject {
+  const spans = store.trace(trace_id.toLowerCase(), withPayloads);
+  const known = new Set(spans.map(({ span_id }) => span_id));
+  const below = Map.groupBy(spans, ({ parent_span_id }) => parent_span_id ?? "");
+  const placed = new Set<string>();
+  const roots: Json[] = [];
+  const place = (top: StoredSpan): void => {
+    const waiting = [{ span: top, into: roots, depth: 0 }];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const { span, into, depth } = next;
+      if (placed.has(span.span_id)) continue;
+      placed.add(span.span_id);
+      const node: Node = { ...wireSpan(span, withPayloads), children: [] };
+      into.push(node);
+      const under = depth < TREE_DEPTH_MAX ? node.children : into;
+      const children = below.get(span.span_id) ?? [];
+      for (const child of children.toReversed()) {
+        waiting.push({ span: child, into: under, depth: depth + 1 });
+      }
+    }
+  };
+  for (const span of spans) {
+    if (span.parent_span_id === null || !known.has(span.parent_span_id)) place(span);
+  }
+  spans.forEach(place); // What is left runs in a circle: ids of strangers may.
+  return { roots, storage: "memory" };
+}
+
+/** Answers `engine::traces::group_by`: groups of spans with equal values, the latest first. */
+export async function groupSpans(
+  store: SpanStore,
+  query: GroupQuery,
+  nowMs: number,
+): Promise<JsonObject> {
+  const { attribute, since_ms, limit = TRACE_LIST_LIMIT, label_attribute } = query;
+  const filter = {
+    ...since_ms !== undefined && { since_ms },
+    excludesInternal: !query.include_internal,
+  };
+  const groups = new Map<string, Group>();
+  for (const span of await store.scan(filter, TRACE_SCAN_MAX, WHOLE)) {
+    const value = attributeOf(span, attribute);
+    if (value === undefined || value === null) continue;
+    const key = typeof value === "string" ? value : JSON.stringify(value);
+    let group = groups.get(key);
+    if (!group) groups.set(key, group = new Group(key));
+    group.add(span, label_attribute, nowMs);
+  }
+  const sorted = [...groups.values()].sort((a, b) => b.lastMs - a.lastMs);
+  return { groups: sorted.slice(0, limit).map((group) => group.toJSON()), storage: "memory" };
+}
+
+/** Spans with all their attributes but the payloads. */
+const WHOLE = {
+  ofCall: (call: CallSpan): StoredSpan => spanOfCall(call, null),
+  ofSpan: (span: StoredSpan): StoredSpan => span,
+};
+
+/** Trace ids that a group names. */
+const GROUP_TRACES_MAX = 1_000;
+
+class Group {
+  readonly value: string;
+  lastMs = 0;
+  #label: string | undefined;
+  #firstMs = Infinity;
+  #endMs = 0;
+  #spans = 0;
+  #errors = 0;
+  readonly #traces = new Set<string>();
+
+  constructor(value: string) {
+    this.value = value;
+  }
+
+  add(span: StoredSpan, labelAttribute: string | undefined, nowMs: number): void {
+    if (this.#label === undefined && labelAttribute !== undefined) {
+      const label = attributeOf(span, labelAttribute);
+      if (label !== undefined) {
+        this.#label = typeof label === "string" ? label : JSON.stringify(label);
+      }
+    }
+    this.lastMs = Math.max(this.lastMs, span.start_ms);
+    this.#firstMs = Math.min(this.#firstMs, span.start_ms);
+    this.#endMs = Math.max(this.#endMs, span.end_ms ?? nowMs);
+    this.#spans++;
+    if (span.status === "error") this.#errors++;
+    if (this.#traces.size < GROUP_TRACES_MAX) this.#traces.add(span.trace_id);
+  }
+
+  toJSON(): JsonObject {
+    return {
+      value: this.value,
+      label: this.#label ?? this.value,
+      trace_ids: [...this.#traces],
+      span_count: this.#spans,
+      first_seen_ms: this.#firstMs,
+      last_seen_ms: this.lastMs,
+      duration_ms: this.#endMs - this.#firstMs,
+      error_count: this.#errors,
+    };
+  }
+}
+
+async function candidates(
+  store: SpanStore,
+  query: ListQuery,
+  withPayloads: boolean,
+): Promise<StoredSpan[]> {
+  const ids = [...query.trace_ids ?? [], ...query.trace_id === undefined ? [] : [query.trace_id]];
+  if (ids.length > 0) {
+    const wanted = new Set(ids.map((id) => id.toLowerCase()));
+    // Few are cheaper one by one; for many a look at everything is.
+    if (wanted.size <= 20) return [...wanted].flatMap((id) => store.trace(id, withPayloads));
+    const spans = await store.scan({}, TRACE_SCAN_MAX, WHOLE);
+    return spans.filter((span) => wanted.has(span.trace_id));
+  }
+  return await store.scan(
+    {
+      ...query.end_time !== undefined && { until_ms: query.end_time },
+      ...query.start_time !== undefined && { since_ms: query.start_time },
+      excludesInternal: !query.include_internal,
+    },
+    TRACE_SCAN_MAX,
+    WHOLE,
+  );
+}
+
+function fits(span: StoredSpan, query: ListQuery, nowMs: number): boolean {
+  const { service_name, name, status, min_duration_ms, max_duration_ms } = query;
+  const duration = durationOf(span, nowMs);
+  return has(span.service_name, service_name) && has(span.name, name) &&
+    has(span.status, status) &&
+    (min_duration_ms === undefined || duration >= min_duration_ms) &&
+    (max_duration_ms === undefined || duration <= max_duration_ms) &&
+    (query.start_time === undefined || span.start_ms >= query.start_time) &&
+    (query.end_time === undefined || span.start_ms <= query.end_time) &&
+    (query.attributes ?? []).every((pair) => hasAttribute(span, pair)) &&
+    !(query.exclude_attributes ?? []).some((pair) => hasAttribute(span, pair));
+}
+
+function has(text: string, part: string | undefined): boolean {
+  return part === undefined || text.toLowerCase().includes(part.toLowerCase());
+}
+
+/** Values are compared as text, so that `"5"` finds 5. */
+function hasAttribute(span: StoredSpan, [name, wanted]: readonly [string, unknown]): boolean {
+  const value = attributeOf(span, name);
+  return value !== undefined && asText(value) === asText(wanted);
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function inSortOrder(spans: StoredSpan[], query: ListQuery, nowMs: number): StoredSpan[] {
+  const { sort_by = "start_time", sort_order = "asc" } = query;
+  const sign = sort_order === "asc" ? 1 : -1;
+  return spans.sort((a, b) => {
+    switch (sort_by) {
+      case "duration":
+        return sign * (durationOf(a, nowMs) - durationOf(b, nowMs));
+      case "service_name":
+        return sign * a.service_name.localeCompare(b.service_name);
+      case "name":
+        return sign * a.name.localeCompare(b.name);
+      case "start_time":
+        return sign * (a.start_ms - b.start_ms);
+    }
+  });
+}

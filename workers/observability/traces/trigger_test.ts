@@ -1,0 +1,105 @@
+/**
+ * Functions hear of traces in which something has ended, and never of their own firings.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import { observe, type Observed, outcome } from "../../../tests/fakes/observed.ts";
+
+type Item = Record<string, Json>;
+
+async function setup(config: Json) {
+  const it = await observe();
+  const heard: Item[] = [];
+  const watcher = await it.local.connect("watcher");
+  watcher.registerFunction("watch::traces", async (payload: Item) => {
+    heard.push(payload);
+    await watcher.trigger({ function_id: "shop::buy", payload: {} });
+  });
+  watcher.registerTrigger({ type: "trace", function_id: "watch::traces", config });
+  it.worker.registerFunction("shop::buy", ({ fail }: Item) => {
+    if (fail) throw new Error("no");
+  });
+  await it.local.settle();
+  const buy = async (payload: Item = {}) => {
+    const bought = outcome(it.worker, { function_id: "shop::buy", payload });
+    await it.local.settle();
+    await bought;
+  };
+  return { it, heard, watcher, buy, [Symbol.asyncDispose]: () => it[Symbol.asyncDispose]() };
+}
+
+async function traceIds(it: Observed): Promise<Json[]> {
+  const { traces } = await it.ask("engine::traces::summaries", { text: "shop::buy" });
+  return (traces as Item[]).map(({ trace_id }) => trace_id!);
+}
+
+Deno.test("A trace trigger hears the ids of traces once, and nothing of its own firings", async () => {
+  await using on = await setup({});
+  await on.buy();
+  await on.buy();
+  const ids = await traceIds(on.it);
+
+  for (let i = 0; i < 10; i++) await on.it.pass(250);
+
+  assert.equal(on.heard.length, 1);
+  assert.deepEqual(on.heard.flatMap(({ trace_ids }) => trace_ids as Json[]).sort(), ids.sort());
+});
+
+Deno.test("A trace trigger hears nothing of the engine's own functions", async () => {
+  await using on = await setup({});
+
+  await on.it.ask("engine::traces::summaries");
+  await on.it.pass(1_000);
+
+  assert.deepEqual(on.heard, []);
+});
+
+Deno.test("A trace trigger filters by status and service", async () => {
+  await using failed = await setup({ status: "error" });
+  await failed.buy();
+  await failed.buy({ fail: true });
+  await failed.it.pass(500);
+  assert.equal(failed.heard.length, 1);
+
+  await using other = await setup({ service_name: "somebody else" });
+  await other.buy();
+  await other.it.pass(500);
+  assert.deepEqual(other.heard, []);
+});
+
+Deno.test("A trace trigger brings summaries in heaps if it asks for them", async () => {
+  await using on = await setup({ batch_ms: 1_000, summaries: true });
+  await on.buy();
+  await on.buy({ fail: true });
+
+  await on.it.pass(500);
+  assert.equal(on.heard.length, 0);
+  await on.it.pass(1_000);
+
+  const [heap] = on.heard;
+  assert.equal((heap!.trace_ids as Json[]).length, 2);
+  assert.equal(heap!.dropped, 0);
+  assert.deepEqual((heap!.traces as Item[]).map(({ name }) => name), ["shop::buy", "shop::buy"]);
+  assert.deepEqual((heap!.traces as Item[]).map(({ error_count }) => error_count).sort(), [0, 1]);
+});
+
+Deno.test("A trace trigger that was taken back hears nothing more", async () => {
+  await using on = await setup({ batch_ms: 1_000 });
+  await on.buy();
+
+  await on.watcher.shutdown();
+  await on.it.pass(5_000);
+
+  assert.deepEqual(on.heard, []);
+});
+
+for (const config of [{ batch_ms: 1 }, { summaries: "yes" }, { status: 5 }, "all"] as Json[]) {
+  Deno.test(`A trace trigger ${JSON.stringify(config)} is refused with what is wrong`, async () => {
+    await using on = await setup(config);
+
+    const refusal = on.it.local.lines.find(({ level }) => level === "sdk");
+    assert.match(refusal?.text ?? "", /The config of the trace trigger does not fit: /);
+  });
+}
