@@ -12,7 +12,9 @@ Deno.test("engine trigger reads neither the parser nor the engine", async () => 
   const modules = await wholeGraph(new URL("./main.ts", import.meta.url));
 
   assert.deepEqual(
-    modules.filter((it) => /commander|\byaml|hono|ajv|\/engine\/(?!auth/user_key)|\/workers\//.test(it)),
+    modules.filter((it) =>
+      /commander|\byaml|hono|ajv|\/engine\/(?!auth\/user_key)|\/workers\//.test(it)
+    ),
     [],
   );
   assert.ok(modules.some((it) => it.endsWith("/cli/commands/trigger.ts")), "trigger.ts is read");
