@@ -8,9 +8,9 @@
  */
 import type { ConsoleOptions, EngineConsole } from "./console.ts";
 import type { Engine, StartOptions } from "./engine_door.ts";
-import type { VmStatus } from "./vm/machine_status.ts";
-import type { VmSetupOptions, VmSetupReport } from "./vm/setup.ts";
-import type { NamedKernel } from "./vm/setup_plan.ts";
+import type { VmStatus } from "./vm/setup/status.ts";
+import type { VmSetupOptions, VmSetupReport } from "./vm/setup/setup.ts";
+import type { NamedKernel } from "./vm/setup/plan.ts";
 
 /**
  * Starts an engine and returns when it listens and its built-in workers have started.
@@ -56,7 +56,7 @@ export async function writeSdkCopies(dataDirectory: string): Promise<void> {
  * do; what was done until then stays and is not done again next time.
  */
 export async function setUpVm(options: VmSetupOptions): Promise<VmSetupReport> {
-  return await (await import("./vm/setup.ts")).setUpVm(options);
+  return await (await import("./vm/setup/setup.ts")).setUpVm(options);
 }
 
 /**
@@ -65,10 +65,10 @@ export async function setUpVm(options: VmSetupOptions): Promise<VmSetupReport> {
  * @throws {EngineError} `isolation_unavailable` when it cannot be set up, with what to do.
  */
 export async function vmSetupCommands(kernel?: NamedKernel): Promise<string[]> {
-  return await (await import("./vm/setup.ts")).vmSetupCommands(kernel);
+  return await (await import("./vm/setup/setup.ts")).vmSetupCommands(kernel);
 }
 
 /** Whether microVMs run on this machine. Takes up to 5 s when KVM was not probed before. */
 export async function vmStatus(): Promise<VmStatus> {
-  return await (await import("./vm/machine_status.ts")).vmStatus();
+  return await (await import("./vm/setup/status.ts")).vmStatus();
 }

@@ -35,6 +35,6 @@ export type {
 } from "./ports/supervision.ts";
 export type { LogLevel } from "./ports/log.ts";
 export type { Accelerator, Isolation, Network, Resources } from "./ports/launcher.ts";
-export type { VmSetupOptions, VmSetupReport } from "./vm/setup.ts";
-export type { NamedKernel } from "./vm/setup_plan.ts";
-export type { VmStatus } from "./vm/machine_status.ts";
+export type { VmSetupOptions, VmSetupReport } from "./vm/setup/setup.ts";
+export type { NamedKernel } from "./vm/setup/plan.ts";
+export type { VmStatus } from "./vm/setup/status.ts";

@@ -28,11 +28,11 @@ import type {
   Running,
 } from "../ports/launcher.ts";
 import type { Log } from "../ports/log.ts";
-import { Guest, type GuestOptions, type Share } from "./guest.ts";
+import { Guest, type GuestOptions, type Share } from "./guest/guest.ts";
 import { addressedEnv } from "./guest_env.ts";
-import { findVmHost, HOST_PROGRAMS, type VmHost, vmPlaces } from "./host_tools.ts";
+import { findVmHost, HOST_PROGRAMS, type VmHost, vmPlaces } from "./machine/host_tools.ts";
 import { type IdleGuest, KeptGuests } from "./kept_guests.ts";
-import { Accelerators } from "./kvm_probe.ts";
+import { Accelerators } from "./machine/accelerators.ts";
 import { type BootedGuest, MicroVmProgram } from "./microvm_program.ts";
 import { RunFolders } from "./run_folders.ts";
 import { type Guarded, sharesOf, WorkerFolders } from "./shares.ts";

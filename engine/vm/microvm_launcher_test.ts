@@ -4,7 +4,7 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
 import { until } from "../../tests/launcher_contract.ts";
 import type { Containment, Ended, LaunchSpec } from "../ports/launcher.ts";
-import type { VmHost } from "./host_tools.ts";
+import type { VmHost } from "./machine/host_tools.ts";
 import { MicroVmLauncher, type MicroVmOptions } from "./microvm_launcher.ts";
 
 const HOST: VmHost = {

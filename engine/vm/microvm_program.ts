@@ -18,7 +18,7 @@ import type {
   Running,
   StopProgram,
 } from "../ports/launcher.ts";
-import type { Guest, GuestProgram } from "./guest.ts";
+import type { Guest, GuestProgram } from "./guest/guest.ts";
 
 /** What is asked of a guest that was booted; see {@linkcode Guest}. */
 export type BootedGuest = Pick<

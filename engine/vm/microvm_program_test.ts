@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
 import type { Ended, LaunchSpec } from "../ports/launcher.ts";
-import type { GuestOptions } from "./guest.ts";
+import type { GuestOptions } from "./guest/guest.ts";
 import { MicroVmProgram } from "./microvm_program.ts";
 
 const DONE: Ended = { code: 0, signal: null };

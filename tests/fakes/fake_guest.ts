@@ -4,7 +4,7 @@
  * @module
  */
 import type { Ended, OutputChunk, OutputLine } from "../../engine/ports/launcher.ts";
-import type { GuestOptions, GuestProgram } from "../../engine/vm/guest.ts";
+import type { GuestOptions, GuestProgram } from "../../engine/vm/guest/guest.ts";
 import type { BootedGuest } from "../../engine/vm/microvm_program.ts";
 
 /** A program of a {@linkcode FakeGuest}. */

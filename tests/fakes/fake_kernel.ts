@@ -4,7 +4,7 @@
  * @module
  */
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { GUEST_MODULES } from "../../engine/vm/kernel_store.ts";
+import { GUEST_MODULES } from "../../engine/vm/image/kernel_store.ts";
 
 /** What a fake kernel is like. */
 export interface FakeKernelOptions {

@@ -6,7 +6,12 @@
  *
  * @module
  */
-import { findVmHost, type VmHost, type VmPlaces, vmPlaces } from "../../engine/vm/host_tools.ts";
+import {
+  findVmHost,
+  type VmHost,
+  type VmPlaces,
+  vmPlaces,
+} from "../../engine/vm/machine/host_tools.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 
 /** What microVMs are made with here, or the reason why there can be none. */

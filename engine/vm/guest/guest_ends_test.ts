@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { vmHere } from "../../../tests/fakes/vm_host.ts";
+import { until } from "../../../tests/launcher_contract.ts";
+import { startOf } from "../../process/process_group.ts";
+import { Guest, type GuestOptions } from "./guest.ts";
+
+const ignore = typeof vmHere === "string";
+
+async function setup(more: Partial<GuestOptions> = {}) {
+  assert.ok(typeof vmHere !== "string");
+  const root = await Deno.realPath(await Deno.makeTempDir());
+  const options: GuestOptions = {
+    ...vmHere,
+    name: "test",
+    accelerator: "tcg",
+    resources: { cpus: 1, memory_mb: 160 },
+    network: "full",
+    engine: { hostname: "127.0.0.1", port: 49134 },
+    shares: [{ path: "/usr", writable: false }],
+    runDirectory: `${root}/run`,
+    ...more,
+  };
+  /** Whether nothing of a guest is left, in the run directory and among the sockets. */
+  const isTidy = async () => (await Array.fromAsync(Deno.readDir(root))).length === 0;
+  return {
+    root,
+    options,
+    isTidy,
+    [Symbol.asyncDispose]: () => Deno.remove(root, { recursive: true }),
+  };
+}
+
+const isGone = async (pid: number): Promise<boolean> => await startOf(pid) === undefined;
+
+Deno.test({
+  name:
+    "a guest whose QEMU is killed, or whose kernel panics, takes its programs along and says why",
+  ignore,
+  async fn(t) {
+    await t.step("killed", async () => {
+      await using at = await setup();
+      const guest = await Guest.boot(at.options);
+      const lines: string[] = [];
+      const main = await guest.run(
+        { command: "echo up; sleep 1000", directory: "/", env: {} },
+        ({ text }) => void lines.push(text),
+      );
+      const command = { command: ["sleep", "1000"], directory: "/", env: {} };
+      const beside = guest.exec(command, () => {}, new AbortController().signal);
+      await until(() => lines.includes("up"));
+
+      Deno.kill(guest.pid, "SIGKILL");
+
+      const killed = { code: null, signal: "SIGKILL", reason: "its microVM ended" };
+      assert.deepEqual(await main.ended, killed);
+      assert.deepEqual(await beside, killed);
+      assert.deepEqual(await guest.ended, killed);
+      assert.ok(await at.isTidy());
+    });
+
+    await t.step({
+      name: "panic",
+      ignore: Deno.uid() !== 0, // Else nobody in the guest may do this to it.
+      async fn() {
+        await using at = await setup();
+        const guest = await Guest.boot(at.options);
+        // What is still on its way out when the kernel dies is lost; a second is more than it takes.
+        const command = "echo last words; sleep 1; echo c >/proc/sysrq-trigger";
+        const lines: string[] = [];
+
+        const program = await guest.run({ command, directory: "/", env: {} }, ({ text }) => {
+          lines.push(text);
+        });
+
+        const panic = {
+          code: null,
+          signal: "SIGKILL",
+          reason: "kernel panic: sysrq triggered crash",
+        };
+        assert.deepEqual(await program.ended, panic);
+        assert.deepEqual(await guest.ended, panic);
+        assert.deepEqual(lines.slice(0, 1), ["last words"]);
+      },
+    });
+  },
+});
+
+Deno.test({
+  name: "a guest that does not boot fails with what its console said, and leaves nothing",
+  ignore,
+  async fn(t) {
+    await t.step("no such program", async () => {
+      await using at = await setup({ qemu: "/no/such/qemu" });
+
+      await assert.rejects(Guest.boot(at.options), { code: "launch_failed" });
+      assert.ok(await at.isTidy());
+    });
+
+    await t.step("a share that is not there", async () => {
+      const path = "/no/such/folder";
+      await using at = await setup({ shares: [{ path, writable: false }] });
+
+      await assert.rejects(
+        Guest.boot(at.options),
+        (error: Error & { details: { console: string[] } }) => {
+          assert.match(error.message, /^The microVM of test does not boot: .*\/no\/such\/folder/);
+          assert.ok(error.details.console.some((line) => line.includes(path)));
+          return true;
+        },
+      );
+      assert.ok(await at.isTidy());
+    });
+
+    await t.step("an image without a first program", async () => {
+      assert.ok(typeof vmHere !== "string");
+      await using at = await setup();
+      await Deno.mkdir(`${at.root}/image`);
+      const initrd = `${at.root}/image/empty.cpio`;
+      await Deno.writeFile(initrd, new Uint8Array(512));
+
+      const booting = Guest.boot({ ...at.options, image: { ...vmHere.image, initrd } });
+
+      await assert.rejects(booting, {
+        code: "launch_failed",
+        message: /does not boot: kernel panic: VFS: Unable to mount root fs/,
+      });
+    });
+
+    await t.step("somebody gives up", async () => {
+      await using at = await setup();
+      const gaveUp = new AbortController();
+      const booting = Guest.boot(at.options, gaveUp.signal);
+      // The run directory is made first, QEMU started a little later.
+      await until(async () => !await at.isTidy());
+
+      gaveUp.abort(new Error("changed my mind"));
+
+      await assert.rejects(booting, { code: "launch_failed", message: /changed my mind/ });
+      assert.ok(await at.isTidy());
+    });
+  },
+});
+
+Deno.test({
+  name: "a guest is gone soon after its engine was killed",
+  ignore,
+  async fn() {
+    await using at = await setup();
+    const program = `
+      import { Guest } from ${JSON.stringify(import.meta.resolve("./guest.ts"))};
+      const guest = await Guest.boot(JSON.parse(Deno.args[0]));
+      const command = "trap '' TERM; sleep 1000";
+      await guest.run({ command, directory: "/", env: {} }, () => {});
+      console.log(guest.pid);
+      await guest.ended;`;
+    await Deno.writeTextFile(`${at.root}/engine.ts`, program);
+    const engine = new Deno.Command(Deno.execPath(), {
+      args: [
+        "run",
+        "-A",
+        "--no-check",
+        "--quiet",
+        `${at.root}/engine.ts`,
+        JSON.stringify(at.options),
+      ],
+      stdin: "null",
+      stdout: "piped",
+    }).spawn();
+    const reader = engine.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    const pid = Number((await reader.read()).value);
+    assert.ok(pid > 1 && !await isGone(pid));
+
+    engine.kill("SIGKILL");
+    await engine.status;
+
+    const limit = performance.now() + 30_000;
+    await until(async () => performance.now() > limit || await isGone(pid));
+    assert.ok(await isGone(pid));
+    await reader.cancel();
+  },
+});
+
+Deno.test({
+  name: "a guest that does not what it is told any more is ended",
+  ignore,
+  async fn() {
+    // Whoever is root in a guest can stop all that listens to the engine there.
+    const deaf = "echo up; sleep 2; for own in /proc/[0-9]*; do pid=${own##*/}; " +
+      "if [ $pid != $$ ] && [ -e $own/exe ]; then kill -STOP $pid; fi; done; sleep 1000";
+    await using at = await setup({ patienceMs: 3_000 });
+    const guest = await Guest.boot(at.options);
+    const lines: string[] = [];
+    const program = { directory: "/", env: {} };
+    const main = await guest.run(
+      { ...program, command: deaf },
+      ({ text }) => void lines.push(text),
+    );
+    const stopping = new AbortController();
+    const beside = guest.exec(
+      { ...program, command: ["sleep", "1000"] },
+      () => {},
+      stopping.signal,
+    );
+    await until(() => lines.includes("up"));
+    await new Promise((resolve) => setTimeout(resolve, 5_000)); // It cannot say when it is deaf.
+
+    stopping.abort();
+
+    assert.equal((await beside).signal, "SIGKILL");
+    assert.equal((await main.ended).signal, "SIGKILL");
+    await guest.ended;
+    assert.ok(await at.isTidy());
+  },
+});

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { fakeElf, temporaryFolder, writeFakeKernel } from "../../../tests/fakes/fake_kernel.ts";
+import guestInit from "./guest_init.sh" with { type: "text" };
+import { prepareImage } from "./image.ts";
+import { storeKernel } from "./kernel_store.ts";
+import { createUnpack } from "./unpack.ts";
+
+async function setup() {
+  const folder = await temporaryFolder();
+  const source = await writeFakeKernel(folder.path);
+  const cache = `${folder.path}/cache`;
+  const kernel = await storeKernel(cache, source, createUnpack(undefined));
+  const busybox = `${folder.path}/busybox`;
+  await Deno.writeFile(busybox, fakeElf({ type: 1 }));
+  return { ...folder, cache, kernel, busybox };
+}
+
+async function archiveText(path: string): Promise<string> {
+  return new TextDecoder("latin1").decode(await Deno.readFile(path));
+}
+
+Deno.test("an image has the kernel and an archive with busybox, init, probe and modules", async () => {
+  await using at = await setup();
+
+  const image = await prepareImage(at.cache, at.kernel, at.busybox);
+
+  assert.equal(image.kernel, at.kernel.kernel);
+  assert.equal(image.version, at.kernel.version);
+  const text = await archiveText(image.initrd);
+  assert.ok(text.includes(new TextDecoder("latin1").decode(new TextEncoder().encode(guestInit))));
+  assert.ok(text.includes("virtio_ring\nvirtio\nvirtio_pci\n"), "the order of loading");
+  for (const name of ["busybox\0", "init\0", "probe\0", "modules/9p.ko\0", "dev/console\0"]) {
+    assert.ok(text.includes(name), name);
+  }
+});
+
+Deno.test("an image is made once", async () => {
+  await using at = await setup();
+  const first = await prepareImage(at.cache, at.kernel, at.busybox);
+  const made = await Deno.stat(first.initrd);
+
+  const second = await prepareImage(at.cache, at.kernel, at.busybox);
+
+  assert.deepEqual(second, first);
+  assert.equal((await Deno.stat(second.initrd)).ino, made.ino);
+});
+
+Deno.test("another init or another busybox makes another image, and the old one stays", async () => {
+  await using at = await setup();
+  const first = await prepareImage(at.cache, at.kernel, at.busybox, "#!/busybox sh\n# 1\n");
+
+  const second = await prepareImage(at.cache, at.kernel, at.busybox, "#!/busybox sh\n# 2\n");
+  await Deno.writeFile(at.busybox, new Uint8Array([...fakeElf({ type: 1 }), 1]));
+  const third = await prepareImage(at.cache, at.kernel, at.busybox, "#!/busybox sh\n# 2\n");
+
+  assert.equal(new Set([first.initrd, second.initrd, third.initrd]).size, 3);
+  assert.ok((await archiveText(first.initrd)).includes("# 1"));
+  assert.ok((await archiveText(second.initrd)).includes("# 2"));
+});
+
+Deno.test("a damaged image is made again", async () => {
+  await using at = await setup();
+  const image = await prepareImage(at.cache, at.kernel, at.busybox);
+  const whole = await Deno.readFile(image.initrd);
+  const folder = image.initrd.slice(0, image.initrd.lastIndexOf("/"));
+  const damages = [
+    () => Deno.truncate(image.initrd, 1_000),
+    () => Deno.writeFile(image.initrd, whole.toReversed()),
+    () => Deno.remove(image.initrd),
+    () => Deno.remove(`${folder}/initrd.sha256`),
+  ];
+
+  for (const damage of damages) {
+    await damage();
+    assert.deepEqual(await prepareImage(at.cache, at.kernel, at.busybox), image);
+    assert.deepEqual(await Deno.readFile(image.initrd), whole);
+  }
+});
+
+Deno.test("many engines that make the same image at once all find it whole", async () => {
+  await using at = await setup();
+
+  const images = await Promise.all(
+    Array.from({ length: 12 }, () => prepareImage(at.cache, at.kernel, at.busybox)),
+  );
+
+  assert.equal(new Set(images.map(({ initrd }) => initrd)).size, 1);
+  const left = await Array.fromAsync(Deno.readDir(`${at.cache}/images`));
+  assert.equal(left.length, 1);
+});
+
+Deno.test("an image without its parts cannot be made", async () => {
+  await using at = await setup();
+
+  await assert.rejects(prepareImage(at.cache, at.kernel, `${at.path}/none`), /No such file/);
+  await Deno.remove(at.kernel.modules[0]!.path);
+  await assert.rejects(prepareImage(at.cache, at.kernel, at.busybox), /No such file/);
+});

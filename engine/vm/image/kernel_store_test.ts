@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import {
+  FAKE_VERSION,
+  fakeElf,
+  fakeVmlinuz,
+  temporaryFolder,
+  writeFakeKernel,
+} from "../../../tests/fakes/fake_kernel.ts";
+import { GUEST_MODULES, openKernel, storeKernel } from "./kernel_store.ts";
+import { createUnpack } from "./unpack.ts";
+
+const unpack = createUnpack(undefined);
+
+async function setup() {
+  const folder = await temporaryFolder();
+  const cache = `${folder.path}/cache`;
+  const source = await writeFakeKernel(folder.path);
+  return { ...folder, cache, source };
+}
+
+Deno.test("a stored kernel is found again without what it was taken from", async () => {
+  await using at = await setup();
+  const stored = await storeKernel(at.cache, at.source, unpack);
+  await Deno.remove(`${at.path}/boot`, { recursive: true });
+  await Deno.remove(`${at.path}/lib`, { recursive: true });
+
+  const found = await openKernel(at.cache);
+
+  assert.deepEqual(found, stored);
+  assert.equal(stored.version, FAKE_VERSION);
+  assert.equal(stored.origin, `linux-image-${FAKE_VERSION}`);
+  assert.deepEqual(await Deno.readFile(stored.kernel), fakeElf());
+});
+
+Deno.test("the modules of a stored kernel are in the order of loading", async () => {
+  await using at = await setup();
+
+  const { modules } = await storeKernel(at.cache, at.source, unpack);
+
+  const names = modules.map(({ name }) => name);
+  assert.deepEqual(names, [
+    "virtio_ring",
+    "virtio",
+    "virtio_pci",
+    "virtio_console",
+    "9pnet_virtio",
+    "9pnet",
+    "9p",
+    "virtio_net",
+    "virtio_balloon",
+  ]);
+  for (const { path } of modules) assert.ok((await Deno.stat(path)).isFile, path);
+});
+
+Deno.test("a kernel that lacks a module of guests is refused and changes nothing", async () => {
+  await using at = await setup();
+  const before = await storeKernel(at.cache, at.source, unpack);
+  const version = "6.1.0-7-cloud-amd64";
+  const modules = Object.fromEntries(GUEST_MODULES.slice(0, 2).map((name) => [name, []]));
+  const cloud = await writeFakeKernel(`${at.path}/cloud`, { version, modules });
+
+  const storing = storeKernel(at.cache, cloud, unpack);
+
+  await assert.rejects(
+    storing,
+    /cloud-amd64 does not have what guests need: module 9pnet_virtio, 9p/,
+  );
+  assert.deepEqual(await openKernel(at.cache), before);
+});
+
+Deno.test("modules that are part of the kernel are not missing", async () => {
+  await using at = await setup();
+  const source = await writeFakeKernel(`${at.path}/own`, { modules: {}, builtin: GUEST_MODULES });
+
+  const stored = await storeKernel(at.cache, source, unpack);
+
+  assert.deepEqual(stored.modules, []);
+  assert.deepEqual(await openKernel(at.cache), stored);
+});
+
+Deno.test("kernel and modules of different versions are refused", async () => {
+  await using at = await setup();
+  const source = await writeFakeKernel(`${at.path}/mixed`, { modulesFor: "6.1.0-8-amd64" });
+
+  const storing = storeKernel(at.cache, source, unpack);
+
+  await assert.rejects(storing, /do not belong together: .* is 6.1.0-7-amd64, .* 6.1.0-8-amd64/);
+});
+
+Deno.test("what is no kernel, or is not there, is refused", async () => {
+  await using at = await setup();
+  const text = `${at.path}/text`;
+  await Deno.writeTextFile(text, "not a kernel");
+
+  for (const kernel of [text, `${at.path}/none`, at.path]) {
+    await assert.rejects(storeKernel(at.cache, { ...at.source, kernel }, unpack));
+  }
+  await assert.rejects(storeKernel(at.cache, { ...at.source, modules: `${at.path}/none` }, unpack));
+  assert.deepEqual(await openKernel(at.cache), { problem: "a guest kernel" });
+});
+
+Deno.test("a kernel that cannot be unpacked is booted as it is, and that is said", async () => {
+  await using at = await setup();
+  const packed = fakeVmlinuz({ pvh: false });
+  await Deno.writeFile(at.source.kernel, packed);
+  const said: string[] = [];
+
+  const stored = await storeKernel(at.cache, at.source, unpack, (line) => said.push(line));
+
+  assert.equal(stored.form, "vmlinuz");
+  assert.deepEqual(await Deno.readFile(stored.kernel), packed);
+  assert.match(said.join(), /as it is, which is slower: its vmlinux has no PVH entry/);
+});
+
+Deno.test("two that store the same kernel at once both have it", async () => {
+  await using at = await setup();
+
+  const [one, two] = await Promise.all([
+    storeKernel(at.cache, at.source, unpack),
+    storeKernel(at.cache, at.source, unpack),
+  ]);
+
+  assert.deepEqual(one, two);
+  assert.deepEqual(await openKernel(at.cache), one);
+});
+
+Deno.test("a kernel with a damaged file is not used until it is stored again", async (t) => {
+  const damages: Record<string, (folder: string) => Promise<void>> = {
+    "half a kernel": (folder) => Deno.truncate(`${folder}/vmlinux`, 100),
+    "no module": (folder) => Deno.remove(`${folder}/modules/9p.ko`),
+    "half a module": (folder) => Deno.truncate(`${folder}/modules/9p.ko`, 3),
+    "no record": (folder) => Deno.remove(`${folder}/kernel.json`),
+    "half a record": (folder) => Deno.truncate(`${folder}/kernel.json`, 40),
+    "a record of nothing": (folder) => Deno.writeTextFile(`${folder}/kernel.json`, "null"),
+    "a record of another format": (folder) =>
+      Deno.writeTextFile(`${folder}/kernel.json`, '{"format":99,"version":"6","form":"vmlinux"}'),
+  };
+  for (const [name, damage] of Object.entries(damages)) {
+    await t.step(name, async () => {
+      await using at = await setup();
+      const stored = await storeKernel(at.cache, at.source, unpack);
+      await damage(`${at.cache}/kernels/${stored.id}`);
+
+      const found = await openKernel(at.cache);
+
+      assert.match((found as { problem: string }).problem, /^a guest kernel \(.*is damaged\)$/);
+      assert.deepEqual(await storeKernel(at.cache, at.source, unpack), stored);
+      assert.deepEqual(await openKernel(at.cache), stored);
+    });
+  }
+});
+
+Deno.test("a cache that names a kernel it does not have is like none", async () => {
+  await using at = await setup();
+  await Deno.mkdir(`${at.cache}/kernels`, { recursive: true });
+
+  for (const current of ["6.1.0-7-amd64-12345678", "../../etc", "\0"]) {
+    await Deno.writeTextFile(`${at.cache}/kernels/current`, current);
+
+    assert.match((await openKernel(at.cache) as { problem: string }).problem, /damaged/);
+  }
+});
+
+Deno.test("a kernel of before a module was needed is named as what is missing", async () => {
+  await using at = await setup();
+  const stored = await storeKernel(at.cache, at.source, unpack);
+  const path = `${at.cache}/kernels/${stored.id}/kernel.json`;
+  const record = JSON.parse(await Deno.readTextFile(path));
+  delete record.modules["9p"];
+  await Deno.writeTextFile(path, JSON.stringify(record));
+
+  const found = await openKernel(at.cache);
+
+  assert.match((found as { problem: string }).problem, /^a guest kernel with module 9p /);
+});

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { temporaryFolder } from "../../../tests/fakes/fake_kernel.ts";
+import { vmHere } from "../../../tests/fakes/vm_host.ts";
+import { findProgram } from "../../process/programs.ts";
+import type { VmHost } from "./host_tools.ts";
+import { bootProbe, type ProbeRequest } from "./probe_boot.ts";
+
+const busybox = await findProgram("busybox", Deno.env.get("PATH") ?? "");
+const ignore = busybox === undefined;
+if (ignore) console.error("No test boots a pretended QEMU: busybox is not installed");
+
+/** A probe with a shell script in the place of QEMU, which writes its process id into a file. */
+async function setup(script: string, more: Partial<ProbeRequest> = {}) {
+  const folder = await temporaryFolder();
+  const qemu = `${folder.path}/qemu`;
+  const pidFile = `${folder.path}/pid`;
+  await Deno.writeTextFile(qemu, `#!/bin/sh\necho $$ > ${pidFile}\n${script}\n`, { mode: 0o755 });
+  const host: VmHost = {
+    image: { version: "6.1", kernel: `${folder.path}/vmlinux`, initrd: `${folder.path}/initrd` },
+    qemu,
+    busybox: busybox ?? "",
+  };
+  const request: ProbeRequest = {
+    host,
+    accelerator: "kvm",
+    until: "loaded",
+    limitMs: 30_000,
+    ...more,
+  };
+  const isRunning = async () => {
+    const pid = (await Deno.readTextFile(pidFile)).trim();
+    return (await Deno.stat(`/proc/${pid}`).catch(() => undefined)) !== undefined;
+  };
+  return { ...folder, request, isRunning, pidFile };
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 300; i++) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assert.fail("it did not come to hold within 30 s");
+}
+
+Deno.test({
+  name: "a probe that comes as far as was asked is ended at once",
+  ignore,
+  async fn() {
+    const script = "echo engine-probe: runs; while :; do sleep 0.1; done";
+    await using at = await setup(script, { until: "runs" });
+
+    const { outcome, afterMs, tail } = await bootProbe(at.request);
+
+    assert.equal(outcome, "reached");
+    assert.deepEqual(tail, ["engine-probe: runs"]);
+    assert.ok(afterMs < 30_000);
+    assert.equal(await at.isRunning(), false);
+  },
+});
+
+Deno.test({
+  name: "a probe that spins and hears no signal but the last is ended after its time",
+  ignore,
+  async fn() {
+    const script = "trap '' TERM INT HUP; echo booting; while :; do :; done";
+    await using at = await setup(script, { limitMs: 1_500 });
+
+    const { outcome, tail } = await bootProbe(at.request);
+
+    assert.equal(outcome, "slow");
+    assert.deepEqual(tail, ["booting"]);
+    assert.equal(await at.isRunning(), false);
+  },
+});
+
+Deno.test({
+  name: "a probe that stops half-way tells what it printed last",
+  ignore,
+  async fn() {
+    const script =
+      'for i in 1 2 3 4 5 6 7 8 9 10; do echo "line $i"; done\necho broken >&2; exit 1';
+    await using at = await setup(script);
+
+    const { outcome, tail } = await bootProbe(at.request);
+
+    assert.equal(outcome, "ended");
+    assert.equal(tail.length, 8);
+    assert.ok(tail.includes("broken"));
+    assert.ok(tail.includes("line 10"));
+  },
+});
+
+Deno.test({
+  name: "a probe that reached its end and is gone counts as reached",
+  ignore,
+  async fn() {
+    await using at = await setup("echo engine-probe: runs; echo engine-probe: modules loaded");
+
+    assert.equal((await bootProbe(at.request)).outcome, "reached");
+  },
+});
+
+Deno.test("a probe without its programs ends with the reason", async () => {
+  await using at = await setup("exit 0");
+  const host = { ...at.request.host, busybox: `${at.path}/none` };
+
+  const { outcome, tail } = await bootProbe({ ...at.request, host });
+
+  assert.equal(outcome, "ended");
+  assert.match(tail.join(), /No such file|Failed to spawn/);
+});
+
+Deno.test({
+  name: "a probe does not outlive an engine that was killed",
+  ignore,
+  async fn() {
+    const script = "trap '' TERM INT HUP; while :; do :; done";
+    await using at = await setup(script, { limitMs: 1_500 });
+    const url = import.meta.resolve("./probe_boot.ts");
+    const code = `const { bootProbe } = await import(${JSON.stringify(url)});
+      await bootProbe(${JSON.stringify(at.request)});`;
+    const engine = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--no-check", "-"],
+      stdin: "piped",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    const writer = engine.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(code));
+    await writer.close();
+    await until(() => Deno.readTextFile(at.pidFile).then((text) => text !== "", () => false));
+
+    engine.kill("SIGKILL");
+    await engine.status;
+
+    assert.equal(await at.isRunning(), true);
+    await until(async () => !await at.isRunning());
+  },
+});
+
+Deno.test({
+  name: "the real image boots in software emulation and loads its modules",
+  ignore: typeof vmHere === "string",
+  async fn() {
+    const host = vmHere as VmHost;
+
+    const { outcome, tail } = await bootProbe({
+      host,
+      accelerator: "tcg",
+      until: "loaded",
+      limitMs: 60_000,
+    });
+
+    assert.equal(outcome, "reached", tail.join("\n"));
+    assert.deepEqual(tail.filter((line) => line.includes("failed")), []);
+  },
+});

@@ -1,0 +1,273 @@
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { writeFakeKernel } from "../../../tests/fakes/fake_kernel.ts";
+import {
+  debian,
+  FakeBoot,
+  type FakeHostOptions,
+  FakeMachine,
+  type FakeMachineOptions,
+  fakeVmPlaces,
+  REACHED,
+  withoutLists,
+  writeBusybox,
+} from "../../../tests/fakes/fake_vm_host.ts";
+import { openKernel } from "../image/kernel_store.ts";
+import type { KvmAccess } from "../machine/accelerators.ts";
+import { setUpMachine } from "./setup.ts";
+import type { NamedKernel } from "./plan.ts";
+
+const GRANTED: KvmAccess = { state: "granted" };
+const NOTHING: FakeHostOptions = { qemu: false, busybox: "none", kernel: false };
+
+/** A Debian on which the commands do what the real ones do. */
+async function setup(host: FakeHostOptions = {}, options: FakeMachineOptions = {}) {
+  const at = await fakeVmPlaces(host);
+  const said: string[] = [];
+  const machine = new FakeMachine(at, {
+    ...options,
+    run: async (command, directory) => {
+      const other = await options.run?.(command, directory);
+      if (other) return other;
+      if (/install.*qemu-system-x86/.test(command)) {
+        await Deno.writeTextFile(`${at.path}/bin/qemu-system-x86_64`, "", { mode: 0o755 });
+      }
+      for (
+        const [, name] of command.matchAll(/(?:download| )(?: )?((?:linux-image|busybox)-\S+)/g)
+      ) {
+        if (command.includes("download")) {
+          await Deno.writeTextFile(`${directory}/${name}_1.deb`, "");
+        }
+      }
+      if (command.startsWith("dpkg -x linux-image")) {
+        await writeFakeKernel(directory);
+      }
+      if (command.startsWith("dpkg -x busybox")) {
+        await Deno.mkdir(`${directory}/bin`);
+        await writeBusybox(`${directory}/bin/busybox`, "static");
+      }
+      return { success: true, output: "done" };
+    },
+  });
+  const run = (
+    { fake = new FakeBoot(REACHED), access = GRANTED, kernel }: {
+      fake?: FakeBoot;
+      access?: KvmAccess;
+      kernel?: NamedKernel;
+    } = {},
+  ) =>
+    setUpMachine({ say: (line) => said.push(line), kernel }, {
+      machine,
+      boot: fake.boot,
+      kvm: {
+        access: () => Promise.resolve(access),
+        cache: undefined,
+        bootId: () => Promise.resolve("b"),
+      },
+    });
+  return { ...at, machine, said, run };
+}
+
+Deno.test("a machine that has nothing gets all parts, each command said before it runs", async () => {
+  await using at = await setup(NOTHING);
+  const fake = new FakeBoot(REACHED);
+
+  const report = await at.run({ fake });
+
+  assert.deepEqual(report, {
+    ready: true,
+    accelerator: "kvm",
+    why: null,
+    boot_ms: 812,
+    kernel: "6.1.0-7-amd64",
+    cache: at.places.cache,
+  });
+  assert.deepEqual(at.machine.ran.slice(0, 2), [
+    "sudo apt-get install -y --no-install-recommends qemu-system-x86",
+    "apt-get download busybox-static linux-image-6.1.0-7-amd64",
+  ]);
+  assert.deepEqual(at.machine.ran.slice(2).sort(), [
+    "dpkg -x busybox-static_1.deb .",
+    "dpkg -x linux-image-6.1.0-7-amd64_1.deb .",
+  ]);
+  const commands = at.said.filter((line) => line.startsWith("$ "));
+  assert.deepEqual(commands, at.machine.ran.map((command) => `$ ${command}`));
+  assert.match(at.said[0]!, /sudo runs it and may ask for a password/);
+  assert.ok(at.said.includes("  done"), "what commands print is handed on");
+  const last = fake.requests.at(-1)!;
+  assert.deepEqual([last.accelerator, last.until], ["kvm", "loaded"]);
+});
+
+Deno.test("a machine that has all parts runs no command and boots the check", async () => {
+  await using at = await setup();
+  const fake = new FakeBoot(REACHED);
+
+  await at.run({ fake });
+  await at.run({ fake });
+
+  assert.deepEqual(at.machine.ran, []);
+  assert.equal(at.said[0], "Nothing is missing");
+  assert.equal(fake.requests.filter(({ until }) => until === "loaded").length, 2);
+});
+
+Deno.test("a setup that was repeated fetches nothing again and leaves no packages behind", async () => {
+  await using at = await setup(NOTHING);
+  await at.run();
+  const ran = at.machine.ran.length;
+
+  await at.run();
+
+  assert.equal(at.machine.ran.length, ran);
+  const names = (await Array.fromAsync(Deno.readDir(at.places.cache))).map(({ name }) => name);
+  assert.deepEqual(names.sort(), ["busybox", "images", "kernels"]);
+});
+
+Deno.test("lists of packages are fetched, then planned with", async () => {
+  let hasLists = false;
+  await using at = await setup({ kernel: false }, {
+    ask: (question) => (hasLists ? debian : withoutLists)(question),
+    run: (command) => {
+      if (command === "sudo apt-get update") hasLists = true;
+      return Promise.resolve();
+    },
+  });
+
+  await at.run();
+
+  assert.deepEqual(at.machine.ran, [
+    "sudo apt-get update",
+    "apt-get download linux-image-6.1.0-7-amd64",
+    "dpkg -x linux-image-6.1.0-7-amd64_1.deb .",
+  ]);
+});
+
+Deno.test("lists of packages that do not help end with what to do", async () => {
+  await using at = await setup({ kernel: false }, { ask: withoutLists });
+
+  await assert.rejects(at.run(), {
+    code: "install_failed",
+    message: /does not know all that is needed; check the sources .* --kernel FILE --modules DIR/,
+  });
+  assert.deepEqual(at.machine.ran, ["sudo apt-get update"]);
+});
+
+Deno.test("a command that fails ends the setup with the command and what to do", async () => {
+  await using at = await setup(NOTHING, {
+    run: (command) =>
+      Promise.resolve(
+        command.includes("download")
+          ? { success: false, output: "E: Failed to fetch x  Temporary failure resolving 'x'" }
+          : undefined,
+      ),
+  });
+
+  await assert.rejects(at.run(), {
+    code: "install_failed",
+    message: "apt-get download busybox-static linux-image-6.1.0-7-amd64 failed: there is no way " +
+      "to the package server; check the network and http_proxy",
+  });
+  assert.equal(at.machine.ran.some((command) => command.startsWith("dpkg")), false);
+  assert.deepEqual(await Array.fromAsync(Deno.readDir(at.places.cache)), []);
+});
+
+Deno.test("commands that succeed without having brought anything are found out", async () => {
+  await using at = await setup({ qemu: false }, {
+    run: () => Promise.resolve({ success: true, output: "" }),
+  });
+
+  await assert.rejects(at.run(), {
+    code: "install_failed",
+    message: "Every command has run, and this machine still lacks qemu-system-x86_64",
+  });
+});
+
+Deno.test("a kernel package without what guests need is refused with its reason", async () => {
+  await using at = await setup({ kernel: false }, {
+    run: async (command, directory) => {
+      if (!command.startsWith("dpkg")) return;
+      await writeFakeKernel(directory, { modules: {} });
+      return { success: true, output: "" };
+    },
+  });
+
+  await assert.rejects(at.run(), {
+    code: "install_failed",
+    message: /kernel of linux-image-6.1.0-7-amd64 cannot be used: .* module virtio_pci/,
+  });
+});
+
+Deno.test("a damaged kernel in the cache is fetched again", async () => {
+  await using at = await setup();
+  const { kernel } = await openKernel(at.places.cache) as { kernel: string };
+  await Deno.truncate(kernel, 10);
+
+  await at.run();
+
+  assert.equal(at.machine.ran[0], "apt-get download linux-image-6.1.0-7-amd64");
+  assert.ok("kernel" in await openKernel(at.places.cache));
+});
+
+Deno.test("a kernel that was named takes the place of another", async () => {
+  await using at = await setup();
+  const own = await writeFakeKernel(`${at.path}/own`, { version: "6.12.1-custom" });
+
+  const { kernel } = await at.run({ kernel: own });
+
+  assert.equal(kernel, "6.12.1-custom");
+  assert.deepEqual(at.machine.ran, []);
+});
+
+Deno.test("a named kernel that is none leaves the other one in use", async () => {
+  await using at = await setup();
+  const before = await openKernel(at.places.cache);
+  const own = await writeFakeKernel(`${at.path}/own`);
+  await Deno.writeFile(own.kernel, gzipSync("no kernel"));
+
+  await assert.rejects(at.run({ kernel: own }), /cannot be used: it is not a Linux kernel/);
+
+  assert.deepEqual(await openKernel(at.places.cache), before);
+});
+
+Deno.test("a machine without KVM is checked in software emulation and told why", async () => {
+  await using at = await setup();
+  const fake = new FakeBoot(REACHED);
+  const access = { state: "absent", reason: "this machine has no /dev/kvm" } as const;
+
+  const { accelerator, ready, why } = await at.run({ fake, access });
+
+  assert.equal(ready, false);
+  assert.equal(accelerator, "tcg");
+  assert.match(why!, /^this machine has no \/dev\/kvm; choose --accel tcg/);
+  assert.deepEqual(fake.requests.map((request) => request.accelerator), ["tcg"]);
+});
+
+Deno.test("a guest that does not come up is an error with what it printed", async () => {
+  await using at = await setup();
+  const fake = new FakeBoot(({ until }) =>
+    until === "runs" ? REACHED : { outcome: "slow", afterMs: 60_000, tail: ["Kernel panic"] }
+  );
+
+  await assert.rejects(at.run({ fake }), {
+    code: "launch_failed",
+    message:
+      "A guest with kernel 6.1.0-7-amd64 did not come up within 60 s; try another one with " +
+      "--kernel FILE --modules DIR",
+  });
+  assert.equal(at.said.at(-1), "  Kernel panic");
+});
+
+Deno.test("a guest that cannot load a module is an error", async () => {
+  await using at = await setup();
+  const tail = ["engine-probe: module 9p failed", "engine-probe: modules loaded"];
+
+  await assert.rejects(at.run({ fake: new FakeBoot({ ...REACHED, tail }) }), /A guest with kernel/);
+  assert.ok(at.said.includes("  engine-probe: module 9p failed"));
+});
+
+Deno.test("root by way of sudo is told whose cache is filled", async () => {
+  await using at = await setup({}, { uid: 0, sudoUser: "ada" });
+
+  await at.run();
+
+  assert.match(at.said[0]!, /cache of root, not that of ada; leave out sudo/);
+});
