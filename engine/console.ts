@@ -6,9 +6,8 @@
  *
  * @module
  */
-import type { Token } from "../workers/console/guard.ts";
-import { addressKey } from "../workers/console/operator_key.ts";
-import { randomHex } from "../workers/console/trace_ids.ts";
+import { addressKey, type Token } from "../workers/console/access.ts";
+import { randomHex } from "../workers/console/engine_client.ts";
 import { withoutSecrets } from "../sdk/typescript/arguments.ts";
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
 import {

@@ -7,7 +7,7 @@
 import { EngineError, errorBody, InvocationError } from "../../sdk/typescript/wire/errors.ts";
 import type { CallRequest, ConnectionState, Handler } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { ConsoleWorker } from "../../workers/console/engine_link.ts";
+import type { ConsoleWorker } from "../../workers/console/engine_client.ts";
 
 /** Answers calls of one function. */
 export type FakeFunction = (

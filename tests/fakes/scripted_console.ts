@@ -14,7 +14,7 @@ import {
   type WatchedTrigger,
   WRONG_TOKEN_CLOSE,
 } from "../../workers/console/wire.ts";
-import { answerWith, preparePage } from "../../workers/console/served_page.ts";
+import { answerWith, preparePage } from "../../workers/console/server.ts";
 
 /** Answers a call; what it throws becomes an error with its `code`. */
 export type Scripted = (payload: Json) => Json | Promise<Json>;

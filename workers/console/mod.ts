@@ -3,12 +3,12 @@
  *
  * @module
  */
+import { CONSOLE_PORT } from "../../sdk/typescript/wire/limits.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
-import { type ConsoleConfig, parseConsoleConfig } from "./config.ts";
-import type { Token } from "./guard.ts";
-import { operatorKeyOf } from "./operator_key.ts";
-import { keptSecret } from "./secrets.ts";
-import { randomHex } from "./trace_ids.ts";
+import * as shape from "../kit/mod.ts";
+import { keptSecret, operatorKeyOf, type Token } from "./access.ts";
+import { randomHex } from "./engine_client.ts";
 
 /** Serves the console from inside the engine. */
 export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
@@ -54,4 +54,28 @@ function typedFor(
 function engineUrl({ supervision }: EngineHost): string {
   const workers = supervision.info().endpoints.find(({ name }) => name === "workers");
   return workers?.url ?? "ws://127.0.0.1"; // While the engine starts there is no listener yet.
+}
+
+const Shape = shape.strictObject({
+  host: shape.string().min(1).default("127.0.0.1"),
+  port: shape.int().min(0).max(65_535).default(CONSOLE_PORT),
+  token: shape.string().default(""),
+}).refine(isProtected, {
+  path: ["host"],
+  error: "other machines can reach this address; set token, which a page then asks for",
+  always: true, // Also beside other problems, so that all are told at once.
+});
+
+/** Configuration of `engine-console`, with all defaults in place. An empty token is none. */
+export type ConsoleConfig = shape.Output<typeof Shape>;
+
+/** Checks the `config` of the entry in config.yaml. @throws {ShapeError} With every problem. */
+export function parseConsoleConfig(raw: unknown): ConsoleConfig {
+  return Shape.parse(raw ?? {});
+}
+
+/** Whether an address is out of reach, or a page asks for a token there. */
+function isProtected({ host, token }: { host?: unknown; token?: unknown }): boolean {
+  return typeof host !== "string" || isLoopback(host) ||
+    (typeof token === "string" && token !== "");
 }

@@ -7,7 +7,7 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { memberOf } from "./json_text.ts";
+import { memberOf } from "./engine_client.ts";
 import type { WatchedQuery } from "./wire.ts";
 
 /** What changed. Items are JSON texts. */

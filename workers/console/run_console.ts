@@ -9,14 +9,12 @@
 import type { Host } from "../kit/define.ts";
 import type { Endpoint } from "../../engine/ports/supervision.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { type ConsoleWorker, EngineLink } from "./engine_link.ts";
+import { beginTrace, type ConsoleWorker, EngineLink, memberOf } from "./engine_client.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
-import type { Token } from "./guard.ts";
-import { HttpDoor } from "./http_door.ts";
-import { memberOf } from "./json_text.ts";
+import type { Token } from "./access.ts";
+import { HttpDoor } from "./http_proxy.ts";
 import { QueryFeeds } from "./query_feeds.ts";
 import { ConsoleServer } from "./server.ts";
-import { beginTrace } from "./trace_ids.ts";
 import { TriggerFeeds } from "./trigger_feeds.ts";
 
 /** What a console is told. */

@@ -11,9 +11,7 @@
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { CONSOLE_FEEDS_MAX } from "./limits.ts";
 import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { ConsoleWorker, EngineLink } from "./engine_link.ts";
-import { canonical, failureOf } from "./json_text.ts";
-import { beginTrace, randomHex } from "./trace_ids.ts";
+import { beginTrace, canonical, type ConsoleWorker, type EngineLink, failureOf, randomHex } from "./engine_client.ts";
 import type { WatchedTrigger } from "./wire.ts";
 
 /** Hears of one trigger; must not throw. */

@@ -6,7 +6,7 @@ import { CONSOLE_FEEDS_MAX } from "./limits.ts";
 import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
-import { EngineLink } from "./engine_link.ts";
+import { EngineLink } from "./engine_client.ts";
 import { TriggerFeeds } from "./trigger_feeds.ts";
 
 function setup() {

@@ -7,9 +7,9 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import { describeThrown, EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 
 /** What of a worker the console needs. */
@@ -78,4 +78,56 @@ export class EngineLink {
     this.#sinceMs = this.#clock.wall();
     for (const listener of [...this.#listeners]) listener(connected);
   }
+}
+
+/** A W3C `traceparent`, and the trace it names. */
+export interface TraceContext {
+  readonly traceparent: string;
+  /** 32 hexadecimal digits; `null` when nothing is recorded under it. */
+  readonly trace_id: string | null;
+}
+
+/** Begins a trace; `recorded` says whether anybody shall find it. */
+export function beginTrace(recorded: boolean): TraceContext {
+  const id = randomHex(16);
+  const traceparent = `00-${id}-${randomHex(8)}-${recorded ? "01" : "00"}`;
+  return { traceparent, trace_id: recorded ? id : null };
+}
+
+/** The trace that a `traceparent` names; `null` for anything else. */
+export function traceIdOf(traceparent: string | null): string | null {
+  return /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(traceparent ?? "")?.[1] ?? null;
+}
+
+/** So many bytes of chance, in hexadecimal digits. */
+export function randomHex(bytes: number): string {
+  return [...crypto.getRandomValues(new Uint8Array(bytes))]
+    .map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Text of a value that is the same whatever order its keys have. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, part) => {
+    if (part === null || typeof part !== "object" || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1));
+  });
+}
+
+/** A failure as a page gets it. The stack is the callee's own, if there is one, never ours. */
+export function failureOf(thrown: unknown): ErrorBody {
+  const { code, message, details, retryable } = describeThrown(thrown);
+  const remote = (thrown as { stacktrace?: unknown } | null)?.stacktrace;
+  return {
+    code,
+    message,
+    ...typeof remote === "string" && { stacktrace: remote },
+    ...details && { details },
+    ...retryable && { retryable },
+  };
+}
+
+/** The member of a value; `undefined` when it is no object or has none of that name. */
+export function memberOf(value: Json | undefined, name: string): Json | undefined {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return undefined;
+  return Object.hasOwn(value, name) ? value[name] : undefined;
 }

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { CONSOLE_HTTP_BYTES_MAX, CONSOLE_HTTP_MS } from "./limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { HttpDoor, type PageHttpRequest } from "./http_door.ts";
+import { HttpDoor, type PageHttpRequest } from "./http_proxy.ts";
 
 /** A door to a server that a test writes. */
 function setup(answer: (request: Request) => Response | Promise<Response>) {

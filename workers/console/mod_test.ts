@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { parseConsoleConfig } from "./config.ts";
+import { parseConsoleConfig } from "./mod.ts";
 
 Deno.test("parseConsoleConfig() fills in what is left out", () => {
   const defaults = { host: "127.0.0.1", port: 3113, token: "" };

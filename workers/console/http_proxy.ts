@@ -9,7 +9,7 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import { EngineError, thrownText } from "../../sdk/typescript/wire/errors.ts";
 import { CONSOLE_HTTP_BYTES_MAX, CONSOLE_HTTP_MS } from "./limits.ts";
-import { beginTrace, traceIdOf } from "./trace_ids.ts";
+import { beginTrace, traceIdOf } from "./engine_client.ts";
 import type { BrowserMessage, ConsoleMessage } from "./wire.ts";
 
 /** A request as the page gives it. */
