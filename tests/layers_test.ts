@@ -80,7 +80,7 @@ const LAYERS: readonly Layer[] = [
       preact: /./,
       "@preact/signals": /./,
       uplot: /\/kit\//,
-      "@dagrejs/dagre": /\/model\//,
+      "@dagrejs/dagre": /\/kit\//,
     },
   },
   {

@@ -11,7 +11,14 @@
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { CONSOLE_FEEDS_MAX } from "./limits.ts";
 import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import { beginTrace, canonical, type ConsoleWorker, type EngineLink, failureOf, randomHex } from "./engine_client.ts";
+import {
+  beginTrace,
+  canonical,
+  type ConsoleWorker,
+  type EngineLink,
+  failureOf,
+  randomHex,
+} from "./engine_client.ts";
 import type { WatchedTrigger } from "./wire.ts";
 
 /** Hears of one trigger; must not throw. */

@@ -23,8 +23,8 @@ import {
   useQuery,
   useQueryMember,
 } from "../kit/mod.ts";
-import { fitsSetting, isChanged, originWords } from "../model/config_values.ts";
-import { useIsNarrow } from "./room.ts";
+import { fitsSetting, isChanged, originWords } from "./config_values.ts";
+import { useIsNarrow } from "../kit/room.ts";
 
 const SETTINGS = { function_id: "engine::config::list" };
 const CHANGES = [{ type: "engine::config-changed" }];

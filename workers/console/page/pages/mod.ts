@@ -7,14 +7,14 @@
  */
 import type { ConsolePage } from "../kit/page_list.ts";
 import { configurationPage } from "./configuration.tsx";
-import { flowPage } from "./flow.tsx";
-import { functionsPage } from "./functions.tsx";
-import { logsPage } from "./logs.tsx";
-import { metricsPage } from "./metrics.tsx";
-import { statePage } from "./state.tsx";
-import { tracesPage } from "./traces.tsx";
-import { triggersPage } from "./triggers.tsx";
-import { workersPage } from "./workers.tsx";
+import { flowPage } from "./flow/flow.tsx";
+import { functionsPage } from "./functions/functions.tsx";
+import { logsPage } from "./logs/logs.tsx";
+import { metricsPage } from "./metrics/metrics.tsx";
+import { statePage } from "./state/state.tsx";
+import { tracesPage } from "./traces/traces.tsx";
+import { triggersPage } from "./triggers/triggers.tsx";
+import { workersPage } from "./workers/workers.tsx";
 
 /** See the module. */
 export const PAGES: readonly ConsolePage[] = [

@@ -7,7 +7,7 @@ import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useErrorBoundary, useMemo } from "preact/hooks";
 import { Button } from "../kit/controls.tsx";
-import { KeyChords } from "../kit/key_chords.ts";
+import { KeyChords } from "./key_chords.ts";
 import { Empty } from "../kit/layout.tsx";
 import { Link } from "../kit/link.tsx";
 import type { ConsolePage } from "../kit/page_list.ts";

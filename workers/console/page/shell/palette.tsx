@@ -10,7 +10,7 @@ import type { VNode } from "preact";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { PALETTE_ROWS_MAX } from "../../limits.ts";
 import { Key } from "../kit/badge.tsx";
-import { bestFits } from "../kit/find_text.ts";
+import { bestFits } from "./find_text.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import type { ConsolePage, Finder } from "../kit/page_list.ts";
 import { type Shell, useQuery, useShell } from "../kit/shell.ts";

@@ -1,0 +1,283 @@
+/**
+ * The Flow page: workers, functions and triggers as a live picture with traffic on its lines.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import {
+  CONSOLE_FLOW_CARDS_MAX,
+  CONSOLE_FLOW_EDGES_MAX,
+  CONSOLE_FLOW_ROWS_MAX,
+  CONSOLE_TRACE_BATCH_MS,
+} from "../../../limits.ts";
+import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import {
+  Button,
+  type ConsolePage,
+  Empty,
+  Failed,
+  formatRate,
+  GraphCanvas,
+  type GraphEdge,
+  type GraphNode,
+  Page,
+  Search,
+  Skeleton,
+  Split,
+  useQuery,
+  useQueryMember,
+  useShell,
+  useTrigger,
+} from "../../kit/mod.ts";
+import {
+  type FlowFunction,
+  type FlowGraph,
+  flowGraph,
+  type FlowInput,
+  type FlowTrigger,
+} from "./flow_graph.ts";
+import { layOutFlow } from "./flow_layout.ts";
+import {
+  type FunctionRate,
+  type LineTraffic,
+  lineTraffic,
+  readFunctionRates,
+  remembered,
+} from "./flow_traffic.ts";
+import { readServiceMap, type ServiceMap } from "../traces/service_map.ts";
+import { CardDetail, FlowCardView } from "./flow_card.tsx";
+import { useIsNarrow } from "../../kit/room.ts";
+import { useTypedMember } from "../../kit/settled.ts";
+
+/** More rows than usual when one worker is looked at. */
+const FOCUS_ROWS = 60;
+const NO_MAP: ServiceMap = { nodes: [], edges: [], windowMs: 0, sampled: false };
+
+/** `/flow`. */
+export const flowPage: ConsolePage = {
+  path: "/flow",
+  title: "Flow",
+  icon: "flow",
+  group: "run",
+  key: "w",
+  view: Flow,
+};
+
+function Flow(): VNode {
+  const { router } = useShell();
+  const [typed, type, text] = useTypedMember("text");
+  const [focus, setFocus] = useQueryMember("at");
+  const [chosen, choose] = useQueryMember("card");
+  const data = useFlowInput();
+  const rates = useRates();
+  const graph = useMemo(
+    () =>
+      flowGraph(data.input, {
+        text,
+        focus,
+        cardsMax: CONSOLE_FLOW_CARDS_MAX,
+        rowsMax: focus === "" ? CONSOLE_FLOW_ROWS_MAX : FOCUS_ROWS,
+      }),
+    [data.input, text, focus],
+  );
+  const filters = (
+    <>
+      <Search label="Find in the flow" value={typed} onChange={type} />
+      <Shown graph={graph} focus={focus} onAll={() => setFocus("")} />
+    </>
+  );
+  const card = graph.cards.find(({ id }) => id === chosen);
+  return (
+    <Page title="Flow" fill filters={filters}>
+      {data.status === "loading" && <Skeleton rows={8} />}
+      {data.status === "failed" && (
+        <Failed what="The flow cannot be drawn" error={data.error} retry={data.retry} />
+      )}
+      {data.status === "ready" && graph.cards.length === 0 && (
+        <Nothing isFiltered={text + focus !== ""} />
+      )}
+      {data.status === "ready" && graph.cards.length > 0 && (
+        <Split
+          detail={card && (
+            <CardDetail
+              card={card}
+              graph={graph}
+              rates={rates}
+              onFocus={(worker) => router.setQuery({ at: worker, text: null })}
+              onClose={() => choose("")}
+            />
+          )}
+        >
+          <Picture
+            graph={graph}
+            map={data.input.map}
+            rates={rates}
+            chosen={card ? chosen : null}
+            onChoose={(id) => choose(id ?? "")}
+          />
+        </Split>
+      )}
+    </Page>
+  );
+}
+
+/** That not all is drawn, and why. */
+function Shown(
+  { graph, focus, onAll }: { graph: FlowGraph; focus: string; onAll: () => void },
+): VNode {
+  const drawn = graph.cards.length;
+  return (
+    <>
+      {focus !== "" && (
+        <Button icon="close" label={`All workers, not only ${focus}`} onPress={onAll}>
+          {`worker ${focus}`}
+        </Button>
+      )}
+      {graph.hidden > 0 && (
+        <span class="quiet">
+          {`${drawn} of ${drawn + graph.hidden} are drawn; search for the others`}
+        </span>
+      )}
+    </>
+  );
+}
+
+function Picture({ graph, map, rates, chosen, onChoose }: {
+  graph: FlowGraph;
+  map: ServiceMap;
+  rates: ReadonlyMap<string, FunctionRate>;
+  chosen: string | null;
+  onChoose: (id: string | null) => void;
+}): VNode {
+  // Numbers change every second; only another shape is laid out anew.
+  const shape = JSON.stringify([
+    graph.cards.map(({ id, rows, hidden }) => [id, rows.map(({ id }) => id), hidden > 0]),
+    graph.lines.map(({ id }) => id),
+  ]);
+  const isNarrow = useIsNarrow();
+  const layout = useMemo(() => layOutFlow(graph, isNarrow), [shape, isNarrow]);
+  const traffic = useMemo(() => lineTraffic(graph.lines, map, rates), [graph, map, rates]);
+  const nodes = graph.cards.map((card): GraphNode => ({
+    ...layout.boxes.get(card.id)!,
+    label: `${card.kind} ${card.title}, ${card.rows.length + card.hidden} rows`,
+    content: <FlowCardView card={card} lines={graph.lines} traffic={traffic} rates={rates} />,
+  }));
+  const edges = graph.lines.map((line): GraphEdge => ({
+    id: line.id,
+    from: line.from.card,
+    to: line.to.card,
+    points: layout.lines.get(line.id)!.points,
+    textAt: layout.lines.get(line.id)!.label,
+    ...lookOf(traffic.get(line.id)),
+    // A loop has no room for words; the row that it ends at has the rate.
+    ...line.from.card === line.to.card && { text: undefined },
+  }));
+  return (
+    <GraphCanvas
+      label="Flow"
+      nodes={nodes}
+      edges={edges}
+      chosen={chosen}
+      onChoose={onChoose}
+      fitKey={`${isNarrow} ${shape}`}
+    />
+  );
+}
+
+function lookOf(traffic: LineTraffic | undefined): Partial<GraphEdge> {
+  const rate = traffic?.callsPerS ?? 0;
+  if (rate === 0) return { width: 1.25 };
+  return {
+    width: 1.25 + Math.min(3.5, Math.log10(1 + rate)),
+    tone: traffic!.hasErrors ? "bad" : undefined,
+    moving: true,
+    text: formatRate(rate),
+  };
+}
+
+/** What there is, kept up to date. */
+function useFlowInput() {
+  const functions = useQuery<JsonObject>(
+    {
+      function_id: "engine::functions::list",
+      items: "functions",
+      key: ["namespace", "function_id"],
+    },
+    [{ type: "engine::functions-available" }],
+  );
+  const triggers = useQuery<JsonObject>(
+    {
+      function_id: "engine::registered-triggers::list",
+      items: "registered_triggers",
+      key: ["id"],
+    },
+    [{ type: "engine::triggers-available" }],
+  );
+  const types = useQuery<JsonObject>(
+    { function_id: "engine::triggers::list", items: "triggers", key: ["namespace", "id"] },
+    [{ type: "engine::triggers-available" }],
+  );
+  const workers = useQuery<JsonObject>(
+    { function_id: "engine::workers::list", items: "workers", key: ["id"] },
+    [{ type: "engine::workers-available" }],
+  );
+  const seen = useQuery({ function_id: "engine::traces::map" }, [
+    { type: "trace", config: { batch_ms: 4 * CONSOLE_TRACE_BATCH_MS } },
+  ]);
+  const known = useRef(NO_MAP);
+  const map = useMemo(() => {
+    if (seen.status !== "ready") return known.current;
+    const now = readServiceMap(seen.value);
+    return known.current = remembered(known.current, now, CONSOLE_FLOW_EDGES_MAX);
+  }, [seen.value, seen.status]);
+  const input = useMemo((): FlowInput => ({
+    functions: functions.items as unknown as FlowFunction[],
+    triggers: triggers.items as unknown as FlowTrigger[],
+    workers: workers.items.map(({ name }) => String(name)).filter(isOwn),
+    providers: new Map(types.items.map(({ id, worker_name }) => [String(id), String(worker_name)])),
+    map,
+  }), [functions.items, triggers.items, types.items, workers.items, map]);
+  const needed = [functions, triggers, workers];
+  const failed = needed.find(({ status }) => status === "failed");
+  const status = failed
+    ? "failed" as const
+    : needed.some(({ status }) => status === "loading")
+    ? "loading" as const
+    : "ready" as const;
+  const retry = () => needed.forEach((query) => query.status === "failed" && query.retry());
+  return { input, status, error: failed?.error ?? null, retry };
+}
+
+/** Workers of the engine stand in the picture only when something leads to them. */
+function isOwn(name: string): boolean {
+  return !name.startsWith("engine-");
+}
+
+function useRates(): ReadonlyMap<string, FunctionRate> {
+  const [rates, setRates] = useState<ReadonlyMap<string, FunctionRate>>(new Map());
+  useTrigger<Json>(
+    { type: "engine::metrics-sampled", config: { interval_ms: 1_000 } },
+    (fired) => setRates(readFunctionRates(fired)),
+  );
+  return rates;
+}
+
+function Nothing({ isFiltered }: { isFiltered: boolean }): VNode {
+  const { router } = useShell();
+  if (isFiltered) {
+    return (
+      <Empty
+        icon="filter"
+        title="Nothing is called so"
+        action={<Button onPress={() => router.go("/flow")}>Show all</Button>}
+      />
+    );
+  }
+  return (
+    <Empty icon="flow" title="Nothing flows yet">
+      Workers appear here when they connect, with their functions and what triggers them.
+      <pre>engine worker add ./my-worker</pre>
+    </Empty>
+  );
+}

@@ -1,0 +1,175 @@
+/**
+ * The list of functions as rows: grouped by namespace and by the first part of their ids, searched,
+ * sorted.
+ *
+ * Made for tens of thousands of functions: one pass to filter, one sort, nothing per keystroke that
+ * grows faster than the list.
+ *
+ * @module
+ */
+import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { DEFAULT_NAMESPACE } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { objectOf } from "../../kit/stored_json.ts";
+
+/** A function as `engine::functions::list` has it. */
+export interface FunctionItem {
+  readonly function_id: string;
+  readonly namespace: string;
+  readonly worker_name: string;
+  readonly description?: string;
+  readonly metadata?: Json;
+  /** How many workers run it; left out by engines that do not say. */
+  readonly replicas?: number;
+}
+
+/** Whether a function is its worker's own business, such as one that a trigger of it runs. */
+export function isKeptBack({ metadata }: FunctionItem): boolean {
+  return objectOf(metadata ?? null).internal === true;
+}
+
+/** What a function did lately. */
+export interface FunctionTraffic {
+  readonly calls_per_s: number;
+  readonly errors_per_s: number;
+  readonly p50_ms: number | null;
+  readonly p99_ms: number | null;
+}
+
+/** One row: the head of a group or a function. */
+export type FunctionRow =
+  | {
+    readonly kind: "group";
+    readonly key: string;
+    /** Such as `orders`, or `shop / orders` outside of the default namespace. */
+    readonly title: string;
+    readonly count: number;
+    readonly isClosed: boolean;
+  }
+  | { readonly kind: "function"; readonly key: string; readonly item: FunctionItem };
+
+/** What functions can be sorted by; by `name` they are grouped. */
+export type FunctionOrder = "name" | "calls" | "errors" | "p50" | "p99" | "worker" | "replicas";
+
+/** Which functions are shown and how. */
+export interface FunctionView {
+  /** Words that all have to occur in id, description or name of the worker. */
+  readonly search: string;
+  readonly worker: string;
+  readonly order: FunctionOrder;
+  readonly descending: boolean;
+  /** Keys of groups whose functions are not shown; a search shows them all. */
+  readonly closed: ReadonlySet<string>;
+}
+
+/** The key of a function, the same everywhere on the page. */
+export function functionKey(namespace: string, function_id: string): string {
+  return `${namespace}/${function_id}`;
+}
+
+/** Rows and how many functions they stand for. */
+export function functionRows(
+  items: readonly FunctionItem[],
+  view: FunctionView,
+  trafficOf: (key: string) => FunctionTraffic | undefined,
+): { readonly rows: readonly FunctionRow[]; readonly count: number } {
+  const found = items.filter(searching(view));
+  const rows = view.order === "name" ? grouped(found, view) : ranked(found, view, trafficOf);
+  return { rows, count: found.length };
+}
+
+function searching(view: FunctionView): (item: FunctionItem) => boolean {
+  const words = view.search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  return ({ function_id, description, worker_name, namespace }) => {
+    if (view.worker !== "" && worker_name !== view.worker) return false;
+    if (words.length === 0) return true;
+    const text = `${function_id} ${description ?? ""} ${worker_name} ${namespace}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+}
+
+function grouped(items: readonly FunctionItem[], view: FunctionView): FunctionRow[] {
+  const groups = new Map<string, FunctionItem[]>();
+  for (const item of items) {
+    const key = functionKey(item.namespace, firstPart(item.function_id));
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  const sign = view.descending ? -1 : 1;
+  const keys = [...groups.keys()].sort((a, b) => sign * compareGroups(a, b));
+  return keys.flatMap((key): FunctionRow[] => {
+    const group = groups.get(key)!;
+    const isClosed = view.search === "" && view.closed.has(key);
+    const { namespace, function_id } = group[0]!;
+    const name = firstPart(function_id);
+    const title = namespace === DEFAULT_NAMESPACE ? name : `${namespace} / ${name}`;
+    const head: FunctionRow = { kind: "group", key, title, count: group.length, isClosed };
+    if (isClosed) return [head];
+    group.sort((a, b) => sign * compare(a.function_id, b.function_id));
+    return [head, ...group.map(rowOf)];
+  });
+}
+
+function ranked(
+  items: FunctionItem[],
+  { order, descending }: FunctionView,
+  trafficOf: (key: string) => FunctionTraffic | undefined,
+): FunctionRow[] {
+  const sign = descending ? -1 : 1;
+  const rows = items.map((item) => {
+    const row = rowOf(item);
+    return { row, item, value: valueOf(order, item, trafficOf(row.key)) };
+  });
+  rows.sort((a, b) => {
+    // What has no value stands last either way.
+    if (a.value === null || b.value === null) {
+      if (a.value !== b.value) return a.value === null ? 1 : -1;
+    } else if (a.value !== b.value) return sign * (a.value < b.value ? -1 : 1);
+    return compare(a.item.function_id, b.item.function_id);
+  });
+  return rows.map(({ row }) => row);
+}
+
+function valueOf(
+  order: FunctionOrder,
+  item: FunctionItem,
+  traffic: FunctionTraffic | undefined,
+): number | string | null {
+  switch (order) {
+    case "calls":
+      return traffic?.calls_per_s ?? 0;
+    case "errors":
+      return traffic?.errors_per_s ?? 0;
+    case "p50":
+      return traffic?.p50_ms ?? null;
+    case "p99":
+      return traffic?.p99_ms ?? null;
+    case "worker":
+      return item.worker_name;
+    case "replicas":
+      return item.replicas ?? null;
+    case "name":
+      return item.function_id;
+  }
+}
+
+function rowOf(item: FunctionItem): FunctionRow {
+  return { kind: "function", key: functionKey(item.namespace, item.function_id), item };
+}
+
+/** What the id says before its first `::`; the whole id without one. */
+function firstPart(function_id: string): string {
+  const end = function_id.indexOf("::");
+  return end > 0 ? function_id.slice(0, end) : function_id;
+}
+
+/** The default namespace first, the engine's own functions last within theirs. */
+function compareGroups(a: string, b: string): number {
+  const rank = (key: string) =>
+    key === functionKey(DEFAULT_NAMESPACE, "engine") ? 1 : key.startsWith("default/") ? 0 : 2;
+  return rank(a) - rank(b) || compare(a, b);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

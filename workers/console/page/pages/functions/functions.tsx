@@ -1,0 +1,254 @@
+/**
+ * The Functions page: all functions by namespace with what they do now; beside it the chosen one.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { CONSOLE_RERANK_SAMPLES } from "../../../limits.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
+import {
+  type ConsolePage,
+  Empty,
+  Failed,
+  formatCount,
+  link,
+  Page,
+  type PageProps,
+  type QueryMembers,
+  readOrder,
+  Search,
+  Select,
+  Skeleton,
+  Split,
+  Table,
+  Toggle,
+  useQuery,
+  useQueryMember,
+  useShell,
+} from "../../kit/mod.ts";
+import type { EngineSamples } from "../metrics/engine_samples.ts";
+import {
+  type FunctionItem,
+  functionKey,
+  type FunctionOrder,
+  type FunctionRow,
+  functionRows,
+  isKeptBack,
+} from "./function_rows.ts";
+import { functionColumns } from "./function_columns.tsx";
+import { FunctionDetail } from "./function_detail.tsx";
+import { useTypedMember } from "../../kit/settled.ts";
+import { type SamplesState, useSamples } from "../metrics/use_samples.ts";
+
+const ON: readonly WatchedTrigger[] = [
+  { type: "engine::functions-available" },
+  { type: "engine::workers-available" },
+];
+const EXAMPLE = `engine create --template typescript-worker --directory workers/hello
+engine worker add ./workers/hello`;
+const BY_NAME = { column: "name", descending: false } as const;
+
+function query(include_internal: boolean): WatchedQuery {
+  return {
+    function_id: "engine::functions::list",
+    payload: { include_internal, include_replicas: true },
+    items: "functions",
+    key: ["namespace", "function_id"],
+  };
+}
+
+/** `/functions`, `/functions/<id>`, `/functions/<namespace>/<id>`. */
+export const functionsPage: ConsolePage = {
+  path: "/functions",
+  title: "Functions",
+  icon: "functions",
+  group: "run",
+  key: "f",
+  onPhones: true,
+  view: Functions,
+  finders: [{ kind: "Function", query: query(true), on: ON, find: findFunction }],
+};
+
+/** The address of a function. */
+export function functionLink(
+  function_id: string,
+  namespace: string,
+  query: QueryMembers = {},
+): string {
+  return namespace === DEFAULT_NAMESPACE
+    ? link("/functions", function_id, query)
+    : link("/functions", namespace, function_id, query);
+}
+
+function Functions({ rest }: PageProps): VNode {
+  const { router } = useShell();
+  const function_id = rest.at(-1);
+  const namespace = rest.length > 1 ? rest[0]! : DEFAULT_NAMESPACE;
+  const [all] = useQueryMember("all");
+  const [typed, type, search] = useTypedMember("text");
+  const found = useQuery<FunctionItem>(query(all === "yes"), ON);
+  const samples = useSamples();
+  const listed = useRows(found.items, search, samples);
+  const open = function_id === undefined ? null : functionKey(namespace, function_id);
+  const close = () => router.go(link("/functions", Object.fromEntries(router.route.value.query)));
+  return (
+    <Page
+      title="Functions"
+      fill
+      count={found.status === "ready" ? countText(listed.count, found.items.length) : undefined}
+      filters={<Filters items={found.items} typed={typed} type={type} />}
+    >
+      <Split
+        detail={function_id !== undefined && (
+          <FunctionDetail
+            key={open}
+            function_id={function_id}
+            namespace={namespace}
+            samples={samples}
+            onClose={close}
+          />
+        )}
+      >
+        {found.status === "failed"
+          ? <Failed what="The functions cannot be listed" error={found.error} retry={found.retry} />
+          : found.status === "loading"
+          ? <Skeleton rows={12} />
+          : <List items={found.items} listed={listed} samples={samples.samples} open={open} />}
+      </Split>
+    </Page>
+  );
+}
+
+function Filters(
+  { items, typed, type }: {
+    items: readonly FunctionItem[];
+    typed: string;
+    type: (text: string) => void;
+  },
+): VNode {
+  const [worker, setWorker] = useQueryMember("worker");
+  const [all, setAll] = useQueryMember("all");
+  const workers = useMemo(() => workersOf(items), [items]);
+  return (
+    <>
+      <Search label="Search functions" value={typed} onChange={type} />
+      <Select quiet label="Worker" value={worker} choices={workers} onChange={setWorker} />
+      <Toggle
+        label="Engine's own"
+        checked={all === "yes"}
+        onChange={(on) => setAll(on ? "yes" : "")}
+      />
+    </>
+  );
+}
+
+function List(
+  { items, listed, samples, open }: {
+    items: readonly FunctionItem[];
+    listed: Listed;
+    samples: EngineSamples;
+    open: string | null;
+  },
+): VNode {
+  const { router } = useShell();
+  const columns = functionColumns(samples, listed.placeOf);
+  const press = (row: FunctionRow) => {
+    if (row.kind === "group") return listed.toggle(row.key);
+    const { function_id, namespace } = row.item;
+    router.go(functionLink(function_id, namespace, Object.fromEntries(router.route.value.query)));
+  };
+  return (
+    <Table<FunctionRow>
+      label="Functions"
+      columns={columns}
+      items={listed.rows}
+      keyOf={keyOf}
+      order={BY_NAME}
+      open={open}
+      onOpen={press}
+      rowClass={(row) => row.kind === "group" ? "group" : ""}
+      empty={<Nothing total={items.length} />}
+    />
+  );
+}
+
+/** The rows that are shown. */
+interface Listed {
+  readonly rows: readonly FunctionRow[];
+  /** Functions among them. */
+  readonly count: number;
+  /** Opens or closes a group. */
+  readonly toggle: (group: string) => void;
+  readonly placeOf: (row: FunctionRow) => number;
+}
+
+function useRows(
+  items: readonly FunctionItem[],
+  search: string,
+  { samples, version }: SamplesState,
+): Listed {
+  const [worker] = useQueryMember("worker");
+  const [sort] = useQueryMember("sort");
+  const { column, descending } = readOrder(sort, BY_NAME);
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const isLive = ["calls", "errors", "p50", "p99"].includes(column);
+  // Rows that trade places every second cannot be clicked.
+  const turn = isLive ? Math.floor(version / CONSOLE_RERANK_SAMPLES) : 0;
+  const shown = useMemo(() =>
+    functionRows(items, {
+      search,
+      worker,
+      order: column as FunctionOrder,
+      descending,
+      closed,
+    }, (key) => samples.traffic(key)), [items, search, worker, column, descending, closed, turn]);
+  // The rows are in order already, with their groups; the table's own sorting shall keep it.
+  const places = useMemo(() => new Map(shown.rows.map((row, i) => [row, i])), [shown.rows]);
+  const placeOf = (row: FunctionRow) => (places.get(row) ?? 0) * (descending ? -1 : 1);
+  const toggle = (group: string) => {
+    const next = new Set(closed);
+    if (!next.delete(group)) next.add(group);
+    setClosed(next);
+  };
+  return { ...shown, toggle, placeOf };
+}
+
+function Nothing({ total }: { total: number }): VNode {
+  if (total > 0) {
+    return <Empty icon="search" title="No function fits">Change the search or the worker.</Empty>;
+  }
+  return (
+    <Empty icon="functions" title="No functions yet">
+      <p>
+        A worker that registers a function shows up here at once. Make one:
+      </p>
+      <pre>{EXAMPLE}</pre>
+    </Empty>
+  );
+}
+
+function keyOf({ key, kind }: FunctionRow): string {
+  return kind === "group" ? `group ${key}` : key;
+}
+
+function countText(count: number, total: number): string {
+  return count === total ? formatCount(total) : `${formatCount(count)} of ${formatCount(total)}`;
+}
+
+function workersOf(items: readonly FunctionItem[]): { value: string; label: string }[] {
+  const names = [...new Set(items.map(({ worker_name }) => worker_name))].sort();
+  return [
+    { value: "", label: "Every worker" },
+    ...names.map((name) => ({ value: name, label: name })),
+  ];
+}
+
+function findFunction(item: Json): { text: string; hint: string; to: string } | null {
+  const found = item as unknown as FunctionItem;
+  // What workers keep to themselves is on the page, when somebody asks for it there.
+  if (isKeptBack(found)) return null;
+  const { function_id, namespace, worker_name } = found;
+  return { text: function_id, hint: worker_name, to: functionLink(function_id, namespace) };
+}

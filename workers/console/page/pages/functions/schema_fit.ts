@@ -1,0 +1,252 @@
+/**
+ * Whether a value fits a JSON Schema, told while a person types.
+ *
+ * The engine has the last word: what is slow or rare (`pattern`, `not`, `uniqueItems`, remote
+ * references …) is left to it, so a value without misfits here may still be refused. A value with
+ * one would be refused for certain.
+ *
+ * @module
+ */
+import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { MISFITS_MAX, SCHEMA_DEPTH_MAX } from "../../../../../sdk/typescript/wire/limits.ts";
+
+/** Steps after which a schema is left to the engine; alternatives within alternatives double. */
+const STEPS_MAX = 20_000;
+
+/** Names and indices from the root of a value to a place in it. */
+export type JsonPath = readonly (string | number)[];
+
+/** Something about a value that its schema does not allow. */
+export interface Misfit {
+  readonly path: JsonPath;
+  /** Reads on from the name of the place, such as `is required`. */
+  readonly message: string;
+}
+
+/** The first misfits of a value, at most `MISFITS_MAX`; none: it may fit. */
+export function misfitsOf(root: Json, value: Json | undefined): Misfit[] {
+  const found = new Found(root, { left: STEPS_MAX });
+  found.look(root, value, [], 0);
+  return found.misfits;
+}
+
+/**
+ * The schema behind local references (`#`, `#/$defs/…`); `true`, which fits everything, where there
+ * is none or the references go in circles.
+ */
+export function resolveSchema(root: Json, schema: Json | undefined): JsonObject | boolean {
+  let current = schema;
+  for (let steps = 0; steps < SCHEMA_DEPTH_MAX; steps++) {
+    if (typeof current === "boolean") return current;
+    if (!isObject(current)) return true;
+    const ref = current["$ref"];
+    if (typeof ref !== "string") return current;
+    const { $ref: _, ...beside } = current;
+    const target = lookUp(root, ref);
+    if (target === undefined) return true;
+    current = isObject(target) ? { ...target, ...beside } : target;
+  }
+  return true;
+}
+
+/** Whether it is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What a schema calls a value: `integer` counts as `number` too. */
+export function typeOf(value: Json): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return typeof value;
+}
+
+/** Types that a schema names; empty when it names none. */
+export function typesOf(schema: JsonObject): string[] {
+  const type = schema["type"];
+  if (typeof type === "string") return [type];
+  return Array.isArray(type) ? type.filter((each) => typeof each === "string") : [];
+}
+
+/** Whether two values are the same JSON; the order of members does not count. */
+export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((each, i) => sameJson(each, b[i]));
+  }
+  if (!isObject(a) || !isObject(b)) return false;
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && sameJson(a[name], b[name]));
+}
+
+class Found {
+  readonly misfits: Misfit[] = [];
+  readonly #root: Json;
+  readonly #steps: { left: number };
+
+  constructor(root: Json, steps: { left: number }) {
+    this.#root = root;
+    this.#steps = steps;
+  }
+
+  look(schema: Json | undefined, value: Json | undefined, path: JsonPath, depth: number): void {
+    if (depth > SCHEMA_DEPTH_MAX || this.misfits.length >= MISFITS_MAX) return;
+    if (this.#steps.left-- <= 0) return;
+    const resolved = resolveSchema(this.#root, schema);
+    if (resolved === true) return;
+    if (value === undefined) return this.#add(path, "is required");
+    if (resolved === false) return this.#add(path, "is not allowed here");
+    if (!this.#lookAtType(resolved, value, path)) return;
+    this.#lookAtChoice(resolved, value, path);
+    if (typeof value === "string") this.#lookAtText(resolved, value, path);
+    if (typeof value === "number") this.#lookAtNumber(resolved, value, path);
+    if (Array.isArray(value)) this.#lookAtList(resolved, value, path, depth);
+    if (isObject(value)) this.#lookAtObject(resolved, value, path, depth);
+    this.#lookAtBranches(resolved, value, path, depth);
+  }
+
+  #add(path: JsonPath, message: string): void {
+    if (this.misfits.length < MISFITS_MAX) this.misfits.push({ path, message });
+  }
+
+  #lookAtType(schema: JsonObject, value: Json, path: JsonPath): boolean {
+    const types = typesOf(schema);
+    const is = typeOf(value);
+    const fits = types.length === 0 || types.includes(is) ||
+      (types.includes("integer") && typeof value === "number" && Number.isInteger(value));
+    if (!fits) this.#add(path, `must be ${types.map(withArticle).join(" or ")}`);
+    return fits;
+  }
+
+  #lookAtChoice(schema: JsonObject, value: Json, path: JsonPath): void {
+    const { enum: options, const: only } = schema;
+    if (Array.isArray(options) && !options.some((option) => sameJson(option, value))) {
+      const some = options.slice(0, 8).map((option) => JSON.stringify(option)).join(", ");
+      this.#add(path, `must be one of ${some}${options.length > 8 ? " …" : ""}`);
+    }
+    if (only !== undefined && !sameJson(only, value)) {
+      this.#add(path, `must be ${JSON.stringify(only)}`);
+    }
+  }
+
+  #lookAtText(schema: JsonObject, value: string, path: JsonPath): void {
+    const length = [...value].length;
+    const { minLength, maxLength } = schema;
+    if (typeof minLength === "number" && length < minLength) {
+      this.#add(path, `must have at least ${count(minLength, "character")}`);
+    }
+    if (typeof maxLength === "number" && length > maxLength) {
+      this.#add(path, `must have at most ${count(maxLength, "character")}`);
+    }
+  }
+
+  #lookAtNumber(schema: JsonObject, value: number, path: JsonPath): void {
+    const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
+    if (typeof minimum === "number" && value < minimum) {
+      this.#add(path, `must be at least ${minimum}`);
+    }
+    if (typeof maximum === "number" && value > maximum) {
+      this.#add(path, `must be at most ${maximum}`);
+    }
+    if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum) {
+      this.#add(path, `must be more than ${exclusiveMinimum}`);
+    }
+    if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum) {
+      this.#add(path, `must be less than ${exclusiveMaximum}`);
+    }
+  }
+
+  #lookAtList(schema: JsonObject, value: readonly Json[], path: JsonPath, depth: number): void {
+    const { minItems, maxItems, prefixItems, items } = schema;
+    if (typeof minItems === "number" && value.length < minItems) {
+      this.#add(path, `must have at least ${count(minItems, "item")}`);
+    }
+    if (typeof maxItems === "number" && value.length > maxItems) {
+      this.#add(path, `must have at most ${count(maxItems, "item")}`);
+    }
+    const first = Array.isArray(prefixItems) ? prefixItems : [];
+    for (let i = 0; i < value.length && this.misfits.length < MISFITS_MAX; i++) {
+      this.look(first[i] ?? items, value[i], [...path, i], depth + 1);
+    }
+  }
+
+  #lookAtObject(schema: JsonObject, value: JsonObject, path: JsonPath, depth: number): void {
+    const { required, properties, additionalProperties, patternProperties } = schema;
+    const known = isObject(properties) ? properties : {};
+    for (const name of Array.isArray(required) ? required : []) {
+      if (typeof name === "string" && !Object.hasOwn(value, name)) {
+        this.#add([...path, name], "is required");
+      }
+    }
+    for (const [name, member] of Object.entries(value)) {
+      if (Object.hasOwn(known, name)) this.look(known[name], member, [...path, name], depth + 1);
+      else if (patternProperties === undefined && additionalProperties === false) {
+        this.#add([...path, name], "is not known to this function");
+      } else if (patternProperties === undefined) {
+        this.look(additionalProperties, member, [...path, name], depth + 1);
+      }
+    }
+  }
+
+  #lookAtBranches(schema: JsonObject, value: Json, path: JsonPath, depth: number): void {
+    const { allOf, anyOf, oneOf } = schema;
+    for (const branch of Array.isArray(allOf) ? allOf : []) {
+      this.look(branch, value, path, depth + 1);
+    }
+    for (const branches of [anyOf, oneOf]) {
+      if (!Array.isArray(branches) || branches.length === 0) continue;
+      const tried = branches.map((branch) => this.#try(branch, value, path, depth));
+      if (tried.some((misfits) => misfits.length === 0)) continue;
+      // The branch that came closest says best what is wrong.
+      const rightType = tried.filter(([first]) => first && first.path.length > path.length);
+      const closest = rightType.length === 1 ? rightType[0]! : undefined;
+      if (closest) this.misfits.push(...closest);
+      else this.#add(path, anyMessage(tried));
+    }
+  }
+
+  #try(branch: Json, value: Json, path: JsonPath, depth: number): Misfit[] {
+    const found = new Found(this.#root, this.#steps);
+    found.look(branch, value, path, depth + 1);
+    return found.misfits;
+  }
+}
+
+function anyMessage(tried: readonly Misfit[][]): string {
+  const messages = [...new Set(tried.flatMap(([first]) => first ? [first.message] : []))];
+  const types = messages.flatMap((message) => /^must be (an? \w+|null)$/.exec(message)?.[1] ?? []);
+  return types.length === messages.length && types.length > 0
+    ? `must be ${types.join(" or ")}`
+    : "fits none of the shapes that are allowed";
+}
+
+function lookUp(root: Json, ref: string): Json | undefined {
+  if (ref === "#") return root;
+  if (!ref.startsWith("#/")) return undefined;
+  let value: Json | undefined = root;
+  for (const part of ref.slice(2).split("/")) {
+    const name = decodeName(part);
+    if (Array.isArray(value)) value = value[Number(name)];
+    else value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+  return value;
+}
+
+function decodeName(part: string): string {
+  const plain = part.replaceAll("~1", "/").replaceAll("~0", "~");
+  try {
+    return decodeURIComponent(plain);
+  } catch {
+    return plain; // A lone % is meant as such.
+  }
+}
+
+function withArticle(type: string): string {
+  if (type === "null") return "null";
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,330 @@
+/**
+ * Log lines one below the other, of any number; the chosen one is shown whole beside them.
+ *
+ * Up and down move while the box has the focus; the end follows what is said until one scrolls up.
+ *
+ * @module
+ */
+import type { ComponentChildren, JSX, VNode } from "preact";
+import { useId, useRef, useState } from "preact/hooks";
+import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import {
+  Badge,
+  Button,
+  CopyButton,
+  Detail,
+  Failed,
+  formatCount,
+  formatDateTime,
+  JsonView,
+  Link,
+  link,
+  Pairs,
+  Skeleton,
+  Split,
+  Time,
+  type Tone,
+  VirtualList,
+} from "../../kit/mod.ts";
+import { type LogLevel, type LogLine, partsOf } from "./log_record.ts";
+import { newerThan } from "./log_tail.ts";
+import { useFocusBack } from "../../kit/focus_back.ts";
+import type { Logs } from "./use_logs.ts";
+import { figure, functionLink, workerLink } from "../links.tsx";
+
+const ROW_HEIGHT = 24;
+const PAGE_ROWS = 20;
+
+/** What a level looks like. */
+export const LEVEL_TONES: Readonly<Record<LogLevel, Tone>> = {
+  trace: "neutral",
+  debug: "neutral",
+  info: "info",
+  warn: "warn",
+  error: "bad",
+};
+
+/** What a {@linkcode LogTable} takes. */
+export interface LogTableProps {
+  readonly logs: Logs;
+  /** Marked where it stands. */
+  readonly word?: string;
+  /** All lines are of one trace. */
+  readonly hideTrace?: boolean;
+  /** New lines wait. */
+  readonly isHeld?: boolean;
+  readonly onHold?: (held: boolean) => void;
+  readonly empty: ComponentChildren;
+}
+
+/** See the module. */
+export function LogTable(props: LogTableProps): VNode {
+  const { logs, isHeld = false, onHold } = props;
+  const [chosen, choose] = useState<number | null>(null);
+  const box = useFocusBack(chosen !== null);
+  const [reach, setReach] = useState<number | null>(null);
+  const frozen = useRef(logs.lines);
+  if (!isHeld) frozen.current = logs.lines;
+  const lines = frozen.current;
+  const waiting = isHeld ? newerThan(logs.lines, lines.at(-1)?.seq ?? -1) : 0;
+  const older = async () => {
+    const first = logs.lines[0]?.seq;
+    onHold?.(false);
+    await logs.loadOlder();
+    // The line that was the first stays where it can be seen.
+    if (first !== undefined) setReach(first);
+  };
+  const goOn = () => {
+    onHold?.(false);
+    setReach(logs.lines.at(-1)?.seq ?? null);
+  };
+  if (logs.status === "failed") {
+    return <Failed what="Logs cannot be read" error={logs.error} retry={logs.retry} />;
+  }
+  if (logs.status === "loading" && lines.length === 0) return <Skeleton rows={12} />;
+  if (lines.length === 0) return <>{props.empty}</>;
+  const line = lines.find(({ seq }) => seq === chosen);
+  return (
+    <Split detail={line && <LineDetail line={line} onClose={() => choose(null)} />}>
+      <div ref={box} class="said-box">
+        <Notes logs={logs} onOlder={() => void older()} />
+        <Lines
+          {...props}
+          lines={lines}
+          chosen={chosen}
+          choose={choose}
+          reach={reach}
+          onAtEnd={(atEnd) => {
+            setReach(null);
+            onHold?.(!atEnd);
+          }}
+        />
+        {waiting > 0 && (
+          <div class="log-waiting">
+            <Button kind="primary" small icon="down" onPress={goOn}>
+              {`${formatCount(waiting)} new ${waiting === 1 ? "line" : "lines"}`}
+            </Button>
+          </div>
+        )}
+      </div>
+    </Split>
+  );
+}
+
+/** What stands above the lines: that there are older ones, or that some are missing. */
+function Notes({ logs, onOlder }: { logs: Logs; onOlder: () => void }): VNode | null {
+  if (!logs.hasOlder && logs.dropped === 0) return null;
+  return (
+    <div class="log-notes">
+      {logs.hasOlder && <Button small kind="bare" icon="up" onPress={onOlder}>Older lines</Button>}
+      {logs.dropped > 0 && (
+        <span class="quiet num">
+          {formatCount(logs.dropped)} lines were left out: there were too many
+        </span>
+      )}
+    </div>
+  );
+}
+
+interface LinesProps extends LogTableProps {
+  readonly lines: readonly LogLine[];
+  /** Number of the chosen line. */
+  readonly chosen: number | null;
+  readonly choose: (seq: number | null) => void;
+  /** Number of the line to bring into view instead of the chosen one. */
+  readonly reach: number | null;
+  readonly onAtEnd: (atEnd: boolean) => void;
+}
+
+function Lines(props: LinesProps): VNode {
+  const { lines, chosen, choose, reach, word = "", hideTrace = false, isHeld = false } = props;
+  const id = useId();
+  const placeOf = (wanted: number | null): number =>
+    wanted === null ? -1 : lines.findIndex(({ seq }) => seq === wanted);
+  const at = placeOf(chosen);
+  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
+    if (event.target !== event.currentTarget) return;
+    const to = moved(event.key, at, lines.length);
+    if (to === undefined) return;
+    event.preventDefault();
+    choose(lines[Math.max(0, Math.min(lines.length - 1, to))]!.seq);
+  };
+  return (
+    <div class="log-lines">
+      <VirtualList
+        items={lines}
+        rowHeight={ROW_HEIGHT}
+        keyOf={({ seq }) => seq}
+        role="rowgroup"
+        box={{
+          role: "grid",
+          tabIndex: 0,
+          "aria-label": "Log lines",
+          "aria-rowcount": lines.length,
+          "aria-activedescendant": at < 0 ? undefined : `${id}-${at}`,
+          onKeyDown: keyDown,
+        }}
+        reach={reach === null ? at : placeOf(reach)}
+        follow={!isHeld}
+        onAtEnd={props.onAtEnd}
+        row={(line, place) => (
+          <Line
+            id={`${id}-${place}`}
+            line={line}
+            place={place}
+            word={word}
+            hideTrace={hideTrace}
+            isChosen={line.seq === chosen}
+            onPress={() => choose(line.seq === chosen ? null : line.seq)}
+          />
+        )}
+      />
+    </div>
+  );
+}
+
+interface LineProps {
+  readonly id: string;
+  readonly line: LogLine;
+  readonly place: number;
+  readonly word: string;
+  readonly hideTrace: boolean;
+  readonly isChosen: boolean;
+  readonly onPress: () => void;
+}
+
+function Line({ id, line, place, word, hideTrace, isChosen, onPress }: LineProps): VNode {
+  return (
+    <div
+      role="row"
+      id={id}
+      class={`said-line ${line.level} ${isChosen ? "chosen" : ""}`}
+      style={{ height: `${ROW_HEIGHT}px` }}
+      aria-rowindex={place + 1}
+      aria-selected={isChosen}
+      onClick={onPress}
+    >
+      <span role="gridcell" class="log-time">
+        <Time ms={line.atMs} fine />
+      </span>
+      <span role="gridcell" class="log-level">{line.level}</span>
+      <span role="gridcell" class="log-worker cut">
+        {line.worker}
+        {line.replica !== null && line.replica > 1 && <span class="quiet">#{line.replica}</span>}
+      </span>
+      <span role="gridcell" class="log-text cut">
+        <Marked text={line.text} word={word} />
+        <Extras line={line} />
+      </span>
+      <span role="gridcell" class="log-links">
+        {!hideTrace && line.traceId !== null && (
+          <Link
+            to={traceLink(line)}
+            class="log-trace"
+            title="Show the trace"
+            label={`Trace of: ${line.text.slice(0, 80)}`}
+          >
+            trace
+          </Link>
+        )}
+      </span>
+    </div>
+  );
+}
+
+/** A line in a list that is not a table of its own: time, level, text. */
+export function LogLineText({ line }: { line: LogLine }): VNode {
+  return (
+    <span class={`log-short ${line.level}`}>
+      <Time ms={line.atMs} fine /> <b class="log-level">{line.level}</b> {line.text}
+    </span>
+  );
+}
+
+/** What came with the line, in short. */
+function Extras({ line }: { line: LogLine }): VNode | null {
+  const pairs = Object.entries(line.attributes);
+  if (pairs.length === 0) return null;
+  const text = pairs.slice(0, 6).map(([name, value]) =>
+    `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`
+  ).join(" ");
+  return <span class="log-extras">{text.slice(0, 300)}</span>;
+}
+
+function Marked({ text, word }: { text: string; word: string }): VNode {
+  if (word === "") return <>{text}</>;
+  return (
+    <>
+      {partsOf(text, word).map((part, at) =>
+        part.isHit ? <mark key={at}>{part.text}</mark> : part.text
+      )}
+    </>
+  );
+}
+
+function LineDetail({ line, onClose }: { line: LogLine; onClose: () => void }): VNode {
+  const { worker, functionId, traceId, attributes } = line;
+  const copy = () => JSON.stringify(line, null, 2);
+  return (
+    <Detail
+      title={<Badge tone={LEVEL_TONES[line.level]}>{line.level}</Badge>}
+      label={`Log line of ${worker}`}
+      actions={<CopyButton text={copy} label="Copy the line" />}
+      onClose={onClose}
+    >
+      <pre class="raw-text" tabIndex={0}>{line.text}</pre>
+      <Pairs
+        pairs={[
+          ["When", figure(formatDateTime(line.atMs, true))],
+          ["Worker", workerLink(worker)],
+          ["Replica", line.replica],
+          ["Source", SOURCE_WORDS[line.source] ?? line.source],
+          ["Function", functionLink(functionId)],
+          ["Trace", traceId && <TraceLink key="trace" line={line} />],
+        ]}
+      />
+      {functionId && (
+        <p>
+          <Link to={link("/logs", { function: functionId })}>Lines of this function only</Link>
+        </p>
+      )}
+      {Object.keys(attributes).length > 0 && (
+        <JsonView value={attributes as Json} label="What came with it" depth={2} />
+      )}
+    </Detail>
+  );
+}
+
+/** Where lines come from, in words. */
+export const SOURCE_WORDS: Readonly<Record<string, string | undefined>> = {
+  logger: "Logger of the SDK",
+  output: "Printed by the process",
+  engine: "The engine itself",
+  function: "A call of engine::log",
+};
+
+function TraceLink({ line }: { line: LogLine }): VNode {
+  return (
+    <Link to={traceLink(line)}>
+      <code class="code">{line.traceId}</code>
+    </Link>
+  );
+}
+
+function traceLink({ traceId, spanId }: LogLine): string {
+  return link("/traces", traceId ?? "", { span: spanId });
+}
+
+function moved(key: string, at: number, count: number): number | undefined {
+  const from = at < 0 ? count : at;
+  return ({
+    ArrowDown: from + 1,
+    j: from + 1,
+    ArrowUp: from - 1,
+    k: from - 1,
+    PageDown: from + PAGE_ROWS,
+    PageUp: from - PAGE_ROWS,
+    Home: 0,
+    End: count - 1,
+  } as Record<string, number | undefined>)[key];
+}

@@ -1,0 +1,146 @@
+/**
+ * Log lines that fit a filter: what the engine has, what is said from now on, and older ones.
+ *
+ * @module
+ */
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { CONSOLE_LOG_BATCH_MS, CONSOLE_LOG_PAGE_LINES } from "../../../limits.ts";
+import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { type CallFailure, type Live, useShell, useTrigger } from "../../kit/mod.ts";
+import {
+  fitsFilter,
+  type LogFilter,
+  type LogLine,
+  readLogLine,
+  SEVERITY_OF,
+} from "./log_record.ts";
+import { LogTail } from "./log_tail.ts";
+import { numberOf, objectOf } from "../../kit/stored_json.ts";
+
+/** Lines, the oldest first, and what can be done with them. */
+export interface Logs {
+  readonly status: "loading" | "ready" | "failed";
+  readonly lines: readonly LogLine[];
+  /** Lines that were left out since the page looks, because there were too many. */
+  readonly dropped: number;
+  readonly error: CallFailure | null;
+  /** Whether the engine may have older lines, and there is room for them. */
+  readonly hasOlder: boolean;
+  readonly loadOlder: () => Promise<void>;
+  readonly clear: () => void;
+  readonly retry: () => void;
+}
+
+interface State {
+  readonly status: Logs["status"];
+  readonly lines: readonly LogLine[];
+  readonly dropped: number;
+  readonly error: CallFailure | null;
+  readonly hasOlder: boolean;
+}
+
+const EMPTY: State = { status: "loading", lines: [], dropped: 0, error: null, hasOlder: false };
+
+/** `follow`: new lines come by themselves; else only when `version` is another. */
+export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
+  const { live, toasts } = useShell();
+  const asked = JSON.stringify(filter);
+  const tail = useRef(new LogTail());
+  const current = useRef(asked);
+  const [state, setState] = useState<State>(EMPTY);
+  const [attempt, setAttempt] = useState(0);
+  const show = useCallback((change: Partial<State>) => {
+    const { lines, dropped } = tail.current;
+    setState((was) => ({ ...was, ...change, lines, dropped }));
+  }, []);
+  const isBack = live.connection.value.engine === true;
+  useEffect(() => {
+    // Another filter, or an engine that counts anew: nothing of before fits.
+    tail.current = new LogTail();
+    current.current = asked;
+    show({ status: "loading", error: null, hasOlder: false });
+  }, [live, asked, isBack]);
+  useEffect(() => {
+    if (!isBack) return;
+    const gone = new AbortController();
+    newestLines(live, filter, gone.signal).then((lines) => {
+      tail.current.add(lines);
+      show({ status: "ready", error: null, hasOlder: lines.length >= CONSOLE_LOG_PAGE_LINES });
+    }).catch((error: CallFailure) => {
+      if (!gone.signal.aborted) show({ status: "failed", error });
+    });
+    return () => gone.abort();
+  }, [live, asked, isBack, version, attempt]);
+  useTrigger<JsonObject>(
+    follow ? { type: "log", config: triggerConfig(filter) } : null,
+    (fired) => {
+      tail.current.miss(numberOf(fired.dropped));
+      const lines = linesOf(fired).filter((line) => fitsFilter(line, filter));
+      if (tail.current.add(lines) > 0 || numberOf(fired.dropped) > 0) show({});
+    },
+    (count) => {
+      tail.current.miss(count);
+      show({});
+    },
+  );
+  const loadOlder = useCallback(async () => {
+    try {
+      const lines = await olderLines(live, filter, tail.current);
+      if (current.current !== asked) return;
+      const isMore = tail.current.addOlder(lines) && lines.length >= CONSOLE_LOG_PAGE_LINES;
+      show({ hasOlder: isMore && tail.current.hasRoom });
+    } catch (failure) {
+      toasts.show("bad", `Older lines: ${(failure as Error).message}`);
+    }
+  }, [live, asked]);
+  const clear = useCallback(() => {
+    tail.current.clear();
+    show({ hasOlder: false });
+  }, []);
+  // What is held for the filter before is nobody's answer.
+  const shown = current.current === asked ? state : EMPTY;
+  return { ...shown, loadOlder, clear, retry: () => setAttempt(attempt + 1) };
+}
+
+async function newestLines(
+  live: Live,
+  filter: LogFilter,
+  signal: AbortSignal,
+): Promise<LogLine[]> {
+  return linesOf(await live.call("engine::logs::list", listPayload(filter), { signal }));
+}
+
+async function olderLines(live: Live, filter: LogFilter, tail: LogTail): Promise<LogLine[]> {
+  const first = tail.lines[0];
+  if (first === undefined) return [];
+  const payload = { ...listPayload(filter), before_seq: first.seq };
+  return linesOf(await live.call("engine::logs::list", payload));
+}
+
+function listPayload(filter: LogFilter): JsonObject {
+  const { level, worker, functionId, traceId, text, source } = filter;
+  return {
+    limit: CONSOLE_LOG_PAGE_LINES,
+    ...level !== "trace" && { severity_min: SEVERITY_OF[level] },
+    ...worker !== "" && { worker },
+    ...functionId !== "" && { function_id: functionId },
+    ...traceId !== "" && { trace_id: traceId },
+    ...text !== "" && { text },
+    ...source !== "" && { source },
+  };
+}
+
+function triggerConfig({ level, worker, functionId, text }: LogFilter): JsonObject {
+  return {
+    batch_ms: CONSOLE_LOG_BATCH_MS,
+    ...level !== "trace" && { min_level: level },
+    ...worker !== "" && { worker },
+    ...functionId !== "" && { function_id: functionId },
+    ...text !== "" && { text },
+  };
+}
+
+function linesOf(answer: Json): LogLine[] {
+  const { logs } = objectOf(answer);
+  return (Array.isArray(logs) ? logs : []).map(readLogLine);
+}

@@ -1,0 +1,198 @@
+/**
+ * Functions by what they do: charts of the busiest, and totals of all since the engine started.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { CONSOLE_CHARTED_FUNCTIONS } from "../../../limits.ts";
+import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
+import {
+  Chart,
+  type Column,
+  Empty,
+  Failed,
+  formatCount,
+  formatDuration,
+  formatRate,
+  Panel,
+  Skeleton,
+  Table,
+  Toggle,
+  useQuery,
+  useQueryMember,
+  useShell,
+} from "../../kit/mod.ts";
+import { functionKey } from "../functions/function_rows.ts";
+import { functionLink } from "../functions/functions.tsx";
+import type { SamplesState } from "./use_samples.ts";
+
+/** One of `engine::metrics::functions`. */
+interface FunctionTotals {
+  readonly function_id: string;
+  readonly namespace: string;
+  readonly calls: number;
+  readonly errors: Readonly<Record<string, number>>;
+  readonly in_flight: number;
+  readonly p50_ms: number | null;
+  readonly p90_ms: number | null;
+  readonly p99_ms: number | null;
+  readonly max_ms: number | null;
+}
+
+const QUERY: WatchedQuery = {
+  function_id: "engine::metrics::functions",
+  items: "functions",
+  key: ["namespace", "function_id"],
+};
+const ON: readonly WatchedTrigger[] = [
+  { type: "engine::metrics-sampled", config: { interval_ms: 5_000 } },
+];
+/** What engine and console call to do their work. */
+const OWN = /^(engine|engine-console)::/;
+const BY_CALLS = { column: "calls", descending: true } as const;
+
+/** See the module. */
+export function MetricsFunctions({ state }: { state: SamplesState }): VNode {
+  const [all, setAll] = useQueryMember("all");
+  return (
+    <>
+      <Busiest state={state} />
+      <Panel
+        title="Since the engine started"
+        flush
+        actions={
+          <Toggle
+            label="Engine's own"
+            checked={all === "yes"}
+            onChange={(on) => setAll(on ? "yes" : "")}
+          />
+        }
+      >
+        <Totals all={all === "yes"} />
+      </Panel>
+    </>
+  );
+}
+
+function Busiest({ state: { samples, version } }: { state: SamplesState }): VNode {
+  const { functions } = samples;
+  const keys = useMemo(() => samples.busiest(CONSOLE_CHARTED_FUNCTIONS), [version]);
+  const at_ms = useMemo(() => functions.at_ms, [version]);
+  if (keys.length === 0) {
+    return (
+      <Panel title="The busiest functions">
+        <Empty icon="metrics" title="No calls in the last five minutes">
+          Charts show up here within a second of the first one.
+        </Empty>
+      </Panel>
+    );
+  }
+  const lines = (field: "calls_per_s" | "p99_ms" | "errors_per_s") =>
+    keys.map((key) => ({
+      label: key.startsWith("default/") ? key.slice("default/".length) : key,
+      values: functions.series(key, field),
+    }));
+  return (
+    <div class="metrics-grid">
+      <Panel>
+        <Chart
+          label="Calls per second of the busiest"
+          at_ms={at_ms}
+          series={lines("calls_per_s")}
+          format={formatRate}
+          sync="functions"
+        />
+      </Panel>
+      <Panel>
+        <Chart
+          label="p99 of the busiest"
+          at_ms={at_ms}
+          series={lines("p99_ms")}
+          format={formatDuration}
+          sync="functions"
+        />
+      </Panel>
+    </div>
+  );
+}
+
+function Totals({ all }: { all: boolean }): VNode {
+  const { router } = useShell();
+  const found = useQuery<FunctionTotals>(QUERY, ON);
+  const shown = useMemo(
+    () => all ? found.items : found.items.filter(({ function_id }) => !OWN.test(function_id)),
+    [all, found.items],
+  );
+  if (found.status === "failed") {
+    return <Failed what="The totals cannot be read" error={found.error} retry={found.retry} />;
+  }
+  if (found.status === "loading") return <Skeleton rows={6} />;
+  return (
+    <div class="metrics-table">
+      <Table<FunctionTotals>
+        label="Functions since the engine started"
+        columns={COLUMNS}
+        items={shown}
+        keyOf={({ namespace, function_id }) => functionKey(namespace, function_id)}
+        order={BY_CALLS}
+        onOpen={({ function_id, namespace }) => router.go(functionLink(function_id, namespace))}
+        empty={<Empty icon="functions" title="Nothing was called yet">Call something first.</Empty>}
+      />
+    </div>
+  );
+}
+
+const COLUMNS: readonly Column<FunctionTotals>[] = [
+  {
+    id: "function",
+    title: "Function",
+    width: "minmax(120px, 3fr)",
+    sort: ({ function_id }) => function_id,
+    cell: ({ function_id }) => <code class="cut">{function_id}</code>,
+  },
+  number("calls", "Calls", ({ calls }) => calls, formatCount),
+  {
+    id: "errors",
+    title: "Errors",
+    width: "76px",
+    align: "end",
+    sort: errorsOf,
+    cell: (each) => <Errors each={each} />,
+  },
+  { ...number("flight", "In flight", ({ in_flight }) => in_flight, formatCount), hide: "tablet" },
+  { ...number("p50", "p50", ({ p50_ms }) => p50_ms, formatDuration), hide: "phone" },
+  { ...number("p90", "p90", ({ p90_ms }) => p90_ms, formatDuration), hide: "tablet" },
+  number("p99", "p99", ({ p99_ms }) => p99_ms, formatDuration),
+  { ...number("max", "Longest", ({ max_ms }) => max_ms, formatDuration), hide: "phone" },
+];
+
+function number(
+  id: string,
+  title: string,
+  value: (each: FunctionTotals) => number | null,
+  format: (value: number | null) => string,
+): Column<FunctionTotals> {
+  return {
+    id,
+    title,
+    width: "76px",
+    align: "end",
+    sort: value,
+    cell: (each) => <span class="num">{format(value(each))}</span>,
+  };
+}
+
+function Errors({ each }: { each: FunctionTotals }): VNode {
+  const count = errorsOf(each);
+  const codes = Object.entries(each.errors).map(([code, count]) => `${code}: ${count}`);
+  return (
+    <span class={`num ${count === 0 ? "faint" : "bad-text"}`} title={codes.join("\n")}>
+      {formatCount(count)}
+    </span>
+  );
+}
+
+function errorsOf({ errors }: FunctionTotals): number {
+  return Object.values(errors).reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,286 @@
+/**
+ * The State page: scopes, the entries of one, and beside them the chosen entry.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
+import {
+  Button,
+  type Column,
+  type ConsolePage,
+  Empty,
+  Failed,
+  formatCount,
+  Link,
+  link,
+  Page,
+  type PageProps,
+  Search,
+  Segments,
+  Select,
+  Skeleton,
+  Split,
+  Table,
+  useQuery,
+  useQueryMember,
+  useShell,
+} from "../../kit/mod.ts";
+import { briefly, searchEntries, type ShownEntry } from "./entries.ts";
+import { EntryEditor } from "./editor.tsx";
+import { useTypedMember } from "../../kit/settled.ts";
+import { StateChanges } from "./changes.tsx";
+import { StateEntry } from "./entry.tsx";
+import { StateScopes } from "./state_scopes.tsx";
+import { type EntriesState, useEntries } from "./use_entries.ts";
+
+const SCOPES: WatchedQuery = { function_id: "state::list_groups", items: "groups" };
+const ON: readonly WatchedTrigger[] = [{ type: "state" }];
+
+/** `/state`, `/state/<scope>`, `/state/<scope>/<key>`. */
+export const statePage: ConsolePage = {
+  path: "/state",
+  title: "State",
+  icon: "state",
+  group: "keep",
+  key: "s",
+  view: State,
+  finders: [{
+    kind: "Scope",
+    query: SCOPES,
+    on: ON,
+    find: (scope: Json) =>
+      typeof scope === "string" ? { text: scope, to: link("/state", scope) } : null,
+  }],
+};
+
+function State({ rest: [named, key] }: PageProps): VNode {
+  const { router } = useShell();
+  const scopes = useQuery<string>(SCOPES, ON);
+  const [make, setMake] = useQueryMember("new");
+  const [typed, type, search] = useTypedMember("text");
+  const scope = named ?? scopes.items[0] ?? "";
+  const entries = useEntries(scope, search !== "");
+  const shown = useMemo(
+    () => searchEntries(entries.list.entries, search),
+    [entries.list.entries, search],
+  );
+  // The address says what is shown, so that it can be handed on.
+  useEffect(() => {
+    if (named !== undefined || scope === "" || make !== "") return;
+    const kept = Object.fromEntries(router.route.value.query);
+    router.go(link("/state", scope, kept), { replace: true });
+  }, [named, scope, make]);
+  const isKnown = scope === "" || scopes.items.includes(scope);
+  const all = isKnown ? scopes.items : [...scopes.items, scope];
+  return (
+    <Page
+      title="State"
+      fill
+      count={scope === "" ? undefined : countOf(entries, shown.length)}
+      actions={<Button icon="plus" onPress={() => setMake("entry")}>New entry</Button>}
+      filters={
+        <Filters
+          scope={scope}
+          scopes={all}
+          typed={typed}
+          type={type}
+          changes={entries.changes.length}
+        />
+      }
+    >
+      {scopes.status === "failed"
+        ? <Failed what="The state cannot be read" error={scopes.error} retry={scopes.retry} />
+        : scopes.status === "loading"
+        ? <Skeleton rows={10} />
+        : (
+          <div class="state-page">
+            <StateScopes scopes={all} open={scope} />
+            <Scope scope={scope} name={key} entries={entries} shown={shown} search={search} />
+          </div>
+        )}
+    </Page>
+  );
+}
+
+/** Goes to a place of the state with the filters that are set. */
+function useGo(): (...place: string[]) => void {
+  const { router } = useShell();
+  return (...place) => {
+    const { new: _, ...kept } = Object.fromEntries(router.route.value.query);
+    router.go(link("/state", ...place, kept));
+  };
+}
+
+function Filters(
+  { scope, scopes, typed, type, changes }: {
+    scope: string;
+    scopes: readonly string[];
+    typed: string;
+    type: (text: string) => void;
+    changes: number;
+  },
+): VNode {
+  const go = useGo();
+  const [view, setView] = useQueryMember("view");
+  const views = [
+    { value: "", label: "Entries" },
+    { value: "changes", label: `Changes ${changes || ""}`.trim() },
+  ];
+  return (
+    <>
+      <div class="state-scope-select">
+        <Select
+          quiet
+          label="Scope"
+          value={scope}
+          choices={scopes.map((name) => ({ value: name, label: name }))}
+          onChange={(name) => go(name)}
+        />
+      </div>
+      <Search label="Search keys and values" value={typed} onChange={type} />
+      <Segments label="What is shown" value={view} choices={views} onChange={setView} />
+    </>
+  );
+}
+
+/** What is in a scope, and beside it the entry that is open; `name` is its key. */
+function Scope(
+  { scope, name, entries, shown, search }: {
+    scope: string;
+    name: string | undefined;
+    entries: EntriesState;
+    shown: readonly ShownEntry[];
+    search: string;
+  },
+): VNode {
+  const go = useGo();
+  const [view] = useQueryMember("view");
+  const [make, setMake] = useQueryMember("new");
+  const detail = make !== ""
+    ? <NewEntry scope={scope} onDone={go} onClose={() => setMake("")} />
+    : name !== undefined && (
+      <StateEntry
+        key={JSON.stringify([scope, name])}
+        scope={scope}
+        name={name}
+        changes={entries.changes}
+        onClose={() => go(scope)}
+      />
+    );
+  return (
+    <Split detail={detail}>
+      {scope === ""
+        ? <Nothing onNew={() => setMake("entry")} />
+        : view === "changes"
+        ? <StateChanges changes={entries.changes} onKey={(key) => go(scope, key)} />
+        : (
+          <Entries
+            state={entries}
+            shown={shown}
+            searched={search !== ""}
+            open={name ?? null}
+            onOpen={(key) => go(scope, key)}
+          />
+        )}
+    </Split>
+  );
+}
+
+const COLUMNS: readonly Column<ShownEntry>[] = [
+  {
+    id: "key",
+    title: "Key",
+    width: "minmax(120px, 1fr)",
+    cell: ({ key }) => <code class="cut" title={key}>{key}</code>,
+  },
+  {
+    id: "value",
+    title: "Value",
+    width: "minmax(140px, 3fr)",
+    cell: (entry) => <Brief entry={entry} />,
+  },
+];
+
+/** Flashes when it changed. */
+function Brief({ entry: { value, changed_ms } }: { entry: ShownEntry }): VNode {
+  return (
+    <code key={changed_ms} class={changed_ms === null ? "cut" : "cut changed"}>
+      {briefly(value)}
+    </code>
+  );
+}
+
+function Entries(
+  { state, shown, searched, open, onOpen }: {
+    state: EntriesState;
+    shown: readonly ShownEntry[];
+    searched: boolean;
+    open: string | null;
+    onOpen: (key: string) => void;
+  },
+): VNode {
+  if (state.status === "failed") {
+    return <Failed what="The entries cannot be read" error={state.error} retry={state.retry} />;
+  }
+  if (state.status === "loading") return <Skeleton rows={8} />;
+  return (
+    <Table<ShownEntry>
+      label="Entries"
+      columns={COLUMNS}
+      items={shown}
+      keyOf={({ key }) => key}
+      open={open}
+      onOpen={({ key }) => onOpen(key)}
+      onNearEnd={state.more}
+      empty={searched
+        ? <Empty icon="search" title="No entry fits">Keys and values were searched.</Empty>
+        : <Empty icon="state" title="This scope is empty">Its entries show up as they come.</Empty>}
+    />
+  );
+}
+
+function NewEntry(
+  { scope, onDone, onClose }: {
+    scope: string;
+    onDone: (scope: string, key: string) => void;
+    onClose: () => void;
+  },
+): VNode {
+  const [place, setPlace] = useState({ scope, key: "" });
+  return (
+    <EntryEditor
+      place={place}
+      onPlace={setPlace}
+      current={null}
+      onSaved={() => onDone(place.scope, place.key)}
+      onClose={onClose}
+    />
+  );
+}
+
+function Nothing({ onNew }: { onNew: () => void }): VNode {
+  return (
+    <Empty
+      icon="state"
+      title="No state yet"
+      action={<Button icon="plus" onPress={onNew}>New entry</Button>}
+    >
+      <p>Any function keeps values here, for all others to read:</p>
+      <p>
+        <code class="code">engine trigger state::set scope=cart key=u1 value=1</code>
+      </p>
+      <p>
+        What it takes is on <Link to={link("/functions", "state::set")}>state::set</Link>.
+      </p>
+    </Empty>
+  );
+}
+
+function countOf({ list, isCut }: EntriesState, shown: number): string {
+  const more = isCut || !list.isComplete ? "+" : "";
+  const all = `${formatCount(list.entries.length)}${more}`;
+  return shown === list.entries.length ? all : `${formatCount(shown)} of ${all}`;
+}

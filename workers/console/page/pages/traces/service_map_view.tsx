@@ -1,0 +1,203 @@
+/**
+ * A service map drawn as a graph, with what is known of the chosen box beside it.
+ *
+ * @module
+ */
+import type { ComponentChildren, VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { CONSOLE_MAP_NODES_MAX } from "../../../limits.ts";
+import {
+  Detail,
+  Dot,
+  formatCount,
+  formatDuration,
+  GraphCanvas,
+  type GraphEdge,
+  type GraphNode,
+  Icon,
+  type IconName,
+  Link,
+  link,
+  Pairs,
+  Split,
+} from "../../kit/mod.ts";
+import { type Layout, layOutWithin } from "../../kit/graph_layout.ts";
+import { type BusyNode, type MapEdge, type ServiceMap, shownMap } from "./service_map.ts";
+import { workerLink } from "../links.tsx";
+import { roomForDrawing, useIsNarrow } from "../../kit/room.ts";
+
+const ICONS: Readonly<Record<string, IconName | undefined>> = {
+  worker: "workers",
+  function: "functions",
+  http: "link",
+  state: "state",
+};
+/** With more lines than these, the picture would be mostly words. */
+const TEXTS_MAX = 40;
+/** Room for the words of a line, however many digits they have just now. */
+const LABEL = { width: 92, height: 16 };
+const BOX = {
+  height: 48,
+  widthMin: 136,
+  widthMax: 280,
+  charWidth: 7.8,
+  smallWidth: 6.2,
+  frame: 70,
+};
+
+/** Draws a map, its busiest boxes at most. `text`: only what has to do with this. */
+export function ServiceMapView({ map, text = "", empty }: {
+  map: ServiceMap;
+  text?: string;
+  /** Stands there when there is nothing to draw. */
+  empty: ComponentChildren;
+}): VNode {
+  const [chosen, choose] = useState<string | null>(null);
+  const shown = useMemo(() => shownMap(map, CONSOLE_MAP_NODES_MAX, text), [map, text]);
+  const shape = JSON.stringify([
+    shown.nodes.map(({ id, errors }) => [id, errors > 0]),
+    shown.edges.map(({ from, to }) => [from, to]),
+  ]);
+  const isNarrow = useIsNarrow();
+  const layout = useMemo(() => {
+    const boxes = shown.nodes.map((node) => ({
+      id: node.id,
+      width: widthOf(node),
+      height: BOX.height,
+    }));
+    const lines = shown.edges.map(({ from, to }) => ({ id: `${from} ${to}`, from, to }));
+    return layOutWithin(boxes, lines, roomForDrawing(isNarrow), {
+      columnGap: 64,
+      ...lines.length <= TEXTS_MAX && { label: LABEL },
+    });
+  }, [shape, isNarrow]);
+  if (shown.nodes.length === 0) return <>{empty}</>;
+  const nodes = shown.nodes.map((node): GraphNode => ({
+    ...layout.boxes.get(node.id)!,
+    label: `${node.kind} ${node.label}: ${node.calls} calls, ${node.errors} failed`,
+    content: <MapBox node={node} />,
+  }));
+  const edges = graphEdges(shown.edges, layout);
+  const node = shown.nodes.find(({ id }) => id === chosen);
+  return (
+    <Split
+      detail={node && <NodeDetail node={node} map={map} onClose={() => choose(null)} />}
+    >
+      <GraphCanvas
+        label="Service map"
+        nodes={nodes}
+        edges={edges}
+        chosen={chosen}
+        onChoose={choose}
+        fitKey={`${isNarrow} ${shape}`}
+      />
+      {shown.hidden > 0 && (
+        <p class="graph-note">
+          The {shown.nodes.length} busiest are drawn; {formatCount(shown.hidden)} more are not
+        </p>
+      )}
+    </Split>
+  );
+}
+
+function graphEdges(edges: readonly MapEdge[], layout: Layout): GraphEdge[] {
+  const most = Math.max(1, ...edges.map(({ calls }) => calls));
+  return edges.map((edge) => {
+    const id = `${edge.from} ${edge.to}`;
+    return {
+      id,
+      from: edge.from,
+      to: edge.to,
+      points: layout.lines.get(id)!.points,
+      textAt: layout.lines.get(id)!.label,
+      width: 1 + 3 * Math.sqrt(edge.calls / most),
+      text: edges.length <= TEXTS_MAX ? edgeText(edge) : undefined,
+      ...edge.errors > 0 && { tone: "bad" },
+    };
+  });
+}
+
+function MapBox({ node }: { node: BusyNode }): VNode {
+  return (
+    <span class="map-box">
+      <span class={`map-icon kind-${ICONS[node.kind] ? node.kind : "other"}`}>
+        <Icon name={ICONS[node.kind] ?? "external"} />
+      </span>
+      <span class="map-text">
+        <span class="map-name">{node.label}</span>
+        <span class="map-calls num">
+          {formatCount(node.calls)} {node.calls === 1 ? "call" : "calls"}
+          {node.errors > 0 && <b class="bad-text">{formatCount(node.errors)} failed</b>}
+        </span>
+      </span>
+    </span>
+  );
+}
+
+function NodeDetail(
+  { node, map, onClose }: { node: BusyNode; map: ServiceMap; onClose: () => void },
+): VNode {
+  const label = (id: string) => map.nodes.find((other) => other.id === id)?.label ?? id;
+  const into = map.edges.filter(({ to }) => to === node.id);
+  const outOf = map.edges.filter(({ from }) => from === node.id);
+  return (
+    <Detail title={node.label} label={`${node.kind} ${node.label}`} onClose={onClose}>
+      <Pairs
+        pairs={[
+          ["Kind", node.kind],
+          ["Calls", formatCount(node.calls)],
+          ["Failed", formatCount(node.errors)],
+          ["Worker", workerLink(node.worker)],
+        ]}
+      />
+      <EdgeList title="Called by" edges={into} name={({ from }) => label(from)} />
+      <EdgeList title="Calls" edges={outOf} name={({ to }) => label(to)} />
+      <p>
+        <Link
+          to={link("/traces", { [node.kind === "function" ? "function" : "text"]: node.label })}
+        >
+          Traces of it
+        </Link>
+      </p>
+    </Detail>
+  );
+}
+
+function EdgeList(
+  { title, edges, name }: {
+    title: string;
+    edges: readonly MapEdge[];
+    name: (edge: MapEdge) => string;
+  },
+): VNode | null {
+  if (edges.length === 0) return null;
+  const sorted = [...edges].sort((a, b) => b.calls - a.calls);
+  return (
+    <section class="edge-list">
+      <h3>{title}</h3>
+      <ul>
+        {sorted.slice(0, 50).map((edge) => (
+          <li key={name(edge)}>
+            <Dot
+              tone={edge.errors > 0 ? "bad" : "ok"}
+              label={edge.errors > 0 ? `${edge.errors} failed` : "None failed"}
+            />
+            <span class="cut">{name(edge)}</span>
+            <span class="num quiet">{edgeText(edge)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function edgeText({ calls, p50Ms }: MapEdge): string {
+  return `${formatCount(calls)} · ${formatDuration(p50Ms)}`;
+}
+
+function widthOf({ label, errors }: BusyNode): number {
+  // Counts grow; their room does not, else the picture would be laid out anew all the time.
+  const below = (errors > 0 ? 26 : 12) * BOX.smallWidth;
+  const wanted = BOX.frame + Math.max(label.length * BOX.charWidth, below);
+  return Math.round(Math.min(BOX.widthMax, Math.max(BOX.widthMin, wanted)));
+}

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { ancestorsOf, matchingRows, spanTree, startTimes, visibleRows } from "./span_tree.ts";
+import { span } from "../../../../../tests/fakes/page_spans.ts";
+
+Deno.test("spanTree() puts children below their parent, in the order of their start", () => {
+  const tree = spanTree([
+    span({ id: "c", parentId: "a", startMs: 30 }),
+    span({ id: "d", parentId: "b", startMs: 20 }),
+    span({ id: "a", startMs: 0, endMs: 100 }),
+    span({ id: "b", parentId: "a", startMs: 10 }),
+  ]);
+
+  const rows = tree.rows.map(({ span, depth, parent }) => [span.id, depth, parent]);
+  assert.deepEqual(rows, [["a", 0, -1], ["b", 1, 0], ["d", 2, 1], ["c", 1, 0]]);
+  assert.deepEqual([tree.startMs, tree.endMs], [0, 100]);
+});
+
+Deno.test("spanTree() counts what is below a row, failures too", () => {
+  const tree = spanTree([
+    span({ id: "a" }),
+    span({ id: "b", parentId: "a" }),
+    span({ id: "c", parentId: "b", failed: true }),
+    span({ id: "d", parentId: "a", failed: true }),
+  ]);
+
+  const counts = tree.rows.map((row) => [row.children, row.descendants, row.errorsBelow]);
+  assert.deepEqual(counts, [[2, 3, 2], [1, 1, 1], [0, 0, 0], [0, 0, 0]]);
+});
+
+Deno.test("spanTree() shows a span whose parent is missing as a root", () => {
+  const tree = spanTree([span({ id: "b", parentId: "gone" }), span({ id: "a" })]);
+
+  assert.deepEqual(tree.rows.map(({ depth }) => depth), [0, 0]);
+});
+
+Deno.test("spanTree() shows each span of a ring of parents once", () => {
+  const tree = spanTree([
+    span({ id: "a", parentId: "b" }),
+    span({ id: "b", parentId: "a" }),
+    span({ id: "self", parentId: "self" }),
+  ]);
+
+  assert.deepEqual(tree.rows.map(({ span }) => span.id).sort(), ["a", "b", "self"]);
+});
+
+Deno.test("spanTree() prefers the span that ended to the same while it ran", () => {
+  const ended = span({ id: "a", endMs: 5 });
+  const running = span({ id: "a", endMs: null });
+
+  for (const spans of [[ended, running], [running, ended]]) {
+    const tree = spanTree(spans);
+    assert.equal(tree.rows.length, 1);
+    assert.equal(tree.isPending, false);
+  }
+});
+
+Deno.test("spanTree() makes the handler's span a part of its call and keeps what is below", () => {
+  const tree = spanTree([
+    span({ id: "call", name: "shop::buy", kind: "call", attributes: fn("shop::buy") }),
+    span({
+      id: "run",
+      parentId: "call",
+      name: "execute shop::buy",
+      kind: "handler",
+      startMs: 2,
+      endMs: 8,
+    }),
+    span({ id: "nested", parentId: "run", name: "state::get", kind: "call" }),
+  ]);
+
+  assert.deepEqual(tree.rows.map(({ span, depth }) => [span.id, depth]), [
+    ["call", 0],
+    ["nested", 1],
+  ]);
+  assert.deepEqual(tree.rows[0]!.handler, { id: "run", startMs: 2, endMs: 8 });
+});
+
+Deno.test("spanTree() keeps a handler's span whose call is unknown or another", () => {
+  const tree = spanTree([
+    span({ id: "x", name: "execute lost::one", kind: "handler", parentId: "gone" }),
+    span({ id: "call", kind: "call", attributes: fn("shop::buy") }),
+    span({ id: "y", name: "execute shop::other", kind: "handler", parentId: "call" }),
+  ]);
+
+  assert.equal(tree.rows.length, 3);
+});
+
+Deno.test("spanTree() of nothing is empty", () => {
+  assert.deepEqual(spanTree([]), { rows: [], startMs: 0, endMs: 0, isPending: false });
+});
+
+Deno.test("spanTree() takes a chain of 100,000 calls without recursion", () => {
+  const spans = Array.from(
+    { length: 100_000 },
+    (_, i) => span({ id: `${i}`, parentId: i === 0 ? null : `${i - 1}`, startMs: i }),
+  );
+
+  const tree = spanTree(spans);
+
+  assert.equal(tree.rows.at(-1)!.depth, 99_999);
+  assert.equal(tree.rows[0]!.descendants, 99_999);
+});
+
+Deno.test("visibleRows() leaves out what is below a closed row, over all levels", () => {
+  const tree = spanTree([
+    span({ id: "a" }),
+    span({ id: "b", parentId: "a", startMs: 1 }),
+    span({ id: "c", parentId: "b", startMs: 2 }),
+    span({ id: "d", parentId: "a", startMs: 3 }),
+  ]);
+
+  const shown = (closed: string[]) =>
+    visibleRows(tree, new Set(closed)).map((i) => tree.rows[i]!.span.id);
+  assert.deepEqual(shown([]), ["a", "b", "c", "d"]);
+  assert.deepEqual(shown(["b"]), ["a", "b", "d"]);
+  assert.deepEqual(shown(["a", "b"]), ["a"]);
+});
+
+Deno.test("ancestorsOf() names the rows above, the nearest first", () => {
+  const tree = spanTree([
+    span({ id: "a" }),
+    span({ id: "b", parentId: "a" }),
+    span({ id: "c", parentId: "b" }),
+  ]);
+
+  assert.deepEqual(ancestorsOf(tree, 2), [1, 0]);
+  assert.deepEqual(ancestorsOf(tree, 0), []);
+});
+
+Deno.test("startTimes() lets nothing start before what it belongs to", () => {
+  const tree = spanTree([
+    span({ id: "a", startMs: 5 }),
+    span({ id: "b", parentId: "a", startMs: 4 }),
+    span({ id: "c", parentId: "b", startMs: 9 }),
+  ]);
+
+  assert.deepEqual(startTimes(tree), [5, 5, 9]);
+});
+
+Deno.test("matchingRows() finds names and services, whatever the case, and nothing for no text", () => {
+  const tree = spanTree([
+    span({ id: "a", name: "shop::Buy" }),
+    span({ id: "b", name: "get", service: "Buyers", startMs: 1 }),
+    span({ id: "c", name: "get", startMs: 2 }),
+  ]);
+
+  assert.deepEqual(matchingRows(tree, " BUY "), [0, 1]);
+  assert.deepEqual(matchingRows(tree, "  "), []);
+});
+
+function fn(id: string): Record<string, string> {
+  return { "engine.function_id": id };
+}

@@ -1,0 +1,83 @@
+/**
+ * Traces in a list (`engine::traces::summaries`), and what the page asks for.
+ *
+ * @module
+ */
+import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { numberOf, objectOf, textOf } from "../../kit/stored_json.ts";
+
+/** One trace. Times are milliseconds since 1970. */
+export interface TraceSummary {
+  readonly trace_id: string;
+  /** Of its first span. */
+  readonly name: string;
+  readonly worker: string;
+  readonly startMs: number;
+  /** Until now, while it runs. */
+  readonly durationMs: number;
+  readonly spans: number;
+  readonly errors: number;
+  readonly errorCode: string | null;
+  readonly services: readonly string[];
+  readonly isPending: boolean;
+}
+
+/** What to list; empty text asks for nothing. As it stands in the address. */
+export interface TraceFilter {
+  readonly text: string;
+  readonly function_id: string;
+  readonly worker: string;
+  readonly status: string;
+  /** Milliseconds, as digits. */
+  readonly min: string;
+  /** `1`: calls of the engine's own functions too. */
+  readonly internal: string;
+}
+
+/** Reads one; missing members become empty. */
+export function readTraceSummary(raw: Json): TraceSummary {
+  const trace = objectOf(raw);
+  const services = Array.isArray(trace.services) ? trace.services.map(textOf) : [];
+  return {
+    trace_id: textOf(trace.trace_id),
+    name: textOf(trace.name) || "(without a name)",
+    worker: textOf(trace.worker),
+    startMs: numberOf(trace.start_ms),
+    durationMs: numberOf(trace.duration_ms),
+    spans: numberOf(trace.span_count),
+    errors: numberOf(trace.error_count),
+    errorCode: textOf(trace.error_code) || null,
+    services,
+    isPending: trace.pending === true,
+  };
+}
+
+/** The payload that asks for what a filter wants. */
+export function summariesPayload(
+  filter: TraceFilter,
+  limit: number,
+  beforeMs?: number,
+): JsonObject {
+  const min = numberOf(filter.min, 0);
+  return {
+    limit,
+    ...filter.text !== "" && { text: filter.text },
+    ...filter.function_id !== "" && { function_id: filter.function_id },
+    ...filter.worker !== "" && { worker: filter.worker },
+    ...(filter.status === "ok" || filter.status === "error") && { status: filter.status },
+    ...min > 0 && { min_duration_ms: min },
+    ...filter.internal === "1" && { include_internal: true },
+    ...beforeMs !== undefined && { before_ms: beforeMs },
+  };
+}
+
+/** Lists joined by id, the newest first; of two with one id the first list's counts. */
+export function joinedTraces(
+  newer: readonly TraceSummary[],
+  older: readonly TraceSummary[],
+): readonly TraceSummary[] {
+  if (older.length === 0) return newer;
+  const known = new Set(newer.map(({ trace_id }) => trace_id));
+  const rest = older.filter(({ trace_id }) => !known.has(trace_id));
+  return [...newer, ...rest].sort((a, b) => b.startMs - a.startMs);
+}

@@ -1,0 +1,313 @@
+/**
+ * The newest traces as a table that grows at its top, and older ones as one scrolls down.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import {
+  CONSOLE_TRACE_BATCH_MS,
+  CONSOLE_TRACES_MAX,
+  CONSOLE_TRACES_PAGE,
+} from "../../../limits.ts";
+import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import {
+  Badge,
+  Button,
+  type Column,
+  Dot,
+  Empty,
+  Failed,
+  formatCount,
+  formatDuration,
+  link,
+  Search,
+  Select,
+  Skeleton,
+  Table,
+  Time,
+  Toggle,
+  useQuery,
+  useQueryMember,
+  useShell,
+} from "../../kit/mod.ts";
+import { objectOf } from "../../kit/stored_json.ts";
+import {
+  joinedTraces,
+  readTraceSummary,
+  summariesPayload,
+  type TraceFilter,
+  type TraceSummary,
+} from "./trace_summary.ts";
+import { useTypedMember } from "../../kit/settled.ts";
+
+const STATUSES = [
+  { value: "", label: "Any outcome" },
+  { value: "error", label: "Failed" },
+  { value: "ok", label: "Ended well" },
+];
+const DURATIONS = [
+  { value: "", label: "Any duration" },
+  { value: "1", label: "1 ms and longer" },
+  { value: "10", label: "10 ms and longer" },
+  { value: "100", label: "100 ms and longer" },
+  { value: "1000", label: "1 s and longer" },
+];
+
+/** The filter as it stands in the address, and what changes it. */
+export interface TraceFilterState {
+  readonly filter: TraceFilter;
+  readonly typed: string;
+  readonly isPaused: boolean;
+  readonly type: (text: string) => void;
+  readonly pause: (paused: boolean) => void;
+}
+
+/** Reads the filter from the address. */
+export function useTraceFilter(): TraceFilterState {
+  const [typed, type, text] = useTypedMember("text");
+  const [isPaused, pause] = useState(false);
+  const { router } = useShell();
+  const { query } = router.route.value;
+  const member = (name: string): string => query.get(name) ?? "";
+  const filter = {
+    text,
+    function_id: member("function"),
+    worker: member("worker"),
+    status: member("status"),
+    min: member("min"),
+    internal: member("internal"),
+  };
+  return { filter, typed, type, isPaused, pause };
+}
+
+/** The fields above the list. */
+export function TraceFilters({ filter: state }: { filter: TraceFilterState }): VNode {
+  const [status, setStatus] = useQueryMember("status");
+  const [worker, setWorker] = useQueryMember("worker");
+  const [min, setMin] = useQueryMember("min");
+  const [internal, setInternal] = useQueryMember("internal");
+  const [called, setCalled] = useQueryMember("function");
+  return (
+    <>
+      <Search
+        label="Find traces"
+        placeholder="Function, worker or trace id"
+        value={state.typed}
+        onChange={state.type}
+      />
+      <Select label="Outcome" quiet value={status} choices={STATUSES} onChange={setStatus} />
+      <WorkerSelect value={worker} onChange={setWorker} />
+      <Select label="Duration" quiet value={min} choices={DURATIONS} onChange={setMin} />
+      {called !== "" && (
+        <Button
+          small
+          icon="close"
+          label={`Any function, not only ${called}`}
+          onPress={() => setCalled("")}
+        >
+          {called}
+        </Button>
+      )}
+      <Toggle
+        label="Engine's own calls"
+        checked={internal === "1"}
+        onChange={(on) => setInternal(on ? "1" : "")}
+      />
+      <Button
+        icon={state.isPaused ? "play" : "pause"}
+        pressed={state.isPaused}
+        onPress={() => state.pause(!state.isPaused)}
+      >
+        {state.isPaused ? "Go on" : "Hold"}
+      </Button>
+    </>
+  );
+}
+
+/** One of the workers that are there, or one that was. */
+export function WorkerSelect(
+  { value, onChange }: { value: string; onChange: (value: string) => void },
+): VNode {
+  const { items } = useQuery<JsonObject>(
+    { function_id: "engine::workers::list", items: "workers", key: ["id"] },
+    [{ type: "engine::workers-available" }],
+  );
+  const choices = useMemo(() => {
+    const names = new Set(items.map(({ name }) => String(name)));
+    if (value !== "") names.add(value);
+    const named = [...names].sort().map((name) => ({ value: name, label: name }));
+    return [{ value: "", label: "Any worker" }, ...named];
+  }, [items, value]);
+  return <Select label="Worker" quiet value={value} choices={choices} onChange={onChange} />;
+}
+
+/** The table; a row leads to its trace. */
+export function TraceList({ filter: state }: { filter: TraceFilterState }): VNode {
+  const { router } = useShell();
+  const listed = useTraces(state.filter, state.isPaused);
+  const slowest = useMemo(
+    () => listed.traces.reduce((most, { durationMs }) => Math.max(most, durationMs), 0),
+    [listed.traces],
+  );
+  const columns = useMemo(() => columnsFor(slowest), [slowest]);
+  if (listed.status === "loading" && listed.traces.length === 0) return <Skeleton rows={12} />;
+  if (listed.status === "failed") {
+    return <Failed what="Traces cannot be listed" error={listed.error} retry={listed.retry} />;
+  }
+  return (
+    <Table
+      label="Traces, the newest first"
+      columns={columns}
+      items={listed.traces}
+      keyOf={({ trace_id }) => trace_id}
+      onOpen={({ trace_id }) => router.go(link("/traces", trace_id))}
+      onNearEnd={listed.more}
+      empty={<NoTraces filter={state.filter} />}
+    />
+  );
+}
+
+function NoTraces({ filter }: { filter: TraceFilter }): VNode {
+  const { router } = useShell();
+  const isFiltered = Object.values(filter).some((value) => value !== "");
+  if (isFiltered) {
+    return (
+      <Empty
+        icon="filter"
+        title="No trace fits"
+        action={<Button onPress={() => router.go("/traces")}>Show all traces</Button>}
+      >
+        Traces of calls that fit will appear here as they end.
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="traces" title="No traces yet">
+      <p>Every call becomes a trace. Call a function, and it appears here:</p>
+      <code class="code">engine trigger &lt;function&gt; key=value</code>
+      <p>Nothing comes? Then tracing is off; see traces.enabled of engine-observability.</p>
+    </Empty>
+  );
+}
+
+/** The watched newest ones, and older ones that were asked for. */
+function useTraces(filter: TraceFilter, isPaused: boolean) {
+  const { live, toasts } = useShell();
+  const asked = JSON.stringify(filter);
+  const query = useQuery<JsonObject>(
+    {
+      function_id: "engine::traces::summaries",
+      payload: summariesPayload(filter, CONSOLE_TRACES_PAGE),
+      items: "traces",
+      key: ["trace_id"],
+    },
+    [{ type: "trace", config: { batch_ms: CONSOLE_TRACE_BATCH_MS } }],
+  );
+  const newest = useMemo(
+    () => query.items.map(readTraceSummary).sort((a, b) => b.startMs - a.startMs),
+    [query.items],
+  );
+  const [older, setOlder] = useState<readonly TraceSummary[]>([]);
+  const asking = useRef(false);
+  useEffect(() => setOlder([]), [asked]);
+  const all = useMemo(() => joinedTraces(newest, older), [newest, older]);
+  const held = useRef(all);
+  if (!isPaused || held.current.length === 0) held.current = all;
+  const more = () => {
+    const last = all.at(-1);
+    const isFull = newest.length >= CONSOLE_TRACES_PAGE && all.length < CONSOLE_TRACES_MAX;
+    if (asking.current || last === undefined || !isFull) return;
+    asking.current = true;
+    const payload = summariesPayload(filter, CONSOLE_TRACES_PAGE, last.startMs);
+    live.call("engine::traces::summaries", payload).then((result) => {
+      const traces = tracesOf(result);
+      // An empty answer ends it: the same question would be asked for ever.
+      if (traces.length === 0) return;
+      asking.current = false;
+      setOlder((known) => joinedTraces(known, traces).slice(0, CONSOLE_TRACES_MAX));
+    }).catch((failure: Error) => toasts.show("bad", `Older traces: ${failure.message}`));
+  };
+  useEffect(() => {
+    asking.current = false;
+  }, [asked]);
+  return { ...query, traces: held.current, more };
+}
+
+function tracesOf(result: Json): TraceSummary[] {
+  const { traces } = objectOf(result);
+  return (Array.isArray(traces) ? traces : []).map(readTraceSummary);
+}
+
+function columnsFor(slowestMs: number): readonly Column<TraceSummary>[] {
+  return [
+    {
+      id: "name",
+      title: "Trace",
+      width: "minmax(160px, 3fr)",
+      cell: (trace) => <TraceName trace={trace} />,
+    },
+    {
+      id: "worker",
+      title: "Worker",
+      width: "minmax(90px, 1fr)",
+      hide: "phone",
+      cell: ({ worker }) => worker,
+    },
+    {
+      id: "services",
+      title: "Passes through",
+      width: "minmax(120px, 2fr)",
+      hide: "tablet",
+      cell: ({ services }) => <span class="cut quiet">{services.join(", ")}</span>,
+    },
+    {
+      id: "spans",
+      title: "Spans",
+      width: "64px",
+      align: "end",
+      hide: "phone",
+      cell: ({ spans }) => <span class="num">{formatCount(spans)}</span>,
+    },
+    {
+      id: "duration",
+      title: "Duration",
+      width: "minmax(96px, 180px)",
+      align: "end",
+      cell: (trace) => <DurationBar trace={trace} slowestMs={slowestMs} />,
+    },
+    {
+      id: "start",
+      title: "Started",
+      width: "104px",
+      align: "end",
+      cell: ({ startMs }) => <Time ms={startMs} fine />,
+    },
+  ];
+}
+
+function TraceName({ trace }: { trace: TraceSummary }): VNode {
+  const { isPending, errors } = trace;
+  return (
+    <span class="trace-name">
+      {isPending
+        ? <Dot tone="info" label="Running" pulse />
+        : <Dot tone={errors > 0 ? "bad" : "ok"} label={errors > 0 ? "Failed" : "Ended well"} />}
+      <span class="cut">{trace.name}</span>
+      {trace.errorCode !== null && <Badge tone="bad">{trace.errorCode}</Badge>}
+      {trace.errorCode === null && errors > 0 && <Badge tone="bad">{`${errors} failed`}</Badge>}
+    </span>
+  );
+}
+
+function DurationBar({ trace, slowestMs }: { trace: TraceSummary; slowestMs: number }): VNode {
+  const { durationMs, errors, isPending } = trace;
+  // The root keeps the differences between short ones visible beside a long one.
+  const part = slowestMs > 0 ? Math.sqrt(durationMs / slowestMs) : 0;
+  return (
+    <span class="duration-bar">
+      <i class={errors > 0 ? "bad" : ""} style={{ width: `${Math.round(part * 100)}%` }} />
+      <span class="num">{isPending ? "running" : formatDuration(durationMs)}</span>
+    </span>
+  );
+}

@@ -1,0 +1,112 @@
+/**
+ * The time axis above a trace: dragging over it magnifies what was dragged over.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { formatDuration } from "../../kit/mod.ts";
+import type { SpanTree } from "./span_tree.ts";
+import { ticksOf, type TimeWindow, WINDOW_MS_MIN } from "./waterfall.ts";
+
+/** Room that a mark needs, in pixels. */
+const TICK_WIDTH = 84;
+/** A shorter drag is a click. */
+const DRAG_PIXELS_MIN = 5;
+
+/** See the module. */
+export function TraceAxis(
+  { tree, window, setWindow, onWidth }: {
+    tree: SpanTree;
+    window: TimeWindow;
+    setWindow: (window: TimeWindow | null) => void;
+    /** Hears how wide the time's column is, in pixels. */
+    onWidth?: (width: number) => void;
+  },
+): VNode {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(600);
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(([entry]) => {
+      const { width } = entry!.contentRect;
+      setWidth(width);
+      onWidth?.(width);
+    });
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
+  const { drag, ...pointer } = useStretch(box, ({ from, to }) => {
+    const length = window.endMs - window.startMs;
+    if ((to - from) * width < DRAG_PIXELS_MIN || (to - from) * length < WINDOW_MS_MIN) return;
+    setWindow({ startMs: window.startMs + from * length, endMs: window.startMs + to * length });
+  });
+  const all = ticksOf(window, tree.startMs, Math.max(1, Math.floor(width / TICK_WIDTH)));
+  // One at the edge has no room for its words.
+  const ticks = all.filter(({ at }) => (1 - at) * width > TICK_WIDTH / 2);
+  return (
+    <div class="axis">
+      <span class="axis-title">Span</span>
+      <div
+        ref={box}
+        class="axis-time"
+        title="Drag over a stretch to magnify it"
+        {...pointer}
+        onDblClick={() => setWindow(null)}
+      >
+        {ticks.map(({ at, ms }) => (
+          <span
+            key={ms}
+            class="axis-tick num"
+            style={{ left: `${at * 100}%` }}
+          >
+            {formatDuration(ms)}
+          </span>
+        ))}
+        {drag && (
+          <i
+            class="axis-drag"
+            style={{ left: `${drag.from * 100}%`, width: `${(drag.to - drag.from) * 100}%` }}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** A stretch of the width, 0 to 1. */
+interface Stretched {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What a pointer drags over: while it does as `drag`, and told when it is let go. */
+function useStretch(
+  box: { readonly current: HTMLDivElement | null },
+  done: (stretch: Stretched) => void,
+) {
+  const [drag, setDrag] = useState<Stretched | null>(null);
+  const placeOf = (event: PointerEvent) => {
+    const { left, width } = box.current!.getBoundingClientRect();
+    return Math.max(0, Math.min(1, (event.clientX - left) / Math.max(1, width)));
+  };
+  const inOrder = ({ from, to }: Stretched): Stretched => ({
+    from: Math.min(from, to),
+    to: Math.max(from, to),
+  });
+  return {
+    drag: drag && inOrder(drag),
+    onPointerDown: (event: PointerEvent) => {
+      box.current!.setPointerCapture(event.pointerId);
+      setDrag({ from: placeOf(event), to: placeOf(event) });
+    },
+    onPointerMove: (event: PointerEvent) => {
+      const to = placeOf(event);
+      setDrag((was) => was && { ...was, to });
+    },
+    onPointerUp: () => {
+      setDrag(null);
+      if (drag !== null) done(inOrder(drag));
+    },
+    onPointerCancel: () => setDrag(null),
+  };
+}

@@ -1,0 +1,323 @@
+/**
+ * A trace as a waterfall: one row a span, of any number of spans.
+ *
+ * The box has the focus: up and down move, left and right close and open, Enter shows the details.
+ *
+ * @module
+ */
+import type { JSX, VNode } from "preact";
+import { useId, useMemo, useState } from "preact/hooks";
+import {
+  Badge,
+  Button,
+  Empty,
+  formatCount,
+  formatDuration,
+  Search,
+  VirtualList,
+} from "../../kit/mod.ts";
+import {
+  ancestorsOf,
+  matchingRows,
+  type SpanRow,
+  type SpanTree,
+  visibleRows,
+} from "./span_tree.ts";
+import { durationOf } from "./trace_span.ts";
+import { type Bar, barOf } from "./waterfall.ts";
+import { useFocusBack } from "../../kit/focus_back.ts";
+import type { TraceViewProps } from "./trace.tsx";
+import { TraceAxis } from "./view.tsx";
+
+const ROW_HEIGHT = 26;
+const INDENT = 12;
+const INDENTS_MAX = 24;
+/** What a duration needs beside its bar, in pixels, and each letter of a code. */
+const TIME_WIDTH = 62;
+const CODE_CHAR_WIDTH = 6.4;
+/** Behind the end of the time's column, in pixels; the style sheet has the same. */
+const BEHIND = 62;
+
+/** See the module. */
+export function Waterfall(props: TraceViewProps): VNode {
+  const { tree, chosen, window, setWindow } = props;
+  const id = useId();
+  const box = useFocusBack(chosen !== "");
+  const [text, setText] = useState("");
+  const [width, setWidth] = useState(600);
+  const rows = useRows(props);
+  const found = useMemo(() => matchingRows(tree, text), [tree, text]);
+  const hits = useMemo(() => new Set(found), [found]);
+  const { shown, closed, at } = rows;
+  return (
+    <div ref={box} class="waterfall">
+      <div class="view-tools">
+        <Search
+          label="Find a span"
+          value={text}
+          onChange={setText}
+          onKey={({ key, shiftKey }) => key === "Enter" && rows.step(shiftKey ? -1 : 1, found)}
+        />
+        {text !== "" && <span class="num quiet">{formatCount(found.length)} found</span>}
+        <RowTools tree={tree} rows={rows} />
+        <Button small icon="fit" onPress={() => setWindow(null)}>Whole time</Button>
+      </div>
+      <TraceAxis tree={tree} window={window} setWindow={setWindow} onWidth={setWidth} />
+      <VirtualList
+        items={shown}
+        rowHeight={ROW_HEIGHT}
+        keyOf={(row) => tree.rows[row]!.span.id}
+        role="rowgroup"
+        class="waterfall-rows"
+        reach={at}
+        box={{
+          role: "treegrid",
+          tabIndex: 0,
+          "aria-label": "Spans",
+          "aria-rowcount": shown.length,
+          "aria-activedescendant": at < 0 ? undefined : `${id}-${at}`,
+          onKeyDown: rows.keyDown,
+        }}
+        row={(index, place) => (
+          <SpanLine
+            {...props}
+            id={`${id}-${place}`}
+            row={tree.rows[index]!}
+            place={place}
+            isClosed={closed.has(tree.rows[index]!.span.id)}
+            isHit={hits.has(index)}
+            width={width}
+            onToggle={rows.toggle}
+          />
+        )}
+      />
+      {text !== "" && found.length === 0 && <Empty icon="filter" title="No span is called so" />}
+    </div>
+  );
+}
+
+/** What the rows do. */
+interface Rows {
+  /** Places of the rows that are not below a closed one. */
+  readonly shown: readonly number[];
+  readonly closed: ReadonlySet<string>;
+  /** Where the chosen one stands among them; -1: there is none. */
+  readonly at: number;
+  readonly setClosed: (closed: ReadonlySet<string>) => void;
+  readonly toggle: (row: SpanRow) => void;
+  /** Chooses the next one of some rows, or the one before. */
+  readonly step: (by: 1 | -1, rows: readonly number[]) => void;
+  readonly keyDown: (event: JSX.TargetedKeyboardEvent<HTMLElement>) => void;
+}
+
+function useRows({ tree, chosen, choose }: TraceViewProps): Rows {
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const shown = useMemo(() => visibleRows(tree, closed), [tree, closed]);
+  const at = useMemo(
+    () => chosen === "" ? -1 : shown.findIndex((row) => tree.rows[row]!.span.id === chosen),
+    [tree, shown, chosen],
+  );
+  const toggle = (row: SpanRow) => setClosed((was) => toggled(was, row.span.id));
+  const go = (row: number | undefined) => {
+    if (row === undefined) return;
+    const above = ancestorsOf(tree, row).map((above) => tree.rows[above]!.span.id);
+    setClosed((was) => above.some((id) => was.has(id)) ? without(was, above) : was);
+    choose(tree.rows[row]!.span.id);
+  };
+  const step = (by: 1 | -1, rows: readonly number[]) => {
+    const now = shown[at] ?? -1;
+    const next = by > 0 ? rows.find((row) => row > now) : rows.findLast((row) => row < now);
+    go(next ?? (by > 0 ? rows[0] : rows.at(-1)));
+  };
+  const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLElement>) => {
+    if (event.target !== event.currentTarget) return;
+    const row = tree.rows[shown[at] ?? -1];
+    const to = moved(event.key, at, shown.length);
+    if (to !== undefined) go(shown[to]);
+    else if (event.key === "ArrowLeft" && row) {
+      if (row.children > 0 && !closed.has(row.span.id)) toggle(row);
+      else if (row.parent >= 0) go(row.parent);
+    } else if (event.key === "ArrowRight" && row && closed.has(row.span.id)) toggle(row);
+    else return;
+    event.preventDefault();
+  };
+  return { shown, closed, at, setClosed, toggle, step, keyDown };
+}
+
+/** Buttons that have to do with all rows. */
+function RowTools({ tree, rows }: { tree: SpanTree; rows: Rows }): VNode {
+  const failed = useMemo(() => failedRows(tree.rows), [tree]);
+  const { closed, setClosed, step } = rows;
+  return (
+    <>
+      {failed.length > 0 && (
+        <Button small icon="warning" onPress={() => step(1, failed)}>Next failure</Button>
+      )}
+      <Button small onPress={() => setClosed(closed.size > 0 ? new Set() : allParents(tree.rows))}>
+        {closed.size > 0 ? "Open all" : "Close all"}
+      </Button>
+    </>
+  );
+}
+
+interface SpanLineProps extends TraceViewProps {
+  readonly id: string;
+  readonly row: SpanRow;
+  readonly place: number;
+  readonly isClosed: boolean;
+  readonly isHit: boolean;
+  /** Of the bars' column, in pixels. */
+  readonly width: number;
+  readonly onToggle: (row: SpanRow) => void;
+}
+
+function SpanLine(props: SpanLineProps): VNode {
+  const { row, place, isClosed, isHit, window, nowMs, chosen, choose, colours } = props;
+  const { span, depth, children, descendants, errorsBelow } = row;
+  const bar = barOf(row, window, nowMs);
+  const isChosen = span.id === chosen;
+  const marks = `${isChosen ? "chosen" : ""} ${isHit ? "hit" : ""} ${span.failed ? "failed" : ""}`;
+  return (
+    <div
+      role="row"
+      id={props.id}
+      class={`span-line ${marks}`}
+      style={{ height: `${ROW_HEIGHT}px` }}
+      aria-level={depth + 1}
+      aria-rowindex={place + 1}
+      aria-selected={isChosen}
+      aria-expanded={children > 0 ? !isClosed : undefined}
+      onClick={() => choose(isChosen ? "" : span.id)}
+    >
+      <div
+        role="gridcell"
+        class="span-name"
+        style={{ paddingLeft: `${8 + INDENT * Math.min(depth, INDENTS_MAX)}px` }}
+      >
+        {children > 0
+          ? (
+            <button
+              type="button"
+              class="span-twist"
+              tabIndex={-1}
+              aria-label={isClosed ? "Open" : "Close"}
+              onClick={(event) => (event.stopPropagation(), props.onToggle(row))}
+            >
+              <i class={isClosed ? "twist" : "twist open"} />
+            </button>
+          )
+          : <span class="span-twist" />}
+        <i class="service-mark" style={{ background: colourOf(colours, span.service) }} />
+        <span class="cut" title={`${span.name} · ${span.service}`}>{span.name}</span>
+        {isClosed && <Badge tone={errorsBelow > 0 ? "bad" : "neutral"}>{descendants}</Badge>}
+        <span class="span-service">{span.service}</span>
+      </div>
+      <div role="gridcell" class="span-bar-cell">
+        {bar && (
+          <SpanBar
+            bar={bar}
+            row={row}
+            nowMs={nowMs}
+            colour={colourOf(colours, span.service)}
+            width={props.width}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function SpanBar(
+  { bar, row, nowMs, colour, width }: {
+    bar: Bar;
+    row: SpanRow;
+    nowMs: number;
+    colour: string;
+    /** Of the whole, in pixels. */
+    width: number;
+  },
+): VNode {
+  const { span } = row;
+  const place = placeOf(bar, row, width);
+  const part = (inner: { left: number; width: number }) => ({
+    left: percent(inner.left),
+    width: percent(inner.width),
+    background: colour,
+  });
+  return (
+    <>
+      <i
+        class={`span-bar ${bar.isOpen ? "running" : ""} ${bar.handler ? "" : "whole"}`}
+        style={part(bar)}
+      />
+      {bar.handler && <i class="span-handler" style={part(bar.handler)} />}
+      {bar.queued && bar.queued.width > 0.004 && (
+        <i class="span-queued" style={{ ...part(bar.queued), background: undefined }} />
+      )}
+      <span class={`span-time num ${place.isInside ? "inside" : ""}`} style={place.style}>
+        {span.errorCode && <b class="bad-text">{span.errorCode}</b>}
+        {bar.isOpen ? "running" : formatDuration(durationOf(span, nowMs))}
+      </span>
+    </>
+  );
+}
+
+/** Where the words of a bar stand: right of it, left of it, or else over its end. */
+function placeOf(
+  bar: Bar,
+  { span }: SpanRow,
+  width: number,
+): { readonly style: Record<string, string>; readonly isInside: boolean } {
+  const room = TIME_WIDTH + (span.errorCode?.length ?? 0) * CODE_CHAR_WIDTH;
+  const right = bar.left + bar.width;
+  if ((1 - right) * width + BEHIND >= room) {
+    return { style: { left: `calc(${percent(right)} + 6px)` }, isInside: false };
+  }
+  if (bar.left * width > room) {
+    return { style: { right: `calc(${percent(1 - bar.left)} + 6px)` }, isInside: false };
+  }
+  return { style: { right: `calc(${percent(1 - right)} + 6px)` }, isInside: true };
+}
+
+/** The colour of a service, for CSS. */
+export function colourOf(colours: ReadonlyMap<string, number>, service: string): string {
+  return `var(--series-${colours.get(service) ?? 1})`;
+}
+
+function percent(part: number): string {
+  return `${Math.round(part * 1e5) / 1e3}%`;
+}
+
+function moved(key: string, at: number, count: number): number | undefined {
+  const to = ({
+    ArrowDown: at + 1,
+    j: at + 1,
+    ArrowUp: at - 1,
+    k: at - 1,
+    PageDown: at + 20,
+    PageUp: at - 20,
+    Home: 0,
+    End: count - 1,
+  } as Record<string, number | undefined>)[key];
+  return to === undefined ? undefined : Math.max(0, Math.min(count - 1, to));
+}
+
+function toggled(set: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const next = new Set(set);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}
+
+function without(set: ReadonlySet<string>, ids: readonly string[]): ReadonlySet<string> {
+  const next = new Set(set);
+  for (const id of ids) next.delete(id);
+  return next;
+}
+
+function allParents(rows: readonly SpanRow[]): ReadonlySet<string> {
+  return new Set(rows.filter(({ children }) => children > 0).map(({ span }) => span.id));
+}
+
+function failedRows(rows: readonly SpanRow[]): number[] {
+  return rows.flatMap(({ span }, index) => span.failed ? [index] : []);
+}

@@ -1,0 +1,117 @@
+/**
+ * The list of triggers as rows, by type, and what each asks for in a few words.
+ *
+ * @module
+ */
+import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { triggerLabel } from "../trigger_label.ts";
+
+/** A trigger as `engine::registered-triggers::list` has it. */
+export interface TriggerItem {
+  readonly id: string;
+  readonly trigger_type: string;
+  readonly function_id: string;
+  readonly worker_name: string;
+  readonly config: Json;
+  readonly config_summary: string;
+}
+
+/** A kind of trigger as `engine::triggers::list` has it. */
+export interface TriggerTypeItem {
+  readonly id: string;
+  readonly namespace: string;
+  readonly worker_name: string;
+  readonly description: string;
+}
+
+/** One row: the head of a type or a trigger. */
+export type TriggerRow =
+  | {
+    readonly kind: "type";
+    readonly key: string;
+    /** What the type is for; `null`: nobody provides it, so its triggers wait. */
+    readonly type: TriggerTypeItem | null;
+    readonly id: string;
+    readonly count: number;
+    readonly isClosed: boolean;
+  }
+  | { readonly kind: "trigger"; readonly key: string; readonly item: TriggerItem };
+
+/** Which triggers are shown. */
+export interface TriggerView {
+  readonly search: string;
+  /** Only this type; empty: all. */
+  readonly type: string;
+  readonly closed: ReadonlySet<string>;
+  /** Types of the engine itself are shown also without triggers. */
+  readonly own: boolean;
+}
+
+/** Rows by type, types in the order of their ids, and how many triggers they stand for. */
+export function triggerRows(
+  items: readonly TriggerItem[],
+  types: readonly TriggerTypeItem[],
+  view: TriggerView,
+): { readonly rows: readonly TriggerRow[]; readonly count: number } {
+  const words = view.search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const groups = new Map<string, TriggerItem[]>();
+  for (const { id } of words.length === 0 ? types : []) {
+    if (view.own || !id.startsWith("engine::")) groups.set(id, []);
+  }
+  let count = 0;
+  for (const item of items) {
+    if (view.type !== "" && item.trigger_type !== view.type) continue;
+    if (!fits(item, words)) continue;
+    count++;
+    const group = groups.get(item.trigger_type);
+    if (group) group.push(item);
+    else groups.set(item.trigger_type, [item]);
+  }
+  const known = new Map(types.map((type) => [type.id, type]));
+  const ids = [...groups.keys()].filter((id) => view.type === "" || id === view.type)
+    // Types with triggers first: those are what a person came for.
+    .sort((a, b) =>
+      Number(groups.get(a)!.length === 0) - Number(groups.get(b)!.length === 0) || compare(a, b)
+    );
+  const rows = ids.flatMap((id): TriggerRow[] => {
+    const group = groups.get(id)!;
+    const isClosed = words.length === 0 && view.closed.has(id);
+    const type = known.get(id) ?? null;
+    const head: TriggerRow = {
+      kind: "type",
+      key: `type/${id}`,
+      type,
+      id,
+      count: group.length,
+      isClosed,
+    };
+    if (isClosed) return [head];
+    const named = group.map((item) => ({ item, name: nameOf(item) }));
+    named.sort((a, b) => compare(a.name, b.name) || compare(a.item.id, b.item.id));
+    return [
+      head,
+      ...named.map(({ item }): TriggerRow => ({
+        kind: "trigger",
+        key: `trigger/${item.id}`,
+        item,
+      })),
+    ];
+  });
+  return { rows, count };
+}
+
+function fits(item: TriggerItem, words: readonly string[]): boolean {
+  if (words.length === 0) return true;
+  const { trigger_type, function_id, worker_name, id } = item;
+  const text = `${trigger_type} ${function_id} ${worker_name} ${id} ${nameOf(item)}`
+    .toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+function nameOf({ trigger_type, config, config_summary }: TriggerItem): string {
+  return triggerLabel(trigger_type, config, config_summary);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

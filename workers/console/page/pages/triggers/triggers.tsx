@@ -1,0 +1,257 @@
+/**
+ * The Triggers page: what makes functions run by themselves, by type; beside it the chosen one.
+ *
+ * @module
+ */
+import type { VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
+import {
+  Badge,
+  type Column,
+  type ConsolePage,
+  Empty,
+  Failed,
+  formatCount,
+  type Found,
+  Icon,
+  Link,
+  link,
+  Page,
+  type PageProps,
+  Search,
+  Select,
+  Skeleton,
+  Split,
+  Table,
+  Toggle,
+  useQuery,
+  useQueryMember,
+  useShell,
+} from "../../kit/mod.ts";
+import { routeOf } from "../functions/http_request.ts";
+import { triggerLabel } from "../trigger_label.ts";
+import {
+  type TriggerItem,
+  type TriggerRow,
+  triggerRows,
+  type TriggerTypeItem,
+} from "./trigger_rows.ts";
+import { useTypedMember } from "../../kit/settled.ts";
+import { TriggerDetail } from "./trigger_detail.tsx";
+
+const ON: readonly WatchedTrigger[] = [
+  { type: "engine::triggers-available" },
+  { type: "engine::functions-available" },
+  { type: "engine::workers-available" },
+];
+
+function query(include_internal: boolean): WatchedQuery {
+  return {
+    function_id: "engine::registered-triggers::list",
+    payload: { include_internal },
+    items: "registered_triggers",
+    key: ["id"],
+  };
+}
+
+const TYPES: WatchedQuery = {
+  function_id: "engine::triggers::list",
+  payload: { include_internal: true },
+  items: "triggers",
+  key: ["namespace", "id"],
+};
+
+/** `/triggers`, `/triggers/<id>`. */
+export const triggersPage: ConsolePage = {
+  path: "/triggers",
+  title: "Triggers",
+  icon: "triggers",
+  group: "run",
+  key: "t",
+  view: Triggers,
+  finders: [{ kind: "Trigger", query: query(false), on: ON, find: findTrigger }],
+};
+
+function Triggers({ rest: [id] }: PageProps): VNode {
+  const { router } = useShell();
+  const [typed, type, search] = useTypedMember("text");
+  const [all] = useQueryMember("all");
+  const found = useQuery<TriggerItem>(query(all === "yes"), ON);
+  const types = useQuery<TriggerTypeItem>(TYPES, ON);
+  const listed = useRows(found.items, types.items, search);
+  // Types of the engine alone would not say what to do next.
+  const isFresh = found.items.length === 0 && search === "" &&
+    types.items.every(({ worker_name }) => worker_name.startsWith("engine"));
+  const open = found.items.find((item) => item.id === id);
+  const go = (...place: string[]) => {
+    router.go(link("/triggers", ...place, Object.fromEntries(router.route.value.query)));
+  };
+  return (
+    <Page
+      title="Triggers"
+      fill
+      count={found.status === "ready" ? formatCount(listed.count) : undefined}
+      filters={<Filters items={found.items} types={types.items} typed={typed} type={type} />}
+    >
+      <Split
+        detail={id !== undefined && found.status === "ready" && (
+          <TriggerDetail
+            key={id}
+            id={id}
+            item={open}
+            onClose={() => go()}
+          />
+        )}
+      >
+        {found.status === "failed"
+          ? <Failed what="The triggers cannot be listed" error={found.error} retry={found.retry} />
+          : found.status === "loading"
+          ? <Skeleton rows={10} />
+          : (
+            <Table<TriggerRow>
+              label="Triggers"
+              columns={COLUMNS}
+              items={isFresh ? [] : listed.rows}
+              keyOf={({ key }) => key}
+              open={id === undefined ? null : `trigger/${id}`}
+              onOpen={(row) => row.kind === "type" ? listed.toggle(row.id) : go(row.item.id)}
+              rowClass={(row) => row.kind === "type" ? "group" : ""}
+              empty={<Nothing searched={found.items.length > 0} />}
+            />
+          )}
+      </Split>
+    </Page>
+  );
+}
+
+function Filters(
+  { items, types, typed, type }: {
+    items: readonly TriggerItem[];
+    types: readonly TriggerTypeItem[];
+    typed: string;
+    type: (text: string) => void;
+  },
+): VNode {
+  const [kind, setKind] = useQueryMember("type");
+  const [all, setAll] = useQueryMember("all");
+  const kinds = useMemo(() => kindsOf(types, items, all === "yes"), [types, items, all]);
+  return (
+    <>
+      <Search label="Search triggers" value={typed} onChange={type} />
+      <Select quiet label="Type" value={kind} choices={kinds} onChange={setKind} />
+      <Toggle
+        label="Engine's own"
+        checked={all === "yes"}
+        onChange={(on) => setAll(on ? "yes" : "")}
+      />
+    </>
+  );
+}
+
+function useRows(
+  items: readonly TriggerItem[],
+  types: readonly TriggerTypeItem[],
+  search: string,
+): { rows: readonly TriggerRow[]; count: number; toggle: (type: string) => void } {
+  const [kind] = useQueryMember("type");
+  const [all] = useQueryMember("all");
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const shown = useMemo(
+    () => triggerRows(items, types, { search, type: kind, closed, own: all === "yes" }),
+    [items, types, search, kind, closed, all],
+  );
+  const toggle = (type: string) => {
+    const next = new Set(closed);
+    if (!next.delete(type)) next.add(type);
+    setClosed(next);
+  };
+  return { ...shown, toggle };
+}
+
+const COLUMNS: readonly Column<TriggerRow>[] = [
+  {
+    id: "trigger",
+    title: "Trigger",
+    width: "minmax(200px, 2fr)",
+    cell: (row) => row.kind === "type" ? <TypeHead row={row} /> : <What item={row.item} />,
+  },
+  {
+    id: "function",
+    title: "Runs",
+    width: "minmax(140px, 1.5fr)",
+    cell: (row) => row.kind === "type" ? null : <code>{row.item.function_id}</code>,
+  },
+  {
+    id: "worker",
+    title: "Asked for by",
+    width: "minmax(90px, 1fr)",
+    hide: "phone",
+    cell: (row) => row.kind === "type" ? null : row.item.worker_name,
+  },
+];
+
+function TypeHead({ row }: { row: Extract<TriggerRow, { kind: "type" }> }): VNode {
+  return (
+    <span class="fn-group">
+      <Icon name={row.isClosed && row.count > 0 ? "right" : "down"} size={12} />
+      <b>{row.id}</b>
+      <span class="count">{row.count}</span>
+      {row.type === null
+        ? <Badge tone="warn" title="These triggers wait for it">nobody provides this type</Badge>
+        : <span class="fn-about">{row.type.description}</span>}
+    </span>
+  );
+}
+
+function What({ item }: { item: TriggerItem }): VNode {
+  const route = item.trigger_type === "http" ? routeOf(item.config) : undefined;
+  if (route !== undefined) {
+    return (
+      <span class="fn-name">
+        <b class={`method ${route.method.toLowerCase()}`}>{route.method}</b>
+        <code>{route.path}</code>
+      </span>
+    );
+  }
+  const { trigger_type, config, config_summary } = item;
+  return <code>{triggerLabel(trigger_type, config, config_summary)}</code>;
+}
+
+function Nothing({ searched }: { searched: boolean }): VNode {
+  if (searched) {
+    return <Empty icon="search" title="No trigger fits">Change the search or the type.</Empty>;
+  }
+  return (
+    <Empty icon="triggers" title="No triggers yet">
+      <p>A worker asks for one, such as a route over HTTP:</p>
+      <p>
+        <code class="code">
+          {'worker.registerTrigger({ type: "http", function_id, config: { api_path: "/hi" } })'}
+        </code>
+      </p>
+      <p>
+        What functions there are is on <Link to="/functions">Functions</Link>.
+      </p>
+    </Empty>
+  );
+}
+
+/** Types that are provided, and those that triggers wait for. */
+function kindsOf(
+  types: readonly TriggerTypeItem[],
+  items: readonly TriggerItem[],
+  own: boolean,
+): { value: string; label: string }[] {
+  const provided = types.map(({ id }) => id).filter((id) => own || !id.startsWith("engine::"));
+  const ids = [...new Set([...provided, ...items.map(({ trigger_type }) => trigger_type)])].sort();
+  return [{ value: "", label: "Every type" }, ...ids.map((id) => ({ value: id, label: id }))];
+}
+
+function findTrigger(item: Json): Found {
+  const trigger = item as unknown as TriggerItem;
+  const { trigger_type, config, config_summary, function_id, id } = trigger;
+  const text = triggerLabel(trigger_type, config, config_summary);
+  return { text, hint: `${trigger_type} · ${function_id}`, to: link("/triggers", id) };
+}

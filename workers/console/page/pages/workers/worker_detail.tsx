@@ -1,0 +1,270 @@
+/**
+ * One worker: what it is, what it uses, its functions, its log, and the buttons that manage it.
+ *
+ * @module
+ */
+import { useSignal } from "@preact/signals";
+import type { VNode } from "preact";
+import { useEffect } from "preact/hooks";
+import { WORKER_DRAIN_MS } from "../../../../../sdk/typescript/wire/limits.ts";
+import { GAUGE_SAMPLES_MAX } from "../../../limits.ts";
+import { METRICS_STEP_MS } from "../../../../limits.ts";
+import {
+  Badge,
+  Button,
+  Chart,
+  Code,
+  Detail,
+  Dot,
+  Empty,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  Link,
+  link,
+  Pairs,
+  Since,
+  Tabs,
+  Time,
+  useQueryMember,
+  useShell,
+} from "../../kit/mod.ts";
+import { plainText } from "../logs/log_record.ts";
+import type { Gauge } from "./worker_gauges.ts";
+import { gaugeIds, isolationWords, toneOf, type WorkerRow } from "./worker_rows.ts";
+import type { GaugesState } from "./use_worker_gauges.ts";
+import { WorkerFunctions } from "./worker_functions.tsx";
+import { WorkerLogs } from "./worker_logs.tsx";
+import { WorkerReplicas } from "./worker_replicas.tsx";
+
+/** See the module. */
+export function WorkerDetail(
+  { name, row, gauges, onClose }: {
+    /** As the address has it. */
+    name: string;
+    /** `undefined`: there is no such worker. */
+    row: WorkerRow | undefined;
+    gauges: GaugesState;
+    onClose: () => void;
+  },
+): VNode {
+  const [tab, setTab] = useQueryMember("tab", "overview");
+  if (row === undefined) return <Gone name={name} onClose={onClose} />;
+  const tabs = [
+    { id: "overview", title: "Overview" },
+    { id: "functions", title: "Functions", count: row.functions },
+    { id: "logs", title: "Logs" },
+  ];
+  return (
+    <Detail
+      label={`Worker ${row.name}`}
+      onClose={onClose}
+      actions={row.status?.path && <Deeds row={row} />}
+      title={
+        <>
+          <Dot tone={toneOf(row.state)} label={row.state} />
+          <span class="cut">{row.name}</span>
+        </>
+      }
+    >
+      <Tabs label={`Worker ${row.name}`} tabs={tabs} value={tab} onChange={setTab}>
+        {tab === "functions"
+          ? <WorkerFunctions name={row.name} />
+          : tab === "logs"
+          ? <WorkerLogs key={row.key} name={row.name} />
+          : <Overview row={row} gauges={gauges} />}
+      </Tabs>
+    </Detail>
+  );
+}
+
+function Gone({ name, onClose }: { name: string; onClose: () => void }): VNode {
+  return (
+    <Detail label={`Worker ${name}`} title={<span class="cut">{name}</span>} onClose={onClose}>
+      <Empty icon="workers" title="There is no such worker now">
+        <p>It was removed or has left. When it comes back, it shows here by itself.</p>
+      </Empty>
+    </Detail>
+  );
+}
+
+/** Restart, and stop or start. */
+function Deeds({ row }: { row: WorkerRow }): VNode {
+  const { live, toasts } = useShell();
+  const { operator } = live.connection.value;
+  const busy = useSignal<string | null>(null);
+  const run = async (deed: "restart" | "stop" | "start", said: string) => {
+    busy.value = deed;
+    try {
+      const timeout_ms = 60_000 + WORKER_DRAIN_MS;
+      await live.call(`engine::supervisor::${deed}`, { name: row.name }, { timeout_ms });
+      toasts.show("ok", `${row.name} ${said}`);
+    } catch (thrown) {
+      toasts.fail(`${row.name} could not be told to ${deed}`, thrown);
+    } finally {
+      busy.value = null;
+    }
+  };
+  const isDown = row.state === "stopped" || row.state === "failed";
+  return (
+    <>
+      {!isDown && (
+        <Button
+          small
+          icon="restart"
+          busy={busy.value === "restart"}
+          disabled={busy.value !== null || !operator}
+          onPress={() => void run("restart", "is restarted")}
+        >
+          Restart
+        </Button>
+      )}
+      <Button
+        small
+        kind={isDown ? "primary" : "plain"}
+        icon={isDown ? "play" : "stop"}
+        busy={busy.value === "stop" || busy.value === "start"}
+        disabled={busy.value !== null || !operator}
+        onPress={() => void (isDown ? run("start", "is started") : run("stop", "is stopped"))}
+      >
+        {isDown ? "Start" : "Stop"}
+      </Button>
+    </>
+  );
+}
+
+function Overview({ row, gauges }: { row: WorkerRow; gauges: GaugesState }): VNode {
+  return (
+    <>
+      <Trouble row={row} />
+      {row.status?.path && <NotMine />}
+      <Usage row={row} gauges={gauges} />
+      <Facts row={row} />
+      {row.replicas > 1 && <WorkerReplicas row={row} />}
+    </>
+  );
+}
+
+/** Why the buttons cannot be pressed. */
+function NotMine(): VNode | null {
+  const { live } = useShell();
+  const { operator, line } = live.connection.value;
+  if (operator || line !== "open") return null;
+  return (
+    <p class="quiet">
+      This page may only look. To restart and stop workers, open it with{" "}
+      <Code>engine console --open</Code>
+    </p>
+  );
+}
+
+/** Why it does not run, with its last words. */
+function Trouble({ row: { status, state, reason } }: { row: WorkerRow }): VNode | null {
+  const why = state === "ready" ? null : reason;
+  const before = status?.last_error ?? null;
+  if (status === null || (why === null && before === null)) return null;
+  if (status.kind === "builtin" && state === "ready") return null;
+  const isBad = state === "failed" || state === "waiting";
+  return (
+    <div class={`remark ${isBad ? "bad" : "warn"}`}>
+      <b>{why ?? `It failed before: ${before}`}</b>
+      {status.tail.length > 0 && (
+        <pre tabIndex={0} aria-label="Last output">{plainText(status.tail.join("\n"))}</pre>
+      )}
+    </div>
+  );
+}
+
+const CHARTS = [
+  { gauge: "in_flight", label: "Calls in flight", max: 4, tone: "accent", format: formatCount },
+  { gauge: "memory_bytes", label: "Memory", max: 0, tone: "info", format: formatBytes },
+  { gauge: "cpu_percent", label: "Processor", max: 10, tone: "series-3", format: formatPercent },
+  {
+    gauge: "event_loop_lag_ms",
+    label: "Event loop delay",
+    max: 10,
+    tone: "series-6",
+    format: formatDuration,
+  },
+] as const satisfies readonly { readonly gauge: Gauge; readonly [name: string]: unknown }[];
+
+/** What it used in the last minutes; what nobody measures is left out. */
+function Usage(
+  { row, gauges: { gauges, remember } }: { row: WorkerRow; gauges: GaugesState },
+): VNode {
+  const ids = gaugeIds(row);
+  useEffect(() => remember(ids), [ids.join()]);
+  return (
+    <div class="usage">
+      {CHARTS.filter(({ gauge }) => gauges.now(ids, gauge) !== null).map((chart) => (
+        <Chart
+          key={chart.gauge}
+          label={chart.label}
+          at_ms={gauges.at_ms}
+          sync="worker"
+          height={96}
+          max={chart.max}
+          window_ms={GAUGE_SAMPLES_MAX * METRICS_STEP_MS}
+          format={chart.format}
+          series={[{
+            label: "",
+            values: gauges.history(ids, chart.gauge),
+            tone: chart.tone,
+            area: true,
+          }]}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Facts({ row }: { row: WorkerRow }): VNode {
+  const { status } = row;
+  const line = row.lines[0];
+  const resources = status?.resources ?? null;
+  return (
+    <Pairs
+      pairs={[
+        ["State", <Badge tone={toneOf(row.state)}>{row.state}</Badge>],
+        ["Since", <Time ms={row.since_ms} />],
+        ["Up for", row.started_at_ms === null ? null : <Since ms={row.started_at_ms} />],
+        [
+          "Ready after",
+          status?.ready_after_ms == null ? null : formatDuration(status.ready_after_ms),
+        ],
+        [
+          "Isolation",
+          isolationWords(row) + (status?.accelerator ? ` (${status.accelerator})` : ""),
+        ],
+        ["Resources", resources && `${resources.cpus} CPU, ${resources.memory_mb} MiB`],
+        ["Network", status?.network ?? null],
+        ["Runtime", row.runtime],
+        ["SDK version", row.version],
+        ["System", line?.os ?? null],
+        ["Pid", row.pid],
+        ["Replicas", row.replicas > 1 ? row.replicas : null],
+        ["Restarts", status === null ? null : formatCount(row.restarts)],
+        ["Last exit", status?.last_exit ?? null],
+        ["Dependencies", status?.dependencies ?? null],
+        ["Namespace", line?.namespace ?? null],
+        ["Address", line?.ip_address ?? null],
+        ["Summary", line?.description ?? (row.kind === "builtin" ? row.reason : null)],
+        ["Directory", status?.path && <Code>{status.path}</Code>],
+        ["Log file", status?.log_path && <Code>{status.log_path}</Code>],
+        ["Line", row.ids.length === 1 ? <Code>{row.ids[0]}</Code> : null],
+        ["More", <Links name={row.name} />],
+      ]}
+    />
+  );
+}
+
+function Links({ name }: { name: string }): VNode {
+  return (
+    <span class="row-flex">
+      <Link to={link("/traces", { worker: name })}>Traces</Link>
+      <Link to={link("/logs", { worker: name })}>Logs</Link>
+      <Link to={link("/flow", { at: name })}>Flow</Link>
+    </span>
+  );
+}

@@ -1,0 +1,122 @@
+/**
+ * What workers used lately: calls in flight, memory, processor, delay of their event loops.
+ *
+ * Fed by `engine::metrics-sampled`, one sample of all workers at a time, and at first by
+ * `engine::metrics::series`. Bounded: a fixed number of samples, and only workers that the newest
+ * one names.
+ *
+ * @module
+ */
+import { GAUGE_SAMPLES_MAX } from "../../../limits.ts";
+
+/** One worker's part of a sample. */
+export interface WorkerSample {
+  readonly worker_id: string;
+  readonly name: string;
+  readonly in_flight: number | null;
+  readonly memory_bytes: number | null;
+  readonly cpu_percent: number | null;
+  readonly event_loop_lag_ms: number | null;
+}
+
+/** What is measured of a worker. */
+export type Gauge = "in_flight" | "memory_bytes" | "cpu_percent" | "event_loop_lag_ms";
+
+/** A worker's part of `engine::metrics::series`; `null` where there was no sample. */
+export type WorkerSeries =
+  & { readonly worker_id: string; readonly name: string }
+  & Partial<
+    Readonly<Record<Gauge, readonly (number | null)[]>>
+  >;
+
+/** Stands for the engine's own process, which all built-in workers share. */
+export const ENGINE_GAUGES = "(engine)";
+
+const GAUGES: readonly Gauge[] = ["in_flight", "memory_bytes", "cpu_percent", "event_loop_lag_ms"];
+
+/** See the module. */
+export class WorkerGauges {
+  readonly #max: number;
+  #at_ms: number[] = [];
+  #rings = new Map<string, Record<Gauge, (number | null)[]>>();
+
+  /** `max`: samples that are kept. */
+  constructor(max: number = GAUGE_SAMPLES_MAX) {
+    this.#max = max;
+  }
+
+  /** When the samples were taken, in milliseconds since 1970. */
+  get at_ms(): readonly number[] {
+    return this.#at_ms;
+  }
+
+  /** Puts in what the engine remembers from before; what is known already stays. */
+  begin(at_ms: readonly number[], workers: readonly WorkerSeries[]): void {
+    const times = [...new Set([...at_ms, ...this.#at_ms])].sort((a, b) => a - b).slice(-this.#max);
+    const known = new Map(this.#at_ms.map((ms, at) => [ms, at]));
+    const remembered = new Map(at_ms.map((ms, at) => [ms, at]));
+    for (const { worker_id } of workers) this.#ring(worker_id);
+    for (const [id, ring] of this.#rings) {
+      const series = workers.find(({ worker_id }) => worker_id === id);
+      for (const gauge of GAUGES) {
+        const [mine, past] = [ring[gauge], series?.[gauge]];
+        ring[gauge] = times.map((ms) =>
+          mine[known.get(ms) ?? -1] ?? past?.[remembered.get(ms) ?? -1] ?? null
+        );
+      }
+    }
+    this.#at_ms = times;
+  }
+
+  /** Takes a sample; workers that it does not name are forgotten. */
+  take(at_ms: number, workers: readonly WorkerSample[]): void {
+    this.#at_ms = [...this.#at_ms, at_ms].slice(-this.#max);
+    const before = this.#rings;
+    this.#rings = new Map();
+    for (const worker of workers) {
+      const ring = before.get(worker.worker_id) ?? this.#ring(worker.worker_id);
+      for (const gauge of GAUGES) {
+        const values = ring[gauge];
+        values.push(worker[gauge]);
+        while (values.length < this.#at_ms.length) values.unshift(null);
+        if (values.length > this.#at_ms.length) values.shift();
+      }
+      this.#rings.set(worker.worker_id, ring);
+    }
+  }
+
+  /** A gauge of several lines together, the oldest first; the delay is the worst of them. */
+  history(ids: readonly string[], gauge: Gauge): (number | null)[] {
+    const rings = ids.flatMap((id) => {
+      const ring = this.#rings.get(id);
+      return ring === undefined ? [] : [ring[gauge]];
+    });
+    return this.#at_ms.map((_, at) => joined(rings.map((ring) => ring[at] ?? null), gauge));
+  }
+
+  /** The newest value; `null`: unknown. */
+  now(ids: readonly string[], gauge: Gauge): number | null {
+    return joined(ids.map((id) => this.#rings.get(id)?.[gauge].at(-1) ?? null), gauge);
+  }
+
+  #ring(id: string): Record<Gauge, (number | null)[]> {
+    const known = this.#rings.get(id);
+    if (known) return known;
+    const gaps = () => this.#at_ms.map(() => null);
+    const ring = {
+      in_flight: gaps(),
+      memory_bytes: gaps(),
+      cpu_percent: gaps(),
+      event_loop_lag_ms: gaps(),
+    };
+    this.#rings.set(id, ring);
+    return ring;
+  }
+}
+
+function joined(values: readonly (number | null)[], gauge: Gauge): number | null {
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return null;
+  if (gauge === "event_loop_lag_ms") return Math.max(...known);
+  return known.reduce((sum, value) => sum + value, 0);
+}

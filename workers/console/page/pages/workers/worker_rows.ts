@@ -1,0 +1,175 @@
+/**
+ * The workers as rows: what the engine runs and what has connected by itself, put together.
+ *
+ * The engine knows two lists: what it supervises (by name) and which lines there are (by id). A
+ * supervised worker names its lines; every other line is a row of its own kind, one per name.
+ *
+ * @module
+ */
+import type { WorkerState, WorkerStatus } from "../../../../../engine/ports/supervision.ts";
+import { ENGINE_GAUGES } from "./worker_gauges.ts";
+
+/** A line as `engine::workers::list` has it. */
+export interface ConnectedWorker {
+  readonly id: string;
+  readonly name: string | null;
+  readonly namespace: string | null;
+  readonly description: string | null;
+  readonly version: string | null;
+  /** Such as `deno 2.9.6`. */
+  readonly runtime: string | null;
+  readonly os: string | null;
+  readonly status: "connected" | "draining";
+  readonly function_count: number;
+  readonly connected_at_ms: number;
+  readonly active_invocations: number;
+  readonly isolation: string | null;
+  readonly ip_address: string | null;
+}
+
+/** `managed`: a directory the engine runs; `builtin`: part of it; `external`: came by itself. */
+export type WorkerKind = "managed" | "builtin" | "external";
+
+/** One row. */
+export interface WorkerRow {
+  readonly key: string;
+  readonly name: string;
+  readonly kind: WorkerKind;
+  readonly state: WorkerState | "connected" | "draining";
+  readonly since_ms: number;
+  /** Why it is in that state, if there is more to say. */
+  readonly reason: string | null;
+  readonly isolation: string | null;
+  readonly runtime: string | null;
+  readonly version: string | null;
+  readonly pid: number | null;
+  readonly started_at_ms: number | null;
+  readonly functions: number;
+  readonly in_flight: number;
+  readonly replicas: number;
+  readonly restarts: number;
+  /** Ids of its lines. */
+  readonly ids: readonly string[];
+  /** `null` for external ones. */
+  readonly status: WorkerStatus | null;
+  readonly lines: readonly ConnectedWorker[];
+}
+
+/** What a state means to whoever looks at it. */
+export type StateTone = "ok" | "warn" | "bad" | "neutral" | "accent";
+
+/** Puts both lists together, by name. */
+export function workerRows(
+  supervised: readonly WorkerStatus[],
+  lines: readonly ConnectedWorker[],
+): WorkerRow[] {
+  const owner = new Map<string, string>();
+  for (const { name, replicas } of supervised) {
+    for (const id of replicas.flatMap(({ worker_ids }) => worker_ids)) owner.set(id, name);
+  }
+  const builtins = new Set(
+    supervised.filter(({ kind }) => kind === "builtin").map(({ name }) => name),
+  );
+  const own = new Map<string, ConnectedWorker[]>();
+  const others = new Map<string, ConnectedWorker[]>();
+  for (const line of lines) {
+    const name = line.name ?? line.id;
+    const isBuiltin = builtins.has(name) && line.ip_address === null;
+    const of = owner.get(line.id) ?? (isBuiltin ? name : undefined);
+    const list = of === undefined ? others : own;
+    list.set(of ?? name, [...list.get(of ?? name) ?? [], line]);
+  }
+  return [
+    ...supervised.map((status) => supervisedRow(status, own.get(status.name) ?? [])),
+    ...[...others].map(([name, mine]) => otherRow(name, mine)),
+  ].sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+
+/** Under which ids a row's gauges are found. */
+export function gaugeIds({ kind, name, ids }: WorkerRow): readonly string[] {
+  return kind === "builtin" && name === "engine" ? [...ids, ENGINE_GAUGES] : ids;
+}
+
+/** How good or bad a state is. */
+export function toneOf(state: WorkerRow["state"]): StateTone {
+  switch (state) {
+    case "ready":
+    case "connected":
+      return "ok";
+    case "failed":
+      return "bad";
+    case "waiting":
+    case "draining":
+      return "warn";
+    case "stopped":
+      return "neutral";
+    default:
+      return "accent";
+  }
+}
+
+/** Whether a search finds a row: every word somewhere in it. */
+export function fitsSearch(row: WorkerRow, search: string): boolean {
+  const text = [row.name, row.state, row.kind, row.runtime, row.isolation, row.reason].join(" ")
+    .toLowerCase();
+  return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+/** How a row is kept apart, as people say it. */
+export function isolationWords({ kind, isolation }: WorkerRow): string {
+  if (kind === "builtin") return "built in";
+  if (isolation === "microvm") return "microVM";
+  return isolation ?? (kind === "external" ? "external" : "–");
+}
+
+function supervisedRow(status: WorkerStatus, lines: readonly ConnectedWorker[]): WorkerRow {
+  return {
+    key: status.name,
+    name: status.name,
+    kind: status.kind === "builtin" ? "builtin" : "managed",
+    state: status.state,
+    since_ms: status.since_ms,
+    reason: status.reason,
+    isolation: status.isolation,
+    runtime: lines[0]?.runtime ?? null,
+    version: lines[0]?.version ?? null,
+    pid: status.pid,
+    started_at_ms: status.started_at_ms,
+    functions: status.functions.length,
+    in_flight: inFlight(lines),
+    replicas: status.replicas.length || 1,
+    restarts: status.restarts,
+    ids: lines.map(({ id }) => id),
+    status,
+    lines,
+  };
+}
+
+function otherRow(name: string, lines: readonly ConnectedWorker[]): WorkerRow {
+  const first = lines[0]!;
+  const since_ms = Math.min(...lines.map(({ connected_at_ms }) => connected_at_ms));
+  return {
+    key: `${name}~`, // A supervised worker may have the same name.
+    name,
+    kind: first.ip_address === null ? "builtin" : "external",
+    state: lines.every(({ status }) => status === "draining") ? "draining" : "connected",
+    since_ms,
+    reason: null,
+    isolation: first.isolation,
+    runtime: first.runtime,
+    version: first.version,
+    pid: null,
+    started_at_ms: since_ms,
+    functions: Math.max(...lines.map(({ function_count }) => function_count)),
+    in_flight: inFlight(lines),
+    replicas: lines.length,
+    restarts: 0,
+    ids: lines.map(({ id }) => id),
+    status: null,
+    lines,
+  };
+}
+
+function inFlight(lines: readonly ConnectedWorker[]): number {
+  return lines.reduce((sum, { active_invocations }) => sum + active_invocations, 0);
+}
