@@ -13,10 +13,10 @@ const ENGINE = new URL("../engine/engine.ts", import.meta.url);
 const LATER: Readonly<Record<string, RegExp>> = {
   "what starts directories": /\/engine\/(launch|vm)\//,
   "the SDKs that are laid beside a project": /\/sdk\/(npm|python)\//,
-  "export of telemetry": /\/observability\/(export|otlp_(?!settings)\w+)\.ts/,
+  "export of telemetry": /\/observability\/export\/(?!settings)/,
   "telemetry on disk": /\/observability\/disk/,
-  "pages of metrics": /\/observability\/prometheus/,
-  "explanations": /\/observability\/(explain|health_checks)/,
+  "pages of metrics": /\/observability\/metrics\/prometheus/,
+  "explanations": /\/observability\/health\/(explain|checks)/,
   "the console": /\/workers\/console\/(page|server|guard|dist)/,
   "the command line": /\/cli\/|commander/,
   "packages": /zod|\bhono\b|\bws@/,

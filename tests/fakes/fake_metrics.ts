@@ -6,10 +6,10 @@
  */
 import type { FunctionView, WorkerView } from "../../engine/ports/directory.ts";
 import type { ReplicaStatus, WorkerStatus } from "../../engine/ports/supervision.ts";
-import type { MetricPoint } from "../../workers/observability/metrics/frames.ts";
-import type { PageSources } from "../../workers/observability/metrics/prometheus_page.ts";
-import { Sampler } from "../../workers/observability/metrics/samples.ts";
-import { WorkerLook } from "../../workers/observability/metrics/samples_workers.ts";
+import type { MetricPoint } from "../../workers/observability/metrics/otlp.ts";
+import type { PageSources } from "../../workers/observability/metrics/prometheus.ts";
+import { Sampler } from "../../workers/observability/metrics/sampler.ts";
+import { WorkerLook } from "../../workers/observability/metrics/workers.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { FakeMeters } from "./fake_meters.ts";
 

@@ -11,8 +11,8 @@ import type {
   TraceSettings,
 } from "../../engine/ports/telemetry.ts";
 import { Redactor } from "../../workers/observability/redact.ts";
-import { SpanRing } from "../../workers/observability/traces/spans_ring.ts";
-import { SpanStore } from "../../workers/observability/traces/spans_store.ts";
+import { SpanRing } from "../../workers/observability/traces/ring.ts";
+import { SpanStore } from "../../workers/observability/traces/store.ts";
 import { FakeClock } from "./fake_clock.ts";
 
 /** Calls as a test tells them, in the order of their ends. */

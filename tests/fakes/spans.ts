@@ -5,7 +5,7 @@
  */
 import type { CallSpan } from "../../engine/ports/telemetry.ts";
 import type { NewLog } from "../../workers/observability/logs/record.ts";
-import type { SpanAttribute, StoredSpan } from "../../workers/observability/traces/spans_stored.ts";
+import type { SpanAttribute, StoredSpan } from "../../workers/observability/traces/span.ts";
 
 /** 2025-11-21T12:00:00Z. */
 export const NOON = Date.UTC(2025, 10, 21, 12);

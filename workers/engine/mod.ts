@@ -5,12 +5,10 @@
  */
 import * as shape from "../kit/mod.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
-import { Availability } from "./availability.ts";
-import { Changes } from "./changes.ts";
+import { AvailabilityTriggers, ChangeTriggers } from "./triggers.ts";
 import { offerDirectory } from "./directory.ts";
-import { Offers } from "./offers.ts";
-import { offerSettings } from "./settings.ts";
-import { offerSupervision } from "./supervision.ts";
+import { Offers } from "./functions.ts";
+import { offerSettings, offerSupervision } from "./supervision.ts";
 
 const Config = shape.strictObject({});
 
@@ -24,9 +22,9 @@ export const engine: BuiltinWorker<shape.Output<typeof Config>> = {
     offerDirectory(offers, host.directory);
     offerSupervision(offers, host);
     offerSettings(offers, host);
-    const availability = new Availability(worker, host.directory, host.clock);
+    const availability = new AvailabilityTriggers(worker, host.directory, host.clock);
     availability.offer(worker);
-    const changes = new Changes(worker, host.clock);
+    const changes = new ChangeTriggers(worker, host.clock);
     changes.offer(worker);
     const stack = new AsyncDisposableStack();
     stack.defer(() => availability.stop());

@@ -7,16 +7,16 @@
  *
  * @module
  */
-import * as shape from "../kit/mod.ts";
+import type { Ended, OutputChunk } from "../../engine/ports/launcher.ts";
 import type { AddRequest, ExecRequest, Supervision } from "../../engine/ports/supervision.ts";
+import type { CallContext } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { REPLICAS_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX } from "../limits.ts";
-import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
-import { runBeside } from "./exec.ts";
-import type { Offers } from "./offers.ts";
+import * as shape from "../kit/mod.ts";
+import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX } from "../limits.ts";
+import type { Offers } from "./functions.ts";
 
 const Nothing = shape.object({});
 const Name = shape.object({ name: shape.string().min(1) });
@@ -132,4 +132,41 @@ function idOf(name: string): string {
 /** What the engine tells of itself is JSON already; the types only do not say so. */
 function plain(value: object): Json {
   return value as Json;
+}
+
+/** Bytes of output in one message: large enough to be quick, small enough to be on its way soon. */
+const PIECE_BYTES = 48 * 1024;
+
+/**
+ * How the command ended; the caller's cancel ends it.
+ *
+ * @throws {EngineError} It could not be started.
+ */
+export async function runBeside(
+  supervision: Pick<Supervision, "exec">,
+  request: ExecRequest,
+  context: Pick<CallContext, "progress" | "signal">,
+): Promise<Ended> {
+  const send = ({ stream, bytes }: OutputChunk): void => {
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+      context.progress({ stream, data: bytes.subarray(at, at + PIECE_BYTES).toBase64() });
+    }
+  };
+  return await supervision.exec(request, send, context.signal);
+}
+
+/** Registers the function. Secrets are shortened before they come here. */
+export function offerSettings(
+  offers: Offers,
+  host: Pick<EngineHost, "configuration" | "supervision">,
+): void {
+  offers.add(
+    "engine::config::list",
+    "The configuration in force, and where each value comes from",
+    shape.object({}),
+    () => ({
+      settings: host.configuration() as unknown as Json, // Plain values, as the port says.
+      path: host.supervision.info().config_path,
+    }),
+  );
 }

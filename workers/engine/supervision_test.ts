@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { localDial } from "../../engine/transport/local_line.ts";
+import type { ConfigValue } from "../../engine/ports/config.ts";
 import type { Ended, OutputChunk } from "../../engine/ports/launcher.ts";
 import type {
   AddRequest,
@@ -12,13 +12,16 @@ import type {
   Supervision,
   WorkerStatus,
 } from "../../engine/ports/supervision.ts";
+import { localDial } from "../../engine/transport/local_line.ts";
+import type { CallRequest, Handler } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { CallRequest } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { workerStatus } from "../../tests/fakes/worker_status.ts";
+import { Offers } from "./functions.ts";
 import { engine } from "./mod.ts";
+import { offerSettings, runBeside } from "./supervision.ts";
 
 const STATUS = workerStatus();
 
@@ -328,4 +331,77 @@ Deno.test("engine::supervisor::add says in its schema that it needs a name or a 
 
   const { request_schema } = info as { request_schema: { anyOf: Json } };
   assert.deepEqual(request_schema.anyOf, [{ required: ["name"] }, { required: ["path"] }]);
+});
+
+/** Runs a command that prints this and ends like that; what was sent, and how it ended. */
+async function setupOfExec(printed: readonly OutputChunk[], ended: Ended) {
+  const sent: { stream: string; data: string }[] = [];
+  const exec = (_request: unknown, output: (chunk: OutputChunk) => void) => {
+    for (const chunk of printed) output(chunk);
+    return Promise.resolve(ended);
+  };
+  const context = {
+    signal: new AbortController().signal,
+    progress: (data: Json) => void sent.push(data as { stream: string; data: string }),
+  };
+  const result = await runBeside({ exec }, { name: "m", command: ["c"] }, context);
+  return { sent, result };
+}
+
+Deno.test("output is cut into pieces whose bytes are the same, in order", async () => {
+  const bytes = new Uint8Array(100_000).map((_, i) => i % 251);
+
+  const { sent, result } = await setupOfExec([
+    { stream: "stdout", bytes },
+    { stream: "stderr", bytes: new Uint8Array() },
+    { stream: "stderr", bytes: new Uint8Array([0, 255]) },
+  ], { code: 0, signal: null });
+
+  assert.deepEqual(result, { code: 0, signal: null });
+  assert.deepEqual(sent.map(({ stream }) => stream), ["stdout", "stdout", "stdout", "stderr"]);
+  const received = sent.flatMap(({ data }) => [...Uint8Array.fromBase64(data)]);
+  assert.deepEqual(received, [...bytes, 0, 255]);
+});
+
+Deno.test("why a command was ended is passed on", async () => {
+  const ended = { code: null, signal: "SIGKILL", reason: "took longer than 600 s" };
+
+  assert.deepEqual((await setupOfExec([], ended)).result, ended);
+});
+
+Deno.test("a command that cannot be started is a failure of the call", async () => {
+  const exec = () => Promise.reject(new Error("no such program"));
+  const context = { signal: new AbortController().signal, progress: () => {} };
+
+  const running = runBeside({ exec }, { name: "m", command: ["c"] }, context);
+
+  await assert.rejects(running, /no such program/);
+});
+
+Deno.test("engine::config::list tells each value with its source, and the file's path", async () => {
+  const settings: ConfigValue[] = [{
+    key: "engine.port",
+    value: 49134,
+    default: 49134,
+    source: "default",
+    line: null,
+    variable: null,
+    needs_restart: true,
+  }];
+  const functions = new Map<string, Handler>();
+  const worker = {
+    registerFunction: (id: string, handler: Handler) => {
+      functions.set(id, handler);
+      return { id, unregister() {} };
+    },
+  };
+  const supervision = { info: () => ({ config_path: "/project/config.yaml" }) };
+  offerSettings(new Offers(worker as never), {
+    configuration: () => settings,
+    supervision: supervision as never,
+  });
+
+  const answer = await functions.get("engine::config::list")!(null, undefined, {} as never);
+
+  assert.deepEqual(answer, { settings, path: "/project/config.yaml" });
 });

@@ -11,7 +11,7 @@ import {
   TRACE_PAYLOAD_CHARS,
   TRACE_PAYLOAD_CHARS_MAX,
 } from "../limits.ts";
-import { MetricsConfig } from "./metrics/config.ts";
+import { AlertRules } from "./metrics/alerts.ts";
 
 const Rate = shape.number().min(0).max(1);
 const Megabytes = shape.int().min(0).max(TELEMETRY_MB_MAX);
@@ -40,6 +40,16 @@ const Logs = shape.strictObject({
   /** What is less is not kept. */
   level: shape.oneOf(["trace", "debug", "info", "warn", "error"]).default("debug"),
 });
+
+/** Checked, with all defaults in place. */
+export const MetricsConfig = shape.strictObject({
+  /** Serves `/metrics` on the worker port. */
+  prometheus: shape.boolean().default(true),
+  alerts: AlertRules,
+});
+
+/** What metrics may be told. */
+export type MetricsSettings = shape.Output<typeof MetricsConfig>;
 
 /** A member's name, in which `*` stands for anything, or a JSON pointer such as `/card/number`. */
 const Redacted = shape.string().min(1).max(200);

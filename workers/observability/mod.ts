@@ -9,21 +9,18 @@
 import type { CallTraces } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
-import { offerBaggage } from "./baggage.ts";
+import { offerBaggage, offerTraces } from "./traces/functions.ts";
 import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts";
 import { type LogFunctionsSetup, offerLogging, offerLogs } from "./logs/functions.ts";
-import { OWN_NAME, type OwnLog, ownLog } from "./logs/own.ts";
+import { Firing, OWN_NAME, type OwnLog, ownLog } from "./firing.ts";
 import { LogStore } from "./logs/store.ts";
-import { offerMetrics } from "./metrics/metrics.ts";
+import { offerMetrics } from "./metrics/mod.ts";
 import { Redactor } from "./redact.ts";
-import { InternalFunctions } from "./traces/spans_internal.ts";
-import { SpanStore } from "./traces/spans_store.ts";
-import { attributeText } from "./traces/spans_stored.ts";
-import { offerTraces } from "./traces/functions.ts";
+import { InternalFunctions, SpanStore } from "./traces/store.ts";
+import { attributeText } from "./traces/span.ts";
 import { TraceIndex } from "./traces/index.ts";
-import { TelemetryIntake } from "./traces/intake.ts";
-import { type KeptRings, ringsOf } from "./traces/kept.ts";
-import { Firing } from "./triggers_firing.ts";
+import { TelemetryIntake } from "./intake.ts";
+import { type KeptRings, ringsOf } from "./retained.ts";
 import { LogTriggers } from "./logs/trigger.ts";
 import { TraceTriggers } from "./traces/trigger.ts";
 

@@ -15,12 +15,18 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
 import { fit } from "../kit/payload.ts";
 import { applyOps, type OpError } from "../update_ops.ts";
-import { type Place, StateEntries, type StateEntry } from "./entries.ts";
+import {
+  listEntries,
+  listScopes,
+  listValues,
+  type Place,
+  StateEntries,
+  type StateEntry,
+} from "./entries.ts";
 import { Expiry } from "./expiry.ts";
-import { FORMATS } from "./formats.ts";
-import { listEntries, listScopes, listValues } from "./listing.ts";
 import {
   EntriesRequest,
+  FORMATS,
   PlaceRequest,
   ScopeRequest,
   SetRequest,

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
-import { STATE_NAME_BYTES_MAX } from "../limits.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type * as shape from "../kit/mod.ts";
 import { fit } from "../kit/payload.ts";
-import { EntriesRequest, PlaceRequest, SetRequest } from "./payloads.ts";
+import { STATE_NAME_BYTES_MAX } from "../limits.ts";
+import {
+  EntriesRequest,
+  FORMATS,
+  PlaceRequest,
+  ScopeRequest,
+  SetRequest,
+  UpdateRequest,
+} from "./payloads.ts";
 
 Deno.test("SetRequest takes null for what may be left out, and null as a value", () => {
   const payload = { scope: "s", key: "k", value: null, expected_version: null, ttl_ms: null };
@@ -26,5 +35,37 @@ for (const [name, sign, bytes] of [["x", "x", 1], ["☃", "☃", 3], ["a zero", 
     assert.throws(() => fit("f", PlaceRequest, { scope: "s", key: `${longest}${sign}` }), {
       message: "Failed to deserialize input for f: key: expected at most 900 bytes",
     });
+  });
+}
+
+const CHECKED: Readonly<Record<string, shape.Any>> = {
+  set: SetRequest,
+  get: PlaceRequest,
+  entry: PlaceRequest,
+  delete: PlaceRequest,
+  update: UpdateRequest,
+  list: ScopeRequest,
+  list_entries: EntriesRequest,
+};
+const EXAMPLES: Readonly<Record<string, Json>> = {
+  string: "a",
+  integer: 1,
+  array: [{ type: "increment", path: "items", by: 2 }],
+};
+
+for (const [name, shape] of Object.entries(CHECKED)) {
+  Deno.test(`what state::${name} says it takes is what it takes`, () => {
+    const { required, properties } = FORMATS[name as keyof typeof FORMATS].request_format;
+    const payload: JsonObject = {};
+    for (const [key, property] of Object.entries(properties as JsonObject)) {
+      payload[key] = EXAMPLES[(property as { type?: string }).type ?? "string"]!;
+    }
+
+    assert.ok(shape.safeParse(payload).success);
+    for (const key of Object.keys(payload)) {
+      const { [key]: _, ...rest } = payload;
+      const isRequired = (required as string[]).includes(key);
+      assert.equal(shape.safeParse(rest).success, !isRequired, key);
+    }
   });
 }

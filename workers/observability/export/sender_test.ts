@@ -1,9 +1,103 @@
 import assert from "node:assert/strict";
-import { OTLP_TRIES_MAX } from "../../limits.ts";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
-import { OtlpSender } from "./sender.ts";
+import { OTLP_TRIES_MAX } from "../../limits.ts";
+import { ExportQueue, OtlpSender } from "./sender.ts";
 import type { SignalSettings } from "./settings.ts";
+
+function setup(more: { most?: number; batch?: number } = {}) {
+  const clock = new FakeClock();
+  const sent: number[][] = [];
+  const turns: PromiseWithResolvers<void>[] = [];
+  const queue = new ExportQueue<number>({
+    clock,
+    most: more.most ?? 10,
+    batch: more.batch ?? 3,
+    delayMs: 1_000,
+    send: (items) => {
+      sent.push([...items]);
+      const turn = Promise.withResolvers<void>();
+      turns.push(turn);
+      return turn.promise;
+    },
+  });
+  const push = (...items: number[]) => items.forEach((item) => queue.push(item));
+  /** The receiver answers. */
+  const answer = async () => {
+    turns.shift()!.resolve();
+    for (let i = 0; i < 10; i++) await Promise.resolve();
+  };
+  return { clock, queue, sent, push, answer };
+}
+
+Deno.test("Items wait for others and leave together", () => {
+  const it = setup();
+  it.push(1, 2);
+  it.clock.tick(999);
+  assert.deepEqual(it.sent, []);
+  it.clock.tick(1);
+
+  assert.deepEqual(it.sent, [[1, 2]]);
+});
+
+Deno.test("A full batch waits for nobody", () => {
+  const it = setup();
+  it.push(1, 2, 3);
+
+  assert.deepEqual(it.sent, [[1, 2, 3]]);
+  assert.equal(it.clock.waiting, 0);
+});
+
+Deno.test("One batch is on its way at a time; what fills one meanwhile follows at once", async () => {
+  const it = setup();
+  it.push(1, 2, 3, 4, 5, 6, 7);
+  assert.deepEqual(it.sent, [[1, 2, 3]]);
+  await it.answer();
+  assert.deepEqual(it.sent, [[1, 2, 3], [4, 5, 6]]);
+  await it.answer();
+  assert.equal(it.sent.length, 2);
+  it.clock.tick(1_000);
+
+  assert.deepEqual(it.sent[2], [7]);
+});
+
+Deno.test("What does not fit is dropped and counted, and the rest goes on", async () => {
+  const it = setup({ most: 4 });
+  it.push(1, 2, 3);
+  it.push(4, 5, 6, 7, 8, 9);
+
+  assert.deepEqual([it.queue.waiting, it.queue.dropped], [4, 2]);
+  await it.answer();
+  it.push(10);
+  assert.deepEqual(it.sent[1], [4, 5, 6]);
+  assert.equal(it.queue.dropped, 2);
+});
+
+Deno.test("flush() sends all that waits and returns when it has ended", async () => {
+  const it = setup();
+  it.push(1, 2, 3, 4);
+  let isDone = false;
+  const flushed = it.queue.flush().then(() => isDone = true);
+  await it.answer();
+  assert.deepEqual([it.sent.length, isDone], [2, false]);
+  await it.answer();
+  await flushed;
+
+  assert.deepEqual(it.sent, [[1, 2, 3], [4]]);
+});
+
+Deno.test("flush() of an empty queue returns at once", async () => {
+  await setup().queue.flush();
+});
+
+Deno.test("A closed queue sends nothing by itself", () => {
+  const it = setup();
+  it.push(1);
+  it.queue.close();
+  it.clock.tick(5_000);
+
+  assert.deepEqual(it.sent, []);
+});
 
 const SETTINGS: SignalSettings = {
   url: "http://user:secret@collector:4318/v1/traces?key=secret",
@@ -17,7 +111,7 @@ const SETTINGS: SignalSettings = {
 };
 
 /** A receiver that answers by a list, the last answer again and again. */
-function setup(
+function setupOfSender(
   answers: (Response | Error | "never")[],
   settings: Partial<SignalSettings> = {},
 ) {
@@ -54,7 +148,7 @@ function setup(
 }
 
 Deno.test("A request is sent with its headers", async () => {
-  const it = setup([new Response("{}")]);
+  const it = setupOfSender([new Response("{}")]);
 
   assert.equal(await it.send(), true);
 
@@ -68,7 +162,7 @@ Deno.test("A request is sent with its headers", async () => {
 });
 
 Deno.test("A request may be packed, and binary", async () => {
-  const it = setup([new Response()], { gzip: true, protocol: "http/protobuf" });
+  const it = setupOfSender([new Response()], { gzip: true, protocol: "http/protobuf" });
   await it.send();
 
   const [{ headers, body }] = it.requests as [RequestInit & { headers: Headers }];
@@ -81,7 +175,7 @@ Deno.test("A request may be packed, and binary", async () => {
 
 for (const status of [429, 502, 503, 504]) {
   Deno.test(`HTTP ${status} is tried again`, async () => {
-    const it = setup([new Response(null, { status }), new Response()]);
+    const it = setupOfSender([new Response(null, { status }), new Response()]);
 
     assert.equal(await it.send(), true);
     assert.equal(it.requests.length, 2);
@@ -91,7 +185,7 @@ for (const status of [429, 502, 503, 504]) {
 
 for (const status of [400, 401, 404, 413, 500]) {
   Deno.test(`HTTP ${status} is given up at once`, async () => {
-    const it = setup([new Response(null, { status })]);
+    const it = setupOfSender([new Response(null, { status })]);
 
     assert.equal(await it.send(), false);
     assert.equal(it.requests.length, 1);
@@ -100,7 +194,7 @@ for (const status of [400, 401, 404, 413, 500]) {
 }
 
 Deno.test("What fails again and again is given up after growing waits", async () => {
-  const it = setup([new Error("connection refused")]);
+  const it = setupOfSender([new Error("connection refused")]);
 
   assert.equal(await it.send(), false);
   assert.equal(it.requests.length, OTLP_TRIES_MAX);
@@ -111,21 +205,21 @@ Deno.test("What fails again and again is given up after growing waits", async ()
 Deno.test("Retry-After says how long to wait, within bounds", async () => {
   const busy = (seconds: string) =>
     new Response(null, { status: 503, headers: { "retry-after": seconds } });
-  const it = setup([busy("7"), busy("99999"), busy("soon"), new Response()]);
+  const it = setupOfSender([busy("7"), busy("99999"), busy("soon"), new Response()]);
 
   await it.send();
   assert.equal(it.clock.now(), 7_000 + 30_000 + 4_000);
 });
 
 Deno.test("A receiver that does not answer is given up after its time", async () => {
-  const it = setup(["never"]);
+  const it = setupOfSender(["never"]);
 
   assert.equal(await it.send(), false);
   assert.equal(it.lines[0]!.fields.reason, "no answer within 10000 ms");
 });
 
 Deno.test("An outage is said once, and its end once, without secrets", async () => {
-  const it = setup([new Error("refused"), new Error("refused"), new Response()]);
+  const it = setupOfSender([new Error("refused"), new Error("refused"), new Response()]);
   await it.send();
   await it.send();
 
@@ -138,7 +232,7 @@ Deno.test("An outage is said once, and its end once, without secrets", async () 
 });
 
 Deno.test("A closed sender gives up what is on its way and tries no more", async () => {
-  const it = setup(["never"]);
+  const it = setupOfSender(["never"]);
   const sent = it.sender.send({});
   await new Promise((resolve) => setTimeout(resolve, 0));
   it.sender.close();

@@ -22,7 +22,7 @@ import { fit, opt } from "../../kit/payload.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";
 import type { LogStore } from "./store.ts";
 import type { Redactor } from "../redact.ts";
-import { cut } from "../traces/spans_otlp.ts";
+import { cut } from "../traces/otlp.ts";
 
 /** What the functions work with. */
 export interface LogFunctionsSetup {

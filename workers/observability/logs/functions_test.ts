@@ -11,8 +11,7 @@ import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { FakeOffers } from "../../../tests/fakes/offers.ts";
 import { idOf, newLog } from "../../../tests/fakes/spans.ts";
 import { offerLogging, offerLogs } from "./functions.ts";
-import { LogRing } from "./ring.ts";
-import { LogStore } from "./store.ts";
+import { LogRing, LogStore } from "./store.ts";
 import { Redactor } from "../redact.ts";
 
 const TRACE = idOf(7, 32);

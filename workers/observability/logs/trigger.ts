@@ -14,8 +14,8 @@ import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { opt, problemsOf } from "../../kit/payload.ts";
 import { type LogRecord, SEVERITIES, wireLog } from "./record.ts";
-import { matcher } from "./ring.ts";
-import { type Firing, Heap } from "../triggers_firing.ts";
+import { matcher } from "./store.ts";
+import { type Firing, Heap } from "../firing.ts";
 
 /** `batch_ms` of a trigger. */
 export const BatchMs = opt(shape.int().min(TRIGGER_BATCH_MS_MIN).max(TRIGGER_BATCH_MS_MAX));

@@ -12,12 +12,12 @@ import { METRICS_SAMPLES_MAX } from "../../limits.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { fit } from "../../kit/payload.ts";
-import type { Alerts } from "../alerts.ts";
-import type { MetricPoint, SdkMetrics } from "./frames.ts";
-import { engineTotals, functionTotals } from "./totals.ts";
+import type { Alerts } from "./alerts.ts";
+import type { MetricPoint, SdkMetrics } from "./otlp.ts";
+import { engineTotals, functionTotals } from "./meters.ts";
 import type { Rollups } from "./rollups.ts";
-import type { EngineSample, Sampler } from "./samples.ts";
-import type { SeriesBook } from "./samples_series.ts";
+import type { EngineSample, Sampler } from "./sampler.ts";
+import type { SeriesBook } from "./series.ts";
 
 /** What the functions read. */
 export interface MetricsSources {

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import type { Handler } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
-import type { LogLine } from "../../../tests/fakes/fake_http.ts";
-import { recordingLog } from "../../../tests/fakes/fake_http.ts";
+import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
-import { Alerts } from "../alerts.ts";
-import { SdkMetrics } from "./frames.ts";
+import { Alerts } from "./alerts.ts";
+import { SdkMetrics } from "./otlp.ts";
 import { offerMetricsFunctions } from "./functions.ts";
 import { Rollups } from "./rollups.ts";
-import { SeriesBook } from "./samples_series.ts";
+import { SeriesBook } from "./series.ts";
 
 // deno-lint-ignore no-explicit-any -- Deep looks into a JSON text.
 type Loose = Record<string, any>;

@@ -6,6 +6,12 @@
  *
  * @module
  */
+import type { Store } from "../../../engine/ports/store.ts";
+import type { CallTraces, FunctionMeter, Meters } from "../../../engine/ports/telemetry.ts";
+import { PROMETHEUS_FUNCTIONS_MAX, PROMETHEUS_WORKERS_MAX } from "../../limits.ts";
+import { addCounts, usedMeters } from "./meters.ts";
+import type { ProcessUsage, Sampler } from "./sampler.ts";
+import type { WorkerLook } from "./workers.ts";
 
 /** The type that goes with the text. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -122,4 +128,200 @@ function numberText(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   return String(value);
+}
+
+/** What the page reads. */
+export interface PageSources {
+  readonly meters: Meters;
+  readonly sampler: Sampler;
+  readonly workers: WorkerLook;
+  readonly store: Pick<Store, "stats">;
+  readonly traces: Pick<CallTraces, "usage">;
+  /** Such as `0.1.0`. */
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly started_at_ms: number;
+  process(): ProcessUsage;
+}
+
+/** A family of values. */
+type Rows = (readonly [labels: Labels, value: number | null])[];
+
+/** The whole page. */
+export function metricsPage(sources: PageSources): string {
+  const text = new PrometheusText();
+  addCalls(text, sources.meters);
+  addEngine(text, sources);
+  addWorkers(text, sources);
+  addStore(text, sources);
+  addProcess(text, sources);
+  return text.text;
+}
+
+/** A meter, or several as one. */
+export type ShownMeter = Omit<FunctionMeter, "errors"> & {
+  readonly errors: ReadonlyMap<string, number>;
+};
+
+/** The first meters in their order, so that lines stay the same; the rest as `(other)`. */
+export function shownMeters(meters: Meters): ShownMeter[] {
+  const used = usedMeters(meters).map((meter) => ({
+    ...pick(meter),
+    errors: new Map(meter.errors),
+  }));
+  const own = used.filter(({ function_id }) => function_id !== meters.other.function_id);
+  const shown = own.slice(0, PROMETHEUS_FUNCTIONS_MAX);
+  const rest = [
+    ...own.slice(PROMETHEUS_FUNCTIONS_MAX),
+    ...used.filter(({ function_id }) => function_id === meters.other.function_id),
+  ];
+  return rest.length === 0 ? shown : [...shown, merge(meters, rest)];
+}
+
+function pick(meter: FunctionMeter): Omit<ShownMeter, "errors"> {
+  const { function_id, namespace, calls, in_flight, duration_sum_ms, durations } = meter;
+  return { function_id, namespace, calls, in_flight, duration_sum_ms, durations };
+}
+
+function merge(meters: Meters, rest: readonly ShownMeter[]): ShownMeter {
+  const errors = new Map<string, number>();
+  const durations = new Float64Array(meters.bounds_ms.length + 1);
+  const sum = { calls: 0, in_flight: 0, duration_sum_ms: 0 };
+  for (const meter of rest) {
+    sum.calls += meter.calls;
+    sum.in_flight += meter.in_flight;
+    sum.duration_sum_ms += meter.duration_sum_ms;
+    addCounts(durations, meter.durations);
+    for (const [code, count] of meter.errors) errors.set(code, (errors.get(code) ?? 0) + count);
+  }
+  const { function_id, namespace } = meters.other;
+  return { ...sum, function_id, namespace, durations, errors };
+}
+
+function addCalls(text: PrometheusText, meters: Meters): void {
+  const shown = shownMeters(meters);
+  const rows = (value: (meter: ShownMeter) => number): Rows =>
+    shown.map((meter) => [labelsOf(meter), value(meter)]);
+  text.add("engine_calls_total", "counter", "Calls that were made.", rows(({ calls }) => calls));
+  text.add(
+    "engine_call_errors_total",
+    "counter",
+    "Calls that ended with an error, by its code.",
+    shown.flatMap((meter) =>
+      [...meter.errors].map(([code, count]) => [{ ...labelsOf(meter), code }, count] as const)
+    ),
+  );
+  text.add(
+    "engine_calls_in_flight",
+    "gauge",
+    "Calls that are running.",
+    rows(({ in_flight }) => in_flight),
+  );
+  const buckets = new CoarseBuckets(meters.bounds_ms);
+  text.addHistograms(
+    "engine_call_duration_seconds",
+    "Duration of calls that ended, from the arrival of the call to its result.",
+    shown.map((meter): Histogram => ({
+      labels: labelsOf(meter),
+      bounds: buckets.bounds,
+      counts: buckets.countsOf(meter.durations),
+      sum: meter.duration_sum_ms / 1_000,
+    })),
+  );
+}
+
+function labelsOf({ function_id, namespace }: ShownMeter): Labels {
+  return { function: function_id, namespace };
+}
+
+function addEngine(text: PrometheusText, { meters, sampler, traces }: PageSources): void {
+  const { running, held, lines, queued_bytes } = meters.load();
+  const { engine } = sampler.latest;
+  const gauge = (name: string, help: string, value: number | null): void =>
+    text.add(name, "gauge", help, [[{}, value]]);
+  gauge("engine_in_flight_calls", "Calls that run or wait to start.", running);
+  gauge("engine_held_calls", "Calls that wait for a worker that is being restarted.", held);
+  gauge("engine_lines", "Connections of workers, built-in ones too.", lines);
+  gauge("engine_queued_bytes", "Bytes that workers have not taken yet.", queued_bytes);
+  text.add("engine_event_loop_lag_seconds", "gauge", "Lag of the event loop in the last second.", [
+    [{ quantile: "0.99" }, engine.event_loop_lag_p99_ms / 1_000],
+    [{ quantile: "1" }, engine.event_loop_lag_ms / 1_000],
+  ]);
+  const { usage } = traces;
+  gauge("engine_trace_spans", "Calls that are kept as spans.", usage.spans);
+  gauge("engine_trace_bytes", "Memory of these spans, at most.", usage.bytes);
+  text.add("engine_trace_spans_recorded_total", "counter", "Calls that were kept as spans.", [
+    [{}, usage.recorded],
+  ]);
+}
+
+function addWorkers(text: PrometheusText, { workers }: PageSources): void {
+  const samples = workers.samples().slice(0, PROMETHEUS_WORKERS_MAX);
+  const rows = (value: (sample: typeof samples[number]) => number | null): Rows =>
+    samples.map((sample) => [{ worker: sample.name, worker_id: sample.worker_id }, value(sample)]);
+  const gauge = (name: string, help: string, values: Rows): void =>
+    text.add(name, "gauge", help, values);
+  gauge(
+    "engine_worker_in_flight_calls",
+    "Calls that a worker runs.",
+    rows(({ in_flight }) => in_flight),
+  );
+  gauge(
+    "engine_worker_queued_bytes",
+    "Bytes that a worker has not taken yet.",
+    rows(({ queued_bytes }) => queued_bytes),
+  );
+  gauge(
+    "engine_worker_memory_bytes",
+    "Resident memory of a worker's processes.",
+    rows(({ memory_bytes }) => memory_bytes),
+  );
+  gauge(
+    "engine_worker_cpu_ratio",
+    "Share of one processor that a worker uses.",
+    rows(({ cpu_percent }) => cpu_percent === null ? null : cpu_percent / 100),
+  );
+  gauge(
+    "engine_worker_event_loop_lag_seconds",
+    "Largest lag of a worker's event loop of late.",
+    rows(({ event_loop_lag_ms: lag }) => lag === null ? null : lag / 1_000),
+  );
+  text.add(
+    "engine_worker_restarts_total",
+    "counter",
+    "Ends of a supervised worker that nobody asked for.",
+    [...workers.restartsByName].map(([worker, count]) => [{ worker }, count]),
+  );
+}
+
+function addStore(text: PrometheusText, { store: { stats } }: PageSources): void {
+  const counter = (name: string, help: string, value: number): void =>
+    text.add(name, "counter", help, [[{}, value]]);
+  counter("engine_state_commits_total", "Groups of writes that are on disk.", stats.commits);
+  counter("engine_state_changes_total", "Entries that were set or removed.", stats.changes);
+  counter("engine_state_failed_commits_total", "Groups the disk refused.", stats.failed);
+  counter("engine_state_written_bytes_total", "Bytes of the values in them.", stats.bytes);
+  text.add(
+    "engine_state_last_commit_seconds",
+    "gauge",
+    "How long the last commit took until it was on disk.",
+    [[{}, stats.commit_ms === null ? null : stats.commit_ms / 1_000]],
+  );
+}
+
+function addProcess(text: PrometheusText, sources: PageSources): void {
+  const { memory_bytes, heap_bytes, cpu_seconds } = sources.process();
+  const gauge = (name: string, help: string, value: number, labels: Labels = {}): void =>
+    text.add(name, "gauge", help, [[labels, value]]);
+  gauge("process_resident_memory_bytes", "Resident memory of the engine.", memory_bytes);
+  gauge("engine_heap_bytes", "Memory of its JavaScript objects.", heap_bytes);
+  text.add("process_cpu_seconds_total", "counter", "Processor time of the engine.", [
+    [{}, cpu_seconds],
+  ]);
+  gauge(
+    "process_start_time_seconds",
+    "When the engine started, since 1970.",
+    sources.started_at_ms / 1_000,
+  );
+  gauge("engine_build_info", "Which engine this is.", 1, { version: sources.version });
 }

@@ -8,9 +8,8 @@
  */
 import type { Meters } from "../../../engine/ports/telemetry.ts";
 import { ROLLUP_FUNCTIONS_MAX } from "../../limits.ts";
-import type { EngineSample, MetricsSample, Second } from "./samples.ts";
-import { DeltaSum } from "./samples_counts.ts";
-import { addCounts, quantile, round, totalOf } from "./samples_quantile.ts";
+import type { EngineSample, MetricsSample, Second } from "./sampler.ts";
+import { addCounts, DeltaSum, quantile, round, totalOf } from "./meters.ts";
 
 /** Length of a period and how many are kept: 6 hours, 2 days, 30 days. */
 const LEVELS = [

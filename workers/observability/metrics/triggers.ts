@@ -13,7 +13,7 @@ import { TriggerAction, type TriggerInstance } from "../../../sdk/typescript/opt
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { problemsOf } from "../../kit/payload.ts";
-import { type MetricsSample, type Sampler, SampleWindow, type Second } from "./samples.ts";
+import { type MetricsSample, type Sampler, SampleWindow, type Second } from "./sampler.ts";
 
 const Config = shape.object({
   /** Rounded up to whole seconds. */

@@ -4,7 +4,7 @@ import type { CallRequest, TriggerInstance } from "../../../sdk/typescript/optio
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
 import { MetricsTriggers } from "./triggers.ts";
-import type { MetricsSample } from "./samples.ts";
+import type { MetricsSample } from "./sampler.ts";
 
 function setup() {
   const at = new FakeMetrics();

@@ -10,8 +10,8 @@ import * as shape from "../../kit/mod.ts";
 import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../../limits.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { opt } from "../../kit/payload.ts";
-import { factOfCall, factOfSpan, type SpanFact } from "./spans_fact.ts";
-import type { SpanStore } from "./spans_store.ts";
+import { factOfCall, factOfSpan, type SpanFact } from "./span.ts";
+import type { SpanStore } from "./store.ts";
 
 /** Payload of `engine::traces::map`; everything may be left out. */
 export const MapRequest = shape.preprocess(

@@ -14,11 +14,11 @@ import {
   attributeOf,
   durationOf,
   isSearchable,
+  spanOfCall,
   type StoredSpan,
   wireSpan,
-} from "./spans_stored.ts";
-import { spanOfCall } from "./spans_made.ts";
-import type { SpanStore } from "./spans_store.ts";
+} from "./span.ts";
+import type { SpanStore } from "./store.ts";
 
 const Limit = opt(shape.int().min(1).max(TRACE_LIST_LIMIT_MAX));
 const Attribute = shape.string().min(1).refine(isSearchable, "payloads cannot be searched");

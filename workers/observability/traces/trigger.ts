@@ -11,10 +11,9 @@ import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { opt } from "../../kit/payload.ts";
-import type { SpanFeed, StoredSpan } from "./spans_stored.ts";
-import type { TraceIndex } from "./index.ts";
-import { summaryOf } from "./summaries.ts";
-import { type Firing, Heap } from "../triggers_firing.ts";
+import type { SpanFeed, StoredSpan } from "./span.ts";
+import { summaryOf, type TraceIndex } from "./index.ts";
+import { type Firing, Heap } from "../firing.ts";
 import { BatchMs, readConfig } from "../logs/trigger.ts";
 
 const Config = shape.object({

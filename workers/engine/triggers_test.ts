@@ -1,0 +1,252 @@
+/**
+ * Triggers for what comes and goes, over a real router and a clock that stands until told.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import {
+  CHANGES_DEBOUNCE_MS,
+  CHANGES_NAMED_MAX,
+  FUNCTIONS_CHANGED_DEBOUNCE_MS,
+} from "../limits.ts";
+import { engine } from "./mod.ts";
+import { ChangeTriggers } from "./triggers.ts";
+
+/** A worker that hears of everything, once all is quiet. */
+async function setup() {
+  const local = new LocalEngine();
+  await local.start(engine);
+  const heard: [Json, Json | undefined][] = [];
+  const watcher = await local.connect("watcher");
+  watcher.registerFunction(
+    "watch::hear",
+    (payload, metadata) => void heard.push([payload, metadata]),
+  );
+  const wait = async (ms = FUNCTIONS_CHANGED_DEBOUNCE_MS): Promise<void> => {
+    await local.settle();
+    (local.clock as FakeClock).tick(ms);
+    await local.settle();
+  };
+  await wait();
+  const watch = async (type: string, metadata?: Json) => {
+    const trigger = { type: `engine::${type}-available`, function_id: "watch::hear" };
+    const registration = watcher.registerTrigger(metadata ? { ...trigger, metadata } : trigger);
+    await wait();
+    return registration;
+  };
+  return { local, heard, watch, wait, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() };
+}
+
+Deno.test("engine::functions-available fires once for a heap of changes", async () => {
+  await using it = await setup();
+  await it.watch("functions", { why: "test" });
+  const shop = await it.local.connect("shop");
+
+  shop.registerFunction("shop::a", () => 1);
+  shop.registerFunction("shop::b", () => 1, { description: "B" });
+  await it.wait(FUNCTIONS_CHANGED_DEBOUNCE_MS - 1);
+  assert.equal(it.heard.length, 0);
+  await it.wait(1);
+
+  assert.equal(it.heard.length, 1);
+  const [payload, metadata] = it.heard[0]!;
+  assert.deepEqual(payload, {
+    event: "functions_changed",
+    functions: [
+      { function_id: "shop::a", namespace: "default", worker_name: "shop" },
+      { function_id: "shop::b", namespace: "default", worker_name: "shop", description: "B" },
+      { function_id: "watch::hear", namespace: "default", worker_name: "watcher" },
+    ],
+  });
+  assert.deepEqual(metadata, { why: "test" });
+});
+
+Deno.test("engine::functions-available is silent when nothing has changed in the end", async () => {
+  await using it = await setup();
+  await it.watch("functions");
+  const shop = await it.local.connect("shop");
+
+  shop.registerFunction("shop::a", () => 1).unregister();
+  await it.wait();
+  assert.equal(it.heard.length, 0);
+
+  const a = shop.registerFunction("shop::a", () => 1);
+  await it.wait();
+  a.unregister();
+  shop.registerFunction("shop::a", () => 2, { description: "Another" });
+  await it.wait();
+  assert.equal(it.heard.length, 1);
+});
+
+Deno.test("engine::functions-available fires when a worker leaves", async () => {
+  await using it = await setup();
+  const shop = await it.local.connect("shop");
+  shop.registerFunction("shop::a", () => 1);
+  await it.wait();
+  await it.watch("functions");
+
+  await shop.shutdown();
+  await it.wait();
+
+  const { functions } = it.heard[0]![0] as { functions: JsonObject[] };
+  assert.deepEqual(functions.map(({ function_id }) => function_id), ["watch::hear"]);
+});
+
+Deno.test("engine::functions-available tells a storm of changes within its bound", async () => {
+  await using it = await setup();
+  await it.watch("functions");
+  const shop = await it.local.connect("shop");
+
+  for (let i = 0; i < 30; i++) {
+    shop.registerFunction(`shop::f${i}`, () => 1);
+    await it.wait(FUNCTIONS_CHANGED_DEBOUNCE_MS / 2);
+  }
+
+  assert.ok(it.heard.length >= 10, `${it.heard.length} firings`);
+});
+
+Deno.test("engine::workers-available tells who came, who they are, and who left", async () => {
+  await using it = await setup();
+  await it.watch("workers");
+
+  const shop = await it.local.connect("shop");
+  await shop.shutdown();
+  await it.wait();
+
+  const events = it.heard.map(([payload]) => (payload as JsonObject).event);
+  assert.deepEqual(events, ["worker_connected", "worker_metadata_updated", "worker_disconnected"]);
+  const ids = new Set(it.heard.map(([payload]) => (payload as JsonObject).worker_id));
+  assert.equal(ids.size, 1);
+});
+
+Deno.test("A trigger that was taken back fires no more", async () => {
+  await using it = await setup();
+  const functions = await it.watch("functions");
+  const workers = await it.watch("workers");
+
+  functions.unregister();
+  workers.unregister();
+  await it.wait();
+  const shop = await it.local.connect("shop");
+  shop.registerFunction("shop::a", () => 1);
+  await it.wait();
+
+  assert.deepEqual(it.heard, []);
+});
+
+/** ChangeTriggers with one trigger of each type, and what was fired. */
+function setupOfChanges() {
+  const clock = new FakeClock();
+  const fired: CallRequest[] = [];
+  const types = new Map<string, TriggerHandlers>();
+  const worker = {
+    trigger: (request: CallRequest<unknown>) => {
+      fired.push(request as CallRequest);
+      return Promise.resolve(undefined as never);
+    },
+    registerTriggerType: ({ id }: { id: string }, handlers: TriggerHandlers) => {
+      types.set(id, handlers);
+      return { id, unregister() {} };
+    },
+  };
+  const changes = new ChangeTriggers(worker as never, clock);
+  changes.offer(worker as never);
+  const watch = (trigger_type: string, metadata?: Json): void =>
+    void types.get(trigger_type)!.registerTrigger({
+      id: `of ${trigger_type}`,
+      trigger_type,
+      function_id: `hear::${trigger_type.split("::")[1]}`,
+      config: {},
+      metadata,
+      namespace: undefined,
+    });
+  return { clock, changes, fired, types, watch };
+}
+
+Deno.test("engine::triggers-available tells a heap once, with the workers it is about", () => {
+  const { clock, changes, fired, watch } = setupOfChanges();
+  watch("engine::triggers-available", { why: "test" });
+
+  changes.hear({ type: "triggers_changed", worker_id: "w1" });
+  clock.tick(CHANGES_DEBOUNCE_MS - 1);
+  changes.hear({ type: "triggers_changed", worker_id: "w2" });
+  changes.hear({ type: "triggers_changed", worker_id: "w1" });
+  assert.equal(fired.length, 0);
+  clock.tick(1);
+
+  assert.deepEqual(fired, [{
+    function_id: "hear::triggers-available",
+    payload: { event: "triggers_changed", worker_ids: ["w1", "w2"] },
+    action: { type: "void" },
+    metadata: { why: "test" },
+  }]);
+});
+
+Deno.test("engine::supervisor-changed names the workers that fare otherwise", () => {
+  const { clock, changes, fired, watch } = setupOfChanges();
+  watch("engine::supervisor-changed");
+
+  changes.hear({ type: "supervised_changed", name: "shop" });
+  changes.hear({ type: "supervised_changed", name: "mail" });
+  clock.tick(CHANGES_DEBOUNCE_MS);
+  changes.hear({ type: "supervised_changed", name: "shop" });
+  clock.tick(CHANGES_DEBOUNCE_MS);
+
+  const payloads = fired.map(({ payload }) => payload);
+  assert.deepEqual(payloads, [{ names: ["shop", "mail"] }, { names: ["shop"] }]);
+});
+
+Deno.test("engine::config-changed says that another configuration is in force", () => {
+  const { clock, changes, fired, watch } = setupOfChanges();
+  watch("engine::config-changed");
+
+  changes.hear({ type: "config_changed" });
+  clock.tick(CHANGES_DEBOUNCE_MS);
+
+  assert.deepEqual(fired.map(({ payload }) => payload), [{ event: "config_changed" }]);
+});
+
+Deno.test("ChangeTriggers keeps kinds apart and tells nothing of other events", () => {
+  const { clock, changes, fired, watch } = setupOfChanges();
+  watch("engine::config-changed");
+
+  changes.hear({ type: "triggers_changed", worker_id: "w1" });
+  changes.hear({ type: "worker_connected", worker_id: "w1", address: null });
+  changes.hear({ type: "functions_changed", worker_id: "w1", ids_changed: true });
+  clock.tick(CHANGES_DEBOUNCE_MS);
+
+  assert.deepEqual(fired, []);
+});
+
+Deno.test("ChangeTriggers names so many at most, however large the heap", () => {
+  const { clock, changes, fired, watch } = setupOfChanges();
+  watch("engine::supervisor-changed");
+
+  for (let i = 0; i < CHANGES_NAMED_MAX + 50; i++) {
+    changes.hear({ type: "supervised_changed", name: `w${i}` });
+  }
+  clock.tick(CHANGES_DEBOUNCE_MS);
+
+  const { names } = fired[0]!.payload as { names: string[] };
+  assert.equal(names.length, CHANGES_NAMED_MAX);
+});
+
+Deno.test("ChangeTriggers fires neither triggers that ended nor after stop()", () => {
+  const { clock, changes, fired, types, watch } = setupOfChanges();
+  watch("engine::config-changed");
+  watch("engine::supervisor-changed");
+
+  const id = "of engine::config-changed";
+  void types.get("engine::config-changed")!.unregisterTrigger({ id, trigger_type: "" });
+  changes.hear({ type: "config_changed" });
+  clock.tick(CHANGES_DEBOUNCE_MS);
+  changes.hear({ type: "supervised_changed", name: "shop" });
+  changes.stop();
+  clock.tick(CHANGES_DEBOUNCE_MS);
+
+  assert.deepEqual([fired, clock.waiting], [[], 0]);
+});

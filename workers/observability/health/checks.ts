@@ -1,0 +1,291 @@
+/**
+ * `engine::health::measure`: what is wrong, measured, each with what to do about it.
+ *
+ * A check looks at one thing and says what it found in one sentence, also when all is well. `warn`
+ * is worth a look; `fail` means that calls suffer or will.
+ *
+ * @module
+ */
+import type { Clock } from "../../../engine/ports/clock.ts";
+import type { Directory } from "../../../engine/ports/directory.ts";
+import type { Store, StoreKey } from "../../../engine/ports/store.ts";
+import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import type { EngineSample } from "../metrics/sampler.ts";
+import { type FunctionDelta, quantile, round, totalOf } from "../metrics/meters.ts";
+import type { WorkerLook, WorkerSample } from "../metrics/workers.ts";
+
+/** What a check found. */
+export interface HealthCheck {
+  /** Such as `event loop`. */
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail";
+  /** The number that decided, in the unit that the message names; `null`: nothing to measure. */
+  readonly measured: number | null;
+  /** One sentence. */
+  readonly message: string;
+  /** What to do; `null` when there is nothing to do. */
+  readonly remedy: string | null;
+}
+
+/** What the checks look at. */
+export interface HealthParts {
+  readonly clock: Clock;
+  readonly directory: Pick<Directory, "functions" | "workers">;
+  readonly store: Store;
+  readonly workers: WorkerLook;
+  readonly bounds_ms: readonly number[];
+  /** The engine's values of the last seconds, the oldest first. */
+  engine(seconds: number): Readonly<Record<keyof EngineSample, (number | null)[]>>;
+  /** Calls of the last minutes. */
+  recent(): readonly FunctionDelta[];
+}
+
+/** Limits from which on something is `warn`, and `fail`. */
+interface Limits {
+  readonly warn: number;
+  readonly fail: number;
+}
+
+const LAG_MS: Limits = { warn: 100, fail: 1_000 };
+const WORKER_LAG_MS: Limits = { warn: 250, fail: 5_000 };
+const QUEUED_BYTES: Limits = { warn: 1024 * 1024, fail: 64 * 1024 * 1024 };
+const SLOW_P99_MS: Limits = { warn: 1_000, fail: Infinity };
+const SKEW_MS: Limits = { warn: 2_000, fail: 60_000 };
+const SYNC_MS: Limits = { warn: 100, fail: 2_000 };
+/** Fewer calls say nothing about a p99. */
+const CALLS_MIN = 20;
+const LAG_SECONDS = 60;
+const NAMES_SHOWN = 3;
+const SYNC_WRITES = 3;
+const MIB = 1_024 * 1_024;
+const SYNC_KEY: StoreKey = ["health", "sync"];
+
+/** Makes all checks, in the order in which they are shown. */
+export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> {
+  await parts.workers.refresh(0);
+  const samples = parts.workers.samples();
+  return [
+    engineLag(parts),
+    workerLag(samples),
+    stalledWrites(samples),
+    slowFunctions(parts),
+    missingSchemas(parts),
+    clockSkew(parts),
+    await diskSync(parts),
+    storeFailures(parts.store),
+    failedWorkers(parts.workers),
+    restarts(parts.workers),
+  ];
+}
+
+/** One late second, as at the start, is worth a look when it is very late; two are no accident. */
+function engineLag({ engine }: HealthParts): HealthCheck {
+  const lags = engine(LAG_SECONDS).event_loop_lag_ms.filter((lag) => lag !== null)
+    .sort((a, b) => b - a);
+  const [worst = 0, second = 0] = lags;
+  const repeated = statusOf(second, LAG_MS);
+  const status = repeated === "ok" && worst >= LAG_MS.fail ? "warn" : repeated;
+  return {
+    name: "event loop",
+    status,
+    measured: worst,
+    message: `The engine was ${Math.round(worst)} ms late at most in the last ` +
+      `${Math.max(1, lags.length)} s`,
+    remedy: remedyFor(
+      status,
+      "See what takes the processor: other programs on this machine, payloads of many megabytes",
+    ),
+  };
+}
+
+function workerLag(samples: readonly WorkerSample[]): HealthCheck {
+  const known = samples.flatMap(({ name, event_loop_lag_ms: lag }) =>
+    lag === null ? [] : [{ name, value: lag }]
+  );
+  return ofWorst("event loops of workers", known, WORKER_LAG_MS, {
+    none: "No worker's SDK says how late its event loop is",
+    found: ({ name, value }) =>
+      `${name} was ${shown(value)} ms late at most, of ${known.length} workers`,
+    remedy: ({ name }) =>
+      `A handler of ${name} computes without a pause; split the work or add replicas`,
+  });
+}
+
+function stalledWrites(samples: readonly WorkerSample[]): HealthCheck {
+  const lines = samples.map(({ name, queued_bytes }) => ({ name, value: queued_bytes }));
+  return ofWorst("writes", lines, QUEUED_BYTES, {
+    none: "There is no line",
+    found: ({ name, value }) =>
+      value === 0
+        ? `All ${lines.length} lines take what is sent to them`
+        : `${name} has not taken ${bytesOf(value)} yet, the most of ${lines.length} lines`,
+    remedy: ({ name }) => `${name} reads too slowly or hangs; see its log, or restart it`,
+  });
+}
+
+function slowFunctions({ recent, bounds_ms }: HealthParts): HealthCheck {
+  const known = recent()
+    .filter(({ kind, durations }) => kind === "user" && totalOf(durations) >= CALLS_MIN)
+    .map(({ function_id, durations }) => ({
+      name: function_id,
+      value: quantile(bounds_ms, durations, 0.99) ?? 0,
+    }));
+  return ofWorst("slow functions", known, SLOW_P99_MS, {
+    none: `No function was called ${CALLS_MIN} times in the last minutes`,
+    found: ({ name, value }) =>
+      `The p99 of ${name} is ${shown(value)} ms, the most of ${known.length}`,
+    remedy: ({ name }) => `See where its time goes in the traces of ${name}`,
+  });
+}
+
+function missingSchemas({ directory }: HealthParts): HealthCheck {
+  const own = directory.functions().filter(({ builtin, internal }) => !builtin && !internal);
+  const bare = own.filter(({ request_schema }) => request_schema === undefined)
+    .map(({ function_id }) => function_id).sort();
+  const status = bare.length === 0 ? "ok" : "warn";
+  return {
+    name: "schemas",
+    status,
+    measured: bare.length,
+    message: bare.length === 0
+      ? `Each of ${own.length} functions says what payload it takes`
+      : `${bare.length} of ${own.length} functions do not say what payload they take: ` +
+        named(bare),
+    remedy: remedyFor(status, "Give them a request_format; wrong payloads are then refused"),
+  };
+}
+
+function clockSkew({ workers }: HealthParts): HealthCheck {
+  const names = new Map(workers.samples().map(({ worker_id, name }) => [worker_id, name]));
+  const known = [...workers.skews()].map(([id, skew]) => ({
+    name: names.get(id) ?? id,
+    value: Math.abs(skew),
+  }));
+  return ofWorst("clocks", known, SKEW_MS, {
+    none: "No worker's SDK says what time it has",
+    found: ({ name, value }) =>
+      `The clock of ${name} differs by ${shown(value)} ms, the most of ${known.length} workers`,
+    remedy: ({ name }) => `Set the clock of the machine of ${name}, best by NTP`,
+  });
+}
+
+async function diskSync({ store, clock }: HealthParts): Promise<HealthCheck> {
+  const times: number[] = [];
+  try {
+    for (let i = 0; i < SYNC_WRITES; i++) {
+      const began = clock.now();
+      await store.write([[SYNC_KEY, (): Json => clock.wall() + i]]);
+      times.push(clock.now() - began);
+    }
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    return {
+      name: "disk",
+      status: "fail",
+      measured: null,
+      message: `A value could not be written: ${reason}`,
+      remedy: "See that the disk of the data directory has room and can be written",
+    };
+  }
+  const median = round(times.sort((a, b) => a - b)[times.length >> 1]!);
+  return {
+    name: "disk",
+    status: statusOf(median, SYNC_MS),
+    measured: median,
+    message: `A small value is on disk after ${shown(median)} ms`,
+    remedy: remedyFor(
+      statusOf(median, SYNC_MS),
+      "Put the data directory on a faster disk, or see what else writes to it",
+    ),
+  };
+}
+
+function storeFailures({ stats }: Store): HealthCheck {
+  const status = stats.failed === 0 ? "ok" : "fail";
+  return {
+    name: "store",
+    status,
+    measured: stats.failed,
+    message: `${stats.commits} commits are on disk, ${stats.failed} were refused`,
+    remedy: remedyFor(status, "See the engine's log for why, and that the disk has room"),
+  };
+}
+
+function failedWorkers({ supervised }: WorkerLook): HealthCheck {
+  const failed = supervised.filter(({ state }) => state === "failed");
+  const status = failed.length === 0 ? "ok" : "fail";
+  const names = failed.map(({ name }) => name);
+  return {
+    name: "workers",
+    status,
+    measured: failed.length,
+    message: failed.length === 0
+      ? `None of ${supervised.length} workers has been given up`
+      : `${failed.length} of ${supervised.length} workers were given up: ${named(names)}`,
+    remedy: remedyFor(status, `See why: engine worker status ${names[0]}`),
+  };
+}
+
+function restarts({ restartsByName }: WorkerLook): HealthCheck {
+  const known = [...restartsByName].map(([name, value]) => ({ name, value }));
+  return ofWorst("restarts", known, { warn: 1, fail: Infinity }, {
+    none: "No worker is run by the engine",
+    found: ({ name, value }) =>
+      value === 0
+        ? `No worker of ${known.length} ended by itself`
+        : `${name} ended by itself ${
+          value === 1 ? "once" : `${value} times`
+        }, the most of ${known.length} workers`,
+    remedy: ({ name }) => `See what it said before it ended: engine worker logs ${name}`,
+  });
+}
+
+interface Found {
+  readonly name: string;
+  readonly value: number;
+}
+
+/** A check that is as bad as its worst value. */
+function ofWorst(name: string, found: readonly Found[], limits: Limits, words: {
+  readonly none: string;
+  found(worst: Found): string;
+  remedy(worst: Found): string;
+}): HealthCheck {
+  const worst = found.reduce<Found | undefined>(
+    (a, b) => a === undefined || b.value > a.value ? b : a,
+    undefined,
+  );
+  if (!worst) return { name, status: "ok", measured: null, message: words.none, remedy: null };
+  const status = statusOf(worst.value, limits);
+  return {
+    name,
+    status,
+    measured: worst.value,
+    message: words.found(worst),
+    remedy: remedyFor(status, words.remedy(worst)),
+  };
+}
+
+function statusOf(value: number, { warn, fail }: Limits): HealthCheck["status"] {
+  if (value >= fail) return "fail";
+  return value >= warn ? "warn" : "ok";
+}
+
+function remedyFor(status: HealthCheck["status"], remedy: string): string | null {
+  return status === "ok" ? null : remedy;
+}
+
+/** Milliseconds for people; `measured` has them all. */
+function shown(ms: number): number {
+  return ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms);
+}
+
+function bytesOf(count: number): string {
+  if (count < 1_024) return `${count} bytes`;
+  return count < MIB ? `${Math.round(count / 1_024)} KiB` : `${Math.round(count / MIB)} MiB`;
+}
+
+function named(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_SHOWN).join(", ");
+  return names.length > NAMES_SHOWN ? `${shown} and ${names.length - NAMES_SHOWN} more` : shown;
+}

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import type { FunctionView } from "../../../engine/ports/directory.ts";
+import type { Store } from "../../../engine/ports/store.ts";
+import { MemoryStore } from "../../../engine/store/memory_store.ts";
+import {
+  FakeMetrics,
+  metricPoint,
+  supervisedWorker,
+  workerView,
+} from "../../../tests/fakes/fake_metrics.ts";
+import { type HealthCheck, measureHealth } from "./checks.ts";
+import { RecentDeltas } from "../metrics/meters.ts";
+
+function setup() {
+  const at = new FakeMetrics();
+  const recent = new RecentDeltas();
+  at.sampler.listen((second) => recent.add(second));
+  let lags: (number | null)[] = [0, 3, 1];
+  const memory = new MemoryStore();
+  const measure = async (store: Store = memory): Promise<Map<string, HealthCheck>> => {
+    const checks = await measureHealth({
+      clock: at.clock,
+      directory: at.directory,
+      store,
+      workers: at.look,
+      bounds_ms: at.meters.bounds_ms,
+      engine: () => ({ event_loop_lag_ms: lags }) as never,
+      recent: () => recent.read(),
+    });
+    return new Map(checks.map((check) => [check.name, check]));
+  };
+  return {
+    at,
+    measure,
+    memory,
+    late: (values: number[]) => lags = values,
+    [Symbol.dispose]: () => at[Symbol.dispose](),
+  };
+}
+
+const view = (function_id: string, more: Partial<FunctionView> = {}): FunctionView => ({
+  function_id,
+  namespace: "default",
+  worker_id: "w1",
+  worker_name: "math",
+  internal: false,
+  builtin: false,
+  worker_ids: ["w1"],
+  ...more,
+});
+
+Deno.test("Of an idle engine all is well, and nothing is to be done", async () => {
+  using it = setup();
+
+  const checks = await it.measure();
+
+  assert.deepEqual([...checks.keys()], [
+    "event loop",
+    "event loops of workers",
+    "writes",
+    "slow functions",
+    "schemas",
+    "clocks",
+    "disk",
+    "store",
+    "workers",
+    "restarts",
+  ]);
+  for (const check of checks.values()) {
+    assert.deepEqual([check.status, check.remedy], ["ok", null], check.name);
+    assert.match(check.message, /^[A-Z\d].*[^.]$/);
+  }
+});
+
+for (const [lag, status] of [[99, "ok"], [100, "warn"], [999, "warn"], [1_000, "fail"]] as const) {
+  Deno.test(`An event loop that was ${lag} ms late is ${status}`, async () => {
+    using it = setup();
+    it.late([1, lag, 2, lag]);
+
+    const check = (await it.measure()).get("event loop")!;
+    assert.deepEqual([check.status, check.measured], [status, lag]);
+    assert.equal(check.remedy === null, status === "ok");
+  });
+}
+
+for (const [lag, status] of [[900, "ok"], [1_000, "warn"]] as const) {
+  Deno.test(`A single second in which the event loop was ${lag} ms late is ${status}`, async () => {
+    using it = setup();
+    it.late([1, lag, 2]);
+
+    const check = (await it.measure()).get("event loop")!;
+    assert.deepEqual([check.status, check.measured], [status, lag]);
+  });
+}
+
+Deno.test("The worker whose event loop is latest is named", async () => {
+  using it = setup();
+  it.at.workers = [workerView("w1", { name: "fast" }), workerView("w2", { name: "slow" })];
+  it.at.look.hear([metricPoint("engine.event_loop.lag.max", 0.01)]);
+  it.at.look.hear([metricPoint("engine.event_loop.lag.max", 0.4, { worker_id: "w2" })]);
+
+  const check = (await it.measure()).get("event loops of workers")!;
+  assert.deepEqual([check.status, check.measured], ["warn", 400]);
+  assert.match(check.message, /^slow was 400 ms late at most, of 2 workers$/);
+  assert.match(check.remedy!, /slow/);
+});
+
+Deno.test("A line that takes nothing is named with what it has not taken", async () => {
+  using it = setup();
+  it.at.workers = [workerView("w1"), workerView("w2", { name: "stuck", queued_bytes: 80_000_000 })];
+
+  const check = (await it.measure()).get("writes")!;
+  assert.deepEqual([check.status, check.measured], ["fail", 80_000_000]);
+  assert.match(check.message, /^stuck has not taken 76 MiB yet/);
+});
+
+Deno.test("A function is slow by its p99 of the last minutes, if it was called often enough", async () => {
+  using it = setup();
+  it.at.meters.call("rare::f", { ms: 5_000, times: 3 });
+  it.at.meters.call("slow::f", { ms: 5_000, times: 30 });
+  it.at.meters.call("engine::f", { ms: 5_000, times: 99 });
+  it.at.clock.tick(1_000);
+
+  const check = (await it.measure()).get("slow functions")!;
+  assert.deepEqual([check.status, check.measured], ["warn", 1_000]);
+  assert.match(check.message, /slow::f/);
+
+  it.at.clock.tick(400_000);
+  assert.equal((await it.measure()).get("slow functions")!.status, "ok");
+});
+
+Deno.test("Functions without a schema are counted and the first are named", async () => {
+  using it = setup();
+  it.at.functionViews = [
+    view("a::with", { request_schema: {} }),
+    view("state::get", { builtin: true }),
+    view("x::hidden", { internal: true }),
+    ..."dcbe".split("").map((letter) => view(`f::${letter}`)),
+  ];
+
+  const check = (await it.measure()).get("schemas")!;
+  assert.deepEqual([check.status, check.measured], ["warn", 4]);
+  assert.equal(
+    check.message,
+    "4 of 5 functions do not say what payload they take: f::b, f::c, f::d and 1 more",
+  );
+});
+
+for (const [skew, status] of [[-500, "ok"], [-5_000, "warn"], [90_000, "fail"]] as const) {
+  Deno.test(`A clock that differs by ${skew} ms is ${status}`, async () => {
+    using it = setup();
+    it.at.workers = [workerView("w1", { name: "math" })];
+    const time_ms = it.at.clock.wall() + skew;
+    it.at.look.hear([metricPoint("process.memory.usage", 1, { time_ms })]);
+
+    const check = (await it.measure()).get("clocks")!;
+    assert.deepEqual([check.status, check.measured], [status, Math.abs(skew)]);
+  });
+}
+
+Deno.test("The disk is measured by writing to it", async () => {
+  using it = setup();
+  const slow: Store = {
+    stats: it.memory.stats,
+    get: (key) => it.memory.get(key),
+    list: (...query) => it.memory.list(...query),
+    write: (changes) => {
+      it.at.clock.tick(300);
+      return it.memory.write(changes);
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+
+  const check = (await it.measure(slow)).get("disk")!;
+  assert.deepEqual([check.status, check.measured], ["warn", 300]);
+  assert.equal(it.memory.stats.commits, 3);
+  assert.equal((await it.memory.list([], 10)).length, 1);
+});
+
+Deno.test("A disk that takes nothing is a failure, not an exception", async () => {
+  using it = setup();
+  await it.memory[Symbol.asyncDispose]();
+
+  const check = (await it.measure()).get("disk")!;
+  assert.deepEqual([check.status, check.measured], ["fail", null]);
+  assert.match(check.message, /The store is closed/);
+});
+
+Deno.test("Commits that the disk refused are a failure", async () => {
+  using it = setup();
+  Object.assign(it.memory.stats, { failed: 2 });
+
+  assert.equal((await it.measure()).get("store")!.status, "fail");
+});
+
+Deno.test("Workers that were given up, and those that end by themselves, are named", async () => {
+  using it = setup();
+  it.at.supervised = [
+    supervisedWorker("fine"),
+    supervisedWorker("broken", { state: "failed" }),
+    supervisedWorker("flaky", { restarts: 4 }),
+  ];
+
+  const checks = await it.measure();
+  assert.equal(checks.get("workers")!.message, "1 of 3 workers were given up: broken");
+  assert.equal(checks.get("workers")!.remedy, "See why: engine worker status broken");
+  assert.deepEqual([checks.get("restarts")!.status, checks.get("restarts")!.measured], ["warn", 4]);
+  assert.match(checks.get("restarts")!.remedy!, /engine worker logs flaky$/);
+});

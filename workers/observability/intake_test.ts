@@ -1,0 +1,171 @@
+/**
+ * Telemetry of strangers: read when it can be, counted when not, never too much.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
+import {
+  TELEMETRY_FRAME_ITEMS_MAX,
+  TELEMETRY_INTAKE_BYTES_PER_SECOND,
+  TELEMETRY_INTAKE_MS_PER_SECOND,
+} from "../limits.ts";
+import { type ItemOrigin, ReadingShare, readItems, TelemetryIntake } from "./intake.ts";
+
+function setup() {
+  const clock = new FakeClock();
+  const lines: LogLine[] = [];
+  const taken: [kind: string, frame: unknown][] = [];
+  const reader = (kind: string) => ({
+    take(frame: unknown) {
+      if (frame === null) throw new Error("it is none\nat all");
+      taken.push([kind, frame]);
+      return { taken: 2, dropped: 1 };
+    },
+  });
+  const log = recordingLog(lines);
+  const intake = new TelemetryIntake({ clock, log, spans: reader("spans"), logs: reader("logs") });
+  const hear = (kind: TelemetryFrame["kind"], text: string | Uint8Array) =>
+    intake.hear({
+      kind,
+      bytes: typeof text === "string" ? new TextEncoder().encode(text) : text,
+      worker_id: "w-1",
+      address: null,
+    });
+  return { clock, lines, taken, intake, hear };
+}
+
+Deno.test("TelemetryIntake hands spans and logs to their readers, and leaves metrics alone", () => {
+  const { hear, taken, intake } = setup();
+
+  hear("OTLP", "{}");
+  hear("LOGS", "[1]");
+  hear("MTRC", "{");
+
+  assert.deepEqual(taken, [["spans", {}], ["logs", [1]]]);
+  assert.deepEqual(intake.stats, { frames: 2, broken: 0, refused: 0, taken: 4, dropped: 2 });
+});
+
+Deno.test("TelemetryIntake counts what is broken and says so once in a while", () => {
+  const { hear, lines, clock, intake } = setup();
+
+  for (const text of ["", "{", "null", "OTLP"]) hear("OTLP", text);
+  hear("LOGS", new Uint8Array([0xff, 0xfe]));
+  assert.equal(intake.stats.broken, 5);
+  assert.equal(lines.length, 1);
+  clock.tick(60_000);
+  hear("LOGS", "null");
+
+  assert.equal(lines.length, 2);
+  assert.equal(lines[1]!.fields.id, "w-1");
+  assert.equal(lines[1]!.fields.broken, 6);
+  assert.equal(lines[1]!.fields.reason, "Error: it is none");
+});
+
+Deno.test("TelemetryIntake reads so many bytes in a second and no more", () => {
+  const { hear, taken, intake, clock, lines } = setup();
+  const frame = `"${"x".repeat(1024 * 1024)}"`;
+
+  for (let i = 0; i < 20; i++) hear("LOGS", frame);
+  assert.deepEqual([taken.length, intake.stats.refused], [15, 5]);
+  clock.tick(1_000);
+  hear("LOGS", frame);
+
+  assert.equal(taken.length, 16);
+  assert.match(lines[0]!.text, /faster than it is read/);
+});
+
+Deno.test("TelemetryIntake survives random bytes", () => {
+  const { hear, intake } = setup();
+
+  for (let i = 0; i < 500; i++) {
+    hear(i % 2 ? "OTLP" : "LOGS", crypto.getRandomValues(new Uint8Array(i % 40)));
+  }
+
+  assert.equal(intake.stats.frames, 500);
+});
+
+function setupOfReadingShare() {
+  const clock = new FakeClock();
+  const share = new ReadingShare(clock);
+  return { clock, share, read: (ms = 0, bytes = 1) => share.read(bytes, () => clock.tick(ms)) };
+}
+
+Deno.test("ReadingShare reads so many bytes in a second and no more", () => {
+  const { clock, read } = setupOfReadingShare();
+
+  assert.ok(read(0, TELEMETRY_INTAKE_BYTES_PER_SECOND));
+  assert.equal(read(), false);
+  clock.tick(1_000);
+  assert.ok(read());
+});
+
+Deno.test("ReadingShare has what took long paid for in the seconds after it", () => {
+  const { clock, read } = setupOfReadingShare();
+
+  assert.ok(read(1_000));
+  const wait = 1_000 / TELEMETRY_INTAKE_MS_PER_SECOND * 1_000;
+  clock.tick(wait - 1_001);
+  assert.equal(read(), false);
+  clock.tick(1);
+
+  assert.ok(read());
+});
+
+Deno.test("ReadingShare counts what ends in an error like all else", () => {
+  const { clock, share, read } = setupOfReadingShare();
+
+  assert.throws(() =>
+    share.read(1, () => {
+      clock.tick(TELEMETRY_INTAKE_MS_PER_SECOND);
+      throw new Error("broken");
+    }), /broken/);
+
+  assert.equal(read(), false);
+});
+
+const LISTS = ["groups", "scopes", "items"] as const;
+
+function read(frame: unknown) {
+  const origins: ItemOrigin[] = [];
+  let looked = 0;
+  const result = readItems(frame, LISTS, (origin) => void origins.push(origin), (record) => {
+    looked++;
+    return typeof record === "string" ? { record, of: origins.length } : undefined;
+  });
+  return { ...result, origins, looked };
+}
+
+Deno.test("readItems() hands over each record with the resource and the scope it belongs to", () => {
+  const { items, dropped, origins } = read({
+    groups: [
+      {
+        resource: { attributes: [1] },
+        scopes: [{ scope: { name: "a", version: "2" }, items: ["x", 5] }, { items: ["y"] }],
+      },
+      { scopes: [{ scope: { name: 5 }, items: ["z"] }, 7, { items: "no list" }] },
+    ],
+  });
+
+  assert.deepEqual(items.map(({ record, of }) => [record, of]), [["x", 1], ["y", 2], ["z", 3]]);
+  assert.equal(dropped, 1);
+  const none = { scope_name: null, scope_version: null };
+  assert.deepEqual(origins.slice(0, 3), [
+    { resource: [1], scope_name: "a", scope_version: "2" },
+    { resource: [1], ...none },
+    { resource: [], ...none },
+  ]);
+});
+
+for (const [what, record] of [["whole", "x"], ["broken", 5]] as const) {
+  Deno.test(`readItems() looks at a bounded number of ${what} records and counts the rest`, () => {
+    const items = Array(TELEMETRY_FRAME_ITEMS_MAX + 10).fill(record);
+
+    const { looked, dropped } = read({ groups: [{ scopes: [{ items }, { items }] }] });
+
+    assert.equal(looked, TELEMETRY_FRAME_ITEMS_MAX);
+    assert.equal(dropped, 2 * items.length - (what === "whole" ? looked : 0));
+  });
+}

@@ -1,0 +1,264 @@
+import assert from "node:assert/strict";
+import type { FunctionView } from "../../../engine/ports/directory.ts";
+import { FakeMeters } from "../../../tests/fakes/fake_meters.ts";
+import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
+import {
+  addCounts,
+  CountReader,
+  DeltaSum,
+  engineTotals,
+  extremes,
+  functionTotals,
+  quantile,
+  RecentDeltas,
+  round,
+  totalOf,
+  usedMeters,
+} from "./meters.ts";
+
+/** Internal functions are those whose id begins with `hidden`. */
+const directory = {
+  function: (_: string, id: string) =>
+    id.startsWith("gone") ? undefined : { internal: id.startsWith("hidden") } as FunctionView,
+};
+
+Deno.test("CountReader tells what happened since the last reading, and nothing twice", () => {
+  const meters = new FakeMeters();
+  meters.call("a::before", { ms: 1 });
+  const reader = new CountReader(meters, directory);
+  meters.call("a::b", { ms: 3, times: 5 });
+  meters.call("a::b", { ms: 3, code: "boom", times: 2 });
+
+  const [delta, ...others] = reader.read();
+
+  assert.deepEqual(others, []);
+  const { durations, ...rest } = delta!;
+  assert.deepEqual(rest, {
+    function_id: "a::b",
+    namespace: "default",
+    calls: 7,
+    errors: 2,
+    in_flight: 0,
+    kind: "user",
+  });
+  assert.equal(durations[2], 7);
+  assert.deepEqual(reader.read(), []);
+});
+
+Deno.test("CountReader tells a call that runs each time, and its end once", () => {
+  const meters = new FakeMeters();
+  const reader = new CountReader(meters, directory);
+  meters.call("a::b");
+
+  assert.deepEqual([reader.read(), reader.read()].map(([d]) => [d!.calls, d!.in_flight]), [
+    [1, 1],
+    [0, 1],
+  ]);
+  meters.end("a::b", 500, "timeout");
+  const [ended] = reader.read();
+  assert.deepEqual([ended!.calls, ended!.errors, ended!.in_flight, ended!.durations[8]], [
+    0,
+    1,
+    0,
+    1,
+  ]);
+  assert.deepEqual(reader.read(), []);
+});
+
+Deno.test("CountReader tells equal ids of two namespaces apart", () => {
+  const meters = new FakeMeters();
+  const reader = new CountReader(meters, directory);
+  meters.call("a::b", { ms: 1, namespace: "one" });
+  meters.call("a::b", { ms: 1, namespace: "two", times: 2 });
+
+  assert.deepEqual(reader.read().map(({ namespace, calls }) => [namespace, calls]), [
+    ["one", 1],
+    ["two", 2],
+  ]);
+});
+
+Deno.test("CountReader says whose functions they are", () => {
+  const meters = new FakeMeters();
+  const reader = new CountReader(meters, directory);
+  for (const id of ["engine::x", "hidden::y", "a::b", "gone::z"]) meters.call(id, { ms: 1 });
+
+  assert.deepEqual(reader.read().map(({ kind }) => kind), ["engine", "hidden", "user", "user"]);
+});
+
+Deno.test("CountReader starts anew with a meter that went and came back", () => {
+  const meters = new FakeMeters();
+  const reader = new CountReader(meters, directory);
+  meters.call("a::b", { ms: 1, times: 9 });
+  reader.read();
+  meters.forget("a::b");
+  reader.read();
+  meters.call("a::b", { ms: 1, times: 2 });
+
+  assert.equal(reader.read()[0]!.calls, 2);
+});
+
+Deno.test("DeltaSum adds up, and running calls are those of the last while", () => {
+  const meters = new FakeMeters();
+  const reader = new CountReader(meters, directory);
+  const sum = new DeltaSum();
+  meters.call("a::b");
+  meters.call("c::d", { ms: 1 });
+  sum.add(reader.read());
+  meters.end("a::b", 3, "boom");
+  meters.call("a::b", { ms: 3 });
+  sum.add(reader.read());
+
+  const found = sum.functions.map((each) => [each.function_id, each.calls, each.errors]);
+  assert.deepEqual(found, [["a::b", 2, 1], ["c::d", 1, 0]]);
+  assert.deepEqual(sum.functions.map(({ in_flight }) => in_flight), [0, 0]);
+  assert.equal(sum.functions[0]!.durations[2], 2);
+  sum.clear();
+  assert.deepEqual(sum.functions, []);
+});
+
+Deno.test("DeltaSum leaves what it was given as it was", () => {
+  const meters = new FakeMeters();
+  const reader = new CountReader(meters, directory);
+  meters.call("a::b", { ms: 1 });
+  const deltas = reader.read();
+  const sum = new DeltaSum();
+  sum.add(deltas);
+  sum.add(deltas);
+
+  assert.equal(deltas[0]!.durations[0], 1);
+  assert.equal(deltas[0]!.calls, 1);
+});
+
+const BOUNDS = [1, 2, 4, 8];
+
+Deno.test("quantile() of no durations is unknown", () => {
+  assert.equal(quantile(BOUNDS, [0, 0, 0, 0, 0], 0.5), null);
+  assert.equal(quantile([], [], 0.99), null);
+});
+
+Deno.test("quantile() lies in the bucket in which the rank is", () => {
+  const counts = [10, 0, 80, 9, 1];
+
+  assert.equal(quantile(BOUNDS, counts, 0.1), 1);
+  assert.equal(quantile(BOUNDS, counts, 0.5), 3);
+  assert.equal(quantile(BOUNDS, counts, 0.9), 4);
+  assert.equal(quantile(BOUNDS, counts, 0.99), 8);
+});
+
+Deno.test("quantile() of what lies beyond all bounds is the last bound", () => {
+  assert.equal(quantile(BOUNDS, [0, 0, 0, 0, 5], 0.5), 8);
+  assert.equal(quantile(BOUNDS, [1, 0, 0, 0, 1], 1), 8);
+});
+
+Deno.test("quantile() never falls when the part grows", () => {
+  const counts = [3, 0, 7, 1, 2];
+  const values = Array.from({ length: 101 }, (_, i) => quantile(BOUNDS, counts, i / 100)!);
+
+  assert.deepEqual(values, values.toSorted((a, b) => a - b));
+});
+
+Deno.test("extremes() are the bounds around all durations", () => {
+  assert.deepEqual(extremes(BOUNDS, [0, 3, 0, 1, 0]), { min_ms: 1, max_ms: 8 });
+  assert.deepEqual(extremes(BOUNDS, [1, 0, 0, 0, 0]), { min_ms: 0, max_ms: 1 });
+  assert.deepEqual(extremes(BOUNDS, [0, 0, 0, 0, 1]), { min_ms: 8, max_ms: 8 });
+  assert.equal(extremes(BOUNDS, [0, 0, 0, 0, 0]), null);
+});
+
+Deno.test("counts are added bucket by bucket", () => {
+  const sum = Float64Array.of(1, 2, 3);
+  addCounts(sum, [1, 1]);
+
+  assert.deepEqual([...sum], [2, 3, 3]);
+  assert.equal(totalOf(sum), 8);
+  assert.equal(round(1 / 3), 0.333);
+});
+
+Deno.test("functionTotals() has every function that was called, the busiest first", () => {
+  const meters = new FakeMeters();
+  meters.call("a::b", { ms: 3 });
+  meters.call("c::d", { ms: 10, times: 8 });
+  meters.call("c::d", { ms: 100, code: "boom", times: 2 });
+  meters.call("c::d");
+
+  const [first, second] = functionTotals(meters);
+
+  assert.deepEqual(first, {
+    function_id: "c::d",
+    namespace: "default",
+    calls: 11,
+    errors: { boom: 2 },
+    in_flight: 1,
+    avg_ms: 28,
+    p50_ms: 13,
+    p90_ms: 96,
+    p99_ms: 124.8,
+    max_ms: 128,
+  });
+  assert.equal(second!.function_id, "a::b");
+});
+
+Deno.test("functionTotals() knows no durations of a function that never ended", () => {
+  const meters = new FakeMeters();
+  meters.call("a::b");
+
+  const [{ avg_ms, p50_ms, max_ms }] = functionTotals(meters) as [
+    ReturnType<
+      typeof functionTotals
+    >[number],
+  ];
+  assert.deepEqual([avg_ms, p50_ms, max_ms], [null, null, null]);
+});
+
+Deno.test("usedMeters() has those that share one when there is a call in it", () => {
+  const meters = new FakeMeters();
+  assert.deepEqual(usedMeters(meters), []);
+
+  Object.assign(meters.other, { calls: 1 });
+  assert.deepEqual(usedMeters(meters).map(({ function_id }) => function_id), ["(other)"]);
+});
+
+Deno.test("engineTotals() puts all functions together", () => {
+  const meters = new FakeMeters();
+  meters.call("a::b", { ms: 1, times: 6 });
+  meters.call("c::d", { ms: 64, code: "boom", times: 2 });
+  meters.call("c::d", { times: 2 });
+
+  const { invocations, performance } = engineTotals(meters);
+
+  assert.deepEqual(invocations, {
+    total: 10,
+    success: 6,
+    error: 2,
+    deferred: 0,
+    by_function: { "a::b": 6, "c::d": 4 },
+  });
+  assert.deepEqual(performance, {
+    avg_duration_ms: 16.75,
+    p50_duration_ms: 0.667,
+    p90_duration_ms: 51.2,
+    p95_duration_ms: 57.6,
+    p99_duration_ms: 62.72,
+    min_duration_ms: 0,
+    max_duration_ms: 64,
+  });
+});
+
+Deno.test("engineTotals() of no calls is nothing, not unknown", () => {
+  const { performance } = engineTotals(new FakeMeters());
+
+  assert.ok(Object.values(performance).every((value) => value === 0));
+});
+
+Deno.test("RecentDeltas remembers the last minutes and forgets what was before", () => {
+  using at = new FakeMetrics();
+  const recent = new RecentDeltas();
+  at.sampler.listen((second) => recent.add(second));
+  at.meters.call("a::b", { ms: 1, times: 3 });
+  at.clock.tick(1_000);
+  at.meters.call("a::b", { ms: 1, times: 4 });
+  at.clock.tick(150_000);
+
+  assert.equal(recent.read()[0]!.calls, 7);
+  at.clock.tick(200_000);
+  assert.deepEqual(recent.read(), []);
+});

@@ -1,0 +1,384 @@
+/**
+ * One sample of everything each second: what the engine, its functions and its workers did and use.
+ *
+ * Whoever wants more than the last second listens and adds up ({@linkcode SampleWindow}), so that
+ * the meters are read once per second however many want to know.
+ *
+ * @module
+ */
+import type { Clock } from "../../../engine/ports/clock.ts";
+import type { Directory } from "../../../engine/ports/directory.ts";
+import type { StoreStats } from "../../../engine/ports/store.ts";
+import type { Meters } from "../../../engine/ports/telemetry.ts";
+import {
+  LAG_PROBE_MS,
+  METRICS_READ_MS,
+  METRICS_SAMPLE_FUNCTIONS_MAX,
+  METRICS_STEP_MS,
+  USAGE_LOOK_IDLE_MS,
+  USAGE_LOOK_MS,
+} from "../../limits.ts";
+import { addCounts, CountReader, DeltaSum, type FunctionDelta, quantile, round } from "./meters.ts";
+import type { WorkerLook, WorkerSample } from "./workers.ts";
+
+/**
+ * The engine in a while. Calls of `engine::*` and of internal functions are not counted, since they
+ * are mostly those of who looks at the metrics.
+ */
+export interface EngineSample {
+  readonly calls_per_s: number;
+  readonly errors_per_s: number;
+  /** `null` when no call ended. */
+  readonly p50_ms: number | null;
+  readonly p99_ms: number | null;
+  /** At the end of the while, these four. */
+  readonly in_flight: number;
+  readonly held: number;
+  readonly lines: number;
+  readonly queued_bytes: number;
+  /** The largest in the while. */
+  readonly event_loop_lag_ms: number;
+  readonly event_loop_lag_p99_ms: number;
+  readonly memory_bytes: number;
+  readonly heap_bytes: number;
+  /** Of one processor; `null` when nobody can tell. */
+  readonly cpu_percent: number | null;
+  readonly state_commits_per_s: number;
+  /** Unasked ends of supervised workers since the engine started. */
+  readonly restarts: number;
+}
+
+/** A function in a while. */
+export interface FunctionSample {
+  readonly function_id: string;
+  readonly namespace: string;
+  readonly calls_per_s: number;
+  readonly errors_per_s: number;
+  readonly p50_ms: number | null;
+  readonly p99_ms: number | null;
+  readonly in_flight: number;
+}
+
+/** Everything in a while. */
+export interface MetricsSample {
+  /** The end of the while, in milliseconds since 1970. */
+  readonly at_ms: number;
+  readonly interval_ms: number;
+  readonly engine: EngineSample;
+  /** Those that were called or run, the busiest first. */
+  readonly functions: readonly FunctionSample[];
+  readonly workers: readonly WorkerSample[];
+}
+
+/** What was counted in one second. */
+export interface Second {
+  readonly at_ms: number;
+  readonly interval_ms: number;
+  readonly functions: readonly FunctionDelta[];
+  readonly lag: Lag;
+  readonly process: ProcessUsage;
+  readonly cpu_percent: number | null;
+  readonly commits: number;
+}
+
+/** What the sampler looks at. */
+export interface SamplerParts {
+  readonly clock: Clock;
+  readonly meters: Meters;
+  readonly directory: Pick<Directory, "function">;
+  readonly stats: StoreStats;
+  readonly workers: WorkerLook;
+  /** What this process uses now. */
+  process(): ProcessUsage;
+}
+
+/** Samples each second until it is disposed of. */
+export class Sampler implements Disposable {
+  readonly #parts: SamplerParts;
+  readonly #counts: CountReader;
+  readonly #lag: LagMeter;
+  readonly #cpu: CpuShare;
+  readonly #listeners = new Set<(second: Second, sample: MetricsSample) => void>();
+  #commits: number;
+  #atMs: number;
+  #readAtMs = -Infinity;
+  #latest: MetricsSample;
+  #cancel: () => void;
+
+  /** Begins at once; the first sample is there after a second. */
+  constructor(parts: SamplerParts) {
+    this.#parts = parts;
+    const { clock, meters, directory, stats } = parts;
+    const process = parts.process();
+    this.#counts = new CountReader(meters, directory);
+    this.#lag = new LagMeter(clock);
+    this.#cpu = new CpuShare(clock, process.cpu_seconds);
+    this.#commits = stats.commits;
+    this.#atMs = clock.now();
+    this.#latest = this.sampleOf({
+      at_ms: clock.wall(),
+      interval_ms: METRICS_STEP_MS,
+      functions: [],
+      lag: { max_ms: 0, p99_ms: 0 },
+      process,
+      cpu_percent: null,
+      commits: 0,
+    });
+    this.#cancel = clock.after(METRICS_STEP_MS, () => this.#tick());
+  }
+
+  /** The last second; before one has passed: nothing happened. */
+  get latest(): MetricsSample {
+    return this.#latest;
+  }
+
+  /** Somebody reads; processes are looked at more often for a while. */
+  noteReader(): void {
+    this.#readAtMs = this.#parts.clock.now();
+  }
+
+  /** Hears of every second, at once; must not throw. Call the result to stop. */
+  listen(listener: (second: Second, sample: MetricsSample) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** What was counted, as it is told. */
+  sampleOf(second: Second): MetricsSample {
+    const { meters, workers } = this.#parts;
+    const { interval_ms, functions, lag, process, cpu_percent } = second;
+    const seconds = interval_ms / 1_000;
+    const durations = new Float64Array(meters.bounds_ms.length + 1);
+    let [calls, errors] = [0, 0];
+    for (const delta of functions) {
+      if (delta.kind !== "user") continue;
+      calls += delta.calls;
+      errors += delta.errors;
+      addCounts(durations, delta.durations);
+    }
+    const { running, held, lines, queued_bytes } = meters.load();
+    return {
+      at_ms: second.at_ms,
+      interval_ms: Math.round(interval_ms),
+      engine: {
+        calls_per_s: round(calls / seconds),
+        errors_per_s: round(errors / seconds),
+        p50_ms: quantile(meters.bounds_ms, durations, 0.5),
+        p99_ms: quantile(meters.bounds_ms, durations, 0.99),
+        in_flight: running,
+        held,
+        lines,
+        queued_bytes,
+        event_loop_lag_ms: lag.max_ms,
+        event_loop_lag_p99_ms: lag.p99_ms,
+        memory_bytes: process.memory_bytes,
+        heap_bytes: process.heap_bytes,
+        cpu_percent,
+        state_commits_per_s: round(second.commits / seconds),
+        restarts: workers.restarts,
+      },
+      functions: this.#functionSamples(functions, seconds),
+      workers: workers.samples(),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancel();
+    this.#lag[Symbol.dispose]();
+    this.#listeners.clear();
+  }
+
+  #functionSamples(functions: readonly FunctionDelta[], seconds: number): FunctionSample[] {
+    const { bounds_ms } = this.#parts.meters;
+    return functions.filter(({ kind }) => kind !== "hidden")
+      .sort((a, b) => b.calls - a.calls || b.in_flight - a.in_flight)
+      .slice(0, METRICS_SAMPLE_FUNCTIONS_MAX)
+      .map(({ function_id, namespace, calls, errors, in_flight, durations }) => ({
+        function_id,
+        namespace,
+        calls_per_s: round(calls / seconds),
+        errors_per_s: round(errors / seconds),
+        p50_ms: quantile(bounds_ms, durations, 0.5),
+        p99_ms: quantile(bounds_ms, durations, 0.99),
+        in_flight,
+      }));
+  }
+
+  #tick(): void {
+    const { clock, workers, stats } = this.#parts;
+    const now = clock.now();
+    this.#cancel = clock.after(METRICS_STEP_MS, () => this.#tick());
+    const isRead = now - this.#readAtMs < METRICS_READ_MS;
+    void workers.refresh(isRead ? USAGE_LOOK_MS : USAGE_LOOK_IDLE_MS);
+    const process = this.#parts.process();
+    const second: Second = {
+      at_ms: clock.wall(),
+      interval_ms: Math.max(1, now - this.#atMs),
+      functions: this.#counts.read(),
+      lag: this.#lag.read(),
+      process,
+      cpu_percent: this.#cpu.read(process.cpu_seconds),
+      commits: stats.commits - this.#commits,
+    };
+    this.#atMs = now;
+    this.#commits = stats.commits;
+    this.#latest = this.sampleOf(second);
+    for (const listener of [...this.#listeners]) listener(second, this.#latest);
+  }
+}
+
+/** Adds up seconds to a longer while. */
+export class SampleWindow {
+  readonly #sum = new DeltaSum();
+  #last: Second | undefined;
+  #intervalMs = 0;
+  #commits = 0;
+  #lag: Lag = { max_ms: 0, p99_ms: 0 };
+
+  /** Milliseconds that were added. */
+  get interval_ms(): number {
+    return this.#intervalMs;
+  }
+
+  /** Adds a second. */
+  add(second: Second): void {
+    this.#last = second;
+    this.#sum.add(second.functions);
+    this.#intervalMs += second.interval_ms;
+    this.#commits += second.commits;
+    this.#lag = {
+      max_ms: Math.max(this.#lag.max_ms, second.lag.max_ms),
+      p99_ms: Math.max(this.#lag.p99_ms, second.lag.p99_ms),
+    };
+  }
+
+  /** All that was added, as if it were one second; begins anew. `undefined` when nothing was. */
+  take(): Second | undefined {
+    const last = this.#last;
+    if (!last) return undefined;
+    const taken: Second = {
+      ...last,
+      interval_ms: this.#intervalMs,
+      functions: this.#sum.functions,
+      lag: this.#lag,
+      commits: this.#commits,
+    };
+    this.#sum.clear();
+    this.#last = undefined;
+    this.#intervalMs = 0;
+    this.#commits = 0;
+    this.#lag = { max_ms: 0, p99_ms: 0 };
+    return taken;
+  }
+}
+
+/** Lag in a while, in milliseconds. */
+export interface Lag {
+  readonly max_ms: number;
+  readonly p99_ms: number;
+}
+
+/** Measures until it is disposed of. */
+export class LagMeter implements Disposable {
+  readonly #clock: Clock;
+  #lags: number[] = [];
+  #dueMs: number;
+  #cancel: () => void;
+
+  /** Begins at once. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#dueMs = clock.now() + LAG_PROBE_MS;
+    this.#cancel = clock.after(LAG_PROBE_MS, () => this.#run());
+  }
+
+  /** Since the last reading; a run that is overdue counts with what it is late by now. */
+  read(): Lag {
+    const overdueMs = this.#clock.now() - this.#dueMs;
+    const lags = overdueMs > 0 ? [...this.#lags, overdueMs] : this.#lags;
+    this.#lags = [];
+    lags.sort((a, b) => a - b);
+    const at = Math.max(0, Math.ceil(lags.length * 0.99) - 1);
+    return { max_ms: round(lags.at(-1) ?? 0), p99_ms: round(lags[at] ?? 0) };
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancel();
+  }
+
+  #run(): void {
+    const now = this.#clock.now();
+    this.#lags.push(Math.max(0, now - this.#dueMs));
+    this.#dueMs = now + LAG_PROBE_MS;
+    this.#cancel = this.#clock.after(LAG_PROBE_MS, () => this.#run());
+  }
+}
+
+/** What a process has used. */
+export interface ProcessUsage {
+  /** Resident, in bytes. */
+  readonly memory_bytes: number;
+  readonly heap_bytes: number;
+  /** Processor time since it started, in seconds. */
+  readonly cpu_seconds: number;
+}
+
+/** Asks the runtime. */
+export function readProcess(): ProcessUsage {
+  const { rss, heapUsed } = Deno.memoryUsage();
+  return { memory_bytes: rss, heap_bytes: heapUsed, cpu_seconds: cpuSeconds() };
+}
+
+/** How busy it was between two readings, in percent of one processor. */
+export class CpuShare {
+  readonly #clock: Pick<Clock, "now">;
+  #atMs: number;
+  #seconds: number;
+
+  /** Counts from now. */
+  constructor(clock: Pick<Clock, "now">, seconds: number) {
+    this.#clock = clock;
+    this.#atMs = clock.now();
+    this.#seconds = seconds;
+  }
+
+  /** Since the last reading; `null` when no time has passed. */
+  read(seconds: number): number | null {
+    const now = this.#clock.now();
+    const elapsedMs = now - this.#atMs;
+    if (elapsedMs <= 0) return null;
+    const percent = (seconds - this.#seconds) * 1_000 / elapsedMs * 100;
+    this.#atMs = now;
+    this.#seconds = seconds;
+    return Math.max(0, Math.round(percent * 10) / 10);
+  }
+}
+
+/** The global that Deno and Node share; the library's types do not name it. */
+interface WithProcess {
+  readonly process?: { cpuUsage(): { readonly user: number; readonly system: number } };
+}
+
+/** Of a second: the unit of times in /proc, the same on all machines with Linux. */
+const TICK = 0.01;
+
+function cpuSeconds(): number {
+  // The first look at the global takes 12 ms of an engine's start and 3 MB.
+  const ticks = Deno.build.os === "linux" ? cpuTicks() : undefined;
+  if (ticks !== undefined) return ticks * TICK;
+  const used = (globalThis as WithProcess).process?.cpuUsage();
+  return used ? (used.user + used.system) / 1_000_000 : 0;
+}
+
+/** In the program and in the kernel for it; `undefined` where /proc is not to be read. */
+function cpuTicks(): number | undefined {
+  try {
+    const stat = Deno.readTextFileSync("/proc/self/stat");
+    // The second field is the program's name, which may have anything in it but ends with ")".
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return Number.isFinite(ticks) ? ticks : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * What outlives a restart of `engine-observability`, such as after an edit of its configuration.
+ *
+ * The rings belong to the engine's life, not to one configuration, and hang from what lives as
+ * long: its record of calls.
+ *
+ * @module
+ */
+import type { CallTraces, Meters } from "../../engine/ports/telemetry.ts";
+import type { EngineHost } from "../kit/define.ts";
+import { LogRing } from "./logs/store.ts";
+import { RecentDeltas } from "./metrics/meters.ts";
+import { SdkMetrics } from "./metrics/otlp.ts";
+import { Rollups } from "./metrics/rollups.ts";
+import { SeriesBook } from "./metrics/series.ts";
+import { WorkerLook } from "./metrics/workers.ts";
+import { SpanRing } from "./traces/ring.ts";
+
+/** The rings of one engine. */
+export interface KeptRings {
+  readonly spans: SpanRing;
+  readonly logs: LogRing;
+  /** Whether what an engine before this one left on disk has been read. */
+  isRestored: boolean;
+}
+
+const ringsByRecord = new WeakMap<CallTraces, KeptRings>();
+
+/** The rings of the engine whose record of calls this is, at the sizes given. */
+export function ringsOf(
+  traces: CallTraces,
+  bytesMax: { readonly spans: number; readonly logs: number },
+): KeptRings {
+  let rings = ringsByRecord.get(traces);
+  if (!rings) {
+    rings = {
+      spans: new SpanRing(bytesMax.spans),
+      logs: new LogRing(bytesMax.logs),
+      isRestored: false,
+    };
+    ringsByRecord.set(traces, rings);
+  }
+  rings.spans.resize(bytesMax.spans);
+  rings.logs.resize(bytesMax.logs);
+  return rings;
+}
+
+/** The past of one engine. */
+export interface MetricsHistory {
+  readonly series: SeriesBook;
+  readonly rollups: Rollups;
+  readonly recent: RecentDeltas;
+  readonly workers: WorkerLook;
+  readonly sdk: SdkMetrics;
+  /** Workers that came and left. */
+  readonly comings: { spawns: number; deaths: number };
+}
+
+const historyByMeters = new WeakMap<Meters, MetricsHistory>();
+
+/** The past of the engine that lends this. */
+export function historyOf(
+  { meters, directory, supervision, clock }: Pick<
+    EngineHost,
+    "meters" | "directory" | "supervision" | "clock"
+  >,
+): MetricsHistory {
+  let history = historyByMeters.get(meters);
+  if (!history) {
+    history = {
+      series: new SeriesBook(meters),
+      rollups: new Rollups(meters),
+      recent: new RecentDeltas(),
+      workers: new WorkerLook(directory, supervision, clock),
+      sdk: new SdkMetrics(clock),
+      comings: { spawns: 0, deaths: 0 },
+    };
+    historyByMeters.set(meters, history);
+  }
+  return history;
+}

@@ -1,0 +1,40 @@
+/**
+ * Rings belong to an engine, not to one configuration of it.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
+import { FakeMeters } from "../../tests/fakes/fake_meters.ts";
+import { FakeTraces } from "../../tests/fakes/recorded.ts";
+import { newLog, storedSpan } from "../../tests/fakes/spans.ts";
+import type { EngineHost } from "../kit/define.ts";
+import { historyOf, ringsOf } from "./retained.ts";
+
+Deno.test("ringsOf() is the same for one engine, another for another, at the size asked for", () => {
+  const engine = new FakeTraces();
+  const first = ringsOf(engine, { spans: 100_000, logs: 100_000 });
+  first.spans.add(storedSpan());
+  first.logs.add(newLog());
+
+  const again = ringsOf(engine, { spans: 100_000, logs: 10 });
+  const other = ringsOf(new FakeTraces(), { spans: 100_000, logs: 100_000 });
+
+  assert.equal(again, first);
+  assert.deepEqual([again.spans.size, again.logs.size], [1, 0]);
+  assert.deepEqual([other.spans.size, other.isRestored], [0, false]);
+});
+
+const host = (meters: FakeMeters) =>
+  ({ meters, directory: new FakeDirectory(), clock: new FakeClock() }) as unknown as EngineHost;
+
+Deno.test("An engine has one past, whoever asks", () => {
+  const meters = new FakeMeters();
+
+  assert.equal(historyOf(host(meters)), historyOf(host(meters)));
+});
+
+Deno.test("Two engines in one process have pasts of their own", () => {
+  assert.notEqual(historyOf(host(new FakeMeters())), historyOf(host(new FakeMeters())));
+});

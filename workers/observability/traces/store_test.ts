@@ -1,0 +1,268 @@
+/**
+ * Calls, workers' spans and built-in workers' spans are one view, and are heard of in heaps.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
+import { recorded } from "../../../tests/fakes/recorded.ts";
+import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
+import { TRACE_SCANS_MAX } from "../../limits.ts";
+import type { StoredSpan } from "./span.ts";
+import { InternalFunctions } from "./store.ts";
+
+const TRACE = idOf(1, 32);
+const names = (spans: readonly StoredSpan[]) => spans.map(({ name }) => name);
+
+function call(n: number, changes = {}) {
+  return callSpan({
+    span_id: idOf(n, 16),
+    function_id: `f${n}`,
+    start_ms: NOON + n,
+    end_ms: NOON + n + 1,
+    invocation_id: `i-${n}`,
+    ...changes,
+  });
+}
+
+Deno.test("SpanStore.trace() has calls and other spans in the order of their start", () => {
+  const { traces, ring, store } = recorded();
+  traces.add(call(3), call(1), call(5, { end_ms: null }), call(2, { trace_id: idOf(9, 32) }));
+  ring.add(storedSpan({ span_id: idOf(50, 16), name: "work", start_ms: NOON + 2 }));
+  ring.add(storedSpan({ span_id: idOf(51, 16), trace_id: idOf(9, 32) }));
+
+  assert.deepEqual(names(store.trace(TRACE, false)), ["f1", "work", "f3", "f5"]);
+});
+
+Deno.test("SpanStore.trace() puts the caller before the callee that starts at the same moment", () => {
+  const { traces, ring, store } = recorded();
+  ring.add(storedSpan({ span_id: idOf(50, 16), name: "in", parent_span_id: idOf(1, 16) }));
+  traces.add(call(1, { start_ms: NOON }));
+
+  assert.deepEqual(names(store.trace(TRACE, false)), ["f1", "in"]);
+});
+
+Deno.test("SpanStore.find() has the newest first and can leave internal ones out", () => {
+  const { traces, ring, store } = recorded();
+  traces.add(call(1), call(4, { function_id: "engine::logs::list" }));
+  ring.add(storedSpan({ span_id: idOf(50, 16), name: "work", start_ms: NOON + 2 }));
+  ring.add(
+    storedSpan({ span_id: idOf(51, 16), name: "execute engine::x", start_ms: NOON + 3 }, {
+      "engine.function_id": "engine::x",
+    }),
+  );
+
+  assert.equal(store.find({}, 10).length, 4);
+  assert.deepEqual(names(store.find({ excludesInternal: true }, 10)), ["work", "f1"]);
+  assert.deepEqual(names(store.find({ excludesInternal: true }, 1)), ["work"]);
+  assert.deepEqual(names(store.find({ function_id: "engine::x" }, 9)), ["execute engine::x"]);
+  assert.deepEqual(names(store.find({ invocation_id: "i-1" }, 9)), ["f1"]);
+  assert.deepEqual(names(store.find({ since_ms: NOON + 2, until_ms: NOON + 2 }, 9)), ["work"]);
+});
+
+Deno.test("SpanStore hears what built-in workers record, until it is disposed of", () => {
+  const { traces, store } = recorded();
+  const ended = {
+    traceparent: `00-${TRACE}-${idOf(1, 16)}-01`,
+    parent: null,
+    name: "GET /",
+    service: "engine-http",
+    start_ms: NOON,
+    end_ms: NOON,
+    error: null,
+    attributes: {},
+  };
+
+  traces.spans.record(ended);
+  traces.spans.record({ ...ended, traceparent: "nonsense" });
+  store[Symbol.dispose]();
+  traces.spans.record({ ...ended, traceparent: `00-${TRACE}-${idOf(2, 16)}-01` });
+
+  assert.deepEqual(names(store.trace(TRACE, false)), ["GET /"]);
+});
+
+Deno.test("SpanStore.listen() hands over what ended since, in heaps, with payloads if asked for", () => {
+  const { clock, traces, ring, store } = recorded();
+  traces.add(call(1));
+  const heaps: (readonly StoredSpan[])[] = [];
+  const rich: (readonly StoredSpan[])[] = [];
+  const stop = store.listen((spans) => heaps.push(spans));
+  const stopRich = store.listen((spans) => rich.push(spans), true);
+
+  traces.add(call(2), call(3, { end_ms: null }));
+  ring.add(storedSpan({ span_id: idOf(50, 16) }));
+  clock.tick(250);
+  clock.tick(250);
+
+  assert.deepEqual(heaps.map(names), [["f2", "work"]]);
+  const has = (spans: readonly StoredSpan[], name: string) =>
+    spans[0]!.attributes.some(([own]) => own === name);
+  assert.equal(has(heaps[0]!, "engine.request"), false);
+  assert.equal(has(rich[0]!, "engine.request"), true);
+
+  stop();
+  stopRich();
+  clock.tick(250);
+  assert.equal(clock.waiting, 0);
+});
+
+Deno.test("SpanStore counts calls that are gone before anybody could hear of them", () => {
+  const { clock, traces, store } = recorded();
+  traces.capacity = 3;
+  let heard = 0;
+  store.listen((spans) => void (heard += spans.length));
+
+  for (let n = 0; n < 10; n++) traces.add(call(n));
+  clock.tick(250);
+
+  assert.deepEqual([heard, store.lost], [3, 7]);
+  store[Symbol.dispose]();
+  assert.equal(clock.waiting, 0);
+});
+
+Deno.test("SpanStore.flush() and its end hand over what is left", () => {
+  const { traces, store } = recorded();
+  const heaps: (readonly StoredSpan[])[] = [];
+  store.listen((spans) => heaps.push(spans));
+
+  traces.add(call(1));
+  store.flush();
+  traces.add(call(2));
+  store[Symbol.dispose]();
+
+  assert.deepEqual(heaps.map(names), [["f1"], ["f2"]]);
+});
+
+Deno.test("SpanStore.take() says what was taken, known already or broken", () => {
+  const { store } = recorded();
+  const span = {
+    traceId: TRACE,
+    spanId: idOf(1, 16),
+    name: "a",
+    startTimeUnixNano: `${NOON}000000`,
+    endTimeUnixNano: `${NOON}000000`,
+  };
+  const frame = { resourceSpans: [{ scopeSpans: [{ spans: [span, span, {}] }] }] };
+
+  assert.deepEqual(store.take(frame), { taken: 1, dropped: 2 });
+  assert.equal(store.oldestMs, NOON);
+  assert.equal(store.ofTrace(TRACE, idOf(1, 16))!.service_name, "unknown");
+});
+
+Deno.test("SpanStore.clear() forgets everything and says so", () => {
+  const { traces, ring, store } = recorded();
+  let told = 0;
+  const stop = store.onClear(() => told++);
+  traces.add(call(1));
+  ring.add(storedSpan());
+
+  store.clear();
+  stop();
+  store.clear();
+
+  assert.deepEqual([store.find({}, 10), store.oldestMs, told], [[], null, 1]);
+});
+
+Deno.test("SpanStore.scan() has the newest first, and lets others have their turn meanwhile", async () => {
+  const { clock, traces, ring, store } = recorded();
+  traces.capacity = 5_000;
+  for (let n = 0; n < 5_000; n++) traces.add(call(n));
+  traces.add(call(5_000, { end_ms: null }), call(5_001, { function_id: "engine::x" }));
+  ring.add(storedSpan({ span_id: idOf(9_000, 16), start_ms: NOON + 4_998.5 }));
+  const ended = traces.ended.bind(traces);
+  traces.ended = (after, limit) => {
+    clock.tick(6);
+    return ended(after, limit);
+  };
+  const starts = { ofCall: startOf, ofSpan: startOf };
+
+  const scanned = store.scan({ excludesInternal: true }, 2_000, starts);
+  let turns = 0;
+  for (let i = 0; i < 50_000 && turns < 2; i++) {
+    await Promise.resolve();
+    if (clock.waiting === 0) continue;
+    turns++;
+    clock.tick(0);
+  }
+  const found = await scanned;
+
+  assert.equal(turns, 2);
+  assert.equal(found.length, 2_000);
+  assert.deepEqual(found.slice(0, 4).map(({ start_ms }) => start_ms - NOON), [
+    5_000,
+    4_999,
+    4_998.5,
+    4_998,
+  ]);
+});
+
+Deno.test("SpanStore.scan() looks for one at a time, and refuses when too many wait", async () => {
+  const { clock, traces, store } = recorded();
+  traces.add(call(1));
+  const ended = traces.ended.bind(traces);
+  const looks: number[] = [];
+  let current = -1;
+  traces.ended = (after, limit) => {
+    looks.push(current);
+    clock.tick(1);
+    return ended(after, limit);
+  };
+  const scans = Array.from({ length: TRACE_SCANS_MAX }, (_, n) => {
+    const ofCall = (span: { start_ms: number }) => ({ start_ms: span.start_ms, n: current = n });
+    return store.scan({}, 10, { ofCall, ofSpan: ofCall });
+  });
+
+  const starts = { ofCall: startOf, ofSpan: startOf };
+  await assert.rejects(store.scan({}, 10, starts), { code: "overloaded" });
+
+  assert.equal((await Promise.all(scans)).flat().length, TRACE_SCANS_MAX);
+  assert.deepEqual(looks, looks.toSorted((a, b) => a - b));
+  assert.equal((await store.scan({}, 10, starts)).length, 1);
+});
+
+Deno.test("SpanStore.scan() keeps to a time and to a trace", async () => {
+  const { traces, store } = recorded();
+  for (let n = 0; n < 10; n++) traces.add(call(n));
+  traces.add(call(20, { trace_id: idOf(9, 32), end_ms: null }));
+  const starts = { ofCall: startOf, ofSpan: startOf };
+  const scan = async (filter: Parameters<typeof store.scan>[0]) =>
+    (await store.scan(filter, 100, starts)).map(({ start_ms }) => start_ms - NOON);
+
+  assert.deepEqual(await scan({ since_ms: NOON + 8 }), [20, 9, 8]);
+  assert.deepEqual(await scan({ until_ms: NOON + 1 }), [1, 0]);
+  assert.deepEqual(await scan({ trace_id: idOf(9, 32) }), [20]);
+});
+
+function startOf({ start_ms }: { readonly start_ms: number }) {
+  return { start_ms };
+}
+
+Deno.test("InternalFunctions are the engine's own and those that say so, while they say so", async () => {
+  await using local = new LocalEngine();
+  const listeners = new Set<(event: { type: "functions_changed" }) => void>();
+  using it = new InternalFunctions({
+    directory: local.router.directory,
+    onEvent: (listener) => {
+      listeners.add(listener as never);
+      return () => void listeners.delete(listener as never);
+    },
+  });
+  const worker = await local.connect("w");
+  const registration = worker.registerFunction("a::b", () => 1, { metadata: { internal: true } });
+  worker.registerFunction("a::c", () => 1);
+  await local.settle();
+
+  assert.equal(it.has("default", "engine::anything"), true);
+  assert.equal(it.has("default", "a::b"), true);
+  assert.equal(it.has("default", "a::c"), false);
+  assert.equal(it.has("default", "a::nobody"), false);
+
+  registration.unregister();
+  worker.registerFunction("a::b", () => 1);
+  await local.settle();
+  for (const hear of listeners) hear({ type: "functions_changed" });
+
+  assert.equal(it.has("default", "a::b"), false);
+  it[Symbol.dispose]();
+  assert.equal(listeners.size, 0);
+});
