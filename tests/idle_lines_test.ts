@@ -9,8 +9,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { makeGate } from "../engine/transport/gate.ts";
 import { listenRaw } from "../engine/transport/raw_listener.ts";
-import { unobserved } from "../engine/core/unobserved.ts";
-import { Router } from "../engine/core/router.ts";
+import { Router, unobserved } from "../engine/core/router.ts";
 import { systemClock } from "../engine/platform/system_clock.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "./fakes/fake_router.ts";
 

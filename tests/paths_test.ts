@@ -14,10 +14,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { Envelope } from "../engine/core/envelope.ts";
-import { fieldText } from "../engine/core/field_text.ts";
-import { callTail } from "../engine/core/tails.ts";
-import { bytesOf, textOf } from "../engine/core/text_bytes.ts";
+import { Envelope } from "../engine/core/wire/envelope.ts";
+import { fieldText } from "../engine/core/wire/json_scan.ts";
+import { callTail } from "../engine/core/wire/frame_parts.ts";
+import { bytesOf, textOf } from "../engine/core/wire/bytes.ts";
 import type { CallSpan } from "../engine/ports/telemetry.ts";
 import { CallRecorder } from "../engine/telemetry/call_recorder.ts";
 import { decodeEngineMessage, decodeWorkerMessage } from "../sdk/typescript/wire/codec.ts";

@@ -8,7 +8,7 @@
  * @module
  */
 import { thrownText } from "../../sdk/typescript/wire/errors.ts";
-import { isEqualSecret } from "../core/equal_secret.ts";
+import { isEqualSecret } from "../core/guards.ts";
 import type { Log } from "../ports/log.ts";
 import { keyFolder, type KeyRecord, portOf, readRecord, thisUser } from "./user_key.ts";
 

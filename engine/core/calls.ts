@@ -21,18 +21,25 @@ import {
 import type { CallObserver, ObservedParty } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import { BackPressure } from "./back_pressure.ts";
-import { candidatesOf } from "./candidates.ts";
-import type { Envelope } from "./envelope.ts";
-import { fieldText } from "./field_text.ts";
+import { failure, type Refusals } from "./error_replies.ts";
 import type { Offer, Replica } from "./function_table.ts";
-import type { HeldCall, HeldCalls, Target } from "./held_calls.ts";
-import { type CallerId, callerIdIn, callerIdOf, type Invocation } from "./invocations.ts";
-import type { Peer } from "./peer.ts";
-import type { Placement, PlacementSettings } from "./placement.ts";
-import { failure, type Refusals } from "./refusals.ts";
+import type { HeldCall, HeldCalls, Target } from "./parked_calls.ts";
+import type { Invocation, Peer } from "./peer.ts";
+import { candidatesOf, type Placement, type PlacementSettings } from "./placement.ts";
 import { RunningCalls } from "./running_calls.ts";
-import { type CallTail, callTail, jsonText, resultTail, valueTail } from "./tails.ts";
-import { textOf } from "./text_bytes.ts";
+import { textOf } from "./wire/bytes.ts";
+import type { Envelope } from "./wire/envelope.ts";
+import {
+  type CallerId,
+  callerIdIn,
+  callerIdOf,
+  type CallTail,
+  callTail,
+  jsonText,
+  resultTail,
+  valueTail,
+} from "./wire/frame_parts.ts";
+import { fieldText } from "./wire/json_scan.ts";
 
 /** The router's settings, which may change while it runs; PROTOCOL section 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {

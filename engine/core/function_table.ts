@@ -13,8 +13,8 @@ import {
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedFunction } from "../ports/call_observer.ts";
 import type { SchemaCheck } from "../ports/schemas.ts";
-import { OffersByBytes } from "./offers_by_bytes.ts";
 import type { Peer } from "./peer.ts";
+import { OffersByBytes } from "./wire/bytes_index.ts";
 
 /** One live registration. */
 export interface Replica {

@@ -13,7 +13,7 @@ import type { EventListener } from "../ports/events.ts";
 import type { DrainOptions, Handover, Traffic } from "../ports/traffic.ts";
 import type { Calls } from "./calls.ts";
 import type { FunctionTable } from "./function_table.ts";
-import { type HeldCalls, type Target, targetOf } from "./held_calls.ts";
+import { type HeldCalls, type Target, targetOf } from "./parked_calls.ts";
 import type { Peer } from "./peer.ts";
 import type { TriggerTable } from "./trigger_table.ts";
 

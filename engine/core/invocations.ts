@@ -8,60 +8,10 @@
  *
  * @module
  */
-import type { InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
-import type { ObservedCall, ObservedFunction } from "../ports/call_observer.ts";
-import type { Due } from "./deadlines.ts";
-import type { Peer } from "./peer.ts";
-import { jsonText } from "./tails.ts";
-import { bytesOf, copyWords, hashOf, isSame, NO_BYTES, viewOf } from "./text_bytes.ts";
-
-const NO_VIEW = viewOf(NO_BYTES);
-/** What a free record is about. */
-const NOBODY: ObservedFunction = { function_id: "", namespace: "" };
-
-/** One running call. */
-export class Invocation implements Due, ObservedCall {
-  due = 0;
-  place = -1;
-  /** The engine's id of it, or of the last call that it served. */
-  readonly id: Uint8Array;
-  readonly idView: DataView;
-  isOpen = false;
-  /** Who waits for the result; `undefined`: nobody. */
-  caller: Peer | undefined;
-  /** The caller's id of it, as it stands between quotes in JSON: its first bytes. */
-  callerId: Uint8Array = NO_BYTES;
-  callerIdView: DataView = NO_VIEW;
-  /** So many; 0 without a caller. */
-  callerIdBytes = 0;
-  /** Who executes it; `undefined`: the engine itself, or nobody yet. */
-  callee: Peer | undefined;
-  function_id = "";
-  /** How long it may take in all. */
-  timeout_ms = 0;
-  /** Bytes of the frame that went to the callee. */
-  bytes = 0;
-  /** Of the caller's id. */
-  hash = 0;
-  /** Neighbours in the ring of its callee's calls; itself while it is in none. */
-  before: Invocation = this;
-  after: Invocation = this;
-  uses = 0;
-  /** Its place among all calls that were ever opened: many begin at the same time. */
-  order = 0;
-  /** When it was opened, on the clock's now(). */
-  since = 0;
-  /** The function, as an observer counts it. */
-  subject: ObservedFunction = NOBODY;
-  readonly slot: number;
-
-  /** Makes the record of a slot; `id` is written anew for each call. */
-  constructor(slot: number, id: Uint8Array) {
-    this.slot = slot;
-    this.id = id;
-    this.idView = viewOf(id);
-  }
-}
+import type { ObservedFunction } from "../ports/call_observer.ts";
+import { Invocation, type Peer } from "./peer.ts";
+import { bytesOf, copyWords, isSame, NO_BYTES, viewOf } from "./wire/bytes.ts";
+import { type CallerId, UUID_BYTES } from "./wire/frame_parts.ts";
 
 /** What a call starts with. */
 export interface Opening {
@@ -76,44 +26,8 @@ export interface Opening {
   readonly bytes: number;
 }
 
-/** A caller's id of a call, as it stands between quotes in JSON. */
-export interface CallerId {
-  readonly view: DataView;
-  readonly idStart: number;
-  readonly idEnd: number;
-  /** See {@linkcode callHashOf}. */
-  readonly hash: number;
-}
-
-/** The id that a text says. */
-export function callerIdOf(text: string): CallerId {
-  const view = viewOf(bytesOf(text));
-  const idEnd = view.byteLength;
-  return { view, idStart: 0, idEnd, hash: callHashOf(view, 0, idEnd) };
-}
-
-/** The id under which a caller waits for a call; `undefined`: it does not wait. */
-export function callerIdIn({ invocation_id, action }: InvokeFunction): CallerId | undefined {
-  return invocation_id === undefined || action ? undefined : callerIdOf(jsonText(invocation_id));
-}
-
-/**
- * By which a caller's id is found: of one as long as a UUID its two ends, where counted and random
- * ones differ; of any other all of it, since nobody knows where a number stands in it.
- */
-export function callHashOf(view: DataView, start: number, end: number): number {
-  if (end - start !== CALLER_ID_BYTES) return hashOf(view, start, end);
-  // Shifted, since two ends that are alike would come to nothing.
-  return hashOf(view, start, start + HASHED_BYTES) ^ hashOf(view, end - HASHED_BYTES, end) >>> 1;
-}
-
-/** Of each end: all of an id would take a tenth of the time that a call takes. */
-const HASHED_BYTES = 8;
-const ID_BYTES = 36;
 /** Where in an id the four digits stand that change with each use. */
 const USES_AT = 9;
-/** Ids of callers have this length as a rule, too. */
-const CALLER_ID_BYTES = 36;
 const DIGITS = bytesOf("0123456789abcdef");
 
 /** The running calls. */
@@ -164,9 +78,9 @@ export class Invocations {
 
   /** The call whose id stands in `view` from `start` to `end`; `undefined` when none runs. */
   find(view: DataView, start: number, end: number): Invocation | undefined {
-    if (end - start !== ID_BYTES) return undefined;
+    if (end - start !== UUID_BYTES) return undefined;
     const record = this.#records[slotAt(view, start)];
-    return record?.isOpen && isSame(view, start, record.idView, 0, ID_BYTES) ? record : undefined;
+    return record?.isOpen && isSame(view, start, record.idView, 0, UUID_BYTES) ? record : undefined;
   }
 
   /** The call that a caller knows under an id of its own. */
@@ -192,7 +106,7 @@ export class Invocations {
     record.isOpen = false;
     record.caller = undefined;
     record.callerIdBytes = 0;
-    if (record.callerIdView.byteLength > CALLER_ID_BYTES) setCallerId(record, NO_BYTES);
+    if (record.callerIdView.byteLength > UUID_BYTES) setCallerId(record, NO_BYTES);
     record.callee = undefined;
     this.#free.push(record);
   }
@@ -200,7 +114,7 @@ export class Invocations {
   #grow(): Invocation {
     const slot = this.#records.length;
     // So small an array keeps its bytes within itself, as what an encoder makes does not.
-    const id = new Uint8Array(ID_BYTES);
+    const id = new Uint8Array(UUID_BYTES);
     id.set(bytesOf(this.idOf(slot, 0)));
     const record = new Invocation(slot, id);
     this.#records.push(record);
@@ -279,7 +193,7 @@ function digitsOf(word: number): number {
 function nameFor(record: Invocation, { view, idStart, idEnd, hash }: CallerId): void {
   const bytes = idEnd - idStart;
   if (record.callerIdView.byteLength < bytes) {
-    setCallerId(record, new Uint8Array(Math.max(bytes, CALLER_ID_BYTES)));
+    setCallerId(record, new Uint8Array(Math.max(bytes, UUID_BYTES)));
   }
   copyWords(record.callerIdView, 0, view, idStart, bytes);
   record.callerIdBytes = bytes;

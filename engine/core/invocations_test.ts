@@ -5,9 +5,10 @@
  */
 import assert from "node:assert/strict";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import { callerIdOf, callHashOf, type Invocation, Invocations } from "./invocations.ts";
-import { Peer } from "./peer.ts";
-import { bytesOf, textOf, viewOf } from "./text_bytes.ts";
+import { Invocations } from "./invocations.ts";
+import { type Invocation, Peer } from "./peer.ts";
+import { bytesOf, textOf, viewOf } from "./wire/bytes.ts";
+import { callerIdOf, callHashOf } from "./wire/frame_parts.ts";
 
 const SECRET = "00000000-0000-4000-9000-aabbccddeeff";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/;

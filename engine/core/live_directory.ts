@@ -19,11 +19,10 @@ import type {
   WorkerView,
 } from "../ports/directory.ts";
 import type { RouterLoad } from "../ports/telemetry.ts";
+import { OWN_FUNCTIONS } from "./core_functions.ts";
 import type { FunctionTable, Offer } from "./function_table.ts";
-import { OWN_FUNCTIONS } from "./own_functions.ts";
 import type { Peer } from "./peer.ts";
-import type { Trigger, TriggerTable } from "./trigger_table.ts";
-import type { TriggerType } from "./trigger_types.ts";
+import type { Trigger, TriggerTable, TriggerType } from "./trigger_table.ts";
 
 /** What there is to see. */
 export interface DirectorySources {

@@ -13,12 +13,12 @@ import {
   WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/wire/limits.ts";
 import type { Announcement, EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
-import type { ObservedParty } from "../ports/call_observer.ts";
+import type { ObservedCall, ObservedFunction, ObservedParty } from "../ports/call_observer.ts";
 import type { Connection } from "../ports/connection.ts";
-import type { Invocation } from "./invocations.ts";
-import { RateWindow } from "./rate_window.ts";
-import { SlotIndex } from "./slot_index.ts";
-import { bytesOf } from "./text_bytes.ts";
+import type { Due } from "./deadlines.ts";
+import { RateWindow } from "./guards.ts";
+import { bytesOf, NO_BYTES, viewOf } from "./wire/bytes.ts";
+import { SlotIndex } from "./wire/bytes_index.ts";
 
 /** What is known of a line before its worker says anything. */
 export interface PeerInfo {
@@ -173,5 +173,53 @@ export class Peer {
   #heed(): void {
     if (this.#isBehind || this.connection.queuedBytes <= SEND_AHEAD_BYTES) return;
     this.#isBehind = this.hold();
+  }
+}
+
+const NO_VIEW = viewOf(NO_BYTES);
+/** What a free record is about. */
+const NOBODY: ObservedFunction = { function_id: "", namespace: "" };
+
+/** One running call. */
+export class Invocation implements Due, ObservedCall {
+  due = 0;
+  place = -1;
+  /** The engine's id of it, or of the last call that it served. */
+  readonly id: Uint8Array;
+  readonly idView: DataView;
+  isOpen = false;
+  /** Who waits for the result; `undefined`: nobody. */
+  caller: Peer | undefined;
+  /** The caller's id of it, as it stands between quotes in JSON: its first bytes. */
+  callerId: Uint8Array = NO_BYTES;
+  callerIdView: DataView = NO_VIEW;
+  /** So many; 0 without a caller. */
+  callerIdBytes = 0;
+  /** Who executes it; `undefined`: the engine itself, or nobody yet. */
+  callee: Peer | undefined;
+  function_id = "";
+  /** How long it may take in all. */
+  timeout_ms = 0;
+  /** Bytes of the frame that went to the callee. */
+  bytes = 0;
+  /** Of the caller's id. */
+  hash = 0;
+  /** Neighbours in the ring of its callee's calls; itself while it is in none. */
+  before: Invocation = this;
+  after: Invocation = this;
+  uses = 0;
+  /** Its place among all calls that were ever opened: many begin at the same time. */
+  order = 0;
+  /** When it was opened, on the clock's now(). */
+  since = 0;
+  /** The function, as an observer counts it. */
+  subject: ObservedFunction = NOBODY;
+  readonly slot: number;
+
+  /** Makes the record of a slot; `id` is written anew for each call. */
+  constructor(slot: number, id: Uint8Array) {
+    this.slot = slot;
+    this.id = id;
+    this.idView = viewOf(id);
   }
 }

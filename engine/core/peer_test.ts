@@ -8,7 +8,7 @@ import { SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
 import { answer, call, calling, handed } from "../../tests/fakes/calling.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { Peer } from "./peer.ts";
-import { bytesOf } from "./text_bytes.ts";
+import { bytesOf } from "./wire/bytes.ts";
 
 function peer(builtin: string | null = null): Peer {
   const info = { address: null, launch_id: null, builtin };

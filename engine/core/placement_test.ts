@@ -4,19 +4,20 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { TRACE_CANDIDATES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { InvokeFunction, Json } from "../../sdk/typescript/wire/protocol.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../../tests/fakes/fake_router.ts";
-import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import type { EngineEvent } from "../ports/events.ts";
-import { Envelope } from "./envelope.ts";
-import { FunctionTable } from "./function_table.ts";
+import { Refusals } from "./error_replies.ts";
+import { FunctionTable, type Offer } from "./function_table.ts";
 import { Peer } from "./peer.ts";
-import { Placement } from "./placement.ts";
-import { Refusals } from "./refusals.ts";
-import { CALL_HEAD } from "./tails.ts";
-import { bytesOf } from "./text_bytes.ts";
-import { unobserved } from "./unobserved.ts";
+import { candidatesOf, Placement } from "./placement.ts";
+import { unobserved } from "./router.ts";
+import { bytesOf } from "./wire/bytes.ts";
+import { Envelope } from "./wire/envelope.ts";
+import { CALL_HEAD } from "./wire/frame_parts.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
 
@@ -138,4 +139,52 @@ Deno.test("a schema that cannot be used is reported once and not enforced", () =
   assert.deepEqual(events.map((event) => event.type === "warning" && event.text), [
     "request_format is not enforced",
   ]);
+});
+
+function peerOfCandidates(id: string): Peer {
+  const info = { address: null, launch_id: null, builtin: null };
+  return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
+}
+
+function offered(...peers: Peer[]): Offer {
+  const functions = new FunctionTable();
+  for (const each of peers) functions.add(each, { type: "registerfunction", id: "shop::f" });
+  return functions.find("shop::f")!;
+}
+
+Deno.test("candidatesOf() says of each replica why it was passed over, the chosen one first", () => {
+  const [idle, chosen, full, heavy, draining] = ["a", "b", "c", "d", "e"].map(peerOfCandidates) as [
+    Peer,
+    Peer,
+    Peer,
+    Peer,
+    Peer,
+  ];
+  const offer = offered(idle, chosen, full, heavy, draining);
+  chosen.inflightCalls = 4; // The one that it was chosen for is among them.
+  full.inflightCalls = 5;
+  heavy.inflightBytes = 90;
+  heavy.inflightCalls = 1;
+  draining.isDraining = true;
+  const bounds = { max_inflight_calls_per_worker: 5, max_inflight_bytes_per_worker: 100 };
+
+  assert.deepEqual(candidatesOf(offer, chosen, 20, { ...DEFAULT_SETTINGS, ...bounds }), [
+    { worker_id: "b", name: "shop", in_flight: 3, passed_over: null },
+    { worker_id: "a", name: "shop", in_flight: 0, passed_over: null },
+    { worker_id: "c", name: "shop", in_flight: 5, passed_over: "at its bound of calls" },
+    { worker_id: "d", name: "shop", in_flight: 1, passed_over: "at its bound of bytes" },
+    { worker_id: "e", name: "shop", in_flight: 0, passed_over: "draining" },
+  ]);
+});
+
+Deno.test("candidatesOf() lists so many and no more, the chosen one always", () => {
+  const peers = Array.from(
+    { length: 2 * TRACE_CANDIDATES_MAX },
+    (_, i) => peerOfCandidates(`w${i}`),
+  );
+  const chosen = peers.at(-1)!;
+  const candidates = candidatesOf(offered(...peers), chosen, 1, DEFAULT_SETTINGS);
+
+  assert.equal(candidates.length, TRACE_CANDIDATES_MAX);
+  assert.equal(candidates[0]!.worker_id, chosen.id);
 });

@@ -40,7 +40,7 @@ import {
   type UnregisterFunction,
   type WorkerMessage,
 } from "../../sdk/typescript/wire/protocol.ts";
-import type { CallObserver } from "../ports/call_observer.ts";
+import type { CallObserver, ObservedFunction, ObservedParty } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";
@@ -49,19 +49,18 @@ import type { Schemas } from "../ports/schemas.ts";
 import type { TelemetryListener } from "../ports/telemetry.ts";
 import type { Traffic } from "../ports/traffic.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
-import type { Envelope } from "./envelope.ts";
-import { isEqualSecret } from "./equal_secret.ts";
+import { OwnFunctions } from "./core_functions.ts";
+import { failure, Refusals } from "./error_replies.ts";
 import { FunctionTable } from "./function_table.ts";
+import { isEqualSecret } from "./guards.ts";
 import { Handovers } from "./handovers.ts";
-import { HeldCalls } from "./held_calls.ts";
 import { LiveDirectory, sourceOf } from "./live_directory.ts";
-import { OwnFunctions } from "./own_functions.ts";
+import { HeldCalls } from "./parked_calls.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
 import { Placement } from "./placement.ts";
-import { failure, Refusals } from "./refusals.ts";
 import { Session, type SessionOwner } from "./session.ts";
 import { type Trigger, TriggerTable } from "./trigger_table.ts";
-import { unobserved } from "./unobserved.ts";
+import type { Envelope } from "./wire/envelope.ts";
 
 export type { PeerInfo } from "./peer.ts";
 export type { RouterSettings } from "./calls.ts";
@@ -351,3 +350,20 @@ export class Router {
 }
 
 const FULL = `a worker holds at most ${TRIGGERS_PER_WORKER_MAX} triggers and types`;
+
+/** Hears everything and does nothing. */
+export const unobserved: CallObserver = {
+  attach: () => {},
+  functionOf: (namespace: string, function_id: string): ObservedFunction => ({
+    namespace,
+    function_id,
+  }),
+  partyOf: (worker_id: string): ObservedParty => ({ worker_id }),
+  opened: () => {},
+  wantsCandidates: () => false,
+  sent: () => undefined,
+  settled: () => {},
+  failed: () => {},
+  refused: () => {},
+  answered: () => {},
+};

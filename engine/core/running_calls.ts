@@ -11,13 +11,20 @@ import type { CallObserver, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate } from "../ports/telemetry.ts";
 import { Deadlines } from "./deadlines.ts";
-import { Head } from "./head.ts";
-import type { HeldCalls } from "./held_calls.ts";
-import { type CallerId, type Invocation, Invocations } from "./invocations.ts";
-import type { Peer } from "./peer.ts";
-import { errorTail } from "./refusals.ts";
-import { CALL_HEAD, type CallTail, RESULT_HEAD, type ResultTail, tailOf } from "./tails.ts";
-import { bytesOf, copyWords, NO_BYTES, viewOf } from "./text_bytes.ts";
+import { errorTail } from "./error_replies.ts";
+import { Invocations } from "./invocations.ts";
+import type { HeldCalls } from "./parked_calls.ts";
+import type { Invocation, Peer } from "./peer.ts";
+import { bytesOf, copyWords, NO_BYTES, viewOf } from "./wire/bytes.ts";
+import {
+  CALL_HEAD,
+  type CallerId,
+  type CallTail,
+  Head,
+  RESULT_HEAD,
+  type ResultTail,
+  tailOf,
+} from "./wire/frame_parts.ts";
 
 /** What stands between the id of a call and that of its caller, for the engine's own workers. */
 const CALLER_KEY = bytesOf('","caller":"');

@@ -22,13 +22,12 @@ import type {
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
-import { ByteShare } from "./byte_share.ts";
 import type { Calls } from "./calls.ts";
-import { Envelope } from "./envelope.ts";
+import { failure, type Refusals } from "./error_replies.ts";
+import { ByteShare, RateWindow } from "./guards.ts";
 import type { Peer } from "./peer.ts";
-import { RateWindow } from "./rate_window.ts";
-import { failure, type Refusals } from "./refusals.ts";
-import { bytesOf, textOf } from "./text_bytes.ts";
+import { bytesOf, textOf } from "./wire/bytes.ts";
+import { Envelope } from "./wire/envelope.ts";
 
 /** Who knows what messages mean. */
 export interface SessionOwner {

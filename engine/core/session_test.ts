@@ -9,8 +9,8 @@ import {
   MALFORMED_WINDOW_MS,
   TELEMETRY_BYTES_PER_SECOND,
 } from "../../sdk/typescript/wire/limits.ts";
-import { Random } from "../../tests/fakes/random.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+import { Random } from "../../tests/fakes/random.ts";
 
 const utf8 = new TextEncoder();
 

@@ -4,8 +4,13 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
+import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 import { answers, setup, told, TRIGGER, TYPE } from "../../tests/fakes/trigger_setup.ts";
+import type { EngineEvent } from "../ports/events.ts";
+import { Peer } from "./peer.ts";
+import { type Provider, TriggerTypes } from "./trigger_table.ts";
 
 Deno.test("a trigger is handed to the provider of its type, and nobody is told of success", () => {
   const { provider, originator } = setup();
@@ -294,4 +299,232 @@ Deno.test("a config that is nested too deeply is refused and changes nothing", (
   assert.deepEqual(told(originator).length, 1);
   assert.deepEqual(told(provider), []);
   assert.deepEqual(router.directory.triggers(), []);
+});
+
+function provider(id: string): Provider {
+  const info = { address: null, launch_id: null, builtin: null };
+  const identity = { id, reattach_token: "", info, connected_at_ms: 0 };
+  const registration = { type: "registertriggertype", id: "cron", description: "" } as const;
+  return { peer: new Peer(new FakeConnection(id), identity), registration };
+}
+
+Deno.test("the newest provider of a type serves it, and the one before when that leaves", () => {
+  const types = new TriggerTypes();
+  const type = types.open("cron");
+  const [a, b] = [provider("a"), provider("b")];
+  types.addProvider(type, a);
+  types.addProvider(type, b);
+
+  assert.equal(type.providers.at(-1), b);
+  types.removeProvider(type, b.peer);
+  assert.equal(type.providers.at(-1), a);
+  assert.deepEqual([types.of(a.peer), types.of(b.peer)], [[type], []]);
+});
+
+Deno.test("a provider that says it again is one provider, the newest", () => {
+  const types = new TriggerTypes();
+  const type = types.open("cron");
+  const [a, b] = [provider("a"), provider("b")];
+  for (const each of [a, b, a]) types.addProvider(type, each);
+
+  assert.deepEqual(type.providers, [b, a]);
+});
+
+Deno.test("a type is known while somebody provides it, per namespace", () => {
+  const types = new TriggerTypes();
+  const type = types.open("cron", "eu");
+  const a = provider("a");
+  types.addProvider(type, a);
+
+  assert.equal(types.open("cron", "eu"), type);
+  assert.equal(types.find("cron"), undefined);
+  types.closeIfEmpty(type);
+  assert.equal(types.find("cron", "eu"), type);
+  types.removeProvider(type, a.peer);
+  types.removeProvider(type, a.peer);
+  types.closeIfEmpty(type);
+  assert.deepEqual([...types.all()], []);
+});
+
+function parkedOf(events: readonly EngineEvent[]): EngineEvent[] {
+  return events.filter((event) => event.type === "trigger_parked");
+}
+
+Deno.test("a trigger that waits for its type is reported, and nothing is sent to its worker", () => {
+  const { open, events } = fakeRouter();
+  const originator = open();
+
+  originator.say(TRIGGER);
+
+  assert.deepEqual(parkedOf(events), [{
+    type: "trigger_parked",
+    worker_id: originator.worker_id,
+    trigger_id: "t1",
+    trigger_type: "file-watch",
+    function_id: "docs::index",
+  }]);
+  assert.deepEqual(originator.connection.take(), []);
+});
+
+Deno.test("a trigger with a provider is not reported as waiting", () => {
+  const { open, events } = fakeRouter();
+  open().say(TYPE);
+
+  open().say(TRIGGER);
+
+  assert.deepEqual(parkedOf(events), []);
+});
+
+Deno.test("a trigger is reported as waiting when the last provider of its type has left", () => {
+  const { open, events } = fakeRouter();
+  const [first, second, originator] = [open(), open(), open()];
+  first.say(TYPE);
+  second.say(TYPE);
+  originator.say(TRIGGER);
+
+  second.say({ type: "unregistertriggertype", id: "file-watch" });
+  assert.deepEqual(parkedOf(events), []);
+  first.cut();
+
+  assert.deepEqual(parkedOf(events).length, 1);
+  assert.deepEqual(originator.connection.take(), []);
+});
+
+Deno.test("triggers that wait because the engine goes down are no news", () => {
+  const { open, events, router } = fakeRouter();
+  const provider = open();
+  provider.say(TYPE);
+  open().say(TRIGGER);
+
+  router.drain();
+  provider.cut();
+
+  assert.deepEqual(parkedOf(events), []);
+});
+
+Deno.test("a line has so many waiting triggers reported and no more, and keeps its warnings", () => {
+  const { open, events, clock } = fakeRouter();
+  const originator = open();
+  const ask = (id: string) => originator.say({ ...TRIGGER, id });
+
+  for (let i = 0; i < WARNINGS_MAX + 10; i++) ask(`t${i}`);
+  assert.equal(parkedOf(events).length, WARNINGS_MAX);
+  originator.say({ type: "invokefunction", function_id: "a::missing", data: null });
+  assert.equal(events.at(-1)?.type, "warning");
+  clock.tick(WARNINGS_WINDOW_MS);
+  ask("later");
+
+  assert.equal(parkedOf(events).length, WARNINGS_MAX + 1);
+});
+
+Deno.test("equal triggers of two workers are one for a type of the engine", () => {
+  const { provider, originator, open, router } = setup("engine-watch");
+  const replica = open();
+
+  originator.say(TRIGGER);
+  replica.say({ ...TRIGGER, id: "t2", config: { dir: "inbox" } });
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.equal(router.directory.trigger("t2")?.state, "offered");
+  originator.cut();
+  assert.deepEqual(told(provider), []);
+  replica.cut();
+  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+});
+
+Deno.test("equal triggers are recognised whatever the order of their keys", () => {
+  const { provider, originator, open } = setup("engine-watch");
+
+  originator.say({ ...TRIGGER, config: { a: { x: 1, y: [1, { p: 1, q: 2 }] }, b: 2 } });
+  open().say({ ...TRIGGER, id: "t2", config: { b: 2, a: { y: [1, { q: 2, p: 1 }], x: 1 } } });
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+});
+
+for (
+  const [what, change] of [
+    ["config", { config: { dir: "outbox" } }],
+    ["metadata", { metadata: { a: 1 } }],
+    ["function", { function_id: "docs::other" }],
+    ["namespace", { namespace: "eu" }],
+  ] as const
+) {
+  Deno.test(`triggers that differ in ${what} are two`, () => {
+    const { provider, originator, open } = setup("engine-watch");
+    originator.say(TRIGGER);
+    open().say({ ...TRIGGER, ...change, id: "t2" });
+
+    assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+  });
+}
+
+Deno.test("equal triggers of one worker are two", () => {
+  const { provider, originator } = setup("engine-watch");
+  originator.say(TRIGGER);
+  originator.say({ ...TRIGGER, id: "t2" });
+
+  assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+});
+
+Deno.test("equal triggers of two workers are two for a type of a worker", () => {
+  const { provider, originator, open } = setup();
+  originator.say(TRIGGER);
+  open().say({ ...TRIGGER, id: "t2" });
+
+  assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+});
+
+Deno.test("equal triggers that waited for their type become one when it appears", () => {
+  const { open, openBuiltin } = fakeRouter();
+  open().say(TRIGGER);
+  open().say({ ...TRIGGER, id: "t2" });
+
+  const provider = openBuiltin("engine-watch");
+  provider.say(TYPE);
+
+  assert.deepEqual(told(provider), ["registertrigger t1"]);
+});
+
+Deno.test("a refusal of a shared trigger reaches every originator under its own id", () => {
+  const { provider, originator, open } = setup("engine-watch");
+  const replica = open();
+  originator.say(TRIGGER);
+  replica.say({ ...TRIGGER, id: "t2" });
+
+  answers(provider, "t1", { code: "no", message: "no" });
+
+  assert.deepEqual(told(originator), ["triggerregistrationresult t1"]);
+  assert.deepEqual(told(replica), ["triggerregistrationresult t2"]);
+});
+
+Deno.test("an id that a shared trigger outlived can be used anew", () => {
+  const { provider, originator, open } = setup("engine-watch");
+  const replica = open();
+  originator.say(TRIGGER);
+  replica.say({ ...TRIGGER, id: "t2" });
+  told(provider);
+
+  originator.say({ ...TRIGGER, config: { dir: "outbox" } });
+  assert.deepEqual(told(provider), [
+    "unregistertrigger t1",
+    "registertrigger t2",
+    "registertrigger t1",
+  ]);
+
+  replica.cut();
+  originator.cut();
+  assert.deepEqual(told(provider), ["unregistertrigger t2", "unregistertrigger t1"]);
+});
+
+Deno.test("a trigger that comes back unchanged joins the shared one again", () => {
+  const { provider, originator, open } = setup("engine-watch");
+  open().say({ ...TRIGGER, id: "t2" });
+  originator.say(TRIGGER);
+  told(provider);
+
+  originator.say(TRIGGER);
+  originator.cut();
+  open().say(TRIGGER);
+
+  assert.deepEqual(told(provider), []);
 });

@@ -4,8 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { Random } from "../../tests/fakes/random.ts";
 import { callId, writeSpans } from "../../tests/fakes/open_spans.ts";
+import { Random } from "../../tests/fakes/random.ts";
 import { findSpans } from "./find_spans.ts";
 import { SpanPage } from "./span_page.ts";
 

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { textOf } from "../core/text_bytes.ts";
+import { textOf } from "../core/wire/bytes.ts";
 import type { ObservedCall } from "../ports/call_observer.ts";
 import { SpanDetail } from "./span_detail.ts";
 import type { Party, Subject } from "./span_links.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { bytesOf } from "../core/text_bytes.ts";
+import { bytesOf } from "../core/wire/bytes.ts";
 import type { ObservedCall } from "../ports/call_observer.ts";
 import { CountingMeter } from "./function_meter.ts";
 import { OPEN_NUMBER, OPEN_WORD, OpenSpans } from "./open_spans.ts";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { bytesOf } from "../core/text_bytes.ts";
+import { bytesOf } from "../core/wire/bytes.ts";
 import type { CallFilter, CallParty, CallSpan } from "../ports/telemetry.ts";
 import { firstValue } from "./json_value.ts";
 import { NO_NUMBER, OPEN_NUMBER, OPEN_WORD, type OpenSpans } from "./open_spans.ts";

@@ -10,8 +10,8 @@
  */
 import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
-import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/tails.ts";
-import { bytesOf, standsAt, textOf } from "../core/text_bytes.ts";
+import { bytesOf, standsAt, textOf } from "../core/wire/bytes.ts";
+import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/wire/frame_parts.ts";
 import type { CallPlaces, ObservedCall, ShortCall, TraceBytes } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate, TraceSettings } from "../ports/telemetry.ts";

@@ -4,13 +4,13 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
 import { answer, call, handed } from "../../tests/fakes/calling.ts";
 import {
   RECORD_ALL,
   type RecordedRouter,
   recordedRouter,
 } from "../../tests/fakes/recorded_router.ts";
-import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
 import type { CallSpan } from "../ports/telemetry.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";

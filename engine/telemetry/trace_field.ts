@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { TRACEPARENT_KEY } from "../core/tails.ts";
-import { bytesOf, viewOf } from "../core/text_bytes.ts";
+import { bytesOf, viewOf } from "../core/wire/bytes.ts";
+import { TRACEPARENT_KEY } from "../core/wire/frame_parts.ts";
 import type { TraceBytes } from "../ports/call_observer.ts";
 import { FLAGS_AT, SPAN_ID_AT, TRACE_ID_AT, TRACE_WORDS } from "./traceparent.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { textOf } from "../core/text_bytes.ts";
+import { textOf } from "../core/wire/bytes.ts";
 import { TraceField } from "./trace_field.ts";
 
 const WORDS = Uint32Array.of(

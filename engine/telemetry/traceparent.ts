@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { bytesOf } from "../core/text_bytes.ts";
+import { bytesOf } from "../core/wire/bytes.ts";
 
 /** Words of a trace id. */
 export const TRACE_WORDS = 4;

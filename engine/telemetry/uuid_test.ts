@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { bytesOf } from "../core/text_bytes.ts";
+import { bytesOf } from "../core/wire/bytes.ts";
 import { UUID_WORDS, uuidText, writeUuid } from "./uuid.ts";
 
 function roundTrip(text: string): string | null {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bytesOf } from "../core/text_bytes.ts";
+import { bytesOf } from "../core/wire/bytes.ts";
 import type { EndedSpan, Spans } from "../ports/telemetry.ts";
 import type { IdSource } from "./id_source.ts";
 import { kept } from "./kept_text.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { READ_BYTES_FIRST, READ_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { textOf } from "../core/text_bytes.ts";
+import { textOf } from "../core/wire/bytes.ts";
 import { type FrameEvents, FrameReader, OPCODE } from "./frames.ts";
 
 type Event = string | Uint8Array | { ping: Uint8Array } | { code: number; reason: string };

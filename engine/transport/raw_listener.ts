@@ -17,7 +17,7 @@ import {
   WARNINGS_MAX,
   WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/wire/limits.ts";
-import { RateWindow } from "../core/rate_window.ts";
+import { RateWindow } from "../core/guards.ts";
 import type {
   ConnectionEvents,
   Gate,

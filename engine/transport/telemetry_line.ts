@@ -7,7 +7,7 @@
  * @module
  */
 import { TELEMETRY_BYTES_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
-import { ByteShare } from "../core/byte_share.ts";
+import { ByteShare } from "../core/guards.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { Envelope } from "../../engine/core/envelope.ts";
+import { Envelope } from "../../engine/core/wire/envelope.ts";
 
 /** A payload of many small objects, of about this many characters. */
 function payload(length: number): string {

@@ -10,8 +10,12 @@ import {
   INVOCATION_TIMEOUT_MS,
 } from "../../sdk/typescript/wire/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import { type PeerInfo, Router, type RouterSettings } from "../../engine/core/router.ts";
-import { unobserved } from "../../engine/core/unobserved.ts";
+import {
+  type PeerInfo,
+  Router,
+  type RouterSettings,
+  unobserved,
+} from "../../engine/core/router.ts";
 import type { CallObserver } from "../../engine/ports/call_observer.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
 import type { SchemaCheck, Schemas } from "../../engine/ports/schemas.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bytesOf } from "../../engine/core/text_bytes.ts";
+import { bytesOf } from "../../engine/core/wire/bytes.ts";
 import { CountingMeter } from "../../engine/telemetry/function_meter.ts";
 import { NO_NUMBER, OPEN_WORD, OpenSpans, SHORT_PLACE } from "../../engine/telemetry/open_spans.ts";
 import { Party, Subject } from "../../engine/telemetry/span_links.ts";

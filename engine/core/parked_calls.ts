@@ -9,8 +9,7 @@
  */
 import { HELD_BYTES_MAX, HELD_CALLS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
-import type { Invocation } from "./invocations.ts";
-import type { Peer } from "./peer.ts";
+import type { Invocation, Peer } from "./peer.ts";
 
 /** One call that waits. */
 export interface HeldCall {

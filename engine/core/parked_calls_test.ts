@@ -10,7 +10,6 @@ import {
   HELD_CALLS_MAX,
   WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/wire/limits.ts";
-import type { Handover } from "../ports/traffic.ts";
 import {
   announce,
   answer,
@@ -22,6 +21,7 @@ import {
   results,
 } from "../../tests/fakes/calling.ts";
 import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
+import type { Handover } from "../ports/traffic.ts";
 import type { RouterSettings } from "./router.ts";
 
 const VOID = { action: { type: "void" } } as const;

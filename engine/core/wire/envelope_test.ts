@@ -4,10 +4,9 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { bytesOf, textOf, viewOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
-import { callHashOf } from "./invocations.ts";
-import { CALL_HEAD, RESULT_HEAD } from "./tails.ts";
-import { bytesOf, textOf, viewOf } from "./text_bytes.ts";
+import { CALL_HEAD, callHashOf, RESULT_HEAD } from "./frame_parts.ts";
 
 const CALL = `${CALL_HEAD}i1","function_id":"math::add"`;
 const RESULT = `${RESULT_HEAD}i1","function_id":"math::add"`;

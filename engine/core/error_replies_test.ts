@@ -4,10 +4,17 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
+import {
+  SIMILAR_SCAN_MAX,
+  WARNINGS_MAX,
+  WARNINGS_WINDOW_MS,
+} from "../../sdk/typescript/wire/limits.ts";
 import { answer, call, calling, handed, only, results } from "../../tests/fakes/calling.ts";
+import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
+import { shortCallOf, similarIds } from "./error_replies.ts";
+import { Peer } from "./peer.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
 
@@ -168,4 +175,63 @@ Deno.test("a line gives rise to so many warnings and no more, until some time ha
   assert.equal(events.splice(0).filter(({ type }) => type === "warning").length, 1);
   clock.tick(WARNINGS_WINDOW_MS);
   assert.equal(call100(), WARNINGS_MAX);
+});
+
+Deno.test("similarIds() offers the closest first, three at most", () => {
+  const ids = ["math::add", "math::sub", "math::addd", "math::ad", "orders::price"];
+
+  assert.deepEqual(similarIds("math::addx", ids), ["math::add", "math::addd", "math::ad"]);
+});
+
+Deno.test("similarIds() does not care about capitals", () => {
+  assert.deepEqual(similarIds("Math::Add", ["math::add"]), ["math::add"]);
+});
+
+Deno.test("similarIds() offers nothing that is too far off to be meant", () => {
+  assert.deepEqual(similarIds("math::add", ["orders::price", "m", ""]), []);
+});
+
+Deno.test("similarIds() looks at a bounded number of ids of a bounded length", () => {
+  const others = Array.from({ length: SIMILAR_SCAN_MAX }, (_, i) => `other::${i}`);
+
+  assert.deepEqual(similarIds("math::add", [...others, "math::add2"]), []);
+  assert.deepEqual(similarIds("x".repeat(5_000), ["x".repeat(5_000)]), []);
+});
+
+const info = { address: null, launch_id: null, builtin: null };
+const caller = new Peer(new FakeConnection("c"), {
+  id: "c",
+  reattach_token: "",
+  info,
+  connected_at_ms: 0,
+});
+
+Deno.test("shortCallOf() says what the frame says, its payload as it was written", () => {
+  const text = '{"data":{"n": 1.50},"type":"invokefunction"}';
+  const said = { invocation_id: "i", function_id: "f", namespace: "eu", timeout_ms: 5 };
+  const trace = { traceparent: "t", baggage: "b" };
+  const { request, ...call } = shortCallOf(
+    caller,
+    { type: "invokefunction", ...said, ...trace },
+    text,
+  );
+
+  assert.deepEqual(call, {
+    function_id: "f",
+    namespace: "eu",
+    caller: caller.party,
+    caller_invocation_id: "i",
+    timeout_ms: 5,
+    ...trace,
+  });
+  assert.equal(request(), '{"n": 1.50}');
+});
+
+Deno.test("shortCallOf() says that nobody waits for a call with an action", () => {
+  const type = "invokefunction";
+  const action = { type: "void" } as const;
+  const call = shortCallOf(caller, { type, invocation_id: "i", function_id: "f", action });
+
+  assert.equal(call.caller_invocation_id, undefined);
+  assert.deepEqual([call.namespace, call.timeout_ms, call.request()], ["default", 0, undefined]);
 });

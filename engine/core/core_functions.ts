@@ -23,11 +23,10 @@ import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { Calls } from "./calls.ts";
+import { failure, type Refusals, shortCallOf } from "./error_replies.ts";
 import type { Peer } from "./peer.ts";
-import { failure, type Refusals } from "./refusals.ts";
-import { shortCallOf } from "./short_calls.ts";
-import { FUNCTION_KEY, jsonText, RESULT_HEAD, RESULT_KEY } from "./tails.ts";
 import type { TriggerTable } from "./trigger_table.ts";
+import { FUNCTION_KEY, jsonText, RESULT_HEAD, RESULT_KEY } from "./wire/frame_parts.ts";
 
 const REGISTER_TRIGGER = "engine::register_trigger";
 const UNREGISTER_TRIGGER = "engine::unregister_trigger";

@@ -9,8 +9,8 @@
  *
  * @module
  */
-import { READ_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { bytesOf, NO_BYTES, standsAt } from "./text_bytes.ts";
+import { READ_BYTES_MAX } from "../../../sdk/typescript/wire/limits.ts";
+import { bytesOf, NO_BYTES, standsAt } from "./bytes.ts";
 
 /** Bytes that are looked at, of every {@linkcode STEP}. */
 const WIDTH = 3;
@@ -121,4 +121,96 @@ function threeAt(memory: Uint8Array, at: number): number {
 /** By the lower three bytes of a word. */
 function placeOf(word: number): number {
   return Math.imul(word << 8, SPREAD) >>> 32 - PLACES_LOG2;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** Whether the value that begins at `start` goes on to `end`, so that no other field follows it. */
+export function isWholeValue(memory: Uint8Array, start: number, end: number): boolean {
+  let depth = 0;
+  for (let at = start; at < end; at++) {
+    switch (memory[at]) {
+      case QUOTE:
+        at = stringEnd(memory, at + 1, end);
+        break;
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        depth++;
+        break;
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        if (--depth < 0) return false;
+        break;
+      case COMMA:
+        if (depth === 0) return false;
+    }
+  }
+  return depth === 0;
+}
+
+/** The quote that ends a string; `end` when there is none. */
+function stringEnd(memory: Uint8Array, start: number, end: number): number {
+  for (let at = start; at < end; at++) {
+    if (memory[at] === QUOTE) return at;
+    if (memory[at] === BACKSLASH) at++;
+  }
+  return end;
+}
+
+/**
+ * The text of a field of a message that is known to be JSON, as it was written; `undefined` when
+ * it is not there. Of a name that occurs twice the last one counts, as for `JSON.parse`.
+ */
+export function fieldText(text: string, name: string): string | undefined {
+  let found: string | undefined;
+  let at = text.indexOf("{") + 1;
+  for (;;) {
+    const keyStart = text.indexOf('"', at);
+    if (keyStart < 0) return found;
+    const keyEnd = textStringEnd(text, keyStart);
+    const start = text.indexOf(":", keyEnd) + 1;
+    const end = valueEnd(text, start);
+    if (JSON.parse(text.slice(keyStart, keyEnd)) === name) found = text.slice(start, end).trim();
+    if (text.charCodeAt(end) !== COMMA) return found;
+    at = end + 1;
+  }
+}
+
+/** Behind the quote that ends the string which starts here. */
+function textStringEnd(text: string, start: number): number {
+  for (let at = start + 1;;) {
+    const quote = text.indexOf('"', at);
+    let before = quote - 1;
+    while (text.charCodeAt(before) === BACKSLASH) before--;
+    at = quote + 1;
+    if ((quote - before) % 2 === 1) return at;
+  }
+}
+
+/** The comma or brace that ends the value which starts here. */
+function valueEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start;; at++) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = textStringEnd(text, at) - 1;
+        break;
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        depth++;
+        break;
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        if (depth-- === 0) return at;
+        break;
+      case COMMA:
+        if (depth === 0) return at;
+    }
+  }
 }

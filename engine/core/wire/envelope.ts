@@ -12,13 +12,13 @@
  *
  * @module
  */
-import { TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { type CallerId, callHashOf } from "./invocations.ts";
-import { LateNames } from "./late_names.ts";
-import { Literal, plainWordsAt } from "./literal.ts";
+import { TIMEOUT_MS_MAX } from "../../../sdk/typescript/wire/limits.ts";
+import { bytesOf, Literal, NO_BYTES, plainWordsAt, standsAt, viewOf } from "./bytes.ts";
 import {
   BAGGAGE_KEY,
   CALL_HEAD,
+  type CallerId,
+  callHashOf,
   type CallTail,
   DATA_KEY,
   FUNCTION_KEY,
@@ -27,9 +27,8 @@ import {
   type ResultTail,
   TIMEOUT_KEY,
   TRACEPARENT_KEY,
-} from "./tails.ts";
-import { bytesOf, NO_BYTES, standsAt, viewOf } from "./text_bytes.ts";
-import { isWholeValue } from "./whole_value.ts";
+} from "./frame_parts.ts";
+import { isWholeValue, LateNames } from "./json_scan.ts";
 
 const ID_BYTES_MAX = 128;
 /** From here on the platform finds a byte in two thirds of the time; below, asking costs more. */

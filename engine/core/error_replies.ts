@@ -7,22 +7,26 @@
  * @module
  */
 import { errorBody, type ErrorCode } from "../../sdk/typescript/wire/errors.ts";
-import { SIMILAR_SEARCHES_MAX, SIMILAR_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
+import {
+  SIMILAR_IDS_MAX,
+  SIMILAR_SCAN_MAX,
+  SIMILAR_SEARCHES_MAX,
+  SIMILAR_WINDOW_MS,
+} from "../../sdk/typescript/wire/limits.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
   type InvokeFunction,
   type JsonObject,
 } from "../../sdk/typescript/wire/protocol.ts";
-import type { CallObserver } from "../ports/call_observer.ts";
+import type { CallObserver, ShortCall } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { FunctionTable } from "./function_table.ts";
+import { RateWindow } from "./guards.ts";
 import type { Peer } from "./peer.ts";
-import { RateWindow } from "./rate_window.ts";
-import { shortCallOf } from "./short_calls.ts";
-import { similarIds } from "./similar.ts";
-import { jsonText, RESULT_HEAD } from "./tails.ts";
+import { jsonText, RESULT_HEAD } from "./wire/frame_parts.ts";
+import { fieldText } from "./wire/json_scan.ts";
 
 const REMEMBERED_MAX = 1_000;
 
@@ -133,4 +137,57 @@ export function failure(code: ErrorCode, message: string, details?: JsonObject):
 /** The end of a result, from the closing quote of its id on. */
 export function errorTail(function_id: string, error: ErrorBody): string {
   return `","function_id":${JSON.stringify(function_id)},"error":${JSON.stringify(error)}}`;
+}
+
+const LENGTH_MAX = 128;
+
+/** The closest of some ids, best first; none that is too far off to be meant. */
+export function similarIds(wanted: string, candidates: Iterable<string>): string[] {
+  if (wanted.length > LENGTH_MAX) return [];
+  const farthest = Math.max(2, Math.floor(wanted.length / 3));
+  const found: { id: string; distance: number }[] = [];
+  let looked = 0;
+  for (const id of candidates) {
+    if (++looked > SIMILAR_SCAN_MAX) break;
+    const distance = distanceOf(wanted, id, farthest);
+    if (distance <= farthest) found.push({ id, distance });
+  }
+  found.sort((a, b) => a.distance - b.distance || (a.id < b.id ? -1 : 1));
+  return found.slice(0, SIMILAR_IDS_MAX).map(({ id }) => id);
+}
+
+/** Letters to add, drop or change to make one of the other; case does not count. */
+function distanceOf(a: string, b: string, farthest: number): number {
+  if (Math.abs(a.length - b.length) > farthest || b.length > LENGTH_MAX) return Infinity;
+  const from = a.toLowerCase();
+  const to = b.toLowerCase();
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i];
+    let least = i;
+    for (let j = 1; j <= to.length; j++) {
+      const changed = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1);
+      const value = Math.min(changed, row[j]! + 1, next[j - 1]! + 1);
+      next.push(value);
+      if (value < least) least = value;
+    }
+    if (least > farthest) return Infinity;
+    row = next;
+  }
+  return row[to.length]!;
+}
+
+/** A call whose frame is `text`; left out: what it carries is not known. */
+export function shortCallOf(caller: Peer, call: InvokeFunction, text?: string): ShortCall {
+  const { function_id, namespace = DEFAULT_NAMESPACE, traceparent, baggage, timeout_ms = 0 } = call;
+  return {
+    function_id,
+    namespace,
+    caller: caller.party,
+    caller_invocation_id: call.action === undefined ? call.invocation_id : undefined,
+    traceparent,
+    baggage,
+    timeout_ms,
+    request: () => text === undefined ? undefined : fieldText(text, "data"),
+  };
 }

@@ -1,7 +1,12 @@
+/**
+ * Parts of a message as they were written.
+ *
+ * @module
+ */
 import assert from "node:assert/strict";
-import { Random } from "../../tests/fakes/random.ts";
-import { LateNames } from "./late_names.ts";
-import { bytesOf } from "./text_bytes.ts";
+import { Random } from "../../../tests/fakes/random.ts";
+import { bytesOf } from "./bytes.ts";
+import { fieldText, isWholeValue, LateNames } from "./json_scan.ts";
 
 const NAMES = ["action", "timeout_ms", "caller", "type"];
 const late = new LateNames(NAMES);
@@ -96,4 +101,80 @@ Deno.test("LateNames agrees with a regular expression on random texts", () => {
     if (PATTERN.test(text)) found++;
   }
   assert.ok(found > 500 && found < 19_500, `${found}`);
+});
+
+function isWhole(text: string): boolean {
+  const memory = bytesOf(`,"data":${text}}`);
+  return isWholeValue(memory, 8, memory.length - 1);
+}
+
+Deno.test("isWholeValue() says yes to any value by itself, with white space around it", () => {
+  const values = [1, -2.5e9, true, null, "", 'a"b\\', "}],{[", [], {}, [[{ a: [1, "}"] }]], "ö😀"];
+  for (const value of [...values, { type: "x", "a,b": ["\\", '"', "\u0000"] }]) {
+    for (const text of [JSON.stringify(value), ` ${JSON.stringify(value, null, 2)}\n`]) {
+      assert.equal(isWhole(text), true, text);
+    }
+  }
+});
+
+Deno.test("isWholeValue() says no when another field follows, whatever the value says", () => {
+  for (
+    const value of ["1", '"a"', '"\\\\"', '"\\""', "{}", "[]", '{"type":1}', '["}",{}]', "null"]
+  ) {
+    assert.equal(isWhole(`${value},"type":"ping"`), false, value);
+    assert.equal(isWhole(`${value} , "type" : {"a":[]}`), false, value);
+    assert.equal(isWhole(`${value}}{"type":1`), false, value);
+  }
+});
+
+Deno.test("isWholeValue() says no to what is open or closed too often", () => {
+  for (const text of ["{", "[[]", "}", "[]]", '{"a":[}', "1]"]) {
+    assert.equal(isWhole(text), false, text);
+  }
+});
+
+Deno.test("isWholeValue() ends in a string that nobody closes", () => {
+  assert.equal(isWhole('"a'), true); // No JSON: its receiver finds out.
+  assert.equal(isWhole('{"a'), false);
+  assert.equal(isWhole('"a\\'), true);
+});
+
+Deno.test("fieldText() cuts a value out as it was written", () => {
+  const frame = ' { "a" : [ 1, {"b":"}\\"]"} ] , "data" : 12345678901234567890 ,"z":"\\\\" } ';
+
+  assert.equal(fieldText(frame, "a"), '[ 1, {"b":"}\\"]"} ]');
+  assert.equal(fieldText(frame, "data"), "12345678901234567890");
+  assert.equal(fieldText(frame, "z"), '"\\\\"');
+  assert.equal(fieldText(frame, "b"), undefined);
+  assert.equal(fieldText("{}", "a"), undefined);
+});
+
+Deno.test("fieldText() takes the last of a name, however it is written, as JSON.parse does", () => {
+  const frame = '{"data":1,"d\\u0061ta":{"x":2},"other":3}';
+
+  assert.equal(fieldText(frame, "data"), '{"x":2}');
+  assert.deepEqual(JSON.parse(frame).data, { x: 2 });
+});
+
+Deno.test("fieldText() finds in any object what JSON.parse finds", () => {
+  const random = new Random(23);
+  const texts = ['"}"', '"\\\\"', '"\\"{["', '"a:b,c"', "1.50", "[ ]", "{}", "null", '"é😀"', "-0"];
+  const value = (depth: number): string => {
+    if (depth === 0 || random.once(2)) return random.pick(texts);
+    const parts = Array.from({ length: random.below(3) }, () => value(depth - 1));
+    return random.once(2)
+      ? `[${parts.join(" , ")}]`
+      : `{${parts.map((part, i) => `"k${i}" :${part}`).join(",\n")}}`;
+  };
+  const names = ["a", "data", 'q"', "b\\", "é"];
+  for (let round = 0; round < 3_000; round++) {
+    const fields = Array.from({ length: random.below(5) }, () => [random.pick(names), value(3)]);
+    const written = fields.map(([name, text]) => `${JSON.stringify(name)}: ${text}`).join(" , ");
+    const frame = random.pick([`{${written}}`, ` { ${written} } `]);
+
+    for (const name of names) {
+      const last = fields.findLast(([key]) => key === name)?.[1];
+      assert.equal(fieldText(frame, name), last, `${frame} ${name}`);
+    }
+  }
 });

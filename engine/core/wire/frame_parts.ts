@@ -11,10 +11,10 @@ import {
   type InvocationResult,
   type InvokeFunction,
   type Json,
-} from "../../sdk/typescript/wire/protocol.ts";
-import type { CallPlaces } from "../ports/call_observer.ts";
-import { fieldText } from "./field_text.ts";
-import { bytesOf, viewOf } from "./text_bytes.ts";
+} from "../../../sdk/typescript/wire/protocol.ts";
+import type { CallPlaces } from "../../ports/call_observer.ts";
+import { bytesOf, hashOf, viewOf } from "./bytes.ts";
+import { fieldText } from "./json_scan.ts";
 
 /** How every call starts, up to the text of its id. */
 export const CALL_HEAD = '{"type":"invokefunction","invocation_id":"';
@@ -134,3 +134,81 @@ function errorText({ error }: InvocationResult, text: string): string {
     );
   return kept ? written : JSON.stringify(error);
 }
+
+/** Room for the usual head: what all have in common, two ids, a `traceparent`. */
+const BYTES_FIRST = 512;
+/** Larger memory is not kept for the next head. */
+const BYTES_KEPT = 64 * 1024;
+
+/** A head. What is in it is valid until the next {@linkcode Head.restart}. */
+export class Head {
+  /** The head is its first {@linkcode Head.length} bytes. */
+  memory: Uint8Array = new Uint8Array(BYTES_FIRST);
+  length = 0;
+  readonly #common: number;
+
+  /** Makes one that always begins with this text of ASCII. */
+  constructor(common: string) {
+    this.add(bytesOf(common), 0, common.length);
+    this.#common = this.length;
+  }
+
+  /** Begins anew. */
+  restart(): void {
+    if (this.memory.length > BYTES_KEPT) this.#resize(BYTES_FIRST, this.#common);
+    this.length = this.#common;
+  }
+
+  /** Adds the bytes of `memory` from `start` to `end`. */
+  add(memory: Uint8Array, start: number, end: number): void {
+    const needed = this.length + end - start;
+    if (needed > this.memory.length) this.#resize(needed * 2, this.length);
+    const into = this.memory;
+    let to = this.length;
+    // A loop: such parts are so short that asking for a copy costs more than copying.
+    for (let at = start; at < end; at++) into[to++] = memory[at]!;
+    this.length = to;
+  }
+
+  #resize(bytes: number, kept: number): void {
+    const { memory } = this;
+    this.memory = new Uint8Array(bytes);
+    this.memory.set(memory.subarray(0, kept));
+  }
+}
+
+/** A caller's id of a call, as it stands between quotes in JSON. */
+export interface CallerId {
+  readonly view: DataView;
+  readonly idStart: number;
+  readonly idEnd: number;
+  /** See {@linkcode callHashOf}. */
+  readonly hash: number;
+}
+
+/** The id that a text says. */
+export function callerIdOf(text: string): CallerId {
+  const view = viewOf(bytesOf(text));
+  const idEnd = view.byteLength;
+  return { view, idStart: 0, idEnd, hash: callHashOf(view, 0, idEnd) };
+}
+
+/** The id under which a caller waits for a call; `undefined`: it does not wait. */
+export function callerIdIn({ invocation_id, action }: InvokeFunction): CallerId | undefined {
+  return invocation_id === undefined || action ? undefined : callerIdOf(jsonText(invocation_id));
+}
+
+/**
+ * By which a caller's id is found: of one as long as a UUID its two ends, where counted and random
+ * ones differ; of any other all of it, since nobody knows where a number stands in it.
+ */
+export function callHashOf(view: DataView, start: number, end: number): number {
+  if (end - start !== UUID_BYTES) return hashOf(view, start, end);
+  // Shifted, since two ends that are alike would come to nothing.
+  return hashOf(view, start, start + HASHED_BYTES) ^ hashOf(view, end - HASHED_BYTES, end) >>> 1;
+}
+
+/** Of each end: all of an id would take a tenth of the time that a call takes. */
+const HASHED_BYTES = 8;
+/** Bytes of a UUID as text. */
+export const UUID_BYTES = 36;

@@ -4,19 +4,20 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { decodeWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
-import type { InvocationResult, InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
+import { decodeWorkerMessage } from "../../../sdk/typescript/wire/codec.ts";
+import type { InvocationResult, InvokeFunction } from "../../../sdk/typescript/wire/protocol.ts";
+import { bytesOf, textOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
 import {
   type CallTail,
   callTail,
+  Head,
   jsonText,
   type ResultTail,
   resultTail,
   tailOf,
   valueTail,
-} from "./tails.ts";
-import { bytesOf, textOf } from "./text_bytes.ts";
+} from "./frame_parts.ts";
 
 function tailOfCall(frame: string): CallTail {
   return callTail(decodeWorkerMessage(frame) as InvokeFunction, frame);
@@ -182,4 +183,77 @@ Deno.test("jsonText() is what stands between the quotes", () => {
   assert.equal(jsonText('a"b\\\n\u0001'), 'a\\"b\\\\\\n\\u0001');
   assert.equal(jsonText("größe/😀\u2028"), "größe/😀\u2028");
   assert.equal(jsonText("\ud83d"), "\\ud83d");
+});
+
+function add(head: Head, textOfHead: string): void {
+  const memory = bytesOf(`(${textOfHead})`);
+  head.add(memory, 1, memory.length - 1);
+  memory.fill(0);
+}
+
+function textOfHead({ memory, length }: Head): string {
+  return textOf(memory, 0, length);
+}
+
+Deno.test("a head begins with what all have in common, then with what was added, in order", () => {
+  const head = new Head('{"type":"');
+  assert.equal(textOfHead(head), '{"type":"');
+  head.restart();
+  add(head, "größe");
+  add(head, "");
+  add(head, '","😀');
+
+  assert.equal(textOfHead(head), '{"type":"größe","😀');
+});
+
+Deno.test("Head.restart() forgets what was added and keeps what is common", () => {
+  const head = new Head("common ");
+  for (const added of ["a long one that was there before", "short", ""]) {
+    head.restart();
+    add(head, added);
+
+    assert.equal(textOfHead(head), `common ${added}`);
+  }
+});
+
+Deno.test("a head grows with what is added, and keeps what it has", () => {
+  const head = new Head("common ");
+  let expected = "common ";
+  head.restart();
+  for (const bytes of [1, 500, 512, 513, 5_000, 200_000]) {
+    const part = String.fromCharCode(0x61 + bytes % 26).repeat(bytes);
+    add(head, part);
+    expected += part;
+
+    assert.equal(textOfHead(head), expected);
+  }
+});
+
+Deno.test("a head does not keep the memory of a huge one for the next", () => {
+  const head = new Head("common ");
+  add(head, "x".repeat(1_000_000));
+  assert.ok(head.memory.length > 1_000_000);
+  head.restart();
+  assert.ok(head.memory.length <= 64 * 1024, `${head.memory.length}`);
+  add(head, "next");
+
+  assert.equal(textOfHead(head), "common next");
+});
+
+Deno.test("a head uses its memory again as long as it is not huge", () => {
+  const head = new Head("common ");
+  add(head, "x".repeat(10_000));
+  const { memory } = head;
+  head.restart();
+  add(head, "y".repeat(10_000));
+
+  assert.equal(head.memory, memory);
+});
+
+Deno.test("what is common may be longer than the usual head", () => {
+  const head = new Head("c".repeat(3_000));
+  head.restart();
+  add(head, "!");
+
+  assert.equal(textOfHead(head), `${"c".repeat(3_000)}!`);
 });

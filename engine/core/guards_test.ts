@@ -1,0 +1,55 @@
+/**
+ * How often something may happen.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { ByteShare, isEqualSecret, RateWindow } from "./guards.ts";
+
+Deno.test("RateWindow.allow() says no to the one beyond the bound, wherever the window begins", () => {
+  const window = new RateWindow(3, 100);
+
+  assert.deepEqual([0, 50, 99, 99].map((now) => window.allow(now)), [true, true, true, false]);
+  assert.equal(window.allow(100), true);
+  assert.equal(window.allow(149), false);
+  assert.equal(window.allow(150), true);
+});
+
+Deno.test("RateWindow.allow() does not count what it said no to", () => {
+  const window = new RateWindow(1, 100);
+  window.allow(0);
+  for (let now = 1; now < 100; now++) assert.equal(window.allow(now), false);
+
+  assert.equal(window.allow(100), true);
+});
+
+Deno.test("ByteShare.allow() says no beyond the share of a second, and yes in the next", () => {
+  const share = new ByteShare(100);
+
+  assert.equal(share.allow(60, 0), true);
+  assert.equal(share.allow(40, 999), true);
+  assert.equal(share.allow(1, 999), false);
+  assert.equal(share.allow(100, 1_000), true);
+});
+
+Deno.test("ByteShare.allow() counts what it refused: one too large takes the whole second", () => {
+  const share = new ByteShare(100);
+
+  assert.equal(share.allow(101, 5), false);
+  assert.equal(share.allow(1, 6), false);
+  assert.equal(share.allow(1, 1_005), true);
+});
+
+for (
+  const [known, said, equal] of [
+    ["abc", "abc", true],
+    ["abc", "abd", false],
+    ["abc", "", false],
+    ["abc", "abcabc", false],
+    ["aaaa", "a", false],
+  ] as const
+) {
+  Deno.test(`isEqualSecret() says ${equal} of "${known}" and "${said}"`, () => {
+    assert.equal(isEqualSecret(known, said), equal);
+  });
+}
