@@ -59,7 +59,7 @@ const LAYERS: readonly Layer[] = [
       "node:tls": /engine\/transport\/tls_stream\.ts$/,
       "node:module": /engine\/platform\/schema_check\.ts$/,
       "node:vm": /engine\/platform\/schema_check\.ts$/,
-      "node:zlib": /engine\/vm\/image\/unpack\.ts$/,
+      "node:zlib": /engine\/vm\/image\/kernel_file\.ts$/,
     },
   },
   {

@@ -16,8 +16,6 @@ import {
 } from "../../sdk/typescript/wire/limits.ts";
 import { keyFolder, thisUser } from "../auth/user_key.ts";
 import { containedFolders } from "../install/containment_pin.ts";
-import { PidFiles } from "../process/pid_file.ts";
-import { pathOutside } from "../process/programs.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,
@@ -28,13 +26,15 @@ import type {
   Running,
 } from "../ports/launcher.ts";
 import type { Log } from "../ports/log.ts";
+import { PidFiles } from "../process/pid_file.ts";
+import { startOf } from "../process/process_group.ts";
+import { pathOutside } from "../process/programs.ts";
 import { Guest, type GuestOptions, type Share } from "./guest/guest.ts";
 import { addressedEnv } from "./guest_env.ts";
-import { findVmHost, HOST_PROGRAMS, type VmHost, vmPlaces } from "./machine/host_tools.ts";
 import { type IdleGuest, KeptGuests } from "./kept_guests.ts";
 import { Accelerators } from "./machine/accelerators.ts";
+import { findVmHost, HOST_PROGRAMS, type VmHost, vmPlaces } from "./machine/host_tools.ts";
 import { type BootedGuest, MicroVmProgram } from "./microvm_program.ts";
-import { RunFolders } from "./run_folders.ts";
 import { type Guarded, sharesOf, WorkerFolders } from "./shares.ts";
 
 /** What a {@linkcode MicroVmLauncher} works with. */
@@ -233,4 +233,42 @@ function launchFailed(name: string, thrown: unknown): EngineError {
     thrown instanceof Error ? thrown.message : String(thrown)
   }`;
   return new EngineError("launch_failed", message, { cause: thrown });
+}
+
+/** The folders of one project's guests. */
+export class RunFolders {
+  readonly #parent: string;
+  #swept: Promise<void> | undefined;
+
+  /** `parent` need not exist. */
+  constructor(parent: string) {
+    this.#parent = parent;
+  }
+
+  /** The absolute path of a new folder, which is not made. */
+  async next(): Promise<string> {
+    await (this.#swept ??= sweep(this.#parent));
+    return `${this.#parent}/${await ownerOf(Deno.pid)}-${crypto.randomUUID().slice(0, 8)}`;
+  }
+}
+
+/** Differs for a later process with the same id, but for one after the next boot, by bad luck. */
+async function ownerOf(pid: number): Promise<string> {
+  return `${pid}-${(await startOf(pid))?.split("/").at(-1) ?? ""}`;
+}
+
+async function sweep(parent: string): Promise<void> {
+  for (const name of await namesIn(parent)) {
+    const [, owner, pid] = /^((\d+)-\d*)-\w+$/.exec(name) ?? [];
+    if (owner === undefined || owner === await ownerOf(Number(pid))) continue;
+    await Deno.remove(`${parent}/${name}`, { recursive: true }).catch(() => {}); // Next time.
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+  } catch {
+    return []; // There is none yet.
+  }
 }

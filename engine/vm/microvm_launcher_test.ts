@@ -5,7 +5,7 @@ import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
 import { until } from "../../tests/launcher_contract.ts";
 import type { Containment, Ended, LaunchSpec } from "../ports/launcher.ts";
 import type { VmHost } from "./machine/host_tools.ts";
-import { MicroVmLauncher, type MicroVmOptions } from "./microvm_launcher.ts";
+import { MicroVmLauncher, type MicroVmOptions, RunFolders } from "./microvm_launcher.ts";
 
 const HOST: VmHost = {
   image: { version: "6.1.0", kernel: "/cache/vmlinux", initrd: "/cache/initrd.gz" },
@@ -367,3 +367,35 @@ Deno.test("MicroVmLauncher ends the machine that a killed engine left before it 
 
   assert.equal((await sleep.status).signal, "SIGTERM");
 });
+
+async function withFolder(check: (parent: string) => Promise<void>): Promise<void> {
+  const root = await Deno.makeTempDir();
+  await check(`${root}/run/vm`);
+  await Deno.remove(root, { recursive: true });
+}
+
+Deno.test("RunFolders names a new folder each time and makes none", () =>
+  withFolder(async (parent) => {
+    const folders = new RunFolders(parent);
+    const paths = [await folders.next(), await folders.next(), await new RunFolders(parent).next()];
+
+    assert.equal(new Set(paths).size, 3);
+    for (const path of paths) {
+      assert.ok(path.startsWith(`${parent}/${Deno.pid}-`));
+      await assert.rejects(Deno.stat(path), Deno.errors.NotFound);
+    }
+  }));
+
+Deno.test("RunFolders removes what engines left that are no more, and nothing else", () =>
+  withFolder(async (parent) => {
+    const living = await new RunFolders(parent).next();
+    const left = ["999999999-1-ab12cd", "1-0-ab12cd", `${Deno.pid}-1-ab12cd`];
+    for (const path of [living, ...[...left, "other"].map((name) => `${parent}/${name}`)]) {
+      await Deno.mkdir(`${path}/inner`, { recursive: true });
+    }
+
+    await new RunFolders(parent).next();
+
+    const paths = [...Deno.readDirSync(parent)].map(({ name }) => `${parent}/${name}`).sort();
+    assert.deepEqual(paths, [living, `${parent}/other`].sort());
+  }));

@@ -8,7 +8,6 @@
  */
 import type { Ended, OutputChunk } from "../../ports/launcher.ts";
 import { type Channel, type ControlLine, type FromGuest, signalName } from "./control.ts";
-import { EndMarks } from "./end_mark.ts";
 
 /** After a program's end its output is given up when nothing came for so long, in milliseconds. */
 const SILENT_MS = 10_000;
@@ -131,4 +130,105 @@ export interface StartedProgram {
 function endedOf({ code, signal, outOfMemory }: Exit, memoryMb: number): Ended {
   const ended: Ended = { code, signal: signal === null ? null : signalName(signal) };
   return outOfMemory ? { ...ended, reason: `out of memory (${memoryMb} MiB)` } : ended;
+}
+
+/** See the module. */
+export class ChannelPool {
+  readonly channels: readonly GuestChannel[];
+  #freed = Promise.withResolvers<void>();
+  #isClosed = false;
+
+  /** All are free at first. */
+  constructor(channels: readonly GuestChannel[]) {
+    this.channels = channels;
+  }
+
+  /**
+   * Waits for a free one and starts on it at once. `undefined` when the guest is gone, or the
+   * signal came first.
+   */
+  async start<T>(use: (channel: GuestChannel) => T, signal: AbortSignal): Promise<T | undefined> {
+    const aborted = Promise.withResolvers<void>();
+    const abort = (): void => aborted.resolve();
+    signal.addEventListener("abort", abort);
+    try {
+      while (!this.#isClosed && !signal.aborted) {
+        const channel = this.channels.find(({ isFree }) => isFree);
+        // At once: behind an await, somebody else may have taken it.
+        if (channel) return use(channel);
+        await Promise.race([this.#freed.promise, aborted.promise]);
+      }
+      return undefined;
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  /** A program has ended: those who wait look again. */
+  wake(): void {
+    this.#freed.resolve();
+    this.#freed = Promise.withResolvers();
+  }
+
+  /** The guest is gone: nobody needs to wait any longer. */
+  close(): void {
+    this.#isClosed = true;
+    this.wake();
+  }
+}
+
+/** Cuts one stream. */
+export class EndMarks {
+  readonly #output: (bytes: Uint8Array<ArrayBuffer>) => void;
+  /** Bytes that may be the beginning of the mark. */
+  #held = new Uint8Array();
+  #mark: Uint8Array | undefined;
+  #found: (() => void) | undefined;
+
+  /** `output` gets what programs printed; bytes outside any program are dropped. */
+  constructor(output: (bytes: Uint8Array<ArrayBuffer>) => void) {
+    this.#output = output;
+  }
+
+  /** From now on the stream is a program's; resolves when its end was found. */
+  next(mark: string): Promise<void> {
+    this.#mark = new TextEncoder().encode(`\0${mark}`);
+    return new Promise((resolve) => this.#found = resolve);
+  }
+
+  /** Takes some bytes. */
+  add(bytes: Uint8Array<ArrayBuffer>): void {
+    if (!this.#mark) return;
+    let rest = bytes;
+    if (this.#held.length > 0) {
+      rest = new Uint8Array(this.#held.length + bytes.length);
+      rest.set(this.#held);
+      rest.set(bytes, this.#held.length);
+      this.#held = new Uint8Array();
+    }
+    const at = indexOfStart(rest, this.#mark);
+    if (at > 0) this.#output(rest.subarray(0, at));
+    if (rest.length - at >= this.#mark.length) this.end();
+    else this.#held = rest.slice(at);
+  }
+
+  /** The stream is over: what was held back was no mark. */
+  end(): void {
+    if (this.#held.length > 0) this.#output(this.#held);
+    this.#held = new Uint8Array();
+    this.#mark = undefined;
+    this.#found?.();
+    this.#found = undefined;
+  }
+}
+
+/** Where the mark stands or may begin to; the length of `bytes` if nowhere. */
+function indexOfStart(bytes: Uint8Array, mark: Uint8Array): number {
+  for (let at = bytes.indexOf(mark[0]!); at >= 0; at = bytes.indexOf(mark[0]!, at + 1)) {
+    const end = Math.min(mark.length, bytes.length - at);
+    let same = 1;
+    while (same < end && bytes[at + same] === mark[same]) same++;
+    if (same === end) return at;
+  }
+  return bytes.length;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { ChannelPool, EndMarks, GuestChannel } from "./channel.ts";
 import type { ToGuest } from "./control.ts";
-import { GuestChannel } from "./channel.ts";
 
 /** A channel, and its guest's ends of the streams. */
 async function setup() {
@@ -123,4 +123,138 @@ Deno.test("GuestChannel: a machine that goes ends what runs, output included", a
   await program.started;
   assert.equal(await program.ended, undefined);
   assert.equal(at.printed(), "stdout:last words ;stdout:\0;");
+});
+
+/** Channels of which tests say whether they are free. */
+function setupOfChannelPool(count: number) {
+  const channels = Array.from({ length: count }, (_, number) => ({ number, isFree: true }));
+  const pool = new ChannelPool(channels as unknown as GuestChannel[]);
+  const never = new AbortController().signal;
+  const take = (signal = never) =>
+    pool.start((channel) => {
+      const taken = channels.find((one) => one === channel as unknown)!;
+      taken.isFree = false;
+      return taken.number;
+    }, signal);
+  const free = (number: number): void => {
+    channels[number]!.isFree = true;
+    pool.wake();
+  };
+  return { pool, take, free };
+}
+
+Deno.test("ChannelPool hands out each channel once", async () => {
+  const { take } = setupOfChannelPool(3);
+
+  assert.deepEqual(await Promise.all([take(), take(), take()]), [0, 1, 2]);
+});
+
+Deno.test("ChannelPool has the others wait until one is free again", async () => {
+  const { take, free } = setupOfChannelPool(1);
+  await take();
+  const order: string[] = [];
+  const second = take().then(() => order.push("second"));
+  const third = take().then(() => order.push("third"));
+
+  free(0);
+  await Promise.race([second, third]);
+  assert.equal(order.length, 1);
+  free(0);
+  await Promise.all([second, third]);
+
+  assert.equal(order.length, 2);
+});
+
+Deno.test("ChannelPool lets go who gave up, before or while he waits", async () => {
+  const { take } = setupOfChannelPool(1);
+  await take();
+  const gaveUp = new AbortController();
+  const waiting = take(gaveUp.signal);
+
+  gaveUp.abort();
+
+  assert.equal(await waiting, undefined);
+  assert.equal(await take(gaveUp.signal), undefined);
+});
+
+Deno.test("ChannelPool that is closed hands out nothing", async () => {
+  const { pool, take } = setupOfChannelPool(1);
+  await take();
+  const waiting = take();
+
+  pool.close();
+
+  assert.equal(await waiting, undefined);
+  assert.equal(await take(), undefined);
+});
+
+const encode = (text: string) => new TextEncoder().encode(text);
+
+function setupOfEndMark() {
+  const pieces: string[] = [];
+  const marks = new EndMarks((bytes) => void pieces.push(new TextDecoder().decode(bytes)));
+  let ends = 0;
+  const next = (mark: string) => void marks.next(mark).then(() => ends++);
+  /** Ends are told in a later turn. */
+  const seen = async () => {
+    await Promise.resolve();
+    await Promise.resolve();
+    return { text: pieces.join(""), ends };
+  };
+  return { marks, pieces, next, seen };
+}
+
+Deno.test("EndMarks hands on at once what cannot be the mark", async () => {
+  const { marks, next, pieces, seen } = setupOfEndMark();
+  next("mark");
+
+  marks.add(encode("a line\nhalf a li"));
+  marks.add(encode("zero \0 ma"));
+  marks.add(encode("\0mar\0"));
+
+  assert.deepEqual(pieces, ["a line\nhalf a li", "zero \0 ma", "\0mar"]);
+  assert.equal((await seen()).ends, 0);
+});
+
+Deno.test("EndMarks finds the mark wherever the stream is cut", async () => {
+  const stream = encode("out\0put \0mark\0mar!\0mark");
+  for (let cut = 0; cut <= stream.length; cut++) {
+    for (
+      const second of [cut, Math.min(cut + 1, stream.length), Math.min(cut + 3, stream.length)]
+    ) {
+      const { marks, next, seen } = setupOfEndMark();
+      next("mark!");
+      marks.add(stream.slice(0, cut));
+      marks.add(stream.slice(cut, second));
+      marks.add(stream.slice(second));
+      assert.deepEqual(await seen(), { text: "out\0put \0mark\0mar!", ends: 0 }, `cut at ${cut}`);
+
+      marks.add(encode("!"));
+
+      assert.deepEqual(await seen(), { text: "out\0put \0mark\0mar!", ends: 1 }, `cut at ${cut}`);
+    }
+  }
+});
+
+Deno.test("EndMarks drops what comes between two programs", async () => {
+  const { marks, next, seen } = setupOfEndMark();
+  marks.add(encode("before"));
+  next("one");
+  marks.add(encode("first\0one and rest"));
+  marks.add(encode("between"));
+  next("two");
+  marks.add(encode("second\0one\0two"));
+
+  assert.deepEqual(await seen(), { text: "firstsecond\0one", ends: 2 });
+});
+
+Deno.test("EndMarks hands on what it held back when the stream ends", async () => {
+  const { marks, next, seen } = setupOfEndMark();
+  next("mark");
+  marks.add(encode("end\0ma"));
+  assert.equal((await seen()).text, "end");
+
+  marks.end();
+
+  assert.deepEqual(await seen(), { text: "end\0ma", ends: 1 });
 });

@@ -9,17 +9,19 @@
  */
 import { EngineError, thrownText } from "../../../sdk/typescript/wire/errors.ts";
 import { BOOT_TIMEOUT_MS } from "../../../sdk/typescript/wire/limits.ts";
-import { LineSplitter } from "../../process/output_lines.ts";
 import type { Ended, OutputChunk, OutputLine } from "../../ports/launcher.ts";
-import { ChannelPool } from "./channel_pool.ts";
-import { ControlLine, type FromGuest } from "./control.ts";
+import { LineSplitter } from "../../process/output_lines.ts";
 import { guestClock } from "../machine/guest_clock.ts";
-import { GuestFiles } from "./files.ts";
-import { GuestPorts } from "./guest_ports.ts";
-import { GuestChannel, type StartedProgram } from "./channel.ts";
 import { Machine } from "../machine/machine.ts";
-import { engineUrlHost, type MachineOptions, qemuCommand } from "../machine/qemu.ts";
-import type { GuestScript } from "./shell_text.ts";
+import {
+  engineUrlHost,
+  type GuestPort,
+  type MachineOptions,
+  qemuCommand,
+} from "../machine/qemu.ts";
+import { ChannelPool, GuestChannel, type StartedProgram } from "./channel.ts";
+import { ControlLine, type FromGuest } from "./control.ts";
+import { GuestFiles, type GuestScript } from "./files.ts";
 
 /** A folder of the host that the guest sees at the same path. */
 export interface Share {
@@ -311,4 +313,48 @@ function bootFailed(
 ): EngineError {
   const message = `The microVM of ${name} does not boot: ${why}`;
   return new EngineError("launch_failed", message, { details: { console: [...console] }, cause });
+}
+
+/** Listens on the sockets of one guest. */
+export class GuestPorts implements AsyncDisposable {
+  /** For QEMU's command line. */
+  readonly ports: readonly GuestPort[];
+  readonly #directory: string;
+  readonly #listeners: ReadonlyMap<string, Deno.UnixListener>;
+
+  private constructor(directory: string, names: readonly string[]) {
+    this.#directory = directory;
+    this.ports = names.map((name) => ({ name, socket: `${directory}/${name}` }));
+    this.#listeners = new Map(
+      this.ports.map(({ name, socket: path }) => [name, Deno.listen({ transport: "unix", path })]),
+    );
+  }
+
+  /** Listens for each of the names. Only this user can connect. */
+  static async open(names: readonly string[]): Promise<GuestPorts> {
+    // Not where TMPDIR says, which may be long. The folder's mode is 0700.
+    const directory = await Deno.makeTempDir({ dir: "/tmp", prefix: "engine-vm-" });
+    return new GuestPorts(directory, names);
+  }
+
+  /** The connections of all ports, by name. Rejects when it is closed before. */
+  async accept(): Promise<Map<string, Deno.UnixConn>> {
+    const found = new Map<string, Deno.UnixConn>();
+    const accepted = await Promise.allSettled(
+      [...this.#listeners].map(async ([name, listener]) => {
+        found.set(name, await listener.accept());
+      }),
+    );
+    const failed = accepted.find((result) => result.status === "rejected");
+    if (failed) {
+      for (const connection of found.values()) connection.close();
+      throw failed.reason;
+    }
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const listener of this.#listeners.values()) listener.close();
+    await Deno.remove(this.#directory, { recursive: true }).catch(() => {}); // Gone is fine.
+  }
 }

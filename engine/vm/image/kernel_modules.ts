@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Unpack } from "./unpack.ts";
+import type { Unpack } from "./kernel_file.ts";
 
 /** A module that can be loaded. */
 export interface KernelModule {

@@ -7,7 +7,7 @@ import {
   writeFakeKernel,
 } from "../../../tests/fakes/fake_kernel.ts";
 import { findModules } from "./kernel_modules.ts";
-import { createUnpack } from "./unpack.ts";
+import { createUnpack } from "./kernel_file.ts";
 
 const unpack = createUnpack(undefined);
 

@@ -14,11 +14,17 @@ import { findVmParts, type VmHost } from "../machine/host_tools.ts";
 import { prepareImage } from "../image/image.ts";
 import { type KernelSource, storeKernel } from "../image/kernel_store.ts";
 import { Accelerators, type KvmOptions } from "../machine/accelerators.ts";
-import { adviceOn } from "./packages.ts";
+import {
+  adviceOn,
+  downloadCommand,
+  type NamedKernel,
+  planLines,
+  planSetup,
+  unpackCommand,
+} from "./plan.ts";
 import { bootProbe, type ProbeBoot } from "../machine/probe_boot.ts";
 import { type SetupMachine, thisMachine } from "./setup_machine.ts";
-import { downloadCommand, type NamedKernel, planLines, planSetup, unpackCommand } from "./plan.ts";
-import { createUnpack } from "../image/unpack.ts";
+import { createUnpack } from "../image/kernel_file.ts";
 
 /** How to set up. */
 export interface VmSetupOptions {
