@@ -41,7 +41,7 @@ import {
 } from "./wire/frame_parts.ts";
 import { fieldText } from "./wire/json_scan.ts";
 
-/** The router's settings, which may change while it runs; PROTOCOL section 12 has the defaults. */
+/** The router's settings, which may change while it runs; PROTOCOL 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {
   /** How long a call may take that names no time-out of its own. */
   readonly invocation_timeout_ms: number;

@@ -1,5 +1,5 @@
 /**
- * PROTOCOL section 1 from the other end of the wire: upgrade, first frames, announcement,
+ * PROTOCOL 1 from the other end of the wire: upgrade, first frames, announcement,
  * liveness and framing.
  *
  * @module

@@ -1,5 +1,5 @@
 /**
- * PROTOCOL section 6 from both ends: a client that sends HTTP requests, a worker that is sent calls.
+ * PROTOCOL 6 from both ends: a client that sends HTTP requests, a worker that is sent calls.
  *
  * @module
  */

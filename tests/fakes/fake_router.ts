@@ -23,7 +23,7 @@ import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { FakeConnection, type FakeLine, fakeLine } from "./fake_connection.ts";
 
-/** The settings of PROTOCOL section 12. */
+/** The settings of PROTOCOL 12. */
 export const DEFAULT_SETTINGS: RouterSettings = {
   invocation_timeout_ms: INVOCATION_TIMEOUT_MS,
   validate_payloads: true,

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** A TypeScript file of the project. */
+/** A file of the project. */
 export interface SourceFile {
   /** Relative to the project, with slashes. */
   readonly path: string;
@@ -20,6 +20,8 @@ export interface Import {
 
 const ROOT = new URL("../../", import.meta.url);
 const FOLDERS = ["engine", "sdk/typescript", "workers", "cli", "templates", "tests"];
+/** Built or installed, not written. */
+const GENERATED = /^(coverage|dist|sdk\/npm|.*\.egg-info)$|\/__pycache__$/;
 /** Sources of users' projects, kept here as text. */
 const NOT_OURS = /^templates\/[^/]+\//;
 
@@ -38,6 +40,17 @@ export async function readSources(): Promise<SourceFile[]> {
   return await Promise.all(paths.sort().map(read));
 }
 
+/** Every text that people write, sorted by path: sources of all languages, tests, documents. */
+export async function readTexts(): Promise<SourceFile[]> {
+  const texts: SourceFile[] = [];
+  for await (const path of walk(".", GENERATED)) {
+    if (/\.(tsx?|py|md|sh)$/.test(path)) {
+      texts.push({ path, text: await Deno.readTextFile(new URL(path, ROOT)) });
+    }
+  }
+  return texts.sort((a, b) => a.path < b.path ? -1 : 1);
+}
+
 /** What a file imports, also lazily. */
 export function importsOf({ text }: SourceFile): Import[] {
   const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "");
@@ -52,11 +65,12 @@ export function importsOf({ text }: SourceFile): Import[] {
   );
 }
 
-async function* walk(folder: string): AsyncGenerator<string> {
+async function* walk(folder: string, skipped = /(?!)/): AsyncGenerator<string> {
   for await (const entry of Deno.readDir(new URL(`${folder}/`, ROOT))) {
-    const path = `${folder}/${entry.name}`;
+    const path = folder === "." ? entry.name : `${folder}/${entry.name}`;
     if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
-    if (entry.isDirectory) yield* walk(path);
+    if (skipped.test(path)) continue;
+    if (entry.isDirectory) yield* walk(path, skipped);
     else yield path;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Every bound of the wire, the SDKs and the engine's core, with its unit in its name.
  *
- * PROTOCOL section 12 fixes most of them. Bounds of one part only stand in a `limits.ts` of that
+ * PROTOCOL 12 fixes most of them. Bounds of one part only stand in a `limits.ts` of that
  * part. One that is used nowhere fails a test.
  *
  * @module

@@ -1,4 +1,4 @@
-"""Every bound of this package, with its unit in its name; PROTOCOL section 12 fixes most."""
+"""Every bound of this package, with its unit in its name; PROTOCOL 12 fixes most."""
 
 from __future__ import annotations
 
