@@ -32,14 +32,11 @@ import type {
   TraceSettings,
   TraceUsage,
 } from "../ports/telemetry.ts";
-import { findSpans } from "./find_spans.ts";
-import { BOUNDS_MS } from "./function_meter.ts";
-import { FunctionMeters } from "./function_meters.ts";
-import { type FillRandom, IdSource } from "./id_source.ts";
-import { kept } from "./kept_text.ts";
-import { Party, type Subject } from "./span_links.ts";
-import { SpanRecorder } from "./span_recorder.ts";
-import { WorkSpans } from "./work_spans.ts";
+import { BOUNDS_MS, FunctionMeters, type Subject } from "./function_meters.ts";
+import { kept, Party } from "./span_detail.ts";
+import { SpanRecorder, WorkSpans } from "./span_recorder.ts";
+import { findSpans } from "./span_ring.ts";
+import { type FillRandom, IdSource } from "./trace_ids.ts";
 
 /** What a {@linkcode CallRecorder} is given of the world. */
 export interface CallRecorderOptions {

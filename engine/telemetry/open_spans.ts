@@ -9,9 +9,9 @@
  */
 import { textOf } from "../core/wire/bytes.ts";
 import type { ObservedCall } from "../ports/call_observer.ts";
-import { SpanDetail } from "./span_detail.ts";
-import type { Party, Subject } from "./span_links.ts";
-import { UUID_WORDS, writeUuid } from "./uuid.ts";
+import type { Subject } from "./function_meters.ts";
+import { type Party, SpanDetail } from "./span_detail.ts";
+import { UUID_WORDS, writeUuid } from "./trace_ids.ts";
 
 /** Places in the words of a row. Trace, span and parent: see `traceparent.ts`. */
 export const OPEN_WORD = {

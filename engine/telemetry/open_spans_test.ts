@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import { bytesOf } from "../core/wire/bytes.ts";
 import type { ObservedCall } from "../ports/call_observer.ts";
-import { CountingMeter } from "./function_meter.ts";
+import { CountingMeter, Subject } from "./function_meters.ts";
 import { OPEN_NUMBER, OPEN_WORD, OpenSpans } from "./open_spans.ts";
-import { Party, Subject } from "./span_links.ts";
-import { uuidText } from "./uuid.ts";
+import { Party } from "./span_detail.ts";
+import { uuidText } from "./trace_ids.ts";
 
 const UUID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
 const SHOP = new Party("caller-1", "shop");

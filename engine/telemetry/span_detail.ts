@@ -11,8 +11,7 @@ import {
   TRACE_NAME_CHARS_MAX,
 } from "../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
-import type { Candidate } from "../ports/telemetry.ts";
-import { costOf, kept } from "./kept_text.ts";
+import type { CallParty, Candidate } from "../ports/telemetry.ts";
 
 const CANDIDATE_BYTES = 256;
 
@@ -71,4 +70,41 @@ export class SpanDetail {
     this.bytes += costOf(copy);
     return copy;
   }
+}
+
+/** A worker that calls or runs, as spans refer to it. */
+export class Party implements CallParty {
+  readonly worker_id: string;
+  /** Empty: the first part of the function's id stands for it. */
+  readonly name: string;
+  /** Number of the page that last came to hold it, and its place there. */
+  page = -1;
+  place = 0;
+
+  /** Makes one. */
+  constructor(worker_id: string, name: string) {
+    this.worker_id = worker_id;
+    this.name = name;
+  }
+
+  /** What it costs to keep it. */
+  get bytes(): number {
+    return 64 + costOf(this.worker_id) + costOf(this.name);
+  }
+}
+
+/** Around the characters of a text in memory. */
+const TEXT_BYTES = 32;
+// deno-lint-ignore no-control-regex
+const WIDE = /[^\x00-\xff]/;
+
+/** A copy, of at most `max` characters: a mere view keeps alive what it was cut from. */
+export function kept(text: string, max: number = Infinity): string {
+  const whole = text.length > max ? ` ${text.slice(0, max - 1)}…` : ` ${text}`;
+  return whole.slice(1); // Which writes the pieces into one text first.
+}
+
+/** Bytes of a text in memory, at most. */
+export function costOf(text: string): number {
+  return TEXT_BYTES + (WIDE.test(text) ? 2 : 1) * (text.length + 1);
 }

@@ -8,12 +8,10 @@
  */
 import { bytesOf } from "../core/wire/bytes.ts";
 import type { CallFilter, CallParty, CallSpan } from "../ports/telemetry.ts";
-import { firstValue } from "./json_value.ts";
+import type { Subject } from "./function_meters.ts";
 import { NO_NUMBER, OPEN_NUMBER, OPEN_WORD, type OpenSpans } from "./open_spans.ts";
-import type { SpanDetail } from "./span_detail.ts";
-import type { Party, SpanLinks, Subject } from "./span_links.ts";
-import { idText, readId } from "./traceparent.ts";
-import { UUID_WORDS, uuidText, writeUuid } from "./uuid.ts";
+import type { Party, SpanDetail } from "./span_detail.ts";
+import { idText, readId, UUID_WORDS, uuidText, writeUuid } from "./trace_ids.ts";
 
 /** Places in the words of a row. */
 const WORD = {
@@ -303,4 +301,50 @@ function timeOf(time: number): number | null {
 
 function charsOf(chars: number): number | null {
   return chars === NO_NUMBER ? null : chars;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+
+/** The JSON value that a text begins with, as it was written; `null` when there is none. */
+export function firstValue(text: string): string | null {
+  if (isJson(text)) return text.trim();
+  const end = commaBehind(text);
+  const first = end < 0 ? "" : text.slice(0, end);
+  return isJson(first) ? first.trim() : null;
+}
+
+/** The first comma that is in no string, object or array; -1 when there is none. */
+function commaBehind(text: string): number {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (inString) {
+      if (code === BACKSLASH) at++;
+      else if (code === QUOTE) inString = false;
+    } else if (code === QUOTE) inString = true;
+    else if (code === COMMA && depth === 0) return at;
+    else if (code === 0x7b || code === 0x5b) depth++;
+    else if (code === 0x7d || code === 0x5d) depth--;
+  }
+  return -1;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false; // Which is all that was asked.
+  }
+}
+
+/** What a span refers to. */
+export interface SpanLinks {
+  readonly subject: Subject;
+  readonly caller: Party;
+  readonly callee: Party | undefined;
+  readonly detail: SpanDetail | undefined;
 }

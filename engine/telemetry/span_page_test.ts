@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { callId, spanOf, type SpanWords, writeSpans } from "../../tests/fakes/open_spans.ts";
 import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
 import { SHORT_PLACE } from "./open_spans.ts";
-import { prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
+import { firstValue, prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
 
 const UUID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
 
@@ -157,3 +157,23 @@ Deno.test("SpanPage.reuse() forgets everything", () => {
 
   assert.deepEqual([page.number, page.count, page.moreBytes], [2, 0, 0]);
 });
+
+for (
+  const [text, value] of [
+    ["1", "1"],
+    [' {"a":[1, 2]} ', '{"a":[1, 2]}'],
+    ['12345678901234567890,"colour":"red"', "12345678901234567890"],
+    ['{"a":",}"},"action":{"type":"enqueue"}', '{"a":",}"}'],
+    ['"a\\",b" ,"c":1', '"a\\",b"'],
+    ["[1,2", null],
+    ['"open', null],
+    ["}{,1", null],
+    [",", null],
+    ["", null],
+    ["nonsense", null],
+  ] as const
+) {
+  Deno.test(`firstValue() finds ${value} in ${JSON.stringify(text)}`, () => {
+    assert.equal(firstValue(text), value);
+  });
+}

@@ -14,15 +14,27 @@ import { bytesOf, standsAt, textOf } from "../core/wire/bytes.ts";
 import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/wire/frame_parts.ts";
 import type { CallPlaces, ObservedCall, ShortCall, TraceBytes } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Candidate, TraceSettings } from "../ports/telemetry.ts";
-import type { IdSource } from "./id_source.ts";
+import type {
+  Candidate,
+  EndedSpan,
+  SamplingRule,
+  Spans,
+  TraceSettings,
+} from "../ports/telemetry.ts";
+import type { Subject } from "./function_meters.ts";
 import { NO_NUMBER, OPEN_WORD, OpenSpans, SHORT_PLACE } from "./open_spans.ts";
-import { rateOf } from "./sampling.ts";
-import type { Party, Subject } from "./span_links.ts";
+import { kept, type Party } from "./span_detail.ts";
 import { SpanPage } from "./span_page.ts";
 import { SpanRing } from "./span_ring.ts";
-import { TraceField } from "./trace_field.ts";
-import { readTraceparent, TRACE_WORDS } from "./traceparent.ts";
+import {
+  FLAGS_AT,
+  type IdSource,
+  PARENT_WORDS,
+  readTraceparent,
+  TRACE_WORDS,
+  TraceField,
+  traceparentOf,
+} from "./trace_ids.ts";
 
 /** Part of the memory that details of running calls may take; the ring has the rest. */
 const OPEN_PART = 1 / 8;
@@ -289,4 +301,81 @@ export class SpanRecorder {
 
 function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
+}
+
+/** Part of the traces to record that begin with an operation: the first rule that fits decides. */
+export function rateOf(operation: string, rules: readonly SamplingRule[], ratio: number): number {
+  return rules.find((rule) => fits(operation, rule.operation))?.rate ?? ratio;
+}
+
+/** Whether a text fits a pattern in which `*` stands for any characters. */
+export function fits(text: string, pattern: string): boolean {
+  let at = 0;
+  let next = 0;
+  let star = -1;
+  let resume = 0;
+  while (at < text.length) {
+    if (pattern[next] === "*") {
+      star = next++;
+      resume = at;
+    } else if (pattern[next] === text[at]) {
+      next++;
+      at++;
+    } else if (star >= 0) {
+      next = star + 1;
+      at = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[next] === "*") next++;
+  return next === pattern.length;
+}
+
+/** What {@linkcode WorkSpans} works with. */
+export interface WorkSpansOptions {
+  readonly ids: IdSource;
+  /** Whether anything is traced now. */
+  isTracing(): boolean;
+  /** Whether to record a new trace that begins with this operation; `chance` is 32 random bits. */
+  isChosen(operation: string, chance: number): boolean;
+}
+
+/** Spans of built-in workers. */
+export class WorkSpans implements Spans {
+  readonly #options: WorkSpansOptions;
+  readonly #words = new Uint32Array(PARENT_WORDS);
+  readonly #listeners = new Set<(span: EndedSpan) => void>();
+
+  /** Makes one to which nobody listens. */
+  constructor(options: WorkSpansOptions) {
+    this.#options = options;
+  }
+
+  open(parent: string | null, operation: string): string | null {
+    const { ids, isTracing, isChosen } = this.#options;
+    const flags = parent === null ? -1 : this.#read(parent);
+    if (!isTracing()) return flags < 0 ? null : parent;
+    const at = ids.take(24);
+    const span_id = ids.text(at + 16, 8);
+    if (flags >= 0) return kept(traceparentOf(parent!.slice(3, 35), span_id, flags === 1));
+    const isSampled = isChosen(operation, ids.word(at));
+    return kept(traceparentOf(ids.text(at, 16), span_id, isSampled));
+  }
+
+  record(span: EndedSpan): void {
+    // As open() made it, so that the last digit tells: reading all takes a third of recording.
+    if ((parseInt(span.traceparent.charAt(FLAGS_AT + 1), 16) & 1) !== 1) return;
+    for (const listen of this.#listeners) listen(span);
+  }
+
+  #read(traceparent: string): number {
+    const memory = bytesOf(traceparent);
+    return readTraceparent(memory, 0, memory.length, this.#words, 0);
+  }
+
+  listen(listener: (span: EndedSpan) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
 }

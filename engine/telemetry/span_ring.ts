@@ -7,11 +7,11 @@
  * @module
  */
 import { TRACE_PAGE_SPANS_MAX } from "../../sdk/typescript/wire/limits.ts";
-import type { CallSpan } from "../ports/telemetry.ts";
+import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
+import type { Subject } from "./function_meters.ts";
 import type { OpenSpans } from "./open_spans.ts";
-import type { SpanDetail } from "./span_detail.ts";
-import type { Party, Subject } from "./span_links.ts";
-import { type CallIdOf, SPAN_BYTES, SpanPage } from "./span_page.ts";
+import type { Party, SpanDetail } from "./span_detail.ts";
+import { type CallIdOf, prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
 
 /** The memory is divided into so many pages at least. */
 const PAGES = 16;
@@ -161,4 +161,44 @@ export class SpanRing {
 
 function costOf({ size, moreBytes }: SpanPage): number {
   return size * SPAN_BYTES + moreBytes;
+}
+
+/** A span that fits, before anybody makes an object of it. */
+interface Found {
+  readonly page: SpanPage;
+  readonly at: number;
+  readonly seq: number;
+}
+
+/**
+ * The calls in `pages` that fit and started last, at most `limit`, the newest first. It is quick
+ * when the pages come newest first.
+ */
+export function findSpans(
+  pages: readonly SpanPage[],
+  filter: CallFilter,
+  limit: number,
+  callId: CallIdOf,
+): CallSpan[] {
+  const prepared = prepareFilter(filter);
+  if (!prepared || !(limit >= 1)) return [];
+  let found: Found[] = [];
+  let floor = 0;
+  for (const page of pages) {
+    for (let at = page.count - 1; at >= 0; at--) {
+      const seq = page.seqAt(at);
+      if (seq <= floor || !page.fits(at, prepared, callId)) continue;
+      found.push({ page, at, seq });
+      // There is one of each id, and most questions are about what ended just now.
+      if (filter.span_id !== undefined) return [page.read(at, callId)];
+      if (found.length < 2 * limit) continue;
+      found = newest(found, limit);
+      floor = found.at(-1)!.seq;
+    }
+  }
+  return newest(found, limit).map(({ page, at }) => page.read(at, callId));
+}
+
+function newest(found: Found[], limit: number): Found[] {
+  return found.sort((a, b) => b.seq - a.seq).slice(0, limit);
 }

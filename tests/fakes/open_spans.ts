@@ -4,9 +4,9 @@
  * @module
  */
 import { bytesOf } from "../../engine/core/wire/bytes.ts";
-import { CountingMeter } from "../../engine/telemetry/function_meter.ts";
+import { CountingMeter, Subject } from "../../engine/telemetry/function_meters.ts";
 import { NO_NUMBER, OPEN_WORD, OpenSpans, SHORT_PLACE } from "../../engine/telemetry/open_spans.ts";
-import { Party, Subject } from "../../engine/telemetry/span_links.ts";
+import { Party } from "../../engine/telemetry/span_detail.ts";
 import type { SpanPage } from "../../engine/telemetry/span_page.ts";
 
 /** What a test says of a span; everything else is made up. */

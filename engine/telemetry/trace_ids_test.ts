@@ -4,15 +4,20 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { bytesOf } from "../core/wire/bytes.ts";
+import { bytesOf, textOf } from "../core/wire/bytes.ts";
 import {
   fourDigits,
+  IdSource,
   idText,
   PARENT_WORDS,
   readId,
   readTraceparent,
+  TraceField,
   traceparentOf,
-} from "./traceparent.ts";
+  UUID_WORDS,
+  uuidText,
+  writeUuid,
+} from "./trace_ids.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
@@ -103,4 +108,98 @@ Deno.test("readId() reads an id by itself, of its length and no other", () => {
 
 Deno.test("idText() keeps the zeros in front", () => {
   assert.equal(idText(Uint32Array.of(1, 0xffffffff), 0, 2), "00000001ffffffff");
+});
+
+function roundTrip(text: string): string | null {
+  const words = new Uint32Array(UUID_WORDS + 2).fill(7);
+  const memory = bytesOf(`0123456789${text}abcdef`);
+  const isWritten = writeUuid(memory, 10, memory.length - 6, words, 1);
+  assert.deepEqual([words[0], words.at(-1)], [7, 7]);
+  assert.equal(isWritten, uuidText(words, 1) !== null);
+  return uuidText(words, 1);
+}
+
+for (
+  const text of [
+    "00000000-1111-4000-8000-0000000000ff",
+    "ffffffff-ffff-ffff-ffff-ffffffffffff",
+    "00000000-0000-0000-0000-000000000001",
+    "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab",
+  ]
+) {
+  Deno.test(`writeUuid() keeps ${text}`, () => assert.equal(roundTrip(text), text));
+}
+
+for (
+  const text of [
+    "",
+    "i1",
+    "00000000-0000-0000-0000-000000000000",
+    "7D0E4B1E-9F0A-4F1B-8F4F-0123456789AB",
+    "7d0e4b1e-9f0a-4f1b-8f4f-0123456789a",
+    "7d0e4b1e-9f0a-4f1b-8f4f-0123456789abc",
+    "7d0e4b1e09f0a-4f1b-8f4f-0123456789ab",
+    "00000001-0001-000x-8f4f-0123456789ab",
+    "00000001-0001-0001-000x-0123456789ab",
+    "00000001-0001-0001-0001-x123456789ab",
+    "00000001-0001-0001-0001-0123456789ax",
+    "x0000001-0001-0001-0001-0123456789ab",
+    "{7d0e4b1e-9f0a-4f1b-8f4f-0123456789}",
+  ]
+) {
+  Deno.test(`writeUuid() leaves "${text}" to others`, () => assert.equal(roundTrip(text), null));
+}
+
+const WORDS = Uint32Array.of(
+  0x4bf92f35,
+  0x77b34da6,
+  0xa3ce929d,
+  0x0e0e4736,
+  0x00f067aa,
+  0x0ba902b7,
+);
+
+Deno.test("TraceField writes ids as W3C says, and whether the trace is recorded", () => {
+  const field = new TraceField();
+  const text = (words: Uint32Array, isSampled: boolean): string => {
+    const { memory } = field.of(words, words.length - 6, isSampled);
+    return textOf(memory, 0, memory.length);
+  };
+  const expected = ',"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0';
+
+  assert.equal(text(WORDS, true), `${expected}1"`);
+  assert.equal(text(WORDS, false), `${expected}0"`);
+  assert.equal(text(Uint32Array.of(7, 7, ...WORDS), true), `${expected}1"`, "behind other words");
+  assert.equal(
+    text(new Uint32Array(6).fill(0xffffffff), true),
+    `,"traceparent":"00-${"f".repeat(32)}-${"f".repeat(16)}-01"`,
+  );
+});
+
+function counting() {
+  let fills = 0;
+  const source = new IdSource((bytes) => {
+    fills++;
+    const view = new DataView(bytes.buffer);
+    for (let at = 0; at < bytes.length; at += 4) view.setUint32(at, fills * 10_000 + at);
+  });
+  return { source, fills: () => fills };
+}
+
+Deno.test("IdSource.text() says the bytes that word() says", () => {
+  const { source } = counting();
+  source.take(8);
+  const at = source.take(16);
+  const words = Uint32Array.from([0, 4, 8, 12], (more) => source.word(at + more));
+
+  assert.equal(source.text(at, 16), idText(words, 0, 4));
+});
+
+Deno.test("IdSource.take() gives no byte twice, and asks for chance by the block", () => {
+  const { source, fills } = counting();
+  assert.equal(fills(), 0);
+  const ids = Array.from({ length: 340 }, () => source.text(source.take(24), 24));
+
+  assert.equal(new Set(ids).size, 340);
+  assert.equal(fills(), 2);
 });
