@@ -15,42 +15,28 @@ import callsPy from "../../sdk/python/src/engine_sdk/_calls.py" with { type: "te
 import codecPy from "../../sdk/python/src/engine_sdk/_codec.py" with { type: "text" };
 import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
 import errorsPy from "../../sdk/python/src/engine_sdk/_errors.py" with { type: "text" };
-import extrasPy from "../../sdk/python/src/engine_sdk/_extras.py" with { type: "text" };
-import gaugesPy from "../../sdk/python/src/engine_sdk/_gauges.py" with { type: "text" };
+import fastPy from "../../sdk/python/src/engine_sdk/_fast.py" with { type: "text" };
 import handlersPy from "../../sdk/python/src/engine_sdk/_handlers.py" with { type: "text" };
-import hostPy from "../../sdk/python/src/engine_sdk/_host.py" with { type: "text" };
-import identityPy from "../../sdk/python/src/engine_sdk/_identity.py" with { type: "text" };
-import jsonPy from "../../sdk/python/src/engine_sdk/_json.py" with { type: "text" };
-import limitsPy from "../../sdk/python/src/engine_sdk/_limits.py" with { type: "text" };
-import lineThreadPy from "../../sdk/python/src/engine_sdk/_line_thread.py" with { type: "text" };
 import loggerPy from "../../sdk/python/src/engine_sdk/_logger.py" with { type: "text" };
-import loopsPy from "../../sdk/python/src/engine_sdk/_loops.py" with { type: "text" };
-import mailboxPy from "../../sdk/python/src/engine_sdk/_mailbox.py" with { type: "text" };
-import messagesPy from "../../sdk/python/src/engine_sdk/_messages.py" with { type: "text" };
-import offersPy from "../../sdk/python/src/engine_sdk/_offers.py" with { type: "text" };
 import otlpPy from "../../sdk/python/src/engine_sdk/_otlp.py" with { type: "text" };
-import outboxPy from "../../sdk/python/src/engine_sdk/_outbox.py" with { type: "text" };
 import outputMarksPy from "../../sdk/python/src/engine_sdk/_output_marks.py" with { type: "text" };
 import processPy from "../../sdk/python/src/engine_sdk/_process.py" with { type: "text" };
 import reconnectPy from "../../sdk/python/src/engine_sdk/_reconnect.py" with { type: "text" };
-import registerPy from "../../sdk/python/src/engine_sdk/_register.py" with { type: "text" };
-import registrationPy from "../../sdk/python/src/engine_sdk/_registration.py" with { type: "text" };
+import registrationsPy from "../../sdk/python/src/engine_sdk/_registrations.py" with {
+  type: "text",
+};
 import requestsPy from "../../sdk/python/src/engine_sdk/_requests.py" with { type: "text" };
 import sessionPy from "../../sdk/python/src/engine_sdk/_session.py" with { type: "text" };
 import telemetryPy from "../../sdk/python/src/engine_sdk/_telemetry.py" with { type: "text" };
-import telemetryQueuePy from "../../sdk/python/src/engine_sdk/_telemetry_queue.py" with {
-  type: "text",
-};
 import threadsPy from "../../sdk/python/src/engine_sdk/_threads.py" with { type: "text" };
-import tlsHintPy from "../../sdk/python/src/engine_sdk/_tls_hint.py" with { type: "text" };
-import traceparentPy from "../../sdk/python/src/engine_sdk/_traceparent.py" with { type: "text" };
 import transportPy from "../../sdk/python/src/engine_sdk/_transport.py" with { type: "text" };
 import triggerTypesPy from "../../sdk/python/src/engine_sdk/_trigger_types.py" with {
   type: "text",
 };
-import waitingPy from "../../sdk/python/src/engine_sdk/_waiting.py" with { type: "text" };
-import websocketPy from "../../sdk/python/src/engine_sdk/_websocket.py" with { type: "text" };
 import workerPy from "../../sdk/python/src/engine_sdk/_worker.py" with { type: "text" };
+import workerThreadPy from "../../sdk/python/src/engine_sdk/_worker_thread.py" with {
+  type: "text",
+};
 import pyTyped from "../../sdk/python/src/engine_sdk/py.typed" with { type: "text" };
 
 /** Every file of the Python package `engine_sdk`, by name. */
@@ -60,38 +46,22 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_codec.py": codecPy,
   "_context.py": contextPy,
   "_errors.py": errorsPy,
-  "_extras.py": extrasPy,
-  "_gauges.py": gaugesPy,
+  "_fast.py": fastPy,
   "_handlers.py": handlersPy,
-  "_host.py": hostPy,
-  "_identity.py": identityPy,
-  "_json.py": jsonPy,
-  "_limits.py": limitsPy,
-  "_line_thread.py": lineThreadPy,
   "_logger.py": loggerPy,
-  "_loops.py": loopsPy,
-  "_mailbox.py": mailboxPy,
-  "_messages.py": messagesPy,
-  "_offers.py": offersPy,
   "_otlp.py": otlpPy,
-  "_outbox.py": outboxPy,
   "_output_marks.py": outputMarksPy,
   "_process.py": processPy,
   "_reconnect.py": reconnectPy,
-  "_register.py": registerPy,
-  "_registration.py": registrationPy,
+  "_registrations.py": registrationsPy,
   "_requests.py": requestsPy,
   "_session.py": sessionPy,
   "_telemetry.py": telemetryPy,
-  "_telemetry_queue.py": telemetryQueuePy,
   "_threads.py": threadsPy,
-  "_tls_hint.py": tlsHintPy,
-  "_traceparent.py": traceparentPy,
   "_transport.py": transportPy,
   "_trigger_types.py": triggerTypesPy,
-  "_waiting.py": waitingPy,
-  "_websocket.py": websocketPy,
   "_worker.py": workerPy,
+  "_worker_thread.py": workerThreadPy,
   "py.typed": pyTyped,
 };
 

@@ -8,12 +8,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine_sdk._calls import Call
+from engine_sdk._codec import Invocation, TriggerInstance
 from engine_sdk._handlers import bind
-from engine_sdk._messages import Invocation, TriggerInstance
-from engine_sdk._offers import Function, Trigger, TriggerType
+from engine_sdk._registrations import Function, Trigger, TriggerType
 from engine_sdk._session import Session
 from engine_sdk._transport import LineLost, Transport
-from engine_sdk._waiting import Call
 
 LIMIT_S = 20.0
 """Longest wait for something that takes milliseconds on an idle machine."""

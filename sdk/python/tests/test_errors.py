@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from engine_sdk import EngineError, InvocationError, is_timeout
+from engine_sdk._codec import encode_error
 from engine_sdk._errors import describe_raised, normalise_error
-from engine_sdk._messages import encode_error
 
 
 class Refused(Exception):  # noqa: N818

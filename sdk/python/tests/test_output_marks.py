@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
+from engine_sdk._codec import Invocation
 from engine_sdk._context import CURRENT, CallContext
-from engine_sdk._limits import OUTPUT_LINE_CHARS_MAX
-from engine_sdk._messages import Invocation
-from engine_sdk._output_marks import finish_output, mark_output, printing_as_logger
+from engine_sdk._output_marks import (
+    OUTPUT_LINE_CHARS_MAX,
+    finish_output,
+    mark_output,
+    printing_as_logger,
+)
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 MARK = f"\x1b]engine;{TRACE}-{SPAN}\a"

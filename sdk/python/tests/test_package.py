@@ -33,8 +33,8 @@ def test_the_package_is_marked_as_typed() -> None:
     assert (PACKAGE / "src" / "engine_sdk" / "py.typed").exists()
 
 
-def test_no_file_is_longer_than_340_lines_and_no_line_than_100_characters() -> None:
+def test_no_file_is_longer_than_600_lines_and_no_line_than_100_characters() -> None:
     for path in [*PACKAGE.glob("src/**/*.py"), *PACKAGE.glob("tests/*.py")]:
         lines = path.read_text().splitlines()
-        assert len(lines) <= 340, path.name
+        assert len(lines) <= 600, path.name
         assert all(len(line) <= 100 for line in lines), path.name

@@ -301,7 +301,7 @@ def test_everything_goes_on_after_the_main_thread_has_ended(start: Start) -> Non
         print("ready", flush=True)
         def later():
             threading.main_thread().join()
-            from engine_sdk._messages import read_invocation
+            from engine_sdk._codec import read_invocation
             for id in ("a::sync", "a::async"):
                 call = '{"type":"invokefunction","invocation_id":"1","function_id":"%s","data":1}'
                 done = threading.Event()

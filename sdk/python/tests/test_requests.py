@@ -11,9 +11,9 @@ import pytest
 
 from engine_sdk import EngineError, InitOptions, InvocationError, TriggerAction
 from engine_sdk._calls import CallIds, plan_call
+from engine_sdk._codec import read_invocation
 from engine_sdk._context import CallContext
-from engine_sdk._messages import read_invocation
-from engine_sdk._registration import plan_trigger, plan_trigger_type
+from engine_sdk._registrations import plan_trigger, plan_trigger_type
 from engine_sdk._transport import read_url, shown
 from fakes import FakeClock
 

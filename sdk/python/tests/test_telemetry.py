@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import Connect
 from engine_sdk import EngineError, InitOptions, Logger, Worker, _telemetry
-from engine_sdk._messages import Invocation
-from engine_sdk._telemetry import Telemetry, telemetry_dial
-from engine_sdk._websocket import WebSocketDial
+from engine_sdk._codec import Invocation
+from engine_sdk._telemetry import (
+    TELEMETRY_FRAME_CHARS_MAX,
+    Gauges,
+    Telemetry,
+    TelemetryQueue,
+    TokenBucket,
+    telemetry_dial,
+)
+from engine_sdk._transport import WebSocketDial
 from fakes import LIMIT_S, FakeEngine
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -253,3 +262,119 @@ def test_the_standard_variable_says_how_often(
     monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", value)
 
     assert _telemetry._gauges_ms() == expected
+
+
+def test_records_come_out_oldest_first_by_service() -> None:
+    queue = TelemetryQueue()
+    for service, text in [("shop", "1"), ("mail", "2"), ("shop", "3")]:
+        assert queue.add(service, text)
+
+    assert queue.take_frame() == {"shop": ["1", "3"], "mail": ["2"]}
+    assert len(queue) == 0
+    assert queue.take_frame() == {}
+
+
+def test_what_finds_no_room_is_counted_once() -> None:
+    queue = TelemetryQueue(10)
+
+    assert [queue.add("shop", text) for text in ("12345", "67890", "x")] == [True, True, False]
+    assert [queue.take_dropped(), queue.take_dropped()] == [1, 0]
+    queue.take_frame()
+    assert queue.add("shop", "1234567890")
+
+
+def test_frames_are_cut_by_size_but_hold_at_least_one_record() -> None:
+    queue = TelemetryQueue(10 * TELEMETRY_FRAME_CHARS_MAX)
+    half, large = "x" * (TELEMETRY_FRAME_CHARS_MAX // 2), "y" * (2 * TELEMETRY_FRAME_CHARS_MAX)
+    for text in (half, half, half, large, "z"):
+        queue.add("shop", text)
+
+    frames = []
+    while len(queue):
+        frames.append("".join(text[0] for text in queue.take_frame()["shop"]))
+
+    assert frames == ["xx", "x", "y", "z"]
+
+
+def test_a_bucket_gives_a_seconds_worth_and_fills_with_time() -> None:
+    bucket = TokenBucket(100, 0.0)
+
+    def take_all(now_ms: float) -> int:
+        return sum(bucket.take(now_ms) for _ in range(500))
+
+    assert [take_all(0), take_all(250), take_all(60_250), take_all(0)] == [100, 25, 100, 0]
+
+
+class Machine:
+    """A clock and a processor in the hands of a test."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.processor = 5.0
+        self.gauges = Gauges(lambda: self.now, lambda: self.processor, "/no/such/file")
+
+    def read(self) -> dict[str, float]:
+        return {gauge.name: gauge.value for gauge in self.gauges.read()}
+
+
+def test_the_share_of_a_processor_is_that_since_the_last_time() -> None:
+    machine = Machine()
+    machine.now, machine.processor = 110.0, 10.0
+    first = machine.read()
+    machine.now = 120.0
+
+    assert first == {"process.cpu.utilization": 0.5}
+    assert machine.read() == {"process.cpu.utilization": 0.0}
+    assert machine.read() == {}
+
+
+def test_the_lag_is_told_at_worst_and_mostly_and_only_once() -> None:
+    machine = Machine()
+    for n in range(200):
+        machine.gauges.note_lag({7: 0.4, 8: 0.1}.get(n, 0.002))
+    machine.gauges.note_lag(-1.0)
+
+    told = machine.read()
+
+    assert told == {"engine.event_loop.lag.p99": 0.002, "engine.event_loop.lag.max": 0.4}
+    assert machine.read() == {}
+
+
+def test_only_so_many_samples_are_kept() -> None:
+    machine = Machine()
+    for n in range(_telemetry._SAMPLES_MAX + 1):
+        machine.gauges.note_lag(9.0 if n == 0 else 1.0)
+
+    assert machine.read()["engine.event_loop.lag.max"] == 1.0
+
+
+def test_memory_is_told_where_the_system_tells_it(tmp_path: Path) -> None:
+    statm = tmp_path / "statm"
+    statm.write_text("1000 250 1 1 0 1 0\n")
+    known = {gauge.name: gauge for gauge in Gauges(statm=str(statm)).read()}
+    statm.write_text("rubbish")
+    unknown = {gauge.name for gauge in Gauges(statm=str(statm)).read()}
+
+    memory = known["process.memory.usage"]
+    assert memory.unit == "By"
+    assert memory.value % 250 == 0
+    assert memory.value >= 250 * 1024
+    assert "process.memory.usage" not in unknown
+
+
+def test_a_loop_that_is_blocked_is_late() -> None:
+    gauges = Gauges()
+
+    async def block() -> None:
+        task = asyncio.ensure_future(gauges.watch_loop())
+        await asyncio.sleep(0)
+        blocked_until = asyncio.get_running_loop().time() + 0.2
+        while asyncio.get_running_loop().time() < blocked_until:
+            pass
+        await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(block())
+
+    lag = next(g.value for g in gauges.read() if g.name == "engine.event_loop.lag.max")
+    assert lag >= 0.1

@@ -8,18 +8,21 @@ from typing import Any
 
 import pytest
 
-from engine_sdk._codec import decode, encode, frame, quote
-from engine_sdk._errors import ErrorBody
-from engine_sdk._messages import (
+from engine_sdk._calls import Call
+from engine_sdk._codec import (
     TriggerInstance,
+    decode,
+    encode,
     encode_error,
+    frame,
+    quote,
     read_invocation,
     read_trigger,
     result_frame,
     trigger_result_frame,
 )
-from engine_sdk._offers import Function, Trigger, TriggerType, encode_if, quote_if
-from engine_sdk._waiting import Call
+from engine_sdk._errors import ErrorBody
+from engine_sdk._registrations import Function, Trigger, TriggerType, encode_if, quote_if
 from fakes import Bench, function
 
 VECTORS = Path(__file__).parents[3] / "sdk" / "vectors"

@@ -9,14 +9,12 @@ Example:
 
 """
 
+from ._codec import TriggerInstance, __version__
 from ._context import CallContext
 from ._errors import EngineError, InvocationError, is_timeout
-from ._identity import __version__
 from ._logger import Logger
-from ._messages import TriggerInstance
 from ._reconnect import ConnectionState
-from ._register import register_worker
-from ._registration import Registration, TriggerHandler
+from ._registrations import Registration, TriggerHandler
 from ._requests import (
     InitOptions,
     ReconnectOptions,
@@ -25,7 +23,7 @@ from ._requests import (
     TriggerRequest,
     TriggerTypeInput,
 )
-from ._worker import Worker
+from ._worker import Worker, register_worker
 
 __all__ = [
     "CallContext",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from ._messages import Invocation
+from ._codec import Invocation
 
 CURRENT: ContextVar[CallContext | None] = ContextVar("engine_sdk_current", default=None)
 """The run that the present code belongs to: its deadline holds for calls made here."""

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 import traceback
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
-from ._limits import STACKTRACE_CHARS_MAX
+STACKTRACE_CHARS_MAX: Final = 32 * 1024
+"""What travels of a stack; its end says most."""
+
 
 RETRYABLE_CODES = frozenset({"overloaded", "channel_send_failed"})
 """Codes that mean: the handler did not start, and the same call may succeed later."""

@@ -12,12 +12,11 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ._codec import encode
+from ._codec import Invocation, encode, encode_error
 from ._context import CURRENT, CallContext
 from ._errors import ErrorBody, describe_raised, invalid
-from ._messages import Invocation, encode_error
-from ._offers import Function
 from ._output_marks import finish_output
+from ._registrations import Function
 from ._session import CANCELLED, Session
 from ._telemetry import Span, Telemetry
 from ._threads import ThreadPool

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import nullcontext, suppress
-from typing import Any
+from typing import Any, Final
 
 from ._context import CURRENT
-from ._limits import OFFLINE_LOG_LINES_MAX
-from ._otlp import Level
+from ._otlp import Level, read_traceparent
 from ._output_marks import printing_as_logger
 from ._process import PROCESS
 from ._requests import TriggerAction
-from ._traceparent import read_traceparent
 from ._worker import Worker
+
+OFFLINE_LOG_LINES_MAX: Final = 1_000
+"""Log lines a logger lets wait for a line."""
 
 
 class Logger:

@@ -8,12 +8,15 @@ frame around it is written when it leaves.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from ._identity import __version__
-from ._limits import TELEMETRY_VALUE_CHARS_MAX
-from ._traceparent import TraceIds
+from ._codec import __version__
+
+TELEMETRY_VALUE_CHARS_MAX: Final = 32 * 1024
+"""Longest text in telemetry; the rest is cut off."""
+
 
 Level = Literal["trace", "debug", "info", "warn", "error"]
 Signal = Literal["LOGS", "OTLP", "MTRC"]
@@ -163,3 +166,44 @@ def _nanos(seconds: float) -> str:
 
 def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
+
+
+_FORM = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
+)
+
+
+class TraceIds(NamedTuple):
+    """What a ``traceparent`` says."""
+
+    trace_id: str
+    """32 hexadecimal digits."""
+    span_id: str
+    """16 hexadecimal digits: the span that what carries it belongs to."""
+    is_sampled: bool
+    """Whether the trace is recorded."""
+
+
+def read_traceparent(text: str | None) -> TraceIds | None:
+    """
+    Read a ``traceparent``.
+
+    Args:
+        text: As it came; may be anything.
+
+    Returns:
+        Its ids; None when it is none.
+
+    """
+    found = _FORM.fullmatch(text) if text else None
+    if found is None or (found[4] is not None and found[0].startswith("00-")):
+        return None
+    return TraceIds(found[1], found[2], bool(int(found[3], 16) & 1))
+
+
+def looks_sampled(text: str) -> bool:
+    """Tell whether a text says that its trace is recorded, if it is a ``traceparent``."""
+    return text[54:55] in _SAMPLED
+
+
+_SAMPLED = frozenset("13579bdf")

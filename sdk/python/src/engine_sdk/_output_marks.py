@@ -17,11 +17,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from ._context import CURRENT
-from ._limits import OUTPUT_LINE_CHARS_MAX
-from ._traceparent import read_traceparent
+from ._otlp import read_traceparent
+
+OUTPUT_LINE_CHARS_MAX: Final = 64 * 1024
+"""Longest beginning of a printed line that is kept until the line is whole."""
+
 
 _LOGGER_PRINTS: ContextVar[bool] = ContextVar("engine_sdk_logger_prints", default=False)
 _MARKED = "_engine_sdk_marks"

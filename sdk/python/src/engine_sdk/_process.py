@@ -18,7 +18,7 @@ import time
 from types import FrameType, TracebackType
 from typing import Protocol
 
-from ._limits import LEAVE_MS
+from ._transport import LEAVE_MS
 
 _SIGTERM_EXIT = 128 + 15
 _SIGINT_EXIT = 128 + 2

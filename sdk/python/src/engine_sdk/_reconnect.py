@@ -10,12 +10,18 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
-from ._limits import BATCH_CHARS_MAX, LEAVE_MS, RECONNECT_JITTER
 from ._requests import ReconnectOptions
 from ._session import Session
-from ._transport import Dial, LineLost, Transport
+from ._transport import LEAVE_MS, Dial, LineLost, Transport
+
+BATCH_CHARS_MAX: Final = 256 * 1024
+"""Messages share a frame up to this size: below 1 MiB, whatever the characters."""
+
+RECONNECT_JITTER: Final = 0.3
+"""Part of the wait that chance adds or takes."""
+
 
 log = logging.getLogger("engine_sdk")
 Result = TypeVar("Result")

@@ -6,17 +6,27 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 from ._errors import invalid
-from ._limits import (
-    CALL_TIMEOUT_MS,
-    ID_CHARS_MAX,
-    RECONNECT_FIRST_MS,
-    RECONNECT_MAX_MS,
-    THREADS_BUSY_MAX,
-    TIMEOUT_MS_MAX,
-)
+
+CALL_TIMEOUT_MS: Final = 30_000
+"""A call without a time-out of its own."""
+
+TIMEOUT_MS_MAX: Final = 604_800_000
+"""The longest time-out a call may ask for: a week."""
+
+ID_CHARS_MAX: Final = 1_024
+"""Longest id of a function, a trigger or a type, in characters."""
+
+RECONNECT_FIRST_MS: Final = 1_000
+"""First wait before a worker dials again."""
+
+RECONNECT_MAX_MS: Final = 30_000
+"""Longest wait before a worker dials again."""
+
+THREADS_BUSY_MAX: Final = 32
+"""Sync handlers that compute at the same time, unless an option says otherwise."""
 
 
 class VoidAction(TypedDict):

@@ -1,31 +1,63 @@
-"""
-A worker's side of the protocol, without sockets, threads or clocks.
-
-What the line reports and what the program wants come in as method calls; frames wait in
-order until `take` fetches them, everything else goes to the `Host`. Nothing here waits.
-"""
+"""What a session leaves to others, because it takes threads, sockets or time."""
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, Protocol
 
-from ._codec import decode, frame, quote, read_head
-from ._errors import ErrorBody, normalise_error
-from ._host import Host
-from ._messages import (
+from ._calls import Call, Waiting
+from ._codec import (
     Invocation,
     TriggerInstance,
+    decode,
     encode_error,
+    frame,
+    quote,
+    read_head,
     read_invocation,
     read_trigger,
     result_frame,
     trigger_result_frame,
 )
-from ._offers import Function, Trigger, TriggerType, quote_if
-from ._outbox import Outbox
-from ._waiting import Call, Waiting
+from ._errors import ErrorBody, normalise_error
+from ._registrations import Function, Trigger, TriggerType, quote_if
+
+QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Bytes of calls that wait for the line."""
+
+
+class Host(Protocol):
+    """What a session needs done; every method returns at once."""
+
+    def output_ready(self) -> None:
+        """Call `take`: it has something to give."""
+
+    def deadline_set(self, at: float) -> None:
+        """Call `expire` at this time, perhaps earlier than thought."""
+
+    def run_function(self, invocation: Invocation, function: Function) -> None:
+        """Run a function, then `finish`."""
+
+    def abort(self, invocation: Invocation, reason: str | None) -> None:
+        """Tell a handler that nobody wants its result any more."""
+
+    def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
+        """Start a trigger, then `answer_trigger`."""
+
+    def withdraw(self, trigger_id: str) -> None:
+        """End a trigger, if it was started."""
+
+    def withdraw_all(self, offer: TriggerType) -> None:
+        """End all triggers of a type."""
+
+    def line_lost(self) -> None:
+        """Tell handlers that nobody waits, and end all triggers: a new line brings them anew."""
+
+    def refused(self, reason: str) -> None:
+        """End: the engine does not want this worker at all."""
+
 
 log = logging.getLogger("engine_sdk")
 DEFAULT_NAMESPACE = "default"
@@ -316,3 +348,71 @@ class Session:
 
 def _key(namespace: object, id_: str) -> tuple[str, str]:
     return (namespace if isinstance(namespace, str) else DEFAULT_NAMESPACE, id_)
+
+
+class Outbox:
+    """Frames and calls, oldest first."""
+
+    def __init__(self) -> None:
+        self._items: deque[Call | str | _Kept] = deque()
+        self._queued_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add_frame(self, frame: str) -> None:
+        """Put a frame of the present line last."""
+        self._items.append(frame)
+
+    def add_kept(self, frame: str) -> None:
+        """Put a frame last that also the next line is to carry."""
+        self._items.append(_Kept(frame))
+
+    def add_call(self, call: Call, now: float) -> bool:
+        """Put a call last; false when too much waits already."""
+        if self._queued_bytes and self._queued_bytes + call.weight > QUEUED_BYTES_MAX:
+            self._drop_over(now)
+            if self._queued_bytes + call.weight > QUEUED_BYTES_MAX:
+                return False
+        self._queued_bytes += call.weight
+        self._items.append(call)
+        return True
+
+    def take(self, now: float) -> str | None:
+        """Take the next frame; a call counts as sent from now on."""
+        while self._items:
+            item = self._items.popleft()
+            if isinstance(item, str):
+                return item
+            if isinstance(item, _Kept):
+                return item.frame
+            self._queued_bytes -= item.weight
+            if _is_over(item, now):
+                continue
+            item.sent = True
+            return item.encode(now)
+        return None
+
+    def begin_line(self, first: list[str]) -> None:
+        """Put the first frames of a new line before whatever was kept."""
+        self.end_line()
+        self._items.extendleft(reversed(first))
+
+    def end_line(self) -> None:
+        """Drop what belonged to a line that is gone."""
+        self._items = deque(item for item in self._items if not isinstance(item, str))
+
+    def _drop_over(self, now: float) -> None:
+        self._items = deque(
+            item for item in self._items if not (isinstance(item, Call) and _is_over(item, now))
+        )
+        self._queued_bytes = sum(item.weight for item in self._items if isinstance(item, Call))
+
+
+class _Kept:
+    def __init__(self, frame: str) -> None:
+        self.frame = frame
+
+
+def _is_over(call: Call, now: float) -> bool:
+    return call.done or call.deadline <= now

@@ -10,44 +10,64 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import platform
 import random
 import secrets
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from ._codec import Invocation, __version__
 from ._context import CURRENT
 from ._errors import ErrorBody
-from ._gauges import Gauges
-from ._identity import __version__
-from ._limits import (
-    GAUGES_FIRST_MS,
-    GAUGES_MS,
-    GAUGES_MS_MAX,
-    GAUGES_MS_MIN,
-    LEAVE_MS,
-    SPANS_PER_SECOND,
-    TELEMETRY_BATCH_MS,
-)
-from ._messages import Invocation
 from ._otlp import (
+    Gauge,
     Level,
     Signal,
     SpanRecord,
+    TraceIds,
     encode_frame,
     encode_gauge,
     encode_log,
     encode_span,
+    looks_sampled,
+    read_traceparent,
 )
 from ._reconnect import wait_before
 from ._requests import InitOptions, ReconnectOptions
-from ._telemetry_queue import TelemetryQueue, TokenBucket
-from ._traceparent import TraceIds, looks_sampled, read_traceparent
-from ._transport import Dial, LineLost, Transport
-from ._websocket import WebSocketDial
+from ._transport import LEAVE_MS, Dial, LineLost, Transport, WebSocketDial
+
+TELEMETRY_BATCH_MS: Final = 100
+"""Logs and spans wait so long for more of them before they are sent."""
+
+TELEMETRY_QUEUE_CHARS_MAX: Final = 1024 * 1024
+"""Logs that wait to be sent, in characters, and spans; beyond, they are left out."""
+
+TELEMETRY_FRAME_CHARS_MAX: Final = 256 * 1024
+"""Characters of logs or spans in one frame; the rest waits for the next."""
+
+SPANS_PER_SECOND: Final = 100
+"""Spans of handlers that a worker sends in a second."""
+
+GAUGES_MS: Final = 5_000
+"""How often a worker tells what it uses, unless OTEL_METRIC_EXPORT_INTERVAL says."""
+
+GAUGES_MS_MIN: Final = 500
+"""Shortest such time."""
+
+GAUGES_MS_MAX: Final = 3_600_000
+"""Longest such time."""
+
+GAUGES_FIRST_MS: Final = 1_000
+"""How soon a worker tells it first."""
+
+LOOP_LAG_SAMPLE_MS: Final = 50
+"""How often a worker looks whether its event loop is late."""
 
 
 def telemetry_dial(address: str, options: InitOptions) -> Dial | None:
@@ -290,3 +310,124 @@ def _gauges_ms() -> float:
 
 def _now_ms() -> float:
     return time.monotonic() * 1000
+
+
+class TelemetryQueue:
+    """The records of one signal; what does not fit is counted."""
+
+    def __init__(self, chars_max: int = TELEMETRY_QUEUE_CHARS_MAX) -> None:
+        self._chars_max = chars_max
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[str, str]] = deque()
+        self._chars = 0
+        self._dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, service: str, text: str) -> bool:
+        """Take a record in; false when there is no room."""
+        with self._lock:
+            if self._chars + len(text) > self._chars_max:
+                self._dropped += 1
+                return False
+            self._waiting.append((service, text))
+            self._chars += len(text)
+            return True
+
+    def take_dropped(self) -> int:
+        """Tell how many found no room since this was asked last."""
+        with self._lock:
+            dropped, self._dropped = self._dropped, 0
+            return dropped
+
+    def take_frame(self) -> dict[str, list[str]]:
+        """Take out the oldest, about as many as a frame should hold, by service."""
+        groups: dict[str, list[str]] = {}
+        size = 0
+        with self._lock:
+            while self._waiting:
+                service, text = self._waiting[0]
+                if size > 0 and size + len(text) > TELEMETRY_FRAME_CHARS_MAX:
+                    break
+                self._waiting.popleft()
+                self._chars -= len(text)
+                size += len(text)
+                groups.setdefault(service, []).append(text)
+        return groups
+
+
+class TokenBucket:
+    """So many things in a second, and a second's worth at once at most; for any thread."""
+
+    def __init__(self, per_second: float, now_ms: float) -> None:
+        self._lock = threading.Lock()
+        self._per_second = per_second
+        self._tokens = per_second
+        self._at = now_ms
+
+    def take(self, now_ms: float) -> bool:
+        """Take one, if there is one."""
+        with self._lock:
+            gained = max(0.0, now_ms - self._at) * self._per_second / 1000
+            self._tokens = min(self._per_second, self._tokens + gained)
+            self._at = now_ms
+            if self._tokens < 1:
+                return False
+            self._tokens -= 1
+            return True
+
+
+_SAMPLES_MAX = 60_000 // LOOP_LAG_SAMPLE_MS
+
+
+class Gauges:
+    """Measures this process; belongs to one loop."""
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        processor_time: Callable[[], float] = time.process_time,
+        statm: str = "/proc/self/statm",
+    ) -> None:
+        self._now = now
+        self._processor_time = processor_time
+        self._statm = statm
+        self._lags: deque[float] = deque(maxlen=_SAMPLES_MAX)
+        self._read_at = now()
+        self._processor_at = processor_time()
+
+    async def watch_loop(self) -> None:
+        """Look again and again how late the loop is; for ever."""
+        while True:
+            due = self._now() + LOOP_LAG_SAMPLE_MS / 1000
+            await asyncio.sleep(LOOP_LAG_SAMPLE_MS / 1000)
+            self.note_lag(self._now() - due)
+
+    def note_lag(self, seconds: float) -> None:
+        """Take one measured lateness."""
+        self._lags.append(max(0.0, seconds))
+
+    def read(self) -> list[Gauge]:
+        """Tell what was measured since the last time; what cannot be told is left out."""
+        gauges = []
+        if (memory := self._memory()) is not None:
+            gauges.append(Gauge("process.memory.usage", "By", memory))
+        now, processor = self._now(), self._processor_time()
+        if now > self._read_at:
+            share = (processor - self._processor_at) / (now - self._read_at)
+            gauges.append(Gauge("process.cpu.utilization", "1", share))
+        self._read_at, self._processor_at = now, processor
+        if lags := sorted(self._lags):
+            p99 = lags[math.ceil(len(lags) * 0.99) - 1]
+            gauges.append(Gauge("engine.event_loop.lag.p99", "s", p99))
+            gauges.append(Gauge("engine.event_loop.lag.max", "s", lags[-1]))
+            self._lags.clear()
+        return gauges
+
+    def _memory(self) -> int | None:
+        try:  # Only Linux tells how much memory is resident now.
+            with open(self._statm, encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError, IndexError, AttributeError):
+            return None

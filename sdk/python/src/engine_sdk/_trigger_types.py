@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ._codec import TriggerInstance
 from ._errors import ErrorBody, describe_raised
-from ._messages import TriggerInstance
-from ._offers import TriggerType
+from ._registrations import TriggerType
 from ._session import Session
 from ._threads import ThreadPool
 

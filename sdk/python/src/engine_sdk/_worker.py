@@ -7,20 +7,24 @@ import threading
 import uuid
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Final
 
-from ._calls import CallIds, LoopAnswer, ThreadAnswer, failure, plan_call
+from ._calls import Call, CallIds, LoopAnswer, ThreadAnswer, failure, plan_call
+from ._codec import TriggerInstance, announcement, worker_name
 from ._context import CURRENT
 from ._errors import invalid
 from ._handlers import bind
-from ._identity import announcement, worker_name
-from ._limits import ENGINE_URL_DEFAULT, LEAVE_MS, REGISTER_WAIT_MS
-from ._line_thread import LineThread, log, now_ms
-from ._messages import TriggerInstance
-from ._offers import Function, encode_if
+from ._output_marks import mark_output
 from ._process import PROCESS
 from ._reconnect import ConnectionState
-from ._registration import Registration, TriggerHandler, plan_trigger, plan_trigger_type
+from ._registrations import (
+    Function,
+    Registration,
+    TriggerHandler,
+    encode_if,
+    plan_trigger,
+    plan_trigger_type,
+)
 from ._requests import (
     InitOptions,
     TriggerInput,
@@ -31,9 +35,14 @@ from ._requests import (
 )
 from ._telemetry import telemetry_dial
 from ._threads import PoolThread, ThreadPool
-from ._transport import Dial, read_url, shown
-from ._waiting import Call
-from ._websocket import WebSocketDial
+from ._transport import LEAVE_MS, Dial, WebSocketDial, read_url, shown
+from ._worker_thread import LineThread, log, now_ms
+
+ENGINE_URL_DEFAULT: Final = "ws://127.0.0.1:49134"
+"""Where a worker looks for the engine when nobody says otherwise."""
+
+REGISTER_WAIT_MS: Final = 30_000
+"""How long ``register_worker`` waits for the line before it goes on without."""
 
 
 class Worker:
@@ -318,3 +327,38 @@ class Worker:
 
     def _cancel(self, call: Call) -> None:
         self._thread.post(lambda: self._thread.session.cancel_call(call))
+
+
+def register_worker(url: str | None = None, options: InitOptions | None = None) -> Worker:
+    """
+    Connect to the engine, and stay connected until ``shutdown()``.
+
+    Waits up to 30 s for the line; after that the worker goes on trying in the background.
+    The program stays alive after its main thread has ended. In the main thread, and only
+    where the program has no handlers of its own, Ctrl-C and SIGTERM are made to end it
+    cleanly.
+
+    Args:
+        url: Address of the engine; else ``ENGINE_URL``, else ``ws://127.0.0.1:49134``.
+        options: Who this worker is, and how it behaves.
+
+    Returns:
+        The worker.
+
+    Raises:
+        EngineError: ``INVALID_ARGUMENTS`` when the address is none.
+
+    Example:
+        worker = register_worker(options=InitOptions(worker_name="math"))
+
+    """
+    worker = Worker(url, options or InitOptions())
+    mark_output()
+    PROCESS.add(worker)
+    try:
+        worker.start()
+    except BaseException:
+        worker.leave()
+        PROCESS.remove(worker)
+        raise
+    return worker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import dataclasses
 import datetime
@@ -10,14 +11,16 @@ import enum
 import json
 import math
 import random
+import sys
 import uuid
 from typing import Any
 
 import pytest
 
-from engine_sdk import _json
-from engine_sdk._extras import find_extra
-from engine_sdk._json import make_fast, plain_dumps, plain_loads
+from conftest import Connect
+from engine_sdk import _fast
+from engine_sdk._fast import find_extra, make_fast, new_loop, plain_dumps, plain_loads
+from fakes import FakeEngine
 
 
 class Colour(enum.Enum):
@@ -253,7 +256,7 @@ def test_the_extra_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     for off in ("0", "false", "FALSE"):
         monkeypatch.setenv("ENGINE_SDK_FAST", off)
         assert find_extra("json") is None
-        assert _json.choose() == (plain_dumps, plain_loads)
+        assert _fast.choose() == (plain_dumps, plain_loads)
     for on in ("1", ""):
         monkeypatch.setenv("ENGINE_SDK_FAST", on)
         assert find_extra("json") is json
@@ -261,3 +264,49 @@ def test_the_extra_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_extra_that_is_not_there_is_done_without() -> None:
     assert find_extra("engine_sdk_has_no_such_extra") is None
+
+
+class OwnLoop(asyncio.SelectorEventLoop):
+    """What the policy of a program may make."""
+
+
+def made() -> str:
+    loop = new_loop()
+    loop.close()
+    return f"{type(loop).__module__}.{type(loop).__name__}"
+
+
+@pytest.mark.skipif(find_extra("uvloop") is None, reason="uvloop is not there, or switched off")
+def test_a_worker_gets_the_loop_of_uvloop_where_that_is_installed(
+    connect: Connect, engine: FakeEngine
+) -> None:
+    assert made() == "uvloop.Loop"
+    worker = connect(engine)
+
+    async def loop_of_handler(_: object) -> str:
+        return type(asyncio.get_running_loop()).__module__
+
+    worker.register_function("a::loop", loop_of_handler)
+    assert worker.trigger({"function_id": "a::loop"}) == "uvloop"
+
+
+def test_a_worker_gets_the_loop_of_python_where_the_extra_is_switched_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ENGINE_SDK_FAST", "0")
+
+    assert made().startswith("asyncio.")
+
+
+def test_a_program_with_a_policy_of_its_own_keeps_its_loops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asyncio, "new_event_loop", OwnLoop)
+
+    assert made() == "test_fast.OwnLoop"
+
+
+def test_windows_keeps_the_loop_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+
+    assert made().startswith("asyncio.")

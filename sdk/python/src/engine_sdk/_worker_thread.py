@@ -15,22 +15,25 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
 
+from ._calls import Call
+from ._codec import Invocation, TriggerInstance
 from ._errors import ErrorBody
+from ._fast import new_loop
 from ._handlers import Runner
-from ._limits import LEAVE_MS, THREADS_LOOKUP_MAX
-from ._loops import new_loop
-from ._mailbox import Mailbox, Work
-from ._messages import Invocation, TriggerInstance
-from ._offers import Function, TriggerType
 from ._reconnect import ConnectionState, Keeper
+from ._registrations import Function, TriggerType
 from ._requests import ReconnectOptions
 from ._session import SHUTDOWN, Session
 from ._telemetry import Telemetry
-from ._threads import LoopExecutor, ThreadPool
-from ._transport import Dial
+from ._threads import LoopExecutor, Mailbox, ThreadPool, Work
+from ._transport import LEAVE_MS, Dial
 from ._trigger_types import Providers
-from ._waiting import Call
+
+THREADS_LOOKUP_MAX: Final = 8
+"""Threads for name look-ups and for what coroutines hand to ``asyncio.to_thread``."""
+
 
 log = logging.getLogger("engine_sdk")
 

@@ -1,18 +1,27 @@
-"""
-JSON text to values and back: by ``orjson`` where it is installed, else by Python's own.
-
-Which of the two it is must not be noticed. So orjson does only what both do alike; whatever it
-refuses, and whatever it would do in its own way, is left to Python's, which decides.
-"""
+"""Packages that are used where they are installed: the extra ``engine-sdk[fast]``."""
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 import marshal
+import os
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from ._extras import find_extra
+
+def find_extra(name: str) -> ModuleType | None:
+    """Import a package of the extra; None: it is not there, or ``ENGINE_SDK_FAST=0``."""
+    if os.environ.get("ENGINE_SDK_FAST", "").lower() in ("0", "false"):
+        return None
+    try:
+        return importlib.import_module(name)
+    except Exception:
+        return None  # Not installed, or not made for this Python: the plain way works as well.
+
 
 _compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _DIGITS = bytes(48 if chr(byte) in "0123456789" else 32 for byte in range(256))
@@ -76,3 +85,21 @@ def choose() -> tuple[Callable[[Any], str], Callable[[str], Any]]:
 
 
 dumps, loads = choose()
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """
+    Make a loop.
+
+    The loops of a program that set a policy of its own stay what they are. Nobody else's loop
+    is touched: uvloop is used for the worker's own thread and for nothing else.
+    """
+    loop = asyncio.new_event_loop()
+    if sys.platform == "win32" or type(loop) is not asyncio.SelectorEventLoop:
+        return loop
+    uvloop = find_extra("uvloop")
+    if uvloop is None:
+        return loop
+    loop.close()
+    made: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return made
