@@ -87,7 +87,11 @@ const LAYERS: readonly Layer[] = [
     name: "workers",
     files: /^workers\//,
     layers: ["contract", "ports", "sdk", "workers"],
-    packages: { hono: /^workers\/(http\/page_app|console\/server)\.ts$/ },
+    packages: {
+      valibot: /^workers\/kit\/schema\.ts$/,
+      "@valibot/to-json-schema": /^workers\/kit\/schema\.ts$/,
+      hono: /^workers\/(http\/page_app|console\/server)\.ts$/,
+    },
   },
   {
     name: "assembly",

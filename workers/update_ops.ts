@@ -7,7 +7,7 @@
  *
  * @module
  */
-import * as shape from "./kit/mod.ts";
+import * as v from "./kit/schema.ts";
 import {
   MERGE_DEPTH_MAX,
   MERGE_KEYS_MAX,
@@ -16,27 +16,28 @@ import {
 } from "./limits.ts";
 import type { Json, JsonObject } from "../sdk/typescript/wire/protocol.ts";
 
-const AnyJson = shape.custom<Json>((value) => value !== undefined, {
-  error: "expected a value, received nothing",
-});
-const Name = shape.string();
-const Path = shape.union([shape.string(), shape.array(shape.string())], {
-  error: "expected string or array of strings",
-}).nullish();
-const By = shape.number().int();
+const AnyJson = v.custom<Json>(
+  (value) => value !== undefined,
+  "expected a value, received nothing",
+);
+const Name = v.string();
+const Path = v.nullish(
+  v.union([v.string(), v.array(v.string())], "expected string or array of strings"),
+);
+const By = v.int();
 
 /** One op, as it travels. */
-export const UpdateOp = shape.taggedUnion("type", [
-  shape.object({ type: shape.literal("set"), path: Name, value: AnyJson }),
-  shape.object({ type: shape.literal("merge"), path: Path, value: AnyJson }),
-  shape.object({ type: shape.literal("increment"), path: Name, by: By }),
-  shape.object({ type: shape.literal("decrement"), path: Name, by: By }),
-  shape.object({ type: shape.literal("append"), path: Path, value: AnyJson }),
-  shape.object({ type: shape.literal("remove"), path: Name }),
-], { error: "expected set, merge, increment, decrement, append or remove" });
+export const UpdateOp = v.variant("type", [
+  v.object({ type: v.literal("set"), path: Name, value: AnyJson }),
+  v.object({ type: v.literal("merge"), path: Path, value: AnyJson }),
+  v.object({ type: v.literal("increment"), path: Name, by: By }),
+  v.object({ type: v.literal("decrement"), path: Name, by: By }),
+  v.object({ type: v.literal("append"), path: Path, value: AnyJson }),
+  v.object({ type: v.literal("remove"), path: Name }),
+], "expected set, merge, increment, decrement, append or remove");
 
 /** One op, checked. */
-export type UpdateOp = shape.Output<typeof UpdateOp>;
+export type UpdateOp = v.InferOutput<typeof UpdateOp>;
 
 /** An op that was skipped, and why. */
 export interface OpError {

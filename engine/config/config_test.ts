@@ -1,19 +1,23 @@
 import assert from "node:assert/strict";
-import * as shape from "../../workers/kit/mod.ts";
+import { fitConfig } from "../../workers/kit/fit.ts";
+import * as v from "../../workers/kit/schema.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { BuiltinWorker } from "../../workers/kit/define.ts";
 import { type Config, defaultConfig, loadConfig, parseConfig } from "./config.ts";
 
-const HttpConfig = shape.strictObject({
-  host: shape.string().default("127.0.0.1"),
-  port: shape.int({ error: "expected 1 to 65535" }).min(1).max(65_535).default(3111),
-  mode: shape.oneOf(["open", "shut"]).optional(),
-  limit: shape.number().max(10).optional(),
+const HttpConfig = v.strictObject({
+  host: v.optional(v.string(), "127.0.0.1"),
+  port: v.optional(
+    v.pipe(v.number("expected 1 to 65535"), v.minValue(1), v.maxValue(65_535)),
+    3111,
+  ),
+  mode: v.optional(v.picklist(["open", "shut"])),
+  limit: v.optional(v.pipe(v.number(), v.maxValue(10))),
 });
 
 const builtins: BuiltinWorker[] = [
-  builtin("engine-http", (raw) => HttpConfig.parse(raw ?? {})),
-  builtin("engine-state", (raw) => shape.strictObject({}).parse(raw ?? {})),
+  builtin("engine-http", (raw) => fitConfig(HttpConfig, raw)),
+  builtin("engine-state", (raw) => fitConfig(v.strictObject({}), raw)),
   ...["engine", "engine-observability"].map((name) => builtin(name, (raw) => raw)),
 ];
 

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
-import * as shape from "../../workers/kit/mod.ts";
+import { fitConfig } from "../../workers/kit/fit.ts";
+import * as v from "../../workers/kit/schema.ts";
 import { issueTexts } from "./issues.ts";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { readYaml } from "./yaml_text.ts";
 
 /** What a schema finds wrong with `config` in a file. */
-function textsOf(schema: shape.Any, text: string): string[] {
+function textsOf(schema: v.Schema, text: string): string[] {
   const source = readYaml("config.yaml", text);
   const { config = null } = source.value as JsonObject;
   try {
-    schema.parse(config);
+    fitConfig(schema, config);
   } catch (thrown) {
     return issueTexts(thrown, "config", config, source);
   }
@@ -17,8 +18,8 @@ function textsOf(schema: shape.Any, text: string): string[] {
 }
 
 Deno.test("issueTexts() gives places inside lists and their lines", () => {
-  const schema = shape.strictObject({
-    routes: shape.array(shape.strictObject({ path: shape.string() })),
+  const schema = v.strictObject({
+    routes: v.array(v.strictObject({ path: v.string() })),
   });
 
   const texts = textsOf(schema, "config:\n  routes:\n    - path: /a\n    - path: 5\n");
@@ -27,7 +28,7 @@ Deno.test("issueTexts() gives places inside lists and their lines", () => {
 });
 
 Deno.test("issueTexts() says what is missing and what is unknown", () => {
-  const schema = shape.strictObject({ size: shape.int() });
+  const schema = v.strictObject({ size: v.int() });
 
   const texts = textsOf(schema, "config:\n  sise: 1\n  more: 2\n");
 
@@ -39,10 +40,10 @@ Deno.test("issueTexts() says what is missing and what is unknown", () => {
 });
 
 Deno.test("issueTexts() gives bounds and single values", () => {
-  const schema = shape.object({
-    low: shape.number().min(3),
-    word: shape.literal("yes"),
-    deep: shape.object({}),
+  const schema = v.object({
+    low: v.pipe(v.number(), v.minValue(3)),
+    word: v.literal("yes"),
+    deep: v.object({}),
   });
 
   const texts = textsOf(schema, "config:\n  low: 1\n  word: no\n  deep: [1]\n");
@@ -55,13 +56,13 @@ Deno.test("issueTexts() gives bounds and single values", () => {
 });
 
 Deno.test("issueTexts() uses the schema's own words", () => {
-  const schema = shape.object({
-    port: shape.int({ error: "expected a free port" }),
-    odd: shape.string().regex(/@/),
+  const schema = v.object({
+    port: v.number("expected a free port"),
+    odd: v.pipe(v.string(), v.regex(/@/)),
   });
 
   assert.deepEqual(textsOf(schema, "config:\n  port: x\n  odd: y\n"), [
     'config.port: expected a free port, received "x" (line 2)',
-    'config.odd: expected a valid regex, received "y" (line 3)',
+    'config.odd: expected a text that matches /@/, received "y" (line 3)',
   ]);
 });

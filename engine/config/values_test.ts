@@ -1,23 +1,24 @@
 import assert from "node:assert/strict";
-import * as shape from "../../workers/kit/mod.ts";
+import { fitConfig } from "../../workers/kit/fit.ts";
+import * as v from "../../workers/kit/schema.ts";
 import type { BuiltinWorker } from "../../workers/kit/define.ts";
 import { defaultConfig, parseConfig } from "./config.ts";
 import { withOption } from "./values.ts";
 import type { ConfigValue } from "../ports/config.ts";
 
-const Http = shape.strictObject({
-  port: shape.int().default(3111),
-  token: shape.string().optional(),
-  cors: shape.strictObject({ origins: shape.array(shape.string()).default(["*"]) }).prefault({}),
+const Http = v.strictObject({
+  port: v.optional(v.int(), 3111),
+  token: v.optional(v.string()),
+  cors: v.optional(v.strictObject({ origins: v.optional(v.array(v.string()), ["*"]) }), {}),
 });
-const Eyes = shape.strictObject({
-  traces: shape.boolean().default(true),
-  to: shape.array(shape.strictObject({ url: shape.string(), token: shape.string() })).default([]),
+const Eyes = v.strictObject({
+  traces: v.optional(v.boolean(), true),
+  to: v.optional(v.array(v.strictObject({ url: v.string(), token: v.string() })), []),
 });
 const builtins: BuiltinWorker[] = [
-  builtin("engine-http", (raw) => Http.parse(raw ?? {})),
+  builtin("engine-http", (raw) => fitConfig(Http, raw)),
   builtin("engine-state", () => ({})),
-  builtin("engine-observability", (raw) => Eyes.parse(raw ?? {})),
+  builtin("engine-observability", (raw) => fitConfig(Eyes, raw)),
 ];
 
 function builtin(name: string, parse: (raw: unknown) => unknown): BuiltinWorker {

@@ -10,8 +10,8 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import { EngineError, thrownText } from "../../sdk/typescript/wire/errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
-import * as shape from "../kit/mod.ts";
-import { problemsOf } from "../kit/payload.ts";
+import * as v from "../kit/schema.ts";
+import { problemsOf } from "../kit/fit.ts";
 import { checkCall, holdsPayloads, type Rights, withoutPayloads } from "./access.ts";
 import { beginTrace, type EngineLink, failureOf } from "./engine_client.ts";
 import type { HttpDoor } from "./http_proxy.ts";
@@ -281,44 +281,44 @@ export class BrowserLine {
   }
 }
 
-const Id = shape.int().min(0);
-const Name = shape.string().min(1).max(ID_CHARS_MAX);
+const Id = v.int(0);
+const Name = v.text(1, ID_CHARS_MAX);
 // What was JSON text is JSON: to look at all of it again would only take time, and a stack as deep.
-const Members = shape.record(shape.unknown());
-const Trigger = shape.object({ type: Name, config: Members.optional() });
+const Members = v.record(v.unknown());
+const Trigger = v.object({ type: Name, config: v.optional(Members) });
 
-const Message = shape.taggedUnion("type", [
-  shape.object({ type: shape.literal("hello"), token: shape.string() }),
-  shape.object({
-    type: shape.literal("call"),
+const Message = v.variant("type", [
+  v.object({ type: v.literal("hello"), token: v.string() }),
+  v.object({
+    type: v.literal("call"),
     id: Id,
     function_id: Name,
-    namespace: Name.optional(),
-    payload: shape.unknown().optional(),
-    timeout_ms: shape.int().min(1).max(TIMEOUT_MS_MAX).optional(),
-    metadata: Members.optional(),
+    namespace: v.optional(Name),
+    payload: v.optional(v.unknown()),
+    timeout_ms: v.optional(v.int(1, TIMEOUT_MS_MAX)),
+    metadata: v.optional(Members),
   }),
-  shape.object({ type: shape.literal("watch_trigger"), id: Id, trigger: Trigger }),
-  shape.object({
-    type: shape.literal("watch_query"),
+  v.object({ type: v.literal("watch_trigger"), id: Id, trigger: Trigger }),
+  v.object({
+    type: v.literal("watch_query"),
     id: Id,
-    query: shape.object({
+    query: v.object({
       function_id: Name,
-      payload: Members.optional(),
-      items: Name.optional(),
-      key: shape.array(Name).min(1).optional(),
+      payload: v.optional(Members),
+      items: v.optional(Name),
+      key: v.optional(v.pipe(v.array(Name), v.minLength(1))),
     }),
-    on: shape.array(Trigger).max(CONSOLE_QUERY_TRIGGERS_MAX),
+    on: v.list(Trigger, CONSOLE_QUERY_TRIGGERS_MAX),
   }),
-  shape.object({
-    type: shape.literal("http"),
+  v.object({
+    type: v.literal("http"),
     id: Id,
-    method: shape.string().regex(/^[A-Z]{1,20}$/, "expected a method such as GET"),
-    path: shape.string().startsWith("/"),
-    headers: shape.record(shape.string()),
-    body: shape.string().optional(),
+    method: v.pipe(v.string(), v.regex(/^[A-Z]{1,20}$/, "expected a method such as GET")),
+    path: v.pipe(v.string(), v.startsWith("/")),
+    headers: v.record(v.string()),
+    body: v.optional(v.string()),
   }),
-  shape.object({ type: shape.literal("end"), id: Id }),
+  v.object({ type: v.literal("end"), id: Id }),
 ]);
 
 /** A message, or what is wrong with one; `id` says which request is wrong, if that can be read. */
@@ -342,12 +342,12 @@ export function readMessage(text: string): ReadMessage {
 }
 
 function check(value: unknown): ReadMessage {
-  const read = Message.safeParse(value);
-  // The shapes are those of the type; only `undefined` in optional members they cannot rule out.
-  if (read.success) return { message: read.data as BrowserMessage };
-  const id = Id.safeParse((value as { id?: unknown } | null)?.id);
+  const read = v.safeParse(Message, value);
+  // The schema is that of the type, but for `undefined` in optional members.
+  if (read.success) return { message: read.output as BrowserMessage };
+  const id = v.safeParse(Id, (value as { id?: unknown } | null)?.id);
   return {
-    problem: `The message cannot be understood: ${problemsOf(read.error, value).join("; ")}`,
-    id: id.success ? id.data : undefined,
+    problem: `The message cannot be understood: ${problemsOf(read.issues, value).join("; ")}`,
+    id: id.success ? id.output : undefined,
   };
 }

@@ -6,7 +6,8 @@
 import { CONSOLE_PORT } from "../../sdk/typescript/wire/limits.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
-import * as shape from "../kit/mod.ts";
+import { fitConfig } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
 import { keptSecret, operatorKeyOf, type Token } from "./access.ts";
 import { randomHex } from "./engine_client.ts";
 
@@ -56,22 +57,28 @@ function engineUrl({ supervision }: EngineHost): string {
   return workers?.url ?? "ws://127.0.0.1"; // While the engine starts there is no listener yet.
 }
 
-const Shape = shape.strictObject({
-  host: shape.string().min(1).default("127.0.0.1"),
-  port: shape.int().min(0).max(65_535).default(CONSOLE_PORT),
-  token: shape.string().default(""),
-}).refine(isProtected, {
-  path: ["host"],
-  error: "other machines can reach this address; set token, which a page then asks for",
-  always: true, // Also beside other problems, so that all are told at once.
-});
+const Shape = v.pipe(
+  v.strictObject({
+    host: v.optional(v.text(1), "127.0.0.1"),
+    port: v.optional(v.int(0, 65_535), CONSOLE_PORT),
+    token: v.optional(v.string(), ""),
+  }),
+  v.forward(
+    v.partialCheck(
+      [["host"]],
+      isProtected,
+      "other machines can reach this address; set token, which a page then asks for",
+    ),
+    ["host"],
+  ),
+);
 
 /** Configuration of `engine-console`, with all defaults in place. An empty token is none. */
-export type ConsoleConfig = shape.Output<typeof Shape>;
+export type ConsoleConfig = v.InferOutput<typeof Shape>;
 
-/** Checks the `config` of the entry in config.yaml. @throws {ShapeError} With every problem. */
+/** Checks the `config` of the entry in config.yaml. @throws {SchemaError} With every problem. */
 export function parseConsoleConfig(raw: unknown): ConsoleConfig {
-  return Shape.parse(raw ?? {});
+  return fitConfig(Shape, raw);
 }
 
 /** Whether an address is out of reach, or a page asks for a token there. */

@@ -20,6 +20,6 @@ Deno.test("parseConsoleConfig() takes an address for other machines with a token
 
 for (const raw of [{ port: "3113" }, { port: 70_000 }, { host: "" }, { token: 1 }, { ports: 1 }]) {
   Deno.test(`parseConsoleConfig() refuses ${JSON.stringify(raw)}`, () => {
-    assert.throws(() => parseConsoleConfig(raw), { name: "ShapeError" });
+    assert.throws(() => parseConsoleConfig(raw), { name: "SchemaError" });
   });
 }

@@ -20,41 +20,42 @@ import {
   type Json,
   type JsonObject,
 } from "../../sdk/typescript/wire/protocol.ts";
-import * as shape from "../kit/mod.ts";
+import * as v from "../kit/schema.ts";
 import { INFO_IDS_MAX, SUMMARY_CHARS_MAX } from "../limits.ts";
 import type { Offers } from "./functions.ts";
 
 /** Ids of the engine's own that everybody may see in listings. */
 const OPEN_PREFIXES = ["engine::queue::", "engine::durable::"];
 
-const Text = shape.string().nullish();
-const ListTypes = shape.object({
+const Text = v.nullish(v.string());
+const ListTypes = v.object({
   search: Text,
   prefix: Text,
   worker: Text,
-  include_internal: shape.boolean().nullish(),
+  include_internal: v.nullish(v.boolean()),
 });
-const ListFunctions = shape.extend(ListTypes, {
-  workers: shape.array(shape.string()).nullish(),
-  include_replicas: shape.boolean().nullish(),
+const ListFunctions = v.object({
+  ...ListTypes.entries,
+  workers: v.nullish(v.array(v.string())),
+  include_replicas: v.nullish(v.boolean()),
 });
-const FunctionInfo = shape.object({
+const FunctionInfo = v.object({
   function_id: Text,
-  function_ids: shape.array(shape.string()).nullish(),
+  function_ids: v.nullish(v.array(v.string())),
   namespace: Text,
-  include_replicas: shape.boolean().nullish(),
+  include_replicas: v.nullish(v.boolean()),
 });
-const TypeInfo = shape.object({ id: shape.string().min(1), namespace: Text });
-const ListTriggers = shape.object({
+const TypeInfo = v.object({ id: v.text(1), namespace: Text });
+const ListTriggers = v.object({
   search: Text,
   trigger_type: Text,
   function_id: Text,
   worker: Text,
-  include_internal: shape.boolean().nullish(),
+  include_internal: v.nullish(v.boolean()),
 });
-const TriggerInfo = shape.object({ id: shape.string().min(1) });
-const ListWorkers = shape.object({ search: Text, runtime: Text, status: Text });
-const WorkerInfo = shape.object({ name: shape.string().min(1), namespace: Text });
+const TriggerInfo = v.object({ id: v.text(1) });
+const ListWorkers = v.object({ search: Text, runtime: Text, status: Text });
+const WorkerInfo = v.object({ name: v.text(1), namespace: Text });
 
 /** Registers the discovery functions. */
 export function offerDirectory(offers: Offers, directory: Directory): void {
@@ -100,7 +101,7 @@ function offerFunctionQueries(offers: Offers, directory: Directory): void {
 /** All functions that a query asks for, sorted by id, then namespace. */
 export function listFunctions(
   directory: Directory,
-  query: shape.Output<typeof ListFunctions>,
+  query: v.InferOutput<typeof ListFunctions>,
 ): FunctionView[] {
   const { search, prefix, worker, workers, include_internal } = query;
   const names = workers ?? (worker === undefined || worker === null ? undefined : [worker]);
@@ -116,7 +117,7 @@ export function listFunctions(
 
 function describeFunctions(
   directory: Directory,
-  query: shape.Output<typeof FunctionInfo>,
+  query: v.InferOutput<typeof FunctionInfo>,
   offers: Offers,
 ): Json {
   const { function_id, function_ids, include_replicas } = query;
@@ -149,7 +150,10 @@ function detail(view: FunctionView, directory: Directory, offers: Offers): JsonO
   return functionDetail(request_schema ? { ...view, request_schema } : view, directory);
 }
 
-function listTypes(directory: Directory, query: shape.Output<typeof ListTypes>): TriggerTypeView[] {
+function listTypes(
+  directory: Directory,
+  query: v.InferOutput<typeof ListTypes>,
+): TriggerTypeView[] {
   const { search, prefix, worker, include_internal } = query;
   return directory.triggerTypes()
     .filter((view) =>
@@ -163,7 +167,7 @@ function listTypes(directory: Directory, query: shape.Output<typeof ListTypes>):
 
 function listTriggers(
   directory: Directory,
-  query: shape.Output<typeof ListTriggers>,
+  query: v.InferOutput<typeof ListTriggers>,
 ): JsonObject[] {
   const { search, trigger_type, function_id, worker, include_internal } = query;
   return directory.triggers()
@@ -190,7 +194,7 @@ function describeTrigger(directory: Directory, id: string, offers: Offers): Json
   };
 }
 
-function listWorkers(directory: Directory, query: shape.Output<typeof ListWorkers>): JsonObject[] {
+function listWorkers(directory: Directory, query: v.InferOutput<typeof ListWorkers>): JsonObject[] {
   const { search, runtime, status } = query;
   return directory.workers()
     .filter((view) =>

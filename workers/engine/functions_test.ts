@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import * as shape from "../kit/mod.ts";
+import * as v from "../kit/schema.ts";
 import type { CallContext, Handler } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
@@ -20,7 +20,7 @@ function setup(): { offers: Offers; call(payload: Json): unknown } {
     },
   } as unknown as Worker;
   const offers = new Offers(worker);
-  const greeting = shape.object({ name: shape.string().default("nobody") });
+  const greeting = v.object({ name: v.optional(v.string(), "nobody") });
   offers.add("f", "Greets", greeting, ({ name }) => `hello ${name}`);
   return { offers, call: (payload) => handler!(payload, undefined, undefined as never) };
 }
@@ -52,7 +52,7 @@ Deno.test("An offered function hears of its call besides its payload", () => {
   new Offers(worker).add(
     "f",
     "Who asks",
-    shape.object({}),
+    v.object({}),
     (_payload, { caller }) => caller ?? null,
   );
 

@@ -3,20 +3,21 @@
  *
  * @module
  */
-import * as shape from "../kit/mod.ts";
+import { fitConfig } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
 import { AvailabilityTriggers, ChangeTriggers } from "./triggers.ts";
 import { offerDirectory } from "./directory.ts";
 import { Offers } from "./functions.ts";
 import { offerSettings, offerSupervision } from "./supervision.ts";
 
-const Config = shape.strictObject({});
+const Config = v.strictObject({});
 
 /** Discovery, supervision, and triggers for what comes and goes. */
-export const engine: BuiltinWorker<shape.Output<typeof Config>> = {
+export const engine: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine",
   summary: "Which functions and workers there are; starts and stops workers",
-  parse: (raw) => Config.parse(raw ?? {}),
+  parse: (raw) => fitConfig(Config, raw),
   start(worker, _config, host) {
     const offers = new Offers(worker);
     offerDirectory(offers, host.directory);

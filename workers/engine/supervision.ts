@@ -14,28 +14,32 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { REPLICAS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
-import * as shape from "../kit/mod.ts";
+import * as v from "../kit/schema.ts";
 import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX } from "../limits.ts";
 import type { Offers } from "./functions.ts";
 
-const Nothing = shape.object({});
-const Name = shape.object({ name: shape.string().min(1) });
-const Restart = shape.extend(Name, { reinstall: shape.boolean().nullish() });
-const Logs = shape.extend(Name, { tail: shape.int().min(0).max(LOG_TAIL_LINES_MAX).nullish() });
-const Replica = shape.int().min(1).max(REPLICAS_MAX);
-const Exec = shape.extend(Name, {
-  command: shape.array(shape.string()).min(1),
-  replica: Replica.nullish(),
+const Nothing = v.object({});
+const Name = v.object({ name: v.text(1) });
+const Restart = v.object({ ...Name.entries, reinstall: v.nullish(v.boolean()) });
+const Logs = v.object({ ...Name.entries, tail: v.nullish(v.int(0, LOG_TAIL_LINES_MAX)) });
+const Replica = v.int(1, REPLICAS_MAX);
+const Exec = v.object({
+  ...Name.entries,
+  command: v.pipe(v.array(v.string()), v.minLength(1)),
+  replica: v.nullish(Replica),
 });
-const Add = shape.object({
-  name: shape.string().min(1).nullish(),
-  path: shape.string().min(1).nullish(),
-  isolation: shape.oneOf(["microvm", "process"]).nullish(),
-  accel: shape.oneOf(["auto", "kvm", "tcg"]).nullish(),
-  replicas: Replica.nullish(),
-  reinstall: shape.boolean().nullish(),
-  config: shape.record(shape.unknown()).nullish(),
-}).meta({ anyOf: [{ required: ["name"] }, { required: ["path"] }] });
+const Add = v.pipe(
+  v.object({
+    name: v.nullish(v.text(1)),
+    path: v.nullish(v.text(1)),
+    isolation: v.nullish(v.picklist(["microvm", "process"])),
+    accel: v.nullish(v.picklist(["auto", "kvm", "tcg"])),
+    replicas: v.nullish(Replica),
+    reinstall: v.nullish(v.boolean()),
+    config: v.nullish(v.record(v.unknown())),
+  }),
+  v.metadata({ anyOf: [{ required: ["name"] }, { required: ["path"] }] }),
+);
 
 /** What of the engine these functions need. */
 export type SupervisionHost = Pick<EngineHost, "directory" | "supervision">;
@@ -68,7 +72,7 @@ function offerChanges(offers: Offers, host: SupervisionHost): void {
   const add = <Of>(
     name: string,
     description: string,
-    of: shape.Shape<Of, boolean>,
+    of: v.Schema<Of>,
     run: (payload: Of, context: CallContext) => Promise<object>,
   ): void =>
     offers.add(idOf(name), description, of, async (payload, context) => {
@@ -106,7 +110,7 @@ function checkOperator(host: SupervisionHost, { caller, function_id }: CallConte
 }
 
 /** @throws {EngineError} `INVALID_ARGUMENTS` unless exactly one of name and path is there. */
-function readAdd(payload: shape.Output<typeof Add>): AddRequest {
+function readAdd(payload: v.InferOutput<typeof Add>): AddRequest {
   const { name, path, isolation, accel, replicas, reinstall, config } = payload;
   if ((name ?? undefined) === undefined && (path ?? undefined) === undefined) {
     throw new EngineError("INVALID_ARGUMENTS", "Give the name of a built-in worker or a path");
@@ -163,7 +167,7 @@ export function offerSettings(
   offers.add(
     "engine::config::list",
     "The configuration in force, and where each value comes from",
-    shape.object({}),
+    v.object({}),
     () => ({
       settings: host.configuration() as unknown as Json, // Plain values, as the port says.
       path: host.supervision.info().config_path,

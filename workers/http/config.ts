@@ -3,7 +3,8 @@
  *
  * @module
  */
-import * as shape from "../kit/mod.ts";
+import { fitConfig, problemsOf } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { MESSAGE_BYTES_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
@@ -14,62 +15,70 @@ import {
 } from "../limits.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
-import { problemsOf } from "../kit/payload.ts";
 
 /** Methods that routes may have. */
 export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-const GlobalMiddleware = shape.strictObject({
-  function_id: shape.string().min(1),
+const GlobalMiddleware = v.strictObject({
+  function_id: v.text(1),
   /** The lower runs first; equal ones in the order of the list. */
-  priority: shape.number().default(0),
+  priority: v.optional(v.number(), 0),
 });
 
-const Shape = shape.strictObject({
-  host: shape.string().min(1).default("127.0.0.1"),
-  port: shape.int().min(0).max(65_535).default(HTTP_PORT),
-  timeout_ms: shape.int().min(1).max(TIMEOUT_MS_MAX).default(HTTP_TIMEOUT_MS),
-  body_bytes_max: shape.int().min(0).max(MESSAGE_BYTES_MAX).default(HTTP_BODY_BYTES_MAX),
-  concurrency_max: shape.int().min(1).default(HTTP_CONCURRENCY_MAX),
-  cors: shape.strictObject({
-    origins: shape.array(shape.string().min(1)).default(["*"]),
-    methods: shape.array(shape.string().min(1).toUpperCase()).default([
-      ...ROUTE_METHODS,
-      "OPTIONS",
-    ]),
-  }).prefault({}),
-  middleware: shape.array(GlobalMiddleware).default([]),
-  auth_token: shape.string().default(""),
-  insecure: shape.boolean().default(false),
-}).refine(isProtected, {
-  path: ["host"],
-  error: "other machines can reach this address; set auth_token, or insecure: true if meant",
-  always: true, // Also beside other problems, so that all are told at once.
-});
+const Shape = v.pipe(
+  v.strictObject({
+    host: v.optional(v.text(1), "127.0.0.1"),
+    port: v.optional(v.int(0, 65_535), HTTP_PORT),
+    timeout_ms: v.optional(v.int(1, TIMEOUT_MS_MAX), HTTP_TIMEOUT_MS),
+    body_bytes_max: v.optional(v.int(0, MESSAGE_BYTES_MAX), HTTP_BODY_BYTES_MAX),
+    concurrency_max: v.optional(v.int(1), HTTP_CONCURRENCY_MAX),
+    cors: v.optional(
+      v.strictObject({
+        origins: v.optional(v.array(v.text(1)), ["*"]),
+        methods: v.optional(v.array(v.pipe(v.text(1), v.toUpperCase())), [
+          ...ROUTE_METHODS,
+          "OPTIONS",
+        ]),
+      }),
+      {},
+    ),
+    middleware: v.optional(v.array(GlobalMiddleware), []),
+    auth_token: v.optional(v.string(), ""),
+    insecure: v.optional(v.boolean(), false),
+  }),
+  v.forward(
+    v.partialCheck(
+      [["host"]],
+      isProtected,
+      "other machines can reach this address; set auth_token, or insecure: true if meant",
+    ),
+    ["host"],
+  ),
+);
 
 /** Configuration of `engine-http`, with all defaults in place. */
-export type HttpConfig = shape.Output<typeof Shape>;
+export type HttpConfig = v.InferOutput<typeof Shape>;
 
-/** Checks the `config` of the entry in config.yaml. @throws {ShapeError} With every problem. */
+/** Checks the `config` of the entry in config.yaml. @throws {SchemaError} With every problem. */
 export function parseHttpConfig(raw: unknown): HttpConfig {
-  return Shape.parse(raw ?? {});
+  return fitConfig(Shape, raw);
 }
 
-/** `null` means left out, as everywhere on the wire. */
-const absent = <Of>(of: shape.Shape<Of>) => of.nullish().transform((x) => x ?? undefined);
-
-const TriggerShape = shape.object({
-  api_path: shape.string().min(1),
-  http_method: absent(
-    shape.string().transform((method) => method.trim().toUpperCase()).pipe(
-      shape.oneOf(ROUTE_METHODS, {
-        error: ({ input }) => `expected one of ${ROUTE_METHODS.join(", ")}, received ${input}`,
-      }),
+const TriggerShape = v.object({
+  api_path: v.text(1),
+  http_method: v.opt(
+    v.pipe(
+      v.string(),
+      v.transform((method) => method.trim().toUpperCase()),
+      v.picklist(
+        ROUTE_METHODS,
+        ({ input }) => `expected one of ${ROUTE_METHODS.join(", ")}, received ${input}`,
+      ),
     ),
   ),
-  condition_function_id: absent(shape.string().min(1)),
-  middleware_function_ids: absent(shape.array(shape.string().min(1))),
-  lenient_body: absent(shape.boolean()),
+  condition_function_id: v.opt(v.text(1)),
+  middleware_function_ids: v.opt(v.array(v.text(1))),
+  lenient_body: v.opt(v.boolean()),
 });
 
 /** What a trigger of type `http` is told. */
@@ -91,15 +100,15 @@ export interface HttpTriggerConfig {
  */
 export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
   const whole = { config: raw };
-  const read = shape.object({ config: TriggerShape }).safeParse(whole);
+  const read = v.safeParse(v.object({ config: TriggerShape }), whole);
   if (!read.success) {
-    const problems = problemsOf(read.error, whole);
+    const problems = problemsOf(read.issues, whole);
     throw new EngineError("trigger_registration_failed", problems.join("; "), {
       details: { problems },
     });
   }
-  const { api_path, http_method, condition_function_id } = read.data.config;
-  const { middleware_function_ids, lenient_body } = read.data.config;
+  const { api_path, http_method, condition_function_id } = read.output.config;
+  const { middleware_function_ids, lenient_body } = read.output.config;
   return {
     api_path,
     http_method: http_method ?? "GET",
@@ -112,7 +121,7 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
 /** Keys of a trigger's config that mean nothing here, such as a misspelt one. */
 export function unknownKeys(raw: Json): string[] {
   if (raw === null || typeof raw !== "object") return [];
-  return Object.keys(raw).filter((key) => !Object.hasOwn(TriggerShape.members, key));
+  return Object.keys(raw).filter((key) => !Object.hasOwn(TriggerShape.entries, key));
 }
 
 /** JSON Schema of a trigger's config, for listings. */

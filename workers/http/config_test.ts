@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ShapeError } from "../kit/mod.ts";
+import { SchemaError } from "../kit/fit.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { parseHttpConfig, parseTriggerConfig, unknownKeys } from "./config.ts";
@@ -15,7 +15,7 @@ function problemsOf(raw: Json): string[] {
     parseHttpConfig(raw);
     return [];
   } catch (error) {
-    assert.ok(error instanceof ShapeError);
+    assert.ok(error instanceof SchemaError);
     return error.issues.map(({ path }) => path.join("."));
   }
 }

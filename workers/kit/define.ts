@@ -72,7 +72,7 @@ export interface BuiltinWorker<Config = unknown> {
   readonly name: string;
   /** One line for listings. */
   readonly summary: string;
-  /** Checks the `config` of its entry in config.yaml. @throws {ShapeError} With every problem. */
+  /** Checks the `config` of its entry in config.yaml. @throws {SchemaError} With every problem. */
   parse(raw: unknown): Config;
   /** Its line may manage workers, as the user's own command line may; default: no. */
   readonly operator?: boolean;

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import * as shape from "../kit/mod.ts";
+import { fitConfig } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
 import {
   LOG_MEMORY_MB,
   TELEMETRY_MB_MAX,
@@ -13,58 +14,55 @@ import {
 } from "../limits.ts";
 import { AlertRules } from "./metrics/alerts.ts";
 
-const Rate = shape.number().min(0).max(1);
-const Megabytes = shape.int().min(0).max(TELEMETRY_MB_MAX);
+const Rate = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
+const Megabytes = v.int(0, TELEMETRY_MB_MAX);
 
-const Traces = shape.strictObject({
+const Traces = v.strictObject({
   /** `false`: no spans at all; meters and logs go on. */
-  enabled: shape.boolean().default(true),
+  enabled: v.optional(v.boolean(), true),
   /** Part of new traces that is recorded. */
-  sampling: Rate.default(1),
+  sampling: v.optional(Rate, 1),
   /** Exceptions; the first that fits a trace's first function wins. */
-  rules: shape.array(shape.strictObject({ operation: shape.string().min(1), rate: Rate })).max(
-    1_000,
-  )
-    .default([]),
-  memory_mb: Megabytes.min(1).default(TRACE_MEMORY_MB),
+  rules: v.optional(v.list(v.strictObject({ operation: v.text(1), rate: Rate }), 1_000), []),
+  memory_mb: v.optional(v.pipe(Megabytes, v.minValue(1)), TRACE_MEMORY_MB),
   /** 0: nothing is written. */
-  disk_mb: Megabytes.default(0),
+  disk_mb: v.optional(Megabytes, 0),
   /** Longest payload and result that is kept, in characters; 0: none is. */
-  payload_chars: shape.int().min(0).max(TRACE_PAYLOAD_CHARS_MAX).default(TRACE_PAYLOAD_CHARS),
+  payload_chars: v.optional(v.int(0, TRACE_PAYLOAD_CHARS_MAX), TRACE_PAYLOAD_CHARS),
 });
 
-const Logs = shape.strictObject({
-  memory_mb: Megabytes.min(1).default(LOG_MEMORY_MB),
+const Logs = v.strictObject({
+  memory_mb: v.optional(v.pipe(Megabytes, v.minValue(1)), LOG_MEMORY_MB),
   /** 0: nothing is written. */
-  disk_mb: Megabytes.default(0),
+  disk_mb: v.optional(Megabytes, 0),
   /** What is less is not kept. */
-  level: shape.oneOf(["trace", "debug", "info", "warn", "error"]).default("debug"),
+  level: v.optional(v.picklist(["trace", "debug", "info", "warn", "error"]), "debug"),
 });
 
 /** Checked, with all defaults in place. */
-export const MetricsConfig = shape.strictObject({
+export const MetricsConfig = v.strictObject({
   /** Serves `/metrics` on the worker port. */
-  prometheus: shape.boolean().default(true),
+  prometheus: v.optional(v.boolean(), true),
   alerts: AlertRules,
 });
 
 /** What metrics may be told. */
-export type MetricsSettings = shape.Output<typeof MetricsConfig>;
+export type MetricsSettings = v.InferOutput<typeof MetricsConfig>;
 
 /** A member's name, in which `*` stands for anything, or a JSON pointer such as `/card/number`. */
-const Redacted = shape.string().min(1).max(200);
+const Redacted = v.text(1, 200);
 
-const Config = shape.strictObject({
-  traces: Traces.prefault({}),
-  logs: Logs.prefault({}),
-  redact: shape.array(Redacted).max(1_000).default([]),
-  metrics: MetricsConfig.prefault({}),
+const Config = v.strictObject({
+  traces: v.optional(Traces, {}),
+  logs: v.optional(Logs, {}),
+  redact: v.optional(v.list(Redacted, 1_000), []),
+  metrics: v.optional(MetricsConfig, {}),
 });
 
 /** Configuration of `engine-observability`. */
-export type ObservabilityConfig = shape.Output<typeof Config>;
+export type ObservabilityConfig = v.InferOutput<typeof Config>;
 
-/** Checks the `config` of the entry in config.yaml. @throws {ShapeError} With every problem. */
+/** Checks the `config` of the entry in config.yaml. @throws {SchemaError} With every problem. */
 export function parseObservabilityConfig(raw: unknown): ObservabilityConfig {
-  return Config.parse(raw ?? {});
+  return fitConfig(Config, raw);
 }

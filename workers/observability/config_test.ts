@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import * as v from "../kit/schema.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { MetricsConfig, parseObservabilityConfig } from "./config.ts";
 
@@ -50,7 +51,7 @@ for (
   ] as Json[]
 ) {
   Deno.test(`A configuration ${JSON.stringify(wrong)} is refused`, () => {
-    assert.throws(() => parseObservabilityConfig(wrong), { name: "ShapeError" });
+    assert.throws(() => parseObservabilityConfig(wrong), { name: "SchemaError" });
   });
 }
 
@@ -63,13 +64,13 @@ Deno.test("Every mistake is named at once", () => {
 });
 
 Deno.test("Metrics need no configuration", () => {
-  assert.deepEqual(MetricsConfig.parse({}), { prometheus: true, alerts: [] });
+  assert.deepEqual(v.parse(MetricsConfig, {}), { prometheus: true, alerts: [] });
 });
 
 Deno.test("A rule has defaults for all but its name, its value and its threshold", () => {
   const rule = { name: "slow", metric: "p99_ms", threshold: 100 };
 
-  assert.deepEqual(MetricsConfig.parse({ alerts: [rule] }).alerts, [
+  assert.deepEqual(v.parse(MetricsConfig, { alerts: [rule] }).alerts, [
     { ...rule, operator: ">", for_s: 10 },
   ]);
 });
@@ -88,6 +89,6 @@ const WRONG: Json[] = [
 ];
 for (const config of WRONG) {
   Deno.test(`Metrics refuse ${JSON.stringify(config)}`, () => {
-    assert.equal(MetricsConfig.safeParse(config).success, false);
+    assert.equal(v.safeParse(MetricsConfig, config).success, false);
   });
 }

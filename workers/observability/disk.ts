@@ -10,7 +10,7 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
-import * as shape from "../kit/mod.ts";
+import * as v from "../kit/schema.ts";
 import {
   DISK_FILE_BYTES_MAX,
   DISK_FLUSH_MS,
@@ -37,40 +37,40 @@ export interface DiskParts {
   readonly own: OwnLog;
 }
 
-const Value = shape.unknown().transform((value) => value as Json);
-const Id = shape.string().nullable();
+const Value = v.pipe(v.unknown(), v.transform((value) => value as Json));
+const Id = v.nullable(v.string());
 
-const SpanLine = shape.object({
-  trace_id: shape.string(),
-  span_id: shape.string(),
+const SpanLine = v.object({
+  trace_id: v.string(),
+  span_id: v.string(),
   parent_span_id: Id,
-  name: shape.string(),
-  service_name: shape.string(),
-  start_ms: shape.number(),
-  end_ms: shape.number().nullable(),
-  status: shape.oneOf(["ok", "error", "unset"]),
-  status_description: shape.string().nullable(),
-  attributes: shape.array(shape.tuple([shape.string(), Value])),
-  events: shape.array(Value),
-  links: shape.array(Value),
-  scope_name: shape.string().nullable(),
-  scope_version: shape.string().nullable(),
+  name: v.string(),
+  service_name: v.string(),
+  start_ms: v.number(),
+  end_ms: v.nullable(v.number()),
+  status: v.picklist(["ok", "error", "unset"]),
+  status_description: v.nullable(v.string()),
+  attributes: v.array(v.tuple([v.string(), Value])),
+  events: v.array(Value),
+  links: v.array(Value),
+  scope_name: v.nullable(v.string()),
+  scope_version: v.nullable(v.string()),
 });
 
-const LogLine = shape.object({
-  at_ms: shape.number(),
-  observed_ms: shape.number(),
-  severity: shape.oneOf(SEVERITIES),
-  body: shape.string(),
-  attributes: shape.record(Value),
+const LogLine = v.object({
+  at_ms: v.number(),
+  observed_ms: v.number(),
+  severity: v.picklist(SEVERITIES),
+  body: v.string(),
+  attributes: v.record(Value),
   trace_id: Id,
   span_id: Id,
-  service_name: shape.string(),
-  worker: shape.string().nullable(),
-  replica: shape.number().nullable(),
-  source: shape.oneOf(["logger", "output", "engine", "function"]),
-  function_id: shape.string().nullable(),
-  scope_name: shape.string().nullable(),
+  service_name: v.string(),
+  worker: v.nullable(v.string()),
+  replica: v.nullable(v.number()),
+  source: v.picklist(["logger", "output", "engine", "function"]),
+  function_id: v.nullable(v.string()),
+  scope_name: v.nullable(v.string()),
 });
 
 /**
@@ -107,10 +107,10 @@ export async function startDisk(
   };
   const { traces, logs: logConfig } = config;
   const spanLines = await begin("traces", traces.disk_mb, traces.memory_mb * MIB / 4, (line) => {
-    rings.spans.add(SpanLine.parse(line));
+    rings.spans.add(v.parse(SpanLine, line));
   });
   const logLines = await begin("logs", logConfig.disk_mb, logConfig.memory_mb * MIB, (line) => {
-    rings.logs.add(LogLine.parse(line));
+    rings.logs.add(v.parse(LogLine, line));
   });
   if (spanLines) {
     started.defer(spans.listen((ended) => writeSpans(spanLines, ended), true));

@@ -265,7 +265,7 @@ export interface EntriesQuery {
   readonly scope: string;
   readonly prefix: string;
   readonly limit: number;
-  readonly cursor: string | undefined;
+  readonly cursor?: string | undefined;
 }
 
 /**

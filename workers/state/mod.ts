@@ -6,14 +6,14 @@
  *
  * @module
  */
-import * as shape from "../kit/mod.ts";
+import { fit, fitConfig } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { VALUE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
-import { fit } from "../kit/payload.ts";
 import { applyOps, type OpError } from "../update_ops.ts";
 import {
   listEntries,
@@ -34,7 +34,7 @@ import {
 } from "./payloads.ts";
 import { StateTriggers } from "./triggers.ts";
 
-const Config = shape.strictObject({});
+const Config = v.strictObject({});
 /**
  * Smaller old values need no thought about the size of the answer: a message has 64 KiB more than a
  * value, for them and for what is around both.
@@ -42,10 +42,10 @@ const Config = shape.strictObject({});
 const LARGE_BYTES = 32 * 1024;
 
 /** Keeps JSON values by scope and key in the engine's store. */
-export const state: BuiltinWorker<shape.Output<typeof Config>> = {
+export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-state",
   summary: "Shared values by scope and key",
-  parse: (raw) => Config.parse(raw ?? {}),
+  parse: (raw) => fitConfig(Config, raw),
   start(worker, _config, { store, clock, log }) {
     const started = new AsyncDisposableStack();
     const triggers = started.adopt(new StateTriggers(worker, log), (it) => it.close());

@@ -261,7 +261,7 @@ for (
 }
 
 Deno.test("engine-state refuses a configuration with keys it does not know", () => {
-  assert.throws(() => state.parse({ path: "x" }), { name: "ShapeError" });
+  assert.throws(() => state.parse({ path: "x" }), { name: "SchemaError" });
   assert.deepEqual(state.parse(null), {});
 });
 

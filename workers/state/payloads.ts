@@ -4,7 +4,7 @@
  * @module
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import * as shape from "../kit/mod.ts";
+import * as v from "../kit/schema.ts";
 import {
   STATE_ENTRIES_LIMIT,
   STATE_ENTRIES_LIMIT_MAX,
@@ -19,49 +19,64 @@ const encoder = new TextEncoder();
 const UNIT_BYTES_MAX = 3;
 
 /** What the store can hold as a part of a key. */
-const Part = shape.string()
-  .refine((text) => text.isWellFormed(), { error: "expected well-formed Unicode" })
-  .refine(fitsIntoKey, { error: `expected at most ${STATE_NAME_BYTES_MAX} bytes` });
-const Name = Part.refine((text) => text !== "", { error: "expected at least 1 character" });
+const Part = v.pipe(
+  v.string(),
+  v.check((text) => text.isWellFormed(), "expected well-formed Unicode"),
+  v.check(fitsIntoKey, `expected at most ${STATE_NAME_BYTES_MAX} bytes`),
+);
+const Name = v.pipe(Part, v.check((text) => text !== "", "expected at least 1 character"));
 
 /** A scope, for `state::list`. */
-export const ScopeRequest = shape.object({ scope: Name });
+export const ScopeRequest = v.object({ scope: Name });
 
 /** A scope and a key, for `state::get`, `state::entry` and `state::delete`. */
-export const PlaceRequest = shape.object({ scope: Name, key: Name });
+export const PlaceRequest = v.object({ scope: Name, key: Name });
 
 /** For `state::set`. */
-export const SetRequest = shape.looseObject({
-  scope: Name,
-  key: Name,
-  /** 0: there must be none. */
-  expected_version: shape.number().int().min(0).nullish(),
-  ttl_ms: shape.number().int().min(0).max(STATE_TTL_MS_MAX).nullish(),
-})
-  .refine((request) => Object.hasOwn(request, "value") || Object.hasOwn(request, "data"), {
-    path: ["value"],
-    error: "expected a value, received nothing",
-  })
-  .transform(({ scope, key, expected_version, ttl_ms, value, data }) => {
+export const SetRequest = v.pipe(
+  v.looseObject({
+    scope: Name,
+    key: Name,
+    /** 0: there must be none. */
+    expected_version: v.nullish(v.int(0)),
+    ttl_ms: v.nullish(v.int(0, STATE_TTL_MS_MAX)),
+  }),
+  v.forward(
+    v.check(
+      (request) => Object.hasOwn(request, "value") || Object.hasOwn(request, "data"),
+      "expected a value, received nothing",
+    ),
+    ["value"],
+  ),
+  v.transform(({ scope, key, expected_version, ttl_ms, value, data }) => {
     const isAlias = value === undefined;
     return { scope, key, expected_version, ttl_ms, value: (isAlias ? data : value) as Json };
-  });
+  }),
+);
 
 /** For `state::update`. */
-export const UpdateRequest = shape.object({ scope: Name, key: Name, ops: shape.array(UpdateOp) });
+export const UpdateRequest = v.object({ scope: Name, key: Name, ops: v.array(UpdateOp) });
 
 /** For `state::list_entries`. */
-export const EntriesRequest = shape.object({
-  scope: Name,
-  prefix: Part.nullish().transform((prefix) => prefix ?? ""),
-  /** More than the largest means the largest. */
-  limit: shape.number().int().min(1).nullish()
-    .transform((limit) => Math.min(limit ?? STATE_ENTRIES_LIMIT, STATE_ENTRIES_LIMIT_MAX)),
-  cursor: Name.nullish().transform((cursor) => cursor ?? undefined),
-}).refine(({ prefix, cursor }) => cursor === undefined || cursor.startsWith(prefix), {
-  path: ["cursor"],
-  error: "expected the cursor of an answer for the same prefix",
-});
+export const EntriesRequest = v.pipe(
+  v.object({
+    scope: Name,
+    prefix: v.nullish(Part, ""),
+    /** More than the largest means the largest. */
+    limit: v.pipe(
+      v.nullish(v.int(1), STATE_ENTRIES_LIMIT),
+      v.transform((limit) => Math.min(limit, STATE_ENTRIES_LIMIT_MAX)),
+    ),
+    cursor: v.opt(Name),
+  }),
+  v.forward(
+    v.check(
+      ({ prefix, cursor }) => cursor === undefined || cursor.startsWith(prefix),
+      "expected the cursor of an answer for the same prefix",
+    ),
+    ["cursor"],
+  ),
+);
 
 /** Counting takes longer than all else of a short name; a zero takes two bytes in a key. */
 function fitsIntoKey(text: string): boolean {

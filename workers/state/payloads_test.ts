@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type * as shape from "../kit/mod.ts";
-import { fit } from "../kit/payload.ts";
+import * as v from "../kit/schema.ts";
+import { fit } from "../kit/fit.ts";
 import { STATE_NAME_BYTES_MAX } from "../limits.ts";
 import {
   EntriesRequest,
@@ -38,7 +38,7 @@ for (const [name, sign, bytes] of [["x", "x", 1], ["☃", "☃", 3], ["a zero", 
   });
 }
 
-const CHECKED: Readonly<Record<string, shape.Any>> = {
+const CHECKED: Readonly<Record<string, v.Schema>> = {
   set: SetRequest,
   get: PlaceRequest,
   entry: PlaceRequest,
@@ -53,7 +53,7 @@ const EXAMPLES: Readonly<Record<string, Json>> = {
   array: [{ type: "increment", path: "items", by: 2 }],
 };
 
-for (const [name, shape] of Object.entries(CHECKED)) {
+for (const [name, schema] of Object.entries(CHECKED)) {
   Deno.test(`what state::${name} says it takes is what it takes`, () => {
     const { required, properties } = FORMATS[name as keyof typeof FORMATS].request_format;
     const payload: JsonObject = {};
@@ -61,11 +61,11 @@ for (const [name, shape] of Object.entries(CHECKED)) {
       payload[key] = EXAMPLES[(property as { type?: string }).type ?? "string"]!;
     }
 
-    assert.ok(shape.safeParse(payload).success);
+    assert.ok(v.safeParse(schema, payload).success);
     for (const key of Object.keys(payload)) {
       const { [key]: _, ...rest } = payload;
       const isRequired = (required as string[]).includes(key);
-      assert.equal(shape.safeParse(rest).success, !isRequired, key);
+      assert.equal(v.safeParse(schema, rest).success, !isRequired, key);
     }
   });
 }

@@ -8,20 +8,20 @@
  *
  * @module
  */
-import * as shape from "../kit/mod.ts";
+import * as v from "../kit/schema.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { problemsOf } from "../kit/payload.ts";
+import { problemsOf } from "../kit/fit.ts";
 import type { StateEvent } from "./entries.ts";
 
 /** What a trigger of type `state` is told; what is left out matches everything. */
-const Config = shape.object({
-  scope: shape.string().nullish(),
-  key: shape.string().nullish(),
-  condition_function_id: shape.string().min(1).nullish(),
+const Config = v.object({
+  scope: v.nullish(v.string()),
+  key: v.nullish(v.string()),
+  condition_function_id: v.nullish(v.text(1)),
 });
 
 interface Watch {
@@ -52,13 +52,13 @@ export class StateTriggers {
 
   /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
   add(trigger: TriggerInstance): void {
-    const read = Config.safeParse(trigger.config ?? {});
+    const read = v.safeParse(Config, trigger.config ?? {});
     if (!read.success) {
-      const problems = problemsOf(read.error, trigger.config).join("; ");
+      const problems = problemsOf(read.issues, trigger.config).join("; ");
       const message = `The config of the state trigger does not fit: ${problems}`;
       throw new EngineError("trigger_registration_failed", message);
     }
-    const { scope, key, condition_function_id } = read.data;
+    const { scope, key, condition_function_id } = read.output;
     const filter = filterOf(scope, key);
     const condition = condition_function_id ?? undefined;
     const watch: Watch = { trigger, filter, condition, turns: new Map() };

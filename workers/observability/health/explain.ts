@@ -8,7 +8,7 @@
  */
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import { type LogRecord, wireLog } from "../logs/record.ts";
 import type { LogRing } from "../logs/store.ts";
 import {
@@ -21,8 +21,8 @@ import {
 import type { SpanStore } from "../traces/store.ts";
 
 /** Payload of `engine::traces::explain`. */
-export const ExplainRequest = shape.object({
-  invocation_id: shape.string().trim().min(1).max(200),
+export const ExplainRequest = v.object({
+  invocation_id: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200)),
 });
 
 /** Log lines that an answer holds. */

@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import * as v from "../../kit/schema.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { recorded } from "../../../tests/fakes/recorded.ts";
 import { callSpan, idOf, newLog, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
@@ -184,7 +185,7 @@ Deno.test("explain() knows that a built-in worker runs inside the engine", () =>
 
 for (const payload of [null, {}, { invocation_id: 5 }, { invocation_id: " " }]) {
   Deno.test(`ExplainRequest refuses ${JSON.stringify(payload)}`, () => {
-    assert.equal(ExplainRequest.safeParse(payload).success, false);
+    assert.equal(v.safeParse(ExplainRequest, payload).success, false);
   });
 }
 

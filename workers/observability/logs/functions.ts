@@ -3,7 +3,7 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { Log } from "../../../engine/ports/log.ts";
@@ -18,7 +18,7 @@ import type { CallContext } from "../../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { readTraceparent } from "../../../sdk/typescript/traceparent.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import { fit, opt } from "../../kit/payload.ts";
+import { fit } from "../../kit/fit.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";
 import type { LogStore } from "./store.ts";
 import type { Redactor } from "../redact.ts";
@@ -38,37 +38,41 @@ export interface LogFunctionsSetup {
 
 /** What is too long for an id is as good as none. */
 const id = (digits: number) =>
-  shape.string().nullish().transform((text) => text && text.length <= digits ? text : undefined);
+  v.pipe(
+    v.nullish(v.string()),
+    v.transform((text) => text && text.length <= digits ? text : undefined),
+  );
 
-const Line = shape.object({
-  message: shape.string(),
-  data: shape.unknown().optional(),
+const Line = v.object({
+  message: v.string(),
+  data: v.optional(v.unknown()),
   trace_id: id(32),
   span_id: id(16),
-  service_name: shape.string().nullish().transform((name) =>
-    name ? cut(name, TELEMETRY_NAME_CHARS_MAX) : undefined
+  service_name: v.pipe(
+    v.nullish(v.string()),
+    v.transform((name) => name ? cut(name, TELEMETRY_NAME_CHARS_MAX) : undefined),
   ),
 });
 
-const ListRequest = shape.preprocess(
-  (payload) => payload ?? {},
-  shape.object({
-    start_time: opt(shape.number()),
-    end_time: opt(shape.number()),
-    trace_id: opt(shape.string().toLowerCase()),
-    span_id: opt(shape.string().toLowerCase()),
-    severity_min: opt(shape.number()),
-    severity_text: opt(shape.string()),
-    offset: opt(shape.int().min(0)),
-    limit: opt(shape.int().min(1).max(LOG_LIST_LIMIT_MAX)),
-    worker: opt(shape.string()),
-    function_id: opt(shape.string()),
-    text: opt(shape.string()),
-    source: opt(shape.oneOf(["logger", "output", "engine", "function"])),
-    after_seq: opt(shape.number()),
-    before_seq: opt(shape.number()),
-    sort_order: opt(shape.oneOf(["asc", "desc"])),
+const ListRequest = v.nullish(
+  v.object({
+    start_time: v.opt(v.number()),
+    end_time: v.opt(v.number()),
+    trace_id: v.opt(v.pipe(v.string(), v.toLowerCase())),
+    span_id: v.opt(v.pipe(v.string(), v.toLowerCase())),
+    severity_min: v.opt(v.number()),
+    severity_text: v.opt(v.string()),
+    offset: v.opt(v.int(0)),
+    limit: v.opt(v.int(1, LOG_LIST_LIMIT_MAX)),
+    worker: v.opt(v.string()),
+    function_id: v.opt(v.string()),
+    text: v.opt(v.string()),
+    source: v.opt(v.picklist(["logger", "output", "engine", "function"])),
+    after_seq: v.opt(v.number()),
+    before_seq: v.opt(v.number()),
+    sort_order: v.opt(v.picklist(["asc", "desc"])),
   }),
+  {},
 );
 
 /** Registers `engine::log::*`; each answers with nothing. */
@@ -104,7 +108,7 @@ export function offerLogs(
 function say(
   { store, clock, directory, redactor, log, parentOf }: LogFunctionsSetup,
   severity: Severity,
-  line: shape.Output<typeof Line>,
+  line: v.InferOutput<typeof Line>,
   { caller, traceparent }: CallContext,
 ): void {
   const name = nameOf(caller, directory);
@@ -152,7 +156,7 @@ function nameOf(caller: string | undefined, directory: Directory): string | unde
 
 function listLogs(
   store: LogStore,
-  query: shape.Output<typeof ListRequest>,
+  query: v.InferOutput<typeof ListRequest>,
   nowMs: number,
 ): JsonObject {
   const { start_time, end_time, severity_min, severity_text, offset, limit, sort_order } = query;

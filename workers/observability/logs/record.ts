@@ -6,7 +6,7 @@
  */
 import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../../limits.ts";
 import { type ReadItems, readItems } from "../intake.ts";
 import type { Redactor } from "../redact.ts";
@@ -103,20 +103,20 @@ export function wireLog(record: LogRecord): JsonObject {
   };
 }
 
-const List = shape.array(shape.unknown()).nullish().transform((items) => items ?? []);
-const Nanos = shape.union([shape.string(), shape.number()]).nullish();
+const List = v.nullish(v.array(v.unknown()), []);
+const Nanos = v.nullish(v.union([v.string(), v.number()]));
 
 const LISTS = ["resourceLogs", "scopeLogs", "logRecords"] as const;
 
-const Line = shape.object({
+const Line = v.object({
   timeUnixNano: Nanos,
   observedTimeUnixNano: Nanos,
-  severityNumber: shape.number().nullish(),
-  severityText: shape.string().nullish(),
-  body: shape.unknown().optional(),
+  severityNumber: v.nullish(v.number()),
+  severityText: v.nullish(v.string()),
+  body: v.optional(v.unknown()),
   attributes: List,
-  traceId: shape.string().nullish(),
-  spanId: shape.string().nullish(),
+  traceId: v.nullish(v.string()),
+  spanId: v.nullish(v.string()),
 });
 
 /** Attributes under which a record says which function was running. */
@@ -140,13 +140,13 @@ export function readLogs(
     const scope = scope_name === null ? null : cut(scope_name, TELEMETRY_NAME_CHARS_MAX);
     origin = { service_name, worker: service_name, scope_name: scope };
   }, (raw) => {
-    const read = Line.safeParse(raw);
-    return read.success ? { ...logOf(read.data, redactor, observed_ms), ...origin } : undefined;
+    const read = v.safeParse(Line, raw);
+    return read.success ? { ...logOf(read.output, redactor, observed_ms), ...origin } : undefined;
   });
 }
 
 function logOf(
-  raw: shape.Output<typeof Line>,
+  raw: v.InferOutput<typeof Line>,
   redactor: Redactor,
   observed_ms: number,
 ): Omit<NewLog, "service_name" | "worker" | "scope_name"> {

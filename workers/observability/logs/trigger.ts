@@ -6,26 +6,26 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import { TRIGGER_BATCH_MS_MAX, TRIGGER_BATCH_MS_MIN } from "../../limits.ts";
 import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import { opt, problemsOf } from "../../kit/payload.ts";
+import { problemsOf } from "../../kit/fit.ts";
 import { type LogRecord, SEVERITIES, wireLog } from "./record.ts";
 import { matcher } from "./store.ts";
 import { type Firing, Heap } from "../firing.ts";
 
 /** `batch_ms` of a trigger. */
-export const BatchMs = opt(shape.int().min(TRIGGER_BATCH_MS_MIN).max(TRIGGER_BATCH_MS_MAX));
+export const BatchMs = v.opt(v.int(TRIGGER_BATCH_MS_MIN, TRIGGER_BATCH_MS_MAX));
 
-const Config = shape.object({
-  level: opt(shape.oneOf(["all", ...SEVERITIES])),
-  min_level: opt(shape.oneOf(SEVERITIES)),
-  worker: opt(shape.string()),
-  function_id: opt(shape.string()),
-  text: opt(shape.string()),
+const Config = v.object({
+  level: v.opt(v.picklist(["all", ...SEVERITIES])),
+  min_level: v.opt(v.picklist(SEVERITIES)),
+  worker: v.opt(v.string()),
+  function_id: v.opt(v.string()),
+  text: v.opt(v.string()),
   batch_ms: BatchMs,
 });
 
@@ -124,12 +124,12 @@ export class LogTriggers {
  * @throws {EngineError} `trigger_registration_failed`, naming every problem.
  */
 export function readConfig<Of>(
-  of: shape.Shape<Of, boolean>,
+  of: v.Schema<Of>,
   { config, trigger_type }: TriggerInstance,
 ): Of {
-  const read = of.safeParse(config ?? {});
-  if (read.success) return read.data;
-  const problems = problemsOf(read.error, config).join("; ");
+  const read = v.safeParse(of, config ?? {});
+  if (read.success) return read.output;
+  const problems = problemsOf(read.issues, config).join("; ");
   const message = `The config of the ${trigger_type} trigger does not fit: ${problems}`;
   throw new EngineError("trigger_registration_failed", message);
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import type { Log } from "../../../engine/ports/log.ts";
 import { ALERT_RULES_MAX } from "../../limits.ts";
 import type { EngineSample } from "./sampler.ts";
@@ -26,26 +26,29 @@ const METRICS = [
   "restarts",
 ] as const satisfies readonly (keyof EngineSample)[];
 
-const Rule = shape.strictObject({
+const Rule = v.strictObject({
   /** Unique among the rules. */
-  name: shape.string().min(1).max(100),
-  metric: shape.oneOf(METRICS),
-  operator: shape.oneOf([">", ">=", "<", "<="]).default(">"),
-  threshold: shape.number(),
+  name: v.text(1, 100),
+  metric: v.picklist(METRICS),
+  operator: v.optional(v.picklist([">", ">=", "<", "<="]), ">"),
+  threshold: v.number(),
   /** It has to hold for so long, in seconds, before the alert begins. */
-  for_s: shape.number().min(0).max(86_400).default(10),
+  for_s: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(86_400)), 10),
   /** Called with the alert when it begins and when it ends. */
-  function_id: shape.string().min(1).optional(),
+  function_id: v.optional(v.text(1)),
 });
 
 /** Rules as config.yaml has them. */
-export const AlertRules = shape.array(Rule).max(ALERT_RULES_MAX).default([])
-  .refine((rules) => new Set(rules.map(({ name }) => name)).size === rules.length, {
-    error: "two rules have the same name",
-  });
+export const AlertRules = v.pipe(
+  v.optional(v.list(Rule, ALERT_RULES_MAX), []),
+  v.check(
+    (rules) => new Set(rules.map(({ name }) => name)).size === rules.length,
+    "two rules have the same name",
+  ),
+);
 
 /** When an alert is to begin. */
-export type AlertRule = shape.Output<typeof Rule>;
+export type AlertRule = v.InferOutput<typeof Rule>;
 
 /** A rule and how it stands. */
 export interface Alert {

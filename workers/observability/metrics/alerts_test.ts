@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import * as v from "../../kit/schema.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { type Alert, AlertRules, Alerts } from "./alerts.ts";
 import type { EngineSample } from "./sampler.ts";
@@ -6,7 +7,7 @@ import type { EngineSample } from "./sampler.ts";
 function setup(rule: object) {
   const lines: LogLine[] = [];
   const told: [string, Alert][] = [];
-  const rules = AlertRules.parse([{ name: "slow", metric: "p99_ms", threshold: 100, ...rule }]);
+  const rules = v.parse(AlertRules, [{ name: "slow", metric: "p99_ms", threshold: 100, ...rule }]);
   const alerts = new Alerts(rules, 0, recordingLog(lines), (id, alert) => told.push([id, alert]));
   const see = (p99_ms: number | null, nowMs: number): (string | undefined)[] =>
     alerts.evaluate({ p99_ms } as EngineSample, nowMs).map(({ state }) => state);

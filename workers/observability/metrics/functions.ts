@@ -4,14 +4,14 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { Meters } from "../../../engine/ports/telemetry.ts";
 import { METRICS_SAMPLES_MAX } from "../../limits.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import { fit } from "../../kit/payload.ts";
+import { fit } from "../../kit/fit.ts";
 import type { Alerts } from "./alerts.ts";
 import type { MetricPoint, SdkMetrics } from "./otlp.ts";
 import { engineTotals, functionTotals } from "./meters.ts";
@@ -33,26 +33,26 @@ export interface MetricsSources {
   readonly comings: { readonly spawns: number; readonly deaths: number };
 }
 
-const Nothing = shape.object({});
-const Time = shape.number().nullish().transform((value) => value ?? undefined);
-const Text = shape.string().nullish().transform((value) => value ?? undefined);
-const Series = shape.object({
-  seconds: shape.int().min(1).max(METRICS_SAMPLES_MAX).default(300),
+const Nothing = v.object({});
+const Time = v.pipe(v.nullish(v.number()), v.transform((value) => value ?? undefined));
+const Text = v.pipe(v.nullish(v.string()), v.transform((value) => value ?? undefined));
+const Series = v.object({
+  seconds: v.optional(v.int(1, METRICS_SAMPLES_MAX), 300),
   function_id: Text,
   worker_id: Text,
-  top: shape.int().min(0).max(500).default(50),
+  top: v.optional(v.int(0, 500), 50),
 });
-const List = shape.object({
+const List = v.object({
   start_time: Time,
   end_time: Time,
   metric_name: Text,
   /** Seconds. */
-  aggregate_interval: shape.int().min(1).max(METRICS_SAMPLES_MAX).nullish(),
+  aggregate_interval: v.nullish(v.int(1, METRICS_SAMPLES_MAX)),
 });
-const RollupList = shape.object({
+const RollupList = v.object({
   start_time: Time,
   end_time: Time,
-  level: shape.int().min(0).max(2).default(0),
+  level: v.optional(v.int(0, 2), 0),
   metric_name: Text,
 });
 
@@ -64,7 +64,7 @@ export function offerMetricsFunctions(
   const add = <Of>(
     id: string,
     description: string,
-    of: shape.Shape<Of, boolean>,
+    of: v.Schema<Of>,
     run: (payload: Of) => unknown,
   ): void => {
     worker.registerFunction(id, (payload) => {
@@ -100,7 +100,7 @@ export function offerMetricsFunctions(
 type Add = <Of>(
   id: string,
   description: string,
-  of: shape.Shape<Of, boolean>,
+  of: v.Schema<Of>,
   run: (payload: Of) => unknown,
 ) => void;
 
@@ -129,7 +129,7 @@ function offerAlerts(add: Add, { alerts, sampler, clock }: MetricsSources): void
   });
 }
 
-function listMetrics(sources: MetricsSources, query: shape.Output<typeof List>): JsonObject {
+function listMetrics(sources: MetricsSources, query: v.InferOutput<typeof List>): JsonObject {
   const { meters, directory, comings, sdk, clock } = sources;
   const { start_time = -Infinity, end_time = Infinity, metric_name } = query;
   const points = sdk.points().filter(({ name, time_ms }) =>
@@ -158,7 +158,7 @@ function pointView(point: MetricPoint): JsonObject {
 function aggregate(
   series: SeriesBook,
   interval: number,
-  { start_time = -Infinity, end_time = Infinity, metric_name }: shape.Output<typeof List>,
+  { start_time = -Infinity, end_time = Infinity, metric_name }: v.InferOutput<typeof List>,
 ): JsonObject[] {
   const { at_ms, engine } = series.read({ seconds: METRICS_SAMPLES_MAX, top: 0 });
   const stretches = new Map<number, number[]>();
@@ -190,7 +190,7 @@ function meanOf(values: readonly (number | null)[], samples: readonly number[]):
 
 function listRollups(
   { rollups, clock }: MetricsSources,
-  query: shape.Output<typeof RollupList>,
+  query: v.InferOutput<typeof RollupList>,
 ): JsonObject {
   const { level, start_time: start_ms, end_time: end_ms, metric_name } = query;
   const wanted = { start_ms, end_ms, metric_name };

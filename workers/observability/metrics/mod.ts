@@ -10,8 +10,8 @@ import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../../kit/define.ts";
 import { historyOf, type MetricsHistory } from "../retained.ts";
-import * as shape from "../../kit/mod.ts";
-import { fit } from "../../kit/payload.ts";
+import * as v from "../../kit/schema.ts";
+import { fit } from "../../kit/fit.ts";
 import { HEALTH_MEASURE_MS } from "../../limits.ts";
 import { Alerts } from "./alerts.ts";
 import type { startExport } from "../export/mod.ts";
@@ -42,7 +42,7 @@ export interface MetricsParts {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const Nothing = shape.object({});
+const Nothing = v.object({});
 
 /** Starts everything about metrics; the result ends it. */
 export async function offerMetrics(given: MetricsParts): Promise<AsyncDisposable> {

@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import * as v from "../../kit/schema.ts";
 import type { PageAnswer } from "../../../engine/ports/connection.ts";
 import type { EngineInfo, Supervision, WorkerStatus } from "../../../engine/ports/supervision.ts";
 import { MemoryStore } from "../../../engine/store/memory_store.ts";
@@ -31,7 +32,7 @@ async function setup(config: Json = {}, supervised: WorkerStatus[] = []) {
     start: (worker, _, host) => {
       const quiet = { listen: () => () => {} };
       const parts = { spans: quiet, logs: quiet, env: {} };
-      const read = MetricsConfig.parse(config);
+      const read = v.parse(MetricsConfig, config);
       return Promise.resolve(offerMetrics({ worker, host, config: read, ...parts }));
     },
   };

@@ -6,19 +6,21 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import { METRICS_INTERVAL_MS_MAX, METRICS_STEP_MS, METRICS_TRIGGERS_MAX } from "../../limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import { problemsOf } from "../../kit/payload.ts";
+import { problemsOf } from "../../kit/fit.ts";
 import { type MetricsSample, type Sampler, SampleWindow, type Second } from "./sampler.ts";
 
-const Config = shape.object({
+const Config = v.object({
   /** Rounded up to whole seconds. */
-  interval_ms: shape.number().min(METRICS_STEP_MS).max(METRICS_INTERVAL_MS_MAX)
-    .default(METRICS_STEP_MS),
+  interval_ms: v.optional(
+    v.pipe(v.number(), v.minValue(METRICS_STEP_MS), v.maxValue(METRICS_INTERVAL_MS_MAX)),
+    METRICS_STEP_MS,
+  ),
 });
 
 /** Triggers with one interval. */
@@ -47,7 +49,7 @@ export class MetricsTriggers implements Disposable {
     worker.registerTriggerType({
       id: "engine::metrics-sampled",
       description: "What the engine, its functions and workers did and use, every interval_ms",
-      trigger_request_format: Config.schema("input"),
+      trigger_request_format: v.jsonSchema(Config),
     }, {
       registerTrigger: (trigger) => this.add(trigger),
       unregisterTrigger: (trigger) => this.remove(trigger.id),
@@ -56,9 +58,9 @@ export class MetricsTriggers implements Disposable {
 
   /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
   add(trigger: TriggerInstance): void {
-    const read = Config.safeParse(trigger.config ?? {});
+    const read = v.safeParse(Config, trigger.config ?? {});
     if (!read.success) {
-      const problems = problemsOf(read.error, trigger.config).join("; ");
+      const problems = problemsOf(read.issues, trigger.config).join("; ");
       throw refusal(`The config of the trigger does not fit: ${problems}`);
     }
     this.remove(trigger.id);
@@ -67,7 +69,7 @@ export class MetricsTriggers implements Disposable {
     if (count >= METRICS_TRIGGERS_MAX) {
       throw refusal(`There are ${count} triggers of the type and no more are taken`);
     }
-    const seconds = Math.ceil(read.data.interval_ms / METRICS_STEP_MS);
+    const seconds = Math.ceil(read.output.interval_ms / METRICS_STEP_MS);
     const group = this.#groups.get(seconds);
     if (group) group.triggers.set(trigger.id, trigger);
     else {

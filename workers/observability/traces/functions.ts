@@ -11,8 +11,8 @@ import type { CallTraces } from "../../../engine/ports/telemetry.ts";
 import type { Handler } from "../../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import * as shape from "../../kit/mod.ts";
-import { fit } from "../../kit/payload.ts";
+import * as v from "../../kit/schema.ts";
+import { fit } from "../../kit/fit.ts";
 import { BAGGAGE_ENTRIES_MAX, TRACE_MAP_KEPT_MS } from "../../limits.ts";
 import type { LogRing } from "../logs/store.ts";
 import { SummariesRequest, summarize, type TraceIndex } from "./index.ts";
@@ -104,8 +104,8 @@ function rulesOf({ settings }: CallTraces, clock: Clock): JsonObject {
   };
 }
 
-const GetRequest = shape.object({ key: shape.string() });
-const SetRequest = shape.object({ key: shape.string().min(1), value: shape.string() });
+const GetRequest = v.object({ key: v.string() });
+const SetRequest = v.object({ key: v.text(1), value: v.string() });
 
 const NOTE = "Baggage goes down with calls and never up: nothing was changed. " +
   "Send the baggage with the calls that shall have it";

@@ -6,8 +6,8 @@
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import * as shape from "../../kit/mod.ts";
-import { opt } from "../../kit/payload.ts";
+import * as v from "../../kit/schema.ts";
+
 import {
   SPAN_COLLECT_MAX,
   SPAN_TURN_MS,
@@ -198,23 +198,23 @@ function addName(names: string[], name: string): void {
 }
 
 /** Payload of `engine::traces::summaries`; everything may be left out. */
-export const SummariesRequest = shape.preprocess(
-  (payload) => payload ?? {},
-  shape.object({
-    limit: opt(shape.int().min(1).max(TRACE_LIST_LIMIT_MAX)),
-    before_ms: opt(shape.number()),
-    since_ms: opt(shape.number()),
-    text: opt(shape.string()),
-    function_id: opt(shape.string()),
-    worker: opt(shape.string()),
-    status: opt(shape.oneOf(["ok", "error"])),
-    min_duration_ms: opt(shape.number()),
-    include_internal: opt(shape.boolean()),
+export const SummariesRequest = v.nullish(
+  v.object({
+    limit: v.opt(v.int(1, TRACE_LIST_LIMIT_MAX)),
+    before_ms: v.opt(v.number()),
+    since_ms: v.opt(v.number()),
+    text: v.opt(v.string()),
+    function_id: v.opt(v.string()),
+    worker: v.opt(v.string()),
+    status: v.opt(v.picklist(["ok", "error"])),
+    min_duration_ms: v.opt(v.number()),
+    include_internal: v.opt(v.boolean()),
   }),
+  {},
 );
 
 /** What `engine::traces::summaries` is asked for. */
-export type SummariesQuery = shape.Output<typeof SummariesRequest>;
+export type SummariesQuery = v.InferOutput<typeof SummariesRequest>;
 
 /** Answers `engine::traces::summaries`; `entries` are the newest first. */
 export function summarize(entries: readonly TraceEntry[], query: SummariesQuery): JsonObject {

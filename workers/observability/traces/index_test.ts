@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import * as v from "../../kit/schema.ts";
 import { recorded } from "../../../tests/fakes/recorded.ts";
 import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
 import { SummariesRequest, summarize, type TraceEntry, TraceIndex } from "./index.ts";
@@ -174,12 +175,12 @@ function entry(n: number, changes: Partial<TraceEntry>): TraceEntry {
 }
 
 function names(query: unknown): unknown[] {
-  const { traces } = summarize(entries, SummariesRequest.parse(query));
+  const { traces } = summarize(entries, v.parse(SummariesRequest, query));
   return (traces as { name: string }[]).map(({ name }) => name);
 }
 
 Deno.test("summarize() has all that is known of a trace in one line", () => {
-  const { traces, total } = summarize(entries, SummariesRequest.parse(null));
+  const { traces, total } = summarize(entries, v.parse(SummariesRequest, null));
 
   assert.equal(total, 2);
   assert.deepEqual((traces as unknown[])[1], {

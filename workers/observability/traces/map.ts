@@ -6,24 +6,24 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../../limits.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { opt } from "../../kit/payload.ts";
+
 import { factOfCall, factOfSpan, type SpanFact } from "./span.ts";
 import type { SpanStore } from "./store.ts";
 
 /** Payload of `engine::traces::map`; everything may be left out. */
-export const MapRequest = shape.preprocess(
-  (payload) => payload ?? {},
-  shape.object({
-    since_ms: opt(shape.number()),
-    trace_id: opt(shape.string()),
+export const MapRequest = v.nullish(
+  v.object({
+    since_ms: v.opt(v.number()),
+    trace_id: v.opt(v.string()),
   }),
+  {},
 );
 
 /** What `engine::traces::map` is asked for. */
-export type MapQuery = shape.Output<typeof MapRequest>;
+export type MapQuery = v.InferOutput<typeof MapRequest>;
 
 /** What a node stands for. */
 type NodeKind = "worker" | "function" | "http" | "state" | "external";

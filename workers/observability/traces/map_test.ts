@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import * as v from "../../kit/schema.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { recorded } from "../../../tests/fakes/recorded.ts";
 import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
@@ -53,7 +54,7 @@ function setup() {
 }
 
 Deno.test("mapOf() draws requests, commands, workers, functions and state", async () => {
-  const map = await mapOf(setup().store, MapRequest.parse({}), NOW, false);
+  const map = await mapOf(setup().store, v.parse(MapRequest, {}), NOW, false);
 
   const nodes = (map.nodes as JsonObject[]).map(({ id, kind, worker }) => [id, kind, worker]);
   assert.deepEqual(nodes.sort(), [
@@ -81,7 +82,7 @@ Deno.test("mapOf() counts durations by nearest rank", async () => {
   const { traces, store } = recorded();
   for (let n = 1; n <= 100; n++) traces.add(call(n, {}));
 
-  const { edges } = await mapOf(store, MapRequest.parse(null), NOW, false);
+  const { edges } = await mapOf(store, v.parse(MapRequest, null), NOW, false);
 
   const [edge] = edges as JsonObject[];
   assert.deepEqual([edge!.calls, edge!.p50_ms, edge!.p99_ms], [100, 50, 99]);
@@ -90,14 +91,14 @@ Deno.test("mapOf() counts durations by nearest rank", async () => {
 Deno.test("mapOf() looks at one trace or one time, and says when it is a sample", async () => {
   const { store } = setup();
   const edges = async (query: object) => {
-    const map = await mapOf(store, MapRequest.parse(query), NOW, true);
+    const map = await mapOf(store, v.parse(MapRequest, query), NOW, true);
     return (map.edges as unknown[]).length;
   };
 
   assert.equal(await edges({ trace_id: idOf(9, 32).toUpperCase() }), 2);
   assert.equal(await edges({ trace_id: "none" }), 0);
   assert.equal(await edges({ since_ms: NOON + 11 }), 1);
-  const map = await mapOf(store, MapRequest.parse({ since_ms: NOW - 60_000 }), NOW, true);
+  const map = await mapOf(store, v.parse(MapRequest, { since_ms: NOW - 60_000 }), NOW, true);
   assert.deepEqual([map.sampled, map.window_ms], [true, 60_000]);
 });
 
@@ -106,7 +107,7 @@ Deno.test("mapOf() has an end with tens of thousands of functions", async () => 
   traces.capacity = 30_000;
   for (let n = 0; n < 30_000; n++) traces.add(call(n, { function_id: `f${n}` }));
 
-  const map = await mapOf(store, MapRequest.parse({}), NOW, false);
+  const map = await mapOf(store, v.parse(MapRequest, {}), NOW, false);
 
   assert.equal((map.nodes as unknown[]).length, 5_000);
   assert.equal(map.sampled, true);

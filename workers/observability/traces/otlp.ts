@@ -7,7 +7,7 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import {
   TELEMETRY_ATTRIBUTES_MAX,
   TELEMETRY_NAME_CHARS_MAX,
@@ -23,26 +23,26 @@ type Scope = Pick<StoredSpan, "scope_name" | "scope_version">;
 /** Events and links that a span keeps. */
 const EVENTS_MAX = 32;
 
-const List = shape.array(shape.unknown()).nullish().transform((items) => items ?? []);
+const List = v.nullish(v.array(v.unknown()), []);
 const LISTS = ["resourceSpans", "scopeSpans", "spans"] as const;
 
 const Id = (digits: number) =>
-  shape.string().regex(new RegExp(`^(?!0+$)[0-9a-fA-F]{${digits}}$`)).toLowerCase();
+  v.pipe(v.string(), v.regex(new RegExp(`^(?!0+$)[0-9a-fA-F]{${digits}}$`)), v.toLowerCase());
 
-const Span = shape.object({
+const Span = v.object({
   traceId: Id(32),
   spanId: Id(16),
-  parentSpanId: shape.union([Id(16), shape.literal(""), shape.nothing()]).optional(),
-  name: shape.string(),
-  startTimeUnixNano: shape.union([shape.string(), shape.number()]),
-  endTimeUnixNano: shape.union([shape.string(), shape.number()]),
+  parentSpanId: v.optional(v.union([Id(16), v.literal(""), v.null()])),
+  name: v.string(),
+  startTimeUnixNano: v.union([v.string(), v.number()]),
+  endTimeUnixNano: v.union([v.string(), v.number()]),
   attributes: List,
   events: List,
   links: List,
-  status: shape.object({
-    code: shape.union([shape.string(), shape.number()]).nullish(),
-    message: shape.string().nullish(),
-  }).nullish(),
+  status: v.nullish(v.object({
+    code: v.nullish(v.union([v.string(), v.number()])),
+    message: v.nullish(v.string()),
+  })),
 });
 
 /**
@@ -57,8 +57,8 @@ export function readSpans(frame: unknown, redactor: Redactor): ReadItems<StoredS
     about = readAttributes(resource, redactor);
     scope = { scope_name: named(scope_name), scope_version: named(scope_version) };
   }, (raw) => {
-    const read = Span.safeParse(raw);
-    return read.success ? spanOf(read.data, about, scope, redactor) : undefined;
+    const read = v.safeParse(Span, raw);
+    return read.success ? spanOf(read.output, about, scope, redactor) : undefined;
   });
 }
 
@@ -119,7 +119,7 @@ function readNumber(value: unknown): Json {
 }
 
 function spanOf(
-  raw: shape.Output<typeof Span>,
+  raw: v.InferOutput<typeof Span>,
   about: ReadonlyMap<string, Json>,
   scope: Scope,
   redactor: Redactor,
@@ -151,7 +151,7 @@ function spanOf(
 
 /** What the span says itself, and which worker and call it is about. */
 function ownAttributes(
-  raw: shape.Output<typeof Span>,
+  raw: v.InferOutput<typeof Span>,
   service_name: string,
   about: ReadonlyMap<string, Json>,
   redactor: Redactor,

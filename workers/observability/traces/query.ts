@@ -5,11 +5,11 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import type { CallSpan } from "../../../engine/ports/telemetry.ts";
 import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX, TRACE_SCAN_MAX } from "../../limits.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { opt } from "../../kit/payload.ts";
+
 import {
   attributeOf,
   durationOf,
@@ -20,50 +20,50 @@ import {
 } from "./span.ts";
 import type { SpanStore } from "./store.ts";
 
-const Limit = opt(shape.int().min(1).max(TRACE_LIST_LIMIT_MAX));
-const Attribute = shape.string().min(1).refine(isSearchable, "payloads cannot be searched");
-const Pairs = opt(shape.array(shape.tuple([Attribute, shape.unknown()])).max(100));
+const Limit = v.opt(v.int(1, TRACE_LIST_LIMIT_MAX));
+const Attribute = v.pipe(v.text(1), v.check(isSearchable, "payloads cannot be searched"));
+const Pairs = v.opt(v.list(v.tuple([Attribute, v.unknown()]), 100));
 
 /** Payload of `engine::traces::list`; nothing at all asks for the oldest spans. */
-export const ListRequest = shape.preprocess(
-  (payload) => payload ?? {},
-  shape.object({
-    trace_id: opt(shape.string()),
-    trace_ids: opt(shape.array(shape.string()).max(1_000)),
-    offset: opt(shape.int().min(0)),
+export const ListRequest = v.nullish(
+  v.object({
+    trace_id: v.opt(v.string()),
+    trace_ids: v.opt(v.list(v.string(), 1_000)),
+    offset: v.opt(v.int(0)),
     limit: Limit,
-    service_name: opt(shape.string()),
-    name: opt(shape.string()),
-    status: opt(shape.string()),
-    min_duration_ms: opt(shape.number()),
-    max_duration_ms: opt(shape.number()),
-    start_time: opt(shape.number()),
-    end_time: opt(shape.number()),
-    sort_by: opt(shape.oneOf(["start_time", "duration", "service_name", "name"])),
-    sort_order: opt(shape.oneOf(["asc", "desc"])),
+    service_name: v.opt(v.string()),
+    name: v.opt(v.string()),
+    status: v.opt(v.string()),
+    min_duration_ms: v.opt(v.number()),
+    max_duration_ms: v.opt(v.number()),
+    start_time: v.opt(v.number()),
+    end_time: v.opt(v.number()),
+    sort_by: v.opt(v.picklist(["start_time", "duration", "service_name", "name"])),
+    sort_order: v.opt(v.picklist(["asc", "desc"])),
     attributes: Pairs,
     exclude_attributes: Pairs,
-    include_internal: opt(shape.boolean()),
+    include_internal: v.opt(v.boolean()),
   }),
+  {},
 );
 
 /** What `engine::traces::list` is asked for. */
-export type ListQuery = shape.Output<typeof ListRequest>;
+export type ListQuery = v.InferOutput<typeof ListRequest>;
 
 /** Payload of `engine::traces::tree`. */
-export const TreeRequest = shape.object({ trace_id: shape.string() });
+export const TreeRequest = v.object({ trace_id: v.string() });
 
 /** Payload of `engine::traces::group_by`. */
-export const GroupRequest = shape.object({
+export const GroupRequest = v.object({
   attribute: Attribute,
-  since_ms: opt(shape.number()),
+  since_ms: v.opt(v.number()),
   limit: Limit,
-  label_attribute: opt(Attribute),
-  include_internal: opt(shape.boolean()),
+  label_attribute: v.opt(Attribute),
+  include_internal: v.opt(v.boolean()),
 });
 
 /** What `engine::traces::group_by` is asked for. */
-export type GroupQuery = shape.Output<typeof GroupRequest>;
+export type GroupQuery = v.InferOutput<typeof GroupRequest>;
 
 /** Answers `engine::traces::list`; payloads only come with traces that were named. */
 export async function listSpans(

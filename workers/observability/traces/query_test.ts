@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import * as v from "../../kit/schema.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { recorded } from "../../../tests/fakes/recorded.ts";
 import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
@@ -26,7 +27,7 @@ function setup() {
 }
 
 async function names(query: unknown): Promise<string[]> {
-  const { spans } = await listSpans(setup().store, ListRequest.parse(query), false, NOW);
+  const { spans } = await listSpans(setup().store, v.parse(ListRequest, query), false, NOW);
   return (spans as JsonObject[]).map(({ name }) => name as string);
 }
 
@@ -62,14 +63,14 @@ for (
 Deno.test("listSpans() counts all that fit and shows payloads of named traces to operators", async () => {
   const { store } = setup();
 
-  const all = await listSpans(store, ListRequest.parse({ limit: 1 }), true, NOW);
-  const one = await listSpans(store, ListRequest.parse({ trace_id: idOf(1, 32) }), true, NOW);
+  const all = await listSpans(store, v.parse(ListRequest, { limit: 1 }), true, NOW);
+  const one = await listSpans(store, v.parse(ListRequest, { trace_id: idOf(1, 32) }), true, NOW);
 
   assert.deepEqual([all.total, all.offset, all.limit, all.storage], [3, 0, 1, "memory"]);
   assert.match(JSON.stringify(one), /engine\.request/);
   assert.doesNotMatch(
     JSON.stringify(
-      await listSpans(store, ListRequest.parse({ trace_id: idOf(1, 32) }), false, NOW),
+      await listSpans(store, v.parse(ListRequest, { trace_id: idOf(1, 32) }), false, NOW),
     ),
     /engine\.request"/,
   );
@@ -132,7 +133,7 @@ function deepest(text: string): number {
 }
 
 Deno.test("groupSpans() groups by the value of an attribute, the latest group first", async () => {
-  const query = GroupRequest.parse({
+  const query = v.parse(GroupRequest, {
     attribute: "engine.worker",
     label_attribute: "engine.function_id",
   });
@@ -166,7 +167,7 @@ Deno.test("groupSpans() groups by the value of an attribute, the latest group fi
 Deno.test("groupSpans() leaves out spans without the attribute, and keeps to its limit", async () => {
   const { store } = setup();
   const count = async (query: object) => {
-    const { groups } = await groupSpans(store, GroupRequest.parse(query), NOW);
+    const { groups } = await groupSpans(store, v.parse(GroupRequest, query), NOW);
     return (groups as unknown[]).length;
   };
 
@@ -182,10 +183,10 @@ for (const attribute of ["engine.request", "engine.response"]) {
     const pair = [[attribute, '{"pin":1234}']];
 
     for (const query of [{ attributes: pair }, { exclude_attributes: pair }]) {
-      assert.equal(ListRequest.safeParse(query).success, false);
+      assert.equal(v.safeParse(ListRequest, query).success, false);
     }
     for (const query of [{ attribute }, { attribute: "a", label_attribute: attribute }]) {
-      assert.equal(GroupRequest.safeParse(query).success, false);
+      assert.equal(v.safeParse(GroupRequest, query).success, false);
     }
   });
 }

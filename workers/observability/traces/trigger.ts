@@ -6,21 +6,21 @@
  *
  * @module
  */
-import * as shape from "../../kit/mod.ts";
+import * as v from "../../kit/schema.ts";
 import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import { opt } from "../../kit/payload.ts";
+
 import type { SpanFeed, StoredSpan } from "./span.ts";
 import { summaryOf, type TraceIndex } from "./index.ts";
 import { type Firing, Heap } from "../firing.ts";
 import { BatchMs, readConfig } from "../logs/trigger.ts";
 
-const Config = shape.object({
-  service_name: opt(shape.string()),
-  status: opt(shape.string().toLowerCase()),
+const Config = v.object({
+  service_name: v.opt(v.string()),
+  status: v.opt(v.pipe(v.string(), v.toLowerCase())),
   batch_ms: BatchMs,
-  summaries: opt(shape.boolean()),
+  summaries: v.opt(v.boolean()),
 });
 
 interface Watch {

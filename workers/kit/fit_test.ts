@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import * as shape from "./mod.ts";
-import { fit } from "./payload.ts";
+import * as v from "./schema.ts";
+import { fit } from "./fit.ts";
 
-const Shape = shape.object({
-  scope: shape.string(),
-  count: shape.number().int().min(1).nullish(),
-  ops: shape.array(shape.object({ path: shape.string() })).default([]),
+const Shape = v.object({
+  scope: v.string(),
+  count: v.nullish(v.int(1)),
+  ops: v.optional(v.array(v.object({ path: v.string() })), []),
 });
 
 Deno.test("fit() hands a payload on that fits, without fields nobody knows", () => {
