@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { NewWorker, NewWorkerRequest } from "./install/new_worker.ts";
+import type { NewWorker, NewWorkerRequest } from "./install/prepare.ts";
 import type { Supervisor } from "./supervisor/supervisor.ts";
 import type { DirectoryEntry } from "./ports/config.ts";
 import type { EngineEvent } from "./ports/events.ts";

@@ -24,7 +24,7 @@ import {
   removeWorkerEntry,
   writeConfigFile,
 } from "./config/file.ts";
-import type { NewWorker, NewWorkerRequest } from "./install/new_worker.ts";
+import type { NewWorker, NewWorkerRequest } from "./install/prepare.ts";
 import type { LateSupervisor } from "./late_supervisor.ts";
 import type { BuiltinEntry, Config } from "./ports/config.ts";
 import type { Ended, OutputChunk } from "./ports/launcher.ts";

@@ -5,7 +5,7 @@ import type { BuiltinWorker } from "../workers/kit/define.ts";
 import { Builtins, type BuiltinsOptions } from "./builtins.ts";
 import { defaultConfig, loadConfig } from "./config/config.ts";
 import type { LateSupervisor } from "./late_supervisor.ts";
-import { checkNewWorker, type NewWorkerRequest } from "./install/new_worker.ts";
+import { checkNewWorker, type NewWorkerRequest } from "./install/prepare.ts";
 import type { DirectoryEntry } from "./ports/config.ts";
 import type { Launcher } from "./ports/launcher.ts";
 import type { EngineInfo, ExecRequest } from "./ports/supervision.ts";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { checkNewWorker, type NewWorker, type NewWorkerRequest } from "./install/new_worker.ts";
+import { checkNewWorker, type NewWorker, type NewWorkerRequest } from "./install/prepare.ts";
 import { ProcessLauncher } from "./process/process_launcher.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor/supervisor.ts";
 import type { Isolation, Launcher } from "./ports/launcher.ts";

@@ -10,18 +10,21 @@
  *
  * @module
  */
+import defer * as nodeCrypto from "node:crypto";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { INSTALL_TIMEOUT_MS, STOP_GRACE_MS } from "../supervisor/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Containment, Ended, Launcher, OutputLine } from "../ports/launcher.ts";
-import { dependencyHash } from "./dependency_hash.ts";
-import { readInstallation, writeInstallation } from "./installation.ts";
-import type { WorkerSpec } from "./manifest.ts";
-import { requireProgram } from "../process/programs.ts";
-import { probePython, type PythonFacts } from "./python.ts";
-import { removeOthers, removeTree } from "./remove_tree.ts";
+import { requireProgram, shellWord } from "../process/programs.ts";
+import {
+  DEPENDENCY_FILE_BYTES_MAX,
+  DEPENDENCY_FILES_MAX,
+  INSTALL_TIMEOUT_MS,
+  STOP_GRACE_MS,
+} from "../supervisor/limits.ts";
+import { MANIFEST, type WorkerSpec } from "./manifest.ts";
+import { probePython, type PythonFacts } from "./runtimes/python.ts";
 import { PYTHON_FILES, PYTHON_REQUIREMENT, pythonSdkDirectory } from "./sdk_copy.ts";
-import { shellWord } from "../process/shell_word.ts";
+import { removeOthers, removeTree, WorkerFile } from "./worker_files.ts";
 
 /** What to install, and with what. */
 export interface InstallOptions {
@@ -257,4 +260,110 @@ function cancelled(name: string): EngineError {
 
 function exists(path: string): Promise<boolean> {
   return Deno.stat(path).then(() => true, () => false);
+}
+
+const FILES = new Set([
+  MANIFEST,
+  "deno.json",
+  "deno.jsonc",
+  "deno.lock",
+  "npm-shrinkwrap.json",
+  "package-lock.json",
+  "package.json",
+  "poetry.lock",
+  "pyproject.toml",
+  "uv.lock",
+]);
+
+/** Whether a file in a worker's directory says what to install. */
+export function isDependencyFile(name: string): boolean {
+  return FILES.has(name) || /^requirements.*\.txt$/.test(name);
+}
+
+/**
+ * Sixteen characters that stand for the contents of those files and for what else matters.
+ *
+ * A worker may have put anything there: what is no ordinary file, such as a pipe that nobody writes
+ * to, counts for nothing; what lies elsewhere, or is too large to be read, by its size and time.
+ */
+export async function dependencyHash(
+  directory: string,
+  more: readonly string[],
+): Promise<string> {
+  const names: string[] = [];
+  for await (const entry of Deno.readDir(directory)) {
+    if (!entry.isDirectory && isDependencyFile(entry.name)) names.push(entry.name);
+  }
+  const hash = nodeCrypto.createHash("sha256").update(JSON.stringify([...more, Deno.build.target]));
+  let left = DEPENDENCY_FILE_BYTES_MAX;
+  for (const [i, name] of names.sort().entries()) {
+    hash.update(JSON.stringify(name));
+    if (i >= DEPENDENCY_FILES_MAX) continue;
+    using file = opened(directory, name);
+    if (file === undefined || file.size > left) {
+      hash.update(await sizeAndTime(`${directory}/${name}`));
+      continue;
+    }
+    left -= file.size;
+    hash.update(`${file.size}`);
+    for (const piece of file.pieces()) {
+      hash.update(piece);
+      await aMoment();
+    }
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+function opened(directory: string, name: string): WorkerFile | undefined {
+  try {
+    return WorkerFile.open(directory, name);
+  } catch {
+    return undefined; // Gone, elsewhere, or no file.
+  }
+}
+
+async function sizeAndTime(path: string): Promise<string> {
+  const info = await Deno.stat(path).catch(() => undefined);
+  return info?.isFile ? `${info.size} ${info.mtime?.getTime()}` : "";
+}
+
+/** Lets the engine do something else. */
+function aMoment(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+/** An installation that was finished. */
+export interface Installation {
+  /** See {@linkcode dependencyHash}. */
+  readonly hash: string;
+  /** Name of the folder that was made for it, below the worker's dependencies. */
+  readonly folder: string;
+}
+
+/** The last one that was finished; `undefined` when there is none. */
+export async function readInstallation(
+  dataDirectory: string,
+  name: string,
+): Promise<Installation | undefined> {
+  try {
+    const text = await Deno.readTextFile(`${dataDirectory}/installed/${name}.json`);
+    const { hash, folder } = JSON.parse(text);
+    const isName = typeof folder === "string" && /^[\w-]+$/.test(folder);
+    return typeof hash === "string" && isName ? { hash, folder } : undefined;
+  } catch {
+    return undefined; // None, or nothing that can be trusted: then it is done again.
+  }
+}
+
+/** Writes down that one is finished, in one step. */
+export async function writeInstallation(
+  dataDirectory: string,
+  name: string,
+  installation: Installation,
+): Promise<void> {
+  const folder = `${dataDirectory}/installed`;
+  await Deno.mkdir(folder, { recursive: true });
+  const temporary = `${folder}/${name}.${crypto.randomUUID().slice(0, 8)}.tmp`;
+  await Deno.writeTextFile(temporary, JSON.stringify(installation));
+  await Deno.rename(temporary, `${folder}/${name}.json`);
 }

@@ -3,7 +3,16 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
 import { until } from "../../tests/launcher_contract.ts";
 import type { Containment, Launcher } from "../ports/launcher.ts";
-import { describeEnd, installDependencies, type InstallOptions } from "./install.ts";
+import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "../supervisor/limits.ts";
+import {
+  dependencyHash,
+  describeEnd,
+  installDependencies,
+  type InstallOptions,
+  isDependencyFile,
+  readInstallation,
+  writeInstallation,
+} from "./install.ts";
 import { readManifest } from "./manifest.ts";
 
 /** A program that says it is this Python. */
@@ -423,3 +432,130 @@ Deno.test("describeEnd() tells exit codes from signals", () => {
   assert.equal(describeEnd({ code: null, signal: "SIGKILL" }), "signal SIGKILL");
   assert.match(describeEnd({ code: 127, signal: null }), /127 \(a program that it needs was not/);
 });
+
+Deno.test("dependencyHash() follows the files that say what to install, and what else matters", async () => {
+  const directory = await Deno.makeTempDir();
+  const write = (name: string, text: string) => Deno.writeTextFile(`${directory}/${name}`, text);
+  await write("engine.worker.yaml", "name: w");
+  const first = await dependencyHash(directory, ["3.12"]);
+
+  await write("main.py", "1");
+  assert.equal(await dependencyHash(directory, ["3.12"]), first);
+  assert.notEqual(await dependencyHash(directory, ["3.13"]), first);
+
+  await write("requirements.txt", "");
+  const listed = await dependencyHash(directory, ["3.12"]);
+  assert.notEqual(listed, first);
+  await write("requirements.txt", "requests");
+  assert.notEqual(await dependencyHash(directory, ["3.12"]), listed);
+  assert.match(listed, /^[0-9a-f]{16}$/);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("dependencyHash() does not wait for what is no file, nor read what has no end", async () => {
+  const directory = await Deno.makeTempDir();
+  const before = await dependencyHash(directory, []);
+  await new Deno.Command("mkfifo", { args: [`${directory}/requirements.txt`] }).output();
+  await Deno.symlink("/dev/zero", `${directory}/package.json`);
+  await Deno.symlink("/nowhere", `${directory}/uv.lock`);
+  await Deno.mkdir(`${directory}/deno.json`);
+
+  assert.notEqual(await dependencyHash(directory, []), before);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("dependencyHash() takes a file that is too large by its size and time", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/package-lock.json`;
+  await Deno.writeTextFile(path, "");
+  await Deno.truncate(path, DEPENDENCY_FILE_BYTES_MAX + 1);
+  const first = await dependencyHash(directory, []);
+  assert.equal(await dependencyHash(directory, []), first);
+
+  await Deno.truncate(path, DEPENDENCY_FILE_BYTES_MAX + 2);
+
+  assert.notEqual(await dependencyHash(directory, []), first);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("dependencyHash() takes what lies elsewhere by its size and time, and reads none of it", async () => {
+  const directory = await Deno.makeTempDir();
+  const other = await Deno.makeTempFile();
+  await Deno.symlink(other, `${directory}/requirements.txt`);
+  const when = new Date(1_700_000_000_000);
+  const hash = async (text: string, time: Date): Promise<string> => {
+    await Deno.writeTextFile(other, text);
+    await Deno.utime(other, time, time);
+    return await dependencyHash(directory, []);
+  };
+
+  const first = await hash("secret 1", when);
+
+  assert.equal(await hash("secret 2", when), first);
+  assert.notEqual(await hash("secret 12", when), first);
+  assert.notEqual(await hash("secret 2", new Date()), first);
+  await Deno.remove(directory, { recursive: true });
+  await Deno.remove(other);
+});
+
+Deno.test("dependencyHash() reads so much in all and so many files", async () => {
+  const directory = await Deno.makeTempDir();
+  for (let i = 0; i < 40; i++) {
+    const path = `${directory}/requirements-${i}.txt`;
+    await Deno.writeTextFile(path, "");
+    await Deno.truncate(path, DEPENDENCY_FILE_BYTES_MAX / 2);
+  }
+  const began = performance.now();
+  const first = await dependencyHash(directory, []);
+  assert.ok(performance.now() - began < 10_000, "it does not read them all");
+  await Deno.remove(`${directory}/requirements-9.txt`);
+  assert.notEqual(await dependencyHash(directory, []), first);
+
+  for (let i = 0; i < DEPENDENCY_FILES_MAX; i++) {
+    await Deno.writeTextFile(`${directory}/requirements-${i}.txt`, "");
+  }
+  await Deno.writeTextFile(`${directory}/requirements-z.txt`, "one");
+  const many = await dependencyHash(directory, []);
+  await Deno.writeTextFile(`${directory}/requirements-z.txt`, "another");
+  assert.equal(await dependencyHash(directory, []), many);
+  await Deno.remove(`${directory}/requirements-z.txt`);
+  assert.notEqual(await dependencyHash(directory, []), many);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("isDependencyFile() knows manifests, lists and locks", () => {
+  for (
+    const name of ["engine.worker.yaml", "requirements.txt", "requirements-dev.txt", "uv.lock"]
+  ) assert.ok(isDependencyFile(name), name);
+  for (const name of ["main.py", "requirements.md", "my.lock"]) {
+    assert.ok(!isDependencyFile(name), name);
+  }
+});
+
+async function withData(check: (data: string) => Promise<void>): Promise<void> {
+  const data = await Deno.makeTempDir();
+  await check(data);
+  await Deno.remove(data, { recursive: true });
+}
+
+Deno.test("readInstallation() gives what was written last for a worker", () =>
+  withData(async (data) => {
+    await writeInstallation(data, "w", { hash: "a", folder: "a-1" });
+    await writeInstallation(data, "w", { hash: "b", folder: "b-2" });
+    await writeInstallation(data, "w.json", { hash: "c", folder: "c-3" });
+
+    assert.deepEqual(await readInstallation(data, "w"), { hash: "b", folder: "b-2" });
+    assert.deepEqual(await readInstallation(data, "w.json"), { hash: "c", folder: "c-3" });
+    assert.equal([...Deno.readDirSync(`${data}/installed`)].length, 2);
+  }));
+
+Deno.test("readInstallation() knows nothing of what is missing or damaged", () =>
+  withData(async (data) => {
+    assert.equal(await readInstallation(data, "w"), undefined);
+    await Deno.mkdir(`${data}/installed`);
+    for (const text of ["", "{", "null", "{}", '{"hash":"a","folder":"../x"}', '{"hash":1}']) {
+      await Deno.writeTextFile(`${data}/installed/w.json`, text);
+
+      assert.equal(await readInstallation(data, "w"), undefined, text);
+    }
+  }));

@@ -23,8 +23,8 @@ import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 import { invalidFile, problemText, readYaml } from "../config/yaml_text.ts";
 import { globProblem } from "../watch/glob.ts";
 import { RESTART_DEFAULTS, type RestartSettings } from "../supervisor/restart_policy.ts";
-import { shellWord } from "../process/shell_word.ts";
-import { readWorkerText } from "./worker_file.ts";
+import { shellWord } from "../process/programs.ts";
+import { readWorkerText } from "./worker_files.ts";
 
 /** Name of the manifest in a worker's directory. */
 export const MANIFEST = "engine.worker.yaml";

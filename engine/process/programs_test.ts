@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { findProgram, pathOutside, pathWithDeno, requireProgram } from "./programs.ts";
+import {
+  askProgram,
+  findProgram,
+  pathOutside,
+  pathWithDeno,
+  requireProgram,
+  shellWord,
+} from "./programs.ts";
 
 /** A directory with a program `tool` and a file `text` that cannot be run. */
 async function setup() {
@@ -76,4 +83,64 @@ Deno.test("pathOutside() leaves out folders in which, or behind whose programs, 
   assert.equal(await pathOutside(path, [`${root}/other-name`], ["node"]), left);
   assert.equal(await pathOutside(path, [], ["node"]), path);
   await Deno.remove(root, { recursive: true });
+});
+
+/** Asks a `node` that is this script. */
+async function ask(script: string, limitMs?: number): Promise<string> {
+  const directory = await Deno.realPath(await Deno.makeTempDir());
+  try {
+    await Deno.writeTextFile(`${directory}/node`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const env = { PATH: `${directory}:/usr/bin:/bin` };
+    const question = { worker: "w", program: "node", args: ["a b", "c"], directory, env } as const;
+    return await askProgram(question, (text) => text === "" ? undefined : text, limitMs);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+Deno.test("askProgram() gives what a program prints, and its arguments as they are", async () => {
+  assert.equal(await ask(`printf ' %s|' "$@"`), "a b| c|");
+});
+
+for (
+  const [what, script, said] of [
+    ["fails", "echo no; echo why >&2; echo because >&2; exit 1", "because"],
+    ["says nothing that can be read", "echo odd >&2", "odd"],
+    ["fails without a word", "exit 1", ""],
+  ] as const
+) {
+  Deno.test(`askProgram() says what a program complains of that ${what}`, async () => {
+    await assert.rejects(ask(script), {
+      code: "launch_failed",
+      message: `Worker w needs node, which does not run here: ${said}`,
+    });
+  });
+}
+
+Deno.test("askProgram() does not wait for a program that gives no answer", {
+  // It is told to end and not waited for, so it may end after this.
+  sanitizeOps: false,
+  sanitizeResources: false,
+}, async () => {
+  await assert.rejects(ask("exec sleep 1000", 100), {
+    code: "launch_failed",
+    message: "Worker w needs node, which does not run here: it gave no answer within 0.1 s",
+  });
+});
+
+const ODD = `it's "odd" $HOME \`id\` \\ ; | & * ~ \n\t ü -n #`;
+
+Deno.test("shellWord() makes one word of anything", async () => {
+  for (const text of [ODD, "", "'", "''", "'\\''", "\n", "-e", "~", "a b"]) {
+    const args = ["-c", `printf '%s|' ${shellWord(text)}`];
+    const { stdout } = await new Deno.Command("/bin/sh", { args }).output();
+
+    assert.equal(new TextDecoder().decode(stdout), `${text}|`);
+  }
+});
+
+Deno.test("shellWord() leaves a word as it is that means nothing else to a shell", () => {
+  for (const text of ["src/main.py", "A=b", "user@host:80", "100%"]) {
+    assert.equal(shellWord(text), text);
+  }
 });

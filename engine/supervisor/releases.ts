@@ -11,7 +11,7 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { OutputLine } from "../ports/launcher.ts";
 import { readManifest, type WorkerSpec } from "../install/manifest.ts";
-import { type Preparations, type Prepared, prepareLaunch } from "./prepare.ts";
+import { type Preparations, type Prepared, prepareLaunch } from "../install/prepare.ts";
 import type { StartSlots } from "./start_slots.ts";
 import { whileWanted } from "./wanted.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
-import type { Prepared, PrepareOptions } from "./prepare.ts";
+import type { Prepared, PrepareOptions } from "../install/prepare.ts";
 import { Releases } from "./releases.ts";
 import { StartSlots } from "./start_slots.ts";
 

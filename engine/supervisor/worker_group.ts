@@ -21,7 +21,7 @@ import type { PrintListener } from "../ports/telemetry.ts";
 import { EditWatch, type EditWatchTools } from "../watch/edit_watch.ts";
 import { withoutEffect, type WorkerSpec } from "../install/manifest.ts";
 import { OutputLog } from "../process/output_log.ts";
-import { isolationOf } from "./prepare.ts";
+import { isolationOf } from "../install/prepare.ts";
 import { ownerOf } from "./readiness.ts";
 import { Releases, type ReleaseTools } from "./releases.ts";
 import { Replica, type ReplicaTools } from "./replica_life.ts";

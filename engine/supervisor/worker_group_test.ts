@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type Supervised, supervised } from "../../tests/fakes/supervised.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
-import { type Prepared, prepareLaunch } from "./prepare.ts";
+import { type Prepared, prepareLaunch } from "../install/prepare.ts";
 
 /** A worker with so many replicas, all of them ready. */
 async function ready(there: Supervised, replicas: number): Promise<DirectoryEntry> {

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isWithin, SYSTEM } from "./shares.ts";
+import { isWithin, SYSTEM } from "../install/guest_access.ts";
 
 /** Where programs of a guest are found when nothing comes before. */
 export const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -15,7 +15,7 @@ import {
   ORPHAN_GRACE_MS,
 } from "../../sdk/typescript/wire/limits.ts";
 import { keyFolder, thisUser } from "../auth/user_key.ts";
-import { containedFolders } from "../install/containment_pin.ts";
+import { containedFolders } from "../install/containment.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,
@@ -35,7 +35,7 @@ import { type IdleGuest, KeptGuests } from "./kept_guests.ts";
 import { Accelerators } from "./machine/accelerators.ts";
 import { findVmHost, HOST_PROGRAMS, type VmHost, vmPlaces } from "./machine/host_tools.ts";
 import { type BootedGuest, MicroVmProgram } from "./microvm_program.ts";
-import { type Guarded, sharesOf, WorkerFolders } from "./shares.ts";
+import { type Guarded, sharesOf, WorkerFolders } from "../install/guest_access.ts";
 
 /** What a {@linkcode MicroVmLauncher} works with. */
 export interface MicroVmOptions {

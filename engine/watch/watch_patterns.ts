@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { isDependencyFile } from "../install/dependency_hash.ts";
+import { isDependencyFile } from "../install/install.ts";
 import { Glob, partsOf } from "./glob.ts";
 
 /** How a folder stands to the patterns: on the way to what they name, below that, or neither. */

@@ -7,7 +7,7 @@
  * @module
  */
 import { Supervisor } from "../../engine/supervisor/supervisor.ts";
-import type { Prepared, PrepareOptions } from "../../engine/supervisor/prepare.ts";
+import type { Prepared, PrepareOptions } from "../../engine/install/prepare.ts";
 import type { WorkerWatchOptions } from "../../engine/watch/worker_watch.ts";
 import type { DirectoryEntry } from "../../engine/ports/config.ts";
 import type { Ended, Launcher, LaunchSpec, Running } from "../../engine/ports/launcher.ts";

@@ -10,7 +10,7 @@ import type { Containment, Ended, LaunchSpec, Running } from "../../engine/ports
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { MicroVmLauncher } from "../../engine/vm/microvm_launcher.ts";
 import { readManifest } from "../../engine/install/manifest.ts";
-import { prepareLaunch } from "../../engine/supervisor/prepare.ts";
+import { prepareLaunch } from "../../engine/install/prepare.ts";
 import { writeSdkCopies } from "../../engine/install/sdk_copy.ts";
 
 /** A program in a microVM. */

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Network } from "../../ports/launcher.ts";
-import { shellWord } from "../../process/shell_word.ts";
+import { shellWord } from "../../process/programs.ts";
 import type { SharedFolder } from "../machine/qemu.ts";
 
 /** Name of the device with the scripts; `guest_init.sh` knows it. */

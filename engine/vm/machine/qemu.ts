@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { shellWord } from "../../process/shell_word.ts";
+import { shellWord } from "../../process/programs.ts";
 import type { Accelerator, Network, Resources } from "../../ports/launcher.ts";
 import type { Image } from "../image/image.ts";
 

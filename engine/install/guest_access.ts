@@ -9,7 +9,7 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { LaunchSpec } from "../ports/launcher.ts";
-import type { Share } from "./guest/guest.ts";
+import type { Share } from "../vm/guest/guest.ts";
 
 /** What no guest may see. */
 export interface Guarded {

@@ -6,23 +6,26 @@
  *
  * @module
  */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { keyFolder, thisUser } from "../auth/user_key.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
-import type { Containment, Isolation, Launcher, OutputLine } from "../ports/launcher.ts";
-import { cacheEnv, guestEnv, SYSTEM_PATH } from "../vm/guest_env.ts";
-import { findRuntime } from "../vm/runtimes.ts";
-import { containedFolders, pinContainment } from "../install/containment_pin.ts";
-import {
-  cacheFolder,
-  dependencyFolder,
-  installDependencies,
-  type Installed,
-} from "../install/install.ts";
-import type { WorkerSpec } from "../install/manifest.ts";
-import { defaultIsolation, isolationUnavailable } from "../install/new_worker.ts";
+import type {
+  Accelerator,
+  Containment,
+  Isolation,
+  Launcher,
+  OutputLine,
+} from "../ports/launcher.ts";
 import { pathOutside, pathWithDeno } from "../process/programs.ts";
-import type { PythonFacts } from "../install/python.ts";
-import { sdkDirectory } from "../install/sdk_copy.ts";
+import { cacheEnv, guestEnv, SYSTEM_PATH } from "../vm/guest_env.ts";
+import { allowManifest, containedFolders, pinContainment } from "./containment.ts";
+import { checkPlace } from "./guest_access.ts";
+import { cacheFolder, dependencyFolder, installDependencies, type Installed } from "./install.ts";
+import { readManifest, type WorkerSpec } from "./manifest.ts";
+import { findRuntime } from "./runtimes/mod.ts";
+import type { PythonFacts } from "./runtimes/python.ts";
+import { sdkDirectory } from "./sdk_copy.ts";
 
 /** What preparing needs of its surroundings. */
 export interface Preparations {
@@ -168,4 +171,67 @@ async function contained(
 
 function workerEnv({ name }: DirectoryEntry, isolation: Isolation): Record<string, string> {
   return { ENGINE_WORKER_NAME: name, ENGINE_ISOLATION: isolation };
+}
+
+/** What somebody wants to add. */
+export interface NewWorkerRequest {
+  /** Absolute directory with a manifest. */
+  readonly path: string;
+  /** Left out: what the manifest says, else what the platform offers. */
+  readonly isolation?: Isolation | undefined;
+  /** Left out: `auto`. */
+  readonly accel?: Accelerator | "auto" | undefined;
+}
+
+/** What this machine can start, and where the engine's own files lie. */
+export interface NewWorkerSurroundings {
+  readonly platform: typeof Deno.build.os;
+  readonly dataDirectory: string;
+  readonly launchers: Partial<Record<Isolation, Launcher>>;
+}
+
+/** A worker that can be added. */
+export interface NewWorker {
+  /** What its manifest calls it. */
+  readonly name: string;
+  /** How it would run. */
+  readonly isolation: Isolation;
+}
+
+/**
+ * Reads the manifest of a directory, settles how the worker would be kept apart, and asks the
+ * launcher whether that can be had. Somebody who adds a worker anew agrees to its manifest.
+ *
+ * @throws {EngineError} `manifest_invalid` with every problem; `isolation_unavailable` with what
+ * to do.
+ */
+export async function checkNewWorker(
+  { path, isolation, accel }: NewWorkerRequest,
+  { platform, launchers, dataDirectory }: NewWorkerSurroundings,
+): Promise<NewWorker> {
+  const spec = readManifest(path);
+  const settled = isolation ?? spec.isolation ?? defaultIsolation(platform);
+  const launcher = launchers[settled];
+  if (!launcher) throw isolationUnavailable(spec.name, settled);
+  await launcher.check?.(spec.name, accel ?? "auto");
+  if (settled === "microvm") {
+    const more = [keyFolder(thisUser())];
+    await checkPlace(spec.name, path, { dataDirectory, home: Deno.env.get("HOME"), more });
+    await allowManifest(dataDirectory, path, spec);
+  }
+  return { name: spec.name, isolation: settled };
+}
+
+/** How a worker is kept apart when nobody says. */
+export function defaultIsolation(platform: typeof Deno.build.os): Isolation {
+  return platform === "linux" ? "microvm" : "process";
+}
+
+/** The error for an isolation that there is no launcher for. */
+export function isolationUnavailable(name: string, isolation: Isolation): EngineError {
+  const message = isolation === "microvm"
+    ? `Worker ${name} would run in a microVM, which only Linux can start; ` +
+      "add it with --isolation process, which runs it as a plain process without containment"
+    : `Worker ${name} asks for the isolation ${isolation}, which is not available here`;
+  return new EngineError("isolation_unavailable", message, { details: { isolation } });
 }

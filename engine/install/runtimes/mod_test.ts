@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { PackageManager, WorkerSpec } from "../install/manifest.ts";
-import { pinContainment } from "../install/containment_pin.ts";
-import { findRuntime } from "./runtimes.ts";
+import type { PackageManager, WorkerSpec } from "../manifest.ts";
+import { pinContainment } from "../containment.ts";
+import { findRuntime } from "./mod.ts";
 
 const PATH = Deno.env.get("PATH")!;
 

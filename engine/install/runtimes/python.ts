@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { askProgram } from "../process/ask_program.ts";
-import { requireProgram } from "../process/programs.ts";
+import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
+import { askProgram, requireProgram } from "../../process/programs.ts";
 
 /** What is to be known of a Python. */
 export interface PythonFacts {

@@ -4,7 +4,7 @@ import {
   containedFolders,
   type ContainmentWish,
   pinContainment,
-} from "./containment_pin.ts";
+} from "./containment.ts";
 
 const IN_VM: ContainmentWish = {
   name: "w",

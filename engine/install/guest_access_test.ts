@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Containment, LaunchSpec } from "../ports/launcher.ts";
-import { checkPlace, type Guarded, sharesOf, WorkerFolders } from "./shares.ts";
+import { checkPlace, type Guarded, sharesOf, WorkerFolders } from "./guest_access.ts";
 
 const CONTAINMENT: Containment = {
   reads: [],

@@ -7,13 +7,18 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { askProgram } from "../process/ask_program.ts";
-import type { WorkerSpec } from "../install/manifest.ts";
-import { containedFolders } from "../install/containment_pin.ts";
-import { findProgram, pathOutside, type ProgramName, requireProgram } from "../process/programs.ts";
-import { probePython, type PythonFacts } from "../install/python.ts";
-import { isWithin, realPath, SYSTEM } from "./shares.ts";
+import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
+import {
+  askProgram,
+  findProgram,
+  pathOutside,
+  type ProgramName,
+  requireProgram,
+} from "../../process/programs.ts";
+import type { WorkerSpec } from "../manifest.ts";
+import { containedFolders } from "../containment.ts";
+import { probePython, type PythonFacts } from "./python.ts";
+import { isWithin, realPath, SYSTEM } from "../guest_access.ts";
 
 /** What a worker's programs need besides the system's. */
 export interface GuestRuntime {
