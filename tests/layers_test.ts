@@ -53,7 +53,7 @@ const LAYERS: readonly Layer[] = [
       "node:buffer":
         /engine\/transport\/(text_joiner|serve_connection|frames|write_queue|tls_stream)\.ts$/,
       "node:crypto": /./,
-      "node:fs": /engine\/install\/worker_file\.ts$/,
+      "node:fs": /engine\/install\/worker_files\.ts$/,
       "node:stream": /engine\/transport\/tls_stream\.ts$/,
       "node:timers": /engine\/transport\/(raw_listener|tls_stream)\.ts$/,
       "node:tls": /engine\/transport\/tls_stream\.ts$/,

@@ -1,10 +1,11 @@
 /**
- * Holds a worker to the containment it had, until a person says otherwise.
+ * Keeps a worker contained as it was, until a person allows more.
  *
- * A worker in a microVM can write its own directory, the manifest included. Without this it could
- * ask for a plain process there, wait for the restart that an edit brings, and be out; or ask for
- * all memory of the machine. So what weakens its containment has to be said where it cannot write:
- * in config.yaml or on the command line. It is held by its directory: it can write its name, too.
+ * A worker in a microVM can write its own directory, the manifest included. It could ask there for
+ * a plain process or for all memory of the host, and get it with the restart that the edit causes.
+ * The engine therefore pins the containment of each directory in `<data>/contained/`, and only
+ * config.yaml or the command line can weaken it. The pin belongs to the directory, since a worker
+ * can write its name, too.
  *
  * @module
  */
@@ -12,8 +13,8 @@ import defer * as nodeCrypto from "node:crypto";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 
-/** How a worker is about to run. */
-export interface ContainmentWish {
+/** How a worker asks to run. */
+export interface ContainmentRequest {
   /** Name that the worker has in config.yaml. */
   readonly name: string;
   /** Absolute path of its directory. */
@@ -22,39 +23,42 @@ export interface ContainmentWish {
   readonly network: Network;
   readonly resources: Resources;
   readonly replicas: number;
-  /** What config.yaml names, rather than the manifest. */
+  /** What config.yaml sets, rather than the manifest. */
   readonly configured: readonly ("isolation" | "replicas")[];
 }
 
-/** What the manifest of a worker asks for, and a person agrees to. */
-export type Allowed = Pick<ContainmentWish, "network" | "resources" | "replicas">;
+/** What a manifest may ask for and a person agrees to. */
+type Allowed = Pick<ContainmentRequest, "network" | "resources" | "replicas">;
 
-/** What is written down, in `<data>/contained/`. */
+/** The content of a pin file. */
 interface Pin extends Allowed {
   readonly path: string;
 }
 
 /**
- * Refuses what only the manifest of a worker asks for and what would be weaker or larger than
- * before, else writes down how it runs now.
+ * Pins the containment of a worker that is about to run, unless its manifest alone asks for less
+ * containment or more resources than are pinned.
  *
  * @throws {EngineError} `isolation_unavailable` with the command that allows it.
  */
-export async function pinContainment(dataDirectory: string, wish: ContainmentWish): Promise<void> {
-  const { path, isolation, configured } = wish;
+export async function pinContainment(
+  dataDirectory: string,
+  request: ContainmentRequest,
+): Promise<void> {
+  const { path, isolation, configured } = request;
   const file = await pinFile(dataDirectory, path);
   const pin = await readPin(file);
   if (isolation === "process") {
     if (!pin) return;
     if (configured.includes("isolation")) return await Deno.remove(file);
-    throw refused(wish, "a plain process", `engine worker add ${path} --isolation process`);
+    throw refused(request, "a plain process", `engine worker add ${path} --isolation process`);
   }
-  const more = pin && moreThan(pin, wish);
-  if (more !== undefined) throw refused(wish, more, `engine worker add ${path}`);
-  await writePin(file, pin ? largest(pin, wish) : pinned(path, wish));
+  const more = pin && moreThan(pin, request);
+  if (more !== undefined) throw refused(request, more, `engine worker add ${path}`);
+  await writePin(file, pin ? largest(pin, request) : pinned(path, request));
 }
 
-/** A person has asked for the worker as its manifest is now: that counts from now on. */
+/** Renews the pin of a directory, after a person has agreed to its manifest. */
 export async function allowManifest(
   dataDirectory: string,
   path: string,
@@ -65,18 +69,18 @@ export async function allowManifest(
 }
 
 /**
- * Directories that contained workers can write: nothing in them may be run out here, whoever's PATH
- * says so.
+ * Directories that contained workers can write. The engine must not run programs in them, even if
+ * the PATH names them.
  */
 export async function containedFolders(dataDirectory: string): Promise<string[]> {
   const pins = await readPins(dataDirectory);
   return [`${dataDirectory}/deps`, ...pins.map(({ path }) => path)];
 }
 
-/** What a manifest asks for beyond a pin, in words. */
+/** What a request asks for beyond a pin, in words; `undefined`: nothing. */
 function moreThan(
   pin: Pin,
-  { network, resources, replicas, configured }: ContainmentWish,
+  { network, resources, replicas, configured }: ContainmentRequest,
 ): string | undefined {
   if (pin.network === "engine" && network === "full") return "the network";
   const { cpus, memory_mb } = pin.resources;
@@ -92,8 +96,8 @@ function pinned(path: string, { network, resources, replicas }: Allowed): Pin {
   return { path, network, resources, replicas };
 }
 
-/** The network as it is now; the amounts that were allowed so far stay allowed. */
-function largest(pin: Pin, { network, resources, replicas }: ContainmentWish): Pin {
+/** The network as requested; resources that were allowed before stay allowed. */
+function largest(pin: Pin, { network, resources, replicas }: ContainmentRequest): Pin {
   return {
     path: pin.path,
     network,
@@ -105,13 +109,13 @@ function largest(pin: Pin, { network, resources, replicas }: ContainmentWish): P
   };
 }
 
-function refused({ name }: ContainmentWish, what: string, command: string): EngineError {
+function refused({ name }: ContainmentRequest, what: string, command: string): EngineError {
   const message = `Worker ${name} was kept apart so far, and its manifest, which it can write ` +
     `itself, now asks for ${what}; to allow that: ${command}`;
   return new EngineError("isolation_unavailable", message, { details: { worker: name } });
 }
 
-/** One file for each directory, whatever its worker is called. */
+/** One file per directory, independent of the name of its worker. */
 async function pinFile(dataDirectory: string, path: string): Promise<string> {
   const real = await Deno.realPath(path).catch(() => path);
   const digest = nodeCrypto.createHash("sha256").update(real).digest("hex").slice(0, 16);
@@ -120,19 +124,19 @@ async function pinFile(dataDirectory: string, path: string): Promise<string> {
 
 async function readPins(dataDirectory: string): Promise<Pin[]> {
   const folder = `${dataDirectory}/contained`;
-  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(ifThere) ?? [];
-  // Others were not written to their end.
+  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(ignoreMissing) ?? [];
+  // Files with another ending were not completely written.
   const names = entries.map(({ name }) => name).filter((name) => name.endsWith(".json"));
   const pins = await Promise.all(names.map((name) => readPin(`${folder}/${name}`)));
   return pins.filter((pin) => pin !== undefined);
 }
 
 async function readPin(file: string): Promise<Pin | undefined> {
-  const text = await Deno.readTextFile(file).catch(ifThere);
+  const text = await Deno.readTextFile(file).catch(ignoreMissing);
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** In one step, so that no crash leaves half of one. */
+/** Writes a file atomically, so that a crash leaves no partial one. */
 async function writePin(file: string, pin: Pin): Promise<void> {
   await Deno.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });
   const temporary = `${file}.${crypto.randomUUID().slice(0, 8)}.tmp`;
@@ -140,6 +144,6 @@ async function writePin(file: string, pin: Pin): Promise<void> {
   await Deno.rename(temporary, file);
 }
 
-function ifThere(thrown: unknown): undefined {
+function ignoreMissing(thrown: unknown): undefined {
   if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
 }

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import {
   allowManifest,
   containedFolders,
-  type ContainmentWish,
+  type ContainmentRequest,
   pinContainment,
 } from "./containment.ts";
 
-const IN_VM: ContainmentWish = {
+const IN_VM: ContainmentRequest = {
   name: "w",
   path: "/p/w",
   isolation: "microvm",
@@ -15,11 +15,11 @@ const IN_VM: ContainmentWish = {
   replicas: 2,
   configured: [],
 };
-const IN_PROCESS: ContainmentWish = { ...IN_VM, isolation: "process" };
+const IN_PROCESS: ContainmentRequest = { ...IN_VM, isolation: "process" };
 
 async function setup() {
   const data = await Deno.makeTempDir();
-  const pin = (wish: ContainmentWish) => pinContainment(data, wish);
+  const pin = (request: ContainmentRequest) => pinContainment(data, request);
   const remove = () => Deno.remove(data, { recursive: true });
   return { data, pin, [Symbol.asyncDispose]: remove };
 }
@@ -82,7 +82,7 @@ Deno.test("pinContainment() knows another worker of the same name by its directo
 Deno.test("pinContainment() refuses more of the machine that only the manifest asks for later", async () => {
   await using there = await setup();
   await there.pin(IN_VM);
-  const refused = (more: Partial<ContainmentWish>, message: RegExp) =>
+  const refused = (more: Partial<ContainmentRequest>, message: RegExp) =>
     assert.rejects(there.pin({ ...IN_VM, ...more }), { code: "isolation_unavailable", message });
 
   await refused(
@@ -108,7 +108,7 @@ Deno.test("pinContainment() lets a worker take less and as much as before again"
   await there.pin(IN_VM);
 });
 
-Deno.test("pinContainment() takes replicas of config.yaml for a person's wish", async () => {
+Deno.test("pinContainment() takes replicas of config.yaml for a person's request", async () => {
   await using there = await setup();
   await there.pin(IN_VM);
 

@@ -1,36 +1,47 @@
 /**
- * Which folders of this machine a microVM sees, and which it must never see.
+ * What a guest sees of the host: which folders and which environment variables.
  *
- * A guest gets the system's programs, what the worker needs to run, and the worker's own folders,
- * each at the path that it has here. A folder that holds something which is nobody's business (the
- * user's home, the engine's files) is refused rather than masked: root in a guest can lift a mask.
+ * A guest receives the system's programs, its runtime, and the worker's own folders, each at the
+ * path that it has on the host. A folder that contains private files (the user's home, the engine's
+ * files) is refused rather than masked: root in a guest can lift a mask. Of the engine's
+ * environment it receives settings of the network, package managers and language, since other
+ * variables may hold keys.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { LaunchSpec } from "../ports/launcher.ts";
-import type { Share } from "../vm/guest/guest.ts";
+import { isWithin, realPath } from "../process/programs.ts";
+import { isGuestSetting } from "./runtimes/mod.ts";
+import { SYSTEM } from "./runtimes/runtime.ts";
 
-/** What no guest may see. */
-export interface Guarded {
-  /** Absolute path of the engine's folder of a project. */
+/** A folder of the host that a guest sees at the same path. */
+export interface Share {
+  /** Absolute. */
+  readonly path: string;
+  readonly writable: boolean;
+}
+
+/** Folders that no guest may see. */
+export interface ProtectedFolders {
+  /** Absolute path of the engine's files of a project. */
   readonly dataDirectory: string;
-  /** The user's home; `undefined` when nobody says. */
+  /** The user's home; `undefined` when it is not known. */
   readonly home: string | undefined;
-  /** More folders that are not to be shared as a whole, such as a cache outside the home. */
+  /** More folders, such as a cache outside the home. */
   readonly more?: readonly string[];
 }
 
-/** The system's programs and libraries; every guest sees it. */
-export const SYSTEM = "/usr";
+/** Where a guest finds programs, after those of its runtime. */
+export const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Too much for one worker, whoever asks. */
+/** Folders that contain too much to be shared as a whole. */
 const WHOLE = [
   ...["/", "/boot", "/dev", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root", "/run"],
   ...["/srv", "/sys", "/tmp", "/var", "/var/lib", "/var/tmp"],
   ...[SYSTEM, "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/local", "/usr/sbin", "/usr/share"],
 ];
-/** Folders in a home where programs of all kinds keep things. */
+/** Folders in a home where many programs keep files. */
 const WHOLE_IN_HOME = [
   "",
   ".cache",
@@ -40,25 +51,35 @@ const WHOLE_IN_HOME = [
   ".local/share",
   ".local/state",
 ];
-/** What the kernel makes up is no folder to work in. */
-const NO_FILES = ["/dev", "/proc", "/sys"];
+/** Folders without real files, where no worker can live. */
+const VIRTUAL_FOLDERS = ["/dev", "/proc", "/sys"];
+
+/** Certificates that a guest has a copy of, where the host has them. */
+const CERTIFICATES = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"];
+/** Variables that a guest receives; those of toolchains come on top. */
+const PASSED = [
+  /^(https?|ftp|all|no)_proxy$/i,
+  /^(SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|GIT_SSL_CAINFO)$/,
+  /^(NIX_SSL_CERT_FILE|AWS_CA_BUNDLE|HTTPLIB2_CA_CERTS)$/,
+  /^(GRPC_DEFAULT_SSL_ROOTS_FILE_PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/,
+];
 
 /**
- * The folders for one program, those that hold others first.
+ * The folders that a program needs, outer ones before those inside them.
  *
  * @throws {EngineError} `launch_failed` when one does not exist; `isolation_unavailable` when one
- * would show too much.
+ * contains private files.
  */
-export async function sharesOf(
+export async function resolveShares(
   spec: LaunchSpec,
-  guarded: Guarded,
+  hidden: ProtectedFolders,
 ): Promise<Share[]> {
   const { name, directory, containment } = spec;
-  await checkPlace(name, directory, guarded);
+  await checkDirectory(name, directory, hidden);
   const shares: Share[] = [{ path: SYSTEM, writable: false }];
   for (const path of containment?.reads ?? []) {
     await checkPath(name, path);
-    await refuseWhole(name, `it needs the folder ${path}`, path, guarded);
+    await refuseWhole(name, `it needs the folder ${path}`, path, hidden);
     shares.push({ path, writable: false });
   }
   for (const path of [directory, ...containment?.writes ?? []]) {
@@ -71,20 +92,20 @@ export async function sharesOf(
 }
 
 /**
- * Makes sure that a worker's directory can be shared with a guest.
+ * Checks that a worker's directory can be shared with a guest.
  *
  * @throws {EngineError} `launch_failed` when it does not exist; `isolation_unavailable` when it
- * would show too much.
+ * contains private files.
  */
-export async function checkPlace(
+export async function checkDirectory(
   name: string,
   directory: string,
-  guarded: Guarded,
+  hidden: ProtectedFolders,
 ): Promise<void> {
-  const { dataDirectory, home } = guarded;
+  const { dataDirectory, home } = hidden;
   for (const secret of [dataDirectory, ...home === undefined ? [] : [home]]) {
     const real = await realPath(secret);
-    // An account of the system may live in a folder that holds nothing but programs.
+    // The home of a system account may be a folder of programs, which is not private.
     if (secret === home && real === secret && !real.startsWith(`${SYSTEM}/home/`)) continue;
     if (isBelow(real, SYSTEM)) {
       throw refused(name, `${secret} lies below ${SYSTEM}, which every microVM can read`);
@@ -92,28 +113,27 @@ export async function checkPlace(
   }
   await checkPath(name, directory);
   const real = await realPath(directory);
-  if (NO_FILES.some((place) => isBelow(real, place)) && !isBelow(real, "/dev/shm")) {
+  if (VIRTUAL_FOLDERS.some((place) => isBelow(real, place)) && !isBelow(real, "/dev/shm")) {
     throw refused(name, `its directory ${directory} holds no ordinary files`);
   }
   if (isBelow(real, await realPath(dataDirectory))) {
     throw refused(name, `its directory ${directory} lies among the engine's own files`);
   }
-  await refuseWhole(name, `its directory is ${directory}`, directory, guarded);
+  await refuseWhole(name, `its directory is ${directory}`, directory, hidden);
 }
 
 /**
- * The directories of workers that were given to guests: one that lies in another's could be read
- * and changed by it, or swapped for a link to somewhere else.
+ * The directories of workers that guests have received. They must not overlap: a worker could read
+ * and change another's files inside its own, or replace its directory by a link.
  */
 export class WorkerFolders {
   /** Name of the worker by real path. */
   readonly #owners = new Map<string, string>();
 
   /**
-   * Notes the directory of a worker, whose earlier one no longer counts; `name@2` is a replica.
+   * Records the directory of a worker in place of an earlier one; `name@2` is a replica of `name`.
    *
-   * @throws {EngineError} `isolation_unavailable` when it lies in that of another worker, or the
-   * other way round.
+   * @throws {EngineError} `isolation_unavailable` when it overlaps with that of another worker.
    */
   async claim(program: string, directory: string): Promise<void> {
     const real = await realPath(directory);
@@ -128,22 +148,12 @@ export class WorkerFolders {
   }
 }
 
-/** Whether a path is a folder or something in it. */
-export function isWithin(path: string, folder: string): boolean {
-  return path === folder || isBelow(path, folder);
-}
-
-/** The path without links; itself where there is nothing. */
-export function realPath(path: string): Promise<string> {
-  return Deno.realPath(path).catch(() => path);
-}
-
 function isBelow(path: string, folder: string): boolean {
-  return path.startsWith(folder === "/" ? "/" : `${folder}/`) && path !== folder;
+  return path !== folder && isWithin(path, folder);
 }
 
 async function checkPath(name: string, path: string): Promise<void> {
-  // deno-lint-ignore no-control-regex -- That is the point.
+  // deno-lint-ignore no-control-regex -- Control characters are what it looks for.
   if (/[\u0000-\u001f\u007f]/.test(path)) {
     throw refused(name, `the path ${JSON.stringify(path)} has control characters`);
   }
@@ -157,7 +167,7 @@ async function refuseWhole(
   name: string,
   what: string,
   path: string,
-  { dataDirectory, home, more = [] }: Guarded,
+  { dataDirectory, home, more = [] }: ProtectedFolders,
 ): Promise<void> {
   const real = await realPath(path);
   const inHome = home === undefined ? [] : WHOLE_IN_HOME.map((part) => `${home}/${part}`);
@@ -175,7 +185,7 @@ async function refuseWhole(
   }
 }
 
-/** A folder that another one shows already with the same rights or more need not be shared. */
+/** Without folders inside another one that is shared with the same rights or more. */
 function withoutNested(shares: readonly Share[]): Share[] {
   const sorted = [...new Map(shares.map((share) => [share.path, share])).values()]
     .sort((one, other) => one.path < other.path ? -1 : 1);
@@ -184,7 +194,7 @@ function withoutNested(shares: readonly Share[]): Share[] {
   );
 }
 
-/** Links inside a folder lead elsewhere in the guest, so nothing can be shown behind one. */
+/** Refuses a folder behind a link in a shared folder, since the guest resolves the link itself. */
 async function refuseBehindLink(
   name: string,
   { path }: Share,
@@ -202,4 +212,32 @@ function refused(name: string, why: string): EngineError {
   const message = `Worker ${name} cannot run in a microVM: ${why}; ` +
     "move it, or run it with --isolation process, which contains nothing";
   return new EngineError("isolation_unavailable", message, { details: { isolation: "microvm" } });
+}
+
+/**
+ * The part of an environment that a guest receives. Values and words in them that are paths which
+ * the guest does not have are left out; `visible` are the folders that it sees besides the
+ * system's.
+ */
+export function guestEnv(
+  env: Readonly<Record<string, string>>,
+  visible: readonly string[],
+): Record<string, string> {
+  const places = [SYSTEM, ...CERTIFICATES, ...visible];
+  const passed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (!PASSED.some((pattern) => pattern.test(name)) && !isGuestSetting(name)) continue;
+    const words = value.split(/\s+/).filter((word) => isVisible(word, places));
+    const left = /(^|\s)(\/|~|file:)/.test(value) ? words.join(" ") : value;
+    if (left !== "" || value === "") passed[name] = left;
+  }
+  return passed;
+}
+
+/** Whether a word is no path, or one in these folders. */
+function isVisible(word: string, places: readonly string[]): boolean {
+  if (word.startsWith("~")) return false;
+  const path = word.startsWith("file:") ? word.replace(/^file:(\/\/)?/, "") : word;
+  if (!path.startsWith("/")) return true;
+  return !path.split("/").includes("..") && places.some((place) => isWithin(path, place));
 }

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import type { Containment, LaunchSpec } from "../ports/launcher.ts";
-import { checkPlace, type Guarded, sharesOf, WorkerFolders } from "./guest_access.ts";
+import {
+  checkDirectory,
+  guestEnv,
+  type ProtectedFolders,
+  resolveShares,
+  WorkerFolders,
+} from "./guest_access.ts";
 
 const CONTAINMENT: Containment = {
   reads: [],
@@ -19,19 +25,19 @@ async function setup() {
   const deps = `${data}/deps/w`;
   const runtime = `${root}/opt/python`;
   for (const path of [worker, home, deps, runtime]) await Deno.mkdir(path, { recursive: true });
-  const guarded: Guarded = { dataDirectory: data, home };
+  const hidden: ProtectedFolders = { dataDirectory: data, home };
   const shares = (containment: Partial<Containment> = {}, directory = worker) => {
     const spec: LaunchSpec = { name: "w", command: "run", directory, env: {} };
-    return sharesOf({ ...spec, containment: { ...CONTAINMENT, ...containment } }, guarded);
+    return resolveShares({ ...spec, containment: { ...CONTAINMENT, ...containment } }, hidden);
   };
   const refused = (path: string, why: RegExp) =>
     assert.rejects(shares({}, path), { code: "isolation_unavailable", message: why });
   const remove = () => Deno.remove(root, { recursive: true });
-  const rest = { guarded, shares, refused, [Symbol.asyncDispose]: remove };
+  const rest = { hidden, shares, refused, [Symbol.asyncDispose]: remove };
   return { root, data, worker, home, deps, runtime, ...rest };
 }
 
-Deno.test("sharesOf() shows the system, what is read and what is the worker's, nothing else", async () => {
+Deno.test("resolveShares() shows the system, what is read and what is the worker's, nothing else", async () => {
   await using there = await setup();
   const { worker, deps, runtime } = there;
 
@@ -44,7 +50,7 @@ Deno.test("sharesOf() shows the system, what is read and what is the worker's, n
   );
 });
 
-Deno.test("sharesOf() names outer folders first and leaves out what they show already", async () => {
+Deno.test("resolveShares() names outer folders first and leaves out what they show already", async () => {
   await using there = await setup();
   const { worker, runtime } = there;
   await Deno.mkdir(`${runtime}/inner`);
@@ -62,7 +68,7 @@ Deno.test("sharesOf() names outer folders first and leaves out what they show al
   ]);
 });
 
-Deno.test("sharesOf() takes paths with spaces, commas, quotes and letters of all kinds", async () => {
+Deno.test("resolveShares() takes paths with spaces, commas, quotes and letters of all kinds", async () => {
   await using there = await setup();
   const odd = `${there.root}/it's, a "dir" $x \\ ü`;
   await Deno.mkdir(odd);
@@ -72,7 +78,7 @@ Deno.test("sharesOf() takes paths with spaces, commas, quotes and letters of all
   await there.refused(`${odd}\n`, /has control characters/);
 });
 
-Deno.test("sharesOf() refuses folders that do not exist or are none", async () => {
+Deno.test("resolveShares() refuses folders that do not exist or are none", async () => {
   await using there = await setup();
   await Deno.writeTextFile(`${there.root}/file`, "");
   const missing = { code: "launch_failed", message: /nowhere is not a folder$/ };
@@ -83,7 +89,7 @@ Deno.test("sharesOf() refuses folders that do not exist or are none", async () =
   await assert.rejects(there.shares({}, `${there.root}/file`), { code: "launch_failed" });
 });
 
-Deno.test("sharesOf() refuses a worker's directory that shows what is nobody's business", async () => {
+Deno.test("resolveShares() refuses a worker's directory that shows what is nobody's business", async () => {
   await using there = await setup();
   const { root, data, home } = there;
 
@@ -100,7 +106,7 @@ Deno.test("sharesOf() refuses a worker's directory that shows what is nobody's b
   }
 });
 
-Deno.test("sharesOf() is not deceived by links", async () => {
+Deno.test("resolveShares() is not deceived by links", async () => {
   await using there = await setup();
   const { root, home, worker } = there;
   await Deno.symlink(`${root}/p`, `${root}/project`);
@@ -115,7 +121,7 @@ Deno.test("sharesOf() is not deceived by links", async () => {
   assert.ok(shares.some(({ path, writable }) => path === `${root}/linked` && writable));
 });
 
-Deno.test("sharesOf() refuses runtimes in folders where programs of all kinds keep things", async () => {
+Deno.test("resolveShares() refuses runtimes in folders where programs of all kinds keep things", async () => {
   await using there = await setup();
   const { root, home, data } = there;
   for (const path of [`${home}/.local/share`, `${home}/.pyenv/versions/3`]) {
@@ -132,7 +138,7 @@ Deno.test("sharesOf() refuses runtimes in folders where programs of all kinds ke
   assert.ok(shares.some(({ path }) => path === `${home}/.pyenv/versions/3`));
 });
 
-Deno.test("sharesOf() refuses what lies behind a link in another shared folder", async () => {
+Deno.test("resolveShares() refuses what lies behind a link in another shared folder", async () => {
   await using there = await setup();
   const { root, runtime, worker } = there;
   await Deno.mkdir(`${root}/real`);
@@ -145,15 +151,15 @@ Deno.test("sharesOf() refuses what lies behind a link in another shared folder",
   assert.ok((await there.shares({ reads: [runtime] }, worker)).length > 0);
 });
 
-Deno.test("checkPlace() refuses every microVM of a project below /usr", async () => {
+Deno.test("checkDirectory() refuses every microVM of a project below /usr", async () => {
   await using there = await setup();
   const refused = {
     code: "isolation_unavailable",
     message: /lies below \/usr, which every microVM/,
   };
 
-  const below = (more: Partial<Guarded>) =>
-    checkPlace("w", there.worker, { ...there.guarded, ...more });
+  const below = (more: Partial<ProtectedFolders>) =>
+    checkDirectory("w", there.worker, { ...there.hidden, ...more });
 
   await assert.rejects(below({ dataDirectory: "/usr/local/p/.engine" }), refused);
   await assert.rejects(below({ home: "/usr/home/u" }), refused);
@@ -163,12 +169,12 @@ Deno.test("checkPlace() refuses every microVM of a project below /usr", async ()
   await below({ home: undefined });
 });
 
-Deno.test("checkPlace() refuses a directory that holds what else is guarded", async () => {
+Deno.test("checkDirectory() refuses a directory that holds what else is hidden", async () => {
   await using there = await setup();
   const cache = `${there.worker}/cache`;
   await Deno.mkdir(cache);
 
-  await assert.rejects(checkPlace("w", there.worker, { ...there.guarded, more: [cache] }), {
+  await assert.rejects(checkDirectory("w", there.worker, { ...there.hidden, more: [cache] }), {
     message: new RegExp(`which holds ${cache}`),
   });
 });
@@ -191,4 +197,65 @@ Deno.test("WorkerFolders lets copies share a directory and a worker move", async
   await folders.claim("a", "/p/a/moved");
   await folders.claim("a@2", "/p/a/moved");
   await folders.claim("b", "/p/a/other");
+});
+
+Deno.test("guestEnv() passes settings of network, packages, certificates and language only", () => {
+  const passed = {
+    https_proxy: "http://proxy:3128",
+    HTTP_PROXY: "http://user:word@proxy:3128",
+    NO_PROXY: "localhost,.corp",
+    PIP_INDEX_URL: "https://packages.example/simple",
+    UV_INDEX_URL: "https://packages.example/simple",
+    npm_config_registry: "https://packages.example/npm/",
+    NPM_CONFIG_REGISTRY: "https://packages.example/npm/",
+    SSL_CERT_FILE: "/etc/ssl/certs/ca-certificates.crt",
+    SSL_CERT_DIR: "/etc/ssl/certs",
+    LANG: "de_DE.UTF-8",
+    LC_ALL: "C",
+    TZ: "Europe/Berlin",
+  };
+  const kept = {
+    AWS_SECRET_ACCESS_KEY: "key",
+    GITHUB_TOKEN: "key",
+    DATABASE_URL: "postgres://",
+    HOME: "/home/u",
+    PATH: "/home/u/bin",
+    LD_PRELOAD: "evil.so",
+    PYTHONPATH: "/home/u/lib",
+    NODE_OPTIONS: "--require x",
+    MY_PIP_TOKEN: "key",
+    ENGINE_URL: "ws://127.0.0.1:1",
+  };
+
+  assert.deepEqual(guestEnv({ ...passed, ...kept }, []), passed);
+});
+
+Deno.test("guestEnv() leaves out files that the guest does not have", () => {
+  const env = {
+    SSL_CERT_FILE: "/home/u/corp.pem",
+    NODE_EXTRA_CA_CERTS: "/srv/w/corp.pem",
+    REQUESTS_CA_BUNDLE: "/etc/ssl/certs/../../shadow",
+    PIP_CERT: "~/corp.pem",
+    CURL_CA_BUNDLE: "/usr/local/share/ca.pem",
+    PIP_FIND_LINKS: "/srv/elsewhere/wheels https://wheels.example file:///srv/w/wheels",
+    PIP_EXTRA_INDEX_URL: "file:///opt/index",
+  };
+
+  assert.deepEqual(guestEnv(env, ["/srv/w"]), {
+    NODE_EXTRA_CA_CERTS: "/srv/w/corp.pem",
+    CURL_CA_BUNDLE: "/usr/local/share/ca.pem",
+    PIP_FIND_LINKS: "https://wheels.example file:///srv/w/wheels",
+  });
+});
+
+Deno.test("guestEnv() leaves out where this machine's package managers keep things", () => {
+  const env = {
+    npm_config_cache: "/usr/cache",
+    NPM_CONFIG_PREFIX: "/usr",
+    npm_config_userconfig: "/srv/w/.npmrc",
+    PIP_TARGET: "/usr/lib",
+    UV_CACHE_DIR: "/srv/w/cache",
+  };
+
+  assert.deepEqual(guestEnv(env, ["/srv/w"]), {});
 });

@@ -1,30 +1,33 @@
 /**
- * Installs what a worker depends on, once per content of the files that say so.
+ * Installs the dependencies of a worker, once per content of the files that declare them.
  *
- * What was installed is written down when everything is there, so that an installation that was cut
- * short is done again; it is written where no worker can write. Python packages go to a new folder
- * of the engine's (`<data>/deps/<worker>/…`) each time, never to the machine's Python, and the
- * one before stays for programs that still run; npm and Deno keep their own places. Commands run
- * through the worker's own launcher, so they are contained like the worker, but for the network:
- * packages come from the world.
+ * A finished installation is recorded in `<data>/installed/<worker>.json`, where no worker can
+ * write; one that was interrupted has no record and is repeated. Python packages go to a new folder
+ * `<data>/deps/<worker>/…` each time, and the folder before it stays for programs that still run;
+ * npm and Deno keep their own places. Commands run through the worker's own launcher, contained
+ * like the worker, but with access to the network.
  *
  * @module
  */
 import defer * as nodeCrypto from "node:crypto";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Containment, Ended, Launcher, OutputLine } from "../ports/launcher.ts";
-import { requireProgram, shellWord } from "../process/programs.ts";
-import {
-  DEPENDENCY_FILE_BYTES_MAX,
-  DEPENDENCY_FILES_MAX,
-  INSTALL_TIMEOUT_MS,
-  STOP_GRACE_MS,
-} from "../supervisor/limits.ts";
-import { MANIFEST, type WorkerSpec } from "./manifest.ts";
-import { probePython, type PythonFacts } from "./runtimes/python.ts";
-import { PYTHON_FILES, PYTHON_REQUIREMENT, pythonSdkDirectory } from "./sdk_copy.ts";
+import type { Containment, Launcher, OutputLine } from "../ports/launcher.ts";
+import { STOP_GRACE_MS } from "../process/process_group.ts";
+import { describeEnd } from "../process/programs.ts";
+import type { WorkerSpec } from "./manifest.ts";
+import { isDependencyFile, toolchainOf } from "./runtimes/mod.ts";
+import type { InstallPlan, RuntimeFacts } from "./runtimes/runtime.ts";
 import { removeOthers, removeTree, WorkerFile } from "./worker_files.ts";
+
+/** How long one install command may take. */
+const INSTALL_TIMEOUT_MS = 600_000;
+/** Bytes of dependency files that are hashed; files beyond count by size and time. */
+export const DEPENDENCY_FILE_BYTES_MAX = 64 * 1024 * 1024;
+/** Dependency files whose content is hashed; files beyond count by name. */
+export const DEPENDENCY_FILES_MAX = 1_000;
+/** Folder below a worker's dependencies where contained package managers keep downloads. */
+const CACHE = "cache";
 
 /** What to install, and with what. */
 export interface InstallOptions {
@@ -32,44 +35,33 @@ export interface InstallOptions {
   readonly name: string;
   readonly spec: WorkerSpec;
   readonly launcher: Launcher;
-  /** What the commands get of the machine; left out: what the engine has. */
+  /** What the commands may use of the machine; left out: what the engine may. */
   readonly containment?: Containment | undefined;
-  /** The Python that a contained worker runs; left out: the one on its PATH is asked. */
-  readonly python?: PythonFacts | undefined;
+  /** What a guest runs the worker with; left out: the program on the worker's PATH is inspected. */
+  readonly facts?: RuntimeFacts | undefined;
   readonly dataDirectory: string;
   /** Environment of the worker, with its PATH. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** Throws what is cached away first. */
+  /** Deletes downloads and installs although nothing has changed. */
   readonly reinstall: boolean;
-  /** Aborted: the installation is no longer wanted. */
+  /** Aborts the installation. */
   readonly signal: AbortSignal;
-  /** Gets what the commands print while they run. */
+  /** Receives what the commands print while they run. */
   output(line: OutputLine): void;
-  /** Told what goes on, such as `installing dependencies with pip`. */
+  /** Called with what is being done, such as `installing dependencies with pip`. */
   began(what: string): void;
 }
 
-/** What came of it. */
+/** The outcome of an installation. */
 export interface Installed {
   /** `none`: there is nothing to install. */
   readonly result: "none" | "installed" | "cached";
-  /** What the worker's environment needs so that it finds its dependencies. */
+  /** What the worker needs in its environment to find its dependencies. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Commands to run in order, and where they put things. */
-interface Plan {
-  readonly commands: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** Whether everything that an installation left behind is still there. */
-  isComplete(): Promise<boolean>;
-}
-
-/** Folder below a worker's dependencies where contained package managers keep what they fetched. */
-const CACHE = "cache";
-
-/** The folder for all that a worker depends on. */
+/** The folder for everything that a worker depends on. */
 export function dependencyFolder(dataDirectory: string, name: string): string {
   return `${dataDirectory}/deps/${name}`;
 }
@@ -80,129 +72,62 @@ export function cacheFolder(dataDirectory: string, name: string): string {
 }
 
 /**
- * Installs, or finds that nothing has changed since.
+ * Installs the dependencies of a worker unless a finished installation still fits.
  *
  * @throws {EngineError} `install_failed`; `launch_failed` when a program is missing; `cancelled`
- * when the signal came first.
+ * when the signal aborts it.
  */
 export async function installDependencies(options: InstallOptions): Promise<Installed> {
-  const { name, spec, dataDirectory, signal } = options;
-  const python = spec.kind === "python" ? options.python ?? await pythonOf(options) : undefined;
-  const hash = await hashOf(options, python);
+  const { name, spec, dataDirectory, env, signal } = options;
+  const toolchain = toolchainOf(spec.kind, spec.packageManager);
+  const request = { name, directory: spec.directory, env };
+  const facts = options.facts ?? await toolchain.inspect?.(request);
+  const hash = await hashOf(options, facts);
   const known = await readInstallation(dataDirectory, name);
   const isKnown = known?.hash === hash && !options.reinstall;
   const fresh = `${hash}-${crypto.randomUUID().slice(0, 8)}`;
   const all = dependencyFolder(dataDirectory, name);
-  const folder = isKnown ? known.folder : fresh;
-  const plan = await planOf(options, `${all}/${folder}`);
+  const plan = await planFor(options, `${all}/${isKnown ? known.folder : fresh}`);
   if (plan.commands.length === 0) return { result: "none", env: plan.env };
   if (isKnown && await plan.isComplete()) return { result: "cached", env: plan.env };
-  if (python && !python.hasPip && spec.packageManager === "pip") throw noPip(name);
+  if (facts?.installProblem) throw facts.installProblem;
   if (options.reinstall) await removeTree(`${all}/${CACHE}`);
 
-  const renewed = await planOf(options, `${all}/${fresh}`);
+  const renewed = await planFor(options, `${all}/${fresh}`);
   await Deno.mkdir(all, { recursive: true });
-  if (spec.kind === "python") await Deno.mkdir(`${all}/${fresh}`);
+  if (toolchain.usesPackageFolder) await Deno.mkdir(`${all}/${fresh}`);
   for (const command of renewed.commands) await run(options, command, renewed.env);
   if (signal.aborted) throw cancelled(name);
-  // npm and Deno write lock files, which count as well.
-  const after = spec.kind === "python" ? hash : await hashOf(options, python);
+  // npm and Deno write lock files, which are hashed as well.
+  const after = toolchain.usesPackageFolder ? hash : await hashOf(options, facts);
   await writeInstallation(dataDirectory, name, { hash: after, folder: fresh });
   await removeOthers(all, [CACHE, fresh, known?.folder ?? ""]);
   return { result: "installed", env: renewed.env };
 }
 
-function pythonOf({ name, spec, env }: InstallOptions): Promise<PythonFacts> {
-  return probePython({ name, directory: spec.directory, env, isolated: false });
+/** Includes the isolation, since a contained Deno keeps downloads elsewhere. */
+function hashOf({ spec, launcher }: InstallOptions, facts?: RuntimeFacts): Promise<string> {
+  return dependencyHash(spec.directory, [...facts?.fingerprint ?? [], launcher.isolation]);
 }
 
-/** Contained or not is part of it: what Deno fetched is somewhere else then. */
-function hashOf(
-  { spec, launcher, containment }: InstallOptions,
-  python?: PythonFacts,
-): Promise<string> {
-  const more = [PYTHON_REQUIREMENT, python?.version ?? "", launcher.isolation];
-  const copied = python && containment ? [JSON.stringify(PYTHON_FILES)] : [];
-  return dependencyHash(spec.directory, [...more, ...copied]);
-}
-
-async function planOf(options: InstallOptions, place: string): Promise<Plan> {
-  const { spec } = options;
-  switch (spec.packageManager) {
-    case "pip":
-    case "uv":
-      return await pythonPlan(options, place);
-    case "npm":
-      return await npmPlan(options);
-    case "deno":
-      return await denoPlan(options);
-  }
-}
-
-async function pythonPlan(
+function planFor(
   { name, spec, dataDirectory, env, containment }: InstallOptions,
-  place: string,
-): Promise<Plan> {
-  if (spec.packageManager === "uv") await requireProgram("uv", env.PATH ?? "", name);
-  const tool = spec.packageManager === "uv"
-    ? "uv pip install --python python3"
-    // What is imported is compiled then; packages of the machine's Python are not looked through.
-    : "python3 -m pip install --no-compile --no-warn-conflicts";
-  const file = `${spec.directory}/requirements.txt`;
-  const listed = spec.install === null && await exists(file) ? " -r requirements.txt" : "";
-  const own = `${tool} --target ${shellWord(place)} '${PYTHON_REQUIREMENT}'${listed}`;
-  const shared = pythonSdkDirectory(dataDirectory);
-  // A contained worker cannot keep bytecode in the shared copy, and would compile it at each start.
-  const sdk = containment ? `${place}/.sdk` : shared;
-  const copy = `mkdir -p ${shellWord(sdk)} && cp -R ${shellWord(`${shared}/engine_sdk`)} ` +
-    `${shellWord(sdk)} && `;
-  const first = containment ? copy + own : own;
-  const path = [place, sdk, env.PYTHONPATH ?? ""];
-  return {
-    commands: spec.install === null ? [first] : [first, spec.install],
-    env: {
-      PYTHONPATH: path.filter((part) => part !== "").join(":"),
-      PYTHONUNBUFFERED: "1",
-      PIP_TARGET: place,
-      PIP_USER: "0",
-      PIP_NO_INPUT: "1",
-      PIP_ROOT_USER_ACTION: "ignore",
-      PIP_DISABLE_PIP_VERSION_CHECK: "1",
-    },
-    isComplete: () => exists(place),
-  };
+  packageFolder: string,
+): Promise<InstallPlan> {
+  return toolchainOf(spec.kind, spec.packageManager).plan({
+    name,
+    directory: spec.directory,
+    env,
+    entry: spec.entry,
+    install: spec.install,
+    dataDirectory,
+    isContained: containment !== undefined,
+    packageFolder,
+    cacheFolder: cacheFolder(dataDirectory, name),
+  });
 }
 
-async function npmPlan({ name, spec, env }: InstallOptions): Promise<Plan> {
-  await requireProgram("node", env.PATH ?? "", name);
-  const hasPackages = await exists(`${spec.directory}/package.json`);
-  if (hasPackages && spec.install === null) await requireProgram("npm", env.PATH ?? "", name);
-  const usual = hasPackages ? ["npm install --no-audit --no-fund"] : [];
-  return {
-    commands: spec.install === null ? usual : [spec.install],
-    env: {},
-    // Without dependencies npm makes no folder, but then it leaves a lock file.
-    isComplete: async () =>
-      spec.install !== null || await exists(`${spec.directory}/node_modules`) ||
-      await exists(`${spec.directory}/package-lock.json`),
-  };
-}
-
-async function denoPlan(
-  { name, spec, env, dataDirectory, containment }: InstallOptions,
-): Promise<Plan> {
-  await requireProgram("deno", env.PATH ?? "", name);
-  const usual = spec.entry === null
-    ? []
-    : [`deno install --quiet --entrypoint ${shellWord(spec.entry)}`];
-  return {
-    commands: spec.install === null ? usual : [spec.install],
-    env: {},
-    isComplete: async () => !containment || await exists(cacheFolder(dataDirectory, name)),
-  };
-}
-
-/** Runs one command to its end, within its time and while it is wanted. */
+/** Runs one command until it ends, takes too long or is aborted. */
 async function run(
   options: InstallOptions,
   command: string,
@@ -210,15 +135,14 @@ async function run(
 ): Promise<void> {
   const { name, spec, launcher, env, clock, signal, output, began } = options;
   if (signal.aborted) throw cancelled(name);
-  const all = { ...env, ...added };
-  const own = { name, command, directory: spec.directory, env: all };
+  const own = { name, command, directory: spec.directory, env: { ...env, ...added } };
   const containment = options.containment && { ...options.containment, network: "full" } as const;
   const what = `installing dependencies with ${spec.packageManager}`;
   began(what);
   const running = await launcher.start(
     containment ? { ...own, containment, keep: true } : own,
     output,
-    (first) => began(`${what}: ${first}`),
+    (phase) => began(`${what}: ${phase}`),
     signal,
   );
   let isLate = false;
@@ -239,52 +163,15 @@ async function run(
   throw new EngineError("install_failed", message);
 }
 
-/** How a program ended, in words: `exit code 1` or `signal SIGKILL (out of memory)`. */
-export function describeEnd({ code, signal, reason }: Ended): string {
-  if (code === null && signal === null) return reason ?? "an unknown end";
-  const because = code === 127 ? reason ?? "a program that it needs was not found" : reason;
-  const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
-  return because === undefined ? how : `${how} (${because})`;
-}
-
-function noPip(name: string): EngineError {
-  const message = `Worker ${name} needs pip, which python3 does not have; ` +
-    "install it (Debian, Ubuntu: sudo apt install python3-pip; elsewhere: python3 -m ensurepip), " +
-    "or set runtime.package_manager to uv";
-  return new EngineError("launch_failed", message, { details: { program: "pip" } });
-}
-
 function cancelled(name: string): EngineError {
   return new EngineError("cancelled", `The installation of ${name} is no longer wanted`);
 }
 
-function exists(path: string): Promise<boolean> {
-  return Deno.stat(path).then(() => true, () => false);
-}
-
-const FILES = new Set([
-  MANIFEST,
-  "deno.json",
-  "deno.jsonc",
-  "deno.lock",
-  "npm-shrinkwrap.json",
-  "package-lock.json",
-  "package.json",
-  "poetry.lock",
-  "pyproject.toml",
-  "uv.lock",
-]);
-
-/** Whether a file in a worker's directory says what to install. */
-export function isDependencyFile(name: string): boolean {
-  return FILES.has(name) || /^requirements.*\.txt$/.test(name);
-}
-
 /**
- * Sixteen characters that stand for the contents of those files and for what else matters.
+ * Sixteen characters that stand for the dependency files of a directory and for some more texts.
  *
- * A worker may have put anything there: what is no ordinary file, such as a pipe that nobody writes
- * to, counts for nothing; what lies elsewhere, or is too large to be read, by its size and time.
+ * A worker may have put anything there. What is no regular file counts only by its name; a file
+ * outside of the directory, or one that is too large, counts by size and time.
  */
 export async function dependencyHash(
   directory: string,
@@ -299,7 +186,7 @@ export async function dependencyHash(
   for (const [i, name] of names.sort().entries()) {
     hash.update(JSON.stringify(name));
     if (i >= DEPENDENCY_FILES_MAX) continue;
-    using file = opened(directory, name);
+    using file = openIfRegular(directory, name);
     if (file === undefined || file.size > left) {
       hash.update(await sizeAndTime(`${directory}/${name}`));
       continue;
@@ -308,17 +195,17 @@ export async function dependencyHash(
     hash.update(`${file.size}`);
     for (const piece of file.pieces()) {
       hash.update(piece);
-      await aMoment();
+      await new Promise((resolve) => setTimeout(resolve, 0)); // Lets the engine route calls.
     }
   }
   return hash.digest("hex").slice(0, 16);
 }
 
-function opened(directory: string, name: string): WorkerFile | undefined {
+function openIfRegular(directory: string, name: string): WorkerFile | undefined {
   try {
     return WorkerFile.open(directory, name);
   } catch {
-    return undefined; // Gone, elsewhere, or no file.
+    return undefined; // It is gone, lies elsewhere, or is no regular file.
   }
 }
 
@@ -327,20 +214,15 @@ async function sizeAndTime(path: string): Promise<string> {
   return info?.isFile ? `${info.size} ${info.mtime?.getTime()}` : "";
 }
 
-/** Lets the engine do something else. */
-function aMoment(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
-}
-
-/** An installation that was finished. */
-export interface Installation {
+/** A finished installation. */
+interface Installation {
   /** See {@linkcode dependencyHash}. */
   readonly hash: string;
-  /** Name of the folder that was made for it, below the worker's dependencies. */
+  /** Name of its folder below the worker's dependencies. */
   readonly folder: string;
 }
 
-/** The last one that was finished; `undefined` when there is none. */
+/** The last finished installation; `undefined` when there is none. */
 export async function readInstallation(
   dataDirectory: string,
   name: string,
@@ -351,11 +233,11 @@ export async function readInstallation(
     const isName = typeof folder === "string" && /^[\w-]+$/.test(folder);
     return typeof hash === "string" && isName ? { hash, folder } : undefined;
   } catch {
-    return undefined; // None, or nothing that can be trusted: then it is done again.
+    return undefined; // There is none, or it cannot be trusted; the installation is repeated.
   }
 }
 
-/** Writes down that one is finished, in one step. */
+/** Records a finished installation, atomically. */
 export async function writeInstallation(
   dataDirectory: string,
   name: string,

@@ -3,13 +3,12 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
 import { until } from "../../tests/launcher_contract.ts";
 import type { Containment, Launcher } from "../ports/launcher.ts";
-import { DEPENDENCY_FILE_BYTES_MAX, DEPENDENCY_FILES_MAX } from "../supervisor/limits.ts";
 import {
+  DEPENDENCY_FILE_BYTES_MAX,
+  DEPENDENCY_FILES_MAX,
   dependencyHash,
-  describeEnd,
   installDependencies,
   type InstallOptions,
-  isDependencyFile,
   readInstallation,
   writeInstallation,
 } from "./install.ts";
@@ -74,13 +73,7 @@ async function setup(runtime: string, files: Record<string, string> = {}) {
 }
 
 const PYTHON = "runtime: { kind: python, entry: main.py }";
-const SYSTEM_PYTHON = {
-  version: "3.12.1",
-  hasPip: true,
-  executable: "/usr/bin/python3",
-  prefix: "/usr",
-  basePrefix: "/usr",
-};
+const FACTS = { fingerprint: ["3.12.1"] };
 const UV = "runtime: { kind: python, package_manager: uv, entry: main.py }";
 const NODE = "runtime: { kind: javascript, entry: main.js }";
 const DENO = "runtime: { kind: typescript, entry: main.ts }";
@@ -335,7 +328,7 @@ Deno.test("installDependencies() installs contained, with the world to fetch fro
   await using there = await setup(PYTHON, { "main.py": "" });
   await there.addProgram("python3", "echo this python must not be asked; exit 1");
 
-  await there.install({ containment: CONTAINMENT, python: SYSTEM_PYTHON });
+  await there.install({ containment: CONTAINMENT, facts: FACTS });
 
   const { containment, keep } = there.launcher.last.spec;
   assert.deepEqual(containment, { ...CONTAINMENT, network: "full" });
@@ -345,7 +338,7 @@ Deno.test("installDependencies() installs contained, with the world to fetch fro
 Deno.test("a contained Python worker gets a copy of the SDK that keeps its bytecode", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
 
-  const { env } = await there.install({ containment: CONTAINMENT, python: SYSTEM_PYTHON });
+  const { env } = await there.install({ containment: CONTAINMENT, facts: FACTS });
 
   const [place] = there.folders();
   const shared = there.deps.replace("deps/w", "sdk/python");
@@ -413,24 +406,6 @@ Deno.test("installDependencies() says what an installation waits for", async () 
     "installing dependencies with pip",
     "installing dependencies with pip: booting a microVM (tcg)",
   ]);
-});
-
-Deno.test("describeEnd() tells what there is to say besides", () => {
-  const reason = "out of memory (128 MiB)";
-
-  assert.equal(
-    describeEnd({ code: null, signal: "SIGKILL", reason }),
-    `signal SIGKILL (${reason})`,
-  );
-  assert.equal(describeEnd({ code: 1, signal: null, reason }), `exit code 1 (${reason})`);
-  assert.equal(describeEnd({ code: null, signal: null, reason }), reason);
-  assert.equal(describeEnd({ code: null, signal: null }), "an unknown end");
-});
-
-Deno.test("describeEnd() tells exit codes from signals", () => {
-  assert.equal(describeEnd({ code: 1, signal: null }), "exit code 1");
-  assert.equal(describeEnd({ code: null, signal: "SIGKILL" }), "signal SIGKILL");
-  assert.match(describeEnd({ code: 127, signal: null }), /127 \(a program that it needs was not/);
 });
 
 Deno.test("dependencyHash() follows the files that say what to install, and what else matters", async () => {
@@ -521,15 +496,6 @@ Deno.test("dependencyHash() reads so much in all and so many files", async () =>
   await Deno.remove(`${directory}/requirements-z.txt`);
   assert.notEqual(await dependencyHash(directory, []), many);
   await Deno.remove(directory, { recursive: true });
-});
-
-Deno.test("isDependencyFile() knows manifests, lists and locks", () => {
-  for (
-    const name of ["engine.worker.yaml", "requirements.txt", "requirements-dev.txt", "uv.lock"]
-  ) assert.ok(isDependencyFile(name), name);
-  for (const name of ["main.py", "requirements.md", "my.lock"]) {
-    assert.ok(!isDependencyFile(name), name);
-  }
 });
 
 async function withData(check: (data: string) => Promise<void>): Promise<void> {

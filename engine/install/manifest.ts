@@ -1,64 +1,82 @@
 /**
  * From an engine.worker.yaml to a checked {@linkcode WorkerSpec}.
  *
- * Strict, with all problems told at once. What the manifest leaves out follows from the kind of
- * worker and the files that lie in its directory; nothing is run here.
+ * Strict: all problems are reported at once. What the manifest leaves out follows from the runtime
+ * and from the files in the worker's directory; no program runs for that.
  *
  * @module
  */
 import { thrownText } from "../../sdk/typescript/wire/errors.ts";
-import {
-  GUEST_CPUS_MAX,
-  GUEST_MEMORY_MB,
-  GUEST_MEMORY_MB_MAX,
-  MANIFEST_BYTES_MAX,
-  PACKAGE_JSON_BYTES_MAX,
-  RESTART_ENDS_MAX,
-  RESTART_MAX_MS,
-  RESTART_WITHIN_S_MAX,
-} from "../supervisor/limits.ts";
 import { GUEST_MEMORY_MB_MIN, REPLICAS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { Fields, isWorkerName, NAME_RULE, received } from "../config/fields.ts";
-import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 import { invalidFile, problemText, readYaml } from "../config/yaml_text.ts";
+import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 import { globProblem } from "../watch/glob.ts";
-import { RESTART_DEFAULTS, type RestartSettings } from "../supervisor/restart_policy.ts";
-import { shellWord } from "../process/programs.ts";
-import { readWorkerText } from "./worker_files.ts";
+import { type Kind, KINDS, packageManagers, toolchainOf, usualEntries } from "./runtimes/mod.ts";
+import type { Toolchain } from "./runtimes/runtime.ts";
+import { MANIFEST, readWorkerText } from "./worker_files.ts";
 
-/** Name of the manifest in a worker's directory. */
-export const MANIFEST = "engine.worker.yaml";
+/** Largest manifest, in bytes: the engine's only thread reads it. */
+const MANIFEST_BYTES_MAX = 32 * 1024;
+/** Memory of a microVM unless the manifest says, in MiB. */
+const GUEST_MEMORY_MB = 512;
+/** Most memory of a microVM, in MiB. */
+const GUEST_MEMORY_MB_MAX = 1_048_576;
+/** Most processors of a microVM. */
+const GUEST_CPUS_MAX = 64;
+/** Largest `restart.max`. */
+const RESTART_ENDS_MAX = 1_000;
+/** Largest `restart.within_s`: a day. */
+const RESTART_WITHIN_S_MAX = 86_400;
+/** Longest wait before a restart, in milliseconds. */
+export const RESTART_MAX_MS = 30_000;
 
-/** Language of a worker. */
-export type Kind = "python" | "typescript" | "javascript";
-/** Who brings its dependencies. */
-export type PackageManager = "pip" | "uv" | "deno" | "npm";
+/** What a manifest says about unexpected exits; spelled as there. */
+export interface RestartSettings {
+  /** Restart after any exit, after one with another code than 0, or after none. */
+  readonly policy: "always" | "on-failure" | "never";
+  /** So many exits within `within_s`, and the worker is given up; at least 1. */
+  readonly max: number;
+  /** Seconds, without those in which the worker waited for a restart. */
+  readonly within_s: number;
+  /** The first wait, in milliseconds; doubles with each exit, up to `RESTART_MAX_MS`. */
+  readonly backoff_ms: number;
+}
 
-/** What is to be known of a worker before it can run. */
+/** The settings of a manifest that has none. */
+export const RESTART_DEFAULTS: RestartSettings = {
+  policy: "always",
+  max: 5,
+  within_s: 60,
+  backoff_ms: 1_000,
+};
+
+/** Everything that a manifest determines about a worker. */
 export interface WorkerSpec {
   readonly name: string;
   /** Absolute. */
   readonly directory: string;
   readonly kind: Kind;
-  readonly packageManager: PackageManager;
-  /** Its entry file, relative; `null` when the start command names it itself. */
+  /** One of {@linkcode packageManagers} of the kind. */
+  readonly packageManager: string;
+  /** Its entry file, relative; `null` when the start command names it. */
   readonly entry: string | null;
-  /** Its own command for dependencies; `null`: what follows from the package manager. */
+  /** Its own install command; `null`: the toolchain's. */
   readonly install: string | null;
-  /** The command that starts it, as a shell understands it. */
+  /** The shell command that starts it. */
   readonly start: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Relative files, folders and globs whose edits restart it, `!` before exceptions. */
+  /** Relative files, folders and globs whose edits restart it; `!` marks exceptions. */
   readonly watch: readonly string[];
   readonly isolation?: Isolation;
   /** Where it may connect to, if it is contained. */
   readonly network: Network;
-  /** What its microVM consists of, if it has one. */
+  /** Processors and memory of its microVM, if it has one. */
   readonly resources: Resources;
   /** How many copies run at once, unless config.yaml says. */
   readonly replicas: number;
   readonly restart: RestartSettings;
-  /** Keys the manifest has that say something to a microVM only; left out: none. */
+  /** Keys of the manifest that only concern a microVM; left out: none. */
   readonly microvmKeys?: readonly string[];
 }
 
@@ -75,17 +93,6 @@ const TOP_KEYS = [
   "replicas",
 ];
 const MICROVM_KEYS = ["network", "resources"];
-const KINDS: Readonly<Record<Kind, readonly [PackageManager, ...PackageManager[]]>> = {
-  python: ["pip", "uv"],
-  typescript: ["deno", "npm"],
-  javascript: ["npm", "deno"],
-};
-const ENDINGS: Readonly<Record<Kind, readonly string[]>> = {
-  python: ["py"],
-  typescript: ["ts", "mts"],
-  javascript: ["js", "mjs"],
-};
-
 /**
  * Reads the manifest of a worker's directory (absolute).
  *
@@ -108,8 +115,8 @@ export function readManifest(directory: string): WorkerSpec {
 }
 
 /**
- * What a person should know who runs it so: keys of its manifest that have no effect then, as one
- * sentence; `undefined` when all have.
+ * A sentence about keys of the manifest that have no effect with this isolation; `undefined` when
+ * all have one.
  */
 export function withoutEffect(spec: WorkerSpec, isolation: Isolation): string | undefined {
   if (isolation === "microvm" || !spec.microvmKeys) return undefined;
@@ -118,7 +125,7 @@ export function withoutEffect(spec: WorkerSpec, isolation: Isolation): string | 
     "since a plain process is not contained; use isolation: microvm";
 }
 
-/** Takes the parts of one manifest together; problems go to the fields. */
+/** Reads one manifest; problems go to its fields. */
 class ManifestReader {
   readonly #directory: string;
   readonly #top: Fields;
@@ -139,7 +146,8 @@ class ManifestReader {
     const install = this.#scripts.text("install", "a command") ?? null;
     const command = this.#scripts.text("start", "a command");
     const written = this.#entry(install !== null);
-    const entry = written ?? (command ? null : this.#usualEntry(kind));
+    const usual = (): string | undefined => usualEntries(kind).find((path) => this.#isFile(path));
+    const entry = written ?? (command ? null : usual() ?? null);
     const isolation = this.#top.choice("isolation", ["microvm", "process"]);
     const microvmKeys = MICROVM_KEYS.filter((key) => this.#top.has(key));
     return {
@@ -149,7 +157,7 @@ class ManifestReader {
       packageManager,
       entry,
       install,
-      start: command ?? this.#start(kind, packageManager, entry),
+      start: command ?? this.#start(toolchainOf(kind, packageManager), kind, entry),
       env: this.#top.environment("env"),
       watch: this.#watch(),
       ...isolation ? { isolation } : {},
@@ -170,61 +178,52 @@ class ManifestReader {
   }
 
   #kind(): Kind {
-    const kinds = Object.keys(KINDS) as Kind[];
     if (!this.#runtime.has("kind")) {
-      this.#runtime.problem("kind", `one of ${kinds.join(", ")}`);
+      this.#runtime.problem("kind", `one of ${KINDS.join(", ")}`);
     }
-    return this.#runtime.choice("kind", kinds) ?? "python";
+    return this.#runtime.choice("kind", KINDS) ?? "python";
   }
 
-  #packageManager(kind: Kind): PackageManager {
-    const all = ["pip", "uv", "deno", "npm"] as const;
-    const allowed = KINDS[kind];
-    const written = this.#runtime.choice("package_manager", all);
-    if (written === undefined || allowed.includes(written)) return written ?? allowed[0];
-    if (!this.#runtime.has("kind")) return written;
-    const expected = `one of ${allowed.join(", ")} for ${kind}`;
-    return this.#runtime.problem("package_manager", expected) ?? allowed[0];
+  #packageManager(kind: Kind): string {
+    const allowed = packageManagers(kind);
+    const written = this.#runtime.choice("package_manager", packageManagers());
+    if (written === undefined || allowed.includes(written)) return written ?? allowed[0]!;
+    if (this.#runtime.has("kind")) {
+      this.#runtime.problem("package_manager", `one of ${allowed.join(", ")} for ${kind}`);
+    }
+    return allowed[0]!;
   }
 
-  /** The entry as written; it may appear with the installation. */
-  #entry(isMadeLater: boolean): string | undefined {
+  /** The entry as written; an install script may create it later. */
+  #entry(isCreatedLater: boolean): string | undefined {
     const entry = this.#runtime.text("entry", "a file");
     if (entry === undefined) return undefined;
     if (!isInside(entry)) {
       this.#runtime.problem("entry", "a path inside the worker's directory");
-    } else if (!isMadeLater && !this.#isFile(entry)) {
+    } else if (!isCreatedLater && !this.#isFile(entry)) {
       this.#runtime.problem("entry", "a file", `${received(entry)}, which does not exist`);
     }
     return entry;
   }
 
-  #usualEntry(kind: Kind): string | null {
-    return usualEntries(kind).find((path) => this.#isFile(path)) ?? null;
-  }
-
-  #start(kind: Kind, packageManager: PackageManager, entry: string | null): string {
-    if (packageManager === "npm" && entry === null && this.#hasStartScript()) {
-      return "exec npm run --silent start";
-    }
+  #start(toolchain: Toolchain, kind: Kind, entry: string | null): string {
     if (entry === null) {
+      const command = toolchain.ownStartCommand?.(this.#directory);
+      if (command !== undefined) return command;
       const usual = usualEntries(kind).join(", ");
       const expected = `the entry file, or scripts.start, or one of the files ${usual}`;
       this.#runtime.problem("entry", expected);
       return "";
     }
-    if (kind === "python") return `exec python3 ${shellWord(entry)}`;
-    if (packageManager === "deno") return `exec deno run -A ${shellWord(entry)}`;
-    if (kind === "typescript") {
-      const expected = "a command, since npm does not say how to run TypeScript";
-      this.#scripts.problem("start", expected);
-    }
-    return `exec node ${shellWord(entry)}`;
+    const command = toolchain.startCommand(entry);
+    if (typeof command === "string") return command;
+    this.#scripts.problem("start", command.expected);
+    return "";
   }
 
   #watch(): string[] {
     const written = this.#top.texts("watch", globProblem) ?? ["."];
-    // Exceptions alone are exceptions from all there is.
+    // Exceptions alone are exceptions from the whole directory.
     return written.length > 0 && written.every((text) => text.startsWith("!"))
       ? [".", ...written]
       : written;
@@ -262,24 +261,9 @@ class ManifestReader {
     try {
       return Deno.statSync(`${this.#directory}/${path}`).isFile;
     } catch {
-      return false; // Whatever the reason, it cannot be run.
+      return false; // It cannot be run, for any reason.
     }
   }
-
-  #hasStartScript(): boolean {
-    try {
-      const text = readWorkerText(this.#directory, "package.json", PACKAGE_JSON_BYTES_MAX);
-      return typeof JSON.parse(text).scripts?.start === "string";
-    } catch {
-      return false; // No package.json, or one that npm itself will complain about.
-    }
-  }
-}
-
-function usualEntries(kind: Kind): string[] {
-  const names = kind === "python" ? ["main", "worker"] : ["main", "worker", "index"];
-  const files = names.flatMap((name) => ENDINGS[kind].map((ending) => `${name}.${ending}`));
-  return [...files, ...files.map((file) => `src/${file}`)];
 }
 
 function isInside(path: string): boolean {

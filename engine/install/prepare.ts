@@ -1,8 +1,9 @@
 /**
- * Everything between the wish to run a worker and a command that can be started.
+ * From a worker's directory to a command that can be started.
  *
- * What contains a worker is settled here too: which folders it may see, which runtime it gets, and
- * what of the engine's environment.
+ * Settles whether the worker runs in a microVM or as a plain process, with which folders, runtime
+ * and environment, and installs its dependencies. {@linkcode checkNewWorker} checks the same for a
+ * worker before it is added.
  *
  * @module
  */
@@ -17,22 +18,26 @@ import type {
   Launcher,
   OutputLine,
 } from "../ports/launcher.ts";
-import { pathOutside, pathWithDeno } from "../process/programs.ts";
-import { cacheEnv, guestEnv, SYSTEM_PATH } from "../vm/guest_env.ts";
+import { pathOutside } from "../process/programs.ts";
 import { allowManifest, containedFolders, pinContainment } from "./containment.ts";
-import { checkPlace } from "./guest_access.ts";
+import { checkDirectory, guestEnv, SYSTEM_PATH } from "./guest_access.ts";
 import { cacheFolder, dependencyFolder, installDependencies, type Installed } from "./install.ts";
 import { readManifest, type WorkerSpec } from "./manifest.ts";
-import { findRuntime } from "./runtimes/mod.ts";
-import type { PythonFacts } from "./runtimes/python.ts";
+import { pathWithDeno } from "./runtimes/javascript.ts";
+import { cacheEnv, findRuntime } from "./runtimes/mod.ts";
+import type { RuntimeFacts } from "./runtimes/runtime.ts";
 import { sdkDirectory } from "./sdk_copy.ts";
 
-/** What preparing needs of its surroundings. */
-export interface Preparations {
-  readonly clock: Clock;
+/** What the host can start, and where the engine's own files lie. */
+export interface Host {
   readonly launchers: Partial<Record<Isolation, Launcher>>;
   readonly dataDirectory: string;
   readonly platform: typeof Deno.build.os;
+}
+
+/** What preparing works with. */
+export interface PrepareTools extends Host {
+  readonly clock: Clock;
 }
 
 /** One attempt to prepare a worker. */
@@ -48,36 +53,27 @@ export interface PrepareOptions {
 /** A worker that can be started. */
 export interface Prepared {
   readonly launcher: Launcher;
-  /** What the program gets of the machine, for {@linkcode Launcher.start}. */
+  /** What the program may use of the machine, for {@linkcode Launcher.start}. */
   readonly containment: Containment | undefined;
-  /** The environment without what belongs to one launch only. */
+  /** The environment without the variables of a single launch. */
   readonly env: Readonly<Record<string, string>>;
   readonly dependencies: Installed["result"];
 }
 
-/** What a worker's programs run with, those that install included. */
+/** What the programs of a worker run in, those that install it included. */
 interface Surroundings {
-  readonly containment: Containment | undefined;
   readonly env: Readonly<Record<string, string>>;
-  readonly python: PythonFacts | undefined;
-}
-
-/** How a worker is kept apart: its entry says, else its manifest, else the platform. */
-export function isolationOf(
-  entry: DirectoryEntry,
-  spec: WorkerSpec | undefined,
-  platform: typeof Deno.build.os,
-): Isolation {
-  return entry.isolation ?? spec?.isolation ?? defaultIsolation(platform);
+  readonly containment?: Containment;
+  readonly facts?: RuntimeFacts | undefined;
 }
 
 /**
- * Picks the launcher, puts containment and environment together and installs dependencies.
+ * Picks the launcher, builds containment and environment, and installs dependencies.
  *
  * @throws {EngineError} `isolation_unavailable`, `launch_failed`, `install_failed`, `cancelled`.
  */
 export async function prepareLaunch(
-  { clock, launchers, dataDirectory, platform }: Preparations,
+  { clock, launchers, dataDirectory, platform }: PrepareTools,
   { entry, spec, reinstall, signal, output, began }: PrepareOptions,
 ): Promise<Prepared> {
   const { name, path } = entry;
@@ -87,10 +83,10 @@ export async function prepareLaunch(
   const configured = (["isolation", "replicas"] as const).filter((key) => entry[key] !== undefined);
   const { network, resources } = spec;
   const replicas = entry.replicas ?? spec.replicas;
-  const wish = { name, path, isolation, network, resources, replicas, configured };
-  await pinContainment(dataDirectory, wish);
+  const request = { name, path, isolation, network, resources, replicas, configured };
+  await pinContainment(dataDirectory, request);
 
-  const { containment, python, env } = isolation === "microvm"
+  const { env, containment, facts } = isolation === "microvm"
     ? await contained(entry, spec, dataDirectory)
     : await uncontained(entry, spec, dataDirectory);
   const installed = await installDependencies({
@@ -98,7 +94,7 @@ export async function prepareLaunch(
     spec,
     launcher,
     containment,
-    python,
+    facts,
     dataDirectory,
     env,
     clock,
@@ -115,29 +111,32 @@ export async function prepareLaunch(
   };
 }
 
-/** A plain process has what the engine has. */
+/** The isolation of a worker: its entry decides, else its manifest, else the platform. */
+export function isolationOf(
+  entry: { readonly isolation?: Isolation | undefined },
+  spec: WorkerSpec | undefined,
+  platform: typeof Deno.build.os,
+): Isolation {
+  return entry.isolation ?? spec?.isolation ?? (platform === "linux" ? "microvm" : "process");
+}
+
+/** A plain process has the engine's environment and file system. */
 async function uncontained(
   entry: DirectoryEntry,
   spec: WorkerSpec,
   dataDirectory: string,
 ): Promise<Surroundings> {
-  const inherited = Deno.env.get("PYTHONPATH");
   const own = { ...spec.env, ...entry.env };
-  const here = Deno.env.get("PATH") ?? "";
-  const theirs = await containedFolders(dataDirectory);
-  const env = {
-    ...inherited ? { PYTHONPATH: inherited } : {},
-    ...own,
-    ...workerEnv(entry, "process"),
-    PATH: await pathWithDeno(own.PATH ?? await pathOutside(here, theirs, []), dataDirectory),
-  };
-  return { containment: undefined, env, python: undefined };
+  const host = Deno.env.get("PATH") ?? "";
+  const writable = await containedFolders(dataDirectory);
+  const path = own.PATH ?? await pathOutside(host, writable, []);
+  const PATH = await pathWithDeno(path, dataDirectory);
+  return { env: { ...own, ...workerEnv(entry, "process"), PATH } };
 }
 
 /**
- * A contained one has its runtime, the SDKs, its dependencies, and settings for package managers.
- * Its manifest decides nothing that happens outside: programs are looked for with the PATH of the
- * engine or of config.yaml.
+ * A guest has its runtime, the SDKs, its dependencies, and settings for package managers. Programs
+ * on the host are looked up with the PATH of the engine or config.yaml, never the manifest's.
  */
 async function contained(
   entry: DirectoryEntry,
@@ -145,9 +144,11 @@ async function contained(
   dataDirectory: string,
 ): Promise<Surroundings> {
   const { name } = entry;
+  const { kind, packageManager, directory } = spec;
   const outer = entry.env.PATH ?? Deno.env.get("PATH") ?? "";
   const path = await pathWithDeno(outer, dataDirectory);
-  const { folders, bins, python } = await findRuntime({ name, spec, path, dataDirectory });
+  const request = { name, kind, packageManager, directory, path, dataDirectory };
+  const { folders, bins, facts } = await findRuntime(request);
   const own = dependencyFolder(dataDirectory, name);
   await Deno.mkdir(own, { recursive: true });
   const containment: Containment = {
@@ -166,69 +167,55 @@ async function contained(
     ...workerEnv(entry, "microvm"),
     PATH: [...bins, entry.env.PATH ?? spec.env.PATH ?? SYSTEM_PATH].join(":"),
   };
-  return { containment, env, python };
+  return { env, containment, facts };
 }
 
 function workerEnv({ name }: DirectoryEntry, isolation: Isolation): Record<string, string> {
   return { ENGINE_WORKER_NAME: name, ENGINE_ISOLATION: isolation };
 }
 
-/** What somebody wants to add. */
+/** A worker that a person asks to add. */
 export interface NewWorkerRequest {
   /** Absolute directory with a manifest. */
   readonly path: string;
-  /** Left out: what the manifest says, else what the platform offers. */
+  /** Left out: what the manifest says, else the platform's default. */
   readonly isolation?: Isolation | undefined;
   /** Left out: `auto`. */
   readonly accel?: Accelerator | "auto" | undefined;
 }
 
-/** What this machine can start, and where the engine's own files lie. */
-export interface NewWorkerSurroundings {
-  readonly platform: typeof Deno.build.os;
-  readonly dataDirectory: string;
-  readonly launchers: Partial<Record<Isolation, Launcher>>;
-}
-
 /** A worker that can be added. */
 export interface NewWorker {
-  /** What its manifest calls it. */
+  /** Its name in the manifest. */
   readonly name: string;
-  /** How it would run. */
   readonly isolation: Isolation;
 }
 
 /**
- * Reads the manifest of a directory, settles how the worker would be kept apart, and asks the
- * launcher whether that can be had. Somebody who adds a worker anew agrees to its manifest.
+ * Reads the manifest of a directory and checks that the worker could start with the isolation that
+ * follows. Adding a worker means agreeing to its manifest, so a pinned containment is renewed.
  *
  * @throws {EngineError} `manifest_invalid` with every problem; `isolation_unavailable` with what
  * to do.
  */
 export async function checkNewWorker(
-  { path, isolation, accel }: NewWorkerRequest,
-  { platform, launchers, dataDirectory }: NewWorkerSurroundings,
+  { path, isolation: asked, accel }: NewWorkerRequest,
+  { platform, launchers, dataDirectory }: Host,
 ): Promise<NewWorker> {
   const spec = readManifest(path);
-  const settled = isolation ?? spec.isolation ?? defaultIsolation(platform);
-  const launcher = launchers[settled];
-  if (!launcher) throw isolationUnavailable(spec.name, settled);
+  const isolation = isolationOf({ isolation: asked }, spec, platform);
+  const launcher = launchers[isolation];
+  if (!launcher) throw isolationUnavailable(spec.name, isolation);
   await launcher.check?.(spec.name, accel ?? "auto");
-  if (settled === "microvm") {
+  if (isolation === "microvm") {
     const more = [keyFolder(thisUser())];
-    await checkPlace(spec.name, path, { dataDirectory, home: Deno.env.get("HOME"), more });
+    await checkDirectory(spec.name, path, { dataDirectory, home: Deno.env.get("HOME"), more });
     await allowManifest(dataDirectory, path, spec);
   }
-  return { name: spec.name, isolation: settled };
+  return { name: spec.name, isolation };
 }
 
-/** How a worker is kept apart when nobody says. */
-export function defaultIsolation(platform: typeof Deno.build.os): Isolation {
-  return platform === "linux" ? "microvm" : "process";
-}
-
-/** The error for an isolation that there is no launcher for. */
-export function isolationUnavailable(name: string, isolation: Isolation): EngineError {
+function isolationUnavailable(name: string, isolation: Isolation): EngineError {
   const message = isolation === "microvm"
     ? `Worker ${name} would run in a microVM, which only Linux can start; ` +
       "add it with --isolation process, which runs it as a plain process without containment"

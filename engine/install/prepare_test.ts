@@ -4,16 +4,10 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { Isolation, Launcher } from "../ports/launcher.ts";
-import { SYSTEM_PATH } from "../vm/guest_env.ts";
-import { type ContainmentWish, pinContainment } from "./containment.ts";
+import { type ContainmentRequest, pinContainment } from "./containment.ts";
+import { SYSTEM_PATH } from "./guest_access.ts";
 import type { WorkerSpec } from "./manifest.ts";
-import {
-  checkNewWorker,
-  defaultIsolation,
-  isolationOf,
-  type NewWorkerSurroundings,
-  prepareLaunch,
-} from "./prepare.ts";
+import { checkNewWorker, type Host, isolationOf, prepareLaunch } from "./prepare.ts";
 
 const SPEC: WorkerSpec = {
   name: "w",
@@ -171,6 +165,7 @@ Deno.test("isolationOf() asks the entry, then the manifest, then the platform", 
   assert.equal(isolationOf(ENTRY, inManifest, "linux"), "process");
   assert.equal(isolationOf(ENTRY, SPEC, "linux"), "microvm");
   assert.equal(isolationOf(ENTRY, undefined, "darwin"), "process");
+  assert.equal(isolationOf(ENTRY, undefined, "windows"), "process");
 });
 
 async function withManifest(more: string, check: (path: string) => Promise<void>): Promise<void> {
@@ -187,7 +182,7 @@ function launcher(isolation: Isolation, check?: Launcher["check"]): Launcher {
   return { isolation, start, ...check ? { check } : {} };
 }
 
-function around(check?: Launcher["check"]): NewWorkerSurroundings {
+function around(check?: Launcher["check"]): Host {
   const launchers = { process: launcher("process"), microvm: launcher("microvm", check) };
   return { platform: "linux", launchers, dataDirectory: "/nowhere/.engine" };
 }
@@ -285,7 +280,7 @@ Deno.test("checkNewWorker() takes a request for the worker as consent to its net
   withManifest("", async (path) => {
     const dataDirectory = await Deno.makeTempDir();
     const resources = { cpus: 1, memory_mb: 512 };
-    const wish: Omit<ContainmentWish, "network"> = {
+    const request: Omit<ContainmentRequest, "network"> = {
       name: "math",
       path,
       isolation: "microvm",
@@ -293,11 +288,11 @@ Deno.test("checkNewWorker() takes a request for the worker as consent to its net
       replicas: 1,
       configured: [],
     };
-    await pinContainment(dataDirectory, { ...wish, network: "engine" });
+    await pinContainment(dataDirectory, { ...request, network: "engine" });
 
     await checkNewWorker({ path }, { ...around(), dataDirectory });
 
-    await pinContainment(dataDirectory, { ...wish, network: "full" });
+    await pinContainment(dataDirectory, { ...request, network: "full" });
     await Deno.remove(dataDirectory, { recursive: true });
   }));
 
@@ -309,10 +304,4 @@ Deno.test("checkNewWorker() refuses a directory without a usable manifest", asyn
     "naem: x\n",
     (path) => assert.rejects(checkNewWorker({ path }, around()), invalid),
   );
-});
-
-Deno.test("defaultIsolation() is a microVM on Linux only", () => {
-  assert.equal(defaultIsolation("linux"), "microvm");
-  assert.equal(defaultIsolation("darwin"), "process");
-  assert.equal(defaultIsolation("windows"), "process");
 });

@@ -1,22 +1,29 @@
 /**
- * Opens files that a worker may have put where they are.
+ * Reads and removes files that a worker may have created.
  *
- * A contained worker may write anything into its directory: a link to somebody's secrets, a pipe
- * that nobody writes to, a file without end. So a file is opened without waiting, and what was
- * opened is looked at, not the name, which may be another file's by then. Only what lies in the
- * directory itself is read.
+ * A contained worker can put anything into its directory: a link to other users' files, a pipe
+ * without a writer, a file without end, thousands of nested folders. Reading therefore opens a file
+ * without blocking and checks the descriptor rather than the name, which may mean another file by
+ * then; only files in the directory itself are read. Removing runs `rm`, which follows no links and
+ * can fail alone: Deno's own removal recurses, and very deep folders would crash the engine.
  *
  * @module
  */
 import defer * as nodeFs from "node:fs";
-import { REMOVAL_TIMEOUT_MS } from "../supervisor/limits.ts";
 
-/** Bytes that are read in one go. */
+/** Name of the manifest in a worker's directory. */
+export const MANIFEST = "engine.worker.yaml";
+
+/** Bytes per read. */
 const PIECE_BYTES = 256 * 1024;
-/** Windows has neither such links nor such pipes, and no such flag. */
-const noWaiting = (): number => nodeFs.constants.O_RDONLY | (nodeFs.constants.O_NONBLOCK ?? 0);
+/** How long a removal may take, in milliseconds; what is left is removed the next time. */
+const REMOVAL_TIMEOUT_MS = 60_000;
+/** Folders where systems keep their programs; a worker may control others on the PATH. */
+const SYSTEM_BINS = "/usr/bin:/bin:/run/current-system/sw/bin";
+/** Paths per run of `rm`. */
+const REMOVALS_AT_ONCE = 200;
 
-/** An ordinary file in a worker's directory, open until it is disposed of. */
+/** A regular file in a worker's directory, open until it is disposed of. */
 export class WorkerFile implements Disposable {
   /** In bytes, when it was opened. */
   readonly size: number;
@@ -30,21 +37,19 @@ export class WorkerFile implements Disposable {
   }
 
   /**
-   * Opens one.
+   * Opens the file `name` of an absolute directory.
    *
-   * @param directory Absolute.
-   * @param name Relative to it.
-   * @throws {Deno.errors.NotFound} There is nothing.
-   * @throws {Error} It is no ordinary file, lies outside of the directory, or cannot be read.
+   * @throws {Deno.errors.NotFound} There is no such file.
+   * @throws {Error} It is no regular file, lies outside of the directory, or cannot be read.
    */
   static open(directory: string, name: string): WorkerFile {
     const path = `${directory}/${name}`;
     const root = Deno.realPathSync(directory);
-    // Before it is opened, too: to open a device may do something already.
+    // Checked before opening, too: opening a device may have an effect.
     const real = Deno.realPathSync(path);
     checkInside(real, root);
     if (!Deno.statSync(real).isFile) throw new Error("no ordinary file");
-    const descriptor = nodeFs.openSync(real, noWaiting());
+    const descriptor = nodeFs.openSync(real, openFlags());
     try {
       if (Deno.build.os === "linux") {
         checkInside(Deno.readLinkSync(`/proc/self/fd/${descriptor}`), root);
@@ -56,7 +61,7 @@ export class WorkerFile implements Disposable {
     }
   }
 
-  /** What is in it, in pieces; a file that grows meanwhile is read up to its size of before. */
+  /** The content in pieces; a file that grows meanwhile is read up to its size when opened. */
   *pieces(): Generator<Uint8Array> {
     for (let left = this.size; left > 0;) {
       const piece = new Uint8Array(Math.min(PIECE_BYTES, left));
@@ -73,10 +78,10 @@ export class WorkerFile implements Disposable {
 }
 
 /**
- * The text of a file that has to be small.
+ * The text of a small file.
  *
- * @throws {Deno.errors.NotFound} There is nothing.
- * @throws {Error} As {@linkcode WorkerFile.open}; or it has more bytes than `maxBytes`.
+ * @throws {Deno.errors.NotFound} There is no such file.
+ * @throws {Error} As {@linkcode WorkerFile.open}, or when it has more bytes than `maxBytes`.
  */
 export function readWorkerText(directory: string, name: string, maxBytes: number): string {
   using file = WorkerFile.open(directory, name);
@@ -86,49 +91,48 @@ export function readWorkerText(directory: string, name: string, maxBytes: number
   return parts.join("") + decoder.decode();
 }
 
-function checkInside(path: string, root: string): void {
-  const parent = root === "/" ? "/" : `${root}${Deno.build.os === "windows" ? "\\" : "/"}`;
-  if (!path.startsWith(parent)) throw new Error("a link that leads out of the worker's directory");
-}
-
-/** Where systems keep their programs; what else the PATH says may be a worker's. */
-const SYSTEM_PATH = "/usr/bin:/bin:/run/current-system/sw/bin";
-
-/** Arguments of one program. */
-const AT_ONCE = 200;
-
-/** Removes a folder or file; see {@linkcode removeOthers}. */
+/** Removes a folder or file; fails silently, as {@linkcode removeOthers} does. */
 export async function removeTree(path: string): Promise<void> {
   await remove([path], AbortSignal.timeout(REMOVAL_TIMEOUT_MS));
 }
 
 /**
- * Removes what is in a folder, except for these names. Never rejects: what cannot be removed, or
- * not within `REMOVAL_TIMEOUT_MS`, is left for the next time.
+ * Removes everything in a folder except these names. Never rejects: what cannot be removed, or not
+ * within `REMOVAL_TIMEOUT_MS`, stays.
  */
 export async function removeOthers(folder: string, kept: readonly string[]): Promise<void> {
   const signal = AbortSignal.timeout(REMOVAL_TIMEOUT_MS);
-  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(() => []); // It is not there.
+  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(() => []); // It is missing.
   const paths = entries.filter(({ name }) => !kept.includes(name))
     .map(({ name }) => `${folder}/${name}`);
-  for (let at = 0; at < paths.length && !signal.aborted; at += AT_ONCE) {
-    await remove(paths.slice(at, at + AT_ONCE), signal);
+  for (let at = 0; at < paths.length && !signal.aborted; at += REMOVALS_AT_ONCE) {
+    await remove(paths.slice(at, at + REMOVALS_AT_ONCE), signal);
   }
 }
 
 async function remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
   if (Deno.build.os === "windows") {
     const removals = paths.map((path) => Deno.remove(path, { recursive: true }));
-    await Promise.allSettled(removals); // Gone, or still in use.
+    await Promise.allSettled(removals); // Some may be gone or still in use.
     return;
   }
   const command = new Deno.Command("/bin/sh", {
     args: ["-c", 'exec rm -rf -- "$@"', "sh", ...paths],
-    env: { PATH: SYSTEM_PATH },
+    env: { PATH: SYSTEM_BINS },
     signal,
     stdin: "null",
     stdout: "null",
     stderr: "null",
   });
-  await command.output().catch(() => {}); // No shell: nothing else would run here either.
+  await command.output().catch(() => {}); // There is no shell.
+}
+
+/** Windows has neither such links nor such pipes, and no such flag. */
+function openFlags(): number {
+  return nodeFs.constants.O_RDONLY | (nodeFs.constants.O_NONBLOCK ?? 0);
+}
+
+function checkInside(path: string, root: string): void {
+  const parent = root === "/" ? "/" : `${root}${Deno.build.os === "windows" ? "\\" : "/"}`;
+  if (!path.startsWith(parent)) throw new Error("a link that leads out of the worker's directory");
 }

@@ -1,5 +1,5 @@
 /**
- * Files of a worker that may be anything; fifos and links are real ones.
+ * Files of a worker, with real pipes, links and deep folders.
  *
  * @module
  */

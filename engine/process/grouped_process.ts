@@ -6,10 +6,9 @@
  *
  * @module
  */
-import { STOP_GRACE_MS } from "../supervisor/limits.ts";
 import type { Ended, OutputChunk } from "../ports/launcher.ts";
 import { gatedArgs, Guard, openGate, SHELL } from "./guard.ts";
-import { endGroup, signalGroup } from "./process_group.ts";
+import { endGroup, signalGroup, STOP_GRACE_MS } from "./process_group.ts";
 
 /** How long output may come after the program and its group are gone. */
 const LATE_OUTPUT_MS = 1_000;

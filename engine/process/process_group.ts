@@ -7,6 +7,9 @@
  * @module
  */
 
+/** How long a program may take to exit after SIGTERM. */
+export const STOP_GRACE_MS = 10_000;
+
 /** A group that is to end is looked at so soon, then ever less often. */
 const POLL_FIRST_MS = 10;
 const POLL_MAX_MS = 200;

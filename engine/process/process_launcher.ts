@@ -8,7 +8,6 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { STOP_GRACE_MS } from "../supervisor/limits.ts";
 import { ORPHAN_GRACE_MS } from "../../sdk/typescript/wire/limits.ts";
 import type {
   Ended,
@@ -23,6 +22,7 @@ import { SHELL } from "./guard.ts";
 import { LineSplitter } from "./output_lines.ts";
 import { withoutMarks } from "./output_marks.ts";
 import { PidFiles } from "./pid_file.ts";
+import { STOP_GRACE_MS } from "./process_group.ts";
 import { findProgram } from "./programs.ts";
 import { endStrays } from "./strays.ts";
 

@@ -1,22 +1,21 @@
 /**
- * Finds the programs that workers need, and says what to install when one is missing.
+ * Programs on the host: finding them on a PATH, asking them for facts, quoting their arguments,
+ * describing how they ended.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Ended } from "../ports/launcher.ts";
 
-/** A program that a kind of worker cannot do without. */
-export type ProgramName = "python3" | "uv" | "node" | "npm" | "deno";
+/** A program that a worker may need. */
+export interface Program {
+  /** As it stands on the PATH. */
+  readonly name: string;
+  /** What a person can do where it is missing, for messages. */
+  readonly advice: string;
+}
 
-const ADVICE: Readonly<Record<ProgramName, string>> = {
-  python3: "install Python 3.10 or later (Debian, Ubuntu: sudo apt install python3 python3-pip)",
-  uv: "install uv (pip install uv), or set runtime.package_manager to pip",
-  node: "install Node 20 or later",
-  npm: "install npm, which comes with Node",
-  deno: "install Deno 2 (npm install -g deno)",
-};
-
-/** The first file of that name on a PATH that may be run. */
+/** The first executable file of that name on a PATH. */
 export async function findProgram(name: string, path: string): Promise<string | undefined> {
   for (const directory of path.split(":")) {
     if (directory === "") continue;
@@ -28,45 +27,78 @@ export async function findProgram(name: string, path: string): Promise<string | 
 }
 
 /**
- * Makes sure that a worker finds a program.
+ * Makes sure that a program is on a worker's PATH.
  *
  * @throws {EngineError} `launch_failed` with what to install.
  */
 export async function requireProgram(
-  name: ProgramName,
+  { name, advice }: Program,
   path: string,
   worker: string,
 ): Promise<void> {
   if (await findProgram(name, path)) return;
-  const message = `Worker ${worker} needs ${name}, which is not on the PATH; ${ADVICE[name]}`;
+  const message = `Worker ${worker} needs ${name}, which is not on the PATH; ${advice}`;
   throw new EngineError("launch_failed", message, { details: { program: name } });
 }
 
+/** Which program to ask, and for which worker. */
+export interface ProgramQuestion {
+  /** Name of the worker, for messages. */
+  readonly worker: string;
+  /** Looked up on the PATH in `env`, which is not empty. */
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Where to run it: version managers look for their settings there. */
+  readonly directory: string;
+  /** Added to the engine's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** How long a program may take to answer, in milliseconds; version managers can be slow. */
+const ANSWER_MS = 30_000;
+
 /**
- * The PATH for workers: where it names no `deno`, a folder that links to the engine's own is put
- * behind it, so that a machine with nothing but `npx deno` can run TypeScript workers. A compiled
- * engine has no Deno that workers could use.
+ * Runs a program and returns what `read` makes of its trimmed output. A program that does not
+ * answer in time is killed, and its end is not awaited.
+ *
+ * @throws {EngineError} `launch_failed` when it fails, is too slow, or `read` returns `undefined`.
  */
-export async function pathWithDeno(
-  path: string,
-  dataDirectory: string,
-  deno: string | null = Deno.build.standalone ? null : Deno.execPath(),
-): Promise<string> {
-  if (deno === null || await findProgram("deno", path)) return path;
-  const directory = `${dataDirectory}/bin`;
-  const link = `${directory}/deno`;
-  if (await Deno.readLink(link).catch(() => undefined) !== deno) {
-    await Deno.mkdir(directory, { recursive: true });
-    const temporary = `${link}.${crypto.randomUUID().slice(0, 8)}`;
-    await Deno.symlink(deno, temporary);
-    await Deno.rename(temporary, link);
-  }
-  return path === "" ? directory : `${path}:${directory}`;
+export async function askProgram<Answer>(
+  { worker, program, args, directory, env }: ProgramQuestion,
+  read: (printed: string) => Answer | undefined,
+  limitMs: number = ANSWER_MS,
+): Promise<Answer> {
+  const limit = new AbortController();
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => {
+    late.resolve(undefined);
+    limit.abort();
+  }, limitMs);
+  const command = new Deno.Command("/bin/sh", {
+    args: ["-c", 'exec "$0" "$@"', program, ...args],
+    cwd: directory,
+    env: { ...env },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    signal: limit.signal,
+  });
+  // Processes that it started may outlive it and keep its output open.
+  const ended = await Promise.race([command.output(), late.promise])
+    .finally(() => clearTimeout(timer));
+  const text = new TextDecoder();
+  const answer = ended?.success ? read(text.decode(ended.stdout).trim()) : undefined;
+  if (answer !== undefined) return answer;
+  const said = ended
+    ? text.decode(ended.stderr).trim().split("\n").at(-1)!
+    : `it gave no answer within ${limitMs / 1_000} s`;
+  const message = `Worker ${worker} needs ${program}, which does not run here: ${said}`;
+  throw new EngineError("launch_failed", message, { details: { program } });
 }
 
 /**
  * The PATH without folders that lie in one of these directories, or whose programs of these names
- * do: whoever can write there would choose what is run.
+ * do: a worker that can write there could choose what the engine runs.
  */
 export async function pathOutside(
   path: string,
@@ -90,67 +122,25 @@ export async function pathOutside(
   return kept.join(":");
 }
 
-/** Itself where there is nothing. */
-function realPath(path: string): Promise<string> {
+/** Whether a path is a folder or lies in it. */
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}
+
+/** The path with links resolved; unchanged where there is no such file. */
+export function realPath(path: string): Promise<string> {
   return Deno.realPath(path).catch(() => path);
-}
-
-/** What to ask, and for whom. */
-export interface ProgramQuestion {
-  /** Name of the worker, for messages. */
-  readonly worker: string;
-  /** Looked up on the PATH in `env`, which is not empty. */
-  readonly program: ProgramName;
-  readonly args: readonly string[];
-  /** Where to run it: version switchers look for a choice there. */
-  readonly directory: string;
-  /** Added to the engine's own environment. */
-  readonly env: Readonly<Record<string, string>>;
-}
-
-/** A version switcher may take its time, but not for ever. In milliseconds. */
-const ANSWER_MS = 30_000;
-
-/**
- * What `read` makes of what the program prints, without blanks around it.
- *
- * @throws {EngineError} `launch_failed` when it fails, says nothing in time, or `read` gives
- * `undefined`.
- */
-export async function askProgram<Answer>(
-  { worker, program, args, directory, env }: ProgramQuestion,
-  read: (printed: string) => Answer | undefined,
-  limitMs: number = ANSWER_MS,
-): Promise<Answer> {
-  const limit = new AbortController();
-  const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => {
-    late.resolve(undefined);
-    limit.abort();
-  }, limitMs);
-  const command = new Deno.Command("/bin/sh", {
-    args: ["-c", 'exec "$0" "$@"', program, ...args],
-    cwd: directory,
-    env: { ...env },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-    signal: limit.signal,
-  });
-  // What it started may outlive it and hold its output.
-  const ended = await Promise.race([command.output(), late.promise])
-    .finally(() => clearTimeout(timer));
-  const text = new TextDecoder();
-  const answer = ended?.success ? read(text.decode(ended.stdout).trim()) : undefined;
-  if (answer !== undefined) return answer;
-  const said = ended
-    ? text.decode(ended.stderr).trim().split("\n").at(-1)!
-    : `it gave no answer within ${limitMs / 1_000} s`;
-  const message = `Worker ${worker} needs ${program}, which does not run here: ${said}`;
-  throw new EngineError("launch_failed", message, { details: { program } });
 }
 
 /** A text as one word of a shell command. It may hold anything but a zero byte. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** How a program ended, in words: `exit code 1` or `signal SIGKILL (out of memory)`. */
+export function describeEnd({ code, signal, reason }: Ended): string {
+  if (code === null && signal === null) return reason ?? "an unknown end";
+  const because = code === 127 ? reason ?? "a program that it needs was not found" : reason;
+  const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
+  return because === undefined ? how : `${how} (${because})`;
 }

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import {
   askProgram,
+  describeEnd,
   findProgram,
   pathOutside,
-  pathWithDeno,
   requireProgram,
   shellWord,
 } from "./programs.ts";
+
+const PYTHON = { name: "python3", advice: "install Python" };
 
 /** A directory with a program `tool` and a file `text` that cannot be run. */
 async function setup() {
@@ -29,41 +31,12 @@ Deno.test("findProgram() takes the first file on the PATH that may be run", asyn
 });
 
 Deno.test("requireProgram() names the worker, the program and what to install", async () => {
-  await assert.rejects(requireProgram("python3", "/nowhere", "math"), {
+  await assert.rejects(requireProgram(PYTHON, "/nowhere", "math"), {
     code: "launch_failed",
-    message: "Worker math needs python3, which is not on the PATH; install Python 3.10 or later " +
-      "(Debian, Ubuntu: sudo apt install python3 python3-pip)",
+    message: "Worker math needs python3, which is not on the PATH; install Python",
     details: { program: "python3" },
   });
-  await requireProgram("python3", Deno.env.get("PATH")!, "math");
-});
-
-Deno.test("pathWithDeno() leaves a PATH alone that has one", async () => {
-  await using there = await setup();
-  await Deno.rename(`${there.directory}/tool`, `${there.directory}/deno`);
-
-  assert.equal(await pathWithDeno(there.directory, "/nowhere", "/x/deno"), there.directory);
-});
-
-Deno.test("pathWithDeno() adds the engine's own Deno behind the others", async () => {
-  await using there = await setup();
-  const { directory } = there;
-
-  const path = await pathWithDeno("/nowhere", directory, "/x/deno-1");
-  const again = await pathWithDeno("/nowhere", directory, "/x/deno-2");
-
-  assert.equal(path, `/nowhere:${directory}/bin`);
-  assert.equal(again, path);
-  assert.equal(await Deno.readLink(`${directory}/bin/deno`), "/x/deno-2");
-  assert.equal([...Deno.readDirSync(`${directory}/bin`)].length, 1);
-  assert.equal(
-    await findProgram("deno", await pathWithDeno("", directory)),
-    `${directory}/bin/deno`,
-  );
-});
-
-Deno.test("pathWithDeno() adds nothing for a compiled engine", async () => {
-  assert.equal(await pathWithDeno("/nowhere", "/nowhere", null), "/nowhere");
+  await requireProgram(PYTHON, Deno.env.get("PATH")!, "math");
 });
 
 Deno.test("pathOutside() leaves out folders in which, or behind whose programs, somebody could write", async () => {
@@ -143,4 +116,22 @@ Deno.test("shellWord() leaves a word as it is that means nothing else to a shell
   for (const text of ["src/main.py", "A=b", "user@host:80", "100%"]) {
     assert.equal(shellWord(text), text);
   }
+});
+
+Deno.test("describeEnd() tells what there is to say besides", () => {
+  const reason = "out of memory (128 MiB)";
+
+  assert.equal(
+    describeEnd({ code: null, signal: "SIGKILL", reason }),
+    `signal SIGKILL (${reason})`,
+  );
+  assert.equal(describeEnd({ code: 1, signal: null, reason }), `exit code 1 (${reason})`);
+  assert.equal(describeEnd({ code: null, signal: null, reason }), reason);
+  assert.equal(describeEnd({ code: null, signal: null }), "an unknown end");
+});
+
+Deno.test("describeEnd() tells exit codes from signals", () => {
+  assert.equal(describeEnd({ code: 1, signal: null }), "exit code 1");
+  assert.equal(describeEnd({ code: null, signal: "SIGKILL" }), "signal SIGKILL");
+  assert.match(describeEnd({ code: 127, signal: null }), /127 \(a program that it needs was not/);
 });

@@ -11,7 +11,7 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { OutputLine } from "../ports/launcher.ts";
 import { readManifest, type WorkerSpec } from "../install/manifest.ts";
-import { type Preparations, type Prepared, prepareLaunch } from "../install/prepare.ts";
+import { type Prepared, prepareLaunch, type PrepareTools } from "../install/prepare.ts";
 import type { StartSlots } from "./start_slots.ts";
 import { whileWanted } from "./wanted.ts";
 
@@ -25,7 +25,7 @@ export interface Release {
 }
 
 /** What {@linkcode Releases} work with. */
-export interface ReleaseTools extends Preparations {
+export interface ReleaseTools extends PrepareTools {
   readonly slots: StartSlots;
   /** Prepares; a test may put something quicker in. */
   readonly prepare?: typeof prepareLaunch;

@@ -9,11 +9,11 @@
  * @module
  */
 import { describeThrown } from "../../sdk/typescript/wire/errors.ts";
-import { STOP_GRACE_MS } from "./limits.ts";
+import { STOP_GRACE_MS } from "../process/process_group.ts";
 import type { Ended, Running } from "../ports/launcher.ts";
 import type { Log, LogFields } from "../ports/log.ts";
 import type { Traffic } from "../ports/traffic.ts";
-import { describeEnd } from "../install/install.ts";
+import { describeEnd } from "../process/programs.ts";
 import type { UnmarkedLine } from "../process/output_marks.ts";
 import type { Release, Waiting } from "./releases.ts";
 import { Relief } from "./relief.ts";

@@ -7,33 +7,10 @@
  *
  * @module
  */
-import {
-  RESTART_ENDS,
-  RESTART_FIRST_MS,
-  RESTART_MAX_MS,
-  RESTART_RESET_MS,
-  RESTART_WITHIN_S,
-} from "./limits.ts";
+import { RESTART_MAX_MS, type RestartSettings } from "../install/manifest.ts";
 
-/** What a manifest says of unasked ends; spelled as there. */
-export interface RestartSettings {
-  /** After any end, after one that was no success (exit code 0 is one), or after none. */
-  readonly policy: "always" | "on-failure" | "never";
-  /** So many ends within `within_s`, and it is given up; at least 1. */
-  readonly max: number;
-  /** Seconds, without those it waited to be started again. */
-  readonly within_s: number;
-  /** The first wait, in milliseconds; doubles with each end, up to `RESTART_MAX_MS`. */
-  readonly backoff_ms: number;
-}
-
-/** What holds when a manifest says nothing. */
-export const RESTART_DEFAULTS: RestartSettings = {
-  policy: "always",
-  max: RESTART_ENDS,
-  within_s: RESTART_WITHIN_S,
-  backoff_ms: RESTART_FIRST_MS,
-};
+/** Ready for so long: the next wait is the first again. */
+const RESTART_RESET_MS = 60_000;
 
 /** An end that nobody asked for. */
 export interface UnaskedEnd {

@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
-import {
-  type AfterEnd,
-  RESTART_DEFAULTS,
-  RestartPolicy,
-  type RestartSettings,
-} from "./restart_policy.ts";
+import { RESTART_DEFAULTS, type RestartSettings } from "../install/manifest.ts";
+import { type AfterEnd, RestartPolicy } from "./restart_policy.ts";
 
 /** Plays a worker that runs for so long each time, half of that ready, until it is left alone. */
 function play(

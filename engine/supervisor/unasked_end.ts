@@ -4,9 +4,10 @@
  * @module
  */
 import { READY_TIMEOUT_MS } from "./limits.ts";
-import { describeEnd } from "../install/install.ts";
+import { describeEnd } from "../process/programs.ts";
 import type { RunOver } from "./replica_run.ts";
-import { RestartPolicy, type RestartSettings } from "./restart_policy.ts";
+import type { RestartSettings } from "../install/manifest.ts";
+import { RestartPolicy } from "./restart_policy.ts";
 
 /** What to do now. */
 export type Verdict =

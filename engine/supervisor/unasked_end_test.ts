@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RESTART_DEFAULTS, type RestartSettings } from "./restart_policy.ts";
+import { RESTART_DEFAULTS, type RestartSettings } from "../install/manifest.ts";
 import type { RunOver } from "./replica_run.ts";
 import { UnaskedEnds } from "./unasked_end.ts";
 

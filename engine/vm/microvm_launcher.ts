@@ -16,6 +16,12 @@ import {
 } from "../../sdk/typescript/wire/limits.ts";
 import { keyFolder, thisUser } from "../auth/user_key.ts";
 import { containedFolders } from "../install/containment.ts";
+import {
+  type ProtectedFolders,
+  resolveShares,
+  type Share,
+  WorkerFolders,
+} from "../install/guest_access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,
@@ -29,13 +35,12 @@ import type { Log } from "../ports/log.ts";
 import { PidFiles } from "../process/pid_file.ts";
 import { startOf } from "../process/process_group.ts";
 import { pathOutside } from "../process/programs.ts";
-import { Guest, type GuestOptions, type Share } from "./guest/guest.ts";
+import { Guest, type GuestOptions } from "./guest/guest.ts";
 import { addressedEnv } from "./guest_env.ts";
 import { type IdleGuest, KeptGuests } from "./kept_guests.ts";
 import { Accelerators } from "./machine/accelerators.ts";
 import { findVmHost, HOST_PROGRAMS, type VmHost, vmPlaces } from "./machine/host_tools.ts";
 import { type BootedGuest, MicroVmProgram } from "./microvm_program.ts";
-import { type Guarded, sharesOf, WorkerFolders } from "../install/guest_access.ts";
 
 /** What a {@linkcode MicroVmLauncher} works with. */
 export interface MicroVmOptions {
@@ -151,14 +156,14 @@ export class MicroVmLauncher implements Launcher {
   async #plan(spec: LaunchSpec): Promise<Plan> {
     const containment = spec.containment ?? LEAST;
     const { host, accelerator } = await this.#choose(spec.name, containment.accel);
-    const shares = await sharesOf(spec, this.#guarded(host));
+    const shares = await resolveShares(spec, this.#guarded(host));
     await this.#folders.claim(spec.name, spec.directory);
     const { network, resources } = containment;
     const parts = [host, accelerator, shares, network, resources, this.#options.engine()];
     return { key: JSON.stringify(parts), host, accelerator, shares, containment };
   }
 
-  #guarded({ image }: VmHost): Guarded {
+  #guarded({ image }: VmHost): ProtectedFolders {
     const { dataDirectory, home = Deno.env.get("HOME") } = this.#options;
     const more = [image.kernel, image.initrd, keyFolder(thisUser())];
     return { dataDirectory, home, more };

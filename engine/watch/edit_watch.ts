@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import { MANIFEST } from "../install/manifest.ts";
+import { MANIFEST } from "../install/worker_files.ts";
 import type { WatchWorker, WorkerChange } from "./worker_watch.ts";
 
 /** What watching needs. */

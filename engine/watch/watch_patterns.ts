@@ -8,40 +8,25 @@
  *
  * @module
  */
-import { isDependencyFile } from "../install/install.ts";
+import { generatedFolders, isDependencyFile, isSourceFile } from "../install/runtimes/mod.ts";
 import { Glob, partsOf } from "./glob.ts";
 
 /** How a folder stands to the patterns: on the way to what they name, below that, or neither. */
 export type Reach = "named" | "below" | "outside";
 
-/** Folders that programs fill. */
-const IGNORED_FOLDERS = new Set([
+/** Folders that programs write, by name. */
+const IGNORED_FOLDERS: ReadonlySet<string> = new Set([
   ".cache",
-  ".deno",
-  ".eggs",
   ".engine",
   ".git",
   ".hg",
-  ".hypothesis",
   ".idea",
-  ".ipynb_checkpoints",
-  ".mypy_cache",
-  ".nox",
-  ".npm",
-  ".pytest_cache",
-  ".ruff_cache",
   ".svn",
-  ".tox",
-  ".venv",
   ".vscode",
-  ".yarn",
-  "__pycache__",
-  "__pypackages__",
-  "node_modules",
-  "venv",
+  ...generatedFolders(),
 ]);
-const SOURCE =
-  /\.(py|pyi|ts|mts|cts|tsx|js|mjs|cjs|jsx|html|css|sql|graphql|toml|ini|cfg)$|^\.env$/;
+/** Sources that no language claims: templates, queries, settings. */
+const OTHER_SOURCE = /\.(html|css|sql|graphql|toml|ini|cfg)$|^\.env$/;
 /** What editors leave for a moment. */
 const TEMPORARY =
   /^(\.#|#|\.goutputstream-)|~$|\.(sw[a-px]|tmp|part|kate-swp)$|___jb_(tmp|old)___$/;
@@ -82,7 +67,11 @@ function isWanted(glob: Glob, parts: readonly string[]): boolean {
   if (!glob.isWild && glob.matches(parts)) return true;
   const name = parts.at(-1) ?? "";
   if (!isBelowNames(glob, parts) || TEMPORARY.test(name)) return false;
-  return glob.isWild ? glob.matches(parts) : SOURCE.test(name) || isDependencyFile(name);
+  return glob.isWild ? glob.matches(parts) : isSource(name);
+}
+
+function isSource(name: string): boolean {
+  return isSourceFile(name) || OTHER_SOURCE.test(name) || isDependencyFile(name);
 }
 
 function reachOf(glob: Glob, folder: readonly string[]): Reach {

@@ -16,7 +16,7 @@ import {
 } from "../supervisor/limits.ts";
 import { EDIT_DEBOUNCE_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Clock } from "../ports/clock.ts";
-import { isDependencyFile } from "../install/install.ts";
+import { isDependencyFile } from "../install/runtimes/mod.ts";
 import { FolderNotices } from "./folder_notices.ts";
 import { inSlices, type Steps } from "../supervisor/slices.ts";
 import { kindOf, scanSources, type SourceScan } from "./source_scan.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import type { PackageManager, WorkerSpec } from "../manifest.ts";
 import { pinContainment } from "../containment.ts";
-import { findRuntime } from "./mod.ts";
+import { cacheEnv, findRuntime, isDependencyFile } from "./mod.ts";
 
 const PATH = Deno.env.get("PATH")!;
 
@@ -11,9 +10,9 @@ async function setup() {
   const directory = `${root}/w`;
   const dataDirectory = `${root}/.engine`;
   for (const path of [directory, dataDirectory]) await Deno.mkdir(path);
-  const find = (packageManager: PackageManager, path: string) => {
-    const spec = { directory, packageManager } as WorkerSpec;
-    return findRuntime({ name: "w", spec, path, dataDirectory });
+  const find = (packageManager: "pip" | "uv" | "npm" | "deno", path: string) => {
+    const kind = packageManager === "pip" || packageManager === "uv" ? "python" : "javascript";
+    return findRuntime({ name: "w", kind, packageManager, directory, path, dataDirectory });
   };
   const program = async (path: string, script: string): Promise<string> => {
     const file = `${root}/${path}`;
@@ -39,11 +38,11 @@ function pythonSays(executable: string, prefix: string, basePrefix = prefix): st
 Deno.test("findRuntime() finds the Python of this machine behind whatever script leads to it", async () => {
   await using there = await setup();
 
-  const { folders, bins, python } = await there.find("pip", PATH);
+  const { folders, bins, facts } = await there.find("pip", PATH);
 
   const real = await Deno.realPath(`${bins.at(-1)}/python3`);
   assert.ok(real.startsWith("/usr/") || folders.some((folder) => real.startsWith(`${folder}/`)));
-  assert.ok(python!.version.startsWith("3."));
+  assert.ok(facts!.fingerprint.some((text) => text.startsWith("3.")));
 });
 
 Deno.test("findRuntime() shares nothing for a Python below /usr, and puts it first", async () => {
@@ -110,8 +109,8 @@ Deno.test("findRuntime() runs nothing of the worker's, not by PATH and not by a 
       await assert.rejects(there.find(manager, path), { code: "launch_failed" }, path);
     }
   }
-  const { python } = await there.find("pip", `${own}:${PATH}`);
-  assert.match(python!.executable, /python3/);
+  const { bins } = await there.find("pip", `${own}:${PATH}`);
+  assert.ok(!bins.includes(own));
   assert.equal(await Deno.stat(ran).then(() => true, () => false), false);
 });
 
@@ -233,8 +232,25 @@ Deno.test("findRuntime() runs no program that another contained worker could hav
   });
   const theirs = await there.program("v/.venv/bin/python3", `touch ${there.root}/escaped`);
 
-  const { python } = await there.find("pip", `${theirs}:${PATH}`);
+  const { bins } = await there.find("pip", `${theirs}:${PATH}`);
 
-  assert.ok(!python!.executable.startsWith(there.root));
+  assert.ok(!bins.some((bin) => bin.startsWith(there.root)));
   await assert.rejects(Deno.stat(`${there.root}/escaped`));
+});
+
+Deno.test("cacheEnv() has everything that is fetched kept in one folder", () => {
+  const env = cacheEnv("/p/.engine/deps/w/cache");
+
+  const places = Object.values(env).filter((value) => value.startsWith("/"));
+  assert.equal(places.length, 5);
+  assert.ok(places.every((place) => place.startsWith("/p/.engine/deps/w/cache")));
+});
+
+Deno.test("isDependencyFile() knows manifests, lists and locks", () => {
+  for (
+    const name of ["engine.worker.yaml", "requirements.txt", "requirements-dev.txt", "uv.lock"]
+  ) assert.ok(isDependencyFile(name), name);
+  for (const name of ["main.py", "requirements.md", "my.lock"]) {
+    assert.ok(!isDependencyFile(name), name);
+  }
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { probePython, type PythonFacts } from "./python.ts";
+import { inspectPython, type PythonFacts } from "./python.ts";
 
 /** A directory whose `bin` holds a python3 that is this script. */
 async function withPython(
@@ -9,7 +9,7 @@ async function withPython(
   const directory = await Deno.makeTempDir();
   await Deno.writeTextFile(`${directory}/python3`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   await check((isolated = false) =>
-    probePython({ name: "w", directory, env: { PATH: directory }, isolated })
+    inspectPython({ name: "w", directory, env: { PATH: directory } }, { isolated })
   );
   await Deno.remove(directory, { recursive: true });
 }
@@ -22,11 +22,11 @@ function facts(isRecent: boolean, hasPip: boolean, version: string): string {
 
 const PATH = Deno.env.get("PATH")!;
 
-Deno.test("probePython() knows the Python of this machine", async () => {
+Deno.test("inspectPython() knows the Python of this machine", async () => {
   const question = { name: "w", directory: "/", env: { PATH } };
 
   for (const isolated of [true, false]) {
-    const python = await probePython({ ...question, isolated });
+    const python = await inspectPython(question, { isolated });
 
     assert.match(python.version, /^3\.\d+\.\d+/);
     assert.equal((await Deno.stat(python.executable)).isFile, true);
@@ -35,7 +35,7 @@ Deno.test("probePython() knows the Python of this machine", async () => {
   }
 });
 
-Deno.test("probePython() runs nothing that lies in the directory", async () => {
+Deno.test("inspectPython() runs nothing that lies in the directory", async () => {
   const directory = await Deno.makeTempDir();
   const evil = "import os; os.mkdir(os.path.join(os.path.dirname(__file__), 'RAN'))";
   for (const name of ["importlib", "json", "site", "sitecustomize", "usercustomize", "os"]) {
@@ -43,11 +43,11 @@ Deno.test("probePython() runs nothing that lies in the directory", async () => {
     await Deno.writeTextFile(`${directory}/${name}/__init__.py`, evil);
     await Deno.writeTextFile(`${directory}/${name}/util.py`, evil);
   }
-  const question = { name: "w", directory, isolated: true };
+  const question = { name: "w", directory };
 
   for (const isolated of [true, false]) {
     const env = { PATH, ...isolated ? { PYTHONPATH: directory, PYTHONSTARTUP: "x.py" } : {} };
-    assert.ok((await probePython({ ...question, env, isolated })).version);
+    assert.ok((await inspectPython({ ...question, env }, { isolated })).version);
   }
 
   for (const { name } of Deno.readDirSync(directory)) {
@@ -57,7 +57,7 @@ Deno.test("probePython() runs nothing that lies in the directory", async () => {
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("probePython() asks an isolated Python for what is installed with it only", () =>
+Deno.test("inspectPython() asks an isolated Python for what is installed with it only", () =>
   withPython(
     `[ "$1" = -I ] && ${facts(true, false, "1")} || ${facts(true, true, "2")}`,
     async (probe) => {
@@ -66,7 +66,7 @@ Deno.test("probePython() asks an isolated Python for what is installed with it o
     },
   ));
 
-Deno.test("probePython() refuses a Python that is too old", () =>
+Deno.test("inspectPython() refuses a Python that is too old", () =>
   withPython(facts(false, true, "3.8.2"), async (probe) => {
     await assert.rejects(probe(), {
       code: "launch_failed",
@@ -74,7 +74,7 @@ Deno.test("probePython() refuses a Python that is too old", () =>
     });
   }));
 
-Deno.test("probePython() reports a Python that does not run, with its last line", () =>
+Deno.test("inspectPython() reports a Python that does not run, with its last line", () =>
   withPython("echo first >&2; echo broken >&2; exit 1", async (probe) => {
     await assert.rejects(probe(), {
       code: "launch_failed",
@@ -83,13 +83,13 @@ Deno.test("probePython() reports a Python that does not run, with its last line"
   }));
 
 for (const answer of ["hello", "[]", "{}", "null", '[true,true,"3.12"]', ""]) {
-  Deno.test(`probePython() takes the answer ${answer || "nothing"} for none`, () =>
+  Deno.test(`inspectPython() takes the answer ${answer || "nothing"} for none`, () =>
     withPython(`echo '${answer}'`, async (probe) => {
       await assert.rejects(probe(), { code: "launch_failed", message: /which does not run here/ });
     }));
 }
 
-Deno.test("probePython() says what Python it is, where it lies and whether it has pip", () =>
+Deno.test("inspectPython() says what Python it is, where it lies and whether it has pip", () =>
   withPython(facts(true, false, "3.11.2"), async (probe) => {
     assert.deepEqual(await probe(), {
       version: "3.11.2",

@@ -9,6 +9,7 @@
  */
 import { EngineError, thrownText } from "../../../sdk/typescript/wire/errors.ts";
 import { BOOT_TIMEOUT_MS } from "../../../sdk/typescript/wire/limits.ts";
+import type { Share } from "../../install/guest_access.ts";
 import type { Ended, OutputChunk, OutputLine } from "../../ports/launcher.ts";
 import { LineSplitter } from "../../process/output_lines.ts";
 import { guestClock } from "../machine/guest_clock.ts";
@@ -22,13 +23,6 @@ import {
 import { ChannelPool, GuestChannel, type StartedProgram } from "./channel.ts";
 import { ControlLine, type FromGuest } from "./control.ts";
 import { GuestFiles, type GuestScript } from "./files.ts";
-
-/** A folder of the host that the guest sees at the same path. */
-export interface Share {
-  /** Absolute. */
-  readonly path: string;
-  readonly writable: boolean;
-}
 
 /** What a guest is made of. */
 export interface GuestOptions extends MachineOptions {
