@@ -7,7 +7,7 @@ import type { VmPlaces } from "../../engine/vm/machine/host_tools.ts";
 import { storeKernel } from "../../engine/vm/image/kernel_store.ts";
 import type { ProbeBoot, ProbeRequest, ProbeResult } from "../../engine/vm/machine/probe_boot.ts";
 import type { CommandEnd, SetupMachine } from "../../engine/vm/setup/setup_machine.ts";
-import { createUnpack } from "../../engine/vm/image/kernel_file.ts";
+import { createDecompress } from "../../engine/vm/image/kernel_file.ts";
 import { fakeElf, temporaryFolder, writeFakeKernel } from "./fake_kernel.ts";
 
 /** Which parts there are; all that is left out is there. */
@@ -33,7 +33,7 @@ export async function fakeVmPlaces(
   if (busybox !== "none") await writeBusybox(`${bin}/busybox`, busybox);
   if (kernel) {
     const source = await writeFakeKernel(`${folder.path}/package`);
-    await storeKernel(cache, source, createUnpack(undefined));
+    await storeKernel(cache, source, createDecompress(undefined));
   }
   return { ...folder, places: { os: "linux", arch: "x86_64", path: bin, cache } };
 }

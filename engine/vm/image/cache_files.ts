@@ -1,22 +1,23 @@
 /**
- * Writes files of the cache so that nobody sees half of one, also with two engines at once.
+ * Writes files and folders of the cache atomically: no reader sees a partial one, even when two
+ * engines write at once.
  *
- * What is made lies under a temporary name until it is whole. If a machine stops in between, that
- * stays behind and `removeStale` takes it away later.
+ * An entry is written under a temporary name and renamed when it is complete. If the machine stops
+ * in between, the temporary entry stays until `removeStale` deletes it.
  *
  * @module
  */
 
-/** Names of what is being made begin with this. */
+/** Prefix of temporary names. */
 const TEMPORARY = ".tmp-";
-/** So old a temporary file is nobody's any more, in milliseconds. */
+/** An older temporary entry has no writer any more. */
 const STALE_MS = 3_600_000;
 
 /**
- * Makes a folder in one step; one that is there already and whole stays.
+ * Creates a folder atomically; keeps the existing one if it is complete.
  *
- * @param fill Writes into a temporary folder, whose absolute path it gets.
- * @param isWhole Whether the folder that is there can be used; another engine may have made it.
+ * @param fill Writes the content into a temporary folder, given by its absolute path.
+ * @param isWhole Whether the existing folder is usable; another engine may have written it.
  */
 export async function publishFolder(
   path: string,
@@ -33,7 +34,7 @@ export async function publishFolder(
   }
 }
 
-/** Writes a text file in one step. */
+/** Writes a text file atomically. */
 export async function publishText(path: string, text: string): Promise<void> {
   await Deno.mkdir(folderOf(path), { recursive: true, mode: 0o700 });
   const temporary = temporaryBeside(path);
@@ -45,7 +46,7 @@ export async function publishText(path: string, text: string): Promise<void> {
   }
 }
 
-/** Runs `work` with a temporary folder in `directory` that is gone afterwards. */
+/** Runs `work` with a temporary folder in `directory` and removes the folder afterwards. */
 export async function withTemporary<T>(
   directory: string,
   work: (folder: string) => Promise<T>,
@@ -60,9 +61,9 @@ export async function withTemporary<T>(
 }
 
 /**
- * Removes from a folder what is older than an hour and not kept; returns the paths.
+ * Removes entries of a folder that are older than an hour; returns their paths.
  *
- * @param keep Whether an entry of that name stays; temporary ones are not asked about.
+ * @param keep Whether to keep the entry of that name; not called for temporary entries.
  */
 export async function removeStale(
   directory: string,
@@ -94,9 +95,9 @@ async function putInPlace(
       if (await isWhole()) return;
       if (triesLeft === 0) throw thrown;
     }
-    // A folder can only take the place of an empty one; the damaged one goes aside first.
+    // rename() replaces only empty folders, so the damaged one is moved away first.
     const aside = temporaryBeside(path);
-    await Deno.rename(path, aside).catch(() => {}); // Another one was quicker.
+    await Deno.rename(path, aside).catch(() => {}); // Another engine moved it first.
     await removeQuietly(aside);
   }
 }
@@ -110,5 +111,5 @@ function folderOf(path: string): string {
 }
 
 async function removeQuietly(path: string): Promise<void> {
-  await Deno.remove(path, { recursive: true }).catch(() => {}); // It is gone, or goes next time.
+  await Deno.remove(path, { recursive: true }).catch(() => {}); // removeStale() gets it later.
 }

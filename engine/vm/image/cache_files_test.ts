@@ -11,7 +11,7 @@ async function names(path: string): Promise<string[]> {
 
 const filled = (text: string) => (folder: string) => Deno.writeTextFile(`${folder}/file`, text);
 
-Deno.test("a folder appears whole or not at all", async () => {
+Deno.test("publishFolder() creates a complete folder or none", async () => {
   await using cache = await temporaryFolder();
   const path = `${cache.path}/a/b`;
 
@@ -24,7 +24,7 @@ Deno.test("a folder appears whole or not at all", async () => {
   assert.equal(await Deno.readTextFile(`${path}/file`), "new");
 });
 
-Deno.test("a folder that cannot be filled leaves nothing behind", async () => {
+Deno.test("publishFolder() leaves nothing behind when it fails", async () => {
   await using cache = await temporaryFolder();
 
   const published = publishFolder(`${cache.path}/a`, () => {
@@ -35,7 +35,7 @@ Deno.test("a folder that cannot be filled leaves nothing behind", async () => {
   assert.deepEqual(await names(cache.path), []);
 });
 
-Deno.test("a whole folder that is there already stays, a damaged one is replaced", async () => {
+Deno.test("publishFolder() keeps a complete folder and replaces a damaged one", async () => {
   await using cache = await temporaryFolder();
   const path = `${cache.path}/a`;
   await publishFolder(path, filled("first"), () => Promise.resolve(false));
@@ -48,7 +48,7 @@ Deno.test("a whole folder that is there already stays, a damaged one is replaced
   assert.deepEqual(await names(cache.path), ["a"]);
 });
 
-Deno.test("many that make the same folder at once all find it whole", async () => {
+Deno.test("concurrent calls of publishFolder() all find a complete folder", async () => {
   await using cache = await temporaryFolder();
   const path = `${cache.path}/a`;
   const isWhole = () => Deno.readTextFile(`${path}/file`).then((text) => text === "x", () => false);
@@ -59,7 +59,7 @@ Deno.test("many that make the same folder at once all find it whole", async () =
   assert.deepEqual(await names(cache.path), ["a"]);
 });
 
-Deno.test("a text is replaced in one step", async () => {
+Deno.test("publishText() replaces a file atomically", async () => {
   await using cache = await temporaryFolder();
 
   await publishText(`${cache.path}/a/b`, "one");
@@ -69,7 +69,7 @@ Deno.test("a text is replaced in one step", async () => {
   assert.deepEqual(await names(`${cache.path}/a`), ["b"]);
 });
 
-Deno.test("a temporary folder is gone afterwards, also after a failure", async () => {
+Deno.test("withTemporary() removes its folder, also after a failure", async () => {
   await using cache = await temporaryFolder();
 
   assert.equal(await withTemporary(cache.path, () => Promise.resolve(5)), 5);
@@ -78,7 +78,7 @@ Deno.test("a temporary folder is gone afterwards, also after a failure", async (
   assert.deepEqual(await names(cache.path), []);
 });
 
-Deno.test("removeStale() removes what nobody keeps after an hour, and nothing younger", async () => {
+Deno.test("removeStale() removes entries older than an hour unless kept", async () => {
   await using cache = await temporaryFolder();
   for (const name of ["kept", "old", ".tmp-1234"]) {
     await publishFolder(`${cache.path}/${name}`, filled("x"), () => Promise.resolve(false));

@@ -1,10 +1,10 @@
 /**
- * What a guest boots: a kernel, and the files it starts with.
+ * What a guest boots: a kernel and an initramfs.
  *
- * The files are busybox, the modules and the two programs below, in one archive. It is made of what
- * is on this machine, whenever one of its parts has changed (a new engine brings another init), and
- * kept in the cache; nothing is ever downloaded for it. The archive is not compressed: in software
- * emulation unpacking it would take longer than reading it.
+ * The initramfs is a cpio archive with busybox, the kernel modules, the init script and the probe
+ * below. It is built from files of this machine, never downloaded, and cached until one of its
+ * parts changes (a new engine version brings another init). It is not compressed: in software
+ * emulation decompressing it takes longer than reading it.
  *
  * @module
  */
@@ -13,21 +13,33 @@ import { publishFolder } from "./cache_files.ts";
 import guestInit from "./guest_init.sh" with { type: "text" };
 import type { StoredKernel } from "./kernel_store.ts";
 
-/** A kernel and its first files, ready for QEMU. */
+/** A kernel and its initramfs, ready for QEMU. */
 export interface Image {
   /** The kernel's version, such as `6.1.0-56-amd64`. */
   readonly version: string;
   /** Absolute path of a `vmlinux` or a `vmlinuz`. */
   readonly kernel: string;
-  /** Absolute path of the archive. */
+  /** Absolute path of the initramfs. */
   readonly initrd: string;
 }
 
-/** A program in every image that says that it runs, loads the modules and ends. */
+/** A file, a folder or a character device in a cpio archive. */
+export interface CpioEntry {
+  /** Without a leading slash; a folder precedes its content. */
+  readonly path: string;
+  /** Content of a file; absent for a folder or a device. */
+  readonly bytes?: Uint8Array;
+  /** Major and minor number of a character device. */
+  readonly device?: readonly [number, number];
+  /** Default: `false`. */
+  readonly executable?: boolean;
+}
+
+/** Program in every image that reports that it runs, loads the modules and powers off. */
 export const PROBE_PATH = "/probe";
-/** What that prints as soon as it runs. */
+/** Line that the probe prints as soon as it runs. */
 export const PROBE_RUNS = "engine-probe: runs";
-/** What it prints when every module is loaded; nothing else follows. */
+/** Line that the probe prints last, when every module is loaded. */
 export const PROBE_LOADED = "engine-probe: modules loaded";
 
 const PROBE = `#!/busybox sh
@@ -40,14 +52,21 @@ echo "${PROBE_LOADED}"
 `;
 
 const ARCHIVE = "initrd.cpio";
-/** Holds the hash of the archive, to tell a damaged one. */
-const CHECK = "initrd.sha256";
+/** File with the SHA-256 of the archive, which reveals damage. */
+const CHECKSUM = "initrd.sha256";
+
+// File types and permissions in a cpio archive.
+const FOLDER = 0o040755;
+const DEVICE = 0o020600;
+const FILE = 0o100644;
+const PROGRAM = 0o100755;
+const TRAILER = "TRAILER!!!";
 
 /**
- * The image of a kernel, from the cache or made now.
+ * Returns the image of a kernel; builds it if the cache does not have it.
  *
  * @param busybox Path of a static busybox.
- * @param init The first program of a guest; tests lend another one.
+ * @param init Script that runs as the guest's init; tests pass another one.
  * @throws {Error} When a part cannot be read or the cache cannot be written.
  */
 export async function prepareImage(
@@ -62,7 +81,7 @@ export async function prepareImage(
   if (await isWhole(folder)) return image;
   const archive = cpioArchive([
     ...["dev", "modules", "proc", "sys"].map((path) => ({ path })),
-    // Where the first program's output goes, before it has mounted anything.
+    // The output of init goes here until it has mounted /dev.
     { path: "dev/console", device: [5, 1] as const },
     { path: "busybox", bytes: shell, executable: true },
     { path: "init", bytes: textBytes(init), executable: true },
@@ -71,7 +90,7 @@ export async function prepareImage(
   ]);
   await publishFolder(folder, async (temporary) => {
     await Deno.writeFile(`${temporary}/${ARCHIVE}`, archive);
-    await Deno.writeTextFile(`${temporary}/${CHECK}`, sha256(archive));
+    await Deno.writeTextFile(`${temporary}/${CHECKSUM}`, sha256(archive));
   }, () => isWhole(folder));
   return image;
 }
@@ -85,7 +104,7 @@ async function moduleEntries(kernel: StoredKernel): Promise<CpioEntry[]> {
   return [{ path: "modules/order", bytes: textBytes(order) }, ...files];
 }
 
-/** Differs whenever the archive would. */
+/** Hash over everything that goes into the archive. */
 function imageHash(kernel: StoredKernel, busybox: Uint8Array, init: string): string {
   const hash = nodeCrypto.createHash("sha256").update(busybox);
   for (const text of [init, PROBE, ...kernel.modules.map(({ name }) => name)]) {
@@ -96,10 +115,10 @@ function imageHash(kernel: StoredKernel, busybox: Uint8Array, init: string): str
 
 async function isWhole(folder: string): Promise<boolean> {
   try {
-    const expected = await Deno.readTextFile(`${folder}/${CHECK}`);
+    const expected = await Deno.readTextFile(`${folder}/${CHECKSUM}`);
     return sha256(await Deno.readFile(`${folder}/${ARCHIVE}`)) === expected;
   } catch {
-    return false; // Not made yet, or by halves.
+    return false; // Missing or incomplete.
   }
 }
 
@@ -107,39 +126,15 @@ function sha256(bytes: Uint8Array): string {
   return nodeCrypto.createHash("sha256").update(bytes).digest("hex");
 }
 
-function textBytes(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
-}
-
-/** A file, a folder or a character device in an archive. */
-export interface CpioEntry {
-  /** Without a slash at its beginning; folders come before what lies in them. */
-  readonly path: string;
-  /** What a file holds; left out for a folder or a device. */
-  readonly bytes?: Uint8Array;
-  /** Major and minor number of a character device. */
-  readonly device?: readonly [number, number];
-  /** Whether it can be run; `false` if left out. */
-  readonly executable?: boolean;
-}
-
-const FOLDER = 0o040755;
-const DEVICE = 0o020600;
-const FILE = 0o100644;
-const PROGRAM = 0o100755;
-const TRAILER = "TRAILER!!!";
-
-/** The archive of the entries, in their order. */
+/**
+ * Encodes a cpio archive (`newc`), the format that the kernel unpacks at boot.
+ *
+ * Equal entries give equal bytes: times are zero, root owns everything, inodes are counted.
+ */
 export function cpioArchive(entries: readonly CpioEntry[]): Uint8Array<ArrayBuffer> {
   const parts = entries.flatMap((entry, i) => record(entry, modeOf(entry), i + 1));
   parts.push(...record({ path: TRAILER }, 0, 0));
-  const archive = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    archive.set(part, at);
-    at += part.length;
-  }
-  return archive;
+  return concat(parts);
 }
 
 function modeOf(entry: CpioEntry): number {
@@ -148,24 +143,29 @@ function modeOf(entry: CpioEntry): number {
   return entry.executable ? PROGRAM : FILE;
 }
 
-/** Header with name, and content, each filled up to a multiple of four bytes. */
+/** Header with name, then content, each padded to a multiple of four bytes. */
 function record(entry: CpioEntry, mode: number, inode: number): Uint8Array[] {
-  const name = new TextEncoder().encode(`${entry.path}\0`);
+  const name = textBytes(`${entry.path}\0`);
   const bytes = entry.bytes ?? new Uint8Array();
   const [major, minor] = entry.device ?? [0, 0];
-  // Inode, mode, owner, group, links, time, size, where the file lies, the device, name, check.
+  // Inode, mode, uid, gid, links, mtime, size, device of the file (2), rdev (2), name size, check.
   const fields = [inode, mode, 0, 0, 1, 0, bytes.length, 0, 0, major, minor, name.length, 0];
-  const head = "070701" + fields.map((field) => field.toString(16).padStart(8, "0")).join("");
-  return [filled([new TextEncoder().encode(head), name]), filled([bytes])];
+  const header = "070701" + fields.map((field) => field.toString(16).padStart(8, "0")).join("");
+  return [concat([textBytes(header), name], 4), concat([bytes], 4)];
 }
 
-function filled(parts: readonly Uint8Array[]): Uint8Array {
+/** Joins the parts, padded with zeros to a multiple of `alignment` bytes. */
+function concat(parts: readonly Uint8Array[], alignment = 1): Uint8Array<ArrayBuffer> {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
-  const whole = new Uint8Array(Math.ceil(length / 4) * 4);
+  const joined = new Uint8Array(Math.ceil(length / alignment) * alignment);
   let at = 0;
   for (const part of parts) {
-    whole.set(part, at);
+    joined.set(part, at);
     at += part.length;
   }
-  return whole;
+  return joined;
+}
+
+function textBytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
 }

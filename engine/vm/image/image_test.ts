@@ -3,13 +3,13 @@ import { fakeElf, temporaryFolder, writeFakeKernel } from "../../../tests/fakes/
 import guestInit from "./guest_init.sh" with { type: "text" };
 import { cpioArchive, prepareImage } from "./image.ts";
 import { storeKernel } from "./kernel_store.ts";
-import { createUnpack } from "./kernel_file.ts";
+import { createDecompress } from "./kernel_file.ts";
 
 async function setup() {
   const folder = await temporaryFolder();
   const source = await writeFakeKernel(folder.path);
   const cache = `${folder.path}/cache`;
-  const kernel = await storeKernel(cache, source, createUnpack(undefined));
+  const kernel = await storeKernel(cache, source, createDecompress(undefined));
   const busybox = `${folder.path}/busybox`;
   await Deno.writeFile(busybox, fakeElf({ type: 1 }));
   return { ...folder, cache, kernel, busybox };
@@ -19,7 +19,7 @@ async function archiveText(path: string): Promise<string> {
   return new TextDecoder("latin1").decode(await Deno.readFile(path));
 }
 
-Deno.test("an image has the kernel and an archive with busybox, init, probe and modules", async () => {
+Deno.test("an image has the kernel and an initramfs with busybox, init, probe and modules", async () => {
   await using at = await setup();
 
   const image = await prepareImage(at.cache, at.kernel, at.busybox);
@@ -28,13 +28,13 @@ Deno.test("an image has the kernel and an archive with busybox, init, probe and 
   assert.equal(image.version, at.kernel.version);
   const text = await archiveText(image.initrd);
   assert.ok(text.includes(new TextDecoder("latin1").decode(new TextEncoder().encode(guestInit))));
-  assert.ok(text.includes("virtio_ring\nvirtio\nvirtio_pci\n"), "the order of loading");
+  assert.ok(text.includes("virtio_ring\nvirtio\nvirtio_pci\n"), "the load order");
   for (const name of ["busybox\0", "init\0", "probe\0", "modules/9p.ko\0", "dev/console\0"]) {
     assert.ok(text.includes(name), name);
   }
 });
 
-Deno.test("an image is made once", async () => {
+Deno.test("prepareImage() builds an image once", async () => {
   await using at = await setup();
   const first = await prepareImage(at.cache, at.kernel, at.busybox);
   const made = await Deno.stat(first.initrd);
@@ -45,7 +45,7 @@ Deno.test("an image is made once", async () => {
   assert.equal((await Deno.stat(second.initrd)).ino, made.ino);
 });
 
-Deno.test("another init or another busybox makes another image, and the old one stays", async () => {
+Deno.test("another init or busybox gives another image, and the old one stays", async () => {
   await using at = await setup();
   const first = await prepareImage(at.cache, at.kernel, at.busybox, "#!/busybox sh\n# 1\n");
 
@@ -58,7 +58,7 @@ Deno.test("another init or another busybox makes another image, and the old one 
   assert.ok((await archiveText(second.initrd)).includes("# 2"));
 });
 
-Deno.test("a damaged image is made again", async () => {
+Deno.test("prepareImage() rebuilds a damaged image", async () => {
   await using at = await setup();
   const image = await prepareImage(at.cache, at.kernel, at.busybox);
   const whole = await Deno.readFile(image.initrd);
@@ -77,7 +77,7 @@ Deno.test("a damaged image is made again", async () => {
   }
 });
 
-Deno.test("many engines that make the same image at once all find it whole", async () => {
+Deno.test("concurrent builds of the same image all succeed", async () => {
   await using at = await setup();
 
   const images = await Promise.all(
@@ -89,7 +89,7 @@ Deno.test("many engines that make the same image at once all find it whole", asy
   assert.equal(left.length, 1);
 });
 
-Deno.test("an image without its parts cannot be made", async () => {
+Deno.test("prepareImage() rejects when a part is missing", async () => {
   await using at = await setup();
 
   await assert.rejects(prepareImage(at.cache, at.kernel, `${at.path}/none`), /No such file/);
@@ -97,7 +97,7 @@ Deno.test("an image without its parts cannot be made", async () => {
   await assert.rejects(prepareImage(at.cache, at.kernel, at.busybox), /No such file/);
 });
 
-/** Reads an archive as the kernel does. */
+/** Decodes a cpio archive. */
 function read(archive: Uint8Array) {
   const text = (from: number, to: number) =>
     new TextDecoder("latin1").decode(archive.subarray(from, to));
@@ -115,7 +115,7 @@ function read(archive: Uint8Array) {
   return found;
 }
 
-Deno.test("an archive has folders, files, programs and devices, and ends with its trailer", () => {
+Deno.test("cpioArchive() encodes folders, files, programs, devices and the trailer", () => {
   const bytes = new TextEncoder().encode("hello");
 
   const archive = cpioArchive([
@@ -134,7 +134,7 @@ Deno.test("an archive has folders, files, programs and devices, and ends with it
   ]);
 });
 
-Deno.test("names and contents of any length keep what follows on a multiple of four", () => {
+Deno.test("cpioArchive() aligns entries to four bytes for names and contents of any length", () => {
   for (let length = 0; length < 9; length++) {
     const entries = [
       { path: "x".repeat(length + 1), bytes: new Uint8Array(length).fill(65) },
@@ -148,7 +148,7 @@ Deno.test("names and contents of any length keep what follows on a multiple of f
   }
 });
 
-Deno.test("equal entries give equal bytes", () => {
+Deno.test("cpioArchive() gives equal bytes for equal entries", () => {
   const entries = [{ path: "a", bytes: new Uint8Array([1, 2, 3]) }, { path: "b" }];
 
   assert.deepEqual(cpioArchive(entries), cpioArchive(structuredClone(entries)));

@@ -1,15 +1,22 @@
 /**
- * Reads kernel files: what version a `vmlinuz` is, and the `vmlinux` (ELF) packed in it.
+ * Reads kernel files: the version of a `vmlinuz`, and the compressed `vmlinux` (ELF) in it; and
+ * decompresses what kernels and modules are compressed with.
  *
- * QEMU boots a `vmlinux` with a PVH entry about twice as fast as the `vmlinuz`, which would unpack
- * itself in the guest. Without such an entry the `vmlinuz` is what boots.
+ * QEMU boots a `vmlinux` with a PVH entry about twice as fast as a `vmlinuz`, which decompresses
+ * itself in the guest. If the `vmlinux` has no such entry, guests boot the `vmlinuz`.
  *
  * @module
  */
 
+/** First bytes of each compression format. */
+const MAGIC: readonly (readonly [Compression, readonly number[]])[] = [
+  ["gzip", [0x1f, 0x8b]],
+  ["xz", [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]],
+  ["zstd", [0x28, 0xb5, 0x2f, 0xfd]],
+];
 const BOOT_FLAG = 0xaa55;
 const HEADER_MAGIC = 0x53726448; // "HdrS"
-/** From this version of the boot protocol on, a header says where the packed kernel lies. */
+/** First version of the boot protocol whose header locates the compressed kernel. */
 const PAYLOAD_PROTOCOL = 0x0208;
 const ELF_MAGIC = 0x464c457f;
 const ELF_X86_64 = 62;
@@ -18,16 +25,22 @@ const PT_NOTE = 4;
 /** Type of the note `Xen` that holds the entry point for PVH. */
 const PVH_ENTRY = 18;
 
-/** What a guest boots, and how. */
+/** Compression format; `none` for every other content. */
+export type Compression = "gzip" | "xz" | "zstd" | "none";
+
+/** Decompresses; returns bytes in no known format as they are. */
+export type Decompress = (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<ArrayBuffer>>;
+
+/** The file that a guest boots. */
 export interface BootFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** `vmlinux`: boots directly; `vmlinuz`: unpacks itself in the guest, which takes longer. */
+  /** A `vmlinux` boots directly; a `vmlinuz` first decompresses itself, which takes longer. */
   readonly form: "vmlinux" | "vmlinuz";
-  /** Why it is not a `vmlinux`. */
+  /** Why `form` is not `vmlinux`. */
   readonly reason?: string;
 }
 
-/** The version in the header of a `vmlinuz`, such as `6.1.0-56-amd64`; `undefined` elsewhere. */
+/** Version in the header of a `vmlinuz`, such as `6.1.0-56-amd64`; `undefined` without one. */
 export function kernelVersion(bytes: Uint8Array): string | undefined {
   const view = viewOf(bytes);
   if (!isBzImage(view)) return undefined;
@@ -39,13 +52,13 @@ export function kernelVersion(bytes: Uint8Array): string | undefined {
 }
 
 /**
- * What to boot of a kernel file, `vmlinuz` or `vmlinux`.
+ * Chooses what to boot of a kernel file, a `vmlinuz` or a `vmlinux`.
  *
- * @throws {Error} Saying why no x86-64 machine can boot it.
+ * @throws {Error} With the reason when no x86-64 machine can boot it.
  */
 export async function bootFile(
   bytes: Uint8Array<ArrayBuffer>,
-  unpack: Unpack,
+  decompress: Decompress,
 ): Promise<BootFile> {
   if (isElf(bytes)) {
     if (hasPvhEntry(bytes)) return { bytes, form: "vmlinux" };
@@ -53,8 +66,8 @@ export async function bootFile(
   }
   if (!isBzImage(viewOf(bytes))) throw new Error("it is not a Linux kernel for x86-64");
   try {
-    const { packed, length } = payloadOf(bytes);
-    const vmlinux = await unpack(packed);
+    const { compressed, length } = payloadOf(bytes);
+    const vmlinux = await decompress(compressed);
     if (vmlinux.length !== length) throw new Error("it is damaged");
     if (hasPvhEntry(vmlinux)) return { bytes: vmlinux, form: "vmlinux" };
     return { bytes, form: "vmlinuz", reason: "its vmlinux has no PVH entry" };
@@ -63,9 +76,35 @@ export async function bootFile(
   }
 }
 
-/** Whether a program needs no libraries, so that it runs where there is nothing else. */
+/** Whether a program is statically linked, so that it runs in a guest without libraries. */
 export function isStaticProgram(bytes: Uint8Array): boolean {
   return isElf(bytes) && ![...programHeaders(bytes)].some(({ type }) => type === PT_INTERP);
+}
+
+/**
+ * Returns a {@linkcode Decompress} for gzip, xz and zstd. It throws an `Error` with the reason when
+ * bytes are damaged or the program `xz` is needed and missing. For truncated zstd it returns what
+ * it could decompress, so callers that know the length must compare it.
+ *
+ * The runtime has no xz, and busybox's does not support the filter that kernels are compressed
+ * with, hence the program.
+ *
+ * @param xz Path of the program `xz`; `undefined` when it is not installed.
+ */
+export function createDecompress(xz: string | undefined): Decompress {
+  return async (bytes) => {
+    switch (compressionOf(bytes)) {
+      case "none":
+        return bytes;
+      case "gzip":
+        return await gunzip(bytes);
+      case "zstd":
+        return await decompressZstd(bytes);
+      case "xz":
+        if (xz === undefined) throw new Error("it is compressed with xz, and xz is not installed");
+        return await pipe(xz, ["-dc"], bytes);
+    }
+  };
 }
 
 function isBzImage(view: DataView): boolean {
@@ -73,21 +112,21 @@ function isBzImage(view: DataView): boolean {
     view.getUint32(0x202, true) === HEADER_MAGIC;
 }
 
-/** The packed `vmlinux` inside a `vmlinuz`, and how long it is when it is unpacked. */
+/** The compressed `vmlinux` in a `vmlinuz`, and its decompressed length in bytes. */
 function payloadOf(
   bytes: Uint8Array<ArrayBuffer>,
-): { packed: Uint8Array<ArrayBuffer>; length: number } {
+): { compressed: Uint8Array<ArrayBuffer>; length: number } {
   const view = viewOf(bytes);
   if (view.getUint16(0x206, true) < PAYLOAD_PROTOCOL) throw new Error("its header is too old");
   const start = ((bytes[0x1f1] || 4) + 1) * 512 + view.getUint32(0x248, true);
   const end = start + view.getUint32(0x24c, true);
-  if (end > bytes.length || end < start + 4) throw new Error("it is cut off");
+  if (end > bytes.length || end < start + 4) throw new Error("it is truncated");
   const payload = bytes.subarray(start, end);
-  const packing = packingOf(payload);
-  if (packing === "none") throw new Error("it is packed in a way that is not known here");
-  // The length stands at the end: gzip has it itself, the others are followed by it.
+  const format = compressionOf(payload);
+  if (format === "none") throw new Error("its compression format is not supported");
+  // The last four bytes are the length: part of gzip's own format, appended to the others.
   const length = view.getUint32(end - 4, true);
-  return { packed: packing === "gzip" ? payload : payload.subarray(0, -4), length };
+  return { compressed: format === "gzip" ? payload : payload.subarray(0, -4), length };
 }
 
 function isElf(bytes: Uint8Array): boolean {
@@ -137,49 +176,14 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** How bytes are packed; `none` when by nothing that is known here. */
-export type Packing = "gzip" | "xz" | "zstd" | "none";
-
-const MAGIC: readonly (readonly [Packing, readonly number[]])[] = [
-  ["gzip", [0x1f, 0x8b]],
-  ["xz", [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]],
-  ["zstd", [0x28, 0xb5, 0x2f, 0xfd]],
-];
-
-/** Recognises a packing by its first bytes. */
-export function packingOf(bytes: Uint8Array): Packing {
+/** Recognises a compression format by its magic bytes. */
+export function compressionOf(bytes: Uint8Array): Compression {
   const found = MAGIC.find(([, magic]) => magic.every((byte, i) => bytes[i] === byte));
   return found?.[0] ?? "none";
 }
 
-/** Unpacks; bytes that are not packed come back as they are. */
-export type Unpack = (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<ArrayBuffer>>;
-
-/**
- * Makes an {@linkcode Unpack}, which throws an `Error` that says why when bytes are damaged or
- * there is nothing to unpack them with. Of zstd that is cut off it gives what there is; who knows
- * the length has to compare.
- *
- * @param xz Path of the program `xz`; `undefined` when there is none.
- */
-export function createUnpack(xz: string | undefined): Unpack {
-  return async (bytes) => {
-    switch (packingOf(bytes)) {
-      case "none":
-        return bytes;
-      case "gzip":
-        return await gunzip(bytes);
-      case "zstd":
-        return await unpackZstd(bytes);
-      case "xz":
-        if (xz === undefined) throw new Error("it is packed with xz, and xz is not installed");
-        return await pipe(xz, ["-dc"], bytes);
-    }
-  };
-}
-
-async function unpackZstd(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-  // Here: the module takes 25 ms, also when its import is deferred.
+async function decompressZstd(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  // Imported here because loading node:zlib takes 25 ms, even with `import defer`.
   const { zstdDecompressSync } = await import("node:zlib");
   return new Uint8Array(zstdDecompressSync(bytes));
 }
@@ -189,7 +193,7 @@ async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayB
   return await new Response(stream).bytes();
 }
 
-/** What a program prints when it is given bytes. */
+/** Output of a program for the given input. */
 async function pipe(
   program: string,
   args: readonly string[],
@@ -201,9 +205,9 @@ async function pipe(
     stdout: "piped",
     stderr: "piped",
   }).spawn();
-  const given = new Blob([bytes]).stream().pipeTo(child.stdin)
-    .catch(() => {}); // It ended before it had read all; its exit code says why.
-  const [{ success, stdout, stderr }] = await Promise.all([child.output(), given]);
+  const written = new Blob([bytes]).stream().pipeTo(child.stdin)
+    .catch(() => {}); // The program ended early; its exit code tells the reason.
+  const [{ success, stdout, stderr }] = await Promise.all([child.output(), written]);
   if (success) return stdout;
   throw new Error(`${program}: ${new TextDecoder().decode(stderr).trim() || "failed"}`);
 }

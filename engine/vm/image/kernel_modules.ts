@@ -1,45 +1,45 @@
 /**
- * Finds the modules of a kernel that a guest needs, with what they need, in the order of loading.
+ * Finds the kernel modules that a guest needs, with their dependencies, in load order.
  *
- * Nothing but the folder of modules is read: each module says itself what it depends on and which
- * kernel it is for, so that a package can be used that was unpacked and never installed.
+ * Dependencies and kernel version come from each module's own `.modinfo`, not from `modules.dep`,
+ * so a package that was unpacked but never installed works too.
  *
  * @module
  */
-import type { Unpack } from "./kernel_file.ts";
+import type { Decompress } from "./kernel_file.ts";
 
-/** A module that can be loaded. */
+/** A loadable module. */
 export interface KernelModule {
-  /** As the kernel prints it: with underscores. */
+  /** With underscores, as the kernel spells it. */
   readonly name: string;
-  /** The unpacked file. */
+  /** The decompressed file. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Names of the modules that have to be loaded before. */
+  /** Names of the modules to load before this one. */
   readonly depends: readonly string[];
-  /** Version of the kernel that it is for. */
+  /** Kernel version that the module was built for. */
   readonly kernel: string;
 }
 
-/** What a folder of modules has of those that were asked for. */
+/** The requested modules as a module folder has them. */
 export interface FoundModules {
-  /** What was asked for and what that needs, each after what it depends on. */
+  /** Requested modules and their dependencies, each after the ones it depends on. */
   readonly modules: readonly KernelModule[];
-  /** Asked for, or needed by what was, and part of the kernel itself. */
+  /** Requested modules and dependencies that are built into the kernel. */
   readonly builtin: readonly string[];
-  /** Neither a file there nor part of the kernel. */
+  /** Requested modules and dependencies that are neither files nor built in. */
   readonly missing: readonly string[];
 }
 
 /**
- * Collects modules.
+ * Reads the requested modules and their dependencies.
  *
  * @param directory Such as `/lib/modules/6.1.0-56-amd64`.
  * @throws {Error} When a module cannot be read; the message names the file.
  */
 export async function findModules(
   directory: string,
-  wanted: readonly string[],
-  unpack: Unpack,
+  names: readonly string[],
+  decompress: Decompress,
 ): Promise<FoundModules> {
   const files = await indexModules(directory);
   const inKernel = await builtinModules(directory);
@@ -56,15 +56,15 @@ export async function findModules(
       (inKernel.has(name) ? builtin : missing).push(name);
       return;
     }
-    const module = await readModule(name, path, unpack);
+    const module = await readModule(name, path, decompress);
     for (const other of module.depends) await visit(other);
     found.set(name, module);
   };
-  for (const name of wanted) await visit(moduleName(name));
+  for (const name of names) await visit(moduleName(name));
   return { modules: [...found.values()], builtin, missing };
 }
 
-/** A module's name as the kernel has it. */
+/** A module name as the kernel spells it. */
 function moduleName(text: string): string {
   return text.replaceAll("-", "_");
 }
@@ -74,7 +74,7 @@ async function indexModules(directory: string): Promise<Map<string, string>> {
   const walk = async (folder: string): Promise<void> => {
     for await (const entry of Deno.readDir(folder)) {
       const path = `${folder}/${entry.name}`;
-      // Links such as `build` lead to sources.
+      // Symbolic links such as `build` lead to sources and are not followed.
       if (entry.isDirectory) await walk(path);
       const name = entry.isFile ? /^(.+)\.ko(\.gz|\.xz|\.zst)?$/.exec(entry.name)?.[1] : undefined;
       if (name !== undefined) files.set(moduleName(name), path);
@@ -84,21 +84,25 @@ async function indexModules(directory: string): Promise<Map<string, string>> {
   return files;
 }
 
-/** Names of the modules that are part of the kernel itself. */
+/** Names of the modules that are built into the kernel. */
 async function builtinModules(directory: string): Promise<Set<string>> {
   const text = await Deno.readTextFile(`${directory}/modules.builtin`).catch(() => "");
   const names = text.split("\n").map((line) => /([^/]+)\.ko$/.exec(line)?.[1] ?? "");
   return new Set(names.filter((name) => name !== "").map(moduleName));
 }
 
-async function readModule(name: string, path: string, unpack: Unpack): Promise<KernelModule> {
+async function readModule(
+  name: string,
+  path: string,
+  decompress: Decompress,
+): Promise<KernelModule> {
   let bytes: Uint8Array<ArrayBuffer>;
   try {
-    bytes = await unpack(await Deno.readFile(path));
+    bytes = await decompress(await Deno.readFile(path));
   } catch (thrown) {
     throw new Error(`${path}: ${(thrown as Error).message}`, { cause: thrown });
   }
-  // The section .modinfo is a list of texts, each ended by a zero.
+  // The section .modinfo holds texts that each end with a zero byte.
   const text = new TextDecoder("latin1").decode(bytes);
   const field = (key: string) => new RegExp(`\\0${key}=([^\\0]*)\\0`).exec(text)?.[1];
   const depends = field("depends");

@@ -1,18 +1,18 @@
 /**
- * The kernel that guests boot, kept in the cache: its file and the modules that guests may need.
+ * The kernels in the cache: files and modules that guests boot.
  *
- * It is copied there once, by `engine vm setup`, from an unpacked package or an installed kernel;
- * from then on nothing outside the cache matters. A kernel lies in a folder of its own that appears
- * in one step, and the file `current` names the folder in use, so that nobody sees half of one.
+ * `engine vm setup` copies a kernel here once, from an unpacked package or an installed kernel;
+ * afterwards guests need nothing outside the cache. Each kernel has a folder that is created
+ * atomically, and the file `current` names the one in use, so readers never see a partial kernel.
  *
  * @module
  */
 import defer * as nodeCrypto from "node:crypto";
 import { publishFolder, publishText } from "./cache_files.ts";
-import { bootFile, kernelVersion, type Unpack } from "./kernel_file.ts";
+import { bootFile, type Decompress, kernelVersion } from "./kernel_file.ts";
 import { findModules, type KernelModule } from "./kernel_modules.ts";
 
-/** What every guest loads; a kernel without one of them cannot be used. */
+/** Modules that every guest loads; a kernel must have all of them. */
 export const GUEST_MODULES: readonly string[] = [
   "virtio_pci",
   "virtio_console",
@@ -22,7 +22,7 @@ export const GUEST_MODULES: readonly string[] = [
   "virtio_balloon",
 ];
 
-/** Kept besides, so that a later engine that wants one need not fetch the kernel again. */
+/** Stored as well, so that a later engine that needs one does not fetch the kernel again. */
 const SPARE_MODULES: readonly string[] = [
   "overlay",
   "virtio_blk",
@@ -34,38 +34,38 @@ const SPARE_MODULES: readonly string[] = [
 
 const FORMAT = 1;
 
-/** Where a kernel comes from. */
+/** A kernel outside the cache. */
 export interface KernelSource {
-  /** Path of its file, a `vmlinuz` or a `vmlinux`. */
+  /** Path of a `vmlinuz` or a `vmlinux`. */
   readonly kernel: string;
-  /** The folder of its modules, such as `/lib/modules/6.1.0-56-amd64`. */
+  /** Folder of its modules, such as `/lib/modules/6.1.0-56-amd64`. */
   readonly modules: string;
-  /** For people: a package's name, or a path. */
+  /** Package name or path, shown to users. */
   readonly origin: string;
 }
 
 /** A kernel in the cache. */
 export interface StoredKernel {
-  /** Such as `6.1.0-56-amd64-1f0c55aa`: its version and a part of the hash of its file. */
+  /** Version and part of the hash of the file, such as `6.1.0-56-amd64-1f0c55aa`. */
   readonly id: string;
   /** Such as `6.1.0-56-amd64`. */
   readonly version: string;
-  /** Absolute path of what QEMU boots. */
+  /** Absolute path of the file that QEMU boots. */
   readonly kernel: string;
   readonly form: "vmlinux" | "vmlinuz";
   readonly origin: string;
-  /** What guests load, each after what it depends on. */
+  /** Modules in load order. */
   readonly modules: readonly StoredModule[];
 }
 
 /** A module in the cache. */
 export interface StoredModule {
   readonly name: string;
-  /** Absolute path of the unpacked file. */
+  /** Absolute path of the decompressed file. */
   readonly path: string;
 }
 
-/** The file `kernel.json`. */
+/** Content of `kernel.json`. */
 interface KernelRecord {
   readonly format: typeof FORMAT;
   readonly version: string;
@@ -73,32 +73,32 @@ interface KernelRecord {
   readonly origin: string;
   readonly kernel_bytes: number;
   readonly modules: Readonly<Record<string, { bytes: number; depends: readonly string[] }>>;
-  /** Modules that are part of the kernel, of those that guests may need. */
+  /** Modules from the two lists above that are built into the kernel. */
   readonly builtin: readonly string[];
 }
 
 /**
  * Copies a kernel into the cache and makes it the one in use.
  *
- * @param say Gets what is worth knowing on the way.
- * @throws {Error} Saying why the kernel cannot be used; the cache is as it was.
+ * @param print Receives remarks for the user.
+ * @throws {Error} With the reason when guests cannot use the kernel; the cache stays unchanged.
  */
 export async function storeKernel(
   cache: string,
   source: KernelSource,
-  unpack: Unpack,
-  say: (line: string) => void = () => {},
+  decompress: Decompress,
+  print: (line: string) => void = () => {},
 ): Promise<StoredKernel> {
   const file = await Deno.readFile(source.kernel);
-  const needed = await findModules(source.modules, GUEST_MODULES, unpack);
+  const needed = await findModules(source.modules, GUEST_MODULES, decompress);
   if (needed.missing.length > 0) {
     const names = needed.missing.join(", ");
     throw new Error(`${source.origin} does not have what guests need: module ${names}`);
   }
   const version = agreedVersion(source, kernelVersion(file), needed.modules);
-  const boot = await bootFile(file, unpack);
-  if (boot.reason) say(`guests boot ${source.kernel} as it is, which is slower: ${boot.reason}`);
-  const spare = await findModules(source.modules, SPARE_MODULES, unpack);
+  const boot = await bootFile(file, decompress);
+  if (boot.reason) print(`guests boot ${source.kernel} as it is, which is slower: ${boot.reason}`);
+  const spare = await findModules(source.modules, SPARE_MODULES, decompress);
   const all = new Map([...needed.modules, ...spare.modules].map((module) => [module.name, module]));
   const record: KernelRecord = {
     format: FORMAT,
@@ -129,7 +129,7 @@ export async function storeKernel(
   return storedKernel(cache, id, record);
 }
 
-/** The kernel in use; `problem` names what is missing, for people. */
+/** The kernel in use; `problem` names what is missing, as text for users. */
 export async function openKernel(cache: string): Promise<StoredKernel | { problem: string }> {
   const id = await Deno.readTextFile(`${cache}/kernels/current`).catch(() => "");
   if (id === "") return { problem: "a guest kernel" };
@@ -150,7 +150,32 @@ export async function openKernel(cache: string): Promise<StoredKernel | { proble
   return storedKernel(cache, id, record);
 }
 
-/** The version that a kernel and all its modules are of. */
+/**
+ * Finds the newest installed kernel that this user may read and that has all guest modules.
+ *
+ * @param root Folder that contains `boot` and `lib/modules`; `""` for the root of this machine.
+ */
+export async function findInstalledKernel(
+  root: string,
+  decompress: Decompress,
+): Promise<KernelSource | undefined> {
+  const folder = `${root}/lib/modules`;
+  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(() => []);
+  const versions = entries.map(({ name }) => name);
+  versions.sort((a, b) => b.localeCompare(a, "en", { numeric: true }));
+  for (const version of versions) {
+    const modules = `${folder}/${version}`;
+    const places = [`${root}/boot/vmlinuz-${version}`, `${modules}/vmlinuz`];
+    for (const kernel of places) {
+      if (!await isReadable(kernel)) continue;
+      const found = await findModules(modules, GUEST_MODULES, decompress).catch(() => undefined);
+      if (found?.missing.length === 0) return { kernel, modules, origin: kernel };
+    }
+  }
+  return undefined;
+}
+
+/** The version that the kernel and all its modules share. */
 function agreedVersion(
   source: KernelSource,
   version: string | undefined,
@@ -181,7 +206,7 @@ function storedKernel(cache: string, id: string, record: KernelRecord): StoredKe
   return { id, version, kernel: `${folder}/${form}`, form, origin, modules };
 }
 
-/** Whether each file of a kernel has the size it had. */
+/** Whether each file of a kernel has its recorded size. */
 async function hasFiles(folder: string, record: KernelRecord): Promise<boolean> {
   const files: [string, number][] = [[`${folder}/${record.form}`, record.kernel_bytes]];
   for (const [name, { bytes }] of Object.entries(record.modules)) {
@@ -194,13 +219,13 @@ async function hasFiles(folder: string, record: KernelRecord): Promise<boolean> 
   return found.every((same) => same);
 }
 
-/** What `kernel.json` says; `undefined` when it is not one of this format. */
+/** Parses `kernel.json`; `undefined` when it is damaged or of another format. */
 function parseRecord(text: string): KernelRecord | undefined {
   let value: Partial<KernelRecord> | null;
   try {
     value = JSON.parse(text);
   } catch {
-    return undefined; // Half written, or not written at all.
+    return undefined; // Missing or damaged.
   }
   if (value?.format !== FORMAT || typeof value.version !== "string") return undefined;
   if (value.form !== "vmlinux" && value.form !== "vmlinuz") return undefined;
@@ -208,36 +233,11 @@ function parseRecord(text: string): KernelRecord | undefined {
   return value as KernelRecord;
 }
 
-/**
- * The newest installed kernel that this user may read and that has the modules guests need.
- *
- * @param root The folder in which `boot` and `lib/modules` lie; `""` for the machine's own.
- */
-export async function findInstalledKernel(
-  root: string,
-  unpack: Unpack,
-): Promise<KernelSource | undefined> {
-  const folder = `${root}/lib/modules`;
-  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(() => []);
-  const versions = entries.map(({ name }) => name);
-  versions.sort((a, b) => b.localeCompare(a, "en", { numeric: true }));
-  for (const version of versions) {
-    const modules = `${folder}/${version}`;
-    const places = [`${root}/boot/vmlinuz-${version}`, `${modules}/vmlinuz`];
-    for (const kernel of places) {
-      if (!await isReadable(kernel)) continue;
-      const found = await findModules(modules, GUEST_MODULES, unpack).catch(() => undefined);
-      if (found?.missing.length === 0) return { kernel, modules, origin: kernel };
-    }
-  }
-  return undefined;
-}
-
 async function isReadable(path: string): Promise<boolean> {
   try {
     (await Deno.open(path)).close();
     return true;
   } catch {
-    return false; // There is none, or only root may read it.
+    return false; // Missing, or readable by root only.
   }
 }

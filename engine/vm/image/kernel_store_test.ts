@@ -7,9 +7,9 @@ import {
   writeFakeKernel,
 } from "../../../tests/fakes/fake_kernel.ts";
 import { findInstalledKernel, GUEST_MODULES, openKernel, storeKernel } from "./kernel_store.ts";
-import { createUnpack } from "./kernel_file.ts";
+import { createDecompress } from "./kernel_file.ts";
 
-const unpack = createUnpack(undefined);
+const decompress = createDecompress(undefined);
 
 async function setup() {
   const folder = await temporaryFolder();
@@ -18,9 +18,9 @@ async function setup() {
   return { ...folder, cache, source };
 }
 
-Deno.test("a stored kernel is found again without what it was taken from", async () => {
+Deno.test("openKernel() finds a stored kernel after its source is gone", async () => {
   await using at = await setup();
-  const stored = await storeKernel(at.cache, at.source, unpack);
+  const stored = await storeKernel(at.cache, at.source, decompress);
   await Deno.remove(`${at.path}/boot`, { recursive: true });
   await Deno.remove(`${at.path}/lib`, { recursive: true });
 
@@ -32,10 +32,10 @@ Deno.test("a stored kernel is found again without what it was taken from", async
   assert.deepEqual(await Deno.readFile(stored.kernel), fakeElf());
 });
 
-Deno.test("the modules of a stored kernel are in the order of loading", async () => {
+Deno.test("the modules of a stored kernel are in load order", async () => {
   await using at = await setup();
 
-  const { modules } = await storeKernel(at.cache, at.source, unpack);
+  const { modules } = await storeKernel(at.cache, at.source, decompress);
 
   const names = modules.map(({ name }) => name);
   assert.deepEqual(names, [
@@ -52,14 +52,14 @@ Deno.test("the modules of a stored kernel are in the order of loading", async ()
   for (const { path } of modules) assert.ok((await Deno.stat(path)).isFile, path);
 });
 
-Deno.test("a kernel that lacks a module of guests is refused and changes nothing", async () => {
+Deno.test("storeKernel() rejects a kernel without a guest module and changes nothing", async () => {
   await using at = await setup();
-  const before = await storeKernel(at.cache, at.source, unpack);
+  const before = await storeKernel(at.cache, at.source, decompress);
   const version = "6.1.0-7-cloud-amd64";
   const modules = Object.fromEntries(GUEST_MODULES.slice(0, 2).map((name) => [name, []]));
   const cloud = await writeFakeKernel(`${at.path}/cloud`, { version, modules });
 
-  const storing = storeKernel(at.cache, cloud, unpack);
+  const storing = storeKernel(at.cache, cloud, decompress);
 
   await assert.rejects(
     storing,
@@ -68,63 +68,65 @@ Deno.test("a kernel that lacks a module of guests is refused and changes nothing
   assert.deepEqual(await openKernel(at.cache), before);
 });
 
-Deno.test("modules that are part of the kernel are not missing", async () => {
+Deno.test("built-in modules are not missing", async () => {
   await using at = await setup();
   const source = await writeFakeKernel(`${at.path}/own`, { modules: {}, builtin: GUEST_MODULES });
 
-  const stored = await storeKernel(at.cache, source, unpack);
+  const stored = await storeKernel(at.cache, source, decompress);
 
   assert.deepEqual(stored.modules, []);
   assert.deepEqual(await openKernel(at.cache), stored);
 });
 
-Deno.test("kernel and modules of different versions are refused", async () => {
+Deno.test("storeKernel() rejects kernel and modules of different versions", async () => {
   await using at = await setup();
   const source = await writeFakeKernel(`${at.path}/mixed`, { modulesFor: "6.1.0-8-amd64" });
 
-  const storing = storeKernel(at.cache, source, unpack);
+  const storing = storeKernel(at.cache, source, decompress);
 
   await assert.rejects(storing, /do not belong together: .* is 6.1.0-7-amd64, .* 6.1.0-8-amd64/);
 });
 
-Deno.test("what is no kernel, or is not there, is refused", async () => {
+Deno.test("storeKernel() rejects a file that is missing or not a kernel", async () => {
   await using at = await setup();
   const text = `${at.path}/text`;
   await Deno.writeTextFile(text, "not a kernel");
 
   for (const kernel of [text, `${at.path}/none`, at.path]) {
-    await assert.rejects(storeKernel(at.cache, { ...at.source, kernel }, unpack));
+    await assert.rejects(storeKernel(at.cache, { ...at.source, kernel }, decompress));
   }
-  await assert.rejects(storeKernel(at.cache, { ...at.source, modules: `${at.path}/none` }, unpack));
+  await assert.rejects(
+    storeKernel(at.cache, { ...at.source, modules: `${at.path}/none` }, decompress),
+  );
   assert.deepEqual(await openKernel(at.cache), { problem: "a guest kernel" });
 });
 
-Deno.test("a kernel that cannot be unpacked is booted as it is, and that is said", async () => {
+Deno.test("storeKernel() stores the vmlinuz and prints why when it cannot be decompressed", async () => {
   await using at = await setup();
   const packed = fakeVmlinuz({ pvh: false });
   await Deno.writeFile(at.source.kernel, packed);
   const said: string[] = [];
 
-  const stored = await storeKernel(at.cache, at.source, unpack, (line) => said.push(line));
+  const stored = await storeKernel(at.cache, at.source, decompress, (line) => said.push(line));
 
   assert.equal(stored.form, "vmlinuz");
   assert.deepEqual(await Deno.readFile(stored.kernel), packed);
   assert.match(said.join(), /as it is, which is slower: its vmlinux has no PVH entry/);
 });
 
-Deno.test("two that store the same kernel at once both have it", async () => {
+Deno.test("concurrent storeKernel() calls for the same kernel both succeed", async () => {
   await using at = await setup();
 
   const [one, two] = await Promise.all([
-    storeKernel(at.cache, at.source, unpack),
-    storeKernel(at.cache, at.source, unpack),
+    storeKernel(at.cache, at.source, decompress),
+    storeKernel(at.cache, at.source, decompress),
   ]);
 
   assert.deepEqual(one, two);
   assert.deepEqual(await openKernel(at.cache), one);
 });
 
-Deno.test("a kernel with a damaged file is not used until it is stored again", async (t) => {
+Deno.test("openKernel() rejects a kernel with a damaged file until it is stored again", async (t) => {
   const damages: Record<string, (folder: string) => Promise<void>> = {
     "half a kernel": (folder) => Deno.truncate(`${folder}/vmlinux`, 100),
     "no module": (folder) => Deno.remove(`${folder}/modules/9p.ko`),
@@ -138,19 +140,19 @@ Deno.test("a kernel with a damaged file is not used until it is stored again", a
   for (const [name, damage] of Object.entries(damages)) {
     await t.step(name, async () => {
       await using at = await setup();
-      const stored = await storeKernel(at.cache, at.source, unpack);
+      const stored = await storeKernel(at.cache, at.source, decompress);
       await damage(`${at.cache}/kernels/${stored.id}`);
 
       const found = await openKernel(at.cache);
 
       assert.match((found as { problem: string }).problem, /^a guest kernel \(.*is damaged\)$/);
-      assert.deepEqual(await storeKernel(at.cache, at.source, unpack), stored);
+      assert.deepEqual(await storeKernel(at.cache, at.source, decompress), stored);
       assert.deepEqual(await openKernel(at.cache), stored);
     });
   }
 });
 
-Deno.test("a cache that names a kernel it does not have is like none", async () => {
+Deno.test("openKernel() reports a `current` file that names no stored kernel", async () => {
   await using at = await setup();
   await Deno.mkdir(`${at.cache}/kernels`, { recursive: true });
 
@@ -161,9 +163,9 @@ Deno.test("a cache that names a kernel it does not have is like none", async () 
   }
 });
 
-Deno.test("a kernel of before a module was needed is named as what is missing", async () => {
+Deno.test("openKernel() names the module that a kernel from an older engine lacks", async () => {
   await using at = await setup();
-  const stored = await storeKernel(at.cache, at.source, unpack);
+  const stored = await storeKernel(at.cache, at.source, decompress);
   const path = `${at.cache}/kernels/${stored.id}/kernel.json`;
   const record = JSON.parse(await Deno.readTextFile(path));
   delete record.modules["9p"];
@@ -174,40 +176,38 @@ Deno.test("a kernel of before a module was needed is named as what is missing", 
   assert.match((found as { problem: string }).problem, /^a guest kernel with module 9p /);
 });
 
-const unpackOfInstalledKernel = createUnpack(undefined);
-
-Deno.test("the newest installed kernel that has what guests need is found", async () => {
+Deno.test("findInstalledKernel() finds the newest kernel with all guest modules", async () => {
   await using root = await temporaryFolder();
   await writeFakeKernel(root.path, { version: "6.1.0-9-amd64" });
   const newest = await writeFakeKernel(root.path, { version: "6.1.0-10-amd64" });
   await writeFakeKernel(root.path, { version: "6.1.0-11-cloud-amd64", modules: {} });
 
-  const found = await findInstalledKernel(root.path, unpackOfInstalledKernel);
+  const found = await findInstalledKernel(root.path, decompress);
 
   assert.equal(found?.kernel, newest.kernel);
   assert.equal(found?.modules, newest.modules);
 });
 
-Deno.test("a kernel beside its modules is found as well", async () => {
+Deno.test("findInstalledKernel() finds a kernel in its module folder", async () => {
   await using root = await temporaryFolder();
   const { kernel, modules } = await writeFakeKernel(root.path);
   await Deno.rename(kernel, `${modules}/vmlinuz`);
 
   assert.equal(
-    (await findInstalledKernel(root.path, unpackOfInstalledKernel))?.kernel,
+    (await findInstalledKernel(root.path, decompress))?.kernel,
     `${modules}/vmlinuz`,
   );
 });
 
-Deno.test("modules without a kernel, damaged ones and an empty machine give none", async () => {
+Deno.test("findInstalledKernel() finds none without a kernel, with damaged modules or on an empty machine", async () => {
   await using root = await temporaryFolder();
-  assert.equal(await findInstalledKernel(root.path, unpackOfInstalledKernel), undefined);
+  assert.equal(await findInstalledKernel(root.path, decompress), undefined);
 
   const { kernel, modules } = await writeFakeKernel(root.path);
   await Deno.writeTextFile(`${modules}/kernel/drivers/virtio/9p.ko`, "damaged");
-  assert.equal(await findInstalledKernel(root.path, unpackOfInstalledKernel), undefined);
+  assert.equal(await findInstalledKernel(root.path, decompress), undefined);
 
   await writeFakeKernel(root.path);
   await Deno.remove(kernel);
-  assert.equal(await findInstalledKernel(root.path, unpackOfInstalledKernel), undefined);
+  assert.equal(await findInstalledKernel(root.path, decompress), undefined);
 });

@@ -4,7 +4,7 @@
  * @module
  */
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
-import { createUnpack } from "../image/kernel_file.ts";
+import { createDecompress } from "../image/kernel_file.ts";
 import { findInstalledKernel, type KernelSource } from "../image/kernel_store.ts";
 import { findVmParts, type VmParts } from "../machine/host_tools.ts";
 import type { SetupMachine } from "./setup_machine.ts";
@@ -141,7 +141,8 @@ async function chosenKernel(
     return { ...named, origin: named.kernel };
   }
   if (parts.kernel !== undefined) return null;
-  return await findInstalledKernel(machine.root, createUnpack(await machine.find("xz"))) ?? null;
+  return await findInstalledKernel(machine.root, createDecompress(await machine.find("xz"))) ??
+    null;
 }
 
 async function needs(path: string, kind: "isFile" | "isDirectory"): Promise<void> {

@@ -24,7 +24,7 @@ import {
 } from "./plan.ts";
 import { bootProbe, type ProbeBoot } from "../machine/probe_boot.ts";
 import { type SetupMachine, thisMachine } from "./setup_machine.ts";
-import { createUnpack } from "../image/kernel_file.ts";
+import { createDecompress } from "../image/kernel_file.ts";
 
 /** How to set up. */
 export interface VmSetupOptions {
@@ -186,7 +186,7 @@ async function takeKernel(
 ): Promise<void> {
   say(`Taking kernel and modules of ${source.origin} into ${cache}`);
   try {
-    await storeKernel(cache, source, createUnpack(await machine.find("xz")), say);
+    await storeKernel(cache, source, createDecompress(await machine.find("xz")), say);
   } catch (thrown) {
     throw failed(`The kernel of ${source.origin} cannot be used`, thrown);
   }
