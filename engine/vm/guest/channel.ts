@@ -1,58 +1,67 @@
 /**
- * One channel of a guest: runs one program after the other and collects what they print.
+ * The channels of a guest. Each runs one program after the other and collects their output.
  *
- * A program has ended when the guest says so and both its streams have come to their end marks, so
- * nothing that it printed is lost. A guest that breaks its word about the marks is not waited for.
+ * A program has ended when the guest has reported its exit and both streams have reached their end
+ * marks, so no output is lost. If a guest sends no end marks, the channel stops waiting for them
+ * once the streams are silent.
  *
  * @module
  */
 import type { Ended, OutputChunk } from "../../ports/launcher.ts";
-import { type Channel, type ControlLine, type FromGuest, signalName } from "./control.ts";
+import { type Channel, type ControlConnection, type GuestMessage, signalName } from "./control.ts";
 
-/** After a program's end its output is given up when nothing came for so long, in milliseconds. */
+/** How long the streams of an exited program may be silent before the channel gives them up. */
 const SILENT_MS = 10_000;
-/** Most bytes that are read at once. */
+/** Bytes per read. */
 const READ_BYTES = 16 * 1024;
 
-/** What a channel consists of. */
+/** Connections and properties of a channel. */
 export interface ChannelParts {
   readonly number: Channel;
   readonly stdout: Deno.Conn;
   readonly stderr: Deno.Conn;
-  readonly control: Pick<ControlLine, "send">;
-  /** Memory of the machine, to name it. */
+  readonly control: Pick<ControlConnection, "send">;
+  /** Memory of the machine, for messages. */
   readonly memoryMb: number;
 }
 
-/** How a program ended, as the guest tells it. */
-export type Exit = Extract<FromGuest, { type: "exit" }>;
+/** A guest's report on how a program ended. */
+export type Exit = Extract<GuestMessage, { type: "exit" }>;
 
-/** One program of a channel, while it runs. */
+/** The program that runs on a channel. */
 interface Current {
   readonly output: (chunk: OutputChunk) => void;
   readonly started: PromiseWithResolvers<void>;
   readonly exit: PromiseWithResolvers<Exit | undefined>;
 }
 
-/** See the module. */
+/** A program that was started on a channel. */
+export interface StartedProgram {
+  /** Resolves when the program has a process, or has ended. */
+  readonly started: Promise<void>;
+  /** How it ended; `undefined` if the machine ended. Never rejects. */
+  readonly ended: Promise<Ended | undefined>;
+}
+
+/** Runs one program at a time. */
 export class GuestChannel {
   readonly #parts: ChannelParts;
   readonly #streams: readonly { readonly marks: EndMarks; readonly done: Promise<void> }[];
   #current: Current | undefined;
   #lastByteMs = 0;
 
-  /** Reads the streams from now on, until they end. */
+  /** Reads both streams from now on, until they end. */
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     this.#streams = [this.#read(parts.stdout, "stdout"), this.#read(parts.stderr, "stderr")];
   }
 
-  /** Whether nothing runs on it. */
+  /** Whether no program runs on the channel. */
   get isFree(): boolean {
     return this.#current === undefined;
   }
 
-  /** Starts a script, on a channel that is free. Both promises settle if the machine ends. */
+  /** Starts a script; the channel must be free. Both promises resolve if the machine ends. */
   start(script: number, output: (chunk: OutputChunk) => void): StartedProgram {
     const endMark = crypto.randomUUID();
     const started = Promise.withResolvers<void>();
@@ -61,16 +70,16 @@ export class GuestChannel {
     const marked = this.#streams.map(({ marks }) => marks.next(endMark));
     const { control, memoryMb, number: channel } = this.#parts;
     control.send({ type: "run", channel, script, endMark });
-    const ended = exit.promise.then(async (told) => {
-      await this.#silence(Promise.all(marked));
+    const ended = exit.promise.then(async (exit) => {
+      await this.#unlessSilent(Promise.all(marked));
       for (const { marks } of this.#streams) marks.end();
       this.#current = undefined;
-      return told === undefined ? undefined : endedOf(told, memoryMb);
+      return exit === undefined ? undefined : endedOf(exit, memoryMb);
     });
     return { started: started.promise, ended };
   }
 
-  /** Sends a signal to what runs, once it has a process. */
+  /** Sends a signal to the running program once it has a process. */
   async signal(name: "TERM" | "KILL"): Promise<void> {
     const current = this.#current;
     if (!current) return;
@@ -79,13 +88,13 @@ export class GuestChannel {
     if (current === this.#current) control.send({ type: "signal", channel, name });
   }
 
-  /** What the guest says of this channel. */
-  take(message: Exit | Extract<FromGuest, { type: "started" }>): void {
+  /** Handles a guest's message about this channel. */
+  receive(message: Exit | Extract<GuestMessage, { type: "started" }>): void {
     this.#current?.started.resolve();
     if (message.type === "exit") this.#current?.exit.resolve(message);
   }
 
-  /** The machine is gone: what it had still sent is taken, then what runs has ended. */
+  /** Ends the running program after the machine is gone and its remaining output is read. */
   async close(): Promise<void> {
     await Promise.all(this.#streams.map(({ done }) => done));
     this.#current?.started.resolve();
@@ -100,15 +109,15 @@ export class GuestChannel {
         const count = await connection.read(buffer).catch(() => null);
         if (count === null) break;
         this.#lastByteMs = performance.now();
-        marks.add(buffer.slice(0, count)); // Whoever gets it may keep it.
+        marks.add(buffer.slice(0, count)); // A copy, because the receiver may keep it.
       }
       marks.end();
     };
     return { marks, done: pump() };
   }
 
-  /** Waits for a promise, for as long as bytes come. */
-  async #silence(promise: Promise<unknown>): Promise<void> {
+  /** Waits for a promise, but no longer than {@linkcode SILENT_MS} without output. */
+  async #unlessSilent(promise: Promise<unknown>): Promise<void> {
     this.#lastByteMs = performance.now();
     const silent = Promise.withResolvers<void>();
     const timer = setInterval(() => {
@@ -119,33 +128,19 @@ export class GuestChannel {
   }
 }
 
-/** What became of a program that was to start. */
-export interface StartedProgram {
-  /** It has its process, or has ended before. */
-  readonly started: Promise<void>;
-  /** How it ended; `undefined`: with its machine. Never rejects. */
-  readonly ended: Promise<Ended | undefined>;
-}
-
-function endedOf({ code, signal, outOfMemory }: Exit, memoryMb: number): Ended {
-  const ended: Ended = { code, signal: signal === null ? null : signalName(signal) };
-  return outOfMemory ? { ...ended, reason: `out of memory (${memoryMb} MiB)` } : ended;
-}
-
-/** See the module. */
+/** The channels for programs that run in addition to the main one. */
 export class ChannelPool {
   readonly channels: readonly GuestChannel[];
   #freed = Promise.withResolvers<void>();
   #isClosed = false;
 
-  /** All are free at first. */
   constructor(channels: readonly GuestChannel[]) {
     this.channels = channels;
   }
 
   /**
-   * Waits for a free one and starts on it at once. `undefined` when the guest is gone, or the
-   * signal came first.
+   * Waits for a free channel and calls `use` with it, which must start a program synchronously.
+   * Returns `undefined` if the guest ends or the signal aborts first.
    */
   async start<T>(use: (channel: GuestChannel) => T, signal: AbortSignal): Promise<T | undefined> {
     const aborted = Promise.withResolvers<void>();
@@ -154,7 +149,7 @@ export class ChannelPool {
     try {
       while (!this.#isClosed && !signal.aborted) {
         const channel = this.channels.find(({ isFree }) => isFree);
-        // At once: behind an await, somebody else may have taken it.
+        // No await in between: another caller could start on the same channel.
         if (channel) return use(channel);
         await Promise.race([this.#freed.promise, aborted.promise]);
       }
@@ -164,39 +159,43 @@ export class ChannelPool {
     }
   }
 
-  /** A program has ended: those who wait look again. */
+  /** Lets waiting callers look for a free channel; called when a program has ended. */
   wake(): void {
     this.#freed.resolve();
     this.#freed = Promise.withResolvers();
   }
 
-  /** The guest is gone: nobody needs to wait any longer. */
+  /** Ends all waits, because the guest is gone. */
   close(): void {
     this.#isClosed = true;
     this.wake();
   }
 }
 
-/** Cuts one stream. */
+/**
+ * Splits one stream into the output of consecutive programs.
+ *
+ * The guest ends the output of each with a zero byte and an unguessable mark. Bytes that cannot
+ * belong to the mark pass on immediately, so a line is never delayed until the next one.
+ */
 export class EndMarks {
   readonly #output: (bytes: Uint8Array<ArrayBuffer>) => void;
-  /** Bytes that may be the beginning of the mark. */
+  /** Bytes that may be the start of the mark. */
   #held = new Uint8Array();
   #mark: Uint8Array | undefined;
   #found: (() => void) | undefined;
 
-  /** `output` gets what programs printed; bytes outside any program are dropped. */
+  /** Calls `output` with the output of programs; drops bytes between two programs. */
   constructor(output: (bytes: Uint8Array<ArrayBuffer>) => void) {
     this.#output = output;
   }
 
-  /** From now on the stream is a program's; resolves when its end was found. */
+  /** Starts the output of the next program; resolves when its end mark was found. */
   next(mark: string): Promise<void> {
     this.#mark = new TextEncoder().encode(`\0${mark}`);
     return new Promise((resolve) => this.#found = resolve);
   }
 
-  /** Takes some bytes. */
   add(bytes: Uint8Array<ArrayBuffer>): void {
     if (!this.#mark) return;
     let rest = bytes;
@@ -212,7 +211,7 @@ export class EndMarks {
     else this.#held = rest.slice(at);
   }
 
-  /** The stream is over: what was held back was no mark. */
+  /** Ends the output of the program without a mark: held bytes pass on. */
   end(): void {
     if (this.#held.length > 0) this.#output(this.#held);
     this.#held = new Uint8Array();
@@ -222,7 +221,12 @@ export class EndMarks {
   }
 }
 
-/** Where the mark stands or may begin to; the length of `bytes` if nowhere. */
+function endedOf({ code, signal, outOfMemory }: Exit, memoryMb: number): Ended {
+  const ended: Ended = { code, signal: signal === null ? null : signalName(signal) };
+  return outOfMemory ? { ...ended, reason: `out of memory (${memoryMb} MiB)` } : ended;
+}
+
+/** Index at which the mark, or a part of it at the end, starts; else the length of `bytes`. */
 function indexOfStart(bytes: Uint8Array, mark: Uint8Array): number {
   for (let at = bytes.indexOf(mark[0]!); at >= 0; at = bytes.indexOf(mark[0]!, at + 1)) {
     const end = Math.min(mark.length, bytes.length - at);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { ChannelPool, EndMarks, GuestChannel } from "./channel.ts";
-import type { ToGuest } from "./control.ts";
+import type { HostMessage } from "./control.ts";
 
-/** A channel, and its guest's ends of the streams. */
+/** A channel and the guest's ends of its streams. */
 async function setup() {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
@@ -11,8 +11,8 @@ async function setup() {
   const [stdout, guestOut] = await pair();
   const [stderr, guestErr] = await pair();
   listener.close();
-  const sent: ToGuest[] = [];
-  const control = { send: (message: ToGuest) => void sent.push(message) };
+  const sent: HostMessage[] = [];
+  const control = { send: (message: HostMessage) => void sent.push(message) };
   const channel = new GuestChannel({ number: 2, stdout, stderr, control, memoryMb: 300 });
   let printed = "";
   const start = (script = 1) => {
@@ -29,7 +29,7 @@ async function setup() {
   const write = (to: Deno.Conn, text: string) => to.write(new TextEncoder().encode(text));
   const exit = (how: { code?: number; signal?: number; outOfMemory?: boolean }) => {
     const none = { code: null, signal: null, outOfMemory: false };
-    channel.take({ type: "exit", channel: 2, ...none, ...how });
+    channel.receive({ type: "exit", channel: 2, ...none, ...how });
   };
   const close = async (): Promise<void> => {
     for (const end of [guestOut, guestErr]) end.close();
@@ -43,7 +43,7 @@ async function setup() {
   };
 }
 
-Deno.test("GuestChannel: a program has ended when all that it printed is there", async () => {
+Deno.test("GuestChannel: a program has ended when all its output has arrived", async () => {
   await using at = await setup();
   const program = at.start(7);
   const [run] = at.sent;
@@ -51,7 +51,7 @@ Deno.test("GuestChannel: a program has ended when all that it printed is there",
   let hasEnded = false;
   void program.ended.then(() => hasEnded = true);
 
-  at.channel.take({ type: "started", channel: 2 });
+  at.channel.receive({ type: "started", channel: 2 });
   await program.started;
   at.exit({ code: 3 });
   await at.write(at.guestErr, `late${at.mark()}`);
@@ -65,7 +65,7 @@ Deno.test("GuestChannel: a program has ended when all that it printed is there",
   assert.equal(at.channel.isFree, true);
 });
 
-Deno.test("GuestChannel: signals and lack of memory are told by name", async () => {
+Deno.test("GuestChannel names the signal and reports that memory ran out", async () => {
   await using at = await setup();
   const program = at.start();
 
@@ -79,7 +79,7 @@ Deno.test("GuestChannel: signals and lack of memory are told by name", async () 
   });
 });
 
-Deno.test("GuestChannel: a signal waits for the program's process and goes nowhere else", async () => {
+Deno.test("GuestChannel.signal() waits for the program's process and reaches no other program", async () => {
   await using at = await setup();
   await at.channel.signal("KILL");
   assert.deepEqual(at.sent, []);
@@ -87,7 +87,7 @@ Deno.test("GuestChannel: a signal waits for the program's process and goes nowhe
   const program = at.start();
   const asked = at.channel.signal("TERM");
   assert.equal(at.sent.length, 1);
-  at.channel.take({ type: "started", channel: 2 });
+  at.channel.receive({ type: "started", channel: 2 });
   await asked;
 
   assert.deepEqual(at.sent.at(-1), { type: "signal", channel: 2, name: "TERM" });
@@ -98,7 +98,7 @@ Deno.test("GuestChannel: a signal waits for the program's process and goes nowhe
   assert.equal(at.sent.length, 2);
 });
 
-Deno.test("GuestChannel: programs follow each other, each with its own output", async () => {
+Deno.test("GuestChannel runs programs in sequence and keeps their output apart", async () => {
   await using at = await setup();
   const marks = new Set<string>();
   for (const name of ["first", "second", "third"]) {
@@ -113,7 +113,7 @@ Deno.test("GuestChannel: programs follow each other, each with its own output", 
   assert.equal(marks.size, 3);
 });
 
-Deno.test("GuestChannel: a machine that goes ends what runs, output included", async () => {
+Deno.test("GuestChannel.close() passes on remaining output and ends the program", async () => {
   const at = await setup();
   const program = at.start();
   await at.write(at.guestOut, "last words \0");
@@ -125,8 +125,8 @@ Deno.test("GuestChannel: a machine that goes ends what runs, output included", a
   assert.equal(at.printed(), "stdout:last words ;stdout:\0;");
 });
 
-/** Channels of which tests say whether they are free. */
-function setupOfChannelPool(count: number) {
+/** A pool of channels whose `isFree` the tests set. */
+function setupPool(count: number) {
   const channels = Array.from({ length: count }, (_, number) => ({ number, isFree: true }));
   const pool = new ChannelPool(channels as unknown as GuestChannel[]);
   const never = new AbortController().signal;
@@ -143,14 +143,14 @@ function setupOfChannelPool(count: number) {
   return { pool, take, free };
 }
 
-Deno.test("ChannelPool hands out each channel once", async () => {
-  const { take } = setupOfChannelPool(3);
+Deno.test("ChannelPool uses each channel once", async () => {
+  const { take } = setupPool(3);
 
   assert.deepEqual(await Promise.all([take(), take(), take()]), [0, 1, 2]);
 });
 
-Deno.test("ChannelPool has the others wait until one is free again", async () => {
-  const { take, free } = setupOfChannelPool(1);
+Deno.test("ChannelPool queues callers until a channel is free", async () => {
+  const { take, free } = setupPool(1);
   await take();
   const order: string[] = [];
   const second = take().then(() => order.push("second"));
@@ -165,20 +165,20 @@ Deno.test("ChannelPool has the others wait until one is free again", async () =>
   assert.equal(order.length, 2);
 });
 
-Deno.test("ChannelPool lets go who gave up, before or while he waits", async () => {
-  const { take } = setupOfChannelPool(1);
+Deno.test("ChannelPool.start() returns when its signal aborts, before or during the wait", async () => {
+  const { take } = setupPool(1);
   await take();
-  const gaveUp = new AbortController();
-  const waiting = take(gaveUp.signal);
+  const aborted = new AbortController();
+  const waiting = take(aborted.signal);
 
-  gaveUp.abort();
+  aborted.abort();
 
   assert.equal(await waiting, undefined);
-  assert.equal(await take(gaveUp.signal), undefined);
+  assert.equal(await take(aborted.signal), undefined);
 });
 
-Deno.test("ChannelPool that is closed hands out nothing", async () => {
-  const { pool, take } = setupOfChannelPool(1);
+Deno.test("ChannelPool.close() ends all waits", async () => {
+  const { pool, take } = setupPool(1);
   await take();
   const waiting = take();
 
@@ -190,12 +190,12 @@ Deno.test("ChannelPool that is closed hands out nothing", async () => {
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
-function setupOfEndMark() {
+function setupMarks() {
   const pieces: string[] = [];
   const marks = new EndMarks((bytes) => void pieces.push(new TextDecoder().decode(bytes)));
   let ends = 0;
   const next = (mark: string) => void marks.next(mark).then(() => ends++);
-  /** Ends are told in a later turn. */
+  /** What was found so far; ends resolve in a later microtask. */
   const seen = async () => {
     await Promise.resolve();
     await Promise.resolve();
@@ -204,8 +204,8 @@ function setupOfEndMark() {
   return { marks, pieces, next, seen };
 }
 
-Deno.test("EndMarks hands on at once what cannot be the mark", async () => {
-  const { marks, next, pieces, seen } = setupOfEndMark();
+Deno.test("EndMarks passes on immediately what cannot be the mark", async () => {
+  const { marks, next, pieces, seen } = setupMarks();
   next("mark");
 
   marks.add(encode("a line\nhalf a li"));
@@ -216,13 +216,13 @@ Deno.test("EndMarks hands on at once what cannot be the mark", async () => {
   assert.equal((await seen()).ends, 0);
 });
 
-Deno.test("EndMarks finds the mark wherever the stream is cut", async () => {
+Deno.test("EndMarks finds the mark wherever the stream is split", async () => {
   const stream = encode("out\0put \0mark\0mar!\0mark");
   for (let cut = 0; cut <= stream.length; cut++) {
     for (
       const second of [cut, Math.min(cut + 1, stream.length), Math.min(cut + 3, stream.length)]
     ) {
-      const { marks, next, seen } = setupOfEndMark();
+      const { marks, next, seen } = setupMarks();
       next("mark!");
       marks.add(stream.slice(0, cut));
       marks.add(stream.slice(cut, second));
@@ -236,8 +236,8 @@ Deno.test("EndMarks finds the mark wherever the stream is cut", async () => {
   }
 });
 
-Deno.test("EndMarks drops what comes between two programs", async () => {
-  const { marks, next, seen } = setupOfEndMark();
+Deno.test("EndMarks drops bytes between two programs", async () => {
+  const { marks, next, seen } = setupMarks();
   marks.add(encode("before"));
   next("one");
   marks.add(encode("first\0one and rest"));
@@ -248,8 +248,8 @@ Deno.test("EndMarks drops what comes between two programs", async () => {
   assert.deepEqual(await seen(), { text: "firstsecond\0one", ends: 2 });
 });
 
-Deno.test("EndMarks hands on what it held back when the stream ends", async () => {
-  const { marks, next, seen } = setupOfEndMark();
+Deno.test("EndMarks passes on held bytes when the stream ends", async () => {
+  const { marks, next, seen } = setupMarks();
   next("mark");
   marks.add(encode("end\0ma"));
   assert.equal((await seen()).text, "end");

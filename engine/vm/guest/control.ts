@@ -1,56 +1,57 @@
 /**
- * What engine and guest say to each other on the control line, one message a line.
+ * The control connection between engine and guest: its messages, each a line of text, and the
+ * engine's end of it.
  *
- * The other end is `guest_init.sh`. A guest is not trusted: what cannot be read is passed over.
+ * The other end is `guest_init.sh`. A guest is not trusted: the engine ignores malformed messages.
  *
  * @module
  */
 import { LineSplitter } from "../../process/output_lines.ts";
 
-/** A program of a guest runs on a channel: 0 the main one, from 1 on what runs beside it. */
+/** Number of a channel: 0 runs the main program, the others commands of `worker exec`. */
 export type Channel = number;
 
-/** What the engine says. */
-export type ToGuest =
-  /** Run `<script>.sh` of the host's folder; each stream ends with a zero byte and the mark. */
+/** Message from the engine to a guest. */
+export type HostMessage =
+  /** Run `<script>.sh`; the guest ends both output streams with a zero byte and the mark. */
   | { readonly type: "run"; channel: Channel; script: number; endMark: string }
   | { readonly type: "signal"; channel: Channel; name: "TERM" | "KILL" }
-  /** End everything and the machine. */
+  /** Kill all programs and power off. */
   | { readonly type: "off" };
 
-/** What a guest says. */
-export type FromGuest =
+/** Message from a guest to the engine. */
+export type GuestMessage =
   | { readonly type: "ready" }
-  /** The program has its process: it can be sent signals. */
+  /** The program has a process, so it can be signalled. */
   | { readonly type: "started"; channel: Channel }
-  /** It and all that it left behind are gone. One of code and signal is a number. */
+  /** The program and all its child processes are gone. Either code or signal is a number. */
   | {
     readonly type: "exit";
     channel: Channel;
     code: number | null;
     signal: number | null;
-    /** Whether memory ran out while it ran and somebody of it was ended for that. */
+    /** Whether the kernel killed a process of the program because memory ran out. */
     outOfMemory: boolean;
   };
 
-/** Most bytes that are read at once; messages are short. */
+/** Bytes per read; messages are short. */
 const READ_BYTES = 1_024;
 
-/** The engine's end of the line. */
-export class ControlLine {
-  /** Settles when the guest's end is closed. */
+/** The engine's end of the connection. */
+export class ControlConnection {
+  /** Resolves when the guest has closed its end. */
   readonly closed: Promise<void>;
   readonly #connection: Deno.Conn;
   #sending: Promise<unknown> = Promise.resolve();
 
-  /** Listens from now on; `take` gets what can be read, in order. */
-  constructor(connection: Deno.Conn, take: (message: FromGuest) => void) {
+  /** Reads from now on and calls `receive` with each valid message, in order. */
+  constructor(connection: Deno.Conn, receive: (message: GuestMessage) => void) {
     this.#connection = connection;
-    this.closed = this.#listen(take);
+    this.closed = this.#read(receive);
   }
 
-  /** Sends in order. A guest that is gone hears nothing; its end is told elsewhere. */
-  send(message: ToGuest): void {
+  /** Sends messages in order. Does nothing when the guest is gone; `Machine.ended` reports that. */
+  send(message: HostMessage): void {
     const bytes = new TextEncoder().encode(encodeControl(message));
     this.#sending = this.#sending.then(async () => {
       for (let rest = bytes; rest.length > 0;) {
@@ -59,10 +60,10 @@ export class ControlLine {
     }).catch(() => {});
   }
 
-  async #listen(take: (message: FromGuest) => void): Promise<void> {
+  async #read(receive: (message: GuestMessage) => void): Promise<void> {
     const lines = new LineSplitter((line) => {
       const message = decodeControl(line);
-      if (message) take(message);
+      if (message) receive(message);
     });
     const buffer = new Uint8Array(READ_BYTES);
     for (;;) {
@@ -73,8 +74,8 @@ export class ControlLine {
   }
 }
 
-/** The line, with its end. */
-export function encodeControl(message: ToGuest): string {
+/** Encodes a message as a line, newline included. */
+export function encodeControl(message: HostMessage): string {
   switch (message.type) {
     case "run":
       return `run ${message.channel} ${message.script} ${message.endMark}\n`;
@@ -85,8 +86,8 @@ export function encodeControl(message: ToGuest): string {
   }
 }
 
-/** Reads a line. */
-export function decodeControl(line: string): FromGuest | undefined {
+/** Decodes a line; `undefined` when it is malformed. */
+export function decodeControl(line: string): GuestMessage | undefined {
   if (line === "ready") return { type: "ready" };
   const started = /^started (\d{1,2})$/.exec(line);
   if (started) return { type: "started", channel: Number(started[1]) };
@@ -102,13 +103,13 @@ export function decodeControl(line: string): FromGuest | undefined {
   };
 }
 
-/** Names of signals by number, as Linux on x86 has them. */
+/** Signal names of Linux on x86, from number 1. */
 const SIGNALS = (
   "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP " +
   "TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
 ).split(" ");
 
-/** Such as `SIGKILL` for 9; real-time signals are `SIGRTMIN+n`. */
+/** Name of a signal, such as `SIGKILL` for 9; real-time signals are `SIGRTMIN+n`. */
 export function signalName(number: number): string {
   const name = SIGNALS[number - 1];
   if (name !== undefined) return `SIG${name}`;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import {
-  ControlLine,
+  ControlConnection,
   decodeControl,
   encodeControl,
-  type FromGuest,
+  type GuestMessage,
   signalName,
 } from "./control.ts";
 
@@ -16,7 +16,7 @@ Deno.test("encodeControl() writes one line a message", () => {
   assert.equal(encodeControl({ type: "off" }), "off\n");
 });
 
-Deno.test("decodeControl() reads what a guest says", () => {
+Deno.test("decodeControl() decodes the messages of a guest", () => {
   const exit = { type: "exit", channel: 0, code: null, signal: null, outOfMemory: false };
   assert.deepEqual(decodeControl("ready"), { type: "ready" });
   assert.deepEqual(decodeControl("started 4"), { type: "started", channel: 4 });
@@ -29,7 +29,7 @@ Deno.test("decodeControl() reads what a guest says", () => {
   });
 });
 
-Deno.test("decodeControl() passes over what it cannot read", () => {
+Deno.test("decodeControl() returns undefined for malformed lines", () => {
   const lines = ["", " ready", "ready ", "READY", "started", "started x", "started -1", "exit 0"];
   lines.push(
     "exit 0 code",
@@ -42,7 +42,7 @@ Deno.test("decodeControl() passes over what it cannot read", () => {
   for (const line of lines) assert.equal(decodeControl(line), undefined, JSON.stringify(line));
 });
 
-Deno.test("signalName() names what ended a program", () => {
+Deno.test("signalName() names signals", () => {
   assert.deepEqual([1, 6, 9, 11, 15, 31].map(signalName), [
     "SIGHUP",
     "SIGABRT",
@@ -54,20 +54,20 @@ Deno.test("signalName() names what ended a program", () => {
   assert.deepEqual([34, 36].map(signalName), ["SIGRTMIN", "SIGRTMIN+2"]);
 });
 
-Deno.test("ControlLine sends in order and takes lines however they are cut", async () => {
+Deno.test("ControlConnection sends in order and reads lines split anywhere", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
   const [near, far] = await Promise.all([
     Deno.connect({ hostname: "127.0.0.1", port }),
     listener.accept(),
   ]);
-  const taken: FromGuest[] = [];
-  const line = new ControlLine(near, (message) => void taken.push(message));
+  const received: GuestMessage[] = [];
+  const control = new ControlConnection(near, (message) => void received.push(message));
 
   for (let script = 1; script <= 200; script++) {
-    line.send({ type: "run", channel: 0, script, endMark: "m" });
+    control.send({ type: "run", channel: 0, script, endMark: "m" });
   }
-  line.send({ type: "off" });
+  control.send({ type: "off" });
   let text = "";
   const decoder = new TextDecoder();
   for (const buffer = new Uint8Array(64); !text.endsWith("off\n");) {
@@ -77,11 +77,11 @@ Deno.test("ControlLine sends in order and takes lines however they are cut", asy
     await far.write(new TextEncoder().encode(part));
   }
   far.close();
-  await line.closed;
+  await control.closed;
   near.close();
 
   assert.equal(text.split("\n").length, 202);
   assert.ok(text.startsWith("run 0 1 m\nrun 0 2 m\n"));
-  assert.deepEqual(taken.map(({ type }) => type), ["ready", "started", "started", "exit"]);
-  line.send({ type: "off" }); // Nobody hears it, and nobody minds.
+  assert.deepEqual(received.map(({ type }) => type), ["ready", "started", "started", "exit"]);
+  control.send({ type: "off" }); // Does not throw on a closed connection.
 });

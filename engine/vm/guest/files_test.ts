@@ -23,7 +23,7 @@ async function setup() {
   };
 }
 
-Deno.test("GuestFiles shares its two folders and what was asked for, under names of their own", async () => {
+Deno.test("GuestFiles shares its two folders and the requested ones under distinct tags", async () => {
   await using at = await setup();
 
   assert.deepEqual(at.files.folders, [
@@ -38,13 +38,13 @@ Deno.test("GuestFiles shares its two folders and what was asked for, under names
   assert.equal(await Deno.readTextFile(`${at.runDirectory}/etc/hostname`), "math\n");
 });
 
-Deno.test("GuestFiles are for this user's eyes, though the guest's user is another one", async () => {
+Deno.test("GuestFiles writes into a folder that only the engine's user may enter", async () => {
   await using at = await setup();
 
   assert.equal((await Deno.stat(at.runDirectory)).mode! & 0o777, 0o700);
 });
 
-Deno.test("GuestFiles numbers programs and forgets them", async () => {
+Deno.test("GuestFiles numbers scripts and removes them", async () => {
   await using at = await setup();
   const script = { command: ["run"], directory: "/w", env: { TOKEN: "secret" } };
 
@@ -56,7 +56,7 @@ Deno.test("GuestFiles numbers programs and forgets them", async () => {
   assert.match(await Deno.readTextFile(`${at.runDirectory}/host/2.sh`), / TOKEN=secret /);
 });
 
-Deno.test("GuestFiles leaves nothing, and may be removed twice", async () => {
+Deno.test("GuestFiles.remove() leaves nothing and may be called twice", async () => {
   await using at = await setup();
 
   await at.files.remove();
@@ -73,7 +73,7 @@ async function shell(script: string): Promise<string> {
   return new TextDecoder().decode(stdout);
 }
 
-Deno.test("programScript() is the program with its directory and nothing of the shell's", async () => {
+Deno.test("programScript() runs the program in its directory, with every character quoted", async () => {
   const directory = await Deno.makeTempDir({ prefix: "it's, a place " });
   const env = { ODD, "not.a-name": "x" };
   const command = ["/bin/sh", "-c", `pwd; printf '%s|' "$1" "$ODD" "$HOME"`, "sh", ODD];
@@ -86,7 +86,7 @@ Deno.test("programScript() is the program with its directory and nothing of the 
   await Deno.remove(directory);
 });
 
-Deno.test("programScript() gives a path and a home to who brings none", () => {
+Deno.test("programScript() adds PATH and HOME if they are missing", () => {
   const user = guestUser(1000, 1000);
   const script = (env: Record<string, string>) =>
     programScript({ command: ["x"], directory: "/", env }, user);
@@ -95,7 +95,7 @@ Deno.test("programScript() gives a path and a home to who brings none", () => {
   assert.match(script({ HOME: "/w", PATH: "/p" }), /env -i PATH=\/p HOME=\/w x/);
 });
 
-Deno.test("bootScript() mounts a folder below another one after it", () => {
+Deno.test("bootScript() mounts outer folders first", () => {
   const script = bootScript({
     etcTag: "etc",
     links: [{ name: "bin", target: "usr/bin" }],
@@ -119,14 +119,14 @@ user 1000 100 worker
   );
 });
 
-Deno.test("guestUser() is the engine's user, and root only if the engine is", () => {
+Deno.test("guestUser() has the ids of the engine's user, and is root only if the engine is", () => {
   assert.deepEqual(guestUser(0, 5), { uid: 0, gid: 5, name: "root", home: "/root" });
   assert.deepEqual(guestUser(7, 5), { uid: 7, gid: 5, name: "worker", home: "/home/worker" });
 });
 
 const IDENTITY: GuestIdentity = { name: "math", user: guestUser(1000, 100), network: "full" };
 
-async function setupOfGuestEtc() {
+async function setupEtc() {
   const root = await Deno.makeTempDir();
   const host = `${root}/host`;
   const guest = `${root}/guest`;
@@ -150,8 +150,8 @@ async function setupOfGuestEtc() {
   };
 }
 
-Deno.test("writeGuestEtc() copies what programs need", async () => {
-  await using at = await setupOfGuestEtc();
+Deno.test("writeGuestEtc() copies the listed files and links", async () => {
+  await using at = await setupEtc();
   await at.write("ld.so.cache", "libraries");
   await at.write("ssl/certs/one.pem", "certificate");
   await at.write("python3.11/site.py", "settings");
@@ -170,8 +170,8 @@ Deno.test("writeGuestEtc() copies what programs need", async () => {
   );
 });
 
-Deno.test("writeGuestEtc() copies nothing that is not named, nor what not everybody may read", async () => {
-  await using at = await setupOfGuestEtc();
+Deno.test("writeGuestEtc() copies neither unlisted files nor files that are not world-readable", async () => {
+  await using at = await setupEtc();
   for (
     const name of ["shadow", "ssh/id", "ssl/private/key.pem", "machine-id", "pki/tls/private/key"]
   ) {
@@ -179,25 +179,25 @@ Deno.test("writeGuestEtc() copies nothing that is not named, nor what not everyb
   }
   await at.write("ssl/certs/secret.pem", "secret", 0o640);
   await at.write("pip.conf", "secret", 0o600);
-  await at.write("passwd", "somebody:x:1:1::/:/bin/sh\n");
+  await at.write("passwd", "alice:x:1:1::/:/bin/sh\n");
 
   await writeGuestEtc(at.guest, IDENTITY, at.host);
 
   const names = ["shadow", "ssh", "ssl/private", "machine-id", "pki/tls/private", "pip.conf"];
   for (const name of [...names, "ssl/certs/secret.pem"]) assert.ok(!await at.has(name), name);
-  assert.doesNotMatch(await at.read("passwd"), /somebody/);
+  assert.doesNotMatch(await at.read("passwd"), /alice/);
   assert.equal(await at.read("hostname"), "math\n");
 });
 
-Deno.test("writeGuestEtc() makes do with a host that has nothing", async () => {
-  await using at = await setupOfGuestEtc();
+Deno.test("writeGuestEtc() writes the generated files when the host has none of the listed ones", async () => {
+  await using at = await setupEtc();
 
   await writeGuestEtc(at.guest, IDENTITY, at.host);
 
   assert.equal(await at.read("hosts"), "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 math\n");
 });
 
-Deno.test("identityFiles() names the guest's user, and root once", () => {
+Deno.test("identityFiles() lists the guest's user, and root once", () => {
   const worker = identityFiles(IDENTITY);
   assert.match(worker.passwd!, /^worker:x:1000:100::\/home\/worker:\/bin\/sh$/m);
   assert.match(worker.group!, /^worker:x:100:$/m);
@@ -207,7 +207,7 @@ Deno.test("identityFiles() names the guest's user, and root once", () => {
   assert.equal(root.group!.match(/^root:x:0:$/gm)!.length, 1);
 });
 
-Deno.test("identityFiles() looks names up only where there is somebody to ask", () => {
+Deno.test("identityFiles() lists a DNS server only if the network has one", () => {
   assert.equal(identityFiles(IDENTITY)["resolv.conf"], "nameserver 10.0.2.3\n");
   assert.equal(identityFiles({ ...IDENTITY, network: "engine" })["resolv.conf"], "");
 });

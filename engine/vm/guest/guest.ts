@@ -1,9 +1,9 @@
 /**
- * One microVM: boots, runs programs, ends.
+ * One microVM: boots it, runs programs in it, ends it.
  *
- * Every path in the guest is that of the host. Programs are written as scripts into a folder that
- * the guest reads, and started by a line on the control line; what they print comes on ports of its
- * own. If the machine goes, whatever ran in it has ended with it, and the reason says why.
+ * Shared folders have the same path in the guest as on the host. For each program the engine writes
+ * a script into a folder that the guest reads and sends `run` on the control connection; output
+ * arrives on ports of its own. If the machine ends, its programs end with its reason.
  *
  * @module
  */
@@ -21,59 +21,58 @@ import {
   qemuCommand,
 } from "../machine/qemu.ts";
 import { ChannelPool, GuestChannel, type StartedProgram } from "./channel.ts";
-import { ControlLine, type FromGuest } from "./control.ts";
+import { ControlConnection, type GuestMessage } from "./control.ts";
 import { GuestFiles, type GuestScript } from "./files.ts";
 
-/** What a guest is made of. */
+/** Configuration of a guest. */
 export interface GuestOptions extends MachineOptions {
   readonly shares: readonly Share[];
-  /** For files of this guest; made when it boots, removed when it has ended. */
+  /** Folder for files of this guest; created at boot, removed when the guest has ended. */
   readonly runDirectory: string;
-  /** A guest that does not what it is told for so long is ended. Default: `BOOT_TIMEOUT_MS`. */
-  readonly patienceMs?: number;
+  /** A guest that does not obey a message for this long is killed. Default: `BOOT_TIMEOUT_MS`. */
+  readonly responseTimeoutMs?: number;
 }
 
-/** A program to run in a guest. */
-export interface GuestCommand {
-  readonly directory: string;
-  /** All that is in its environment, besides `PATH` and `HOME` where they are missing. */
-  readonly env: Readonly<Record<string, string>>;
+/** The main program of a guest. */
+export interface GuestCommand extends Omit<GuestScript, "command"> {
+  /** Shell command. */
+  readonly command: string;
 }
 
-/** A program that runs in a guest. */
+/** The main program of a guest, while it runs. */
 export interface GuestProgram {
-  /** It, what it left behind and its output are through. Never rejects. */
+  /** Resolves when all its processes are gone and all its output was passed on. Never rejects. */
   readonly ended: Promise<Ended>;
-  /** `TERM` goes to its process group, `KILL` to all that it started. */
+  /** Sends `TERM` to its process group, or `KILL` to all processes that it started. */
   signal(name: "TERM" | "KILL"): void;
 }
 
-/** Programs that can run beside the main one at once; more wait for their turn. */
+/** Programs that may run in addition to the main one at the same time; others are queued. */
 const EXEC_CHANNELS = 4;
-/** A program that is to end has so long until it is killed, in milliseconds. */
+/** Time between `TERM` and `KILL` for such a program. */
 const EXEC_GRACE_MS = 2_000;
 
-/** See the module. */
+/** A booted microVM. */
 export class Guest {
   /** Process id of QEMU. */
   readonly pid: number;
-  /** Where the guest's programs find the engine, such as `10.0.2.2:49134`. */
+  /** Host and port at which programs in the guest reach the engine, such as `10.0.2.2:49134`. */
   readonly engineUrlHost: string;
   /**
-   * The machine is gone, and its files. Without a reason it was asked to; otherwise that says why
-   * it went, such as `kernel panic: …`. Never rejects.
+   * Resolves when the machine and its files are gone. `reason` is absent after `powerOff()` and
+   * otherwise tells why the machine ended, such as `kernel panic: …`. Never rejects.
    */
   readonly ended: Promise<Ended>;
   readonly #name: string;
-  readonly #patienceMs: number;
+  readonly #responseTimeoutMs: number;
   readonly #files: GuestFiles;
   readonly #machine: Machine;
-  readonly #control: ControlLine;
+  readonly #control: ControlConnection;
   readonly #main: GuestChannel;
-  readonly #beside: ChannelPool;
+  readonly #extra: ChannelPool;
   readonly #ready = Promise.withResolvers<void>();
   #isGone = false;
-  #isAskedToEnd = false;
+  #isPoweringOff = false;
 
   private constructor(
     options: GuestOptions,
@@ -82,37 +81,37 @@ export class Guest {
     connections: ReadonlyMap<string, Deno.UnixConn>,
   ) {
     this.#name = options.name;
-    this.#patienceMs = options.patienceMs ?? BOOT_TIMEOUT_MS;
+    this.#responseTimeoutMs = options.responseTimeoutMs ?? BOOT_TIMEOUT_MS;
     this.#files = files;
     this.#machine = machine;
-    this.#control = new ControlLine(connections.get("control")!, (message) => {
-      this.#take(message);
+    this.#control = new ControlConnection(connections.get("control")!, (message) => {
+      this.#receive(message);
     });
     this.pid = machine.pid;
     this.engineUrlHost = engineUrlHost(options.network, options.engine);
     const { memory_mb: memoryMb } = options.resources;
-    const [main, ...beside] = Array.from({ length: 1 + EXEC_CHANNELS }, (_, number) => {
+    const [main, ...extra] = Array.from({ length: 1 + EXEC_CHANNELS }, (_, number) => {
       const stdout = connections.get(`out${number}`)!;
       const stderr = connections.get(`err${number}`)!;
       const control = this.#control;
       return new GuestChannel({ number, stdout, stderr, control, memoryMb });
     });
     this.#main = main!;
-    this.#beside = new ChannelPool(beside);
+    this.#extra = new ChannelPool(extra);
     this.ended = this.#watch(connections);
   }
 
   /**
-   * Boots a machine and waits until it takes programs.
+   * Boots a machine and waits until it can run programs.
    *
-   * @param signal Ends the wait, and the machine.
-   * @throws {EngineError} `launch_failed` with the console's last lines; after `BOOT_TIMEOUT_MS`
-   * at the latest.
+   * @param signal Aborts the boot.
+   * @throws {EngineError} `launch_failed` with the last console lines in `details.console`, after
+   * `BOOT_TIMEOUT_MS` at the latest.
    */
   static async boot(options: GuestOptions, signal?: AbortSignal): Promise<Guest> {
     const { accelerator, image, name, qemu } = options;
     const limit = AbortSignal.timeout(BOOT_TIMEOUT_MS);
-    const given = signal ? AbortSignal.any([signal, limit]) : limit;
+    const either = signal ? AbortSignal.any([signal, limit]) : limit;
     const files = new GuestFiles(options);
     let machine: Machine | undefined;
     try {
@@ -120,12 +119,12 @@ export class Guest {
       await using ports = await GuestPorts.open(portNames());
       const folder = image.initrd.slice(0, image.initrd.lastIndexOf("/"));
       const clockKhz = accelerator === "tcg" ? await guestClock(qemu, folder) : undefined;
-      given.throwIfAborted();
+      either.throwIfAborted();
       const parts = { shares: files.folders, ports: ports.ports, clockKhz };
       machine = await Machine.start(name, qemuCommand({ ...options, ...parts }));
-      const connections = await unlessItEnds(machine, given, ports.accept());
+      const connections = await unlessEnded(machine, either, ports.accept());
       const guest = new Guest(options, files, machine, connections);
-      await unlessItEnds(machine, given, guest.#ready.promise);
+      await unlessEnded(machine, either, guest.#ready.promise);
       return guest;
     } catch (thrown) {
       machine?.kill();
@@ -139,16 +138,13 @@ export class Guest {
   }
 
   /**
-   * Runs a program as a shell understands it: one at a time, several after each other. Resolves
-   * when it has its process. When it has ended, nothing that it started is left in the guest, and
-   * what runs beside it is ended.
+   * Runs the main program; a guest runs one at a time, any number in sequence. Resolves when the
+   * program has a process. When it has ended, none of its processes is left in the guest, and
+   * programs started by `exec()` are killed.
    *
    * @throws {EngineError} `launch_failed` when the machine is gone.
    */
-  async run(
-    program: GuestCommand & { readonly command: string },
-    output: (line: OutputLine) => void,
-  ): Promise<GuestProgram> {
+  async run(program: GuestCommand, output: (line: OutputLine) => void): Promise<GuestProgram> {
     const lines = {
       stdout: new LineSplitter((text) => output({ stream: "stdout", text })),
       stderr: new LineSplitter((text) => output({ stream: "stderr", text })),
@@ -159,14 +155,14 @@ export class Guest {
     const { started, ended } = this.#start(this.#main, script, ({ stream, bytes }) => {
       lines[stream].add(bytes);
     });
-    const impatience = setTimeout(() => this.#machine.kill(), this.#patienceMs);
+    const timer = setTimeout(() => this.#machine.kill(), this.#responseTimeoutMs);
     await started;
-    clearTimeout(impatience);
+    clearTimeout(timer);
     return {
       ended: ended.then((how) => {
         lines.stdout.end();
         lines.stderr.end();
-        for (const channel of this.#beside.channels) void channel.signal("KILL");
+        for (const channel of this.#extra.channels) void channel.signal("KILL");
         return how;
       }),
       signal: (name) => void this.#main.signal(name),
@@ -174,13 +170,13 @@ export class Guest {
   }
 
   /**
-   * Runs another program beside the main one, or waits until one of those that do has ended.
-   * Resolves when it has ended; the signal ends it, or the wait.
+   * Runs a program in addition to the main one, as soon as a channel is free. Resolves when the
+   * program has ended; the signal ends it, or the wait for a channel.
    *
    * @throws {EngineError} `launch_failed` when the machine is gone.
    */
   async exec(
-    program: GuestCommand & { readonly command: readonly string[] },
+    program: GuestScript,
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
   ): Promise<Ended> {
@@ -189,7 +185,7 @@ export class Guest {
       channel,
       ended: this.#start(channel, script, output).ended,
     });
-    const started = await this.#beside.start(start, signal);
+    const started = await this.#extra.start(start, signal);
     if (!started) {
       await this.#files.removeScript(script);
       if (signal.aborted) return { code: null, signal: "SIGTERM" };
@@ -200,7 +196,7 @@ export class Guest {
       void started.channel.signal("TERM");
       timers.push(
         setTimeout(() => void started.channel.signal("KILL"), EXEC_GRACE_MS),
-        setTimeout(() => this.#machine.kill(), EXEC_GRACE_MS + this.#patienceMs),
+        setTimeout(() => this.#machine.kill(), EXEC_GRACE_MS + this.#responseTimeoutMs),
       );
     };
     signal.addEventListener("abort", end);
@@ -211,9 +207,9 @@ export class Guest {
     return how;
   }
 
-  /** Asks the guest to end; after `graceMs` ends it. */
+  /** Asks the guest to power off, and kills it after `graceMs`. */
   async powerOff(graceMs: number): Promise<Ended> {
-    this.#isAskedToEnd = true;
+    this.#isPoweringOff = true;
     this.#control.send({ type: "off" });
     const timer = setTimeout(() => this.#machine.kill(), graceMs);
     const ended = await this.ended;
@@ -239,10 +235,10 @@ export class Guest {
     return { started, ended: this.#endOf(script, ended) };
   }
 
-  /** A program whose machine went was killed with it. */
-  async #endOf(script: number, told: StartedProgram["ended"]): Promise<Ended> {
-    const ended = await told;
-    this.#beside.wake();
+  /** How a program ended; if the machine ended, with the machine's reason. */
+  async #endOf(script: number, exit: StartedProgram["ended"]): Promise<Ended> {
+    const ended = await exit;
+    this.#extra.wake();
     await this.#files.removeScript(script);
     if (ended) return ended;
     const { signal, reason } = await this.ended;
@@ -252,22 +248,22 @@ export class Guest {
   async #watch(connections: ReadonlyMap<string, Deno.UnixConn>): Promise<Ended> {
     const { code, signal, reason } = await this.#machine.ended;
     this.#isGone = true;
-    this.#beside.close();
-    const channels = [this.#main, ...this.#beside.channels];
+    this.#extra.close();
+    const channels = [this.#main, ...this.#extra.channels];
     await Promise.all([this.#control.closed, ...channels.map((channel) => channel.close())]);
     for (const connection of connections.values()) connection.close();
     await this.#files.remove();
-    if (reason === undefined && this.#isAskedToEnd) return { code, signal };
+    if (reason === undefined && this.#isPoweringOff) return { code, signal };
     return { code: null, signal: signal ?? "SIGKILL", reason: reason ?? "its microVM ended" };
   }
 
-  #take(message: FromGuest): void {
+  #receive(message: GuestMessage): void {
     switch (message.type) {
       case "ready":
         return this.#ready.resolve();
       case "started":
       case "exit":
-        return [this.#main, ...this.#beside.channels][message.channel]?.take(message);
+        return [this.#main, ...this.#extra.channels][message.channel]?.receive(message);
     }
   }
 
@@ -278,11 +274,11 @@ export class Guest {
 
 function portNames(): string[] {
   const channels = Array.from({ length: 1 + EXEC_CHANNELS }, (_, i) => [`out${i}`, `err${i}`]);
-  return [...channels.flat(), "control"]; // The guest takes the last one as a sign of the others.
+  return [...channels.flat(), "control"]; // Last: the guest waits for this port only.
 }
 
-/** Waits for a promise while the machine lives and nobody gives up. */
-async function unlessItEnds<T>(
+/** Waits for a promise; rejects when the machine ends or the signal aborts first. */
+async function unlessEnded<T>(
   machine: Machine,
   signal: AbortSignal,
   promise: Promise<T>,
@@ -309,9 +305,14 @@ function bootFailed(
   return new EngineError("launch_failed", message, { details: { console: [...console] }, cause });
 }
 
-/** Listens on the sockets of one guest. */
+/**
+ * The unix sockets on which the engine listens for QEMU, one for each port of the guest.
+ *
+ * A socket path has at most 107 bytes, so the sockets lie in a folder with a short name, which is
+ * removed as soon as QEMU has connected.
+ */
 export class GuestPorts implements AsyncDisposable {
-  /** For QEMU's command line. */
+  /** The ports for QEMU's command line. */
   readonly ports: readonly GuestPort[];
   readonly #directory: string;
   readonly #listeners: ReadonlyMap<string, Deno.UnixListener>;
@@ -324,14 +325,14 @@ export class GuestPorts implements AsyncDisposable {
     );
   }
 
-  /** Listens for each of the names. Only this user can connect. */
+  /** Listens on one socket for each name. Only this user can connect. */
   static async open(names: readonly string[]): Promise<GuestPorts> {
-    // Not where TMPDIR says, which may be long. The folder's mode is 0700.
+    // Not in TMPDIR, whose path may be long. makeTempDir() creates the folder with mode 0700.
     const directory = await Deno.makeTempDir({ dir: "/tmp", prefix: "engine-vm-" });
     return new GuestPorts(directory, names);
   }
 
-  /** The connections of all ports, by name. Rejects when it is closed before. */
+  /** Accepts one connection for each port, by name. Rejects when disposed before. */
   async accept(): Promise<Map<string, Deno.UnixConn>> {
     const found = new Map<string, Deno.UnixConn>();
     const accepted = await Promise.allSettled(
@@ -349,6 +350,6 @@ export class GuestPorts implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const listener of this.#listeners.values()) listener.close();
-    await Deno.remove(this.#directory, { recursive: true }).catch(() => {}); // Gone is fine.
+    await Deno.remove(this.#directory, { recursive: true }).catch(() => {}); // Already gone.
   }
 }

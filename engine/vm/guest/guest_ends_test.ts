@@ -20,7 +20,7 @@ async function setup(more: Partial<GuestOptions> = {}) {
     runDirectory: `${root}/run`,
     ...more,
   };
-  /** Whether nothing of a guest is left, in the run directory and among the sockets. */
+  /** Whether the guest has left no files. */
   const isTidy = async () => (await Array.fromAsync(Deno.readDir(root))).length === 0;
   return {
     root,
@@ -33,8 +33,7 @@ async function setup(more: Partial<GuestOptions> = {}) {
 const isGone = async (pid: number): Promise<boolean> => await startOf(pid) === undefined;
 
 Deno.test({
-  name:
-    "a guest whose QEMU is killed, or whose kernel panics, takes its programs along and says why",
+  name: "when QEMU is killed or the kernel panics, the guest's programs end with the reason",
   ignore,
   async fn(t) {
     await t.step("killed", async () => {
@@ -60,11 +59,11 @@ Deno.test({
 
     await t.step({
       name: "panic",
-      ignore: Deno.uid() !== 0, // Else nobody in the guest may do this to it.
+      ignore: Deno.uid() !== 0, // Only root in the guest may trigger a panic.
       async fn() {
         await using at = await setup();
         const guest = await Guest.boot(at.options);
-        // What is still on its way out when the kernel dies is lost; a second is more than it takes.
+        // A panic loses output that the kernel has not sent yet; a second is enough to send it.
         const command = "echo last words; sleep 1; echo c >/proc/sysrq-trigger";
         const lines: string[] = [];
 
@@ -86,7 +85,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a guest that does not boot fails with what its console said, and leaves nothing",
+  name: "a failed boot rejects with the last console lines and leaves nothing",
   ignore,
   async fn(t) {
     await t.step("no such program", async () => {
@@ -96,7 +95,7 @@ Deno.test({
       assert.ok(await at.isTidy());
     });
 
-    await t.step("a share that is not there", async () => {
+    await t.step("a missing shared folder", async () => {
       const path = "/no/such/folder";
       await using at = await setup({ shares: [{ path, writable: false }] });
 
@@ -111,7 +110,7 @@ Deno.test({
       assert.ok(await at.isTidy());
     });
 
-    await t.step("an image without a first program", async () => {
+    await t.step("an image without init", async () => {
       assert.ok(typeof vmHere !== "string");
       await using at = await setup();
       await Deno.mkdir(`${at.root}/image`);
@@ -126,14 +125,14 @@ Deno.test({
       });
     });
 
-    await t.step("somebody gives up", async () => {
+    await t.step("an aborted boot", async () => {
       await using at = await setup();
-      const gaveUp = new AbortController();
-      const booting = Guest.boot(at.options, gaveUp.signal);
-      // The run directory is made first, QEMU started a little later.
+      const aborted = new AbortController();
+      const booting = Guest.boot(at.options, aborted.signal);
+      // boot() creates the run directory before it starts QEMU.
       await until(async () => !await at.isTidy());
 
-      gaveUp.abort(new Error("changed my mind"));
+      aborted.abort(new Error("changed my mind"));
 
       await assert.rejects(booting, { code: "launch_failed", message: /changed my mind/ });
       assert.ok(await at.isTidy());
@@ -142,7 +141,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a guest is gone soon after its engine was killed",
+  name: "a guest ends soon after its engine was killed",
   ignore,
   async fn() {
     await using at = await setup();
@@ -181,13 +180,13 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a guest that does not what it is told any more is ended",
+  name: "a guest that no longer obeys the engine is killed",
   ignore,
   async fn() {
-    // Whoever is root in a guest can stop all that listens to the engine there.
+    // Root in a guest can stop the agent.
     const deaf = "echo up; sleep 2; for own in /proc/[0-9]*; do pid=${own##*/}; " +
       "if [ $pid != $$ ] && [ -e $own/exe ]; then kill -STOP $pid; fi; done; sleep 1000";
-    await using at = await setup({ patienceMs: 3_000 });
+    await using at = await setup({ responseTimeoutMs: 3_000 });
     const guest = await Guest.boot(at.options);
     const lines: string[] = [];
     const program = { directory: "/", env: {} };
@@ -202,7 +201,7 @@ Deno.test({
       stopping.signal,
     );
     await until(() => lines.includes("up"));
-    await new Promise((resolve) => setTimeout(resolve, 5_000)); // It cannot say when it is deaf.
+    await new Promise((resolve) => setTimeout(resolve, 5_000)); // The guest cannot report when the agent has stopped.
 
     stopping.abort();
 

@@ -3,12 +3,12 @@ import { vmHere } from "../../../tests/fakes/vm_host.ts";
 import type { Ended, OutputLine } from "../../ports/launcher.ts";
 import { Guest, type GuestOptions, GuestPorts, type GuestProgram } from "./guest.ts";
 
-// Each boot takes seconds in software emulation, so each test asks one guest many things.
+// A boot takes seconds in software emulation, so the steps of a test share one guest.
 
-/** Where a guest has its own programs, whatever the host has in `/usr`. */
+/** The guest's own netcat, independent of the host's `/usr`. */
 const NC = "/busybox nc";
 
-/** A folder, and options of a guest that sees a worker's directory in it. */
+/** A folder, and options of a guest that sees a worker directory in it. */
 async function setup(more: Partial<GuestOptions> = {}) {
   assert.ok(typeof vmHere !== "string");
   const root = await Deno.realPath(await Deno.makeTempDir({ prefix: "guest test, " }));
@@ -37,7 +37,7 @@ async function setup(more: Partial<GuestOptions> = {}) {
   };
 }
 
-/** A guest, with short words for what tests do with it. */
+/** A guest, with short functions for what tests do with it. */
 async function boot(options: GuestOptions, directory: string) {
   const guest = await Guest.boot(options);
   const start = async (
@@ -45,7 +45,7 @@ async function boot(options: GuestOptions, directory: string) {
     output: (line: OutputLine) => void = () => {},
     env: Record<string, string> = {},
   ): Promise<GuestProgram> => await guest.run({ command, directory, env }, output);
-  /** What it prints, and how it ends. */
+  /** Runs a command; returns its output and how it ended. */
   const run = async (command: string, env: Record<string, string> = {}) => {
     const lines: OutputLine[] = [];
     const program = await start(command, (line) => void lines.push(line), env);
@@ -69,7 +69,7 @@ async function end(guest: Guest): Promise<void> {
   await guest.powerOff(0);
 }
 
-/** Resolves when a line of a program has this text. */
+/** Resolves when a program prints a line with this text. */
 function waiter() {
   const { promise, resolve } = Promise.withResolvers<OutputLine>();
   return {
@@ -86,14 +86,14 @@ const CLEAN: Ended = { code: 0, signal: null };
 const ignore = typeof vmHere === "string";
 
 Deno.test({
-  name: "a guest runs programs as the host would, and shows the host's folders at their paths",
+  name: "a guest runs programs as the host would, with the host's folders at the same paths",
   ignore,
   async fn(t) {
     await using at = await setup();
     await using made = await boot(at.options, at.directory);
     const { exec, guest, run, start } = made;
 
-    await t.step("a program has its directory, its environment and nothing else", async () => {
+    await t.step("a program has its directory and environment, and nothing else", async () => {
       const odd = `a 'quoted' "text" $HOME \`id\` \\ ü\n\tnext, line`;
       const { ended, stdout, stderr } = await run(
         `pwd; printf '%s|' "$ODD"; env | sed 's/=.*//' | sort | tr '\n' ' '; echo to stderr >&2`,
@@ -102,14 +102,14 @@ Deno.test({
 
       assert.deepEqual(ended, CLEAN);
       const names = stdout.slice(stdout.lastIndexOf("|") + 1).trim().split(" ");
-      // The second line of ODD looks like one of them; some shells add two of their own.
+      // The second line of ODD looks like a variable; some shells add two variables.
       const ours = names.filter((name) => !["SHLVL", "_", "next,", "line"].includes(name.trim()));
       assert.deepEqual(ours, ["HOME", "ODD", "PATH", "PWD"]);
       assert.ok(stdout.startsWith(`${at.directory}\n${odd}|`), stdout);
       assert.equal(stderr, "to stderr");
     });
 
-    await t.step("an exit code and a signal are told apart, and from a code like one", async () => {
+    await t.step("exit codes and signals are told apart, also for code 137", async () => {
       assert.deepEqual((await run("exit 7")).ended, { code: 7, signal: null });
       assert.deepEqual((await run("exit 137")).ended, { code: 137, signal: null });
       assert.deepEqual((await run("kill -SEGV $$")).ended, { code: null, signal: "SIGSEGV" });
@@ -117,7 +117,7 @@ Deno.test({
       assert.deepEqual((await run(`cd "${at.root}/other"`)).ended, { code: 2, signal: null });
     });
 
-    await t.step("all that is printed has come when the program has ended", async () => {
+    await t.step("all output has arrived when the program has ended", async () => {
       const counts = { stdout: 0, stderr: 0 };
       const sums = { stdout: 0, stderr: 0 };
       const program = await start(
@@ -133,13 +133,13 @@ Deno.test({
       assert.deepEqual(sums, { stdout: 20_000_100_000, stderr: 5_000_050_000 });
     });
 
-    await t.step("standard output can be opened by its name", async () => {
+    await t.step("a program can open /dev/stdout and /dev/stderr", async () => {
       const { stdout, stderr } = await run("echo a >/dev/stdout; echo b >/dev/stderr");
 
       assert.deepEqual([stdout, stderr], ["a", "b"]);
     });
 
-    await t.step("what a program leaves behind ends with it", async () => {
+    await t.step("child processes end with their program", async () => {
       const { stdout } = await run(
         "setsid sleep 1000 >/dev/null 2>&1 & (sleep 1000 &) ; echo left",
       );
@@ -150,7 +150,7 @@ Deno.test({
       assert.equal(after.stdout, "looked");
     });
 
-    await t.step("TERM lets a program tidy up; KILL ends it and its children", async () => {
+    await t.step("TERM lets a program clean up; KILL ends it and its children", async () => {
       const asked = waiter();
       const polite = await start(
         "trap 'echo bye; exit 3' TERM; echo up; sleep 1000 & wait",
@@ -168,7 +168,7 @@ Deno.test({
       assert.deepEqual(await deaf.ended, { code: null, signal: "SIGKILL" });
     });
 
-    await t.step("files, links and their changes are the same on both sides", async () => {
+    await t.step("host and guest see the same files, links and changes", async () => {
       await Deno.writeTextFile(`${at.root}/cache/data`, "from the cache");
       await Deno.symlink("../cache/data", `${at.directory}/out of it`);
       await Deno.symlink("own", `${at.directory}/inside`);
@@ -183,12 +183,14 @@ Deno.test({
       assert.equal((await Deno.stat(`${at.directory}/made`)).uid, Deno.uid());
     });
 
-    await t.step("read-only folders cannot be written, and nothing else is there", async () => {
-      await Deno.writeTextFile(`${at.root}/other/secret`, "secret");
-      await Deno.symlink(`${at.root}/other`, `${at.directory}/way out`);
-      await Deno.symlink("/etc/hostname", `${at.directory}/name`);
-      const { stdout } = await run(`
-        # Root may try; the host says no all the same.
+    await t.step(
+      "read-only folders cannot be written, and the guest sees no other folders",
+      async () => {
+        await Deno.writeTextFile(`${at.root}/other/secret`, "secret");
+        await Deno.symlink(`${at.root}/other`, `${at.directory}/way out`);
+        await Deno.symlink("/etc/hostname", `${at.directory}/name`);
+        const { stdout } = await run(`
+        # Root in the guest can remount, but the host still refuses writes.
         for folder in /usr /etc "${at.root}/cache"; do mount -o remount,rw "$folder"; done 2>/dev/null
         for target in /usr/written "${at.root}/cache/data" "${at.root}/cache/new" /etc/written; do
           (echo x >"$target") 2>/dev/null && echo "wrote $target"
@@ -200,27 +202,31 @@ Deno.test({
         ls -A "${at.root}"; ls -A /home | wc -l; ls -d /etc/ssl/private 2>/dev/null
         mount | grep -c 'type 9p'`);
 
-      // The worker's directory and the cache; scripts, /etc, /usr and those two.
-      assert.equal(
-        stdout,
-        `test\ncache\nit's a "worker", with $HOME\n${Deno.uid() === 0 ? 0 : 1}\n5`,
-      );
-      assert.equal(await Deno.readTextFile(`${at.root}/cache/data`), "from the cache");
-    });
-
-    await t.step("programs of the host find what they need", async () => {
-      const { stdout } = await run(`id -un; getent hosts localhost | wc -l; date +%s; hostname
-        test -c /dev/null && test -d /dev/shm && test -w /tmp && test -w "$HOME" && echo complete`);
-
-      const [user, hosts, seconds, ...rest] = stdout.split("\n");
-      assert.equal(user, Deno.uid() === 0 ? "root" : "worker");
-      assert.deepEqual([hosts, ...rest], ["1", "test", "complete"]);
-      const offMs = Math.abs(Number(seconds) * 1_000 - Date.now());
-      assert.ok(offMs < 5_000, `the guest's clock is off by ${offMs} ms`);
-    });
+        // 9p mounts: the worker directory, the cache, the scripts, /etc and /usr.
+        assert.equal(
+          stdout,
+          `test\ncache\nit's a "worker", with $HOME\n${Deno.uid() === 0 ? 0 : 1}\n5`,
+        );
+        assert.equal(await Deno.readTextFile(`${at.root}/cache/data`), "from the cache");
+      },
+    );
 
     await t.step(
-      "other programs run beside the main one, more than there is room for",
+      "programs of the host find the devices, users and folders that they need",
+      async () => {
+        const { stdout } = await run(`id -un; getent hosts localhost | wc -l; date +%s; hostname
+        test -c /dev/null && test -d /dev/shm && test -w /tmp && test -w "$HOME" && echo complete`);
+
+        const [user, hosts, seconds, ...rest] = stdout.split("\n");
+        assert.equal(user, Deno.uid() === 0 ? "root" : "worker");
+        assert.deepEqual([hosts, ...rest], ["1", "test", "complete"]);
+        const offMs = Math.abs(Number(seconds) * 1_000 - Date.now());
+        assert.ok(offMs < 5_000, `the guest's clock is off by ${offMs} ms`);
+      },
+    );
+
+    await t.step(
+      "exec() runs programs in addition to the main one and queues those without a channel",
       async () => {
         const up = waiter();
         const main = await start("echo up; sleep 1000", up.on("up"));
@@ -246,18 +252,18 @@ Deno.test({
       },
     );
 
-    await t.step("a program beside ends by its signal, and with the main one", async () => {
+    await t.step("a program of exec() ends by its signal, and with the main program", async () => {
       const up = waiter();
       const main = await start("echo up; sleep 1000", up.on("up"));
       await up.came;
-      const gaveUp = new AbortController();
+      const aborted = new AbortController();
       const command = ["sh", "-c", "trap '' TERM; echo up; sleep 1000; sleep 1000"];
 
-      // It has set its trap when it prints.
-      const abort = () => gaveUp.abort();
-      const aborted = guest.exec({ command, directory: "/", env: {} }, abort, gaveUp.signal);
-      assert.deepEqual(await aborted, { code: null, signal: "SIGKILL" });
-      assert.equal((await exec(["true"], gaveUp.signal)).ended.signal, "SIGTERM");
+      // The program has set its trap when it prints.
+      const abort = () => aborted.abort();
+      const ended = guest.exec({ command, directory: "/", env: {} }, abort, aborted.signal);
+      assert.deepEqual(await ended, { code: null, signal: "SIGKILL" });
+      assert.equal((await exec(["true"], aborted.signal)).ended.signal, "SIGTERM");
       const left = exec(["sleep", "1000"]);
       main.signal("KILL");
       await main.ended;
@@ -265,19 +271,22 @@ Deno.test({
       assert.equal((await left).ended.signal, "SIGKILL");
     });
 
-    await t.step("a program that takes too much memory ends alone and whole", async () => {
-      // What a shell holds in a variable cannot be given back.
-      const { ended, stdout } = await run(
-        `sleep 1000 & x=x; (while :; do x="$x$x"; done); echo survived`,
-      );
+    await t.step(
+      "a program that uses too much memory is killed with its children, and nothing else is",
+      async () => {
+        // The kernel cannot reclaim the memory of a shell variable.
+        const { ended, stdout } = await run(
+          `sleep 1000 & x=x; (while :; do x="$x$x"; done); echo survived`,
+        );
 
-      assert.equal(ended.reason, "out of memory (256 MiB)");
-      assert.equal(ended.signal, "SIGKILL");
-      assert.equal(stdout, "");
-      assert.equal((await run("echo well")).stdout, "well");
-    });
+        assert.equal(ended.reason, "out of memory (256 MiB)");
+        assert.equal(ended.signal, "SIGKILL");
+        assert.equal(stdout, "");
+        assert.equal((await run("echo well")).stdout, "well");
+      },
+    );
 
-    await t.step("it powers off by itself, and leaves nothing", async () => {
+    await t.step("powerOff() ends the guest and removes its files", async () => {
       assert.deepEqual(await guest.powerOff(30_000), CLEAN);
       assert.ok(await isGone(at.options.runDirectory));
       await assert.rejects(run("true"), { code: "launch_failed" });
@@ -286,7 +295,7 @@ Deno.test({
   },
 });
 
-/** A server on the host's loopback that answers each line with its length and closes at `bye`. */
+/** A server on loopback that answers each line with its length and closes on `bye`. */
 function lineServer() {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   let connections = 0;
@@ -315,7 +324,7 @@ function lineServer() {
   const serving = (async () => {
     for await (const connection of listener) {
       connections++;
-      void answer(connection).catch(() => {}); // A client that leaves is no concern here.
+      void answer(connection).catch(() => {}); // Clients may disconnect.
     }
   })();
   return {
@@ -329,7 +338,7 @@ function lineServer() {
 }
 
 Deno.test({
-  name: "a guest with network engine reaches the engine, often and with much, and nobody else",
+  name: "a guest with network engine reaches the engine and nothing else",
   ignore,
   async fn(t) {
     await using engine = lineServer();
@@ -343,7 +352,7 @@ Deno.test({
     const [address] = guest.engineUrlHost.split(":");
     const dial = `${NC} ${address} ${engine.port}`;
 
-    await t.step("many connections, at once and after each other", async () => {
+    await t.step("many connections, concurrent and in sequence", async () => {
       const { stdout } = await run(`
         for n in 1 2 3 4 5 6 7 8; do (printf 'hello\\nbye\\n' | ${dial}) & done; wait
         for n in 1 2 3; do printf 'hello\\nbye\\n' | ${dial}; done`);
@@ -360,7 +369,7 @@ Deno.test({
       assert.equal(stdout, "4000000\n4000001");
     });
 
-    await t.step("no other port of the host, nor the world, nor names", async () => {
+    await t.step("no other port of the host, no internet and no DNS", async () => {
       const { stdout } = await run(`
         for host in 10.0.2.2 10.0.2.4 127.0.0.1 ${address}; do
           echo hello | ${NC} -w 2 $host ${other.port} 2>/dev/null && echo "reached $host"
@@ -377,7 +386,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a guest with network full reaches the engine where the host listens",
+  name: "a guest with network full reaches an engine that listens on all addresses",
   ignore,
   async fn() {
     await using engine = lineServer();
@@ -394,7 +403,7 @@ Deno.test({
 const folderOf = (ports: GuestPorts): string =>
   ports.ports[0]!.socket.slice(0, ports.ports[0]!.socket.lastIndexOf("/"));
 
-Deno.test("GuestPorts has a connection for each name, whoever connects first", async () => {
+Deno.test("GuestPorts has a connection for each name, in whatever order clients connect", async () => {
   await using ports = await GuestPorts.open(["out0", "err0", "control"]);
   const accepting = ports.accept();
   const clients = await Promise.all(
@@ -416,14 +425,14 @@ Deno.test("GuestPorts has a connection for each name, whoever connects first", a
   for (const end of [...clients, ...connections.values()]) end.close();
 });
 
-Deno.test("the sockets of GuestPorts have short paths that only this user may enter", async () => {
+Deno.test("GuestPorts creates sockets with short paths in a folder that only this user may enter", async () => {
   await using ports = await GuestPorts.open(["control"]);
 
   assert.ok(ports.ports[0]!.socket.length < 60, ports.ports[0]!.socket);
   assert.equal((await Deno.stat(folderOf(ports))).mode! & 0o777, 0o700);
 });
 
-Deno.test("GuestPorts that is closed stops waiting and leaves nothing", async () => {
+Deno.test("GuestPorts stops waiting when disposed and leaves nothing", async () => {
   const ports = await GuestPorts.open(["one", "two"]);
   const accepting = assert.rejects(ports.accept());
   using _client = await Deno.connect({ transport: "unix", path: ports.ports[0]!.socket });

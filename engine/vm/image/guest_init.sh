@@ -1,27 +1,27 @@
 #!/busybox sh
-# The first program of a guest, and the only one of ours in it.
+# Init of a guest, and the agent that runs programs in it.
 #
-# It makes a small system around what the host shares, at the same paths as there, and then runs
-# what the control line asks for. Everything that holds names of the host (paths, environments,
-# commands) comes as shell text in files that the host writes, so that any bytes are safe: boot.sh
-# says how the guest looks, <n>.sh is a program. It knows nothing of workers.
+# It mounts the folders that the host shares, at the same paths as on the host, and then executes
+# the commands from the control port. Values from the host (paths, environments, commands) arrive
+# quoted in shell scripts that the host writes, so they may contain any bytes: boot.sh describes the
+# file system, <n>.sh is a program. The agent knows nothing about workers.
 #
-# Control line, host to guest:       Guest to host:
+# Control port, host to guest:       Guest to host:
 #   run <channel> <n> <end mark>       ready
 #   signal <channel> <TERM|KILL>       started <channel>
 #   off                                exit <channel> code|signal <number> [oom]
 #
-# A guest that is of no use says why on the console, behind "engine: ", and ends.
+# On a fatal error the guest prints "engine: <reason>" on the console and powers off.
 #
-# A channel is two ports, out<channel> and err<channel>. Each ends what one program printed with
-# the end mark of its run.
+# A channel consists of two ports, out<channel> and err<channel>. The end mark of a run follows the
+# output of its program on both.
 
 b=/busybox
-hub=/run/host
-own=/run/agent
-groups=$own/cgroup
+scripts=/run/host
+state=/run/agent
+groups=$state/cgroup
 
-trouble() {
+fail() {
   echo "engine: $1" >/dev/console
   $b sleep 1
   $b reboot -f
@@ -31,8 +31,8 @@ kernel_file_systems() {
   $b mount -t proc -o nosuid,nodev,noexec proc /proc
   $b mount -t sysfs -o nosuid,nodev,noexec sysfs /sys
   $b mount -t devtmpfs -o nosuid,mode=0755 dev /dev
-  $b mkdir -p /dev/pts /dev/shm /run /tmp /var/tmp /root /home $hub
-  $b mkdir -m 0700 $own
+  $b mkdir -p /dev/pts /dev/shm /run /tmp /var/tmp /root /home $scripts
+  $b mkdir -m 0700 $state
   $b mkdir $groups
   $b mount -t devpts -o nosuid,noexec,gid=5,mode=620,ptmxmode=666 devpts /dev/pts
   $b mount -t tmpfs -o nosuid,nodev,mode=1777 shm /dev/shm
@@ -49,19 +49,19 @@ kernel_file_systems() {
 
 modules() {
   while read -r module; do
-    $b insmod "/modules/$module.ko" || trouble "the module $module cannot be loaded"
+    $b insmod "/modules/$module.ko" || fail "the module $module cannot be loaded"
   done </modules/order
   $b rm -rf /modules
 }
 
-# plan9 <tag> <where> <options>
+# plan9 <tag> <path> <options>
 plan9() {
   $b mkdir -p "$2"
   $b mount -t 9p -o "trans=virtio,version=9p2000.L,msize=131072,nosuid,nodev,$3" "$1" "$2" ||
-    trouble "$2 cannot be mounted"
+    fail "$2 cannot be mounted"
 }
 
-# What boot.sh may say.
+# The commands of boot.sh.
 read_only() { plan9 "$1" "$2" ro,cache=loose; }
 writable() { plan9 "$1" "$2" access=any,cache=mmap; }
 link() { $b ln -s "$2" "/$1"; }
@@ -78,8 +78,8 @@ network() {
   $b route add default gw 10.0.2.2
 }
 
-# Sets port_<name> for each port, and channels. Ports get their names one after the other while the
-# guest boots already; the control line is the last one.
+# Sets port_<name> for each port, and channels. The kernel adds the ports one after the other; the
+# control port is the last one.
 ports() {
   until [ -n "$port_control" ]; do
     [ -n "$channels" ] && $b usleep 5000
@@ -92,23 +92,24 @@ ports() {
   done
 }
 
-# Without this a program that takes too much memory is slowed down for minutes, while its own code
-# is thrown out and fetched again, before somebody says that there is none left.
+# Otherwise a program that uses too much memory thrashes for minutes: the kernel evicts and rereads
+# its code for a long time before the out-of-memory killer ends it.
 no_thrashing() {
   [ -d /sys/kernel/mm/lru_gen ] || return
   echo y >/sys/kernel/mm/lru_gen/enabled
   echo 1000 >/sys/kernel/mm/lru_gen/min_ttl_ms
 }
 
-# Memory is counted for each program, so that one that takes too much ends alone and whole.
+# One memory cgroup for each channel: when memory runs out, the kernel kills all processes of one
+# program and none of the others.
 program_groups() {
   echo +memory >$groups/cgroup.subtree_control
   $b mkdir $groups/programs
   echo +memory >$groups/programs/cgroup.subtree_control
   folders= pipes=
   for channel in $channels; do
-    folders="$folders $own/$channel $groups/programs/$channel"
-    pipes="$pipes $own/$channel/out $own/$channel/err"
+    folders="$folders $state/$channel $groups/programs/$channel"
+    pipes="$pipes $state/$channel/out $state/$channel/err"
   done
   $b mkdir $folders
   $b mkfifo -m 0600 $pipes
@@ -124,34 +125,34 @@ oom_kills() {
   done <"$groups/programs/$1/memory.events"
 }
 
-# pump <channel> <out|err> <end mark>: what a program prints, to the host.
+# pump <channel> <out|err> <end mark>: copies the output of a program to the host.
 pump() {
   eval "to=\$port_$2$1"
-  { $b cat; printf '\0%s' "$3"; } <"$own/$1/$2" >"$to"
+  { $b cat; printf '\0%s' "$3"; } <"$state/$1/$2" >"$to"
 }
 
-# Runs in the program's own process: joins its group, drops what it may, becomes it.
+# enter <channel> <n>: runs in the program's process, joins its cgroup and executes the program.
 enter() {
   echo $$ >"$groups/programs/$1/cgroup.procs"
-  echo $$ >"$own/$1/pid"
+  echo $$ >"$state/$1/pid"
   echo 0 >/proc/self/oom_score_adj
   echo "started $1" >&3
   exec 3>&-
-  [ "$user" = 0 ] && exec $b sh "$hub/$2.sh"
-  exec $b su -m -s /sh "$name" -c ". $hub/$2.sh"
+  [ "$user" = 0 ] && exec $b sh "$scripts/$2.sh"
+  exec $b su -m -s /sh "$name" -c ". $scripts/$2.sh"
 }
 
-# program <channel> <n> <end mark>: runs one to its end and tells how it was.
+# program <channel> <n> <end mark>: runs a program to its end and reports its exit.
 program() {
   pump "$1" out "$3" &
   pump "$1" err "$3" &
   before=$(oom_kills "$1")
-  $b time -o "$own/$1/how" -f %x $b setsid $b sh /init enter "$1" "$2" \
-    >"$own/$1/out" 2>"$own/$1/err" </dev/null
+  $b time -o "$state/$1/how" -f %x $b setsid $b sh /init enter "$1" "$2" \
+    >"$state/$1/out" 2>"$state/$1/err" </dev/null
   echo 1 >"$groups/programs/$1/cgroup.kill"
   wait
-  $b rm -f "$own/$1/pid"
-  read -r how <"$own/$1/how"
+  $b rm -f "$state/$1/pid"
+  read -r how <"$state/$1/how"
   case $how in
     *signal*) how="signal ${how##* }" ;; # Command terminated by signal 9
     *) how="code ${how##* }" ;; # Command exited with non-zero status 7, or the code alone.
@@ -164,7 +165,7 @@ program() {
 send_signal() {
   if [ "$2" = KILL ]; then
     echo 1 >"$groups/programs/$1/cgroup.kill"
-  elif read -r pid <"$own/$1/pid"; then
+  elif read -r pid <"$state/$1/pid"; then
     $b kill -s "$2" -- "-$pid"
   fi
 }
@@ -175,7 +176,7 @@ off() {
   $b reboot -f
 }
 
-# The end of the control line is the end of the host's interest.
+# Powers off when the host closes the control port.
 agent() {
   echo ready >&3
   while read -r verb first second third <&3; do
@@ -189,23 +190,23 @@ agent() {
 }
 
 if [ "$1" = enter ]; then
-  . $own/settings
+  . $state/settings
   enter "$2" "$3"
 fi
 
 kernel_file_systems
 modules
-plan9 host $hub ro,cache=none
+plan9 host $scripts ro,cache=none
 ports
 exec 3<>"$port_control"
 network
-. $hub/boot.sh
+. $scripts/boot.sh
 $b hostname -F /etc/hostname
-printf 'user=%s name=%s' "$user" "$name" >$own/settings
+printf 'user=%s name=%s' "$user" "$name" >$state/settings
 $b ln $b /sh
 no_thrashing
 program_groups
 echo -1000 >/proc/self/oom_score_adj
 agent &
-wait # For all whom nobody else buries.
-trouble "the agent ended"
+wait # Reaps orphaned processes.
+fail "the agent ended"
