@@ -90,7 +90,7 @@ const LAYERS: readonly Layer[] = [
     packages: {
       valibot: /^workers\/kit\/schema\.ts$/,
       "@valibot/to-json-schema": /^workers\/kit\/schema\.ts$/,
-      hono: /^workers\/(http\/page_app|console\/server)\.ts$/,
+      hono: /^workers\/(http|console)\/server\.ts$/,
     },
   },
   {

@@ -8,30 +8,12 @@
  * @module
  */
 
-/** Port of `engine-http`. */
-export const HTTP_PORT = 3111;
 /** Ids in one `engine::functions::info`. */
 export const INFO_IDS_MAX = 32;
 /** Characters of `config_summary`. */
 export const SUMMARY_CHARS_MAX = 80;
 /** Quiet time before `engine::functions-available` fires. */
 export const FUNCTIONS_CHANGED_DEBOUNCE_MS = 100;
-/** HTTP trigger: time for the whole answer. */
-export const HTTP_TIMEOUT_MS = 30_000;
-/** HTTP trigger: largest request body. */
-export const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
-/** HTTP trigger: levels of a JSON body. */
-export const HTTP_JSON_DEPTH_MAX = 10_000;
-/** HTTP trigger: requests at once. */
-export const HTTP_CONCURRENCY_MAX = 1_024;
-/** How often running HTTP requests are looked at: clients that left, deadlines that passed. */
-export const HTTP_WATCH_MS = 50;
-/** After the drain: time for the last answers to leave before lines are cut. */
-export const HTTP_FLUSH_MS = 500;
-/** Remarks on what handlers return that are made once each; beyond, none is made. */
-export const HTTP_REMARKS_MAX = 1_000;
-/** Longest path of an HTTP route, in characters. */
-export const ROUTE_CHARS_MAX = 1_024;
 /** Names on the way to a place inside a value, in one op of `state::update`. */
 export const UPDATE_PATH_DEPTH_MAX = 32;
 /** Longest such name, in UTF-8. */
@@ -202,7 +184,3 @@ export const DISK_FILE_BYTES_MAX = 16 * 1024 * 1024;
 export const DISK_FLUSH_MS = 500;
 /** Characters that may wait to be written; beyond, they are dropped. */
 export const DISK_PENDING_CHARS_MAX = 16 * 1024 * 1024;
-/** Longest `baggage` of an HTTP request that its calls take over, in characters, as W3C has it. */
-export const BAGGAGE_CHARS_MAX = 8_192;
-/** Longest `traceparent` of an HTTP request that is read, in characters; today all have 55. */
-export const TRACEPARENT_CHARS_MAX = 256;

@@ -82,7 +82,7 @@ export function fakeHttp(
     },
     async fetch(line, init = {}) {
       const [method, path] = line.split(" ") as [string, string];
-      return await parts.entrance.fetch(
+      return await parts.app.fetch(
         new Request(`http://localhost:3111${path}`, { method, ...init }),
       );
     },

@@ -1,5 +1,5 @@
 /**
- * What `engine-http` and its triggers may be told, checked; every problem is named at once.
+ * The configuration of `engine-http` and of its triggers; every problem is reported at once.
  *
  * @module
  */
@@ -7,14 +7,20 @@ import { fitConfig, problemsOf } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { MESSAGE_BYTES_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
-import {
-  HTTP_BODY_BYTES_MAX,
-  HTTP_CONCURRENCY_MAX,
-  HTTP_PORT,
-  HTTP_TIMEOUT_MS,
-} from "../limits.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
+
+/** Default port. */
+const HTTP_PORT = 3111;
+/** Default time for a whole request, middleware included. */
+const HTTP_TIMEOUT_MS = 30_000;
+/** Default largest request body. */
+const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
+/** Default number of requests that may run at once. */
+const HTTP_CONCURRENCY_MAX = 1_024;
+
+/** Empty: no token. `hono/bearer-auth` refuses any other. */
+const BEARER_TOKEN = /^([A-Za-z0-9._~+/-]+=*)?$/;
 
 /** Methods that routes may have. */
 export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -43,7 +49,16 @@ const Shape = v.pipe(
       {},
     ),
     middleware: v.optional(v.array(GlobalMiddleware), []),
-    auth_token: v.optional(v.string(), ""),
+    auth_token: v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(
+          BEARER_TOKEN,
+          "expected only letters, digits and -._~+/ (a bearer token, RFC 6750)",
+        ),
+      ),
+      "",
+    ),
     insecure: v.optional(v.boolean(), false),
   }),
   v.forward(
@@ -81,7 +96,7 @@ const TriggerShape = v.object({
   lenient_body: v.opt(v.boolean()),
 });
 
-/** What a trigger of type `http` is told. */
+/** Configuration of a trigger of type `http`. */
 export interface HttpTriggerConfig {
   /** As written; with or without a leading slash. */
   readonly api_path: string;
@@ -89,7 +104,7 @@ export interface HttpTriggerConfig {
   readonly http_method: string;
   readonly condition_function_id: string | undefined;
   readonly middleware_function_ids: readonly string[];
-  /** A body that is not JSON becomes `null` instead of an answer 400. */
+  /** A body that is not JSON becomes `null` instead of a 400 response. */
   readonly lenient_body: boolean;
 }
 
@@ -118,7 +133,7 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
   };
 }
 
-/** Keys of a trigger's config that mean nothing here, such as a misspelt one. */
+/** Keys of a trigger's config that `engine-http` does not know, such as misspelt ones. */
 export function unknownKeys(raw: Json): string[] {
   if (raw === null || typeof raw !== "object") return [];
   return Object.keys(raw).filter((key) => !Object.hasOwn(TriggerShape.entries, key));
@@ -147,7 +162,7 @@ export const TRIGGER_CONFIG_SCHEMA: Json = {
   },
 };
 
-/** JSON Schema of what handlers get, for listings. */
+/** JSON Schema of the payload of handlers, for listings. */
 export const HTTP_CALL_SCHEMA: Json = {
   type: "object",
   properties: {
@@ -168,7 +183,7 @@ export const HTTP_CALL_SCHEMA: Json = {
   },
 };
 
-/** Whether a listener is out of reach, or has been given a token, or a blessing. */
+/** Whether only this machine reaches the listener, or a token protects it, or `insecure` is set. */
 function isProtected(
   config: { host?: unknown; auth_token?: unknown; insecure?: unknown },
 ): boolean {

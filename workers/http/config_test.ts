@@ -1,5 +1,5 @@
 /**
- * What `engine-http` and its triggers may be told, and how every problem is named.
+ * The configuration of `engine-http` and its triggers: every problem is reported.
  *
  * @module
  */
@@ -37,6 +37,13 @@ Deno.test("parseHttpConfig() fills in the defaults", () => {
       insecure: false,
     });
   }
+});
+
+Deno.test("parseHttpConfig() refuses a token that no bearer header can carry", () => {
+  for (const auth_token of ["two words", "umläut", 'a"b']) {
+    assert.deepEqual(problemsOf({ auth_token }), ["auth_token"]);
+  }
+  assert.deepEqual(problemsOf({ auth_token: "aZ09-._~+/==" }), []);
 });
 
 Deno.test("parseHttpConfig() names every problem at once", () => {

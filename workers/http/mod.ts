@@ -1,16 +1,14 @@
 /**
  * `engine-http`: HTTP requests run functions. Triggers of type `http` are the routes.
  *
- * This file joins the parts. A request of a web page (it has an `Origin`, or is OPTIONS) goes
- * through a Hono app with CORS and then one catch-all; any other goes straight to the same place,
- * which is {@linkcode Answers}. Routing is neither's: it is a table that changes while it runs.
- * Channels do not exist yet: a handler answers by what it returns.
+ * `server.ts` has the port and the Hono app that every request passes, `handler.ts` what happens to
+ * one request, `routes.ts` the table of routes, which changes while it runs. Channels do not exist
+ * yet: a function responds by what it returns.
  *
  * @module
  */
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
-import { Answers, type Target } from "./answer.ts";
 import {
   HTTP_CALL_SCHEMA,
   type HttpConfig,
@@ -19,14 +17,12 @@ import {
   TRIGGER_CONFIG_SCHEMA,
   unknownKeys,
 } from "./config.ts";
-import { Cors } from "./cors.ts";
-import { Entrance } from "./entrance.ts";
-import { HttpListener } from "./listen.ts";
-import { Remarks } from "./remarks.ts";
-import type { Remark } from "./reply.ts";
-import { operationOf, RequestSpans } from "./request_span.ts";
+import { RequestHandler, ResultWarnings, type Target } from "./handler.ts";
+import { RunningRequests } from "./request.ts";
+import type { Warn } from "./response.ts";
 import { type Route, RouteTable } from "./routes.ts";
-import { RunningRequests } from "./running.ts";
+import { headersForCaches, HttpListener, makeApp } from "./server.ts";
+import { operationOf, RequestSpans } from "./spans.ts";
 
 /** Serves functions as HTTP routes. */
 export const http: BuiltinWorker<HttpConfig> = {
@@ -34,10 +30,10 @@ export const http: BuiltinWorker<HttpConfig> = {
   summary: "HTTP routes that run functions",
   parse: parseHttpConfig,
   start(worker, config, host) {
-    const { routes, entrance, answers, running } = assemble(worker, config, host);
+    const { routes, app, handler, running } = assemble(worker, config, host);
     const listener = new HttpListener(config, host.clock, {
-      fetch: (request) => entrance.fetch(request),
-      drain: () => answers.drain(),
+      fetch: (request) => app.fetch(request),
+      drain: () => handler.drain(),
       stop: () => running.stop(),
     });
     provideRoutes(worker, routes, host);
@@ -50,31 +46,29 @@ export const http: BuiltinWorker<HttpConfig> = {
 /** The parts that need no port. */
 export interface HttpParts {
   readonly routes: RouteTable<Target>;
-  readonly entrance: Entrance;
-  readonly answers: Answers;
+  readonly app: { fetch(request: Request): Response | Promise<Response> };
+  readonly handler: RequestHandler;
   readonly running: RunningRequests;
 }
 
-/** Makes what answers requests, without a port. */
+/** Makes everything but the port. */
 export function assemble(
   worker: Pick<Worker, "trigger">,
   config: HttpConfig,
   host: Pick<EngineHost, "clock" | "log" | "traces">,
 ): HttpParts {
-  const cors = new Cors(config.cors);
   const routes = new RouteTable<Target>();
   const running = new RunningRequests(host.clock, config.timeout_ms, config.concurrency_max);
-  const answers = new Answers({
+  const handler = new RequestHandler({
     config,
-    cors,
     routes,
     running,
     log: host.log,
     spans: new RequestSpans(host.traces.spans, host.clock),
+    cacheHeaders: headersForCaches(config.cors),
     call: (request) => worker.trigger(request),
   });
-  const entrance = new Entrance(cors, (request, headers) => answers.answer(request, headers));
-  return { routes, entrance, answers, running };
+  return { routes, app: makeApp(config, handler), handler, running };
 }
 
 /** Provides the trigger type `http`. */
@@ -83,7 +77,7 @@ export function provideRoutes(
   routes: RouteTable<Target>,
   host: Pick<EngineHost, "log">,
 ): void {
-  const remarks = new Remarks(host.log);
+  const warnings = new ResultWarnings(host.log);
   worker.registerTriggerType({
     id: "http",
     description: "Runs a function for each HTTP request of a method and path",
@@ -93,14 +87,14 @@ export function provideRoutes(
     registerTrigger({ id, function_id, namespace, metadata, config: raw }) {
       const config = parseTriggerConfig(raw);
       const { api_path: path, http_method: method } = config;
-      const remark: Remark = (text, about) => remarks.make(text, function_id, about);
+      const warn: Warn = (text, about) => warnings.warn(text, function_id, about);
       const operation = operationOf(config);
-      const target: Target = { function_id, namespace, metadata, config, operation, remark };
+      const target: Target = { function_id, namespace, metadata, config, operation, warn };
       const before = routes.add({ id, method, path, value: target });
       if (before) warnOfTakeover(host, before, target);
       const unknown = unknownKeys(raw);
       if (unknown.length === 0) return;
-      host.log.warn("keys of a trigger's config mean nothing to engine-http", {
+      host.log.warn("engine-http does not know these keys of a trigger's config", {
         route: `${method} ${path}`,
         function_id,
         keys: unknown.join(", "),
@@ -112,7 +106,7 @@ export function provideRoutes(
   });
 }
 
-/** Equal triggers of replicas never come here: the core merges them. */
+/** Equal triggers of replicas never arrive here: the core merges them. */
 function warnOfTakeover(
   { log }: Pick<EngineHost, "log">,
   { method, path, value }: Route<Target>,

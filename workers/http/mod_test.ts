@@ -4,11 +4,11 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Clock } from "../../engine/ports/clock.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
+import type { Clock } from "../../engine/ports/clock.ts";
+import type { Handler } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
-import type { Handler } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { fakeHttp } from "../../tests/fakes/fake_http.ts";
@@ -217,7 +217,7 @@ Deno.test("A client that goes away on a real port aborts the handler", async () 
   await aborted.promise;
 });
 
-Deno.test("A time-out on a real port is answered with 504, and the handler hears of it", async () => {
+Deno.test("a timeout on a real port is answered with 504, and the handler is cancelled", async () => {
   await using it = await onPort({ timeout_ms: 50 });
   let given: number | undefined;
   const aborted = Promise.withResolvers<void>();
@@ -239,7 +239,7 @@ Deno.test("A time-out on a real port is answered with 504, and the handler hears
   await aborted.promise;
 });
 
-Deno.test("A function that nobody offers is answered with 503", async () => {
+Deno.test("a function without a worker is answered with 503", async () => {
   await using it = await onPort();
   const config = { api_path: "/f" };
   it.worker.registerTrigger({ type: "http", function_id: "not::there", config });
@@ -340,4 +340,41 @@ Deno.test("engine-http ends while a request waits for a handler that returned no
   assert.equal((await response.json()).error.code, "invocation_stopped");
   await ended;
   await assert.rejects(fetch(`${it.url}/f`));
+});
+
+Deno.test("A trigger that takes over a route is named in the log with the one before", () => {
+  const { route, lines, types } = fakeHttp();
+  route("GET /f", "old");
+  route("POST /f", "other");
+  assert.deepEqual(lines, []);
+
+  const id = route("GET f", "new");
+  types.unregisterTrigger({ id, trigger_type: "http" });
+
+  assert.deepEqual(lines, [{
+    level: "warn",
+    text: "a trigger takes over a route; the one before serves again when it leaves",
+    fields: { method: "GET", path: "/f", before: "old", now: "new" },
+  }]);
+});
+
+Deno.test("An equal trigger of a replica takes nothing over, a different one does", async () => {
+  await using local = new LocalEngine({ clock: systemClock });
+  await local.start(http, { port: 0 });
+  const register = async (api_path: string): Promise<void> => {
+    const worker = await local.connect("shop");
+    worker.registerTrigger({
+      type: "http",
+      function_id: "shop::list",
+      config: { http_method: "GET", api_path },
+    });
+    await local.settle();
+  };
+
+  await register("/f");
+  await register("/f");
+  assert.deepEqual(local.lines, []);
+  await register("f");
+
+  assert.deepEqual(local.lines.map(({ level }) => level), ["warn"]);
 });

@@ -1,12 +1,15 @@
 /**
- * What a handler is told of a request, and which bodies do not get that far.
+ * The payload of a handler, refused bodies, and the limits of running requests.
  *
  * @module
  */
 import assert from "node:assert/strict";
-import { cutUrl, readQuery } from "./request.ts";
+import type { CallRequest } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { fakeHttp, json } from "../../tests/fakes/fake_http.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { failure, fakeHttp, json, settle } from "../../tests/fakes/fake_http.ts";
+import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import { CallSignal, cutUrl, readQuery, RunningRequests } from "./request.ts";
 
 Deno.test("A body that is not JSON by its content type is null and not read", async () => {
   const { route, fetch, calls } = fakeHttp({}, { f: () => ({}) });
@@ -198,4 +201,160 @@ Deno.test("A body that breaks off is the client's own affair", async () => {
   assert.equal(response.status, 499);
   assert.equal(calls.length, 0);
   assert.equal(running.size, 0);
+});
+
+Deno.test("A client that goes away cancels the call of its handler", async () => {
+  let signal: CallRequest<Json>["signal"];
+  const { route, fetch, clock, running } = fakeHttp({}, {
+    f: (request) =>
+      new Promise((_, reject) => {
+        signal = request.signal;
+        signal!.addEventListener("abort", () => reject(failure("cancelled", "gone")));
+      }),
+  });
+  route("GET /f", "f");
+  const client = new AbortController();
+  const answered = fetch("GET /f", { signal: client.signal });
+  await settle();
+  clock.tick(100);
+
+  client.abort();
+  const response = await answered;
+
+  assert.equal(signal!.aborted, true);
+  assert.equal(response.status, 499);
+  assert.equal(running.size, 0);
+});
+
+Deno.test("a body that never ends is cancelled at the timeout", async () => {
+  const { route, fetch, clock } = fakeHttp({ timeout_ms: 1_000 }, { f: () => ({}) });
+  route("POST /f", "f");
+  let isLetGo = false;
+  const body = new ReadableStream<Uint8Array>({ cancel: () => void (isLetGo = true) });
+  const answered = fetch("POST /f", { body });
+
+  clock.tick(1_100);
+
+  assert.equal((await answered).status, 504);
+  assert.equal(isLetGo, true);
+});
+
+Deno.test("Ten requests over the limit are answered with 429, and room comes back", async () => {
+  const open: (() => void)[] = [];
+  const { route, fetch, running } = fakeHttp({ concurrency_max: 5 }, {
+    f: () => new Promise((resolve) => open.push(() => resolve({}))),
+  });
+  route("GET /f", "f");
+
+  const answers = Array.from({ length: 15 }, () => fetch("GET /f"));
+  const refused = await Promise.all(answers.slice(5));
+
+  assert.equal(running.size, 5);
+  for (const response of refused) {
+    assert.equal(response.status, 429);
+    assert.equal(response.headers.get("retry-after"), "1");
+    assert.equal((await response.json()).error.code, "overloaded");
+  }
+  open.forEach((finish) => finish());
+  for (const response of await Promise.all(answers.slice(0, 5))) assert.equal(response.status, 200);
+  const later = fetch("GET /f");
+  await settle();
+  open[5]!();
+  assert.equal((await later).status, 200);
+});
+
+Deno.test("A client that went away before anybody looked cancels the call as well", async () => {
+  const { route, fetch, clock } = fakeHttp({}, {
+    f: ({ signal }) =>
+      new Promise((_, reject) => {
+        signal!.addEventListener("abort", () => reject(failure("cancelled", "gone")));
+      }),
+  });
+  route("GET /f", "f");
+  const client = new AbortController();
+  const answered = fetch("GET /f", { signal: client.signal });
+
+  client.abort();
+  clock.tick(100);
+
+  assert.equal((await answered).status, 499);
+});
+
+Deno.test("A request is not touched by the end of the one before", async () => {
+  const { route, fetch, clock } = fakeHttp({}, {
+    stuck: ({ signal }) =>
+      new Promise((_, reject) => {
+        signal!.addEventListener("abort", () => reject(failure("cancelled", "gone")));
+      }),
+    f: ({ signal }) => ({ body: signal!.aborted }),
+  });
+  route("GET /stuck", "stuck");
+  route("GET /f", "f");
+  const client = new AbortController();
+  const left = fetch("GET /stuck", { signal: client.signal });
+  await settle();
+  clock.tick(100);
+  client.abort();
+  await left;
+
+  for (let i = 0; i < 3; i++) assert.equal(await (await fetch("GET /f")).json(), false);
+});
+
+Deno.test("RunningRequests.remove() removes that request only, and only once", () => {
+  const requests = new RunningRequests(new FakeClock(), 1_000, 10);
+  const [a, b, c] = ["a", "b", "c"].map((path) =>
+    requests.add(new Request(`http://127.0.0.1/${path}`))!
+  );
+
+  for (const running of [a!, a!, b!]) requests.remove(running);
+  const size = requests.size;
+  requests.stop();
+
+  assert.equal(size, 1);
+  assert.deepEqual([a!.stopReason, b!.stopReason, c!.stopReason], [
+    undefined,
+    undefined,
+    "stopped",
+  ]);
+});
+
+Deno.test("CallSignal calls every listener once, in order, but those that were taken off", () => {
+  const signal = new CallSignal();
+  const heard: string[] = [];
+  const [a, b, c] = ["a", "b", "c"].map((name) => () => {
+    heard.push(`${name} ${signal.aborted} ${signal.reason}`);
+    signal.removeEventListener("abort", c!);
+  });
+  for (const each of [a!, b!, c!]) signal.addEventListener("abort", each);
+  signal.removeEventListener("abort", b!);
+  signal.removeEventListener("abort", b!);
+
+  signal.abort("gone");
+  signal.abort("again");
+  signal.addEventListener("abort", a!);
+
+  assert.deepEqual(heard, ["a true gone", "c true gone"]);
+  assert.equal(signal.reason, "gone");
+});
+
+Deno.test("CallSignal cancels a call of the SDK, and its handler hears why", async () => {
+  await using local = new LocalEngine();
+  const callee = await local.connect("callee");
+  const caller = await local.connect("caller");
+  let reason: unknown;
+  callee.registerFunction("f", (_payload, _metadata, { signal }) =>
+    new Promise((resolve) => {
+      signal.addEventListener("abort", () => resolve(reason = signal.reason));
+    }));
+  await local.settle();
+  const signal = new CallSignal();
+  const called = caller.trigger({ function_id: "f", signal });
+  const ended = assert.rejects(called, { code: "cancelled" });
+  await local.settle();
+
+  signal.abort(new Error("client gone"));
+  await ended;
+  await local.settle();
+
+  assert.match(String(reason), /client gone/);
 });

@@ -1,14 +1,16 @@
 /**
- * Which route a request takes: a trie of path segments that routes join and leave at run time.
+ * The table of routes: a trie of path segments, to which routes are added and removed at run time.
  *
- * It knows methods, paths and who registered them; what a route leads to is the caller's. A
- * literal segment wins over `:name`, and `:name` over a `*` at the end. Routes of the same method
- * and path form a stack: the newest serves, and when it leaves the one before it serves again.
+ * A literal segment wins over `:name`, and `:name` over a `*` at the end. Routes of the same method
+ * and path form a stack: the newest serves, and when it is removed the one before it serves again.
+ * The table does not look at the value of a route.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { ROUTE_CHARS_MAX } from "../limits.ts";
+
+/** Longest path of a route, in characters. */
+export const ROUTE_CHARS_MAX = 1_024;
 
 /** A route as it is registered. */
 export interface Route<T> {
@@ -47,7 +49,7 @@ interface Node<T> {
   end: Leaf<T> | undefined;
 }
 
-/** Where a registered route stands. */
+/** A registered route and its pattern. */
 interface Place<T> {
   readonly route: Route<T>;
   readonly pattern: Pattern;

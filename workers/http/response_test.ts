@@ -5,13 +5,13 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { type Reply, replyFromValue, toResponse } from "./reply.ts";
+import { type Reply, replyFromValue, toResponse } from "./response.ts";
 
-/** The answer, and what was remarked on it. */
-function setup(value: Json): { reply: Reply; remarks: [string, string][] } {
-  const remarks: [string, string][] = [];
-  const reply = replyFromValue(value, (text, about) => remarks.push([text, about]));
-  return { reply, remarks };
+/** The reply, and the warnings about it. */
+function setup(value: Json): { reply: Reply; warnings: [string, string][] } {
+  const warnings: [string, string][] = [];
+  const reply = replyFromValue(value, (text, about) => warnings.push([text, about]));
+  return { reply, warnings };
 }
 
 const JSON_HEADERS = [["content-type", "application/json"]];
@@ -37,12 +37,12 @@ for (
   ] as const
 ) {
   Deno.test(`A reply to ${JSON.stringify(given)} has status ${status} and can be sent`, () => {
-    const { reply, remarks } = setup(given as unknown as Json);
+    const { reply, warnings } = setup(given as unknown as Json);
 
     assert.equal(reply.status, status);
     assert.equal(toResponse(reply, [], false).status, status);
     const isOdd = status === 200 && Object.keys(given).length > 0;
-    assert.equal(remarks.length, isOdd ? 1 : 0);
+    assert.equal(warnings.length, isOdd ? 1 : 0);
   });
 }
 
@@ -134,11 +134,11 @@ for (
     true,
   ] as Json[]
 ) {
-  Deno.test(`A reply skips the headers ${JSON.stringify(headers)} and remarks on it`, () => {
-    const { reply, remarks } = setup({ headers, body: 1 });
+  Deno.test(`A reply skips the headers ${JSON.stringify(headers)} and warns`, () => {
+    const { reply, warnings } = setup({ headers, body: 1 });
 
     assert.deepEqual(reply.headers, JSON_HEADERS);
-    assert.equal(remarks.length, 1);
+    assert.equal(warnings.length, 1);
     assert.equal(toResponse(reply, [], false).status, 200);
   });
 }
@@ -146,7 +146,7 @@ for (
 Deno.test("A reply without headers has no remark, also when they are null", () => {
   assert.deepEqual(setup({ headers: null }), {
     reply: { status: 200, headers: JSON_HEADERS, body: "{}" },
-    remarks: [],
+    warnings: [],
   });
 });
 

@@ -1,32 +1,35 @@
 /**
- * An HTTP request as a span: the trace it belongs to, and what became of it.
+ * An HTTP request as a span: the trace it belongs to, and its outcome.
  *
- * The trace goes on with the calls of the request, and back to the client as `traceparent`. Where
- * nothing is traced, a client's own `traceparent` is handed on as it came.
+ * The calls of the request continue the trace, and the client gets it back as `traceparent`. Where
+ * tracing is off, a client's own `traceparent` is forwarded as it came.
  *
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { EndedSpan, Spans } from "../../engine/ports/telemetry.ts";
 import { looksSampled } from "../../sdk/typescript/traceparent.ts";
-import { BAGGAGE_CHARS_MAX, TRACEPARENT_CHARS_MAX } from "../limits.ts";
 import type { HttpTriggerConfig } from "./config.ts";
-import type { Reply } from "./reply.ts";
+import type { Reply } from "./response.ts";
 
-/** Who begins and keeps spans. */
+/** Opens and records spans. */
 export type RequestSpanSink = Pick<Spans, "open" | "record">;
 
-/** A clock that was set back by more than this is believed, in milliseconds. */
+/** Longest `baggage` that the calls of a request take over, the limit of W3C. */
+const BAGGAGE_CHARS_MAX = 8_192;
+/** Longest `traceparent` that is read; those of version 00 have 55 characters. */
+const TRACEPARENT_CHARS_MAX = 256;
+/** A wall clock that was set back by more than this is accepted, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 10;
 const NO_FIELDS: TraceFields = {};
 
-/** What calls of a request take over. */
+/** Trace fields that the calls of a request carry. */
 export interface TraceFields {
   readonly traceparent?: string;
   readonly baggage?: string;
 }
 
-/** What is known when a request has found its route. */
+/** A request when its route is known. */
 export interface RequestStart {
   readonly method: string;
   /** Path of the request, without its query. */
@@ -37,7 +40,7 @@ export interface RequestStart {
   readonly startedAt: number;
 }
 
-/** What a span says of a route. */
+/** The part of a route that its spans describe. */
 export interface RequestTarget {
   /** See {@linkcode operationOf}. */
   readonly operation: string;
@@ -45,7 +48,7 @@ export interface RequestTarget {
   readonly config: Pick<HttpTriggerConfig, "api_path">;
 }
 
-/** What requests of a route are called, such as `GET /orders/:id`; one text for all of them. */
+/** Name of the spans of a route, such as `GET /orders/:id`. */
 export function operationOf({ http_method, api_path }: HttpTriggerConfig): string {
   return `${http_method} ${api_path.startsWith("/") ? "" : "/"}${api_path}`;
 }
@@ -54,25 +57,24 @@ export function operationOf({ http_method, api_path }: HttpTriggerConfig): strin
 export class RequestSpans {
   readonly #spans: RequestSpanSink;
   readonly #clock: Clock;
-  /** The clock's wall() when its now() was 0; milliseconds are cut, so the largest is true. */
+  /** The clock's wall() at now() 0; both are whole milliseconds, so the largest value is exact. */
   #epoch = -Infinity;
 
-  /** Stores. */
   constructor(spans: RequestSpanSink, clock: Clock) {
     this.#spans = spans;
     this.#clock = clock;
   }
 
-  /** A request has found its route. */
+  /** Opens the span of a request that has a route. */
   begin(start: RequestStart): RequestSpan {
     const { traceparent = null } = start.headers;
-    // A span remembers its parent as it came, so an endless one is none.
+    // The span keeps its parent as it came, so one that is too long is ignored.
     const isUsable = traceparent !== null && traceparent.length <= TRACEPARENT_CHARS_MAX;
     const parent = isUsable ? traceparent : null;
     return new RequestSpan(this, start, parent, this.#spans.open(parent, start.target.operation));
   }
 
-  /** Keeps a request that ended now. */
+  /** Records a request that ends now. */
   record(
     start: RequestStart,
     traceparent: string,
@@ -93,8 +95,8 @@ export class RequestSpans {
 }
 
 /**
- * A request as whoever listens may keep it: thousands are kept, and most are forgotten unread, so
- * it is one small object which says everything only when asked.
+ * A request as the recorder keeps it: one small object whose attributes are computed on demand,
+ * because thousands are kept and most are never read.
  */
 class EndedRequest implements EndedSpan {
   readonly traceparent: string;
@@ -159,7 +161,6 @@ export class RequestSpan {
   /** `null` when the request is no span of its own. */
   readonly #traceparent: string | null;
 
-  /** Made by {@linkcode RequestSpans.begin}. */
   constructor(
     spans: RequestSpans,
     start: RequestStart,
@@ -170,7 +171,7 @@ export class RequestSpan {
     this.#start = start;
     this.#parent = parent;
     this.fields = fieldsOf(traceparent, start.headers.baggage);
-    // Where nothing is traced, the client's own comes back as it was.
+    // Where tracing is off, the client's own value is sent back unchanged.
     this.#traceparent = traceparent === parent ? null : traceparent;
   }
 
@@ -179,7 +180,7 @@ export class RequestSpan {
     return this.fields.traceparent?.slice(3, 35);
   }
 
-  /** The request is answered; the answer as it goes out. */
+  /** Ends the span and returns the reply with its `traceparent`. */
   end(reply: Reply): Reply {
     const traceparent = this.#traceparent;
     if (traceparent === null) return reply;

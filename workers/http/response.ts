@@ -1,8 +1,7 @@
 /**
- * Answers: from what a handler returned, from an error, and the few the engine makes itself.
+ * Responses: from the value that a handler returned, from an error, and those of the engine itself.
  *
- * A {@linkcode Reply} is data; only `toResponse` makes something that can be sent. A stack never
- * gets into one.
+ * A {@linkcode Reply} is data, which `toResponse` turns into a `Response`. It never has a stack.
  *
  * @module
  */
@@ -12,7 +11,7 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 /** A name in lower case and its value; names may repeat. */
 export type HeaderPair = [name: string, value: string];
 
-/** An answer that is not sent yet. */
+/** A response as data. */
 export interface Reply {
   readonly status: number;
   readonly headers: readonly HeaderPair[];
@@ -20,15 +19,15 @@ export interface Reply {
   readonly body: string | null;
 }
 
-/** Hears what is odd in an answer: a constant text and what it is about. */
-export type Remark = (text: string, about: string) => void;
+/** Warns about a returned value: a constant text, and the part of the value that it concerns. */
+export type Warn = (text: string, about: string) => void;
 
 const JSON_TYPE: HeaderPair = ["content-type", "application/json"];
 const ONLY_JSON: readonly HeaderPair[] = [JSON_TYPE];
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** They describe the line to the client, which is the engine's. */
-const LINE_HEADERS = new Set([
+/** They describe the connection to the client, which the engine manages. */
+const CONNECTION_HEADERS = new Set([
   "connection",
   "content-length",
   "date",
@@ -40,13 +39,13 @@ const LINE_HEADERS = new Set([
   "upgrade",
 ]);
 
-/** The answer that a handler returned; `value` is neither `null` nor absent. */
-export function replyFromValue(value: Json, remark: Remark): Reply {
+/** The response to a value that a handler returned; `value` is neither `null` nor absent. */
+export function replyFromValue(value: Json, warn: Warn): Reply {
   const fields = isObject(value) ? value : {};
-  const status = readStatus(fields, remark);
+  const status = readStatus(fields, warn);
   const headers = fields.headers === undefined || fields.headers === null
     ? ONLY_JSON
-    : readHeaders(fields.headers, remark);
+    : readHeaders(fields.headers, warn);
   const type = headers === ONLY_JSON ? undefined : contentType(headers);
   const body = fields.body === undefined ? {} : fields.body;
   if (isBodiless(status)) {
@@ -60,19 +59,19 @@ export function replyFromValue(value: Json, remark: Remark): Reply {
   return { status, headers, body: body === null ? "" : JSON.stringify(body) };
 }
 
-/** An answer with JSON in it. */
+/** A response with a JSON body. */
 export function jsonReply(status: number, body: JsonObject): Reply {
   return { status, headers: ONLY_JSON, body: JSON.stringify(body) };
 }
 
-/** An answer with nothing in it. */
+/** A response without a body. */
 export function emptyReply(status: number, headers: readonly HeaderPair[] = []): Reply {
   return { status, headers, body: null };
 }
 
 /**
- * The answer to an error: its code alone decides the status, a passed deadline has no body.
- * `error_id` is what the log calls it.
+ * The response to an error: its code alone decides the status, a passed deadline has no body.
+ * `error_id` identifies the error in the log.
  */
 export function replyFromError(error: EngineError, error_id: string): Reply {
   if (isTimeout(error)) return emptyReply(504);
@@ -80,7 +79,7 @@ export function replyFromError(error: EngineError, error_id: string): Reply {
   return errorReply(status, error.code, plainMessage(error), error_id);
 }
 
-/** The usual form of an error. */
+/** An error in the form of PROTOCOL 6.5. */
 export function errorReply(
   status: number,
   code: string,
@@ -96,76 +95,81 @@ export function plainMessage(error: EngineError): string {
   return error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message;
 }
 
-/** Makes the answer ready to be sent; `isHead` leaves the body out and keeps its length. */
+/**
+ * Makes the `Response`. `extra` headers are added where the reply has headers of the function's own
+ * and not this one; `isHead` leaves the body out and keeps its length.
+ */
 export function toResponse(
   reply: Reply,
   extra: readonly HeaderPair[],
-  isHead: boolean,
+  isHead = false,
 ): Response {
   const { status, body } = reply;
-  if (extra.length === 0 && !isHead && isPlain(reply)) {
+  const plain = isPlain(reply);
+  if (plain && !isHead) {
     const [[, type], trace] = reply.headers as [HeaderPair, HeaderPair?];
-    // Deno makes an answer with nothing but its type for three quarters of what one with more
-    // costs, and a header that comes later takes 10 % less than one that is there at once.
+    // For Deno, a response that is made with its type only costs three quarters of one with more
+    // headers, and appending a header later costs 10 % less than passing it at once.
     const response = new Response(body, { status, headers: { "content-type": type } });
     if (trace) response.headers.append("traceparent", trace[1]);
     return response;
   }
   const headers: HeaderPair[] = [...reply.headers];
-  for (const pair of extra) {
-    // What an answer depends on adds up: without ours, a cache could show it to another origin.
-    if (pair[0] === "vary" || !has(headers, pair[0])) headers.push(pair);
+  if (!plain) {
+    for (const pair of extra) {
+      // What a response depends on adds up: a cache could otherwise show it to another origin.
+      if (pair[0] === "vary" || !has(headers, pair[0])) headers.push(pair);
+    }
   }
   if (!isHead) return new Response(body, { status, headers });
   if (body !== null) headers.push(["content-length", `${new TextEncoder().encode(body).length}`]);
   return new Response(null, { status, headers });
 }
 
-/** Whether it says nothing but what type its body has, and perhaps which trace it belongs to. */
-export function isPlain({ headers }: Reply): boolean {
+/** Whether its only headers are the content type and perhaps the trace. */
+function isPlain({ headers }: Reply): boolean {
   if (headers === ONLY_JSON) return true;
   if (headers.length === 0 || headers[0]![0] !== "content-type") return false;
   return headers.length === 1 || (headers.length === 2 && headers[1]![0] === "traceparent");
 }
 
-function readStatus(fields: JsonObject, remark: Remark): number {
+function readStatus(fields: JsonObject, warn: Warn): number {
   const status = fields.status_code ?? fields.statusCode;
   if (status === undefined || status === null) return 200;
   if (typeof status === "number" && isStatus(status)) return status;
-  remark("status_code is not a status from 200 to 599, so 200 is sent", show(status));
+  warn("status_code is not a status from 200 to 599, so 200 is sent", show(status));
   return 200;
 }
 
-function readHeaders(headers: Json, remark: Remark): HeaderPair[] {
+function readHeaders(headers: Json, warn: Warn): HeaderPair[] {
   const pairs: HeaderPair[] = [];
   if (Array.isArray(headers)) {
     for (const line of headers) {
       const colon = typeof line === "string" ? line.indexOf(":") : -1;
       if (colon < 1) {
-        remark('a header that is not text such as "name: value" is skipped', show(line));
-      } else {addHeader(
-          pairs,
-          (line as string).slice(0, colon),
-          (line as string).slice(colon + 1),
-          remark,
-        );}
+        warn('a header that is not text such as "name: value" is skipped', show(line));
+      } else {
+        const text = line as string;
+        addHeader(pairs, text.slice(0, colon), text.slice(colon + 1), warn);
+      }
     }
   } else if (isObject(headers)) {
     for (const [name, value] of Object.entries(headers)) {
-      if (typeof value === "string") addHeader(pairs, name, value, remark);
-      else remark("a header whose value is not text is skipped", show(name));
+      if (typeof value === "string") addHeader(pairs, name, value, warn);
+      else warn("a header whose value is not text is skipped", show(name));
     }
-  } else remark("headers are neither an object nor an array and are skipped", show(headers));
+  } else warn("headers are neither an object nor an array and are skipped", show(headers));
   return pairs;
 }
 
-function addHeader(pairs: HeaderPair[], name: string, value: string, remark: Remark): void {
+function addHeader(pairs: HeaderPair[], name: string, value: string, warn: Warn): void {
   const key = name.trim().toLowerCase();
   const text = value.trim();
-  if (!HEADER_NAME.test(key)) remark("a header with an impossible name is skipped", show(name));
-  else if (!HEADER_VALUE.test(text)) remark("a header with an impossible value is skipped", key);
-  else if (LINE_HEADERS.has(key)) remark("a header that the engine sets itself is skipped", key);
-  else pairs.push([key, text]);
+  if (!HEADER_NAME.test(key)) warn("a header with an impossible name is skipped", show(name));
+  else if (!HEADER_VALUE.test(text)) warn("a header with an impossible value is skipped", key);
+  else if (CONNECTION_HEADERS.has(key)) {
+    warn("a header that the engine sets itself is skipped", key);
+  } else pairs.push([key, text]);
 }
 
 function contentType(headers: readonly HeaderPair[]): string | undefined {
@@ -176,7 +180,7 @@ function has(headers: readonly HeaderPair[], name: string): boolean {
   return headers.some((pair) => pair[0] === name);
 }
 
-/** Whether it can end a request; those below 200 only announce another one. */
+/** Whether it is a final status; those below 200 only announce another one. */
 function isStatus(status: number): boolean {
   return Number.isInteger(status) && status >= 200 && status <= 599;
 }

@@ -1,0 +1,404 @@
+/**
+ * From a request to its response: route, global middleware, body, condition, route middleware,
+ * function.
+ *
+ * The handler neither opens ports nor registers triggers; it searches the table of routes and calls
+ * functions. {@linkcode RequestHandler.handle} never rejects, whatever a function or a client does.
+ *
+ * @module
+ */
+import type { Log } from "../../engine/ports/log.ts";
+import { EngineError, isTimeout } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
+import {
+  type CallSignal,
+  cutUrl,
+  makePayload,
+  readBody,
+  readHeaders,
+  type RunningRequest,
+  type RunningRequests,
+} from "./request.ts";
+import {
+  emptyReply,
+  errorReply,
+  type HeaderPair,
+  jsonReply,
+  plainMessage,
+  type Reply,
+  replyFromError,
+  replyFromValue,
+  toResponse,
+  type Warn,
+} from "./response.ts";
+import type { Match, RouteTable } from "./routes.ts";
+import type { RequestSpan, RequestSpans } from "./spans.ts";
+
+/** Most different warnings about returned values that are logged. */
+export const WARNINGS_MAX = 1_000;
+
+/** What a route runs. */
+export interface Target {
+  readonly function_id: string;
+  /** Of the function; `undefined` for the default one. */
+  readonly namespace: string | undefined;
+  readonly metadata: Json | undefined;
+  readonly config: HttpTriggerConfig;
+  /** Name of its requests in traces, such as `GET /orders/:id`. */
+  readonly operation: string;
+  /** Reports what is wrong with the values that the function returns. */
+  readonly warn: Warn;
+}
+
+/** A call as `Worker.trigger` takes it. */
+export interface FunctionCall {
+  readonly function_id: string;
+  readonly payload: Json;
+  readonly timeout_ms: number;
+  readonly signal: CallSignal;
+  readonly namespace?: string;
+  readonly metadata?: Json;
+  readonly traceparent?: string;
+  readonly baggage?: string;
+}
+
+/** What {@linkcode RequestHandler} works with. */
+export interface RequestHandlerOptions {
+  readonly config: HttpConfig;
+  readonly routes: RouteTable<Target>;
+  readonly running: RunningRequests;
+  readonly log: Log;
+  readonly spans: RequestSpans;
+  /** For responses that a cache may keep, to requests without `Origin`; see `headersForCaches`. */
+  readonly cacheHeaders: readonly HeaderPair[];
+  /** Calls a function; `undefined` when it returned nothing. */
+  call(request: FunctionCall): Promise<Json | undefined>;
+}
+
+/** A request that has a route. */
+interface RoutedRequest {
+  readonly running: RunningRequest;
+  readonly method: string;
+  readonly match: Match<Target>;
+  readonly headers: Record<string, string>;
+  readonly query: string;
+  readonly span: RequestSpan;
+}
+
+/** Characters that no host name has; the platform would read them as the start of the path. */
+const NOT_IN_A_HOST = /[/?#]/;
+
+/** Never seen by the client, which is gone. */
+const CLIENT_GONE = emptyReply(499);
+
+/** Responds to requests. */
+export class RequestHandler {
+  readonly #options: RequestHandlerOptions;
+  readonly #globalMiddleware: readonly string[];
+  #isDraining = false;
+
+  constructor(options: RequestHandlerOptions) {
+    this.#options = options;
+    this.#globalMiddleware = [...options.config.middleware]
+      .sort((a, b) => a.priority - b.priority)
+      .map(({ function_id }) => function_id);
+  }
+
+  /** Refuses new requests with 503 from now on; running ones go on. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** Responds to one request; never rejects. */
+  async handle(request: Request): Promise<Response> {
+    const { method } = request;
+    let reply: Reply;
+    try {
+      const routed = this.#route(request, method);
+      reply = "status" in routed ? routed : routed.span.end(await this.#run(routed));
+    } catch (error) {
+      reply = this.#replyTo(error);
+    }
+    const extra = request.headers.has("origin") ? [] : this.#options.cacheHeaders;
+    return toResponse(reply, extra, method === "HEAD");
+  }
+
+  /** Finds the route and counts the request as running, or replies with the reason why not. */
+  #route(request: Request, method: string): RoutedRequest | Reply {
+    const { routes, running: all, config, spans } = this.#options;
+    const headers = readHeaders(request.headers);
+    // A client could otherwise choose the route by its Host header, past a proxy that checks paths.
+    if (headers.host !== undefined && NOT_IN_A_HOST.test(headers.host)) return emptyReply(400);
+    const { path, query } = cutUrl(request.url);
+    const match = this.#find(method, path);
+    if (!match) return noRoute(routes.methods(path));
+    if (this.#isDraining) return draining();
+    const running = all.add(request);
+    if (!running) return overloaded(config.concurrency_max);
+    const { startedAt } = running;
+    const span = spans.begin({ method, path, target: match.route.value, headers, startedAt });
+    return { running, method, match, headers, query, span };
+  }
+
+  /** HEAD is served by the GET route where it has no route of its own. */
+  #find(method: string, path: string): Match<Target> | undefined {
+    const { routes } = this.#options;
+    const match = routes.find(method, path);
+    return match ?? (method === "HEAD" ? routes.find("GET", path) : undefined);
+  }
+
+  /** Runs a request that has a route; never rejects. */
+  async #run(routed: RoutedRequest): Promise<Reply> {
+    const { running } = routed;
+    try {
+      return await this.#runSteps(routed);
+    } catch (error) {
+      // The error of a middleware that was too slow says more than the deadline of the request.
+      if (running.stopReason === "timeout" && !(error instanceof StepError)) return emptyReply(504);
+      if (running.stopReason === "stopped") return draining();
+      if (running.stopReason === "client gone" || isBrokenOff(running, error)) return CLIENT_GONE;
+      return this.#replyTo(error, routed);
+    } finally {
+      this.#options.running.remove(running);
+    }
+  }
+
+  async #runSteps(routed: RoutedRequest): Promise<Reply> {
+    const { running, method, match, headers, query } = routed;
+    const { config, function_id, namespace, metadata, warn } = match.route.value;
+    if (this.#globalMiddleware.length > 0) {
+      const reply = await this.#runMiddleware(this.#globalMiddleware, routed, undefined);
+      if (reply) return reply;
+    }
+    const body = method === "GET" || method === "HEAD" ? null : await this.#readBody(routed);
+    const payload = makePayload(method, match, query, headers, body);
+    if (config.condition_function_id !== undefined) {
+      const call = this.#stepOf(routed, namespace);
+      const refusal = await runCondition(call, config.condition_function_id, payload);
+      if (refusal) return refusal;
+    }
+    if (config.middleware_function_ids.length > 0) {
+      const reply = await this.#runMiddleware(config.middleware_function_ids, routed, namespace);
+      if (reply) return reply;
+    }
+    const result = await this.#call(routed, function_id, payload, namespace, metadata);
+    if (result !== undefined && result !== null) return replyFromValue(result, warn);
+    warn("a handler returned nothing, so its request waits for the timeout", match.route.path);
+    return await running.race(new Promise<never>(() => {}));
+  }
+
+  #readBody({ running, match, headers }: RoutedRequest): Promise<Json> {
+    const { lenient_body } = match.route.value.config;
+    const { body_bytes_max } = this.#options.config;
+    return running.read(readBody(running.request, headers, body_bytes_max, lenient_body, running));
+  }
+
+  async #runMiddleware(
+    function_ids: readonly string[],
+    routed: RoutedRequest,
+    namespace: string | undefined,
+  ): Promise<Reply | undefined> {
+    const { method, match, headers, query } = routed;
+    const call = this.#stepOf(routed, namespace);
+    const { warn } = match.route.value;
+    for (const function_id of function_ids) {
+      const request = middlewareRequest(method, match, query, headers);
+      const reply = await runMiddleware(call, function_id, request, warn);
+      if (reply) return reply;
+    }
+    return undefined;
+  }
+
+  #stepOf(routed: RoutedRequest, namespace: string | undefined): CallStep {
+    return (function_id, payload) => {
+      return this.#call(routed, function_id, payload, namespace, undefined);
+    };
+  }
+
+  #call(
+    { running, span }: RoutedRequest,
+    function_id: string,
+    payload: Json,
+    namespace: string | undefined,
+    metadata: Json | undefined,
+  ): Promise<Json | undefined> {
+    const timeout_ms = this.#options.running.remainingMs(running);
+    const request: FunctionCall = {
+      function_id,
+      payload,
+      timeout_ms,
+      signal: running.signal,
+      ...span.fields,
+    };
+    if (namespace === undefined && metadata === undefined) return this.#options.call(request);
+    return this.#options.call({
+      ...request,
+      ...namespace !== undefined && { namespace },
+      ...metadata !== undefined && { metadata },
+    });
+  }
+
+  #replyTo(error: unknown, { match, span }: Partial<RoutedRequest> = {}): Reply {
+    const known = error instanceof EngineError ? error : internalError(error);
+    if (span) span.errorCode = known.code;
+    const error_id = crypto.randomUUID();
+    const reply = known instanceof StepError
+      ? errorReply(known.status, known.code, known.message, error_id)
+      : replyFromError(known, error_id);
+    const fields = {
+      error_id,
+      status: reply.status,
+      code: known.code,
+      problem: error instanceof EngineError ? plainMessage(error) : String(error),
+      route: match && `${match.route.method} ${match.route.path}`,
+      function_id: match?.route.value.function_id,
+      trace_id: span?.trace_id,
+      ...stackOf(error),
+    };
+    // Other statuses are the client's fault or the load's; a warning per request would be a flood.
+    if (reply.status === 500) this.#options.log.warn("a request failed", fields);
+    else this.#options.log.debug("a request was refused", fields);
+    return reply;
+  }
+}
+
+/** Calls a function within the time that the request has left. */
+export type CallStep = (function_id: string, payload: Json) => Promise<Json | undefined>;
+
+/** A middleware or condition failed: the request ends with this status, whatever the code. */
+export class StepError extends EngineError {
+  /** The HTTP status. */
+  readonly status: number;
+
+  constructor(code: string, message: string, status: number, cause: unknown) {
+    super(code, message, { cause });
+    this.name = "StepError";
+    this.status = status;
+  }
+}
+
+/**
+ * Runs one middleware; its reply ends the request, `undefined` lets it go on.
+ *
+ * @throws {StepError} When it failed (500), timed out (504) or returned something else (500).
+ */
+export async function runMiddleware(
+  call: CallStep,
+  function_id: string,
+  request: JsonObject,
+  warn: Warn,
+): Promise<Reply | undefined> {
+  const payload = { phase: "preHandler", request, context: {} };
+  const result = await call(function_id, payload).catch((error) => {
+    if (isTimeout(error)) {
+      const message = `Middleware ${function_id} did not answer in time`;
+      throw new StepError("MIDDLEWARE_TIMEOUT", message, 504, error);
+    }
+    throw stepError(error);
+  });
+  if (result === undefined || result === null) return undefined;
+  const { action, response } = typeof result === "object" && !Array.isArray(result) ? result : {};
+  if (action === "continue") return undefined;
+  if (action === "respond") return replyFromValue(response ?? {}, warn);
+  // Letting the request pass could open access that the middleware is there to deny.
+  const message = `Middleware ${function_id} must return nothing, action continue or respond`;
+  throw new StepError("invocation_error", message, 500, undefined);
+}
+
+/**
+ * Runs the condition of a trigger; only `false` ends the request.
+ *
+ * @throws {StepError} When it failed. {EngineError} `timeout`.
+ */
+export async function runCondition(
+  call: CallStep,
+  function_id: string,
+  payload: JsonObject,
+): Promise<Reply | undefined> {
+  const result = await call(function_id, payload).catch((error) => {
+    throw isTimeout(error) ? error : stepError(error);
+  });
+  if (result !== false) return undefined;
+  const error = { code: "CONDITION_NOT_MET", message: "Request condition not met" };
+  return jsonReply(422, { error, skipped: true });
+}
+
+/** Logs each warning about a function's results once, not once per request. */
+export class ResultWarnings {
+  readonly #log: Log;
+  readonly #logged = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Warns with a constant text, once per function and subject. */
+  warn(text: string, function_id: string, about: string): void {
+    const key = `${text}\n${function_id}\n${about}`;
+    if (this.#logged.has(key) || this.#logged.size >= WARNINGS_MAX) return;
+    this.#logged.add(key);
+    this.#log.warn(text, { function_id, about });
+  }
+}
+
+/** 500, except for a call that the engine refused as overloaded. */
+function stepError(error: unknown): StepError {
+  if (!(error instanceof EngineError)) {
+    return new StepError("invocation_error", String(error), 500, error);
+  }
+  const status = error.code === "overloaded" ? 429 : 500;
+  return new StepError(error.code, plainMessage(error), status, error);
+}
+
+/** Whether the body broke off, so that no client is left to read a response. */
+function isBrokenOff(running: RunningRequest, error: unknown): boolean {
+  return running.isReading && !(error instanceof EngineError);
+}
+
+/** The request as middleware sees it: without a body, which may not have arrived. */
+function middlewareRequest(
+  method: string,
+  match: Match<Target>,
+  query: string,
+  headers: Record<string, string>,
+): JsonObject {
+  const { path_params, query_params } = makePayload(method, match, query, headers, null);
+  return { path_params: path_params!, query_params: query_params!, headers, method };
+}
+
+/** Where a function failed, if the error says so; for the log only. */
+function stackOf(error: unknown): { stacktrace: string | undefined } {
+  const { stacktrace, stack } = error as { stacktrace?: string; stack?: string };
+  return { stacktrace: stacktrace ?? (error instanceof EngineError ? undefined : stack) };
+}
+
+/** For a bug of the engine: only the log says what it is. */
+function internalError(thrown: unknown): EngineError {
+  const message = "The request could not be answered; the log of the engine says why";
+  return new EngineError("invocation_error", message, { cause: thrown });
+}
+
+function noRoute(methods: readonly string[]): Reply {
+  if (methods.length === 0) {
+    return jsonReply(404, { error: { code: "NOT_FOUND", message: "Not Found" } });
+  }
+  const allowed = new Set(methods);
+  if (allowed.has("GET")) allowed.add("HEAD");
+  return emptyReply(405, [["allow", [...allowed].sort().join(", ")]]);
+}
+
+function overloaded(max: number): Reply {
+  const message = `${max} requests are running already; try again`;
+  return retryLater(errorReply(429, "overloaded", message, crypto.randomUUID()));
+}
+
+function draining(): Reply {
+  const message = "The engine is stopping; try again";
+  const reply = errorReply(503, "invocation_stopped", message, crypto.randomUUID());
+  return retryLater({ ...reply, headers: [...reply.headers, ["connection", "close"]] });
+}
+
+function retryLater(reply: Reply): Reply {
+  return { ...reply, headers: [...reply.headers, ["retry-after", "1"]] };
+}
