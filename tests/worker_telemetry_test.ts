@@ -5,8 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { LineSplitter } from "../engine/process/output_lines.ts";
-import { OutputMarks, type UnmarkedLine } from "../engine/process/output_marks.ts";
+import { LineSplitter, OutputMarks, type UnmarkedLine } from "../engine/process/output.ts";
 import { findNode } from "./fakes/node_program.ts";
 import { type OtlpFrame, readOtlpFrame, valuesOf } from "./fakes/otlp_frames.ts";
 import { findPython, PYTHON_ENV } from "./fakes/python_program.ts";

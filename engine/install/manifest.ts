@@ -11,7 +11,7 @@ import { GUEST_MEMORY_MB_MIN, REPLICAS_MAX } from "../../sdk/typescript/wire/lim
 import { Fields, isWorkerName, NAME_RULE, received } from "../config/fields.ts";
 import { invalidFile, problemText, readYaml } from "../config/yaml_text.ts";
 import type { Isolation, Network, Resources } from "../ports/launcher.ts";
-import { globProblem } from "../watch/glob.ts";
+import { globProblem } from "../watch/patterns.ts";
 import { type Kind, KINDS, packageManagers, toolchainOf, usualEntries } from "./runtimes/mod.ts";
 import type { Toolchain } from "./runtimes/runtime.ts";
 import { MANIFEST, readWorkerText } from "./worker_files.ts";

@@ -17,14 +17,10 @@ import type {
   OutputLine,
   Running,
 } from "../ports/launcher.ts";
-import { GroupedProcess, type ProcessSpec } from "./grouped_process.ts";
-import { SHELL } from "./guard.ts";
-import { LineSplitter } from "./output_lines.ts";
-import { withoutMarks } from "./output_marks.ts";
-import { PidFiles } from "./pid_file.ts";
-import { STOP_GRACE_MS } from "./process_group.ts";
+import { GroupedProcess, type ProcessSpec, SHELL, STOP_GRACE_MS } from "./process_group.ts";
+import { LineSplitter, withoutMarks } from "./output.ts";
+import { endStrays, PidFiles } from "./orphans.ts";
 import { findProgram } from "./programs.ts";
-import { endStrays } from "./strays.ts";
 
 /** Starts programs as processes, each leader of a group of its own. */
 export class ProcessLauncher implements Launcher {

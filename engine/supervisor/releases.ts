@@ -12,8 +12,7 @@ import type { DirectoryEntry } from "../ports/config.ts";
 import type { OutputLine } from "../ports/launcher.ts";
 import { readManifest, type WorkerSpec } from "../install/manifest.ts";
 import { type Prepared, prepareLaunch, type PrepareTools } from "../install/prepare.ts";
-import type { StartSlots } from "./start_slots.ts";
-import { whileWanted } from "./wanted.ts";
+import { type StartSlots, whileWanted } from "./abortable.ts";
 
 /** What programs are started from. */
 export interface Release {

@@ -4,7 +4,7 @@ import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { Prepared, PrepareOptions } from "../install/prepare.ts";
 import { Releases } from "./releases.ts";
-import { StartSlots } from "./start_slots.ts";
+import { StartSlots } from "./abortable.ts";
 
 const MANIFEST = "name: w\nruntime: { kind: javascript }\nscripts: { start: run }\nwatch: [src]\n";
 const NEVER = new AbortController().signal;

@@ -7,16 +7,16 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { STARTS_AT_ONCE_MAX } from "./limits.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { EngineEvent } from "../ports/events.ts";
-import type { Ended, OutputChunk } from "../ports/launcher.ts";
+import type { Ended, OutputChunk, Running } from "../ports/launcher.ts";
 import type { ExecRequest, WorkerStatus } from "../ports/supervision.ts";
-import { execWithin } from "../process/exec_bounds.ts";
-import { StartSlots } from "./start_slots.ts";
 import { ProcessUsages, type Usages } from "../process/usage.ts";
-import { type GroupTools, WorkerGroup } from "./worker_group.ts";
 import { watchWorker } from "../watch/worker_watch.ts";
+import { EXEC_OUTPUT_BYTES_MAX, EXEC_TIMEOUT_MS, STARTS_AT_ONCE_MAX } from "./limits.ts";
+import { StartSlots } from "./abortable.ts";
+import { type GroupTools, WorkerGroup } from "./worker_group.ts";
 
 /** What a {@linkcode Supervisor} works with. */
 export type SupervisorOptions =
@@ -186,5 +186,46 @@ export class Supervisor {
     if (group) return group;
     const names = [...this.#groups.keys()].join(", ") || "none";
     throw new EngineError("NOT_FOUND", `There is no worker ${name}; there are: ${names}`);
+  }
+}
+
+/** What to run, and who hears of it. */
+export interface BoundedExec {
+  readonly command: readonly string[];
+  /** Gets at most `EXEC_OUTPUT_BYTES_MAX` bytes in all. */
+  output(chunk: OutputChunk): void;
+  /** Aborted: its end is wanted. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs it to its end; one that a bound ended has the `reason`.
+ *
+ * @throws {EngineError} `launch_failed`.
+ */
+export async function execWithin(
+  running: Running,
+  clock: Clock,
+  { command, output, signal }: BoundedExec,
+): Promise<Ended> {
+  const bound = new AbortController();
+  let reason: string | undefined;
+  const end = (why: string): void => {
+    reason ??= why;
+    bound.abort();
+  };
+  const seconds = EXEC_TIMEOUT_MS / 1_000;
+  const cancelTimer = clock.after(EXEC_TIMEOUT_MS, () => end(`took longer than ${seconds} s`));
+  let left = EXEC_OUTPUT_BYTES_MAX;
+  const take = ({ stream, bytes }: OutputChunk): void => {
+    if (left > 0) output({ stream, bytes: bytes.subarray(0, left) });
+    left -= bytes.length;
+    if (left < 0) end(`printed more than ${EXEC_OUTPUT_BYTES_MAX} bytes`);
+  };
+  try {
+    const ended = await running.exec(command, take, AbortSignal.any([signal, bound.signal]));
+    return reason === undefined ? ended : { ...ended, reason };
+  } finally {
+    cancelTimer();
   }
 }

@@ -18,16 +18,15 @@ import type { OutputLine, Running } from "../ports/launcher.ts";
 import type { LogFields } from "../ports/log.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
 import type { PrintListener } from "../ports/telemetry.ts";
-import { EditWatch, type EditWatchTools } from "../watch/edit_watch.ts";
+import { EditWatch, type EditWatchTools, type WorkerChange } from "../watch/worker_watch.ts";
 import { withoutEffect, type WorkerSpec } from "../install/manifest.ts";
-import { OutputLog } from "../process/output_log.ts";
+import { OutputLog } from "../process/output.ts";
 import { isolationOf } from "../install/prepare.ts";
-import { ownerOf } from "./readiness.ts";
+import { ownerOf } from "./replica_run.ts";
 import { Releases, type ReleaseTools } from "./releases.ts";
-import { Replica, type ReplicaTools } from "./replica_life.ts";
+import { Replica, type ReplicaTools } from "./replica.ts";
 import type { Usage } from "../process/usage.ts";
-import { type ReplicaView, workerStatus } from "./worker_status.ts";
-import type { WorkerChange } from "../watch/worker_watch.ts";
+import { type ReplicaView, workerStatus } from "./status.ts";
 
 /** What every worker works with. */
 export type GroupTools = ReplicaTools & ReleaseTools & EditWatchTools & {

@@ -32,7 +32,7 @@ import type {
   Running,
 } from "../ports/launcher.ts";
 import type { Log } from "../ports/log.ts";
-import { PidFiles } from "../process/pid_file.ts";
+import { PidFiles } from "../process/orphans.ts";
 import { startOf } from "../process/process_group.ts";
 import { pathOutside } from "../process/programs.ts";
 import { Guest, type GuestOptions } from "./guest/guest.ts";

@@ -8,7 +8,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { withoutMarks } from "../process/output_marks.ts";
+import { withoutMarks } from "../process/output.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,

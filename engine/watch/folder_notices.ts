@@ -11,8 +11,7 @@
  *
  * @module
  */
-import type { Steps } from "../supervisor/slices.ts";
-import type { SourceScan } from "./source_scan.ts";
+import type { SourceScan, Steps } from "./source_scan.ts";
 
 /** Who hears of what. */
 export interface NoticesOptions {

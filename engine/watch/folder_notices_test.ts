@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { until } from "../../tests/launcher_contract.ts";
 import { FolderNotices, type Watched } from "./folder_notices.ts";
-import { inSlices } from "../supervisor/slices.ts";
+import { inSlices } from "./source_scan.ts";
 
 async function setup(watch?: typeof Deno.watchFs) {
   const directory = await Deno.realPath(await Deno.makeTempDir());

@@ -8,19 +8,20 @@
  *
  * @module
  */
+import { EDIT_DEBOUNCE_MS } from "../../sdk/typescript/wire/limits.ts";
+import { isDependencyFile } from "../install/runtimes/mod.ts";
+import { MANIFEST } from "../install/worker_files.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
 import {
   EDIT_HOLD_MS,
   WATCH_FILES_MAX,
   WATCH_FOLDERS_MAX,
   WATCH_RETRY_MS,
 } from "../supervisor/limits.ts";
-import { EDIT_DEBOUNCE_MS } from "../../sdk/typescript/wire/limits.ts";
-import type { Clock } from "../ports/clock.ts";
-import { isDependencyFile } from "../install/runtimes/mod.ts";
 import { FolderNotices } from "./folder_notices.ts";
-import { inSlices, type Steps } from "../supervisor/slices.ts";
-import { kindOf, scanSources, type SourceScan } from "./source_scan.ts";
-import { WatchPatterns } from "./watch_patterns.ts";
+import { WatchPatterns } from "./patterns.ts";
+import { inSlices, kindOf, scanSources, type SourceScan, type Steps } from "./source_scan.ts";
 
 /** What to watch. */
 export interface WorkerWatchOptions {
@@ -243,6 +244,68 @@ class FileWatch implements Disposable {
       paths: names.slice(0, PATHS_TOLD),
       dependencies: names.some((name) => isDependencyFile(name.slice(name.lastIndexOf("/") + 1))),
       changedAtMs,
+    });
+  }
+}
+
+/** What watching needs. */
+export interface EditWatchTools {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly watch: WatchWorker;
+}
+
+/** The watch of one worker. */
+export class EditWatch implements Disposable {
+  readonly #tools: EditWatchTools;
+  readonly #name: string;
+  readonly #onChange: (change: WorkerChange) => void;
+  #watching: Disposable | undefined;
+  #directory = "";
+  #paths = "";
+  #isClosed = false;
+
+  /** Watches nothing yet. */
+  constructor(tools: EditWatchTools, name: string, onChange: (change: WorkerChange) => void) {
+    this.#tools = tools;
+    this.#name = name;
+    this.#onChange = onChange;
+  }
+
+  /** Watches a directory whose manifest is not known yet. */
+  look(directory: string, isContained: boolean): void {
+    if (this.#directory !== directory) this.#watch(directory, ["."], isContained);
+  }
+
+  /** Watches what a manifest lists, and the manifest; an empty list is nothing at all. */
+  follow(directory: string, watch: readonly string[], isContained: boolean): void {
+    const isWhole = watch.length === 0 || watch.includes(".");
+    this.#watch(directory, isWhole ? watch : [...watch, MANIFEST], isContained);
+  }
+
+  /** Watches nothing any more, whatever is read of the worker afterwards. */
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    this.#watching?.[Symbol.dispose]();
+    this.#watching = undefined;
+  }
+
+  #watch(directory: string, watch: readonly string[], isContained: boolean): void {
+    const paths = JSON.stringify([watch, isContained]);
+    if (this.#isClosed) return;
+    if (this.#directory === directory && this.#paths === paths) return;
+    this.#watching?.[Symbol.dispose]();
+    this.#directory = directory;
+    this.#paths = paths;
+    const { clock, log } = this.#tools;
+    this.#watching = this.#tools.watch({
+      directory,
+      watch,
+      isContained,
+      clock,
+      onChange: this.#onChange,
+      onFailure: (reason) =>
+        log.warn("edits of a worker are not seen", { worker: this.#name, reason }),
     });
   }
 }

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { until } from "../../tests/launcher_contract.ts";
-import { watchWorker, type WorkerChange } from "./worker_watch.ts";
+import {
+  EditWatch,
+  watchWorker,
+  type WorkerChange,
+  type WorkerWatchOptions,
+} from "./worker_watch.ts";
 
 /** A worker's directory under watch. */
 async function setup(
@@ -412,4 +417,79 @@ Deno.test("watchWorker() waits for a directory that does not exist yet", async (
   assert.ok(watching);
   assert.deepEqual(paths, ["main.py"]);
   await Deno.remove(root, { recursive: true });
+});
+
+function setupOfEditWatch() {
+  const open = new Set<WorkerWatchOptions>();
+  const opened: string[] = [];
+  const warned: unknown[] = [];
+  const quiet = (): void => {};
+  const watch = new EditWatch(
+    {
+      clock: new FakeClock(),
+      log: { debug: quiet, info: quiet, error: quiet, warn: (_text, it) => void warned.push(it) },
+      watch: (options) => {
+        open.add(options);
+        opened.push(`${options.directory} ${options.watch.join(" ")}`);
+        return { [Symbol.dispose]: () => void open.delete(options) };
+      },
+    },
+    "w",
+    quiet,
+  );
+  return { watch, open, opened, warned };
+}
+
+Deno.test("EditWatch watches a directory as a whole until its manifest is known", () => {
+  const { watch, open, opened } = setupOfEditWatch();
+
+  watch.look("/a", true);
+  watch.follow("/a", ["src"], true);
+  watch.look("/a", true);
+
+  assert.deepEqual(opened, ["/a .", "/a src engine.worker.yaml"]);
+  assert.equal(open.size, 1);
+});
+
+Deno.test("EditWatch opens a watch anew only for other paths or another directory", () => {
+  const { watch, opened } = setupOfEditWatch();
+  watch.follow("/a", ["."], true);
+
+  watch.follow("/a", ["."], true);
+  watch.follow("/a", [], true);
+  watch.look("/b", true);
+
+  assert.deepEqual(opened, ["/a .", "/a ", "/b ."]);
+});
+
+Deno.test("EditWatch tells the watch whether links may lead out", () => {
+  const { watch, open } = setupOfEditWatch();
+  const isContained = () => [...open].map(({ isContained }) => isContained);
+
+  watch.look("/a", true);
+  assert.deepEqual(isContained(), [true]);
+  watch.follow("/a", ["."], false);
+  assert.deepEqual(isContained(), [false]);
+});
+
+Deno.test("EditWatch closes with its worker, and says when edits go unseen", () => {
+  const { watch, open, warned } = setupOfEditWatch();
+  watch.look("/a", true);
+
+  [...open][0]!.onFailure("too many");
+  watch[Symbol.dispose]();
+
+  assert.deepEqual(warned, [{ worker: "w", reason: "too many" }]);
+  assert.equal(open.size, 0);
+});
+
+Deno.test("EditWatch that is over watches nothing that is read afterwards", () => {
+  const { watch, open } = setupOfEditWatch();
+  watch.look("/a", true);
+
+  watch[Symbol.dispose]();
+  watch.follow("/a", ["src"], true);
+  watch.look("/b", true);
+
+  assert.equal(open.size, 0);
 });

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { LineSplitter } from "../../process/output_lines.ts";
+import { LineSplitter } from "../../process/output.ts";
 
 /** Number of a channel: 0 runs the main program, the others commands of `worker exec`. */
 export type Channel = number;

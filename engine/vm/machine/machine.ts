@@ -9,8 +9,8 @@
  */
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import { ORPHAN_GRACE_MS } from "../../../sdk/typescript/wire/limits.ts";
-import { gatedArgs, Guard, openGate, SHELL } from "../../process/guard.ts";
-import { LineSplitter } from "../../process/output_lines.ts";
+import { gatedArgs, Guard, openGate, SHELL } from "../../process/process_group.ts";
+import { LineSplitter } from "../../process/output.ts";
 import type { Ended } from "../../ports/launcher.ts";
 
 /** Lines of the console that are kept, and told by an error. */

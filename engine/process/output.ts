@@ -1,14 +1,119 @@
 /**
- * Keeps what a worker prints: a file with times, rotated, and the last lines in memory.
+ * Cuts what a program prints into lines.
  *
- * Writing never makes the worker or the engine wait; what a disk cannot take in time is dropped
- * and the log says how much.
+ * A line that is too long becomes several, what is no UTF-8 becomes replacement characters: a
+ * program may print anything.
  *
  * @module
  */
-import { LOG_FILE_BYTES_MAX, OUTPUT_PENDING_CHARS_MAX } from "../supervisor/limits.ts";
 import { TAIL_LINES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { OutputLine } from "../ports/launcher.ts";
+import type { PrintedLine } from "../ports/telemetry.ts";
+import {
+  LOG_FILE_BYTES_MAX,
+  OUTPUT_LINE_CHARS_MAX,
+  OUTPUT_PENDING_CHARS_MAX,
+} from "../supervisor/limits.ts";
+
+/** Collects bytes, hands on lines without their ends. */
+export class LineSplitter {
+  readonly #decoder = new TextDecoder();
+  readonly #line: (text: string) => void;
+  #rest = "";
+
+  /** `line` is called in order, for every whole line. */
+  constructor(line: (text: string) => void) {
+    this.#line = line;
+  }
+
+  /** Takes some bytes. */
+  add(bytes: Uint8Array): void {
+    this.#take(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** Hands on what stands behind the last line end. */
+  end(): void {
+    this.#take(this.#decoder.decode());
+    if (this.#rest !== "") this.#line(this.#rest);
+    this.#rest = "";
+  }
+
+  #take(text: string): void {
+    const lines = (this.#rest + text).split("\n");
+    this.#rest = lines.pop()!;
+    for (const line of lines) this.#cut(line.endsWith("\r") ? line.slice(0, -1) : line, true);
+    this.#rest = this.#cut(this.#rest, false);
+  }
+
+  /** Hands on the full pieces of a line; the last piece too if the line has ended. */
+  #cut(line: string, hasEnded: boolean): string {
+    let rest = line;
+    while (rest.length > OUTPUT_LINE_CHARS_MAX) {
+      this.#line(rest.slice(0, OUTPUT_LINE_CHARS_MAX));
+      rest = rest.slice(OUTPUT_LINE_CHARS_MAX);
+    }
+    if (hasEnded) this.#line(rest);
+    return rest;
+  }
+}
+
+/** Asks the SDKs for marks. */
+export const OUTPUT_MARKS_VARIABLE = "ENGINE_OUTPUT_MARKS";
+
+/** The environment of what runs beside a program: nobody takes marks out of its output. */
+export function withoutMarks(env: Readonly<Record<string, string>>): Record<string, string> {
+  const { [OUTPUT_MARKS_VARIABLE]: _, ...rest } = env;
+  return rest;
+}
+
+/** A line without its marks, and what they said. */
+export interface UnmarkedLine extends OutputLine, Pick<PrintedLine, "trace" | "isLogger"> {}
+
+/** Says quickly that there is none. */
+const START = "\u001b]engine;";
+
+// deno-lint-ignore no-control-regex
+const MARK = /\u001b\]engine;(?:([0-9a-f]{32})-([0-9a-f]{16})(;logger)?|;logger)\u0007/g;
+
+/** Reads the lines of one program, in order. */
+export class OutputMarks {
+  /** By stream: the last line, when it was cut because it was too long. */
+  readonly #cut = new Map<OutputLine["stream"], UnmarkedLine>();
+
+  /** Takes the marks out of a line; the rest of one that was cut belongs where its start does. */
+  read({ stream, text }: OutputLine): UnmarkedLine {
+    const before = this.#cut.get(stream);
+    const said = text.includes(START) ? readMark(text, before !== undefined) : undefined;
+    const line = {
+      stream,
+      text: text.includes(START) ? text.replaceAll(MARK, "") : text,
+      trace: said ? said.trace : before?.trace ?? null,
+      isLogger: (said ?? before)?.isLogger ?? false,
+    };
+    if (text.length === OUTPUT_LINE_CHARS_MAX) this.#cut.set(stream, line);
+    else if (before) this.#cut.delete(stream);
+    return line;
+  }
+}
+
+/**
+ * What the first mark of a line says, which is the SDK's own wherever there is one. Behind other
+ * text it may be from a payload that is shown: then it never says that the line is known already,
+ * which would hide it, and nothing at all in the rest of a line that was cut.
+ */
+function readMark(
+  text: string,
+  isRest: boolean,
+): Omit<UnmarkedLine, "stream" | "text"> | undefined {
+  const found = text.matchAll(MARK).next().value;
+  const isFirst = found !== undefined && text.slice(0, found.index).trim() === "";
+  if (!found || (isRest && !isFirst)) return undefined;
+  const [, trace_id, span_id, logger] = found;
+  return {
+    trace: trace_id !== undefined && span_id !== undefined ? { trace_id, span_id } : null,
+    isLogger: isFirst && (trace_id === undefined || logger !== undefined),
+  };
+}
 
 /** Bytes read at once from the end of a file. */
 const TAIL_CHUNK_BYTES = 64 * 1024;

@@ -9,19 +9,19 @@
  * @module
  */
 import { describeThrown } from "../../sdk/typescript/wire/errors.ts";
-import { STOP_GRACE_MS } from "../process/process_group.ts";
+import { WORKER_DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Ended, Running } from "../ports/launcher.ts";
 import type { Log, LogFields } from "../ports/log.ts";
-import type { Traffic } from "../ports/traffic.ts";
+import type { Handover, Traffic } from "../ports/traffic.ts";
+import type { UnmarkedLine } from "../process/output.ts";
+import { STOP_GRACE_MS } from "../process/process_group.ts";
 import { describeEnd } from "../process/programs.ts";
-import type { UnmarkedLine } from "../process/output_marks.ts";
 import type { Release, Waiting } from "./releases.ts";
-import { Relief } from "./relief.ts";
 import { ReplicaRun, type RunTools } from "./replica_run.ts";
-import type { StartSlots } from "./start_slots.ts";
-import { StatusBoard } from "./status_board.ts";
-import { UnaskedEnds } from "./unasked_end.ts";
-import { pause, whileWanted } from "./wanted.ts";
+import { pause, type StartSlots, whileWanted } from "./abortable.ts";
+import { StatusBoard } from "./status.ts";
+import { UnaskedEnds } from "./restart_policy.ts";
 
 /** What every replica works with. */
 export interface ReplicaTools extends RunTools {
@@ -336,4 +336,57 @@ function problemOf(thrown: unknown): string {
   const { message, details } = describeThrown(thrown);
   const problems = details?.problems;
   return Array.isArray(problems) ? problems.join("; ") : message;
+}
+
+/** How often running calls are counted. */
+const POLL_MS = 20;
+
+/** The handovers of one replica that are not over. */
+export class Relief {
+  readonly #clock: Clock;
+  readonly #traffic: Traffic;
+  readonly #open = new Set<Handover>();
+  /** Lines that were relieved last, and whether somebody comes back for them. */
+  #lines: readonly string[] = [];
+  #isExpected = false;
+
+  /** Relieves nothing yet. */
+  constructor({ clock, traffic }: { readonly clock: Clock; readonly traffic: Traffic }) {
+    this.#clock = clock;
+    this.#traffic = traffic;
+  }
+
+  /**
+   * Takes new calls away from these lines and waits until they run none any more, for
+   * `WORKER_DRAIN_MS` at most and not after `enough` has been aborted.
+   */
+  async drain(
+    lines: readonly string[],
+    isComingBack: boolean,
+    enough: AbortSignal,
+  ): Promise<void> {
+    this.#lines = lines;
+    this.#isExpected = isComingBack;
+    if (lines.length === 0) return;
+    const handover = this.#traffic.drain(lines, { isComingBack });
+    this.#open.add(handover);
+    const end = this.#clock.now() + WORKER_DRAIN_MS;
+    while (handover.runningCalls > 0 && this.#clock.now() < end && !enough.aborted) {
+      await pause(this.#clock, POLL_MS, enough);
+    }
+  }
+
+  /** Somebody comes back after all, for the lines that were relieved last. */
+  expect(): void {
+    if (this.#lines.length === 0 || this.#isExpected) return;
+    this.#isExpected = true;
+    this.#open.add(this.#traffic.drain(this.#lines, { isComingBack: true }));
+  }
+
+  /** It is over: somebody has taken over, or nobody will. */
+  end(): void {
+    this.#lines = [];
+    for (const handover of this.#open) handover.end();
+    this.#open.clear();
+  }
 }
