@@ -9,7 +9,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { makeGate } from "../engine/transport/gate.ts";
 import { listenRaw } from "../engine/transport/raw_listener.ts";
-import { Router, unobserved } from "../engine/core/router.ts";
+import { noopObserver, Router } from "../engine/core/router.ts";
 import { systemClock } from "../engine/platform/system_clock.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "./fakes/fake_router.ts";
 
@@ -30,7 +30,7 @@ Deno.test("an idle line keeps few bytes alive", async () => {
     settings: DEFAULT_SETTINGS,
     newId: () => crypto.randomUUID(),
     report: () => {},
-    observer: unobserved,
+    observer: noopObserver,
   });
   const listener = listenRaw(
     { hostname: "127.0.0.1", port: 0, maxMessageBytes: 2 ** 26, maxQueuedBytes: 2 ** 28 },

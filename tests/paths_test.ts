@@ -14,10 +14,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { Envelope } from "../engine/core/wire/envelope.ts";
-import { fieldText } from "../engine/core/wire/json_scan.ts";
-import { callTail } from "../engine/core/wire/frame_parts.ts";
 import { bytesOf, textOf } from "../engine/core/wire/bytes.ts";
+import { Envelope } from "../engine/core/wire/envelope.ts";
+import { callRemainder } from "../engine/core/wire/frame_parts.ts";
+import { fieldText } from "../engine/core/wire/json_scan.ts";
 import type { CallSpan } from "../engine/ports/telemetry.ts";
 import { CallRecorder } from "../engine/telemetry/call_recorder.ts";
 import { decodeEngineMessage, decodeWorkerMessage } from "../sdk/typescript/wire/codec.ts";
@@ -226,10 +226,10 @@ function bytesOfCall(frame: string): number | undefined {
   try {
     const call = decodeWorkerMessage(frame);
     if (call.type !== "invokefunction") return undefined;
-    const tail = callTail(call, frame);
+    const remainder = callRemainder(call, frame);
     const memory = bytesOf(frame);
     const envelope = new Envelope();
-    const bytes = tail.end - tail.idEnd;
+    const bytes = remainder.end - remainder.idEnd;
     const isRead = envelope.read(memory, 0, memory.length, false);
     return isRead && envelope.end - envelope.idEnd !== bytes ? undefined : bytes;
   } catch {

@@ -13,9 +13,9 @@ import type { Clock } from "../ports/clock.ts";
 import type { Peer } from "./peer.ts";
 
 /** A target that has too much unsent. */
-interface Jam {
+interface Congestion {
   /** Callers that wait for it. */
-  readonly held: Set<Peer>;
+  readonly callers: Set<Peer>;
   /** Nobody waits for it any more. */
   isGivenUp: boolean;
   readonly disarm: () => void;
@@ -24,7 +24,7 @@ interface Jam {
 /** Who waits for whom. */
 export class BackPressure {
   readonly #clock: Clock;
-  readonly #jams = new Map<Peer, Jam>();
+  readonly #congested = new Map<Peer, Congestion>();
 
   /** Makes one in which nobody waits. */
   constructor(clock: Clock) {
@@ -34,46 +34,46 @@ export class BackPressure {
   /** A call went out: nothing more is read from its caller if that was too much for the target. */
   sent(caller: Peer, target: Peer): void {
     if (target.connection.queuedBytes > TARGET_FULL_BYTES && caller !== target) {
-      this.#wait(caller, this.#jams.get(target) ?? this.#open(target));
+      this.#pause(caller, this.#congested.get(target) ?? this.#open(target));
     }
   }
 
   /** A target has caught up, or is gone. */
   drained(target: Peer): void {
-    const jam = this.#jams.get(target);
-    if (!jam) return;
-    this.#jams.delete(target);
-    jam.disarm();
-    letGo(jam);
+    const congestion = this.#congested.get(target);
+    if (!congestion) return;
+    this.#congested.delete(target);
+    congestion.disarm();
+    resumeCallers(congestion);
   }
 
   /** A line is over. */
-  left(peer: Peer): void {
+  disconnected(peer: Peer): void {
     this.drained(peer);
-    for (const { held } of this.#jams.values()) held.delete(peer);
+    for (const { callers } of this.#congested.values()) callers.delete(peer);
   }
 
   /** Leaves nothing on the clock. */
   stop(): void {
-    for (const target of [...this.#jams.keys()]) this.drained(target);
+    for (const target of [...this.#congested.keys()]) this.drained(target);
   }
 
-  #open(target: Peer): Jam {
+  #open(target: Peer): Congestion {
     const disarm = this.#clock.after(TARGET_WAIT_MS, () => {
-      jam.isGivenUp = true;
-      letGo(jam);
+      congestion.isGivenUp = true;
+      resumeCallers(congestion);
     });
-    const jam: Jam = { held: new Set(), isGivenUp: false, disarm };
-    this.#jams.set(target, jam);
-    return jam;
+    const congestion: Congestion = { callers: new Set(), isGivenUp: false, disarm };
+    this.#congested.set(target, congestion);
+    return congestion;
   }
 
-  #wait(caller: Peer, { held, isGivenUp }: Jam): void {
-    if (!isGivenUp && !held.has(caller) && caller.hold()) held.add(caller);
+  #pause(caller: Peer, { callers, isGivenUp }: Congestion): void {
+    if (!isGivenUp && !callers.has(caller) && caller.pauseReading()) callers.add(caller);
   }
 }
 
-function letGo({ held }: Jam): void {
-  for (const caller of held) caller.release();
-  held.clear();
+function resumeCallers({ callers }: Congestion): void {
+  for (const caller of callers) caller.resumeReading();
+  callers.clear();
 }

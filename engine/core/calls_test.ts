@@ -61,8 +61,8 @@ Deno.test("an id that is still open is refused without ending the call that has 
   call(caller, "i1", { function_id: "missing" });
   call(caller, "i1", { function_id: "engine::workers::register" });
 
-  const refusals = caller.connection.take();
-  assert.deepEqual(refusals.map(({ type }) => type), ["error", "error", "error"]);
+  const errorReplies = caller.connection.take();
+  assert.deepEqual(errorReplies.map(({ type }) => type), ["error", "error", "error"]);
   const calls = handed(worker);
   assert.equal(calls.length, 1);
   answer(worker, calls[0]!.invocation_id);

@@ -23,50 +23,50 @@ import type { CallObserver } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { Calls } from "./calls.ts";
-import { failure, type Refusals, shortCallOf } from "./error_replies.ts";
+import { type ErrorReplies, failure, unopenedCallOf } from "./error_replies.ts";
 import type { Peer } from "./peer.ts";
 import type { TriggerTable } from "./trigger_table.ts";
-import { FUNCTION_KEY, jsonText, RESULT_HEAD, RESULT_KEY } from "./wire/frame_parts.ts";
+import { FUNCTION_KEY, jsonText, RESULT_KEY, RESULT_PREFIX } from "./wire/frame_parts.ts";
 
 const REGISTER_TRIGGER = "engine::register_trigger";
 const UNREGISTER_TRIGGER = "engine::unregister_trigger";
 
 /** What they are called, and what for. */
-export const OWN_FUNCTIONS: ReadonlyMap<string, string> = new Map([
+export const CORE_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   [ANNOUNCE_FUNCTION_ID, "Says who speaks on this connection"],
   [REGISTER_TRIGGER, "Registers a trigger for this connection and waits for its provider"],
   [UNREGISTER_TRIGGER, "Ends a trigger of this connection"],
 ]);
 
 /** What they stand on. */
-export interface OwnFunctionsOptions {
+export interface CoreFunctionsOptions {
   readonly clock: Clock;
   readonly calls: Calls;
   readonly triggers: TriggerTable;
-  readonly refusals: Refusals;
+  readonly errorReplies: ErrorReplies;
   readonly report: EventListener;
   readonly observer: CallObserver;
   newId(): string;
 }
 
 /** Runs them. */
-export class OwnFunctions {
-  readonly #options: OwnFunctionsOptions;
+export class CoreFunctions {
+  readonly #options: CoreFunctionsOptions;
 
   /** Makes one. */
-  constructor(options: OwnFunctionsOptions) {
+  constructor(options: CoreFunctionsOptions) {
     this.#options = options;
   }
 
   /** Whether a call is for one of them. */
   has({ function_id, namespace = DEFAULT_NAMESPACE, action }: InvokeFunction): boolean {
-    return OWN_FUNCTIONS.has(function_id) && namespace === DEFAULT_NAMESPACE &&
+    return CORE_FUNCTIONS.has(function_id) && namespace === DEFAULT_NAMESPACE &&
       action?.type !== "enqueue";
   }
 
   /** Runs it and answers, now or, for a trigger, when its provider has. */
   run(caller: Peer, call: InvokeFunction, text: string): void {
-    if (this.#options.calls.refusesId(caller, call)) return;
+    if (this.#options.calls.rejectsDuplicateId(caller, call)) return;
     const { data = null } = call;
     if (!isObject(data)) {
       this.#refuse(caller, call, text, "expected an object");
@@ -87,7 +87,7 @@ export class OwnFunctions {
     const announcement = readAnnouncement(data);
     if (!announcement) return this.#refuse(caller, call, text, "name: expected a string");
     caller.announcement = announcement;
-    caller.party = this.#options.observer.partyOf(caller.id, caller.nameFor(""));
+    caller.endpoint = this.#options.observer.endpointOf(caller.id, caller.nameFor(""));
     caller.wantsCancel = announcement.capabilities?.includes("cancel") ?? false;
     caller.wantsProgress = announcement.capabilities?.includes("progress") ?? false;
     const { name, pid } = announcement;
@@ -103,7 +103,7 @@ export class OwnFunctions {
     text: string,
     data: JsonObject,
   ): void {
-    const { calls, triggers, clock, newId, report, refusals } = this.#options;
+    const { calls, triggers, clock, newId, report, errorReplies } = this.#options;
     const id = newId();
     let trigger: RegisterTrigger;
     try {
@@ -113,9 +113,9 @@ export class OwnFunctions {
     }
     if (triggers.countOf(caller) >= TRIGGERS_PER_WORKER_MAX) {
       const message = `This worker has ${TRIGGERS_PER_WORKER_MAX} triggers, which is the most`;
-      return refusals.call(caller, call, failure("overloaded", message), text);
+      return errorReplies.refuse(caller, call, failure("overloaded", message), text);
     }
-    if (!waits(call)) {
+    if (!expectsReply(call)) {
       triggers.add(caller, trigger);
       this.#answer(caller, call, text, { id });
     } else {
@@ -141,19 +141,24 @@ export class OwnFunctions {
 
   #answer(caller: Peer, call: InvokeFunction, text: string, result: Json): void {
     const value = JSON.stringify(result);
-    this.#options.observer.answered(shortCallOf(caller, call, text), () => value);
-    if (!waits(call)) return;
-    const head = RESULT_HEAD + jsonText(call.invocation_id) + FUNCTION_KEY;
-    caller.answerText(`${head}${jsonText(call.function_id)}"${RESULT_KEY}${value}}`);
+    this.#options.observer.answered(unopenedCallOf(caller, call, text), () => value);
+    if (!expectsReply(call)) return;
+    const prefix = RESULT_PREFIX + jsonText(call.invocation_id) + FUNCTION_KEY;
+    caller.replyText(`${prefix}${jsonText(call.function_id)}"${RESULT_KEY}${value}}`);
   }
 
   #refuse(caller: Peer, call: InvokeFunction, text: string, reason: string): void {
     const message = `Failed to deserialize input for ${call.function_id}: ${reason}`;
-    this.#options.refusals.call(caller, call, failure("deserialization_error", message), text);
+    this.#options.errorReplies.refuse(
+      caller,
+      call,
+      failure("deserialization_error", message),
+      text,
+    );
   }
 }
 
-function waits(call: InvokeFunction): call is InvokeFunction & { invocation_id: string } {
+function expectsReply(call: InvokeFunction): call is InvokeFunction & { invocation_id: string } {
   return call.invocation_id !== undefined && call.action === undefined;
 }
 

@@ -19,19 +19,19 @@ import {
   type InvokeFunction,
   type JsonObject,
 } from "../../sdk/typescript/wire/protocol.ts";
-import type { CallObserver, ShortCall } from "../ports/call_observer.ts";
+import type { CallObserver, UnopenedCall } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { FunctionTable } from "./function_table.ts";
 import { RateWindow } from "./guards.ts";
 import type { Peer } from "./peer.ts";
-import { jsonText, RESULT_HEAD } from "./wire/frame_parts.ts";
+import { jsonText, RESULT_PREFIX } from "./wire/frame_parts.ts";
 import { fieldText } from "./wire/json_scan.ts";
 
 const REMEMBERED_MAX = 1_000;
 
 /** Tells callers and people why something was not done. */
-export class Refusals {
+export class ErrorReplies {
   readonly #clock: Clock;
   readonly #functions: FunctionTable;
   readonly #report: EventListener;
@@ -55,39 +55,39 @@ export class Refusals {
   }
 
   /** A call, whose frame is `text`, was refused with an error of the engine. */
-  call(caller: Peer, call: InvokeFunction, error: ErrorBody, text: string): void {
-    this.#introduce(call);
-    this.#observer.refused(shortCallOf(caller, call, text), error);
-    this.tell(caller, call, error);
+  refuse(caller: Peer, call: InvokeFunction, error: ErrorBody, text: string): void {
+    this.#countExisting(call);
+    this.#observer.refused(unopenedCallOf(caller, call, text), error);
+    this.reply(caller, call, error);
   }
 
   /** A call that was open until now does not start. */
-  tell(caller: Peer, call: InvokeFunction, error: ErrorBody): void {
+  reply(caller: Peer, call: InvokeFunction, error: ErrorBody): void {
     if (call.invocation_id !== undefined && call.action?.type !== "void") {
-      const head = RESULT_HEAD + jsonText(call.invocation_id);
-      return caller.answerText(head + errorTail(call.function_id, error));
+      const prefix = RESULT_PREFIX + jsonText(call.invocation_id);
+      return caller.replyText(prefix + errorRemainder(call.function_id, error));
     }
     this.warn(caller, "refused a call nobody waits for", `${error.code}: ${error.message}`);
     // PROTOCOL 3.1: a void call has no answer; one to a missing function is no exception.
-    if (error.code !== "function_not_found") caller.tell({ type: "error", error });
+    if (error.code !== "function_not_found") caller.send({ type: "error", error });
   }
 
   /** Ends a call that could not be read or handled, as far as is known what it asked for. */
-  unread(caller: Peer, invocation_id: string, function_id: string, error: ErrorBody): void {
+  replyUnread(caller: Peer, invocation_id: string, function_id: string, error: ErrorBody): void {
     const type = "invokefunction";
-    const call = shortCallOf(caller, { type, invocation_id, function_id });
+    const call = unopenedCallOf(caller, { type, invocation_id, function_id });
     if (function_id !== "") this.#observer.refused(call, error);
-    const head = RESULT_HEAD + jsonText(invocation_id);
-    caller.answerText(head + errorTail(function_id, error));
+    const prefix = RESULT_PREFIX + jsonText(invocation_id);
+    caller.replyText(prefix + errorRemainder(function_id, error));
   }
 
   /** No live worker offers the function. */
-  notFound(caller: Peer, call: InvokeFunction, text: string): void {
-    this.call(caller, call, this.notFoundError(call), text);
+  functionNotFound(caller: Peer, call: InvokeFunction, text: string): void {
+    this.refuse(caller, call, this.functionNotFoundError(call), text);
   }
 
   /** What a call of a function ends with that no live worker offers. */
-  notFoundError(call: InvokeFunction): ErrorBody {
+  functionNotFoundError(call: InvokeFunction): ErrorBody {
     const similar = this.#similar(call);
     const details = similar.length > 0 ? { similar } : undefined;
     return failure("function_not_found", `Function ${call.function_id} not found`, details);
@@ -95,14 +95,14 @@ export class Refusals {
 
   /** Reports something a person should look at, unless the line gave rise to too much already. */
   warn(peer: Peer, text: string, detail: string): void {
-    if (!peer.warnings.allow(this.#clock.now())) return;
+    if (!peer.warningLimit.allow(this.#clock.now())) return;
     this.#report({ type: "warning", text, worker_id: peer.id, detail: detail.slice(0, 500) });
   }
 
   /** What exists counts by itself, also when none of its calls ever began; inventions do not. */
-  #introduce({ function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction): void {
-    const offer = this.#functions.find(function_id, namespace);
-    if (offer) offer.subject ??= this.#observer.functionOf(namespace, function_id);
+  #countExisting({ function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction): void {
+    const entry = this.#functions.find(function_id, namespace);
+    if (entry) entry.subject ??= this.#observer.functionOf(namespace, function_id);
   }
 
   #similar({ function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction): string[] {
@@ -123,7 +123,7 @@ export class Refusals {
   *#candidates(namespace: string, wanted: string): Generator<string> {
     const isReserved = wanted.startsWith("engine::");
     for (const id of this.#functions.visibleIds(namespace)) {
-      // One that only draining workers offer is not found either, and no hint to itself.
+      // One that only draining workers entry is not found either, and no hint to itself.
       if (id !== wanted && (isReserved || !id.startsWith("engine::"))) yield id;
     }
   }
@@ -135,7 +135,7 @@ export function failure(code: ErrorCode, message: string, details?: JsonObject):
 }
 
 /** The end of a result, from the closing quote of its id on. */
-export function errorTail(function_id: string, error: ErrorBody): string {
+export function errorRemainder(function_id: string, error: ErrorBody): string {
   return `","function_id":${JSON.stringify(function_id)},"error":${JSON.stringify(error)}}`;
 }
 
@@ -178,12 +178,12 @@ function distanceOf(a: string, b: string, farthest: number): number {
 }
 
 /** A call whose frame is `text`; left out: what it carries is not known. */
-export function shortCallOf(caller: Peer, call: InvokeFunction, text?: string): ShortCall {
+export function unopenedCallOf(caller: Peer, call: InvokeFunction, text?: string): UnopenedCall {
   const { function_id, namespace = DEFAULT_NAMESPACE, traceparent, baggage, timeout_ms = 0 } = call;
   return {
     function_id,
     namespace,
-    caller: caller.party,
+    caller: caller.endpoint,
     caller_invocation_id: call.action === undefined ? call.invocation_id : undefined,
     traceparent,
     baggage,

@@ -13,7 +13,7 @@ import { answer, call, calling, handed, only, results } from "../../tests/fakes/
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
-import { shortCallOf, similarIds } from "./error_replies.ts";
+import { similarIds, unopenedCallOf } from "./error_replies.ts";
 import { Peer } from "./peer.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
@@ -206,11 +206,11 @@ const caller = new Peer(new FakeConnection("c"), {
   connected_at_ms: 0,
 });
 
-Deno.test("shortCallOf() says what the frame says, its payload as it was written", () => {
+Deno.test("unopenedCallOf() says what the frame says, its payload as it was written", () => {
   const text = '{"data":{"n": 1.50},"type":"invokefunction"}';
   const said = { invocation_id: "i", function_id: "f", namespace: "eu", timeout_ms: 5 };
   const trace = { traceparent: "t", baggage: "b" };
-  const { request, ...call } = shortCallOf(
+  const { request, ...call } = unopenedCallOf(
     caller,
     { type: "invokefunction", ...said, ...trace },
     text,
@@ -219,7 +219,7 @@ Deno.test("shortCallOf() says what the frame says, its payload as it was written
   assert.deepEqual(call, {
     function_id: "f",
     namespace: "eu",
-    caller: caller.party,
+    caller: caller.endpoint,
     caller_invocation_id: "i",
     timeout_ms: 5,
     ...trace,
@@ -227,10 +227,10 @@ Deno.test("shortCallOf() says what the frame says, its payload as it was written
   assert.equal(request(), '{"n": 1.50}');
 });
 
-Deno.test("shortCallOf() says that nobody waits for a call with an action", () => {
+Deno.test("unopenedCallOf() says that nobody waits for a call with an action", () => {
   const type = "invokefunction";
   const action = { type: "void" } as const;
-  const call = shortCallOf(caller, { type, invocation_id: "i", function_id: "f", action });
+  const call = unopenedCallOf(caller, { type, invocation_id: "i", function_id: "f", action });
 
   assert.equal(call.caller_invocation_id, undefined);
   assert.deepEqual([call.namespace, call.timeout_ms, call.request()], ["default", 0, undefined]);

@@ -1,5 +1,5 @@
 /**
- * Who offers what, and whose turn it is.
+ * Who offers what, and whose cursor it is.
  *
  * @module
  */
@@ -99,15 +99,15 @@ Deno.test("a function is gone when the last worker that offered it has left", ()
   offers(table, b, "math::add");
   offers(table, a, "math::sub");
 
-  assert.deepEqual(table.removePeer(a), { offered: 2, gone: 1 });
+  assert.deepEqual(table.removePeer(a), { registered: 2, removed: 1 });
   assert.equal(pick(table, "math::add"), "b");
   assert.equal(table.find("math::sub"), undefined);
-  assert.deepEqual(table.removePeer(b), { offered: 1, gone: 1 });
+  assert.deepEqual(table.removePeer(b), { registered: 1, removed: 1 });
   assert.equal(table.find("math::add"), undefined);
-  assert.deepEqual([...table.offers()], []);
+  assert.deepEqual([...table.entries()], []);
 });
 
-Deno.test("FunctionTable.remove() takes back only the sender's own offer", () => {
+Deno.test("FunctionTable.remove() takes back only the sender's own entry", () => {
   const table = new FunctionTable();
   const [a, b] = [peer("a"), peer("b")];
   offers(table, a, "math::add");
@@ -151,7 +151,7 @@ Deno.test("a function of the engine is not taken over", () => {
 
   const added = table.add(peer("a"), { type: "registerfunction", id: "state::get" });
 
-  assert.deepEqual(added, { taken: true, isNew: false, ousted: [] });
+  assert.deepEqual(added, { isReserved: true, isNew: false, displaced: [] });
   assert.equal(pick(table, "state::get"), "engine");
 });
 
@@ -163,7 +163,7 @@ Deno.test("a function that the engine begins to offer is its own from then on", 
   const engine = peer("engine", "engine-state");
   const added = table.add(engine, { type: "registerfunction", id: "state::get" });
 
-  assert.deepEqual(added.ousted, [worker]);
+  assert.deepEqual(added.displaced, [worker]);
   assert.equal(pick(table, "state::get"), "engine");
   assert.equal(table.countOf(worker), 0);
 });
@@ -217,7 +217,7 @@ Deno.test("a function whose workers all drain stays known, and the next worker g
   offers(table, a, "math::sub");
 
   assert.deepEqual([pick(table, "math::add"), pick(table, "math::sub")], [undefined, undefined]);
-  assert.deepEqual(table.offersOf(a).map(({ id }) => id), ["math::add", "math::sub"]);
+  assert.deepEqual(table.entriesOf(a).map(({ id }) => id), ["math::add", "math::sub"]);
   offers(table, b, "math::add");
   assert.deepEqual([pick(table, "math::add"), pick(table, "math::add")], ["b", "b"]);
   table.removePeer(b);

@@ -29,7 +29,7 @@ export class RateWindow {
 const SECOND_MS = 1_000;
 
 /** Counts the bytes of each second and says when they are too many. */
-export class ByteShare {
+export class ByteBudget {
   readonly #perSecond: number;
   #since = -Infinity;
   #bytes = 0;

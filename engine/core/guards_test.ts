@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ByteShare, isEqualSecret, RateWindow } from "./guards.ts";
+import { ByteBudget, isEqualSecret, RateWindow } from "./guards.ts";
 
 Deno.test("RateWindow.allow() says no to the one beyond the bound, wherever the window begins", () => {
   const window = new RateWindow(3, 100);
@@ -23,8 +23,8 @@ Deno.test("RateWindow.allow() does not count what it said no to", () => {
   assert.equal(window.allow(100), true);
 });
 
-Deno.test("ByteShare.allow() says no beyond the share of a second, and yes in the next", () => {
-  const share = new ByteShare(100);
+Deno.test("ByteBudget.allow() says no beyond the share of a second, and yes in the next", () => {
+  const share = new ByteBudget(100);
 
   assert.equal(share.allow(60, 0), true);
   assert.equal(share.allow(40, 999), true);
@@ -32,8 +32,8 @@ Deno.test("ByteShare.allow() says no beyond the share of a second, and yes in th
   assert.equal(share.allow(100, 1_000), true);
 });
 
-Deno.test("ByteShare.allow() counts what it refused: one too large takes the whole second", () => {
-  const share = new ByteShare(100);
+Deno.test("ByteBudget.allow() counts what it refused: one too large takes the whole second", () => {
+  const share = new ByteBudget(100);
 
   assert.equal(share.allow(101, 5), false);
   assert.equal(share.allow(1, 6), false);

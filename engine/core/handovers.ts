@@ -13,7 +13,7 @@ import type { EventListener } from "../ports/events.ts";
 import type { DrainOptions, Handover, Traffic } from "../ports/traffic.ts";
 import type { Calls } from "./calls.ts";
 import type { FunctionTable } from "./function_table.ts";
-import { type HeldCalls, type Target, targetOf } from "./parked_calls.ts";
+import { type ParkedCalls, type Target, targetOf } from "./parked_calls.ts";
 import type { Peer } from "./peer.ts";
 import type { TriggerTable } from "./trigger_table.ts";
 
@@ -21,13 +21,13 @@ import type { TriggerTable } from "./trigger_table.ts";
 export interface HandoversOptions {
   readonly functions: FunctionTable;
   readonly triggers: TriggerTable;
-  readonly held: HeldCalls;
+  readonly parked: ParkedCalls;
   readonly calls: Calls;
   /** The line with that id; `undefined` when it is over or never was. */
   peer(worker_id: string): Peer | undefined;
   readonly report: EventListener;
   /** All consequences of what was asked for were sent. */
-  settled(): void;
+  flushEvents(): void;
 }
 
 /** One handover that has not ended. */
@@ -67,33 +67,33 @@ export class Handovers implements Traffic {
     const { functions, peer: find } = this.#options;
     const handover = new OpenHandover(options, (handover) => this.#end(handover));
     for (const id of worker_ids) {
-      const peer = find(id) ?? this.findLeft(id);
+      const peer = find(id) ?? this.findDisconnected(id);
       if (!peer) continue; // It left a moment ago, and took with it what it offered.
       handover.peers.add(peer);
       functions.drain(peer);
-      for (const target of this.#offeredBy(peer)) this.#expect(handover, target);
+      for (const target of this.#targetsOf(peer)) this.#expect(handover, target);
     }
     this.#open.add(handover);
     return handover;
   }
 
   /** A worker offers a function from now on: what waited for it starts, unless it is relieved. */
-  offered(peer: Peer, function_id: string, namespace: string): void {
+  functionRegistered(peer: Peer, function_id: string, namespace: string): void {
     const target = targetOf(function_id, namespace);
-    if (!peer.isDraining) return this.#options.calls.release(target);
+    if (!peer.isDraining) return this.#options.calls.startParked(target);
     for (const handover of this.#open) {
       if (handover.peers.has(peer)) this.#expect(handover, target);
     }
   }
 
   /** A worker has left: its triggers end, unless it is to come back. */
-  left(peer: Peer): void {
-    if (this.#isComingBack(peer)) this.#options.triggers.keep(peer);
+  disconnected(peer: Peer): void {
+    if (this.#isComingBack(peer)) this.#options.triggers.orphan(peer);
     else this.#options.triggers.removeOwner(peer);
   }
 
   /** The relieved line with that id that has left. */
-  findLeft(worker_id: string): Peer | undefined {
+  findDisconnected(worker_id: string): Peer | undefined {
     for (const { peers } of this.#open) {
       for (const peer of peers) if (peer.id === worker_id && !peer.isLive) return peer;
     }
@@ -101,7 +101,7 @@ export class Handovers implements Traffic {
   }
 
   /** A program has come back on another line, which is relieved when the line before was. */
-  follow(previous: Peer, peer: Peer): void {
+  reattached(previous: Peer, peer: Peer): void {
     if (!previous.isDraining) return;
     this.#options.functions.drain(peer);
     for (const { peers } of this.#open) if (peers.delete(previous)) peers.add(peer);
@@ -111,28 +111,32 @@ export class Handovers implements Traffic {
 
   #end(handover: OpenHandover): void {
     if (!this.#open.delete(handover)) return;
-    const { held, calls, settled } = this.#options;
-    if (handover.isComingBack) { for (const target of handover.targets) held.forgo(target); }
+    const { parked, calls, flushEvents } = this.#options;
+    if (handover.isComingBack) {
+      for (const target of handover.targets) {
+        parked.stopExpecting(target);
+      }
+    }
     for (const peer of handover.peers) {
       if (!peer.isLive && !this.#isComingBack(peer)) this.#endTriggers(peer);
     }
-    calls.dropUnexpected();
-    settled();
+    calls.failUnexpected();
+    flushEvents();
   }
 
   #expect({ isComingBack, peers, targets }: OpenHandover, target: Target): void {
     if (targets.has(target)) return;
-    // Whoever offers ever new ids and takes them back again ends here.
+    // Whoever entries ever new ids and takes them back again ends here.
     if (targets.size >= peers.size * FUNCTIONS_PER_WORKER_MAX) return;
     targets.add(target);
-    if (isComingBack) this.#options.held.expect(target);
+    if (isComingBack) this.#options.parked.expect(target);
   }
 
-  /** What a line offers; of one that has left, what the handovers that concern it know of. */
-  #offeredBy(peer: Peer): Target[] {
+  /** What a line entries; of one that has left, what the handovers that concern it know of. */
+  #targetsOf(peer: Peer): Target[] {
     if (peer.isLive) {
-      const offers = this.#options.functions.offersOf(peer);
-      return offers.map(({ id, namespace }) => targetOf(id, namespace));
+      const entries = this.#options.functions.entriesOf(peer);
+      return entries.map(({ id, namespace }) => targetOf(id, namespace));
     }
     return [...this.#open].flatMap(({ peers, targets }) => peers.has(peer) ? [...targets] : []);
   }

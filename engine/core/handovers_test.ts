@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import {
-  CALL_HOLD_MS,
+  CALL_PARK_MS,
   FUNCTIONS_PER_WORKER_MAX,
   PROVIDER_ANSWER_MS,
 } from "../../sdk/typescript/wire/limits.ts";
@@ -340,7 +340,7 @@ Deno.test("functions that a draining worker offers and takes back do not add up 
   call(caller, "i2", { function_id: `f${FUNCTIONS_PER_WORKER_MAX}` });
 
   assert.deepEqual(results(caller), { i2: "function_not_found" });
-  clock.tick(CALL_HOLD_MS);
+  clock.tick(CALL_PARK_MS);
   assert.deepEqual(results(caller), { i1: "function_not_found" });
 });
 
@@ -404,7 +404,7 @@ for (const builtin of ["engine-watch", null]) {
     assert.deepEqual(told(provider), ["unregistertrigger t1"]);
   });
 
-  Deno.test(`a trigger with the id of a left one and another meaning replaces it, for a type of ${whose}`, () => {
+  Deno.test(`a trigger with the id of a left one and another content replaces it, for a type of ${whose}`, () => {
     const { provider, open, handover } = restarting(builtin);
 
     open().say({ ...TRIGGER, config: { dir: "outbox" } });

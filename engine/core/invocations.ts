@@ -10,11 +10,11 @@
  */
 import type { ObservedFunction } from "../ports/call_observer.ts";
 import { Invocation, type Peer } from "./peer.ts";
-import { bytesOf, copyWords, isSame, NO_BYTES, viewOf } from "./wire/bytes.ts";
+import { bytesEqual, bytesOf, copyWords, NO_BYTES, viewOf } from "./wire/bytes.ts";
 import { type CallerId, UUID_BYTES } from "./wire/frame_parts.ts";
 
 /** What a call starts with. */
-export interface Opening {
+export interface NewInvocation {
   readonly caller: Peer | undefined;
   /** Where its id of the call stands, as between quotes in JSON: it is copied. */
   readonly ids: CallerId;
@@ -49,7 +49,7 @@ export class Invocations {
   }
 
   /** Records a call under a fresh id. */
-  open(opening: Opening): Invocation {
+  open(opening: NewInvocation): Invocation {
     const record = this.#free.pop() ?? this.#grow();
     this.#renew(record);
     record.isOpen = true;
@@ -80,7 +80,9 @@ export class Invocations {
   find(view: DataView, start: number, end: number): Invocation | undefined {
     if (end - start !== UUID_BYTES) return undefined;
     const record = this.#records[slotAt(view, start)];
-    return record?.isOpen && isSame(view, start, record.idView, 0, UUID_BYTES) ? record : undefined;
+    return record?.isOpen && bytesEqual(view, start, record.idView, 0, UUID_BYTES)
+      ? record
+      : undefined;
   }
 
   /** The call that a caller knows under an id of its own. */
@@ -123,8 +125,8 @@ export class Invocations {
 
   /** The id that a record has, or had, in one of its uses. */
   idOf(slot: number, uses: number): string {
-    const turn = Math.floor(uses / 0x10000);
-    const [middle, high] = [hex(turn & 0xfff, 3), hex((turn / 0x1000) & 0xfff, 3)];
+    const generation = Math.floor(uses / 0x10000);
+    const [middle, high] = [hex(generation & 0xfff, 3), hex((generation / 0x1000) & 0xfff, 3)];
     return `${hex(slot, 8)}-${hex(uses & 0xffff, 4)}-4${middle}-8${high}-${this.#secret}`;
   }
 
@@ -208,5 +210,5 @@ function setCallerId(record: Invocation, memory: Uint8Array): void {
 function isCalled({ callerIdView, callerIdBytes }: Invocation, ids: CallerId): boolean {
   const { view, idStart, idEnd } = ids;
   return callerIdBytes === idEnd - idStart &&
-    isSame(callerIdView, 0, view, idStart, callerIdBytes);
+    bytesEqual(callerIdView, 0, view, idStart, callerIdBytes);
 }

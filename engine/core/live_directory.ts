@@ -19,8 +19,8 @@ import type {
   WorkerView,
 } from "../ports/directory.ts";
 import type { RouterLoad } from "../ports/telemetry.ts";
-import { OWN_FUNCTIONS } from "./core_functions.ts";
-import type { FunctionTable, Offer } from "./function_table.ts";
+import { CORE_FUNCTIONS } from "./core_functions.ts";
+import type { FunctionEntry, FunctionTable } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import type { Trigger, TriggerTable, TriggerType } from "./trigger_table.ts";
 
@@ -43,16 +43,16 @@ export class LiveDirectory implements Directory {
   }
 
   functions(): FunctionView[] {
-    const views = Array.from(this.#sources.functions.offers(), viewOfOffer);
-    const own = [...OWN_FUNCTIONS.keys()].filter((id) => !this.#sources.functions.find(id));
-    return [...views, ...own.map(viewOfOwn)];
+    const views = Array.from(this.#sources.functions.entries(), viewOfEntry);
+    const core = [...CORE_FUNCTIONS.keys()].filter((id) => !this.#sources.functions.find(id));
+    return [...views, ...core.map(viewOfCoreFunction)];
   }
 
   function(namespace: string, function_id: string): FunctionView | undefined {
-    const offer = this.#sources.functions.find(function_id, namespace);
-    if (offer) return viewOfOffer(offer);
-    const isOwn = namespace === DEFAULT_NAMESPACE && OWN_FUNCTIONS.has(function_id);
-    return isOwn ? viewOfOwn(function_id) : undefined;
+    const entry = this.#sources.functions.find(function_id, namespace);
+    if (entry) return viewOfEntry(entry);
+    const isOwn = namespace === DEFAULT_NAMESPACE && CORE_FUNCTIONS.has(function_id);
+    return isOwn ? viewOfCoreFunction(function_id) : undefined;
   }
 
   triggerTypes(): TriggerTypeView[] {
@@ -83,20 +83,20 @@ export class LiveDirectory implements Directory {
   }
 
   #viewOfPeer(peer: Peer): WorkerView {
-    const { announcement: said, info } = peer;
+    const { announcement: announced, info } = peer;
     return {
       id: peer.id,
-      name: info.builtin ?? said?.name ?? null,
-      namespace: said?.namespace ?? null,
-      description: said?.description ?? null,
-      version: said?.version ?? null,
-      runtime: said?.runtime ?? null,
-      os: said?.os ?? null,
-      pid: said?.pid || null,
-      isolation: said?.isolation ?? null,
+      name: info.builtin ?? announced?.name ?? null,
+      namespace: announced?.namespace ?? null,
+      description: announced?.description ?? null,
+      version: announced?.version ?? null,
+      runtime: announced?.runtime ?? null,
+      os: announced?.os ?? null,
+      pid: announced?.pid || null,
+      isolation: announced?.isolation ?? null,
       launch_id: info.launch_id,
       status: peer.isDraining || this.#sources.isDraining() ? "draining" : "connected",
-      announced: said !== undefined,
+      announced: announced !== undefined,
       builtin: peer.isBuiltin,
       operator: info.operator ?? false,
       function_count: this.#sources.functions.countOf(peer),
@@ -110,20 +110,20 @@ export class LiveDirectory implements Directory {
 }
 
 /** What an observer can ask the router. */
-export function sourceOf(
+export function callSourceOf(
   calls: { readonly size: number; idOf(slot: number, uses: number): string },
-  held: { readonly size: number },
+  parked: { readonly size: number },
   peers: DirectorySources["peers"],
 ): CallSource {
   const load = (): RouterLoad => {
     let queued_bytes = 0;
     for (const { peer } of peers.values()) queued_bytes += peer.connection.queuedBytes;
-    return { running: calls.size, held: held.size, lines: peers.size, queued_bytes };
+    return { running: calls.size, parked: parked.size, connections: peers.size, queued_bytes };
   };
   return { callId: (slot, uses) => calls.idOf(slot, uses), load };
 }
 
-function viewOfOffer({ namespace, id, replicas }: Offer): FunctionView {
+function viewOfEntry({ namespace, id, replicas }: FunctionEntry): FunctionView {
   const { peer, registration } = replicas.at(-1)!;
   const { description, request_format, response_format, metadata } = registration;
   return {
@@ -141,13 +141,13 @@ function viewOfOffer({ namespace, id, replicas }: Offer): FunctionView {
   };
 }
 
-function viewOfOwn(function_id: string): FunctionView {
+function viewOfCoreFunction(function_id: string): FunctionView {
   return {
     function_id,
     namespace: DEFAULT_NAMESPACE,
     worker_id: "engine",
     worker_name: "engine",
-    description: OWN_FUNCTIONS.get(function_id)!,
+    description: CORE_FUNCTIONS.get(function_id)!,
     internal: false,
     builtin: true,
     worker_ids: [],

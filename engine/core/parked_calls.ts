@@ -2,17 +2,17 @@
  * Calls that wait for somebody to offer their function again, and which functions those may be.
  *
  * A plain table: it sends nothing and knows no time; {@linkcode Calls} starts and ends what waits
- * here. A held call is its frame, read again when it starts: what was made of it once takes several
- * times the memory.
+ * here. A parked call is kept as its frame and parsed again when it starts: the parsed message
+ * takes several times the memory.
  *
  * @module
  */
-import { HELD_BYTES_MAX, HELD_CALLS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { PARKED_BYTES_MAX, PARKED_CALLS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import type { Invocation, Peer } from "./peer.ts";
 
 /** One call that waits. */
-export interface HeldCall {
+export interface ParkedCall {
   /** Who made it, also when it does not wait for a result. */
   readonly caller: Peer;
   /** What it says, but for what it carries. */
@@ -32,10 +32,10 @@ export function targetOf(function_id: string, namespace: string = DEFAULT_NAMESP
 }
 
 /** The calls that wait. */
-export class HeldCalls {
+export class ParkedCalls {
   /** In the order they came. */
-  readonly #byTarget = new Map<Target, Set<HeldCall>>();
-  readonly #byRecord = new Map<Invocation, HeldCall>();
+  readonly #byTarget = new Map<Target, Set<ParkedCall>>();
+  readonly #byRecord = new Map<Invocation, ParkedCall>();
   /** How many expect each function. */
   readonly #expected = new Map<Target, number>();
   #bytes = 0;
@@ -45,13 +45,13 @@ export class HeldCalls {
     return this.#byRecord.size;
   }
 
-  /** Somebody expects that the function will be offered again; once for each forgo(). */
+  /** Somebody expects that the function will be offered again; once for each stopExpecting(). */
   expect(target: Target): void {
     this.#expected.set(target, (this.#expected.get(target) ?? 0) + 1);
   }
 
   /** Somebody who expected that does so no longer. */
-  forgo(target: Target): void {
+  stopExpecting(target: Target): void {
     const others = this.#expected.get(target)! - 1;
     if (others > 0) this.#expected.set(target, others);
     else this.#expected.delete(target);
@@ -64,49 +64,49 @@ export class HeldCalls {
 
   /** Whether one more call with so many characters may wait. */
   hasRoom(bytes: number): boolean {
-    return this.size < HELD_CALLS_MAX && this.#bytes + bytes <= HELD_BYTES_MAX;
+    return this.size < PARKED_CALLS_MAX && this.#bytes + bytes <= PARKED_BYTES_MAX;
   }
 
   /** Puts a call behind those that wait already. */
-  add({ call: { data: _data, metadata: _metadata, ...call }, ...rest }: HeldCall): void {
-    const held: HeldCall = { call, ...rest };
+  add({ call: { data: _data, metadata: _metadata, ...call }, ...rest }: ParkedCall): void {
+    const parked: ParkedCall = { call, ...rest };
     const target = targetOf(call.function_id, call.namespace);
     const queue = this.#byTarget.get(target);
-    if (queue) queue.add(held);
-    else this.#byTarget.set(target, new Set([held]));
-    this.#byRecord.set(held.invocation, held);
-    this.#bytes += held.text.length;
+    if (queue) queue.add(parked);
+    else this.#byTarget.set(target, new Set([parked]));
+    this.#byRecord.set(parked.invocation, parked);
+    this.#bytes += parked.text.length;
   }
 
   /** Calls that wait for a function, in the order they came. */
-  waitingFor(target: Target): HeldCall[] {
+  waitingFor(target: Target): ParkedCall[] {
     return [...this.#byTarget.get(target) ?? []];
   }
 
   /** The call that waits with this record. */
-  find(invocation: Invocation): HeldCall | undefined {
+  find(invocation: Invocation): ParkedCall | undefined {
     return this.#byRecord.get(invocation);
   }
 
   /** Takes a call out by its record; nothing happens when that one does not wait. */
   remove(invocation: Invocation): void {
-    const held = this.#byRecord.get(invocation);
-    if (!held) return;
-    const target = targetOf(held.call.function_id, held.call.namespace);
+    const parked = this.#byRecord.get(invocation);
+    if (!parked) return;
+    const target = targetOf(parked.call.function_id, parked.call.namespace);
     const queue = this.#byTarget.get(target)!;
-    queue.delete(held);
+    queue.delete(parked);
     if (queue.size === 0) this.#byTarget.delete(target);
     this.#byRecord.delete(invocation);
-    this.#bytes -= held.text.length;
+    this.#bytes -= parked.text.length;
   }
 
   /** Calls that wait for functions which nobody expects any more. */
-  unexpected(): HeldCall[] {
+  unexpected(): ParkedCall[] {
     return this.all().filter(({ call }) => !this.isExpected(call));
   }
 
   /** Every call that waits. */
-  all(): HeldCall[] {
+  all(): ParkedCall[] {
     return [...this.#byRecord.values()];
   }
 }

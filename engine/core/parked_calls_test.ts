@@ -5,9 +5,9 @@
  */
 import assert from "node:assert/strict";
 import {
-  CALL_HOLD_MS,
-  HELD_BYTES_MAX,
-  HELD_CALLS_MAX,
+  CALL_PARK_MS,
+  PARKED_BYTES_MAX,
+  PARKED_CALLS_MAX,
   WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/wire/limits.ts";
 import {
@@ -108,7 +108,7 @@ for (const [path, space] of [["unparsed", ""], ["parsed", " "]] as const) {
     );
     worker.cut();
 
-    clock.tick(CALL_HOLD_MS - 1);
+    clock.tick(CALL_PARK_MS - 1);
     assert.deepEqual([caller.connection.take(), router.runningCalls], [[], 1]);
     clock.tick(1);
 
@@ -129,7 +129,7 @@ Deno.test("each call is held from its own arrival, and told of similar ids in th
   clock.tick(1_000);
   call(caller, "i2");
 
-  clock.tick(CALL_HOLD_MS - 1_000);
+  clock.tick(CALL_PARK_MS - 1_000);
   const message = only(caller);
   clock.tick(1_000);
 
@@ -142,11 +142,11 @@ Deno.test("each call is held from its own arrival, and told of similar ids in th
 Deno.test("a held call whose own time is shorter times out as usual", () => {
   const { caller, clock } = restarting();
   call(caller, "i1", { timeout_ms: 100 });
-  call(caller, "i2", { timeout_ms: CALL_HOLD_MS });
+  call(caller, "i2", { timeout_ms: CALL_PARK_MS });
 
   clock.tick(100);
   const message = only(caller);
-  clock.tick(CALL_HOLD_MS);
+  clock.tick(CALL_PARK_MS);
 
   assert.deepEqual(message.type === "invocationresult" && message.error, {
     code: "timeout",
@@ -193,7 +193,7 @@ Deno.test("a held call that has started is no longer held", () => {
   const [message] = handed(worker);
 
   handover.end();
-  clock.tick(2 * CALL_HOLD_MS);
+  clock.tick(2 * CALL_PARK_MS);
   assert.deepEqual(results(caller), {});
   answer(worker, message!.invocation_id);
 
@@ -307,7 +307,7 @@ Deno.test("a worker inside the engine that comes back is told who made a held ca
 
 Deno.test("one call too many is refused, until one of those that are held has ended", () => {
   const { caller, open, router, comesBack } = restarting();
-  for (let i = 0; i < HELD_CALLS_MAX; i++) call(caller, `i${i}`);
+  for (let i = 0; i < PARKED_CALLS_MAX; i++) call(caller, `i${i}`);
   const other = open();
 
   call(other, "one");
@@ -322,13 +322,13 @@ Deno.test("one call too many is refused, until one of those that are held has en
     retryable: true,
   });
   assert.deepEqual(results(other), { three: "overloaded" });
-  assert.equal(router.runningCalls, HELD_CALLS_MAX);
-  assert.equal(handed(comesBack()).length, HELD_CALLS_MAX);
+  assert.equal(router.runningCalls, PARKED_CALLS_MAX);
+  assert.equal(handed(comesBack()).length, PARKED_CALLS_MAX);
 });
 
 Deno.test("held calls have a bound in all, whatever there are of them", () => {
   const { caller, router, handover } = restarting();
-  const half = "x".repeat(HELD_BYTES_MAX / 2 - 200);
+  const half = "x".repeat(PARKED_BYTES_MAX / 2 - 200);
   call(caller, "i1", { data: half });
   call(caller, "i2", { data: half });
 

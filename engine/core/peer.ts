@@ -13,7 +13,7 @@ import {
   WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/wire/limits.ts";
 import type { Announcement, EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
-import type { ObservedCall, ObservedFunction, ObservedParty } from "../ports/call_observer.ts";
+import type { ObservedCall, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";
 import type { Connection } from "../ports/connection.ts";
 import type { Due } from "./deadlines.ts";
 import { RateWindow } from "./guards.ts";
@@ -60,7 +60,7 @@ export class Peer {
   /** What it said of itself; `undefined` before. */
   announcement: Announcement | undefined;
   /** How an observer knows it. */
-  party: ObservedParty;
+  endpoint: ObservedEndpoint;
   wantsCancel = false;
   wantsProgress = false;
   /** How many calls it executes. */
@@ -73,12 +73,12 @@ export class Peer {
   inflightBytes = 0;
   // Made for those who need them: most of many thousand peers may be idle.
   #idBytes: Uint8Array | undefined;
-  #warnings: RateWindow | undefined;
-  #parkings: RateWindow | undefined;
+  #warningLimit: RateWindow | undefined;
+  #parkedTriggerLimit: RateWindow | undefined;
   /** Reasons for which nothing is read from it. */
-  #holds = 0;
+  #pauses = 0;
   /** One of them: it does not take its answers. */
-  #isBehind = false;
+  #isPausedByReplies = false;
 
   /** Makes the peer of a line that has just opened. */
   constructor(connection: Connection, identity: PeerIdentity) {
@@ -87,7 +87,7 @@ export class Peer {
     this.reattach_token = identity.reattach_token;
     this.info = identity.info;
     this.connected_at_ms = identity.connected_at_ms;
-    this.party = { worker_id: identity.id };
+    this.endpoint = { worker_id: identity.id };
   }
 
   /** Whether the line belongs to the engine itself. */
@@ -101,13 +101,13 @@ export class Peer {
   }
 
   /** Says no when it gave rise to so many warnings that nobody wants more. */
-  get warnings(): RateWindow {
-    return this.#warnings ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
+  get warningLimit(): RateWindow {
+    return this.#warningLimit ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   }
 
   /** The same for triggers of its that wait for their types. */
-  get parkings(): RateWindow {
-    return this.#parkings ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
+  get parkedTriggerLimit(): RateWindow {
+    return this.#parkedTriggerLimit ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   }
 
   /** How listings call it, for something it registered under this id. */
@@ -116,15 +116,15 @@ export class Peer {
   }
 
   /** Sends a message; nothing happens when the line is over. */
-  tell(message: EngineMessage): void {
+  send(message: EngineMessage): void {
     if (this.isLive) this.connection.send(encodeMessage(message));
   }
 
   /** Tells it that nobody waits for a call that it runs any more, if it wants to know. */
-  tellCancelled(invocation_id: string, reason: string | undefined): void {
+  sendCancel(invocation_id: string, reason: string | undefined): void {
     if (!this.wantsCancel) return;
     const why = reason === undefined ? {} : { reason };
-    this.tell({ type: "cancelinvocation", invocation_id, ...why });
+    this.send({ type: "cancelinvocation", invocation_id, ...why });
   }
 
   /**
@@ -132,7 +132,7 @@ export class Peer {
    * When it does not take such answers, nothing more is read from it until it does, where its
    * carrier can do that.
    */
-  answer(
+  reply(
     head: Uint8Array,
     headBytes: number,
     memory: Uint8Array,
@@ -141,44 +141,44 @@ export class Peer {
   ): void {
     if (!this.isLive) return;
     this.connection.forward(head, headBytes, memory, start, end);
-    this.#heed();
+    this.#applyBackPressure();
   }
 
   /** The same with all of it as one text. */
-  answerText(text: string): void {
+  replyText(text: string): void {
     if (!this.isLive) return;
     this.connection.send(text);
-    this.#heed();
+    this.#applyBackPressure();
   }
 
   /** Its line has room again. */
   drained(): void {
-    if (!this.#isBehind) return;
-    this.#isBehind = false;
-    this.release();
+    if (!this.#isPausedByReplies) return;
+    this.#isPausedByReplies = false;
+    this.resumeReading();
   }
 
   /** Nothing more is read from it until {@linkcode release}; `false`: its carrier cannot stop. */
-  hold(): boolean {
+  pauseReading(): boolean {
     if (!this.connection.pause()) return false;
-    this.#holds++;
+    this.#pauses++;
     return true;
   }
 
   /** One reason not to read from it is gone. */
-  release(): void {
-    if (--this.#holds === 0) this.connection.resume();
+  resumeReading(): void {
+    if (--this.#pauses === 0) this.connection.resume();
   }
 
-  #heed(): void {
-    if (this.#isBehind || this.connection.queuedBytes <= SEND_AHEAD_BYTES) return;
-    this.#isBehind = this.hold();
+  #applyBackPressure(): void {
+    if (this.#isPausedByReplies || this.connection.queuedBytes <= SEND_AHEAD_BYTES) return;
+    this.#isPausedByReplies = this.pauseReading();
   }
 }
 
 const NO_VIEW = viewOf(NO_BYTES);
 /** What a free record is about. */
-const NOBODY: ObservedFunction = { function_id: "", namespace: "" };
+const NO_FUNCTION: ObservedFunction = { function_id: "", namespace: "" };
 
 /** One running call. */
 export class Invocation implements Due, ObservedCall {
@@ -213,7 +213,7 @@ export class Invocation implements Due, ObservedCall {
   /** When it was opened, on the clock's now(). */
   since = 0;
   /** The function, as an observer counts it. */
-  subject: ObservedFunction = NOBODY;
+  subject: ObservedFunction = NO_FUNCTION;
   readonly slot: number;
 
   /** Makes the record of a slot; `id` is written anew for each call. */

@@ -49,8 +49,8 @@ Deno.test("a carrier that cannot pause is asked again and never resumed", () => 
   connection.queuedBytes = SEND_AHEAD_BYTES + 1;
   connection.resume = () => assert.fail("nothing was paused");
 
-  slow.answer(bytesOf("{x"), 1, bytesOf("x}x"), 1, 2);
-  slow.answerText("[]");
+  slow.reply(bytesOf("{x"), 1, bytesOf("x}x"), 1, 2);
+  slow.replyText("[]");
   slow.drained();
 
   assert.deepEqual(connection.takeTexts(), ["{}", "[]"]);
@@ -60,9 +60,9 @@ Deno.test("a peer that has left is told nothing", () => {
   const gone = peer();
   gone.isLive = false;
 
-  gone.tell({ type: "ping" });
-  gone.answer(bytesOf("{"), 1, bytesOf("}"), 0, 1);
-  gone.answerText("{}");
+  gone.send({ type: "ping" });
+  gone.reply(bytesOf("{"), 1, bytesOf("}"), 0, 1);
+  gone.replyText("{}");
 
   assert.deepEqual((gone.connection as FakeConnection).takeTexts(), []);
 });

@@ -10,14 +10,14 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../../tests/fakes/fake_router.ts";
 import type { EngineEvent } from "../ports/events.ts";
-import { Refusals } from "./error_replies.ts";
-import { FunctionTable, type Offer } from "./function_table.ts";
+import { ErrorReplies } from "./error_replies.ts";
+import { type FunctionEntry, FunctionTable } from "./function_table.ts";
 import { Peer } from "./peer.ts";
 import { candidatesOf, Placement } from "./placement.ts";
-import { unobserved } from "./router.ts";
+import { noopObserver } from "./router.ts";
 import { bytesOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
-import { CALL_HEAD } from "./wire/frame_parts.ts";
+import { CALL_PREFIX } from "./wire/frame_parts.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
 
@@ -27,7 +27,7 @@ function peer(id: string, builtin: string | null = null): Peer {
 }
 
 function callOf(function_id: string): Envelope {
-  const memory = bytesOf(`${CALL_HEAD}i","function_id":"${function_id}"}`);
+  const memory = bytesOf(`${CALL_PREFIX}i","function_id":"${function_id}"}`);
   const envelope = new Envelope();
   assert.ok(envelope.read(memory, 0, memory.length, true));
   return envelope;
@@ -37,9 +37,9 @@ function setup() {
   const functions = new FunctionTable();
   const events: EngineEvent[] = [];
   const report = (event: EngineEvent): void => void events.push(event);
-  const refusals = new Refusals(new FakeClock(), functions, report, unobserved);
-  const placement = new Placement(functions, fakeSchemas, refusals, DEFAULT_SETTINGS);
-  const offer = (worker: Peer, id: string, request_format?: Json): void => {
+  const errorReplies = new ErrorReplies(new FakeClock(), functions, report, noopObserver);
+  const placement = new Placement(functions, fakeSchemas, errorReplies, DEFAULT_SETTINGS);
+  const entry = (worker: Peer, id: string, request_format?: Json): void => {
     const format = request_format === undefined ? {} : { request_format };
     functions.add(worker, { type: "registerfunction", id, ...format });
   };
@@ -50,20 +50,20 @@ function setup() {
     const chosen = placement.choose(from, call, 10);
     return chosen && ("code" in chosen ? chosen.code : chosen.peer.id);
   };
-  return { functions, events, placement, offer, caller, choose };
+  return { functions, events, placement, entry, caller, choose };
 }
 
 Deno.test("Placement.choose() finds who offers a function, and nobody for one nobody does", () => {
-  const { offer, choose } = setup();
-  offer(peer("a"), "f");
+  const { entry, choose } = setup();
+  entry(peer("a"), "f");
 
   assert.deepEqual([choose("f"), choose("g")], ["a", undefined]);
 });
 
 Deno.test("Placement.choose() finds nobody when all workers of a function drain", () => {
-  const { functions, offer, choose } = setup();
+  const { functions, entry, choose } = setup();
   const [a, b] = [peer("a"), peer("b")];
-  for (const worker of [a, b]) offer(worker, "f");
+  for (const worker of [a, b]) entry(worker, "f");
 
   functions.drain(a);
   assert.deepEqual([choose("f"), choose("f")], ["b", "b"]);
@@ -72,9 +72,9 @@ Deno.test("Placement.choose() finds nobody when all workers of a function drain"
 });
 
 Deno.test("Placement.choose() says overloaded only when somebody is there and full", () => {
-  const { functions, placement, offer, choose } = setup();
+  const { functions, placement, entry, choose } = setup();
   const [full, drains] = [peer("full"), peer("drains")];
-  for (const worker of [full, drains]) offer(worker, "f");
+  for (const worker of [full, drains]) entry(worker, "f");
   full.inflightCalls = 1;
   functions.drain(drains);
 
@@ -85,9 +85,9 @@ Deno.test("Placement.choose() says overloaded only when somebody is there and fu
 });
 
 Deno.test("Placement.choose() gives a draining worker that runs a call its own, up to its bound", () => {
-  const { functions, placement, offer, caller, choose } = setup();
+  const { functions, placement, entry, caller, choose } = setup();
   const drains = peer("drains");
-  offer(drains, "f");
+  entry(drains, "f");
   functions.drain(drains);
 
   assert.deepEqual([choose("f", 1, drains), choose("f", 1, caller)], [undefined, undefined]);
@@ -98,9 +98,9 @@ Deno.test("Placement.choose() gives a draining worker that runs a call its own, 
 });
 
 Deno.test("Placement.choose() gives a draining worker nothing of its own while another is there", () => {
-  const { functions, placement, offer, choose } = setup();
+  const { functions, placement, entry, choose } = setup();
   const [drains, other] = [peer("drains"), peer("other")];
-  for (const worker of [drains, other]) offer(worker, "f");
+  for (const worker of [drains, other]) entry(worker, "f");
   functions.drain(drains);
   drains.inflightCalls = 1;
 
@@ -111,8 +111,8 @@ Deno.test("Placement.choose() gives a draining worker nothing of its own while a
 });
 
 Deno.test("Placement.choose() checks what a call carries, unless the engine makes it", () => {
-  const { placement, offer, choose } = setup();
-  offer(peer("a"), "f", FORMAT);
+  const { placement, entry, choose } = setup();
+  entry(peer("a"), "f", FORMAT);
 
   assert.deepEqual([choose("f", {}), choose("f", { a: 1 })], ["invalid_payload", "a"]);
   assert.equal(choose("f", {}, peer("own", "engine-http")), "a");
@@ -121,9 +121,9 @@ Deno.test("Placement.choose() checks what a call carries, unless the engine make
 });
 
 Deno.test("Placement.find() leaves functions with a request_format to those who parse", () => {
-  const { placement, offer, caller } = setup();
-  offer(peer("a"), "f");
-  offer(peer("b"), "g", FORMAT);
+  const { placement, entry, caller } = setup();
+  entry(peer("a"), "f");
+  entry(peer("b"), "g", FORMAT);
 
   assert.equal(placement.find(caller, callOf("f"))?.peer.id, "a");
   assert.equal(placement.find(caller, callOf("g")), undefined);
@@ -132,8 +132,8 @@ Deno.test("Placement.find() leaves functions with a request_format to those who 
 });
 
 Deno.test("a schema that cannot be used is reported once and not enforced", () => {
-  const { events, offer, choose } = setup();
-  offer(peer("a"), "f", { type: "odd" });
+  const { events, entry, choose } = setup();
+  entry(peer("a"), "f", { type: "odd" });
 
   assert.deepEqual([choose("f"), choose("f")], ["a", "a"]);
   assert.deepEqual(events.map((event) => event.type === "warning" && event.text), [
@@ -146,7 +146,7 @@ function peerOfCandidates(id: string): Peer {
   return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
 }
 
-function offered(...peers: Peer[]): Offer {
+function offered(...peers: Peer[]): FunctionEntry {
   const functions = new FunctionTable();
   for (const each of peers) functions.add(each, { type: "registerfunction", id: "shop::f" });
   return functions.find("shop::f")!;
@@ -160,7 +160,7 @@ Deno.test("candidatesOf() says of each replica why it was passed over, the chose
     Peer,
     Peer,
   ];
-  const offer = offered(idle, chosen, full, heavy, draining);
+  const entry = offered(idle, chosen, full, heavy, draining);
   chosen.inflightCalls = 4; // The one that it was chosen for is among them.
   full.inflightCalls = 5;
   heavy.inflightBytes = 90;
@@ -168,7 +168,7 @@ Deno.test("candidatesOf() says of each replica why it was passed over, the chose
   draining.isDraining = true;
   const bounds = { max_inflight_calls_per_worker: 5, max_inflight_bytes_per_worker: 100 };
 
-  assert.deepEqual(candidatesOf(offer, chosen, 20, { ...DEFAULT_SETTINGS, ...bounds }), [
+  assert.deepEqual(candidatesOf(entry, chosen, 20, { ...DEFAULT_SETTINGS, ...bounds }), [
     { worker_id: "b", name: "shop", in_flight: 3, passed_over: null },
     { worker_id: "a", name: "shop", in_flight: 0, passed_over: null },
     { worker_id: "c", name: "shop", in_flight: 5, passed_over: "at its bound of calls" },

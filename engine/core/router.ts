@@ -40,7 +40,7 @@ import {
   type UnregisterFunction,
   type WorkerMessage,
 } from "../../sdk/typescript/wire/protocol.ts";
-import type { CallObserver, ObservedFunction, ObservedParty } from "../ports/call_observer.ts";
+import type { CallObserver, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";
@@ -49,13 +49,13 @@ import type { Schemas } from "../ports/schemas.ts";
 import type { TelemetryListener } from "../ports/telemetry.ts";
 import type { Traffic } from "../ports/traffic.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
-import { OwnFunctions } from "./core_functions.ts";
-import { failure, Refusals } from "./error_replies.ts";
+import { CoreFunctions } from "./core_functions.ts";
+import { ErrorReplies, failure } from "./error_replies.ts";
 import { FunctionTable } from "./function_table.ts";
 import { isEqualSecret } from "./guards.ts";
 import { Handovers } from "./handovers.ts";
-import { LiveDirectory, sourceOf } from "./live_directory.ts";
-import { HeldCalls } from "./parked_calls.ts";
+import { callSourceOf, LiveDirectory } from "./live_directory.ts";
+import { ParkedCalls } from "./parked_calls.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
 import { Placement } from "./placement.ts";
 import { Session, type SessionOwner } from "./session.ts";
@@ -89,18 +89,18 @@ export class Router {
   readonly #options: RouterOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #functions = new FunctionTable();
-  readonly #triggers = new TriggerTable((trigger) => this.#parked(trigger));
-  readonly #refusals: Refusals;
+  readonly #triggers = new TriggerTable((trigger) => this.#reportParked(trigger));
+  readonly #errorReplies: ErrorReplies;
   readonly #calls: Calls;
-  readonly #own: OwnFunctions;
+  readonly #coreFunctions: CoreFunctions;
   readonly #handovers: Handovers;
   readonly #events: EngineEvent[] = [];
   readonly #report: EventListener = (event) => void this.#events.push(event);
   readonly #owner: SessionOwner = {
     handle: (peer, message, text, envelope) => this.#handle(peer, message, text, envelope),
     reattach: (peer, message) => this.#reattach(peer, message),
-    left: (peer, reason) => this.#left(peer, reason),
-    settled: () => this.#settled(),
+    disconnected: (peer, reason) => this.#disconnected(peer, reason),
+    flushEvents: () => this.#flushEvents(),
   };
   #isReporting = false;
   #state: "open" | "draining" | "closed" = "open";
@@ -112,50 +112,72 @@ export class Router {
 
   /** Makes a router without lines. */
   constructor(options: RouterOptions) {
-    const { clock, schemas, settings, observer = unobserved } = options;
+    const { clock, schemas, settings, observer = noopObserver } = options;
     const [functions, triggers, report] = [this.#functions, this.#triggers, this.#report];
-    const refusals = new Refusals(clock, functions, report, observer);
+    const errorReplies = new ErrorReplies(clock, functions, report, observer);
     const newId = (): string => options.newId();
-    const held = new HeldCalls();
-    const placement = new Placement(functions, schemas, refusals, settings);
+    const parked = new ParkedCalls();
+    const placement = new Placement(functions, schemas, errorReplies, settings);
     const secret = newId();
-    const calls = new Calls({ clock, placement, refusals, held, observer, settings, secret });
+    const calls = new Calls({ clock, placement, errorReplies, parked, observer, settings, secret });
     this.#options = options;
-    this.#refusals = refusals;
+    this.#errorReplies = errorReplies;
     this.#calls = calls;
-    this.#own = new OwnFunctions({ clock, calls, triggers, refusals, report, observer, newId });
-    observer.attach(sourceOf(calls, held, this.#sessions));
+    this.#coreFunctions = new CoreFunctions({
+      clock,
+      calls,
+      triggers,
+      errorReplies,
+      report,
+      observer,
+      newId,
+    });
+    observer.attach(callSourceOf(calls, parked, this.#sessions));
     const peer = (id: string): Peer | undefined => this.#sessions.get(id)?.peer;
-    const settled = (): void => this.#settled();
-    this.#handovers = new Handovers({ functions, triggers, held, calls, report, peer, settled });
+    const flushEvents = (): void => this.#flushEvents();
+    this.#handovers = new Handovers({
+      functions,
+      triggers,
+      parked,
+      calls,
+      report,
+      peer,
+      flushEvents,
+    });
     this.traffic = this.#handovers;
     const isDraining = (): boolean => this.#state !== "open";
     this.directory = new LiveDirectory({ functions, triggers, peers: this.#sessions, isDraining });
   }
 
-  /** Calls that are running or held now, those nobody waits for included. */
+  /** Calls that are running or parked now, those nobody waits for included. */
   get runningCalls(): number {
     return this.#calls.size;
   }
 
   /** A line has opened: sends `workerregistered`; what the line reports goes to the result. */
   open(connection: Connection, info: PeerInfo): ConnectionEvents {
-    const { clock, observer = unobserved, telemetry } = this.#options;
+    const { clock, observer = noopObserver, telemetry } = this.#options;
     const [id, reattach_token] = [this.#options.newId(), this.#options.newId()];
     const identity = { id, reattach_token, info, connected_at_ms: clock.wall() };
     const peer = new Peer(connection, identity);
-    peer.party = observer.partyOf(id, info.builtin ?? "");
-    const [calls, refusals] = [this.#calls, this.#refusals];
-    const session = new Session(peer, { clock, calls, refusals, owner: this.#owner, telemetry });
+    peer.endpoint = observer.endpointOf(id, info.builtin ?? "");
+    const [calls, errorReplies] = [this.#calls, this.#errorReplies];
+    const session = new Session(peer, {
+      clock,
+      calls,
+      errorReplies,
+      owner: this.#owner,
+      telemetry,
+    });
     this.#sessions.set(id, session);
     const capabilities = [...CAPABILITIES, ...connection.isBatching ? ["batch"] : []];
-    peer.tell({ type: "workerregistered", worker_id: id, reattach_token, capabilities });
+    peer.send({ type: "workerregistered", worker_id: id, reattach_token, capabilities });
     if (this.#state === "closed") {
       session.end(1001, "the engine has stopped");
       return session;
     }
     this.#report({ type: "worker_connected", worker_id: id, address: info.address });
-    this.#settled();
+    this.#flushEvents();
     return session;
   }
 
@@ -187,7 +209,7 @@ export class Router {
   #handle(peer: Peer, message: WorkerMessage, text: string, envelope?: Envelope): void {
     switch (message.type) {
       case "invokefunction":
-        if (this.#own.has(message)) return this.#own.run(peer, message, text);
+        if (this.#coreFunctions.has(message)) return this.#coreFunctions.run(peer, message, text);
         return this.#calls.invoke(peer, message, text, envelope);
       case "invocationresult":
         return this.#calls.settle(peer, message, text);
@@ -213,7 +235,7 @@ export class Router {
       case "unregistertrigger":
         return this.#triggersChanged(peer, this.#triggers.remove(peer, message.id));
       case "ping":
-        return peer.tell({ type: "pong" });
+        return peer.send({ type: "pong" });
       case "pong":
       case "registerservice":
       case "reattach":
@@ -224,32 +246,32 @@ export class Router {
   /** A line came back: what is left of the one before goes, before the next frame. */
   #reattach(peer: Peer, { previous_worker_id, reattach_token }: Reattach): void {
     const session = this.#sessions.get(previous_worker_id);
-    const previous = session?.peer ?? this.#handovers.findLeft(previous_worker_id);
+    const previous = session?.peer ?? this.#handovers.findDisconnected(previous_worker_id);
     if (!previous || previous === peer) return;
     if (!isEqualSecret(previous.reattach_token, reattach_token)) return;
-    this.#handovers.follow(previous, peer);
+    this.#handovers.reattached(previous, peer);
     session?.end(1000, "the worker came back on another line");
   }
 
   /** A line is over: PROTOCOL 3.6, in its order. */
-  #left(peer: Peer, reason: string): void {
+  #disconnected(peer: Peer, reason: string): void {
     this.#sessions.delete(peer.id);
-    const { offered, gone } = this.#functions.removePeer(peer);
+    const { registered, removed } = this.#functions.removePeer(peer);
     this.#calls.removePeer(peer);
     const had = this.#triggers.countOf(peer);
-    this.#handovers.left(peer);
+    this.#handovers.disconnected(peer);
     this.#triggers.removeProviderOfAll(peer);
     const name = peer.info.builtin ?? peer.announcement?.name ?? null;
     peer.announcement = undefined;
     const worker_id = peer.id;
     this.#report({ type: "worker_disconnected", worker_id, name, reason });
-    const ids_changed = gone > 0;
-    if (offered > 0) this.#report({ type: "functions_changed", worker_id, ids_changed });
+    const ids_changed = removed > 0;
+    if (registered > 0) this.#report({ type: "functions_changed", worker_id, ids_changed });
     this.#triggersChanged(peer, this.#triggers.countOf(peer) < had);
   }
 
   /** Tells of what happened; whoever hears it may send frames of its own. */
-  #settled(): void {
+  #flushEvents(): void {
     if (this.#isReporting) return;
     this.#isReporting = true;
     for (let event = this.#events.shift(); event; event = this.#events.shift()) {
@@ -263,24 +285,24 @@ export class Router {
     if (this.#isReserved(peer, id)) return this.#reject(peer, namespace, id);
     if (message.invocation) {
       const detail = `${id} asks to be served by HTTP, which this engine does not do`;
-      return this.#refusals.warn(peer, "a registration has no effect", detail);
+      return this.#errorReplies.warn(peer, "a registration has no effect", detail);
     }
     const count = this.#functions.countOf(peer);
-    if (count >= FUNCTIONS_PER_WORKER_MAX && !this.#offers(peer, id, namespace)) {
+    if (count >= FUNCTIONS_PER_WORKER_MAX && !this.#isRegistered(peer, id, namespace)) {
       const text = `Function ${id} is refused: a worker offers at most ${count}`;
       return this.#refuse(peer, text);
     }
-    const { taken, isNew, ousted } = this.#functions.add(peer, message);
-    if (taken) {
+    const { isReserved, isNew, displaced } = this.#functions.add(peer, message);
+    if (isReserved) {
       const detail = `${id} is a function of the engine and cannot be taken over`;
-      return this.#refusals.warn(peer, "a registration has no effect", detail);
+      return this.#errorReplies.warn(peer, "a registration has no effect", detail);
     }
-    for (const other of ousted) {
+    for (const other of displaced) {
       const detail = `${id} is a function of the engine from now on`;
-      this.#refusals.warn(other, "a registration has no effect any more", detail);
+      this.#errorReplies.warn(other, "a registration has no effect any more", detail);
     }
     this.#report({ type: "functions_changed", worker_id: peer.id, ids_changed: isNew });
-    this.#handovers.offered(peer, id, namespace);
+    this.#handovers.functionRegistered(peer, id, namespace);
   }
 
   #unregisterFunction(peer: Peer, { id, namespace }: UnregisterFunction): void {
@@ -296,7 +318,7 @@ export class Router {
     if (this.#isFull(peer)) return this.#refuse(peer, `Trigger type ${id} is refused: ${FULL}`);
     if (!this.#triggers.addProvider(peer, message)) {
       const detail = `${id} is a trigger type of the engine and cannot be taken over`;
-      return this.#refusals.warn(peer, "a registration has no effect", detail);
+      return this.#errorReplies.warn(peer, "a registration has no effect", detail);
     }
     this.#triggersChanged(peer, true);
   }
@@ -312,16 +334,20 @@ export class Router {
   }
 
   /** Nobody provides the type of a trigger. Nothing of it goes to the worker: PROTOCOL 13.6. */
-  #parked({ owner, registration: { id: trigger_id, trigger_type, function_id } }: Trigger): void {
+  #reportParked(
+    { owner, registration: { id: trigger_id, trigger_type, function_id } }: Trigger,
+  ): void {
     // When the engine goes down, providers leave before those who asked them: that is no news.
-    if (this.#state !== "open" || !owner.parkings.allow(this.#options.clock.now())) return;
+    if (this.#state !== "open" || !owner.parkedTriggerLimit.allow(this.#options.clock.now())) {
+      return;
+    }
     const type = "trigger_parked";
     this.#report({ type, worker_id: owner.id, trigger_id, trigger_type, function_id });
   }
 
-  #offers(peer: Peer, id: string, namespace: string): boolean {
-    const offer = this.#functions.find(id, namespace);
-    return offer?.replicas.some((replica) => replica.peer === peer) ?? false;
+  #isRegistered(peer: Peer, id: string, namespace: string): boolean {
+    const entry = this.#functions.find(id, namespace);
+    return entry?.replicas.some((replica) => replica.peer === peer) ?? false;
   }
 
   #isFull(peer: Peer): boolean {
@@ -333,7 +359,7 @@ export class Router {
   }
 
   #reject(peer: Peer, namespace: string, function_id: string): void {
-    peer.tell({
+    peer.send({
       type: "registrationrejected",
       code: "FUNCTION_NAMESPACE_CONFLICT",
       namespace,
@@ -344,21 +370,21 @@ export class Router {
   }
 
   #refuse(peer: Peer, message: string): void {
-    this.#refusals.warn(peer, "a registration was refused", message);
-    peer.tell({ type: "error", error: failure("overloaded", message) });
+    this.#errorReplies.warn(peer, "a registration was refused", message);
+    peer.send({ type: "error", error: failure("overloaded", message) });
   }
 }
 
 const FULL = `a worker holds at most ${TRIGGERS_PER_WORKER_MAX} triggers and types`;
 
 /** Hears everything and does nothing. */
-export const unobserved: CallObserver = {
+export const noopObserver: CallObserver = {
   attach: () => {},
   functionOf: (namespace: string, function_id: string): ObservedFunction => ({
     namespace,
     function_id,
   }),
-  partyOf: (worker_id: string): ObservedParty => ({ worker_id }),
+  endpointOf: (worker_id: string): ObservedEndpoint => ({ worker_id }),
   opened: () => {},
   wantsCandidates: () => false,
   sent: () => undefined,

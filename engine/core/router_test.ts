@@ -19,7 +19,7 @@ import {
 } from "../../tests/fakes/calling.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
-import { unobserved } from "./router.ts";
+import { noopObserver } from "./router.ts";
 
 function offer(line: FakeWorker, id: string, fields: Record<string, unknown> = {}): void {
   line.say({ type: "registerfunction", id, ...fields });
@@ -271,8 +271,8 @@ Deno.test("somebody who hears of an event may call from within it", () => {
 });
 
 Deno.test("a router that nobody observes sends what callers sent, and lists no candidates", () => {
-  const subject = unobserved.functionOf("eu", "f");
-  const party = unobserved.partyOf("w1", "shop");
+  const subject = noopObserver.functionOf("eu", "f");
+  const endpoint = noopObserver.endpointOf("w1", "shop");
   const call = {
     slot: 1,
     uses: 1,
@@ -284,9 +284,9 @@ Deno.test("a router that nobody observes sends what callers sent, and lists no c
   };
 
   assert.deepEqual(subject, { namespace: "eu", function_id: "f" });
-  assert.equal(party.worker_id, "w1");
-  assert.equal(unobserved.wantsCandidates(call), false);
-  assert.equal(unobserved.sent(call, party, 0, undefined), undefined);
+  assert.equal(endpoint.worker_id, "w1");
+  assert.equal(noopObserver.wantsCandidates(call), false);
+  assert.equal(noopObserver.sent(call, endpoint, 0, undefined), undefined);
 });
 
 Deno.test("what a worker leaves behind is cleared in order, all of it before anybody is told", () => {

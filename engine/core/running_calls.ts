@@ -11,29 +11,29 @@ import type { CallObserver, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Candidate } from "../ports/telemetry.ts";
 import { Deadlines } from "./deadlines.ts";
-import { errorTail } from "./error_replies.ts";
+import { errorRemainder } from "./error_replies.ts";
 import { Invocations } from "./invocations.ts";
-import type { HeldCalls } from "./parked_calls.ts";
+import type { ParkedCalls } from "./parked_calls.ts";
 import type { Invocation, Peer } from "./peer.ts";
 import { bytesOf, copyWords, NO_BYTES, viewOf } from "./wire/bytes.ts";
 import {
-  CALL_HEAD,
+  CALL_PREFIX,
   type CallerId,
-  type CallTail,
-  Head,
-  RESULT_HEAD,
-  type ResultTail,
-  tailOf,
+  type CallRemainder,
+  Prefix,
+  remainderOf,
+  RESULT_PREFIX,
+  type ResultRemainder,
 } from "./wire/frame_parts.ts";
 
 /** What stands between the id of a call and that of its caller, for the engine's own workers. */
 const CALLER_KEY = bytesOf('","caller":"');
-const CALL_START = viewOf(bytesOf(CALL_HEAD));
+const CALL_START = viewOf(bytesOf(CALL_PREFIX));
 
 /** What running calls stand on. */
 export interface RunningCallsOptions {
   readonly clock: Clock;
-  readonly held: HeldCalls;
+  readonly parked: ParkedCalls;
   readonly observer: CallObserver;
   /** A UUID, part of every id of a call. */
   readonly secret: string;
@@ -42,7 +42,7 @@ export interface RunningCallsOptions {
 }
 
 /** What a call begins with. */
-export interface Beginning {
+export interface NewCall {
   readonly caller: Peer;
   /** The caller's id of it; `undefined`: nobody waits. */
   readonly ids: CallerId | undefined;
@@ -51,23 +51,23 @@ export interface Beginning {
   readonly function_id: string;
   readonly subject: ObservedFunction;
   readonly timeout_ms: number;
-  readonly tail: CallTail;
+  readonly remainder: CallRemainder;
 }
 
 /** The calls that run or wait to start. */
 export class RunningCalls {
   readonly #clock: Clock;
-  readonly #held: HeldCalls;
+  readonly #parked: ParkedCalls;
   readonly #observer: CallObserver;
   readonly #invocations: Invocations;
   readonly #deadlines: Deadlines<Invocation>;
-  readonly #callHead = new Head(CALL_HEAD);
-  readonly #resultHead = new Head(RESULT_HEAD);
+  readonly #callPrefix = new Prefix(CALL_PREFIX);
+  readonly #resultPrefix = new Prefix(RESULT_PREFIX);
 
   /** Makes one in which no call runs. */
-  constructor({ clock, held, observer, secret, onDue }: RunningCallsOptions) {
+  constructor({ clock, parked, observer, secret, onDue }: RunningCallsOptions) {
     this.#clock = clock;
-    this.#held = held;
+    this.#parked = parked;
     this.#observer = observer;
     this.#invocations = new Invocations(secret);
     this.#deadlines = new Deadlines(clock, onDue);
@@ -110,52 +110,52 @@ export class RunningCalls {
   }
 
   /** Opens the record of a call, due in `due_ms`. */
-  open(beginning: Beginning, due_ms: number = beginning.timeout_ms): Invocation {
-    const { caller, ids, callee, function_id, subject, timeout_ms, tail } = beginning;
+  open(call: NewCall, due_ms: number = call.timeout_ms): Invocation {
+    const { caller, ids, callee, function_id, subject, timeout_ms, remainder } = call;
     const since = this.#clock.now();
     const invocation = this.#invocations.open({
       caller: ids && caller,
-      ids: ids ?? NOBODY,
+      ids: ids ?? NO_CALLER,
       callee,
       function_id,
       subject,
       timeout_ms,
       since,
-      bytes: callee ? tail.end - tail.idEnd : 0,
+      bytes: callee ? remainder.end - remainder.idEnd : 0,
     });
     this.#deadlines.add(invocation, due_ms, since);
-    this.#observer.opened(invocation, caller.party, tail);
+    this.#observer.opened(invocation, caller.endpoint, remainder);
     return invocation;
   }
 
   /** A worker executes from now on a call that nobody did; `left` is what is left of its time. */
-  assign(invocation: Invocation, callee: Peer, tail: CallTail, left: number): void {
-    this.#held.remove(invocation);
+  assign(invocation: Invocation, callee: Peer, remainder: CallRemainder, left: number): void {
+    this.#parked.remove(invocation);
     this.#deadlines.remove(invocation);
     this.#deadlines.add(invocation, left);
-    this.#invocations.assign(invocation, callee, tail.end - tail.idEnd);
+    this.#invocations.assign(invocation, callee, remainder.end - remainder.idEnd);
   }
 
   /** Sends a call to its callee. */
   send(
     invocation: Invocation,
     caller: Peer,
-    tail: CallTail,
+    remainder: CallRemainder,
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): void {
     const callee = invocation.callee!;
     const { id } = invocation;
-    const { memory, view, idStart, idEnd, traceStart, traceEnd, end } = tail;
-    const field = this.#observer.sent(invocation, callee.party, now, candidates);
+    const { memory, view, idStart, idEnd, traceStart, traceEnd, end } = remainder;
+    const field = this.#observer.sent(invocation, callee.endpoint, now, candidates);
     const traceBytes = field ? field.memory.length : traceEnd - traceStart;
     const longer = traceBytes - (traceEnd - traceStart);
-    const start = idStart - CALL_HEAD.length - longer;
+    const start = idStart - CALL_PREFIX.length - longer;
     if (!callee.isBuiltin && idEnd - idStart === id.length && longer >= 0 && start >= 0) {
       // Nothing has to be put together: it fits where the caller's words stand, and what is longer
       // moves them to the front, over frames that are done with.
       if (longer > 0) {
-        copyWords(view, start, CALL_START, 0, CALL_HEAD.length);
+        copyWords(view, start, CALL_START, 0, CALL_PREFIX.length);
         copyWords(view, idEnd - longer, view, idEnd, traceStart - idEnd);
       }
       copyWords(view, idStart - longer, invocation.idView, 0, id.length);
@@ -163,37 +163,37 @@ export class RunningCalls {
       callee.connection.forward(NO_BYTES, 0, memory, start, end);
       return;
     }
-    const head = this.#callHead;
-    head.restart();
-    head.add(id, 0, id.length);
+    const prefix = this.#callPrefix;
+    prefix.restart();
+    prefix.add(id, 0, id.length);
     if (callee.isBuiltin) {
-      head.add(CALLER_KEY, 0, CALLER_KEY.length);
-      head.add(caller.idBytes, 0, caller.idBytes.length);
+      prefix.add(CALLER_KEY, 0, CALLER_KEY.length);
+      prefix.add(caller.idBytes, 0, caller.idBytes.length);
     }
     if (field) {
-      head.add(memory, idEnd, traceStart);
-      head.add(field.memory, 0, traceBytes);
+      prefix.add(memory, idEnd, traceStart);
+      prefix.add(field.memory, 0, traceBytes);
     }
     const from = field ? traceEnd : idEnd;
-    callee.connection.forward(head.memory, head.length, memory, from, end);
+    callee.connection.forward(prefix.memory, prefix.length, memory, from, end);
   }
 
   /** Ends a call well. */
-  settle(invocation: Invocation, tail: ResultTail): void {
-    this.#observer.settled(invocation, tail.memory, tail.dataStart, tail.end - 1);
-    this.#answer(invocation, tail);
+  settle(invocation: Invocation, remainder: ResultRemainder): void {
+    this.#observer.settled(invocation, remainder.memory, remainder.dataStart, remainder.end - 1);
+    this.#answer(invocation, remainder);
   }
 
   /** Ends a call with what its callee says is an error. */
-  settleError(invocation: Invocation, tail: ResultTail, error: ErrorBody): void {
+  settleError(invocation: Invocation, remainder: ResultRemainder, error: ErrorBody): void {
     this.#observer.failed(invocation, error, null);
-    this.#answer(invocation, tail);
+    this.#answer(invocation, remainder);
   }
 
   /** Ends a call with an error of the engine; `endedBy` says who ended it before its time. */
   fail(invocation: Invocation, error: ErrorBody, endedBy: string | null): void {
     this.#observer.failed(invocation, error, endedBy);
-    this.#answer(invocation, tailOf(errorTail(invocation.function_id, error)));
+    this.#answer(invocation, remainderOf(errorRemainder(invocation.function_id, error)));
   }
 
   /** Ends a call without a word to its caller; the error is for those who ask later. */
@@ -208,27 +208,27 @@ export class RunningCalls {
   }
 
   /** Closes the record, and only then tells the caller. */
-  #answer(invocation: Invocation, { memory, view, idStart, idEnd, end }: ResultTail): void {
+  #answer(invocation: Invocation, { memory, view, idStart, idEnd, end }: ResultRemainder): void {
     const { caller, callerId, callerIdBytes } = invocation;
     if (idStart < idEnd && idEnd - idStart === callerIdBytes) {
       copyWords(view, idStart, invocation.callerIdView, 0, callerIdBytes);
       this.#close(invocation);
-      caller?.answer(NO_BYTES, 0, memory, idStart - RESULT_HEAD.length, end);
+      caller?.reply(NO_BYTES, 0, memory, idStart - RESULT_PREFIX.length, end);
       return;
     }
-    const head = this.#resultHead;
-    head.restart();
-    head.add(callerId, 0, callerIdBytes);
+    const prefix = this.#resultPrefix;
+    prefix.restart();
+    prefix.add(callerId, 0, callerIdBytes);
     this.#close(invocation);
-    caller?.answer(head.memory, head.length, memory, idEnd, end);
+    caller?.reply(prefix.memory, prefix.length, memory, idEnd, end);
   }
 
   #close(invocation: Invocation): void {
-    if (!invocation.callee) this.#held.remove(invocation);
+    if (!invocation.callee) this.#parked.remove(invocation);
     this.#deadlines.remove(invocation);
     this.#invocations.close(invocation);
   }
 }
 
 /** Stands for the id of a call for whose result nobody waits. */
-const NOBODY: CallerId = { view: viewOf(NO_BYTES), idStart: 0, idEnd: 0, hash: 0 };
+const NO_CALLER: CallerId = { view: viewOf(NO_BYTES), idStart: 0, idEnd: 0, hash: 0 };

@@ -8,13 +8,13 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import type { CallObserver, TraceBytes } from "../ports/call_observer.ts";
 import { failure } from "./error_replies.ts";
-import { HeldCalls } from "./parked_calls.ts";
+import { ParkedCalls } from "./parked_calls.ts";
 import { type Invocation, Peer } from "./peer.ts";
-import { unobserved } from "./router.ts";
+import { noopObserver } from "./router.ts";
 import { RunningCalls } from "./running_calls.ts";
 import { bytesOf, textOf, viewOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
-import { callerIdOf, type CallTail, tailOf } from "./wire/frame_parts.ts";
+import { callerIdOf, type CallRemainder, remainderOf } from "./wire/frame_parts.ts";
 
 const SECRET = "00000000-0000-4000-9000-aabbccddeeff";
 const FRAME = '{"type":"invokefunction","invocation_id":"i1","function_id":"f","data":{"n":1}}';
@@ -49,7 +49,7 @@ function setup(observing: Partial<CallObserver> = {}, builtin: string | null = n
   const heard: string[] = [];
   const due: Invocation[] = [];
   const observer: CallObserver = {
-    ...unobserved,
+    ...noopObserver,
     opened: ({ since }) => void heard.push(`opened at ${since}`),
     settled: (_call, memory, start, end) =>
       void heard.push(`settled ${textOf(memory, start, end)}`),
@@ -58,20 +58,20 @@ function setup(observing: Partial<CallObserver> = {}, builtin: string | null = n
   };
   const [caller, worker] = [peer("c"), peer("w", builtin)];
   const onDue = (invocation: Invocation) => void due.push(invocation);
-  const held = new HeldCalls();
-  const calls = new RunningCalls({ clock, held, observer, secret: SECRET, onDue });
-  const tail = read(FRAME);
+  const parked = new ParkedCalls();
+  const calls = new RunningCalls({ clock, parked, observer, secret: SECRET, onDue });
+  const remainder = read(FRAME);
   const about = { callee: worker, function_id: "f", subject: SUBJECT, timeout_ms: 50 };
-  const open = (ids = callerIdOf("i1"), its: CallTail = tail) =>
-    calls.open({ caller, ids, ...about, tail: its });
-  return { clock, heard, due, caller, worker, calls, tail, open };
+  const open = (ids = callerIdOf("i1"), its: CallRemainder = remainder) =>
+    calls.open({ caller, ids, ...about, remainder: its });
+  return { clock, heard, due, caller, worker, calls, remainder, open };
 }
 
 Deno.test("a call is opened, sent and settled, and its observer hears before its caller", () => {
-  const { calls, caller, worker, heard, open, tail, clock } = setup();
+  const { calls, caller, worker, heard, open, remainder, clock } = setup();
   clock.tick(4);
   const invocation = open();
-  calls.send(invocation, caller, tail, 4, undefined);
+  calls.send(invocation, caller, remainder, 4, undefined);
   const id = idOf(invocation);
   assert.deepEqual(sentTo(worker), [FRAME.replace("i1", id)]);
   assert.equal(calls.idOf(invocation.slot, invocation.uses), id);
@@ -84,11 +84,11 @@ Deno.test("a call is opened, sent and settled, and its observer hears before its
 });
 
 Deno.test("RunningCalls.send() puts the observer's field where a traceparent stands", () => {
-  const { calls, caller, worker, open, tail } = setup({
+  const { calls, caller, worker, open, remainder } = setup({
     sent: () => field(',"traceparent":"t"'),
   });
   const invocation = open();
-  calls.send(invocation, caller, tail, 0, undefined);
+  calls.send(invocation, caller, remainder, 0, undefined);
   const [plain] = sentTo(worker);
   const traced = FRAME.replace(',"data"', ',"traceparent":"old","baggage":"b","data"');
   calls.send(invocation, caller, read(traced), 0, undefined);
@@ -101,11 +101,11 @@ Deno.test("RunningCalls.send() puts the observer's field where a traceparent sta
 });
 
 Deno.test("RunningCalls.send() tells the engine's own workers who calls, before the traceparent", () => {
-  const { calls, caller, worker, open, tail } = setup(
+  const { calls, caller, worker, open, remainder } = setup(
     { sent: () => field(',"traceparent":"t"') },
     "own",
   );
-  calls.send(open(), caller, tail, 0, undefined);
+  calls.send(open(), caller, remainder, 0, undefined);
 
   assert.match(sentTo(worker)[0]!, /"caller":"c","function_id":"f","traceparent":"t","data":/);
 });
@@ -169,7 +169,7 @@ Deno.test("each way in which a call ends is told once", () => {
   const error = failure("timeout", "late");
   calls.fail(open(), error, "its time");
   calls.drop(open(), error, "nobody");
-  calls.settleError(open(), tailOf(`","error":1}`), error);
+  calls.settleError(open(), remainderOf(`","error":1}`), error);
 
   const ends = heard.filter((line) => !line.startsWith("opened"));
   assert.deepEqual(ends, [

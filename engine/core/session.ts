@@ -23,8 +23,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
 import type { Calls } from "./calls.ts";
-import { failure, type Refusals } from "./error_replies.ts";
-import { ByteShare, RateWindow } from "./guards.ts";
+import { type ErrorReplies, failure } from "./error_replies.ts";
+import { ByteBudget, RateWindow } from "./guards.ts";
 import type { Peer } from "./peer.ts";
 import { bytesOf, textOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
@@ -36,16 +36,16 @@ export interface SessionOwner {
   /** The first message of a line that came back. */
   reattach(peer: Peer, message: Reattach): void;
   /** The line is over; called once. */
-  left(peer: Peer, reason: string): void;
+  disconnected(peer: Peer, reason: string): void;
   /** All consequences of what arrived were sent. */
-  settled(): void;
+  flushEvents(): void;
 }
 
 /** What a session stands on. */
 export interface SessionOptions {
   readonly clock: Clock;
   readonly calls: Calls;
-  readonly refusals: Refusals;
+  readonly errorReplies: ErrorReplies;
   readonly owner: SessionOwner;
   readonly telemetry: TelemetryListener | undefined;
 }
@@ -68,22 +68,22 @@ export class Session implements ConnectionEvents {
   readonly peer: Peer;
   readonly #clock: Clock;
   readonly #calls: Calls;
-  readonly #refusals: Refusals;
+  readonly #errorReplies: ErrorReplies;
   readonly #owner: SessionOwner;
   readonly #telemetry: TelemetryListener | undefined;
   // Made for those who need them: most of many thousand lines may be idle.
   #malformed: RateWindow | undefined;
-  #share: ByteShare | undefined;
+  #telemetryBudget: ByteBudget | undefined;
   /** Whether it was said that telemetry is dropped. */
   #hasWarned = false;
   #isFirst = true;
 
   /** Makes the session of a peer whose line is open. */
-  constructor(peer: Peer, { clock, calls, refusals, owner, telemetry }: SessionOptions) {
+  constructor(peer: Peer, { clock, calls, errorReplies, owner, telemetry }: SessionOptions) {
     this.peer = peer;
     this.#clock = clock;
     this.#calls = calls;
-    this.#refusals = refusals;
+    this.#errorReplies = errorReplies;
     this.#owner = owner;
     this.#telemetry = telemetry;
   }
@@ -103,13 +103,13 @@ export class Session implements ConnectionEvents {
     try {
       const isRead = envelope.read(memory, start, end, isPlain);
       if (!isRead || !this.#calls.forward(this.peer, envelope)) {
-        this.#read(textOf(memory, start, end), isRead ? envelope : undefined);
+        this.#parse(textOf(memory, start, end), isRead ? envelope : undefined);
       }
       this.#isFirst = false;
-      this.#owner.settled();
+      this.#owner.flushEvents();
     } catch (thrown) {
       // A mistake of ours must not end the engine, and with it everybody's lines.
-      this.#refusals.warn(this.peer, "a message could not be handled", String(thrown));
+      this.#errorReplies.warn(this.peer, "a message could not be handled", String(thrown));
     }
   }
 
@@ -125,20 +125,20 @@ export class Session implements ConnectionEvents {
 
   closed(code: number, reason: string): void {
     const asked = code === 1000 || code === 1001 || code === 1005;
-    this.#leave(reason !== "" ? reason : asked ? "the worker closed" : "the line was lost");
+    this.#disconnect(reason !== "" ? reason : asked ? "the worker closed" : "the line was lost");
   }
 
   /** Ends the line, after everything that its end means to others. */
   end(code: number, reason: string): void {
-    this.#leave(reason);
+    this.#disconnect(reason);
     this.peer.connection.close(code, reason);
   }
 
   /** Hands telemetry on, as much as one line may send: reading it takes the engine's thread. */
   #hearTelemetry(kind: TelemetryFrame["kind"], bytes: Uint8Array): void {
     const { peer } = this;
-    this.#share ??= new ByteShare(TELEMETRY_BYTES_PER_SECOND);
-    if (this.#share.allow(bytes.length, this.#clock.now())) {
+    this.#telemetryBudget ??= new ByteBudget(TELEMETRY_BYTES_PER_SECOND);
+    if (this.#telemetryBudget.allow(bytes.length, this.#clock.now())) {
       const address = peer.info.address;
       this.#telemetry?.({ kind, bytes: bytes.subarray(MARK_BYTES), worker_id: peer.id, address });
       return;
@@ -146,26 +146,26 @@ export class Session implements ConnectionEvents {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const detail = `a line may send ${TELEMETRY_BYTES_PER_SECOND} bytes a second`;
-    this.#refusals.warn(peer, "telemetry is dropped", detail);
-    this.#owner.settled();
+    this.#errorReplies.warn(peer, "telemetry is dropped", detail);
+    this.#owner.flushEvents();
   }
 
-  #leave(reason: string): void {
+  #disconnect(reason: string): void {
     if (!this.peer.isLive) return;
     this.peer.isLive = false;
-    this.#owner.left(this.peer, reason);
-    this.#owner.settled();
+    this.#owner.disconnected(this.peer, reason);
+    this.#owner.flushEvents();
   }
 
   /** The long way: parse, check, and hand on. */
-  #read(text: string, envelope: Envelope | undefined): void {
+  #parse(text: string, envelope: Envelope | undefined): void {
     let parsed: JsonObject | undefined;
     let message: WorkerMessage;
     try {
       parsed = parseMessage(text);
       message = readWorkerMessage(parsed);
     } catch (thrown) {
-      return this.#refuse(thrown as EngineError, parsed ?? readBroken(text));
+      return this.#reject(thrown as EngineError, parsed ?? readBroken(text));
     }
     try {
       if (message.type !== "reattach") this.#owner.handle(this.peer, message, text, envelope);
@@ -176,7 +176,7 @@ export class Session implements ConnectionEvents {
   }
 
   /** A frame that does not fit: PROTOCOL 1.9. */
-  #refuse(thrown: EngineError, parsed: JsonObject): void {
+  #reject(thrown: EngineError, parsed: JsonObject): void {
     if (parsed.type === "reattach") return;
     const isBad = thrown.code === "bad_message";
     if (isBad && !this.#mayBeMalformed()) {
@@ -185,9 +185,9 @@ export class Session implements ConnectionEvents {
     const { type, invocation_id } = parsed;
     const isOfCallee = type === "invocationresult" || type === "invocationprogress";
     const error = thrown.toJSON();
-    this.#answer(error, isOfCallee ? {} : parsed);
+    this.#replyError(error, isOfCallee ? {} : parsed);
     if (isOfCallee && typeof invocation_id === "string") {
-      this.#calls.settleBroken(this.peer, invocation_id, thrown.message);
+      this.#calls.settleMalformed(this.peer, invocation_id, thrown.message);
     }
   }
 
@@ -199,21 +199,25 @@ export class Session implements ConnectionEvents {
   /** A frame that fits and could not be handled: too deep a value, or a mistake of ours. */
   #fail(thrown: unknown, parsed: JsonObject): void {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    this.#refusals.warn(this.peer, "a message could not be handled", `${parsed.type}: ${reason}`);
+    this.#errorReplies.warn(
+      this.peer,
+      "a message could not be handled",
+      `${parsed.type}: ${reason}`,
+    );
     const error = thrown instanceof EngineError
       ? thrown.toJSON()
       : failure("invocation_error", `The engine could not handle this message: ${reason}`);
-    this.#answer(error, parsed.type === "invokefunction" ? parsed : {});
+    this.#replyError(error, parsed.type === "invokefunction" ? parsed : {});
   }
 
   /** An error for the call that a message names, else for the line as a whole. */
-  #answer(error: ErrorBody, { invocation_id, function_id }: JsonObject): void {
+  #replyError(error: ErrorBody, { invocation_id, function_id }: JsonObject): void {
     // An id that is still open belongs to another call, which will have its own answer.
     if (typeof invocation_id !== "string" || this.#calls.isWaiting(this.peer, invocation_id)) {
-      return this.peer.tell({ type: "error", error });
+      return this.peer.send({ type: "error", error });
     }
     const id = typeof function_id === "string" ? function_id : "";
-    this.#refusals.unread(this.peer, invocation_id, id, error);
+    this.#errorReplies.replyUnread(this.peer, invocation_id, id, error);
   }
 }
 

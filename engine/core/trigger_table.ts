@@ -8,7 +8,7 @@
  *
  * A worker that is restarted may leave its triggers until it has registered them again. An equal
  * one with the same id takes the place of the old one. With another id it joins the delivery, for
- * types of the engine; for others, where each trigger is a delivery of its own, it is offered and
+ * types of the engine; for others, where each trigger is a delivery of its owned, it is offered and
  * then the old one ends, so that nothing is missed and at most one thing seen twice.
  *
  * @module
@@ -26,7 +26,7 @@ import {
 import type { Peer } from "./peer.ts";
 
 /** Hears what a provider said of a trigger: an error, or nothing bad. */
-export type Settled = (error: ErrorBody | undefined) => void;
+export type OnSettled = (error: ErrorBody | undefined) => void;
 
 /** What a worker asked for. */
 export interface Trigger {
@@ -37,11 +37,11 @@ export interface Trigger {
   /** The frame for its provider. */
   readonly frame: string;
   /** Equal for triggers that say the same. */
-  readonly meaning: string;
+  readonly dedupeKey: string;
   /** What its provider holds of it; `undefined`: it is parked. */
   delivery: Delivery | undefined;
   /** Told once, of the first word of the provider. */
-  settled: Settled | undefined;
+  onSettled: OnSettled | undefined;
 }
 
 /** What a provider holds. */
@@ -92,33 +92,33 @@ export class TriggerTable {
 
   /**
    * Adds a trigger and offers it to its provider, if there is one. Another one with the same id
-   * ends first, unless it was left to this one.
+   * ends first, unless it was orphans to this one.
    *
    * @throws {EngineError} `serialization_error` when it is nested too deeply to be written.
    */
-  add(owner: Peer, registration: RegisterTrigger, settled?: Settled): void {
+  add(owner: Peer, registration: RegisterTrigger, onSettled?: OnSettled): void {
     const frame = frameOf(registration);
-    const meaning = meaningOf(registration);
+    const dedupeKey = dedupeKeyOf(registration);
     const before = this.#byId.get(registration.id);
-    const delivery = before && isLeftTo(owner, before, registration, meaning)
+    const delivery = before && canTakeOver(owner, before, registration, dedupeKey)
       ? before.delivery
       : undefined;
     if (before && delivery) before.delivery = undefined;
     if (before) this.#end(before);
 
     const type = this.types.open(registration.trigger_type, registration.trigger_namespace);
-    const trigger: Trigger = { registration, owner, type, frame, meaning, delivery, settled };
+    const trigger: Trigger = { registration, owner, type, frame, dedupeKey, delivery, onSettled };
     this.#byId.set(registration.id, trigger);
-    const own = this.#byOwner.get(owner);
-    if (own) own.add(trigger);
+    const owned = this.#byOwner.get(owner);
+    if (owned) owned.add(trigger);
     else this.#byOwner.set(owner, new Set([trigger]));
     type.triggers.add(trigger);
     if (before && delivery) {
       delivery.members.delete(before.owner);
       delivery.members.set(owner, trigger);
-    } else if (type.providers.length > 0) this.#offer(trigger);
+    } else if (type.providers.length > 0) this.#deliver(trigger);
     else this.#parked(trigger);
-    if (!before) this.#relieve(trigger);
+    if (!before) this.#endEqualOrphan(trigger);
     // Nobody is going to be asked.
     if (delivery || type.providers.length === 0) settle(trigger, undefined);
   }
@@ -131,17 +131,17 @@ export class TriggerTable {
     return true;
   }
 
-  /** A worker has left and is to come back: its triggers stay, until removeOwner(). */
-  keep(owner: Peer): void {
+  /** A worker has orphans and is to come back: its triggers stay, until removeOwner(). */
+  orphan(owner: Peer): void {
     for (const trigger of [...this.#byOwner.get(owner) ?? []]) {
-      const { type: { left }, meaning } = trigger;
-      if (trigger.settled) this.#end(trigger); // Its id was never told to anybody.
-      else if (left.has(meaning)) left.get(meaning)!.add(trigger);
-      else left.set(meaning, new Set([trigger]));
+      const { type: { orphans }, dedupeKey } = trigger;
+      if (trigger.onSettled) this.#end(trigger); // Its id was never told to anybody.
+      else if (orphans.has(dedupeKey)) orphans.get(dedupeKey)!.add(trigger);
+      else orphans.set(dedupeKey, new Set([trigger]));
     }
   }
 
-  /** A worker has left: its triggers end. */
+  /** A worker has orphans: its triggers end. */
   removeOwner(owner: Peer): void {
     for (const trigger of [...this.#byOwner.get(owner) ?? []]) this.#end(trigger);
   }
@@ -155,7 +155,7 @@ export class TriggerTable {
     if (active && active !== peer) this.#withdraw(type);
     this.#park(type);
     this.types.addProvider(type, { peer, registration });
-    for (const trigger of type.triggers) this.#offer(trigger);
+    for (const trigger of type.triggers) this.#deliver(trigger);
     return true;
   }
 
@@ -169,7 +169,7 @@ export class TriggerTable {
       this.#park(type);
       const isServed = type.providers.length > 0;
       for (const trigger of type.triggers) {
-        if (isServed) this.#offer(trigger);
+        if (isServed) this.#deliver(trigger);
         else this.#parked(trigger);
       }
     }
@@ -177,7 +177,7 @@ export class TriggerTable {
     return true;
   }
 
-  /** A worker has left: others serve its types, or nobody does. */
+  /** A worker has orphans: others serve its types, or nobody does. */
   removeProviderOfAll(peer: Peer): void {
     for (const { id, namespace } of this.types.of(peer)) this.removeProvider(peer, id, namespace);
   }
@@ -190,9 +190,9 @@ export class TriggerTable {
     delivery.isRefused = error !== undefined;
     for (const trigger of [...delivery.members.values()]) {
       const { id, trigger_type, function_id } = trigger.registration;
-      if (error && !trigger.settled) {
+      if (error && !trigger.onSettled) {
         const type = "triggerregistrationresult";
-        trigger.owner.tell({ type, id, trigger_type, function_id, error });
+        trigger.owner.send({ type, id, trigger_type, function_id, error });
       }
       settle(trigger, error);
     }
@@ -205,17 +205,17 @@ export class TriggerTable {
     if (trigger) settle(trigger, undefined);
   }
 
-  /** Where no triggers are merged, an equal one that was left ends when a new one is there. */
-  #relieve({ type: { left, providers }, meaning }: Trigger): void {
-    if (left.size === 0 || providers.at(-1)?.peer.isBuiltin) return;
-    const [old] = left.get(meaning) ?? [];
+  /** Where no triggers are merged, an equal one that was orphans ends when a new one is there. */
+  #endEqualOrphan({ type: { orphans, providers }, dedupeKey }: Trigger): void {
+    if (orphans.size === 0 || providers.at(-1)?.peer.isBuiltin) return;
+    const [old] = orphans.get(dedupeKey) ?? [];
     if (old) this.#end(old);
   }
 
-  #offer(trigger: Trigger): void {
-    const { type, meaning, owner, registration } = trigger;
+  #deliver(trigger: Trigger): void {
+    const { type, dedupeKey, owner, registration } = trigger;
     const provider = type.providers.at(-1)!.peer;
-    const equal = provider.isBuiltin ? type.shared.get(meaning) : undefined;
+    const equal = provider.isBuiltin ? type.shared.get(dedupeKey) : undefined;
     const known = equal?.find((delivery) => !delivery.isRefused && !delivery.members.has(owner));
     if (known) {
       known.members.set(owner, trigger);
@@ -229,7 +229,7 @@ export class TriggerTable {
     trigger.delivery = delivery;
     this.#deliveries.set(delivery.id, delivery);
     if (equal) equal.push(delivery);
-    else if (provider.isBuiltin) type.shared.set(meaning, [delivery]);
+    else if (provider.isBuiltin) type.shared.set(dedupeKey, [delivery]);
     if (provider.isLive) provider.connection.send(trigger.frame);
   }
 
@@ -254,31 +254,31 @@ export class TriggerTable {
   #end(trigger: Trigger): void {
     const { registration, owner, type, delivery } = trigger;
     this.#byId.delete(registration.id);
-    const own = this.#byOwner.get(owner)!;
-    own.delete(trigger);
-    if (own.size === 0) this.#byOwner.delete(owner);
+    const owned = this.#byOwner.get(owner)!;
+    owned.delete(trigger);
+    if (owned.size === 0) this.#byOwner.delete(owner);
     type.triggers.delete(trigger);
-    const left = type.left.get(trigger.meaning);
-    if (left?.delete(trigger) && left.size === 0) type.left.delete(trigger.meaning);
+    const orphans = type.orphans.get(trigger.dedupeKey);
+    if (orphans?.delete(trigger) && orphans.size === 0) type.orphans.delete(trigger.dedupeKey);
     if (delivery) {
       delivery.members.delete(owner);
-      if (delivery.members.size === 0) this.#endDelivery(delivery, trigger.meaning);
+      if (delivery.members.size === 0) this.#endDelivery(delivery, trigger.dedupeKey);
     }
     this.types.closeIfEmpty(type);
     settle(trigger, undefined);
   }
 
-  #endDelivery(delivery: Delivery, meaning: string): void {
+  #endDelivery(delivery: Delivery, dedupeKey: string): void {
     this.#takeBack(delivery);
     this.#deliveries.delete(delivery.id);
     const { shared } = delivery.type;
-    const rest = shared.get(meaning)?.filter((other) => other !== delivery) ?? [];
-    if (rest.length > 0) shared.set(meaning, rest);
-    else shared.delete(meaning);
+    const rest = shared.get(dedupeKey)?.filter((other) => other !== delivery) ?? [];
+    if (rest.length > 0) shared.set(dedupeKey, rest);
+    else shared.delete(dedupeKey);
   }
 
   #takeBack({ id, provider, type, isRefused }: Delivery): void {
-    if (!isRefused) provider.tell({ type: "unregistertrigger", id, trigger_type: type.id });
+    if (!isRefused) provider.send({ type: "unregistertrigger", id, trigger_type: type.id });
   }
 
   /** Takes everything back from the provider of a type. */
@@ -299,21 +299,22 @@ export class TriggerTable {
 }
 
 /** Whether a trigger waits for its worker to come back and is what that now registers again. */
-function isLeftTo(
+function canTakeOver(
   owner: Peer,
-  { owner: before, type, meaning, delivery }: Trigger,
+  { owner: before, type, dedupeKey, delivery }: Trigger,
   { trigger_type, trigger_namespace = DEFAULT_NAMESPACE }: RegisterTrigger,
-  newMeaning: string,
+  newDedupeKey: string,
 ): boolean {
   return !before.isLive && delivery !== undefined && !delivery.isRefused &&
-    type.id === trigger_type && type.namespace === trigger_namespace && meaning === newMeaning &&
+    type.id === trigger_type && type.namespace === trigger_namespace &&
+    dedupeKey === newDedupeKey &&
     !delivery.members.has(owner);
 }
 
 function settle(trigger: Trigger, error: ErrorBody | undefined): void {
-  const { settled } = trigger;
-  trigger.settled = undefined;
-  settled?.(error);
+  const { onSettled } = trigger;
+  trigger.onSettled = undefined;
+  onSettled?.(error);
 }
 
 /** What a provider is sent: namespaces only where they say something. */
@@ -327,7 +328,7 @@ function frameOf({ namespace, trigger_namespace, ...rest }: RegisterTrigger): st
 }
 
 /** Equal for equal target, config and metadata, in whatever order their keys were written. */
-function meaningOf(registration: RegisterTrigger): string {
+function dedupeKeyOf(registration: RegisterTrigger): string {
   const { function_id, namespace = DEFAULT_NAMESPACE, config = {}, metadata } = registration;
   try {
     return JSON.stringify([namespace, function_id, config, metadata], (_key, value: Json) => {
@@ -354,10 +355,10 @@ export interface TriggerType {
   readonly providers: Provider[];
   /** All triggers of the type. */
   readonly triggers: Set<Trigger>;
-  /** What an own worker of the engine was given, by what it says: PROTOCOL 4.1 rule 9. */
+  /** What an owned worker of the engine was given, by what it says: PROTOCOL 4.1 rule 9. */
   readonly shared: Map<string, Delivery[]>;
-  /** Triggers whose worker has left and is to come back, by what they say. */
-  readonly left: Map<string, Set<Trigger>>;
+  /** Triggers whose worker has orphans and is to come back, by what they say. */
+  readonly orphans: Map<string, Set<Trigger>>;
 }
 
 /** The types of triggers. */
@@ -385,7 +386,7 @@ export class TriggerTypes {
       providers: [],
       triggers: new Set(),
       shared: new Map(),
-      left: new Map(),
+      orphans: new Map(),
     };
     this.#types.set(keyOf(namespace, id), type);
     return type;
@@ -406,8 +407,8 @@ export class TriggerTypes {
   addProvider(type: TriggerType, provider: Provider): void {
     this.removeProvider(type, provider.peer);
     type.providers.push(provider);
-    const own = this.#byPeer.get(provider.peer);
-    if (own) own.add(type);
+    const owned = this.#byPeer.get(provider.peer);
+    if (owned) owned.add(type);
     else this.#byPeer.set(provider.peer, new Set([type]));
   }
 
@@ -416,9 +417,9 @@ export class TriggerTypes {
     const at = type.providers.findIndex((provider) => provider.peer === peer);
     if (at < 0) return;
     type.providers.splice(at, 1);
-    const own = this.#byPeer.get(peer)!;
-    own.delete(type);
-    if (own.size === 0) this.#byPeer.delete(peer);
+    const owned = this.#byPeer.get(peer)!;
+    owned.delete(type);
+    if (owned.size === 0) this.#byPeer.delete(peer);
   }
 }
 

@@ -16,13 +16,13 @@ import defer * as nodeVm from "node:vm";
 import defer * as ajv from "ajv/dist/2020.js";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
-  MISFITS_MAX,
   SCHEMA_CHARS_MAX,
   SCHEMA_CHECK_MS,
   SCHEMA_DEPTH_MAX,
+  VALIDATION_ERRORS_MAX,
 } from "../../sdk/typescript/wire/limits.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import type { Misfit, Schemas } from "../ports/schemas.ts";
+import type { Schemas, ValidationError } from "../ports/schemas.ts";
 
 type Ajv = InstanceType<typeof ajv.Ajv2020>;
 type Validate = ReturnType<Ajv["compile"]>;
@@ -31,7 +31,10 @@ type Schema = boolean | Record<string, Json>;
 
 /** Values with more parts than this are searched for their first misfit only. */
 const ALL_MISFITS_PARTS_MAX = 1_000;
-const TOO_SLOW: Misfit = { path: "", message: "takes too long to be checked by its schema" };
+const TOO_SLOW: ValidationError = {
+  path: "",
+  message: "takes too long to be checked by its schema",
+};
 /** A schema that took all the time of one check is not used for that of so many. */
 const REST = 100;
 /** Characters of allowed values that a message lists. */
@@ -46,7 +49,7 @@ export function createSchemas(): Schemas {
       drafts ??= new ajv.Ajv2020(COMMON);
       if (!drafts.validateSchema(schema)) throw invalid(drafts.errorsText(drafts.errors));
       const bounds = /"pattern(?:Properties)?"/.test(JSON.stringify(schema)) && new TimeBound();
-      const run = (validate: Validate, value: Json): readonly Misfit[] =>
+      const run = (validate: Validate, value: Json): readonly ValidationError[] =>
         bounds ? bounds.run(() => misfits(validate, value)) : misfits(validate, value);
       const findFirst = compileAlone(schema, false);
       let findAll: Validate | undefined;
@@ -135,7 +138,7 @@ class TimeBound {
   readonly #script = new nodeVm.Script("check()");
   #restUntil = 0;
 
-  run(check: () => readonly Misfit[]): readonly Misfit[] {
+  run(check: () => readonly ValidationError[]): readonly ValidationError[] {
     if (performance.now() < this.#restUntil) return [TOO_SLOW];
     this.#context.check = check;
     try {
@@ -150,10 +153,10 @@ class TimeBound {
   }
 }
 
-function misfits(validate: Validate, value: Json): readonly Misfit[] {
+function misfits(validate: Validate, value: Json): readonly ValidationError[] {
   try {
     if (validate(value)) return [];
-    return (validate.errors ?? []).slice(0, MISFITS_MAX).map(misfitOf);
+    return (validate.errors ?? []).slice(0, VALIDATION_ERRORS_MAX).map(misfitOf);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return [{ path: "", message: "is nested too deep to be checked" }];
@@ -162,7 +165,7 @@ function misfits(validate: Validate, value: Json): readonly Misfit[] {
   }
 }
 
-function misfitOf(failure: Failure): Misfit {
+function misfitOf(failure: Failure): ValidationError {
   const { instancePath: path, keyword, params, message = `does not fit ${keyword}` } = failure;
   switch (keyword) {
     case "additionalProperties":

@@ -17,7 +17,7 @@ export interface ObservedFunction {
 }
 
 /** A worker that calls or runs; made by the observer, kept by the router. */
-export interface ObservedParty {
+export interface ObservedEndpoint {
   readonly worker_id: string;
 }
 
@@ -38,7 +38,7 @@ export interface ObservedCall {
 }
 
 /** Where in memory a call lies, and what goes with it; valid while it is told of. */
-export interface CallPlaces {
+export interface CallLayout {
   /** UTF-8. */
   readonly memory: Uint8Array;
   /** `,"traceparent":"…"`, or where it would have to stand. */
@@ -60,12 +60,12 @@ export interface TraceBytes {
 }
 
 /** A call that was never opened. */
-export interface ShortCall {
+export interface UnopenedCall {
   readonly function_id: string;
   readonly namespace: string;
   /** The caller's id; `undefined`: nobody waits. */
   readonly caller_invocation_id: string | undefined;
-  readonly caller: ObservedParty;
+  readonly caller: ObservedEndpoint;
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
   readonly timeout_ms: number;
@@ -90,9 +90,9 @@ export interface CallObserver {
   /** The function of that name; ask once and keep it. */
   functionOf(namespace: string, function_id: string): ObservedFunction;
   /** A worker under its name, empty while it has none; ask once and keep it. */
-  partyOf(worker_id: string, name: string): ObservedParty;
+  endpointOf(worker_id: string, name: string): ObservedEndpoint;
   /** A call has begun; it may have to wait before it is sent. */
-  opened(call: ObservedCall, caller: ObservedParty, places: CallPlaces): void;
+  opened(call: ObservedCall, caller: ObservedEndpoint, places: CallLayout): void;
   /** Whether somebody will want to know who could have run it. */
   wantsCandidates(call: ObservedCall): boolean;
   /**
@@ -102,7 +102,7 @@ export interface CallObserver {
    */
   sent(
     call: ObservedCall,
-    callee: ObservedParty,
+    callee: ObservedEndpoint,
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): TraceBytes | undefined;
@@ -111,7 +111,7 @@ export interface CallObserver {
   /** It ended with an error; `endedBy` says who ended it before its time. */
   failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void;
   /** A call did not begin. */
-  refused(call: ShortCall, error: ErrorBody): void;
+  refused(call: UnopenedCall, error: ErrorBody): void;
   /** The engine ran and answered a call at once; `result` makes its JSON text. */
-  answered(call: ShortCall, result: () => string): void;
+  answered(call: UnopenedCall, result: () => string): void;
 }

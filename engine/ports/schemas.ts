@@ -6,7 +6,7 @@
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** One place where a value does not fit. */
-export interface Misfit {
+export interface ValidationError {
   /** JSON Pointer of the place, such as `/items/0/sku`; empty for the value itself. */
   readonly path: string;
   /** What does not fit, such as `must be integer`. */
@@ -14,7 +14,7 @@ export interface Misfit {
 }
 
 /** Lists what does not fit; empty when all does. */
-export type SchemaCheck = (value: Json) => readonly Misfit[];
+export type SchemaCheck = (value: Json) => readonly ValidationError[];
 
 /** Turns schemas into checks. */
 export interface Schemas {

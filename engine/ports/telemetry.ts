@@ -10,7 +10,7 @@
 import type { LogFields, LogLevel } from "./log.ts";
 
 /** One end of a call. */
-export interface CallParty {
+export interface CallEndpoint {
   /** Id of its connection. */
   readonly worker_id: string;
   /** As it was called then: announced, else the first part of the function's id. */
@@ -18,7 +18,7 @@ export interface CallParty {
 }
 
 /** A replica that could have run a call. */
-export interface Candidate extends CallParty {
+export interface Candidate extends CallEndpoint {
   /** Calls it was running when one was chosen. */
   readonly in_flight: number;
   /** Why it was out of the question, such as `draining` or `at its bound`; `null`: it was not. */
@@ -44,9 +44,9 @@ export interface CallSpan {
   readonly invocation_id: string;
   /** `null` when nobody waits for the result. */
   readonly caller_invocation_id: string | null;
-  readonly caller: CallParty;
+  readonly caller: CallEndpoint;
   /** `null` when nobody ran it. */
-  readonly callee: CallParty | null;
+  readonly callee: CallEndpoint | null;
   readonly start_ms: number;
   /** When it went to the callee, later than the start when it was held; `null`: it never did. */
   readonly sent_ms: number | null;
@@ -189,8 +189,8 @@ export interface RouterLoad {
   /** Calls that run or wait to start. */
   readonly running: number;
   /** Of those, calls that wait for a worker that is being restarted. */
-  readonly held: number;
-  readonly lines: number;
+  readonly parked: number;
+  readonly connections: number;
   /** Bytes that peers have not taken yet, over all lines. */
   readonly queued_bytes: number;
 }

@@ -8,7 +8,7 @@
 export interface DrainOptions {
   /**
    * Somebody comes to offer the same again: calls that nobody else can run wait for that, each for
-   * `CALL_HOLD_MS` at most, and triggers stay in place. Otherwise such calls fail at once. Of two
+   * `CALL_PARK_MS` at most, and triggers stay in place. Otherwise such calls fail at once. Of two
    * handovers that concern one line or one function, either can make them wait.
    */
   readonly isComingBack: boolean;

@@ -10,14 +10,14 @@
  */
 import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import type {
+  CallLayout,
   CallObserver,
-  CallPlaces,
   CallSource,
   ObservedCall,
+  ObservedEndpoint,
   ObservedFunction,
-  ObservedParty,
-  ShortCall,
   TraceBytes,
+  UnopenedCall,
 } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
@@ -32,9 +32,9 @@ import type {
   TraceSettings,
   TraceUsage,
 } from "../ports/telemetry.ts";
-import { BOUNDS_MS, FunctionMeters, type Subject } from "./function_meters.ts";
-import { kept, Party } from "./span_detail.ts";
-import { SpanRecorder, WorkSpans } from "./span_recorder.ts";
+import { BOUNDS_MS, FunctionMeters, type MeteredFunction } from "./function_meters.ts";
+import { copyText, SpanEndpoint } from "./span_detail.ts";
+import { BuiltinSpans, SpanRecorder } from "./span_recorder.ts";
 import { findSpans } from "./span_ring.ts";
 import { type FillRandom, IdSource } from "./trace_ids.ts";
 
@@ -60,7 +60,7 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
   readonly #clock: Clock;
   readonly #spans: SpanRecorder;
   readonly #meters = new FunctionMeters();
-  readonly #engine = new Party("engine", "engine");
+  readonly #engine = new SpanEndpoint("engine", "engine");
   #isTracing = false;
   #source: CallSource = { callId: () => "", load: () => NO_LOAD };
 
@@ -73,10 +73,10 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     const spans = new SpanRecorder(clock, ids, OFF);
     this.#clock = clock;
     this.#spans = spans;
-    this.spans = new WorkSpans({
+    this.spans = new BuiltinSpans({
       ids,
       isTracing: () => this.#isTracing,
-      isChosen: (operation, chance) => spans.isChosen(operation, chance),
+      shouldSample: (operation, chance) => spans.shouldSample(operation, chance),
     });
   }
 
@@ -88,15 +88,15 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     return this.#meters.functionOf(namespace, function_id);
   }
 
-  partyOf(worker_id: string, name: string): ObservedParty {
-    return new Party(worker_id, kept(name, WORKER_NAME_CHARS_MAX));
+  endpointOf(worker_id: string, name: string): ObservedEndpoint {
+    return new SpanEndpoint(worker_id, copyText(name, WORKER_NAME_CHARS_MAX));
   }
 
-  opened(call: ObservedCall, caller: ObservedParty, places: CallPlaces): void {
-    const { meter } = call.subject as Subject;
+  opened(call: ObservedCall, caller: ObservedEndpoint, places: CallLayout): void {
+    const { meter } = call.subject as MeteredFunction;
     meter.calls++;
     meter.in_flight++;
-    if (this.#isTracing) this.#spans.open(call, caller as Party, places);
+    if (this.#isTracing) this.#spans.open(call, caller as SpanEndpoint, places);
   }
 
   wantsCandidates(call: ObservedCall): boolean {
@@ -107,38 +107,38 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
 
   sent(
     call: ObservedCall,
-    callee: ObservedParty,
+    callee: ObservedEndpoint,
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): TraceBytes | undefined {
     const place = this.#spans.find(call);
-    return place < 0 ? undefined : this.#spans.sent(place, callee as Party, now, candidates);
+    return place < 0 ? undefined : this.#spans.sent(place, callee as SpanEndpoint, now, candidates);
   }
 
   settled(call: ObservedCall, memory: Uint8Array, start: number, end: number): void {
     const now = this.#clock.now();
-    (call.subject as Subject).meter.ended(now - call.since);
+    (call.subject as MeteredFunction).meter.ended(now - call.since);
     const place = this.#spans.find(call);
     if (place >= 0) this.#spans.settle(place, now, memory, start, end);
   }
 
   failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void {
     const now = this.#clock.now();
-    const { meter } = call.subject as Subject;
+    const { meter } = call.subject as MeteredFunction;
     meter.ended(now - call.since);
     meter.failed(error.code);
     const place = this.#spans.find(call);
     if (place >= 0) this.#spans.fail(place, now, error, endedBy);
   }
 
-  refused(call: ShortCall, error: ErrorBody): void {
-    const subject = this.#meters.strangerOf(call.namespace, call.function_id);
+  refused(call: UnopenedCall, error: ErrorBody): void {
+    const subject = this.#meters.functionOrOther(call.namespace, call.function_id);
     subject.meter.calls++;
     subject.meter.failed(error.code);
     if (this.#isTracing) this.#spans.record(call, subject, undefined, error);
   }
 
-  answered(call: ShortCall, result: () => string): void {
+  answered(call: UnopenedCall, result: () => string): void {
     const subject = this.#meters.functionOf(call.namespace, call.function_id);
     subject.meter.calls++;
     subject.meter.in_flight++;
@@ -190,7 +190,7 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
   readonly #callId = (slot: number, uses: number): string => this.#source.callId(slot, uses);
 }
 
-const NO_LOAD: RouterLoad = { running: 0, held: 0, lines: 0, queued_bytes: 0 };
+const NO_LOAD: RouterLoad = { running: 0, parked: 0, connections: 0, queued_bytes: 0 };
 
 function cryptoRandom(bytes: Uint8Array<ArrayBuffer>): void {
   crypto.getRandomValues(bytes);

@@ -75,7 +75,7 @@ Deno.test("a call that was held says how long it waited", () => {
   worker.cut();
   call(caller, "i1", { data: { n: 1 } });
   assert.deepEqual(recorder.find({ running: true }, 9).map(({ sent_ms }) => sent_ms), [null]);
-  assert.equal(recorder.load().held, 1);
+  assert.equal(recorder.load().parked, 1);
   clock.tick(300);
   const next = open();
   next.say({ type: "registerfunction", id: "f" });
@@ -235,7 +235,7 @@ Deno.test("CallRecorder.load() says how busy the router is", () => {
   call(caller, "i1");
   worker.connection.queuedBytes = 7;
 
-  assert.deepEqual(recorder.load(), { running: 1, held: 0, lines: 2, queued_bytes: 7 });
+  assert.deepEqual(recorder.load(), { running: 1, parked: 0, connections: 2, queued_bytes: 7 });
 });
 
 Deno.test("CallRecorder.clear() forgets what ended and keeps what runs", () => {

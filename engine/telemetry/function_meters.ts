@@ -11,7 +11,7 @@ import {
 } from "../../sdk/typescript/wire/limits.ts";
 import type { ObservedFunction } from "../ports/call_observer.ts";
 import type { FunctionMeter } from "../ports/telemetry.ts";
-import { costOf, kept } from "./span_detail.ts";
+import { copyText, textBytes } from "./span_detail.ts";
 
 /** Name under which calls of all further functions count. */
 const OTHER = "(other)";
@@ -19,19 +19,19 @@ const OTHER = "(other)";
 /** The functions that were ever called. */
 export class FunctionMeters {
   /** By namespace, then by id. */
-  readonly #subjects = new Map<string, Map<string, Subject>>();
+  readonly #subjects = new Map<string, Map<string, MeteredFunction>>();
   #count = 0;
   /** Calls of functions without a meter of their own. */
   readonly other: CountingMeter = new CountingMeter("", OTHER);
 
   /** A function that is offered; counted by itself while there is room. */
-  functionOf(namespace: string, function_id: string): Subject {
+  functionOf(namespace: string, function_id: string): MeteredFunction {
     const known = this.#subjects.get(namespace)?.get(function_id);
     if (known) return known;
     if (this.#count >= METERED_FUNCTIONS_MAX) return this.#unmetered(namespace, function_id);
     this.#count++;
     const meter = new CountingMeter(namespace, function_id);
-    const subject = new Subject(namespace, function_id, meter);
+    const subject = new MeteredFunction(namespace, function_id, meter);
     const subjects = this.#subjects.get(namespace);
     if (subjects) subjects.set(function_id, subject);
     else this.#subjects.set(namespace, new Map([[function_id, subject]]));
@@ -39,7 +39,7 @@ export class FunctionMeters {
   }
 
   /** A function that perhaps nobody ever offered: only known ones are counted by themselves. */
-  strangerOf(namespace: string, function_id: string): Subject {
+  functionOrOther(namespace: string, function_id: string): MeteredFunction {
     return this.#subjects.get(namespace)?.get(function_id) ??
       this.#unmetered(namespace, function_id);
   }
@@ -51,9 +51,11 @@ export class FunctionMeters {
     }
   }
 
-  #unmetered(namespace: string, function_id: string): Subject {
-    const [space, id] = [namespace, function_id].map((text) => kept(text, TRACE_NAME_CHARS_MAX));
-    return new Subject(space!, id!, this.other);
+  #unmetered(namespace: string, function_id: string): MeteredFunction {
+    const [space, id] = [namespace, function_id].map((text) =>
+      copyText(text, TRACE_NAME_CHARS_MAX)
+    );
+    return new MeteredFunction(space!, id!, this.other);
   }
 }
 
@@ -114,19 +116,19 @@ export class CountingMeter implements FunctionMeter {
   /** A call ended with an error, or did not begin. */
   failed(code: string): void {
     const { errors } = this;
-    let name = code.length > METERED_CODE_CHARS_MAX ? kept(code, METERED_CODE_CHARS_MAX) : code;
+    let name = code.length > METERED_CODE_CHARS_MAX ? copyText(code, METERED_CODE_CHARS_MAX) : code;
     const count = errors.get(name);
-    if (count === undefined) name = errors.size < METERED_CODES_MAX ? kept(name) : OTHER_CODES;
+    if (count === undefined) name = errors.size < METERED_CODES_MAX ? copyText(name) : OTHER_CODES;
     errors.set(name, (count ?? errors.get(name) ?? 0) + 1);
   }
 }
 
 /** A function, as spans refer to it. */
-export class Subject implements ObservedFunction {
+export class MeteredFunction implements ObservedFunction {
   readonly function_id: string;
   readonly namespace: string;
   readonly meter: CountingMeter;
-  /** See {@linkcode Party.page}. */
+  /** See {@linkcode SpanEndpoint.page}. */
   page = -1;
   place = 0;
   /** Part of the traces to record that begin with it, as of this version of the settings. */
@@ -142,6 +144,6 @@ export class Subject implements ObservedFunction {
 
   /** What it costs to keep it. */
   get bytes(): number {
-    return 64 + costOf(this.function_id) + costOf(this.namespace);
+    return 64 + textBytes(this.function_id) + textBytes(this.namespace);
   }
 }

@@ -9,7 +9,13 @@ import {
   METERED_CODES_MAX,
   METERED_FUNCTIONS_MAX,
 } from "../../sdk/typescript/wire/limits.ts";
-import { BOUNDS_MS, bucketOf, CountingMeter, FunctionMeters, Subject } from "./function_meters.ts";
+import {
+  BOUNDS_MS,
+  bucketOf,
+  CountingMeter,
+  FunctionMeters,
+  MeteredFunction,
+} from "./function_meters.ts";
 
 Deno.test("FunctionMeters.functionOf() is the same for the same name in the same namespace", () => {
   const meters = new FunctionMeters();
@@ -20,12 +26,12 @@ Deno.test("FunctionMeters.functionOf() is the same for the same name in the same
   assert.equal([...meters.meters()].length, 2);
 });
 
-Deno.test("FunctionMeters.strangerOf() counts unknown functions together and makes no meters", () => {
+Deno.test("FunctionMeters.functionOrOther() counts unknown functions together and makes no meters", () => {
   const meters = new FunctionMeters();
   const known = meters.functionOf("default", "f");
 
-  assert.equal(meters.strangerOf("default", "f"), known);
-  const stranger = meters.strangerOf("default", "x".repeat(5_000));
+  assert.equal(meters.functionOrOther("default", "f"), known);
+  const stranger = meters.functionOrOther("default", "x".repeat(5_000));
   assert.equal(stranger.meter, meters.other);
   assert.ok(stranger.function_id.length < 2_000);
   assert.equal([...meters.meters()].length, 1);
@@ -96,10 +102,12 @@ Deno.test("CountingMeter.failed() cuts a code that is too long, always in the sa
   assert.equal(count, 2);
 });
 
-Deno.test("a Subject costs as much as its names are long", () => {
+Deno.test("a MeteredFunction costs as much as its names are long", () => {
   const meter = new CountingMeter("default", "f");
 
-  const [long, short] = ["x".repeat(100), ""].map((id) => new Subject("d", id, meter).bytes);
+  const [long, short] = ["x".repeat(100), ""].map((id) =>
+    new MeteredFunction("d", id, meter).bytes
+  );
 
   assert.ok(long! >= short! + 100);
 });

@@ -9,8 +9,8 @@
  */
 import { textOf } from "../core/wire/bytes.ts";
 import type { ObservedCall } from "../ports/call_observer.ts";
-import type { Subject } from "./function_meters.ts";
-import { type Party, SpanDetail } from "./span_detail.ts";
+import type { MeteredFunction } from "./function_meters.ts";
+import { SpanDetail, type SpanEndpoint } from "./span_detail.ts";
 import { UUID_WORDS, writeUuid } from "./trace_ids.ts";
 
 /** Places in the words of a row. Trace, span and parent: see `traceparent.ts`. */
@@ -39,7 +39,7 @@ export const OPEN_NUMBER = {
 export const NO_NUMBER = 0xffffffff;
 
 /** The place for calls that end as soon as they begin. */
-export const SHORT_PLACE = 0;
+export const UNOPENED_PLACE = 0;
 
 /** Bits of a state; 0: the row is nobody's. */
 const OPEN = 1;
@@ -61,10 +61,10 @@ export class OpenSpans {
   readonly callerId: Uint32Array = new Uint32Array(UUID_WORDS);
   #rows = 0;
   // By place. They are left as they are when a call ends: the next one is often of the same
-  // parties, and what is not written needs no looking after by the collector of garbage.
+  // endpoints, and what is not written needs no looking after by the collector of garbage.
   readonly #calls: (ObservedCall | undefined)[] = [];
-  readonly #callers: (Party | undefined)[] = [];
-  readonly #callees: (Party | undefined)[] = [];
+  readonly #callers: (SpanEndpoint | undefined)[] = [];
+  readonly #callees: (SpanEndpoint | undefined)[] = [];
   readonly #details: (SpanDetail | undefined)[] = [];
 
   /** Makes one without rows. */
@@ -73,7 +73,7 @@ export class OpenSpans {
   }
 
   /** Begins the span of a call; what it gives is its place. */
-  open(call: ObservedCall, caller: Party, place: number = call.slot + 1): number {
+  open(call: ObservedCall, caller: SpanEndpoint, place: number = call.slot + 1): number {
     if (place >= this.#rows) this.#grow(place + 1);
     const row = place * OPEN_WORD.row;
     this.words[row + OPEN_WORD.state] = OPEN;
@@ -108,7 +108,7 @@ export class OpenSpans {
   }
 
   /** It went to whoever runs it. */
-  send(place: number, callee: Party, now: number): void {
+  send(place: number, callee: SpanEndpoint, now: number): void {
     this.words[place * OPEN_WORD.row + OPEN_WORD.state]! |= SENT;
     this.numbers[place * OPEN_NUMBER.row + OPEN_NUMBER.sent] = now;
     if (this.#callees[place] !== callee) this.#callees[place] = callee;
@@ -130,17 +130,17 @@ export class OpenSpans {
   }
 
   /** Its function. */
-  subjectAt(place: number): Subject {
-    return this.#calls[place]!.subject as Subject;
+  subjectAt(place: number): MeteredFunction {
+    return this.#calls[place]!.subject as MeteredFunction;
   }
 
   /** Who called. */
-  callerAt(place: number): Party {
+  callerAt(place: number): SpanEndpoint {
     return this.#callers[place]!;
   }
 
   /** Who runs it, if anybody. */
-  calleeAt(place: number): Party | undefined {
+  calleeAt(place: number): SpanEndpoint | undefined {
     return this.#has(place, SENT) ? this.#callees[place] : undefined;
   }
 

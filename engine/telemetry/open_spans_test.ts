@@ -6,15 +6,15 @@
 import assert from "node:assert/strict";
 import { bytesOf } from "../core/wire/bytes.ts";
 import type { ObservedCall } from "../ports/call_observer.ts";
-import { CountingMeter, Subject } from "./function_meters.ts";
+import { CountingMeter, MeteredFunction } from "./function_meters.ts";
 import { OPEN_NUMBER, OPEN_WORD, OpenSpans } from "./open_spans.ts";
-import { Party } from "./span_detail.ts";
+import { SpanEndpoint } from "./span_detail.ts";
 import { uuidText } from "./trace_ids.ts";
 
 const UUID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
-const SHOP = new Party("caller-1", "shop");
-const WORKER = new Party("callee-1", "worker");
-const SUBJECT = new Subject("default", "f", new CountingMeter("default", "f"));
+const SHOP = new SpanEndpoint("caller-1", "shop");
+const WORKER = new SpanEndpoint("callee-1", "worker");
+const SUBJECT = new MeteredFunction("default", "f", new CountingMeter("default", "f"));
 
 function callOf(slot: number, uses = 1, id = ""): ObservedCall {
   const callerId = bytesOf(id);

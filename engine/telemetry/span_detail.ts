@@ -11,7 +11,7 @@ import {
   TRACE_NAME_CHARS_MAX,
 } from "../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
-import type { CallParty, Candidate } from "../ports/telemetry.ts";
+import type { CallEndpoint, Candidate } from "../ports/telemetry.ts";
 
 const CANDIDATE_BYTES = 256;
 
@@ -66,14 +66,14 @@ export class SpanDetail {
   }
 
   #keep(text: string, max: number): string {
-    const copy = kept(text, max);
-    this.bytes += costOf(copy);
+    const copy = copyText(text, max);
+    this.bytes += textBytes(copy);
     return copy;
   }
 }
 
 /** A worker that calls or runs, as spans refer to it. */
-export class Party implements CallParty {
+export class SpanEndpoint implements CallEndpoint {
   readonly worker_id: string;
   /** Empty: the first part of the function's id stands for it. */
   readonly name: string;
@@ -89,7 +89,7 @@ export class Party implements CallParty {
 
   /** What it costs to keep it. */
   get bytes(): number {
-    return 64 + costOf(this.worker_id) + costOf(this.name);
+    return 64 + textBytes(this.worker_id) + textBytes(this.name);
   }
 }
 
@@ -99,12 +99,12 @@ const TEXT_BYTES = 32;
 const WIDE = /[^\x00-\xff]/;
 
 /** A copy, of at most `max` characters: a mere view keeps alive what it was cut from. */
-export function kept(text: string, max: number = Infinity): string {
+export function copyText(text: string, max: number = Infinity): string {
   const whole = text.length > max ? ` ${text.slice(0, max - 1)}…` : ` ${text}`;
   return whole.slice(1); // Which writes the pieces into one text first.
 }
 
 /** Bytes of a text in memory, at most. */
-export function costOf(text: string): number {
+export function textBytes(text: string): number {
   return TEXT_BYTES + (WIDE.test(text) ? 2 : 1) * (text.length + 1);
 }

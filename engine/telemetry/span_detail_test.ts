@@ -9,7 +9,7 @@ import {
   TRACE_ERROR_CHARS_MAX,
   TRACE_NAME_CHARS_MAX,
 } from "../../sdk/typescript/wire/limits.ts";
-import { costOf, kept, Party, SpanDetail } from "./span_detail.ts";
+import { copyText, SpanDetail, SpanEndpoint, textBytes } from "./span_detail.ts";
 
 /** What a detail costs more after something was set. */
 function costOfSetting(set: (detail: SpanDetail) => void): number {
@@ -62,30 +62,30 @@ Deno.test("SpanDetail.setCallerId() keeps the first one, and counts it once", ()
   assert.deepEqual([detail.callerId, detail.bytes], ["i1", bytes]);
 });
 
-Deno.test("a Party costs as much as its name is long", () => {
-  const [long, short] = ["x".repeat(100), ""].map((name) => new Party("w", name).bytes);
+Deno.test("a SpanEndpoint costs as much as its name is long", () => {
+  const [long, short] = ["x".repeat(100), ""].map((name) => new SpanEndpoint("w", name).bytes);
 
   assert.ok(long! >= short! + 100);
 });
 
-Deno.test("kept() is the same text, cut with a mark where it is too long", () => {
-  assert.equal(kept("abc"), "abc");
-  assert.equal(kept("abc", 3), "abc");
-  assert.equal(kept("abcd", 3), "ab…");
-  assert.equal(kept(""), "");
+Deno.test("copyText() is the same text, cut with a mark where it is too long", () => {
+  assert.equal(copyText("abc"), "abc");
+  assert.equal(copyText("abc", 3), "abc");
+  assert.equal(copyText("abcd", 3), "ab…");
+  assert.equal(copyText(""), "");
 });
 
-Deno.test("costOf() counts two bytes for each character as soon as one needs them", () => {
-  assert.ok(costOf("a".repeat(1_000)) < 1_100);
-  assert.ok(costOf("a".repeat(999) + "€") >= 2_000);
+Deno.test("textBytes() counts two bytes for each character as soon as one needs them", () => {
+  assert.ok(textBytes("a".repeat(1_000)) < 1_100);
+  assert.ok(textBytes("a".repeat(999) + "€") >= 2_000);
 });
 
-Deno.test("kept() does not keep alive what its text was cut from", () => {
+Deno.test("copyText() does not keep alive what its text was cut from", () => {
   const before = Deno.memoryUsage().heapUsed;
   const all: string[] = [];
   for (let i = 0; i < 200; i++) {
     const frame = `${i}`.padStart(8, "0").repeat(128 * 1024);
-    all.push(kept(frame.slice(5, 2_005)), kept(frame.slice(5, 50_000), 2_000));
+    all.push(copyText(frame.slice(5, 2_005)), copyText(frame.slice(5, 50_000), 2_000));
   }
   const grown = Deno.memoryUsage().heapUsed - before;
 

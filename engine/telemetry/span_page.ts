@@ -7,10 +7,10 @@
  * @module
  */
 import { bytesOf } from "../core/wire/bytes.ts";
-import type { CallFilter, CallParty, CallSpan } from "../ports/telemetry.ts";
-import type { Subject } from "./function_meters.ts";
+import type { CallEndpoint, CallFilter, CallSpan } from "../ports/telemetry.ts";
+import type { MeteredFunction } from "./function_meters.ts";
 import { NO_NUMBER, OPEN_NUMBER, OPEN_WORD, type OpenSpans } from "./open_spans.ts";
-import type { Party, SpanDetail } from "./span_detail.ts";
+import type { SpanDetail, SpanEndpoint } from "./span_detail.ts";
 import { idText, readId, UUID_WORDS, uuidText, writeUuid } from "./trace_ids.ts";
 
 /** Places in the words of a row. */
@@ -66,12 +66,12 @@ export class SpanPage {
   /** Spans that it holds. */
   count = 0;
   /** What they have beyond {@linkcode SPAN_BYTES}, in bytes. */
-  moreBytes = 0;
+  extraBytes = 0;
   /** The rows, one behind the other: as words, and the same memory as wide numbers. */
   readonly #words: Uint32Array;
   readonly #numbers: Float64Array;
-  #subjects: Subject[] = [];
-  #parties: Party[] = [];
+  #subjects: MeteredFunction[] = [];
+  #endpoints: SpanEndpoint[] = [];
   /** Those of spans that have some, in the order they were written. */
   #details: SpanDetail[] = [];
 
@@ -86,9 +86,9 @@ export class SpanPage {
   reuse(number: number): void {
     this.number = number;
     this.count = 0;
-    this.moreBytes = 0;
+    this.extraBytes = 0;
     this.#subjects = [];
-    this.#parties = [];
+    this.#endpoints = [];
     this.#details = [];
   }
 
@@ -114,7 +114,7 @@ export class SpanPage {
     numbers[time + TIME.ended] = epoch + open.ended;
     numbers[time + TIME.timeout_ms] = call.timeout_ms;
     numbers[time + TIME.uses] = call.uses;
-    const subject = call.subject as Subject;
+    const subject = call.subject as MeteredFunction;
     this.#link(row, subject, open.callerAt(place), open.calleeAt(place), open.detailAt(place));
   }
 
@@ -128,10 +128,10 @@ export class SpanPage {
   }
 
   /** What a span has beyond {@linkcode SPAN_BYTES} that this page does not hold yet. */
-  moreOf(
-    subject: Subject,
-    caller: Party,
-    callee: Party | undefined,
+  extraBytesOf(
+    subject: MeteredFunction,
+    caller: SpanEndpoint,
+    callee: SpanEndpoint | undefined,
     detail: SpanDetail | undefined,
   ): number {
     let bytes = detail ? detail.bytes : 0;
@@ -183,8 +183,8 @@ export class SpanPage {
     const row = at * 2 * ROW_NUMBERS;
     return {
       subject: this.#subjects[this.#words[row + WORD.subject]!]!,
-      caller: this.#parties[this.#words[row + WORD.caller]!]!,
-      callee: itemAt(this.#parties, this.#words[row + WORD.callee]!),
+      caller: this.#endpoints[this.#words[row + WORD.caller]!]!,
+      callee: itemAt(this.#endpoints, this.#words[row + WORD.callee]!),
       detail: itemAt(this.#details, this.#words[row + WORD.detail]!),
     };
   }
@@ -233,30 +233,30 @@ export class SpanPage {
   /** What several spans share counts once for each page. */
   #link(
     row: number,
-    subject: Subject,
-    caller: Party,
-    callee: Party | undefined,
+    subject: MeteredFunction,
+    caller: SpanEndpoint,
+    callee: SpanEndpoint | undefined,
     detail: SpanDetail | undefined,
   ): void {
     const words = this.#words;
-    const parties = this.#parties;
+    const endpoints = this.#endpoints;
     const { number } = this;
     words[row + WORD.subject] = subject.page === number
       ? subject.place
       : this.#placeOf(subject, this.#subjects);
     words[row + WORD.caller] = caller.page === number
       ? caller.place
-      : this.#placeOf(caller, parties);
+      : this.#placeOf(caller, endpoints);
     if (!callee) words[row + WORD.callee] = NO_NUMBER;
     else if (callee.page === number) words[row + WORD.callee] = callee.place;
-    else words[row + WORD.callee] = this.#placeOf(callee, parties);
+    else words[row + WORD.callee] = this.#placeOf(callee, endpoints);
     words[row + WORD.detail] = detail ? this.#details.push(detail) - 1 : NO_NUMBER;
-    if (detail) this.moreBytes += detail.bytes;
+    if (detail) this.extraBytes += detail.bytes;
   }
 
-  #placeOf<Shared extends Party | Subject>(shared: Shared, list: Shared[]): number {
+  #placeOf<Shared extends SpanEndpoint | MeteredFunction>(shared: Shared, list: Shared[]): number {
     const place = list.push(shared) - 1;
-    this.moreBytes += shared.bytes;
+    this.extraBytes += shared.bytes;
     if (this.number === 0) return place; // Others' places must hold.
     shared.page = this.number;
     shared.place = place;
@@ -282,7 +282,7 @@ function itemAt<Item>(list: readonly Item[], place: number): Item | undefined {
   return place === NO_NUMBER ? undefined : list[place];
 }
 
-function viewOf({ worker_id, name }: Party, { function_id }: Subject): CallParty {
+function viewOf({ worker_id, name }: SpanEndpoint, { function_id }: MeteredFunction): CallEndpoint {
   return { worker_id, name: name !== "" ? name : function_id.split("::", 1)[0]! };
 }
 
@@ -343,8 +343,8 @@ function isJson(text: string): boolean {
 
 /** What a span refers to. */
 export interface SpanLinks {
-  readonly subject: Subject;
-  readonly caller: Party;
-  readonly callee: Party | undefined;
+  readonly subject: MeteredFunction;
+  readonly caller: SpanEndpoint;
+  readonly callee: SpanEndpoint | undefined;
   readonly detail: SpanDetail | undefined;
 }

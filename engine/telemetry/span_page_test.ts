@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { callId, spanOf, type SpanWords, writeSpans } from "../../tests/fakes/open_spans.ts";
 import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
-import { SHORT_PLACE } from "./open_spans.ts";
+import { UNOPENED_PLACE } from "./open_spans.ts";
 import { firstValue, prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
 
 const UUID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
@@ -140,14 +140,14 @@ Deno.test("a page counts what its spans have besides, and what they share once",
   const page = new SpanPage(4);
   page.reuse(1);
   const plain = spanOf({ seq: 1 });
-  page.write(plain, SHORT_PLACE, 0);
-  const shared = page.moreBytes;
-  page.write(plain, SHORT_PLACE, 0);
-  assert.equal(page.moreBytes, shared);
+  page.write(plain, UNOPENED_PLACE, 0);
+  const shared = page.extraBytes;
+  page.write(plain, UNOPENED_PLACE, 0);
+  assert.equal(page.extraBytes, shared);
   assert.ok(shared > 0);
 
   writeSpans(page, 0, { seq: 2, request: "1".repeat(500) });
-  assert.ok(page.moreBytes > shared + 500);
+  assert.ok(page.extraBytes > shared + 500);
   assert.ok(SPAN_BYTES > 100);
 });
 
@@ -155,7 +155,7 @@ Deno.test("SpanPage.reuse() forgets everything", () => {
   const page = pageOf({ seq: 1 });
   page.reuse(2);
 
-  assert.deepEqual([page.number, page.count, page.moreBytes], [2, 0, 0]);
+  assert.deepEqual([page.number, page.count, page.extraBytes], [2, 0, 0]);
 });
 
 for (

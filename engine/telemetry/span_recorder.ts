@@ -10,9 +10,9 @@
  */
 import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
-import { bytesOf, standsAt, textOf } from "../core/wire/bytes.ts";
+import { bytesOf, matchesAt, textOf } from "../core/wire/bytes.ts";
 import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/wire/frame_parts.ts";
-import type { CallPlaces, ObservedCall, ShortCall, TraceBytes } from "../ports/call_observer.ts";
+import type { CallLayout, ObservedCall, TraceBytes, UnopenedCall } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Candidate,
@@ -21,9 +21,9 @@ import type {
   Spans,
   TraceSettings,
 } from "../ports/telemetry.ts";
-import type { Subject } from "./function_meters.ts";
-import { NO_NUMBER, OPEN_WORD, OpenSpans, SHORT_PLACE } from "./open_spans.ts";
-import { kept, type Party } from "./span_detail.ts";
+import type { MeteredFunction } from "./function_meters.ts";
+import { NO_NUMBER, OPEN_WORD, OpenSpans, UNOPENED_PLACE } from "./open_spans.ts";
+import { copyText, type SpanEndpoint } from "./span_detail.ts";
 import { SpanPage } from "./span_page.ts";
 import { SpanRing } from "./span_ring.ts";
 import {
@@ -108,13 +108,13 @@ export class SpanRecorder {
   }
 
   /** Whether to record a new trace that begins so; `chance` is 32 random bits. */
-  isChosen(operation: string, chance: number): boolean {
+  shouldSample(operation: string, chance: number): boolean {
     const { rules, ratio } = this.#settings;
-    return chance < rateOf(operation, rules, ratio) * CHANCES;
+    return chance < samplingRateOf(operation, rules, ratio) * CHANCES;
   }
 
   /** A call has begun. */
-  open(call: ObservedCall, caller: Party, places: CallPlaces): void {
+  open(call: ObservedCall, caller: SpanEndpoint, places: CallLayout): void {
     const open = this.#open;
     const place = open.open(call, caller);
     const { memory, traceStart, traceEnd, dataStart, end } = places;
@@ -123,7 +123,7 @@ export class SpanRecorder {
     if (dataStart >= 0) {
       open.words[place * OPEN_WORD.row + OPEN_WORD.requestChars] = end - 1 - dataStart;
     }
-    const hasBaggage = standsAt(memory, traceEnd, end, BAGGAGE);
+    const hasBaggage = matchesAt(memory, traceEnd, end, BAGGAGE);
     if (hasBaggage) {
       const baggageEnd = dataStart < 0 ? end - 1 : dataStart - DATA_KEY.length;
       const text = textOf(memory, traceEnd + BAGGAGE.length, baggageEnd - 1);
@@ -151,7 +151,7 @@ export class SpanRecorder {
   /** A call goes to whoever runs it; the field to send along. */
   sent(
     place: number,
-    callee: Party,
+    callee: SpanEndpoint,
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): TraceBytes {
@@ -190,9 +190,9 @@ export class SpanRecorder {
 
   /** A call ended as soon as it had begun, in an error or in a result. */
   record(
-    call: ShortCall,
-    subject: Subject,
-    callee: Party | undefined,
+    call: UnopenedCall,
+    subject: MeteredFunction,
+    callee: SpanEndpoint | undefined,
     outcome: ErrorBody | (() => string),
   ): void {
     const open = this.#open;
@@ -201,7 +201,11 @@ export class SpanRecorder {
     const callerIdBytes = callerId.length;
     const { timeout_ms } = call;
     const observed = { slot: NO_NUMBER, uses: 0, callerId, callerIdBytes, timeout_ms, subject };
-    const place = open.open({ ...observed, since: now }, call.caller as Party, SHORT_PLACE);
+    const place = open.open(
+      { ...observed, since: now },
+      call.caller as SpanEndpoint,
+      UNOPENED_PLACE,
+    );
     const trace = bytesOf(call.traceparent ?? "");
     if (!this.#begin(place, trace, 0, trace.length)) return open.close(place);
     if (callee) open.send(place, callee, now);
@@ -238,7 +242,9 @@ export class SpanRecorder {
     words[span] = source.word(at);
     words[span + 1] = source.word(at + 4);
     const subject = this.#open.subjectAt(place);
-    const isSampled = flags < 0 ? words[row]! < this.#rateOf(subject) * CHANCES : flags === 1;
+    const isSampled = flags < 0
+      ? words[row]! < this.#samplingRateOf(subject) * CHANCES
+      : flags === 1;
     if (isSampled) this.#open.sample(place, ++this.#seq);
     return isSampled;
   }
@@ -259,10 +265,10 @@ export class SpanRecorder {
     open.close(place);
   }
 
-  #rateOf(subject: Subject): number {
+  #samplingRateOf(subject: MeteredFunction): number {
     if (subject.rateVersion !== this.#version) {
       const { rules, ratio } = this.#settings;
-      subject.rate = rateOf(subject.function_id, rules, ratio);
+      subject.rate = samplingRateOf(subject.function_id, rules, ratio);
       subject.rateVersion = this.#version;
     }
     return subject.rate;
@@ -303,13 +309,17 @@ function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Part of the traces to record that begin with an operation: the first rule that fits decides. */
-export function rateOf(operation: string, rules: readonly SamplingRule[], ratio: number): number {
-  return rules.find((rule) => fits(operation, rule.operation))?.rate ?? ratio;
+/** Share of new traces to record that begin with an operation; the first matching rule decides. */
+export function samplingRateOf(
+  operation: string,
+  rules: readonly SamplingRule[],
+  ratio: number,
+): number {
+  return rules.find((rule) => matchesPattern(operation, rule.operation))?.rate ?? ratio;
 }
 
-/** Whether a text fits a pattern in which `*` stands for any characters. */
-export function fits(text: string, pattern: string): boolean {
+/** Whether a text matchesPattern a pattern in which `*` stands for any characters. */
+export function matchesPattern(text: string, pattern: string): boolean {
   let at = 0;
   let next = 0;
   let star = -1;
@@ -332,35 +342,35 @@ export function fits(text: string, pattern: string): boolean {
   return next === pattern.length;
 }
 
-/** What {@linkcode WorkSpans} works with. */
-export interface WorkSpansOptions {
+/** What {@linkcode BuiltinSpans} works with. */
+export interface BuiltinSpansOptions {
   readonly ids: IdSource;
   /** Whether anything is traced now. */
   isTracing(): boolean;
   /** Whether to record a new trace that begins with this operation; `chance` is 32 random bits. */
-  isChosen(operation: string, chance: number): boolean;
+  shouldSample(operation: string, chance: number): boolean;
 }
 
 /** Spans of built-in workers. */
-export class WorkSpans implements Spans {
-  readonly #options: WorkSpansOptions;
+export class BuiltinSpans implements Spans {
+  readonly #options: BuiltinSpansOptions;
   readonly #words = new Uint32Array(PARENT_WORDS);
   readonly #listeners = new Set<(span: EndedSpan) => void>();
 
   /** Makes one to which nobody listens. */
-  constructor(options: WorkSpansOptions) {
+  constructor(options: BuiltinSpansOptions) {
     this.#options = options;
   }
 
   open(parent: string | null, operation: string): string | null {
-    const { ids, isTracing, isChosen } = this.#options;
+    const { ids, isTracing, shouldSample } = this.#options;
     const flags = parent === null ? -1 : this.#read(parent);
     if (!isTracing()) return flags < 0 ? null : parent;
     const at = ids.take(24);
     const span_id = ids.text(at + 16, 8);
-    if (flags >= 0) return kept(traceparentOf(parent!.slice(3, 35), span_id, flags === 1));
-    const isSampled = isChosen(operation, ids.word(at));
-    return kept(traceparentOf(ids.text(at, 16), span_id, isSampled));
+    if (flags >= 0) return copyText(traceparentOf(parent!.slice(3, 35), span_id, flags === 1));
+    const isSampled = shouldSample(operation, ids.word(at));
+    return copyText(traceparentOf(ids.text(at, 16), span_id, isSampled));
   }
 
   record(span: EndedSpan): void {

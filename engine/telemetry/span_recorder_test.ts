@@ -12,7 +12,7 @@ import {
   recordedRouter,
 } from "../../tests/fakes/recorded_router.ts";
 import type { CallSpan, EndedSpan } from "../ports/telemetry.ts";
-import { fits, rateOf, WorkSpans } from "./span_recorder.ts";
+import { BuiltinSpans, matchesPattern, samplingRateOf } from "./span_recorder.ts";
 import { IdSource } from "./trace_ids.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -100,7 +100,7 @@ Deno.test("ids are never the same twice", () => {
   assert.equal(new Set(spans.map(({ span_id }) => span_id)).size, 1_000);
 });
 
-Deno.test("a new trace is recorded as the first rule that fits says, else by the ratio", () => {
+Deno.test("a new trace is recorded as the first rule that matchesPattern says, else by the ratio", () => {
   const rules = [{ operation: "f", rate: 1 }, { operation: "*", rate: 1 }];
 
   assert.match(run(recordedRouter({ ratio: 0 })), /-00$/);
@@ -148,7 +148,7 @@ Deno.test("a change of what is recorded keeps what was, and a smaller ring the n
   assert.deepEqual(engine.recorder.find({}, 1), [newest]);
 });
 
-Deno.test("payloads and results are kept whole up to the bound, and counted beyond", () => {
+Deno.test("payloads and results are copyText whole up to the bound, and counted beyond", () => {
   const engine = recordedRouter({ payload_chars: 10 });
   run(engine, { data: "12345678" });
   run(engine, { data: "123456789" });
@@ -171,7 +171,7 @@ Deno.test("the bound of payloads counts characters, however many bytes they have
   }
 });
 
-Deno.test("no payload is kept when none is wanted", () => {
+Deno.test("no payload is copyText when none is wanted", () => {
   const engine = recordedRouter({ payload_chars: 0 });
   run(engine);
 
@@ -194,7 +194,7 @@ Deno.test("so many calls in a second keep payloads and candidates, and no more",
   assert.equal(spans.at(-2)!.request_chars, 1, "counted all the same");
 });
 
-Deno.test("errors are kept in a flood, too", () => {
+Deno.test("errors are copyText in a flood, too", () => {
   const engine = recordedRouter();
   for (let i = 0; i < TRACE_DETAILS_PER_SECOND + 50; i++) {
     call(engine.caller, `i${i}`, { function_id: "nobody" });
@@ -210,9 +210,9 @@ Deno.test("details of running calls are bounded: there is room for those of the 
   for (let i = 0; i < 200; i++) call(engine.caller, `i${i}`, { data });
 
   const running = engine.recorder.find({ running: true }, 999);
-  const kept = running.filter(({ request }) => request !== null).length;
+  const copyText = running.filter(({ request }) => request !== null).length;
   assert.equal(running.length, 200);
-  assert.ok(kept > 5 && kept * 1_500 <= 256 * 1024 / 8 + 2_000, `${kept}`);
+  assert.ok(copyText > 5 && copyText * 1_500 <= 256 * 1024 / 8 + 2_000, `${copyText}`);
   for (const { invocation_id } of handed(engine.worker)) answer(engine.worker, invocation_id);
   call(engine.caller, "after", { data });
   assert.notEqual(engine.recorder.find({ running: true }, 1)[0]!.request, null);
@@ -276,33 +276,33 @@ for (
     ["ab", "*a", false],
   ] as const
 ) {
-  Deno.test(`fits() says ${expected} of "${text}" and "${pattern}"`, () => {
-    assert.equal(fits(text, pattern), expected);
+  Deno.test(`matchesPattern() says ${expected} of "${text}" and "${pattern}"`, () => {
+    assert.equal(matchesPattern(text, pattern), expected);
   });
 }
 
-Deno.test("fits() takes no longer for a pattern that is made to be slow", () => {
+Deno.test("matchesPattern() takes no longer for a pattern that is made to be slow", () => {
   const started = performance.now();
 
-  assert.equal(fits("a".repeat(1_024), "*a".repeat(400) + "*b"), false);
+  assert.equal(matchesPattern("a".repeat(1_024), "*a".repeat(400) + "*b"), false);
   assert.ok(performance.now() - started < 2_000);
 });
 
-Deno.test("rateOf() takes the first rule that fits, else the ratio", () => {
+Deno.test("samplingRateOf() takes the first rule that matchesPattern, else the ratio", () => {
   const rules = [{ operation: "a::*", rate: 0 }, { operation: "a::b", rate: 1 }];
 
-  assert.equal(rateOf("a::b", rules, 0.5), 0);
-  assert.equal(rateOf("c", rules, 0.5), 0.5);
+  assert.equal(samplingRateOf("a::b", rules, 0.5), 0);
+  assert.equal(samplingRateOf("c", rules, 0.5), 0.5);
 });
 
-function setup(isTracing = true, isChosen = true) {
+function setup(isTracing = true, shouldSample = true) {
   const operations: string[] = [];
-  const spans = new WorkSpans({
+  const spans = new BuiltinSpans({
     ids: new IdSource((bytes) => void crypto.getRandomValues(bytes)),
     isTracing: () => isTracing,
-    isChosen: (operation) => {
+    shouldSample: (operation) => {
       operations.push(operation);
-      return isChosen;
+      return shouldSample;
     },
   });
   return { spans, operations };
@@ -322,7 +322,7 @@ function ended(traceparent: string): EndedSpan {
   };
 }
 
-Deno.test("WorkSpans.open() begins a trace, as its operation is sampled", () => {
+Deno.test("BuiltinSpans.open() begins a trace, as its operation is sampled", () => {
   const { spans, operations } = setup();
   const first = spans.open(null, "GET /a");
 
@@ -332,7 +332,7 @@ Deno.test("WorkSpans.open() begins a trace, as its operation is sampled", () => 
   assert.notEqual(spans.open(null, "GET /a"), first);
 });
 
-Deno.test("WorkSpans.open() goes on with a trace under a span of its own, and keeps its decision", () => {
+Deno.test("BuiltinSpans.open() goes on with a trace under a span of its own, and keeps its decision", () => {
   const { spans, operations } = setup(true, false);
 
   for (const parent of [SAMPLED, UNSAMPLED]) {
@@ -344,7 +344,7 @@ Deno.test("WorkSpans.open() goes on with a trace under a span of its own, and ke
   assert.deepEqual(operations, [], "nobody decides anew");
 });
 
-Deno.test("WorkSpans.open() hands on what came when nothing is traced, if it is one", () => {
+Deno.test("BuiltinSpans.open() hands on what came when nothing is traced, if it is one", () => {
   const { spans } = setup(false);
 
   assert.equal(spans.open(SAMPLED, "GET /"), SAMPLED);
@@ -352,7 +352,7 @@ Deno.test("WorkSpans.open() hands on what came when nothing is traced, if it is 
   assert.equal(spans.open(null, "GET /"), null);
 });
 
-Deno.test("WorkSpans.record() tells of sampled spans only, until nobody listens", () => {
+Deno.test("BuiltinSpans.record() tells of sampled spans only, until nobody listens", () => {
   const { spans } = setup();
   const heard: string[] = [];
   const stop = spans.listen(({ traceparent }) => heard.push(traceparent));

@@ -8,9 +8,9 @@
  */
 import { TRACE_PAGE_SPANS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
-import type { Subject } from "./function_meters.ts";
+import type { MeteredFunction } from "./function_meters.ts";
 import type { OpenSpans } from "./open_spans.ts";
-import type { Party, SpanDetail } from "./span_detail.ts";
+import type { SpanDetail, SpanEndpoint } from "./span_detail.ts";
 import { type CallIdOf, prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
 
 /** The memory is divided into so many pages at least. */
@@ -121,25 +121,25 @@ export class SpanRing {
 
   /** The page to write such a span to; `undefined`: there is no room for it in any. */
   #pageFor(
-    subject: Subject,
-    caller: Party,
-    callee: Party | undefined,
+    subject: MeteredFunction,
+    caller: SpanEndpoint,
+    callee: SpanEndpoint | undefined,
     detail: SpanDetail | undefined,
   ): SpanPage | undefined {
     const max = this.#bytesMax / PAGES;
     const last = this.#pages.at(-1);
     if (last && last.count < last.size) {
-      const more = last.moreOf(subject, caller, callee, detail);
-      if (last.moreBytes + more <= max) return last;
+      const more = last.extraBytesOf(subject, caller, callee, detail);
+      if (last.extraBytes + more <= max) return last;
     }
     if (this.#pageSize < 1) return undefined;
     const next = this.#next();
-    return next.moreOf(subject, caller, callee, detail) <= max ? next : undefined;
+    return next.extraBytesOf(subject, caller, callee, detail) <= max ? next : undefined;
   }
 
   #next(): SpanPage {
     const last = this.#pages.at(-1);
-    if (last) this.#bytes += costOf(last);
+    if (last) this.#bytes += pageBytes(last);
     let free: SpanPage | undefined;
     const room = this.#pageSize * SPAN_BYTES + this.#bytesMax / PAGES;
     while (this.#pages.length > 0 && this.#bytes + room > this.#bytesMax) free = this.#drop();
@@ -151,7 +151,7 @@ export class SpanRing {
 
   #drop(): SpanPage {
     const first = this.#pages.shift()!;
-    if (this.#pages.length > 0) this.#bytes -= costOf(first);
+    if (this.#pages.length > 0) this.#bytes -= pageBytes(first);
     else this.#bytes = 0;
     this.#spans -= first.count;
     this.#overwritten += first.count;
@@ -159,8 +159,8 @@ export class SpanRing {
   }
 }
 
-function costOf({ size, moreBytes }: SpanPage): number {
-  return size * SPAN_BYTES + moreBytes;
+function pageBytes({ size, extraBytes }: SpanPage): number {
+  return size * SPAN_BYTES + extraBytes;
 }
 
 /** A span that fits, before anybody makes an object of it. */

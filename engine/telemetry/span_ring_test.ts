@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { callId, spanOf, writeSpans } from "../../tests/fakes/open_spans.ts";
 import { Random } from "../../tests/fakes/random.ts";
-import { SHORT_PLACE } from "./open_spans.ts";
+import { UNOPENED_PLACE } from "./open_spans.ts";
 import { SPAN_BYTES, SpanPage } from "./span_page.ts";
 import { findSpans, SpanRing } from "./span_ring.ts";
 
@@ -16,14 +16,14 @@ const KIB = 1024;
 function fill(ring: SpanRing, count: number, request?: string): void {
   const span = spanOf({ seq: 0, ...request === undefined ? {} : { request } });
   for (let i = 0; i < count; i++) {
-    span.sample(SHORT_PLACE, ring.recorded + 1);
-    ring.write(span, SHORT_PLACE, 0);
+    span.sample(UNOPENED_PLACE, ring.recorded + 1);
+    ring.write(span, UNOPENED_PLACE, 0);
   }
 }
 
 /** What its pages take. */
 function bytesOf(ring: SpanRing): number {
-  return ring.pages.reduce((sum, { size, moreBytes }) => sum + size * SPAN_BYTES + moreBytes, 0);
+  return ring.pages.reduce((sum, { size, extraBytes }) => sum + size * SPAN_BYTES + extraBytes, 0);
 }
 
 function seqs(ring: SpanRing): number[] {

@@ -7,7 +7,7 @@
  * @module
  */
 import { TELEMETRY_BYTES_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
-import { ByteShare } from "../core/guards.ts";
+import { ByteBudget } from "../core/guards.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";
@@ -28,7 +28,7 @@ export interface TelemetryLineOptions {
 /** One line of telemetry. */
 export class TelemetryLine implements ConnectionEvents {
   readonly #options: TelemetryLineOptions;
-  readonly #share = new ByteShare(TELEMETRY_BYTES_PER_SECOND);
+  readonly #share = new ByteBudget(TELEMETRY_BYTES_PER_SECOND);
   #hasWarned = false;
 
   /** Takes a line that has opened. */

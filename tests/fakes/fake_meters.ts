@@ -27,7 +27,7 @@ export class FakeMeters implements Meters {
   readonly bounds_ms: readonly number[];
   readonly other: FunctionMeter;
   /** What {@linkcode load} says. */
-  now: RouterLoad = { running: 0, held: 0, lines: 0, queued_bytes: 0 };
+  now: RouterLoad = { running: 0, parked: 0, connections: 0, queued_bytes: 0 };
   readonly #meters = new Map<string, Growing>();
 
   constructor(bounds_ms: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 1_000]) {

@@ -11,10 +11,10 @@ import {
 } from "../../sdk/typescript/wire/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import {
+  noopObserver,
   type PeerInfo,
   Router,
   type RouterSettings,
-  unobserved,
 } from "../../engine/core/router.ts";
 import type { CallObserver } from "../../engine/ports/call_observer.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
@@ -66,7 +66,7 @@ export interface FakeRouter {
 /** Makes one; ids are UUIDs that count up. `observe` makes an observer of its calls. */
 export function fakeRouter(
   settings: Partial<RouterSettings> = {},
-  observe: (clock: FakeClock) => CallObserver = () => unobserved,
+  observe: (clock: FakeClock) => CallObserver = () => noopObserver,
 ): FakeRouter {
   const clock = new FakeClock();
   const events: EngineEvent[] = [];

@@ -4,9 +4,14 @@
  * @module
  */
 import { bytesOf } from "../../engine/core/wire/bytes.ts";
-import { CountingMeter, Subject } from "../../engine/telemetry/function_meters.ts";
-import { NO_NUMBER, OPEN_WORD, OpenSpans, SHORT_PLACE } from "../../engine/telemetry/open_spans.ts";
-import { Party } from "../../engine/telemetry/span_detail.ts";
+import { CountingMeter, MeteredFunction } from "../../engine/telemetry/function_meters.ts";
+import {
+  NO_NUMBER,
+  OPEN_WORD,
+  OpenSpans,
+  UNOPENED_PLACE,
+} from "../../engine/telemetry/open_spans.ts";
+import { SpanEndpoint } from "../../engine/telemetry/span_detail.ts";
 import type { SpanPage } from "../../engine/telemetry/span_page.ts";
 
 /** What a test says of a span; everything else is made up. */
@@ -38,14 +43,14 @@ export function spanOf(said: SpanWords): OpenSpans {
     callerIdBytes: callerId.length,
     timeout_ms: 1_000,
     since: said.since ?? seq,
-    subject: new Subject("default", function_id, new CountingMeter("default", function_id)),
+    subject: new MeteredFunction("default", function_id, new CountingMeter("default", function_id)),
   };
-  const place = open.open(call, new Party("caller-1", "shop"), SHORT_PLACE);
+  const place = open.open(call, new SpanEndpoint("caller-1", "shop"), UNOPENED_PLACE);
   open.words[OPEN_WORD.trace] = trace;
   open.words[OPEN_WORD.span] = span;
   open.words[OPEN_WORD.parent] = parent;
   open.sample(place, seq);
-  if (said.sent !== undefined) open.send(place, new Party("callee-1", ""), said.sent);
+  if (said.sent !== undefined) open.send(place, new SpanEndpoint("callee-1", ""), said.sent);
   if (said.request !== undefined) {
     open.words[OPEN_WORD.requestChars] = said.request.length;
     open.more(place).setRequest(said.request);
@@ -59,7 +64,7 @@ export function spanOf(said: SpanWords): OpenSpans {
 
 /** Writes such spans to a page. */
 export function writeSpans(page: SpanPage, epoch: number, ...spans: SpanWords[]): void {
-  for (const span of spans) page.write(spanOf(span), SHORT_PLACE, epoch);
+  for (const span of spans) page.write(spanOf(span), UNOPENED_PLACE, epoch);
 }
 
 /** Ids of calls, as the router makes them. */

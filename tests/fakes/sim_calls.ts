@@ -14,7 +14,7 @@ import type {
   InvocationResult,
   InvokeFunction,
 } from "../../sdk/typescript/wire/protocol.ts";
-import { CALL_HOLD_MS } from "../../sdk/typescript/wire/limits.ts";
+import { CALL_PARK_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import { markOf, oddValue, type SimLine } from "./sim_line.ts";
 import type { SimTraces } from "./sim_traces.ts";
@@ -257,7 +257,7 @@ export class SimCalls {
     switch (code) {
       case "timeout":
         return (call.callee !== undefined || call.isHeld) && call.endsAt === this.#clock.now() &&
-          (!call.isHeld || call.endsAt < call.madeAt + CALL_HOLD_MS);
+          (!call.isHeld || call.endsAt < call.madeAt + CALL_PARK_MS);
       case "cancelled":
         return call.isCancelled;
       case "invocation_stopped":
@@ -267,7 +267,7 @@ export class SimCalls {
       case "function_not_found":
         return call.callee === undefined && ready.length === 0 &&
           (!this.#offers.isExpected(call.target) ||
-            call.isHeld && call.madeAt + CALL_HOLD_MS === this.#clock.now());
+            call.isHeld && call.madeAt + CALL_PARK_MS === this.#clock.now());
       case "overloaded":
         return call.callee === undefined && ready.length > 0 &&
           ready.every((line) => this.#isFull(line));
@@ -305,5 +305,5 @@ export class SimCalls {
 
 /** When a call ends, or stops waiting, whatever else happens. */
 function lastMomentOf({ isHeld, madeAt, endsAt }: SimCall): number {
-  return isHeld ? Math.min(endsAt, madeAt + CALL_HOLD_MS) : endsAt;
+  return isHeld ? Math.min(endsAt, madeAt + CALL_PARK_MS) : endsAt;
 }

@@ -30,11 +30,11 @@ export function registerTrigger(
   trigger_type: string,
   config: number,
 ): void {
-  const isSame = [...triggers.all.values()].some((trigger) =>
+  const bytesEqual = [...triggers.all.values()].some((trigger) =>
     trigger.owner === owner && trigger.id !== id && trigger.trigger_type === trigger_type &&
     trigger.config === config
   );
-  if (isSame) return;
+  if (bytesEqual) return;
   triggers.add({ id, owner, trigger_type, config, isRefused: false });
   owner.say(written(random, [
     ["type", '"registertrigger"'],

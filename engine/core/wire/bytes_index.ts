@@ -1,56 +1,55 @@
 /**
- * Small numbers by hash, several of one hash included.
+ * Hash tables keyed by bytes of a frame: `SlotIndex` for calls, `BytesIndex` for functions.
  *
- * A table of its own, with open addressing: a `Map` whose entries come and go with every call took
- * an eighth of the time that the core spends on one. It grows with what is in it, and what a rush
- * left is let go of again.
+ * `SlotIndex` uses open addressing: a `Map` whose entries come and go with every call took an
+ * eighth of the core's time per call. It grows with its content and shrinks after a peak.
  *
  * @module
  */
-import { bytesOf, hashOf, isSame, viewOf } from "./bytes.ts";
+import { bytesEqual, bytesOf, hashOf, viewOf } from "./bytes.ts";
 
-/** Places of the first table; there are always twice as many as numbers in it. */
+/** Places of the first table; a table always has twice as many places as entries. */
 const PLACES_FIRST = 8;
-/** A table of at most this size is not made smaller: that would be done and undone all the time. */
+/** A table of at most this size does not shrink, which avoids resizing back and forth. */
 const PLACES_KEPT = 1_024;
-/** What has nothing in it shares this one, which is never written to. */
+/** Shared by all empty indexes, and never written to. */
 const NOTHING = new Int32Array(2);
 
-/** Numbers from zero on, by hashes of 30 bits. */
+/** Non-negative integers by hashes of 30 bits; several entries may have the same hash. */
 export class SlotIndex {
-  /** At each place a hash and the number behind it, plus one; zero: nothing is there. */
+  /** For each place a hash and the number plus one; zero marks a free place. */
   #entries = NOTHING;
   #mask = 0;
   #size = 0;
 
-  /** How many are in it. */
+  /** Number of entries. */
   get size(): number {
     return this.#size;
   }
 
-  /** Puts one in; it may have the hash of others. */
+  /** Adds a number under a hash, beside others with the same hash. */
   add(hash: number, slot: number): void {
     if (this.#size * 2 >= this.#mask) this.#resize(Math.max(PLACES_FIRST, 2 * this.#mask + 2));
     this.#put(hash, slot + 1);
     this.#size++;
   }
 
-  /** Where the first one of this hash is; -1 when there is none. */
+  /** Place of the first entry with this hash; -1 when there is none. */
   first(hash: number): number {
     return this.#from(hash & this.#mask, hash);
   }
 
-  /** Where the next one of the hash is behind such a place. */
+  /** Place of the next entry with the same hash; -1 when there is none. */
   next(place: number, hash: number): number {
     return this.#from(place + 1 & this.#mask, hash);
   }
 
-  /** The number at such a place. */
+  /** The number at a place. */
   at(place: number): number {
     return this.#entries[2 * place + 1]! - 1;
   }
 
-  /** Takes one out; nothing happens when it is not in. */
+  /** Removes one entry; does nothing when there is none. */
   remove(hash: number, slot: number): void {
     let place = this.first(hash);
     while (place >= 0 && this.at(place) !== slot) place = this.next(place, hash);
@@ -62,7 +61,7 @@ export class SlotIndex {
     }
   }
 
-  /** All of them, in no order. */
+  /** All numbers, in no particular order. */
   all(): number[] {
     return [...this.#entries.filter((entry, i) => i % 2 === 1 && entry !== 0)].map((n) => n - 1);
   }
@@ -83,7 +82,7 @@ export class SlotIndex {
     entries[2 * place + 1] = entry;
   }
 
-  /** Empties a place, and moves up what only stands behind it because it was taken. */
+  /** Frees a place and moves up the entries that were displaced by it. */
   #close(place: number): void {
     const [entries, mask] = [this.#entries, this.#mask];
     let free = place;
@@ -107,32 +106,32 @@ export class SlotIndex {
   }
 }
 
-/** A function's entry. */
-interface Entry<Offer> {
-  readonly offer: Offer;
+/** An item and its encoded id. */
+interface Entry<Item> {
+  readonly item: Item;
   readonly id: DataView;
-  /** Another one whose id has the same hash. */
-  next: Entry<Offer> | undefined;
+  /** Next item whose id has the same hash. */
+  next: Entry<Item> | undefined;
 }
 
-/** Functions by the bytes of their ids. */
-export class OffersByBytes<Offer extends { readonly id: string }> {
-  readonly #entries = new Map<number, Entry<Offer>>();
+/** Items by id, looked up by the UTF-8 bytes of the id without creating a string. */
+export class BytesIndex<Item extends { readonly id: string }> {
+  readonly #entries = new Map<number, Entry<Item>>();
 
-  /** Adds one that is not in it. */
-  add(offer: Offer): void {
-    const id = viewOf(bytesOf(offer.id));
+  /** Adds an item; it must not be in the index yet. */
+  add(item: Item): void {
+    const id = viewOf(bytesOf(item.id));
     const hash = hashOf(id, 0, id.byteLength);
-    this.#entries.set(hash, { offer, id, next: this.#entries.get(hash) });
+    this.#entries.set(hash, { item, id, next: this.#entries.get(hash) });
   }
 
-  /** Takes one out that is in it. */
-  remove(offer: Offer): void {
-    const id = viewOf(bytesOf(offer.id));
+  /** Removes an item; does nothing when it is not in the index. */
+  remove(item: Item): void {
+    const id = viewOf(bytesOf(item.id));
     const hash = hashOf(id, 0, id.byteLength);
     let entry = this.#entries.get(hash);
-    let before: Entry<Offer> | undefined;
-    while (entry && entry.offer !== offer) {
+    let before: Entry<Item> | undefined;
+    while (entry && entry.item !== item) {
       before = entry;
       entry = entry.next;
     }
@@ -142,13 +141,13 @@ export class OffersByBytes<Offer extends { readonly id: string }> {
     else this.#entries.delete(hash);
   }
 
-  /** The one whose id stands in `view` from `start` to `end`. */
-  find(view: DataView, start: number, end: number): Offer | undefined {
+  /** The item whose id is in `view` from `start` to `end`. */
+  find(view: DataView, start: number, end: number): Item | undefined {
     let entry = this.#entries.get(hashOf(view, start, end));
     const bytes = end - start;
     while (entry) {
-      if (entry.id.byteLength === bytes && isSame(view, start, entry.id, 0, bytes)) {
-        return entry.offer;
+      if (entry.id.byteLength === bytes && bytesEqual(view, start, entry.id, 0, bytes)) {
+        return entry.item;
       }
       entry = entry.next;
     }

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { Random } from "../../../tests/fakes/random.ts";
 import { bytesOf, hashOf, viewOf } from "./bytes.ts";
-import { OffersByBytes, SlotIndex } from "./bytes_index.ts";
+import { BytesIndex, SlotIndex } from "./bytes_index.ts";
 
 /** What an index finds under a hash, smallest first. */
 function found(index: SlotIndex, hash: number): number[] {
@@ -95,7 +95,7 @@ interface Named {
 }
 
 /** Finds an id between bytes that would make another one of it. */
-function find(table: OffersByBytes<Named>, id: string): Named | undefined {
+function find(table: BytesIndex<Named>, id: string): Named | undefined {
   const view = viewOf(bytesOf(`::${id}::`));
   return table.find(view, 2, view.byteLength - 2);
 }
@@ -112,22 +112,22 @@ function collision(): [string, string] {
   }
 }
 
-Deno.test("OffersByBytes finds what was added by its exact bytes", () => {
-  const table = new OffersByBytes<Named>();
+Deno.test("BytesIndex finds what was added by its exact bytes", () => {
+  const table = new BytesIndex<Named>();
   const ids = ["f", "math::add", "sveg::größe", "東京::😀", 'math::"add"', "x".repeat(500)];
   const offers = ids.map((id) => ({ id }));
-  for (const offer of offers) table.add(offer);
+  for (const item of offers) table.add(item);
 
-  for (const offer of offers) {
-    assert.equal(find(table, offer.id), offer);
-    assert.equal(find(table, offer.id + "x"), undefined);
-    assert.equal(find(table, offer.id.slice(0, -1)), undefined);
+  for (const item of offers) {
+    assert.equal(find(table, item.id), item);
+    assert.equal(find(table, item.id + "x"), undefined);
+    assert.equal(find(table, item.id.slice(0, -1)), undefined);
   }
   assert.equal(find(table, ""), undefined);
 });
 
-Deno.test("OffersByBytes finds nothing any more of what was removed", () => {
-  const table = new OffersByBytes<Named>();
+Deno.test("BytesIndex finds nothing any more of what was removed", () => {
+  const table = new BytesIndex<Named>();
   const [one, other] = [{ id: "a" }, { id: "b" }];
   table.add(one);
   table.add(other);
@@ -148,7 +148,7 @@ Deno.test("two functions whose ids have one hash are kept apart, whichever goes 
     hashOf(viewOf(bytesOf(second)), 0, second.length),
   );
   for (const order of [[first, second], [second, first]]) {
-    const table = new OffersByBytes<Named>();
+    const table = new BytesIndex<Named>();
     const [one, other] = [{ id: first }, { id: second }];
     table.add(one);
     assert.equal(find(table, second), undefined, "the hash alone does not count");
@@ -164,11 +164,11 @@ Deno.test("two functions whose ids have one hash are kept apart, whichever goes 
 });
 
 Deno.test("ten thousand functions are found, and none of them when they are gone", () => {
-  const table = new OffersByBytes<Named>();
+  const table = new BytesIndex<Named>();
   const offers = Array.from({ length: 10_000 }, (_, i) => ({ id: `group::f${i}` }));
-  for (const offer of offers) table.add(offer);
-  for (const offer of offers) assert.equal(find(table, offer.id), offer);
-  for (const offer of offers) table.remove(offer);
+  for (const item of offers) table.add(item);
+  for (const item of offers) assert.equal(find(table, item.id), item);
+  for (const item of offers) table.remove(item);
 
   assert.ok(offers.every(({ id }) => find(table, id) === undefined));
 });

@@ -5,14 +5,14 @@
  */
 import assert from "node:assert/strict";
 import {
+  bytesEqual,
   bytesOf,
   copyWords,
   hashOf,
-  isSame,
   Literal,
+  matchesAt,
   NO_BYTES,
   plainWordsAt,
-  standsAt,
   textOf,
   viewOf,
 } from "./bytes.ts";
@@ -43,27 +43,27 @@ Deno.test("a half surrogate becomes the replacement character", () => {
   assert.equal(textOf(memory, 0, memory.length), "a\ufffd");
 });
 
-Deno.test("standsAt() finds a text at its place and nowhere else", () => {
+Deno.test("matchesAt() finds a text at its place and nowhere else", () => {
   const memory = bytesOf("an ant");
   const ant = bytesOf("ant");
 
-  const places = [...memory.keys()].filter((at) => standsAt(memory, at, memory.length, ant));
+  const places = [...memory.keys()].filter((at) => matchesAt(memory, at, memory.length, ant));
 
   assert.deepEqual(places, [3]);
-  assert.equal(standsAt(memory, 0, memory.length, NO_BYTES), true);
+  assert.equal(matchesAt(memory, 0, memory.length, NO_BYTES), true);
 });
 
-Deno.test("standsAt() takes no part of a text that goes on behind the end", () => {
+Deno.test("matchesAt() takes no part of a text that goes on behind the end", () => {
   const memory = bytesOf("ant");
   const ant = bytesOf("ant");
 
-  assert.deepEqual([0, 1, 2, 3].map((end) => standsAt(memory, 0, end, ant)), [
+  assert.deepEqual([0, 1, 2, 3].map((end) => matchesAt(memory, 0, end, ant)), [
     false,
     false,
     false,
     true,
   ]);
-  assert.equal(standsAt(memory, 0, 9, bytesOf("ants")), false, "beyond the memory");
+  assert.equal(matchesAt(memory, 0, 9, bytesOf("ants")), false, "beyond the memory");
 });
 
 Deno.test("hashOf() depends on the bytes alone, not on where they lie", () => {
@@ -91,7 +91,7 @@ Deno.test("hashOf() is a whole number of 30 bits, and spreads ids that count", (
   assert.ok(low.size > 3_500, `${low.size} of 4,096`);
 });
 
-Deno.test("isSame() and copyWords() take as many bytes as they are told, wherever they lie", () => {
+Deno.test("bytesEqual() and copyWords() take as many bytes as they are told, wherever they lie", () => {
   const from = Uint8Array.from({ length: 60 }, (_, i) => i + 1);
   for (let bytes = 0; bytes < 20; bytes++) {
     for (const [at, fromAt] of [[0, 0], [1, 3], [3, 1], [7, 40], [5, 6]] as const) {
@@ -101,10 +101,14 @@ Deno.test("isSame() and copyWords() take as many bytes as they are told, whereve
       const expected = new Uint8Array(40);
       expected.set(from.subarray(fromAt, fromAt + bytes), at);
       assert.deepEqual(memory, expected, `${bytes} from ${fromAt} to ${at}`);
-      assert.equal(isSame(viewOf(memory), at, viewOf(from), fromAt, bytes), true);
+      assert.equal(bytesEqual(viewOf(memory), at, viewOf(from), fromAt, bytes), true);
       for (let i = 0; i < bytes; i++) {
         memory[at + i]! ^= 0x80;
-        assert.equal(isSame(viewOf(memory), at, viewOf(from), fromAt, bytes), false, `byte ${i}`);
+        assert.equal(
+          bytesEqual(viewOf(memory), at, viewOf(from), fromAt, bytes),
+          false,
+          `byte ${i}`,
+        );
         memory[at + i]! ^= 0x80;
       }
     }
@@ -158,13 +162,13 @@ Deno.test("a Literal stands where all its bytes do, of whatever length it is", (
       const view = viewOf(memory);
       const end = at + length;
 
-      assert.equal(literal.standsAt(view, at, end), true);
-      assert.equal(literal.standsAt(view, at, end + 2), true);
-      assert.equal(literal.standsAt(view, at, end - 1), false, "cut");
-      assert.equal(literal.standsAt(view, at + 1, end + 2), false, "elsewhere");
+      assert.equal(literal.matchesAt(view, at, end), true);
+      assert.equal(literal.matchesAt(view, at, end + 2), true);
+      assert.equal(literal.matchesAt(view, at, end - 1), false, "cut");
+      assert.equal(literal.matchesAt(view, at + 1, end + 2), false, "elsewhere");
       for (let i = at; i < end; i++) {
         memory[i]! ^= 1;
-        assert.equal(literal.standsAt(view, at, end), false, `byte ${i - at} of ${length}`);
+        assert.equal(literal.matchesAt(view, at, end), false, `byte ${i - at} of ${length}`);
         memory[i]! ^= 1;
       }
     }
@@ -175,7 +179,7 @@ Deno.test("a Literal does not stand in memory that ends before it", () => {
   const literal = new Literal("type");
 
   for (const text of ["", "t", "typ"]) {
-    assert.equal(literal.standsAt(viewOf(bytesOf(text)), 0, text.length), false, text);
+    assert.equal(literal.matchesAt(viewOf(bytesOf(text)), 0, text.length), false, text);
   }
 });
 

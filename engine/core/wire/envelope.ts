@@ -1,37 +1,38 @@
 /**
- * Where a frame is going, without parsing what it carries.
+ * Reads the routing fields of a call or result without parsing its payload.
  *
- * Calls and results written in canonical order are recognised by their first bytes; everything
- * else is left to the codec. The idea: a frame that goes on is a new head, up to the id, and the
- * *tail* of the old one, from the closing quote of that id on. So a payload is never made a value
- * nor even a string, and large integers and odd spacing survive.
+ * Frames in canonical key order are recognised by their first bytes; all others are left to the
+ * codec. A forwarded frame is a new prefix up to the id plus the *remainder* of the old one, from
+ * the closing quote of its id on. So a payload never becomes a value or a string, and large
+ * integers and unusual spacing survive.
  *
- * Some clients write `action`, `namespace` or `timeout_ms` behind the payload, and a forger might
- * write `type` there, which would make the engine seem to say something else. So where such a name
- * occurs anywhere behind the payload's start, it is made sure that nothing follows the payload.
+ * Some clients write `action`, `namespace` or `timeout_ms` behind the payload, and a malicious one
+ * might write `type` there, which would change the meaning of the frame that the engine forwards.
+ * Therefore, when a reserved key occurs anywhere behind the start of the payload, the envelope is
+ * accepted only if nothing follows the payload.
  *
  * @module
  */
 import { TIMEOUT_MS_MAX } from "../../../sdk/typescript/wire/limits.ts";
-import { bytesOf, Literal, NO_BYTES, plainWordsAt, standsAt, viewOf } from "./bytes.ts";
+import { bytesOf, Literal, matchesAt, NO_BYTES, plainWordsAt, viewOf } from "./bytes.ts";
 import {
   BAGGAGE_KEY,
-  CALL_HEAD,
+  CALL_PREFIX,
   type CallerId,
   callHashOf,
-  type CallTail,
+  type CallRemainder,
   DATA_KEY,
   FUNCTION_KEY,
-  RESULT_HEAD,
   RESULT_KEY,
-  type ResultTail,
+  RESULT_PREFIX,
+  type ResultRemainder,
   TIMEOUT_KEY,
   TRACEPARENT_KEY,
 } from "./frame_parts.ts";
-import { isWholeValue, LateNames } from "./json_scan.ts";
+import { isWholeValue, ReservedKeySearch } from "./json_scan.ts";
 
 const ID_BYTES_MAX = 128;
-/** From here on the platform finds a byte in two thirds of the time; below, asking costs more. */
+/** From this length on `indexOf` is faster than a loop. */
 const LONG_BYTES = 4_096;
 const BAGGAGE_BYTES_MAX = 8_192;
 const QUOTE = 0x22;
@@ -41,20 +42,20 @@ const CLOSE_BRACE = 0x7d;
 const ZERO = 0x30;
 const SMALL_N = 0x6e;
 
-const CALL_START = new Literal(CALL_HEAD);
-const RESULT_START = new Literal(RESULT_HEAD);
+const CALL_START = new Literal(CALL_PREFIX);
+const RESULT_START = new Literal(RESULT_PREFIX);
 const FUNCTION = new Literal(FUNCTION_KEY);
 const TIMEOUT = new Literal(TIMEOUT_KEY);
 const TRACEPARENT = new Literal(TRACEPARENT_KEY);
 const BAGGAGE = new Literal(BAGGAGE_KEY);
 const DATA = new Literal(DATA_KEY);
 const RESULT = new Literal(RESULT_KEY);
-/** The first place at which calls and results differ, and what calls have there. */
+/** First offset at which calls and results differ, and the byte of a call there. */
 const KIND_AT = '{"type":"invo'.length;
-const KIND_OF_CALLS = CALL_HEAD.charCodeAt(KIND_AT);
+const KIND_OF_CALLS = CALL_PREFIX.charCodeAt(KIND_AT);
 
-/** Names that, behind a payload, change what a call means or whose it is, or may not fit. */
-const LATE_IN_CALL = new LateNames([
+/** Keys that, behind a payload, would change what a call means, or who it belongs to. */
+const TRAILING_CALL_KEYS = new ReservedKeySearch([
   "type",
   "action",
   "namespace",
@@ -66,7 +67,7 @@ const LATE_IN_CALL = new LateNames([
   "baggage",
 ]);
 /** The same for a result. */
-const LATE_IN_RESULT = new LateNames([
+const TRAILING_RESULT_KEYS = new ReservedKeySearch([
   "type",
   "error",
   "invocation_id",
@@ -74,27 +75,27 @@ const LATE_IN_RESULT = new LateNames([
   "traceparent",
   "baggage",
 ]);
-/** Every letter of those names can only be escaped this way: `\u00`. */
+/** Prefix of every escape sequence that could spell a letter of those keys. */
 const ESCAPED_LETTER = bytesOf("\\u00");
 
 /**
- * A call or a result, as far as one need know it to pass it on.
+ * The routing fields of one call or result.
  *
- * Reads one frame after the other: what it found is valid until the next one, and as long as the
- * memory that the frame lies in.
+ * One instance reads one frame after the other; its fields are valid until the next {@linkcode
+ * Envelope.read} and while the frame's memory is unchanged.
  */
-export class Envelope implements CallTail, CallerId, ResultTail {
+export class Envelope implements CallRemainder, CallerId, ResultRemainder {
   kind: "call" | "result" = "call";
   memory: Uint8Array = NO_BYTES;
   view: DataView = viewOf(NO_BYTES);
-  /** The id: the engine's own in a result, the caller's in a call. */
+  /** The id: the engine's in a result, the caller's in a call. */
   idStart = 0;
   idEnd = 0;
-  /** Of the id of a call; see `callHashOf()`. */
+  /** Of a call's id; see {@linkcode callHashOf}. */
   hash = 0;
   functionStart = 0;
   functionEnd = 0;
-  /** `undefined`: the call names none. */
+  /** `undefined` when the call has none. */
   timeout_ms: number | undefined;
   traceStart = 0;
   traceEnd = 0;
@@ -102,8 +103,8 @@ export class Envelope implements CallTail, CallerId, ResultTail {
   end = 0;
 
   /**
-   * Reads the frame that lies in `memory` from `start` to `end`; `false` when somebody has to parse
-   * it. `isPlain`: it is known that there is no backslash in it.
+   * Reads the frame in `memory` from `start` to `end`; `false` when the codec has to parse it.
+   * `isPlain`: the frame contains no backslash.
    */
   read(memory: Uint8Array, start: number, end: number, isPlain: boolean): boolean {
     if (memory !== this.memory) {
@@ -111,9 +112,9 @@ export class Envelope implements CallTail, CallerId, ResultTail {
       this.view = viewOf(memory);
     }
     const isCall = memory[start + KIND_AT] === KIND_OF_CALLS;
-    const head = isCall ? CALL_START : RESULT_START;
-    if (memory[end - 1] !== CLOSE_BRACE || !head.standsAt(this.view, start, end)) return false;
-    this.idStart = start + head.length;
+    const prefix = isCall ? CALL_START : RESULT_START;
+    if (memory[end - 1] !== CLOSE_BRACE || !prefix.matchesAt(this.view, start, end)) return false;
+    this.idStart = start + prefix.length;
     this.end = end;
     return this.#readIds() && (isCall ? this.#readCall(isPlain) : this.#readResult(isPlain));
   }
@@ -121,7 +122,7 @@ export class Envelope implements CallTail, CallerId, ResultTail {
   #readIds(): boolean {
     const { view, end } = this;
     this.idEnd = closingQuote(view, this.idStart, end, ID_BYTES_MAX);
-    if (this.idEnd < 0 || !FUNCTION.standsAt(view, this.idEnd, end)) return false;
+    if (this.idEnd < 0 || !FUNCTION.matchesAt(view, this.idEnd, end)) return false;
     this.functionStart = this.idEnd + FUNCTION.length;
     this.functionEnd = closingQuote(view, this.functionStart, end, ID_BYTES_MAX);
     return this.functionEnd >= 0;
@@ -132,24 +133,24 @@ export class Envelope implements CallTail, CallerId, ResultTail {
     this.hash = callHashOf(this.view, this.idStart, this.idEnd);
     this.timeout_ms = undefined;
     const at = this.#readTimeout(this.functionEnd + 1);
-    return at >= 0 && this.#readRest(at, DATA, LATE_IN_CALL, isPlain);
+    return at >= 0 && this.#readRest(at, DATA, TRAILING_CALL_KEYS, isPlain);
   }
 
   #readResult(isPlain: boolean): boolean {
     this.kind = "result";
-    if (!this.#readRest(this.functionEnd + 1, RESULT, LATE_IN_RESULT, isPlain)) return false;
+    if (!this.#readRest(this.functionEnd + 1, RESULT, TRAILING_RESULT_KEYS, isPlain)) return false;
     if (this.dataStart < 0) return true;
-    // `null` is to be left out, and white space may stand before one.
+    // `null` has to be omitted when forwarded; white space may precede one.
     const first = this.memory[this.dataStart]!;
     return first !== SMALL_N && first > SPACE;
   }
 
-  /** Behind a time-out, if it is there; -1 when it is none that may be. */
+  /** Offset behind the timeout, if there is one; -1 for an invalid timeout. */
   #readTimeout(from: number): number {
     const { memory, view, end } = this;
-    if (!TIMEOUT.standsAt(view, from, end)) return from;
+    if (!TIMEOUT.matchesAt(view, from, end)) return from;
     let at = from + TIMEOUT.length;
-    if (memory[at] === ZERO) return -1; // No JSON, or no time.
+    if (memory[at] === ZERO) return -1; // Not JSON, or zero.
     let timeout_ms = 0;
     for (; memory[at]! >= ZERO && memory[at]! <= ZERO + 9; at++) {
       timeout_ms = timeout_ms * 10 + memory[at]! - ZERO;
@@ -159,8 +160,8 @@ export class Envelope implements CallTail, CallerId, ResultTail {
     return timeout_ms > 0 ? at : -1;
   }
 
-  /** What follows the names: trace, baggage, a payload behind which nothing of importance is. */
-  #readRest(from: number, key: Literal, late: LateNames, isPlain: boolean): boolean {
+  /** Reads the rest: trace, baggage, and a payload that no reserved key follows. */
+  #readRest(from: number, key: Literal, reserved: ReservedKeySearch, isPlain: boolean): boolean {
     const { memory, view, end } = this;
     this.traceStart = from;
     this.traceEnd = behind(view, from, end, TRACEPARENT, ID_BYTES_MAX);
@@ -171,15 +172,15 @@ export class Envelope implements CallTail, CallerId, ResultTail {
       this.dataStart = -1;
       return true;
     }
-    if (!key.standsAt(view, at, end)) return false;
+    if (!key.matchesAt(view, at, end)) return false;
     this.dataStart = at + key.length;
-    const mayBeLate = late.isIn(memory, this.dataStart, end) ||
+    const mayHaveTrailingKey = reserved.occursIn(memory, this.dataStart, end) ||
       (!isPlain && hasEscapedLetter(memory, this.dataStart, end));
-    return !mayBeLate || isWholeValue(memory, this.dataStart, end - 1);
+    return !mayHaveTrailingKey || isWholeValue(memory, this.dataStart, end - 1);
   }
 }
 
-/** Behind a field of plain text, if it is there; -1 when it is there and not plain. */
+/** Offset behind a plain string field, if there is one; -1 when its value is not plain. */
 function behind(
   view: DataView,
   at: number,
@@ -187,12 +188,12 @@ function behind(
   key: Literal,
   bytesMax: number,
 ): number {
-  if (!key.standsAt(view, at, end)) return at;
+  if (!key.matchesAt(view, at, end)) return at;
   const quote = closingQuote(view, at + key.length, end, bytesMax);
   return quote < 0 ? -1 : quote + 1;
 }
 
-/** The quote that ends a string of plain characters; -1 when it is escaped, empty or too long. */
+/** Offset of the closing quote of a plain string; -1 when it is escaped, empty or too long. */
 function closingQuote(view: DataView, start: number, end: number, bytesMax: number): number {
   const last = Math.min(end, start + bytesMax + 1);
   for (let at = start + plainWordsAt(view, start, last); at < last; at++) {
@@ -206,14 +207,14 @@ function closingQuote(view: DataView, start: number, end: number, bytesMax: numb
 function hasEscapedLetter(memory: Uint8Array, start: number, end: number): boolean {
   if (end - start > LONG_BYTES) return hasEscapedLetterInLong(memory.subarray(start, end));
   for (let at = start; at < end; at++) {
-    if (memory[at] === BACKSLASH && standsAt(memory, at, end, ESCAPED_LETTER)) return true;
+    if (memory[at] === BACKSLASH && matchesAt(memory, at, end, ESCAPED_LETTER)) return true;
   }
   return false;
 }
 
 function hasEscapedLetterInLong(text: Uint8Array): boolean {
   for (let at = text.indexOf(BACKSLASH); at >= 0; at = text.indexOf(BACKSLASH, at + 2)) {
-    if (standsAt(text, at, text.length, ESCAPED_LETTER)) return true;
+    if (matchesAt(text, at, text.length, ESCAPED_LETTER)) return true;
   }
   return false;
 }

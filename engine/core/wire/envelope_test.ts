@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import { bytesOf, textOf, viewOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
-import { CALL_HEAD, callHashOf, RESULT_HEAD } from "./frame_parts.ts";
+import { CALL_PREFIX, callHashOf, RESULT_PREFIX } from "./frame_parts.ts";
 
-const CALL = `${CALL_HEAD}i1","function_id":"math::add"`;
-const RESULT = `${RESULT_HEAD}i1","function_id":"math::add"`;
+const CALL = `${CALL_PREFIX}i1","function_id":"math::add"`;
+const RESULT = `${RESULT_PREFIX}i1","function_id":"math::add"`;
 
 /** What lies around a frame: nothing, and what would go well with it. */
 const AROUND: readonly (readonly [before: string, behind: string])[] = [
@@ -17,7 +17,7 @@ const AROUND: readonly (readonly [before: string, behind: string])[] = [
   ['{"type":"x","action":1,"data":"', '"}'],
   [`${CALL},"data":1}`, `${RESULT},"error":1}`],
   ["\\u00\n\x00", '\\u00","action":{"type":"void"}}'],
-  [`${CALL_HEAD}`, '}","timeout_ms":5}'],
+  [`${CALL_PREFIX}`, '}","timeout_ms":5}'],
   ["ü😀", "😀\xff"],
 ];
 
@@ -56,7 +56,12 @@ function said(envelope: Envelope): Record<string, unknown> {
   const { memory, kind, idStart, idEnd, functionStart, functionEnd, end, dataStart } = envelope;
   const { traceStart, traceEnd, timeout_ms } = envelope;
   const data = dataStart < 0 ? undefined : textOf(memory, dataStart, end - 1);
-  const all = { kind, id: textOf(memory, idStart, idEnd), tail: textOf(memory, idEnd, end), data };
+  const all = {
+    kind,
+    id: textOf(memory, idStart, idEnd),
+    remainder: textOf(memory, idEnd, end),
+    data,
+  };
   if (kind === "result") return all;
   return {
     ...all,
@@ -97,7 +102,7 @@ for (const [name, frame] of KNOWN) {
     const envelope = read(frame);
 
     assert.equal(envelope && said(envelope).id, "i1");
-    assert.equal(envelope && `i1${said(envelope).tail}`, frame.slice(frame.indexOf("i1")));
+    assert.equal(envelope && `i1${said(envelope).remainder}`, frame.slice(frame.indexOf("i1")));
   });
 }
 
@@ -111,14 +116,14 @@ const LEFT: readonly [name: string, frame: string][] = [
   ["an escape in a key", CALL.replace("function_id", "f\\u0075nction_id") + ',"data":1}'],
   ["a message of a type that starts alike", CALL.replace("invokefunction", "invokefunctions")],
   ["a call without an id", '{"type":"invokefunction","function_id":"a","data":1}'],
-  ["an empty id", `${CALL_HEAD}","function_id":"a","data":1}`],
-  ["an empty function", `${CALL_HEAD}i1","function_id":"","data":1}`],
-  ["an id with an escape", `${CALL_HEAD}i\\u0031","function_id":"a","data":1}`],
-  ["an id with a control character", `${CALL_HEAD}i\n1","function_id":"a","data":1}`],
-  ["an id that is too long", `${CALL_HEAD}${"i".repeat(129)}","function_id":"a","data":1}`],
-  ["an id of too many bytes", `${CALL_HEAD}${"é".repeat(65)}","function_id":"a","data":1}`],
-  ["a function with an escape", `${CALL_HEAD}i1","function_id":"a\\"b","data":1}`],
-  ["a function that is too long", `${CALL_HEAD}i1","function_id":"${"f".repeat(129)}","data":1}`],
+  ["an empty id", `${CALL_PREFIX}","function_id":"a","data":1}`],
+  ["an empty function", `${CALL_PREFIX}i1","function_id":"","data":1}`],
+  ["an id with an escape", `${CALL_PREFIX}i\\u0031","function_id":"a","data":1}`],
+  ["an id with a control character", `${CALL_PREFIX}i\n1","function_id":"a","data":1}`],
+  ["an id that is too long", `${CALL_PREFIX}${"i".repeat(129)}","function_id":"a","data":1}`],
+  ["an id of too many bytes", `${CALL_PREFIX}${"é".repeat(65)}","function_id":"a","data":1}`],
+  ["a function with an escape", `${CALL_PREFIX}i1","function_id":"a\\"b","data":1}`],
+  ["a function that is too long", `${CALL_PREFIX}i1","function_id":"${"f".repeat(129)}","data":1}`],
   ["a namespace before the payload", `${CALL},"namespace":"eu","data":1}`],
   ["metadata before the payload", `${CALL},"metadata":{},"data":1}`],
   ["an action behind the payload", `${CALL},"data":1,"action":{"type":"void"}}`],
@@ -160,8 +165,8 @@ const LEFT: readonly [name: string, frame: string][] = [
   ["a baggage before the trace", `${CALL},"baggage":"b","traceparent":"00-1","data":1}`],
   ["white space at the end", `${CALL},"data":1}\n`],
   ["a frame cut short", `${CALL},"data":{"a"`],
-  ["a head alone", CALL_HEAD],
-  ["a head and an id", `${CALL_HEAD}i1`],
+  ["a prefix alone", CALL_PREFIX],
+  ["a prefix and an id", `${CALL_PREFIX}i1`],
   ["a result where a payload belongs", `${CALL},"result":1}`],
   ["a payload where a result belongs", `${RESULT},"data":1}`],
   ["a null as result", `${RESULT},"result":null}`],
@@ -219,9 +224,9 @@ Deno.test("Envelope.read() takes ids of 1 to 128 bytes, whatever their character
       const isShort = count * length <= 128;
       for (
         const [of, ids] of [
-          ["id", `${CALL_HEAD}${id}","function_id":"f"`],
-          ["function", `${CALL_HEAD}i","function_id":"${id}"`],
-          ["result", `${RESULT_HEAD}${id}","function_id":"f"`],
+          ["id", `${CALL_PREFIX}${id}","function_id":"f"`],
+          ["function", `${CALL_PREFIX}i","function_id":"${id}"`],
+          ["result", `${RESULT_PREFIX}${id}","function_id":"f"`],
         ] as const
       ) {
         const rest = of === "result" ? ',"result":1}' : ',"data":1}';

@@ -1,8 +1,9 @@
 /**
- * Calls and results from the closing quote of their id on, and the making of such tails.
+ * The parts of a forwarded call or result: prefix, id and remainder.
  *
- * Whoever passes a message on writes a head of its own before the tail. A message that had to be
- * parsed gets the tail that its canonical form would have had, with its payload as it was written.
+ * A frame that the engine forwards is a new prefix up to the id, followed by the *remainder* of the
+ * received frame, from the closing quote of its id on. A frame that had to be parsed gets the
+ * remainder of its canonical form, with the payload's original bytes.
  *
  * @module
  */
@@ -12,63 +13,95 @@ import {
   type InvokeFunction,
   type Json,
 } from "../../../sdk/typescript/wire/protocol.ts";
-import type { CallPlaces } from "../../ports/call_observer.ts";
+import type { CallLayout } from "../../ports/call_observer.ts";
 import { bytesOf, hashOf, viewOf } from "./bytes.ts";
 import { fieldText } from "./json_scan.ts";
 
-/** How every call starts, up to the text of its id. */
-export const CALL_HEAD = '{"type":"invokefunction","invocation_id":"';
-/** How every result starts, up to the text of its id. */
-export const RESULT_HEAD = '{"type":"invocationresult","invocation_id":"';
-/** What stands between an id and the id of the function. */
+/** Start of every call, up to the text of its id. */
+export const CALL_PREFIX = '{"type":"invokefunction","invocation_id":"';
+/** Start of every result, up to the text of its id. */
+export const RESULT_PREFIX = '{"type":"invocationresult","invocation_id":"';
+/** From the end of the invocation id to the text of the function id. */
 export const FUNCTION_KEY = '","function_id":"';
-/** What stands before the digits of a time-out. */
+/** Precedes the digits of a timeout. */
 export const TIMEOUT_KEY = ',"timeout_ms":';
-/** What stands before the text of a `traceparent`. */
+/** Precedes the text of a `traceparent`. */
 export const TRACEPARENT_KEY = ',"traceparent":"';
-/** What stands before the text of a `baggage`. */
+/** Precedes the text of a `baggage`. */
 export const BAGGAGE_KEY = ',"baggage":"';
-/** What stands before a payload. */
+/** Precedes a payload. */
 export const DATA_KEY = ',"data":';
-/** What stands before a result. */
+/** Precedes a result value. */
 export const RESULT_KEY = ',"result":';
 
-/**
- * A call from the closing quote of its id on. Whoever sends it may overwrite what lies before.
- */
-export interface CallTail extends CallPlaces {
-  /** The memory, to be read in words. */
+/** A call from the closing quote of its id on. The sender may overwrite the bytes before it. */
+export interface CallRemainder extends CallLayout {
+  /** The same memory, for access by words. */
   readonly view: DataView;
-  /** The caller's id in a frame of canonical form; equal to the end where it is not there. */
+  /** Start of the caller's id in a canonical frame; equal to `idEnd` when the memory has no id. */
   readonly idStart: number;
-  /** The tail starts there. */
+  /** Start of the remainder. */
   readonly idEnd: number;
 }
 
-/**
- * A result from the closing quote of its id on. Whoever sends it may overwrite what lies before.
- */
-export interface ResultTail {
+/** A result from the closing quote of its id on. The sender may overwrite the bytes before it. */
+export interface ResultRemainder {
   readonly memory: Uint8Array;
-  /** The same, to be read in words. */
+  /** The same memory, for access by words. */
   readonly view: DataView;
-  /** The engine's id in a frame of canonical form; equal to the end where it is not there. */
+  /** Start of the engine's id in a canonical frame; equal to `idEnd` when the memory has no id. */
   readonly idStart: number;
-  /** The tail starts there. */
+  /** Start of the remainder. */
   readonly idEnd: number;
-  /** The value, which ends before the brace; -1: there is none. */
+  /** Start of the value, which ends before the last brace; -1 without a value. */
   readonly dataStart: number;
-  /** Behind the brace. */
+  /** Offset behind the last brace. */
   readonly end: number;
 }
 
-/** What stands between the quotes when a text is written as JSON. */
+/** A caller's id of a call, as JSON text without its quotes. */
+export interface CallerId {
+  readonly view: DataView;
+  readonly idStart: number;
+  readonly idEnd: number;
+  /** See {@linkcode callHashOf}. */
+  readonly hash: number;
+}
+
+/** The caller's id for a text that is already escaped. */
+export function callerIdOf(text: string): CallerId {
+  const view = viewOf(bytesOf(text));
+  const idEnd = view.byteLength;
+  return { view, idStart: 0, idEnd, hash: callHashOf(view, 0, idEnd) };
+}
+
+/** The id under which the caller waits for a result; `undefined` when it does not wait. */
+export function callerIdIn({ invocation_id, action }: InvokeFunction): CallerId | undefined {
+  return invocation_id === undefined || action ? undefined : callerIdOf(jsonText(invocation_id));
+}
+
+/**
+ * Hash of a caller's id. Of an id as long as a UUID only the two ends are read, where counters and
+ * random digits are; of any other id all bytes, since a counter may be anywhere in it.
+ */
+export function callHashOf(view: DataView, start: number, end: number): number {
+  if (end - start !== UUID_BYTES) return hashOf(view, start, end);
+  // Shifted, since two equal ends would cancel out.
+  return hashOf(view, start, start + HASHED_BYTES) ^ hashOf(view, end - HASHED_BYTES, end) >>> 1;
+}
+
+/** Of each end. Hashing a whole UUID would take a tenth of the time of a call. */
+const HASHED_BYTES = 8;
+/** Length of a UUID as text. */
+export const UUID_BYTES = 36;
+
+/** A text as JSON, without the quotes. */
 export function jsonText(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** The tail of a call that was parsed from `text`, in canonical order. */
-export function callTail(call: InvokeFunction, text: string): CallTail {
+/** The remainder of a call that was parsed from `text`, in canonical key order. */
+export function callRemainder(call: InvokeFunction, text: string): CallRemainder {
   let lead = `","function_id":${JSON.stringify(call.function_id)}`;
   if (call.namespace !== undefined && call.namespace !== DEFAULT_NAMESPACE) {
     lead += `,"namespace":${JSON.stringify(call.namespace)}`;
@@ -86,30 +119,33 @@ export function callTail(call: InvokeFunction, text: string): CallTail {
     idEnd: 0,
     traceStart: bytesOf(lead).length,
     traceEnd: bytesOf(traced).length,
-    // Of the parts before: a payload may be large.
+    // Encodes the part before only, since a payload may be large.
     dataStart: data === undefined ? -1 : bytesOf(before + DATA_KEY).length,
     end: memory.length,
   };
 }
 
-/** The tail of a result that was parsed. A `null` is left out, an error goes on as it was. */
-export function resultTail(result: InvocationResult, text: string): ResultTail {
+/**
+ * The remainder of a result that was parsed from `text`. A `null` value is omitted; an error keeps
+ * its original text.
+ */
+export function resultRemainder(result: InvocationResult, text: string): ResultRemainder {
   const trace = traceparentField(result) + baggageField(result);
   const lead = `","function_id":${JSON.stringify(result.function_id)}${trace}`;
-  if (result.error !== undefined) return tailOf(`${lead},"error":${errorText(result, text)}}`);
+  if (result.error !== undefined) return remainderOf(`${lead},"error":${errorText(result, text)}}`);
   return result.result === undefined
-    ? tailOf(`${lead}}`)
-    : tailOf(lead + RESULT_KEY, fieldText(text, "result"));
+    ? remainderOf(`${lead}}`)
+    : remainderOf(lead + RESULT_KEY, fieldText(text, "result"));
 }
 
-/** The tail of a result that the engine itself came to. */
-export function valueTail(function_id: string, result: Json): ResultTail {
+/** The remainder of a result that the engine produced itself. */
+export function valueRemainder(function_id: string, result: Json): ResultRemainder {
   const lead = `","function_id":${JSON.stringify(function_id)}${RESULT_KEY}`;
-  return tailOf(lead, JSON.stringify(result));
+  return remainderOf(lead, JSON.stringify(result));
 }
 
-/** The tail of a result from its text; `value` left out: it has no value. */
-export function tailOf(lead: string, value?: string): ResultTail {
+/** The remainder of a result from its text; without `value` it has no value. */
+export function remainderOf(lead: string, value?: string): ResultRemainder {
   const memory = bytesOf(value === undefined ? lead : `${lead + value}}`);
   const dataStart = value === undefined ? -1 : bytesOf(lead).length;
   return { memory, view: viewOf(memory), idStart: 0, idEnd: 0, dataStart, end: memory.length };
@@ -123,7 +159,7 @@ function baggageField({ baggage }: InvocationResult | InvokeFunction): string {
   return baggage === undefined ? "" : `,"baggage":${JSON.stringify(baggage)}`;
 }
 
-/** The error as the callee wrote it; what the codec made of it where it was no error object. */
+/** The error as the callee wrote it; re-encoded if the codec had to normalise it. */
 function errorText({ error }: InvocationResult, text: string): string {
   const written = fieldText(text, "error")!;
   const raw = JSON.parse(written);
@@ -135,37 +171,40 @@ function errorText({ error }: InvocationResult, text: string): string {
   return kept ? written : JSON.stringify(error);
 }
 
-/** Room for the usual head: what all have in common, two ids, a `traceparent`. */
+/** Room for a typical prefix: the common start, two ids and a `traceparent`. */
 const BYTES_FIRST = 512;
-/** Larger memory is not kept for the next head. */
+/** A larger buffer is released at the next {@linkcode Prefix.restart}. */
 const BYTES_KEPT = 64 * 1024;
 
-/** A head. What is in it is valid until the next {@linkcode Head.restart}. */
-export class Head {
-  /** The head is its first {@linkcode Head.length} bytes. */
+/**
+ * Builds the beginning of a frame in a reused buffer. The content is valid until the next
+ * {@linkcode Prefix.restart}.
+ */
+export class Prefix {
+  /** The prefix is the first {@linkcode Prefix.length} bytes. */
   memory: Uint8Array = new Uint8Array(BYTES_FIRST);
   length = 0;
   readonly #common: number;
 
-  /** Makes one that always begins with this text of ASCII. */
+  /** `common`: ASCII text with which every prefix starts. */
   constructor(common: string) {
     this.add(bytesOf(common), 0, common.length);
     this.#common = this.length;
   }
 
-  /** Begins anew. */
+  /** Starts a new prefix with the common text. */
   restart(): void {
     if (this.memory.length > BYTES_KEPT) this.#resize(BYTES_FIRST, this.#common);
     this.length = this.#common;
   }
 
-  /** Adds the bytes of `memory` from `start` to `end`. */
+  /** Appends the bytes of `memory` from `start` to `end`. */
   add(memory: Uint8Array, start: number, end: number): void {
     const needed = this.length + end - start;
     if (needed > this.memory.length) this.#resize(needed * 2, this.length);
     const into = this.memory;
     let to = this.length;
-    // A loop: such parts are so short that asking for a copy costs more than copying.
+    // A loop: for parts this short, `TypedArray.set` is slower.
     for (let at = start; at < end; at++) into[to++] = memory[at]!;
     this.length = to;
   }
@@ -176,39 +215,3 @@ export class Head {
     this.memory.set(memory.subarray(0, kept));
   }
 }
-
-/** A caller's id of a call, as it stands between quotes in JSON. */
-export interface CallerId {
-  readonly view: DataView;
-  readonly idStart: number;
-  readonly idEnd: number;
-  /** See {@linkcode callHashOf}. */
-  readonly hash: number;
-}
-
-/** The id that a text says. */
-export function callerIdOf(text: string): CallerId {
-  const view = viewOf(bytesOf(text));
-  const idEnd = view.byteLength;
-  return { view, idStart: 0, idEnd, hash: callHashOf(view, 0, idEnd) };
-}
-
-/** The id under which a caller waits for a call; `undefined`: it does not wait. */
-export function callerIdIn({ invocation_id, action }: InvokeFunction): CallerId | undefined {
-  return invocation_id === undefined || action ? undefined : callerIdOf(jsonText(invocation_id));
-}
-
-/**
- * By which a caller's id is found: of one as long as a UUID its two ends, where counted and random
- * ones differ; of any other all of it, since nobody knows where a number stands in it.
- */
-export function callHashOf(view: DataView, start: number, end: number): number {
-  if (end - start !== UUID_BYTES) return hashOf(view, start, end);
-  // Shifted, since two ends that are alike would come to nothing.
-  return hashOf(view, start, start + HASHED_BYTES) ^ hashOf(view, end - HASHED_BYTES, end) >>> 1;
-}
-
-/** Of each end: all of an id would take a tenth of the time that a call takes. */
-const HASHED_BYTES = 8;
-/** Bytes of a UUID as text. */
-export const UUID_BYTES = 36;

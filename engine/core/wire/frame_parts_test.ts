@@ -9,30 +9,30 @@ import type { InvocationResult, InvokeFunction } from "../../../sdk/typescript/w
 import { bytesOf, textOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
 import {
-  type CallTail,
-  callTail,
-  Head,
+  type CallRemainder,
+  callRemainder,
   jsonText,
-  type ResultTail,
-  resultTail,
-  tailOf,
-  valueTail,
+  Prefix,
+  remainderOf,
+  type ResultRemainder,
+  resultRemainder,
+  valueRemainder,
 } from "./frame_parts.ts";
 
-function tailOfCall(frame: string): CallTail {
-  return callTail(decodeWorkerMessage(frame) as InvokeFunction, frame);
+function remainderOfCall(frame: string): CallRemainder {
+  return callRemainder(decodeWorkerMessage(frame) as InvokeFunction, frame);
 }
 
-function tailOfResult(frame: string): ResultTail {
-  return resultTail(decodeWorkerMessage(frame) as InvocationResult, frame);
+function remainderOfResult(frame: string): ResultRemainder {
+  return resultRemainder(decodeWorkerMessage(frame) as InvocationResult, frame);
 }
 
-function text({ memory, idEnd, end }: CallTail | ResultTail): string {
+function text({ memory, idEnd, end }: CallRemainder | ResultRemainder): string {
   return textOf(memory, idEnd, end);
 }
 
 /** The payload or the value, by where it is said to stand. */
-function valueOf({ memory, dataStart, end }: CallTail | ResultTail): string | undefined {
+function valueOf({ memory, dataStart, end }: CallRemainder | ResultRemainder): string | undefined {
   return dataStart < 0 ? undefined : textOf(memory, dataStart, end - 1);
 }
 
@@ -43,33 +43,35 @@ function envelopeOf(frame: string): Envelope {
   return envelope;
 }
 
-Deno.test("callTail() puts a call in canonical order and keeps its payload", () => {
-  const tail = tailOfCall(
+Deno.test("callRemainder() puts a call in canonical order and keeps its payload", () => {
+  const remainder = remainderOfCall(
     '{"data": {"n":12345678901234567890} ,"timeout_ms":5,"type":"invokefunction",' +
       '"colour":"red","metadata":{"m": 1},"action":null,"namespace":"eu","baggage":"b",' +
       '"function_id":"f","invocation_id":"i"}',
   );
 
   assert.equal(
-    text(tail),
+    text(remainder),
     '","function_id":"f","namespace":"eu","timeout_ms":5,"metadata":{"m": 1},"baggage":"b",' +
       '"data":{"n":12345678901234567890}}',
   );
 });
 
-Deno.test("callTail() leaves out the default namespace and what is absent", () => {
-  const tail = tailOfCall('{"type":"invokefunction","function_id":"f","namespace":"default"}');
+Deno.test("callRemainder() leaves out the default namespace and what is absent", () => {
+  const remainder = remainderOfCall(
+    '{"type":"invokefunction","function_id":"f","namespace":"default"}',
+  );
 
-  assert.equal(text(tail), '","function_id":"f"}');
-  assert.equal(valueOf(tail), undefined);
+  assert.equal(text(remainder), '","function_id":"f"}');
+  assert.equal(valueOf(remainder), undefined);
 });
 
-Deno.test("callTail() writes what was escaped without need as it is, and needs as they are", () => {
-  const tail = tailOfCall(
+Deno.test("callRemainder() writes what was escaped without need as it is, and needs as they are", () => {
+  const remainder = remainderOfCall(
     '{"type":"invokefunction","function_id":"gr\\u00f6\\u00dfe\\"\\/\\ud83d\\ude00","data":"\\u00f6"}',
   );
 
-  assert.equal(text(tail), '","function_id":"größe\\"/😀","data":"\\u00f6"}');
+  assert.equal(text(remainder), '","function_id":"größe\\"/😀","data":"\\u00f6"}');
 });
 
 for (
@@ -83,24 +85,24 @@ for (
     "",
   ]
 ) {
-  Deno.test(`callTail() says where things stand as an envelope does: ${fields}`, () => {
+  Deno.test(`callRemainder() says where things stand as an envelope does: ${fields}`, () => {
     const frame = `{"type":"invokefunction","invocation_id":"ï","function_id":"grün"${fields}}`;
     const envelope = envelopeOf(frame);
-    const tail = tailOfCall(frame);
+    const remainder = remainderOfCall(frame);
 
-    assert.equal(text(tail), text(envelope));
+    assert.equal(text(remainder), text(envelope));
     for (const place of ["traceStart", "traceEnd", "end"] as const) {
-      assert.equal(tail[place], envelope[place] - envelope.idEnd, place);
+      assert.equal(remainder[place], envelope[place] - envelope.idEnd, place);
     }
-    assert.equal(valueOf(tail), valueOf(envelope));
+    assert.equal(valueOf(remainder), valueOf(envelope));
     assert.equal(
-      tail.dataStart,
+      remainder.dataStart,
       envelope.dataStart < 0 ? -1 : envelope.dataStart - envelope.idEnd,
     );
   });
 }
 
-const RESULTS: readonly [name: string, fields: string, tail: string][] = [
+const RESULTS: readonly [name: string, fields: string, remainder: string][] = [
   ["a value with its bytes", '"result": 1.50', ',"result":1.50'],
   ["a value beyond ASCII", '"result": "é\\u00e9"', ',"result":"é\\u00e9"'],
   ["no null", '"result":null', ""],
@@ -128,16 +130,16 @@ const RESULTS: readonly [name: string, fields: string, tail: string][] = [
   ],
 ];
 
-for (const [name, fields, tail] of RESULTS) {
-  Deno.test(`resultTail() passes on ${name}`, () => {
+for (const [name, fields, remainder] of RESULTS) {
+  Deno.test(`resultRemainder() passes on ${name}`, () => {
     const frame = `{"type":"invocationresult","invocation_id":"i","function_id":"f",${fields}}`;
 
-    assert.equal(text(tailOfResult(frame)), `","function_id":"f"${tail}}`);
+    assert.equal(text(remainderOfResult(frame)), `","function_id":"f"${remainder}}`);
   });
 }
 
 Deno.test("results say where their value stands, on both ways", () => {
-  const head = '{"type":"invocationresult","invocation_id":"ï","function_id":"grün"';
+  const prefix = '{"type":"invocationresult","invocation_id":"ï","function_id":"grün"';
   for (
     const [fields, value] of [
       [',"traceparent":"t","baggage":"b","result":{"a": 1}', '{"a": 1}'],
@@ -147,36 +149,36 @@ Deno.test("results say where their value stands, on both ways", () => {
       ["", undefined],
     ] as const
   ) {
-    const frame = `${head}${fields}}`;
+    const frame = `${prefix}${fields}}`;
     const envelope = envelopeOf(frame);
-    const tail = tailOfResult(frame);
+    const remainder = remainderOfResult(frame);
 
-    assert.equal(text(tail), text(envelope));
-    for (const one of [envelope, tail]) assert.equal(valueOf(one), value, fields);
+    assert.equal(text(remainder), text(envelope));
+    for (const one of [envelope, remainder]) assert.equal(valueOf(one), value, fields);
   }
 });
 
 Deno.test("an error is no value, also where a value stands beside it", () => {
-  const head = '{"type":"invocationresult","invocation_id":"i","function_id":"f"';
+  const prefix = '{"type":"invocationresult","invocation_id":"i","function_id":"f"';
 
-  assert.equal(valueOf(tailOfResult(`${head},"result":1,"error":"x"}`)), undefined);
-  assert.equal(valueOf(tailOfResult(`${head},"result":null}`)), undefined);
+  assert.equal(valueOf(remainderOfResult(`${prefix},"result":1,"error":"x"}`)), undefined);
+  assert.equal(valueOf(remainderOfResult(`${prefix},"result":null}`)), undefined);
 });
 
-Deno.test("valueTail() is the tail of a result of the engine's own", () => {
-  const tail = valueTail('a"ß', { wie: "größe", n: [1] });
+Deno.test("valueRemainder() is the remainder of a result of the engine's own", () => {
+  const remainder = valueRemainder('a"ß', { wie: "größe", n: [1] });
 
-  assert.equal(text(tail), '","function_id":"a\\"ß","result":{"wie":"größe","n":[1]}}');
-  assert.equal(valueOf(tail), '{"wie":"größe","n":[1]}');
+  assert.equal(text(remainder), '","function_id":"a\\"ß","result":{"wie":"größe","n":[1]}}');
+  assert.equal(valueOf(remainder), '{"wie":"größe","n":[1]}');
 });
 
-Deno.test("tailOf() counts bytes, not characters", () => {
-  const tail = tailOf('","function_id":"ß","result":', '"😀"');
+Deno.test("remainderOf() counts bytes, not characters", () => {
+  const remainder = remainderOf('","function_id":"ß","result":', '"😀"');
 
-  assert.equal(text(tail), '","function_id":"ß","result":"😀"}');
-  assert.equal(valueOf(tail), '"😀"');
-  assert.equal(tail.end, bytesOf(text(tail)).length);
-  assert.equal(valueOf(tailOf('","function_id":"ß"}')), undefined);
+  assert.equal(text(remainder), '","function_id":"ß","result":"😀"}');
+  assert.equal(valueOf(remainder), '"😀"');
+  assert.equal(remainder.end, bytesOf(text(remainder)).length);
+  assert.equal(valueOf(remainderOf('","function_id":"ß"}')), undefined);
 });
 
 Deno.test("jsonText() is what stands between the quotes", () => {
@@ -185,75 +187,75 @@ Deno.test("jsonText() is what stands between the quotes", () => {
   assert.equal(jsonText("\ud83d"), "\\ud83d");
 });
 
-function add(head: Head, textOfHead: string): void {
-  const memory = bytesOf(`(${textOfHead})`);
-  head.add(memory, 1, memory.length - 1);
+function add(prefix: Prefix, added: string): void {
+  const memory = bytesOf(`(${added})`);
+  prefix.add(memory, 1, memory.length - 1);
   memory.fill(0);
 }
 
-function textOfHead({ memory, length }: Head): string {
+function prefixText({ memory, length }: Prefix): string {
   return textOf(memory, 0, length);
 }
 
-Deno.test("a head begins with what all have in common, then with what was added, in order", () => {
-  const head = new Head('{"type":"');
-  assert.equal(textOfHead(head), '{"type":"');
-  head.restart();
-  add(head, "größe");
-  add(head, "");
-  add(head, '","😀');
+Deno.test("a prefix begins with what all have in common, then with what was added, in order", () => {
+  const prefix = new Prefix('{"type":"');
+  assert.equal(prefixText(prefix), '{"type":"');
+  prefix.restart();
+  add(prefix, "größe");
+  add(prefix, "");
+  add(prefix, '","😀');
 
-  assert.equal(textOfHead(head), '{"type":"größe","😀');
+  assert.equal(prefixText(prefix), '{"type":"größe","😀');
 });
 
-Deno.test("Head.restart() forgets what was added and keeps what is common", () => {
-  const head = new Head("common ");
+Deno.test("Prefix.restart() forgets what was added and keeps what is common", () => {
+  const prefix = new Prefix("common ");
   for (const added of ["a long one that was there before", "short", ""]) {
-    head.restart();
-    add(head, added);
+    prefix.restart();
+    add(prefix, added);
 
-    assert.equal(textOfHead(head), `common ${added}`);
+    assert.equal(prefixText(prefix), `common ${added}`);
   }
 });
 
-Deno.test("a head grows with what is added, and keeps what it has", () => {
-  const head = new Head("common ");
+Deno.test("a prefix grows with what is added, and keeps what it has", () => {
+  const prefix = new Prefix("common ");
   let expected = "common ";
-  head.restart();
+  prefix.restart();
   for (const bytes of [1, 500, 512, 513, 5_000, 200_000]) {
     const part = String.fromCharCode(0x61 + bytes % 26).repeat(bytes);
-    add(head, part);
+    add(prefix, part);
     expected += part;
 
-    assert.equal(textOfHead(head), expected);
+    assert.equal(prefixText(prefix), expected);
   }
 });
 
-Deno.test("a head does not keep the memory of a huge one for the next", () => {
-  const head = new Head("common ");
-  add(head, "x".repeat(1_000_000));
-  assert.ok(head.memory.length > 1_000_000);
-  head.restart();
-  assert.ok(head.memory.length <= 64 * 1024, `${head.memory.length}`);
-  add(head, "next");
+Deno.test("a prefix does not keep the memory of a huge one for the next", () => {
+  const prefix = new Prefix("common ");
+  add(prefix, "x".repeat(1_000_000));
+  assert.ok(prefix.memory.length > 1_000_000);
+  prefix.restart();
+  assert.ok(prefix.memory.length <= 64 * 1024, `${prefix.memory.length}`);
+  add(prefix, "next");
 
-  assert.equal(textOfHead(head), "common next");
+  assert.equal(prefixText(prefix), "common next");
 });
 
-Deno.test("a head uses its memory again as long as it is not huge", () => {
-  const head = new Head("common ");
-  add(head, "x".repeat(10_000));
-  const { memory } = head;
-  head.restart();
-  add(head, "y".repeat(10_000));
+Deno.test("a prefix uses its memory again as long as it is not huge", () => {
+  const prefix = new Prefix("common ");
+  add(prefix, "x".repeat(10_000));
+  const { memory } = prefix;
+  prefix.restart();
+  add(prefix, "y".repeat(10_000));
 
-  assert.equal(head.memory, memory);
+  assert.equal(prefix.memory, memory);
 });
 
-Deno.test("what is common may be longer than the usual head", () => {
-  const head = new Head("c".repeat(3_000));
-  head.restart();
-  add(head, "!");
+Deno.test("what is common may be longer than the usual prefix", () => {
+  const prefix = new Prefix("c".repeat(3_000));
+  prefix.restart();
+  add(prefix, "!");
 
-  assert.equal(textOfHead(head), `${"c".repeat(3_000)}!`);
+  assert.equal(prefixText(prefix), `${"c".repeat(3_000)}!`);
 });

@@ -1,44 +1,45 @@
 /**
- * Looks for names in the bytes of a payload, without reading most of them.
+ * Scans JSON text without parsing it: reserved keys behind a payload, the end of a value, the text
+ * of one field.
  *
- * Of all places that are four bytes apart, at least one lies in a name in such a way that its next
- * three bytes are the name's, too. So it is enough to look at three bytes of every four: a table
- * says whether they are some of a name, and only then are names compared. The three bytes are the
- * lower ones of a word of memory, and four words are looked up before anything is decided: that
- * takes a third of the time.
+ * The search for reserved keys reads three bytes of every four. Among all offsets that are four
+ * apart, at least one lies inside a key such that the next three bytes belong to the key, too. A
+ * table says whether these bytes occur in some key; only then are keys compared. The three bytes
+ * are the lower ones of an aligned word, and four words are looked up before a branch, which takes
+ * a third of the time.
  *
  * @module
  */
 import { READ_BYTES_MAX } from "../../../sdk/typescript/wire/limits.ts";
-import { bytesOf, NO_BYTES, standsAt } from "./bytes.ts";
+import { bytesOf, matchesAt, NO_BYTES } from "./bytes.ts";
 
-/** Bytes that are looked at, of every {@linkcode STEP}. */
+/** Bytes compared at each step of {@linkcode STEP} bytes. */
 const WIDTH = 3;
 const STEP = 4;
-/** So many, and only then does every place of a name have its three bytes. */
+/** A shorter key, quotes included, could fall between two steps. */
 const NAME_BYTES_MIN = WIDTH + STEP - 1;
-/** In the table; other bytes than those of names share a place with them by one chance in 100. */
+/** Size of the table. Bytes that belong to no key share an entry with a key in 1 of 100 cases. */
 const PLACES_LOG2 = 12;
-/** Spreads numbers: 2^32 by the golden ratio, as an integer with a sign. */
+/** Multiplicative hashing: 2^32 divided by the golden ratio, as a signed integer. */
 const SPREAD = -0x61c88647;
-/** Larger memory is not kept for the next look. */
+/** The `Int32Array` of a larger buffer is not cached. */
 const KEPT_BYTES = READ_BYTES_MAX;
 
-/** Three bytes of a name, and how far behind its start they lie. */
+/** Three bytes of a key and their offset from its start. */
 interface Part {
   readonly name: Uint8Array;
   readonly offset: number;
 }
 
-/** Some names, in quotes. */
-export class LateNames {
-  /** By place: 0, or where in `#parts` those stand whose bytes have this place. */
+/** Searches bytes for any of a set of keys, each in quotes. */
+export class ReservedKeySearch {
+  /** By hash of three bytes: 0, or the index in `#parts` of the key parts with this hash. */
   readonly #stops = new Uint8Array(1 << PLACES_LOG2);
   readonly #parts: Part[][] = [[]];
   #memory: Uint8Array = NO_BYTES;
   #words: Int32Array = new Int32Array();
 
-  /** Makes a search for these names of at least four letters of ASCII, given without quotes. */
+  /** The keys are ASCII without quotes, at least four letters each. */
   constructor(names: readonly string[]) {
     for (const name of names) {
       const bytes = bytesOf(`"${name}"`);
@@ -47,8 +48,8 @@ export class LateNames {
     }
   }
 
-  /** Whether one of them stands, in quotes, in `memory` between `start` and `end`. */
-  isIn(memory: Uint8Array, start: number, end: number): boolean {
+  /** Whether one of the keys, in quotes, is in `memory` between `start` and `end`. */
+  occursIn(memory: Uint8Array, start: number, end: number): boolean {
     const words = this.#wordsOf(memory);
     const { byteOffset } = memory;
     const to = byteOffset + end >> 2;
@@ -63,7 +64,7 @@ export class LateNames {
       this.#isAround(memory, start, end, rest, placeOf(threeAt(memory, rest)));
   }
 
-  /** The same memory in words; frames that follow each other mostly lie in the same. */
+  /** The buffer as words, cached because consecutive frames mostly share one buffer. */
   #wordsOf(memory: Uint8Array): Int32Array {
     if (memory === this.#memory) return this.#words;
     const { buffer } = memory;
@@ -75,7 +76,7 @@ export class LateNames {
     return words;
   }
 
-  /** Whether a name lies around `at`, of those that have bytes of this place. */
+  /** Whether a key with this hash surrounds offset `at`. */
   #isAround(
     memory: Uint8Array,
     start: number,
@@ -84,12 +85,15 @@ export class LateNames {
     place: number,
   ): boolean {
     for (const { name, offset } of this.#parts[this.#stops[place]!]!) {
-      if (at - offset >= start && standsAt(memory, at - offset, end, name)) return true;
+      if (at - offset >= start && matchesAt(memory, at - offset, end, name)) return true;
     }
     return false;
   }
 
-  /** Of the parts at `first` and every step behind it, takes the one nearest to the middle. */
+  /**
+   * Adds one part of a key: of the offsets `first`, `first + STEP` …, the one nearest to the
+   * middle.
+   */
   #add(name: Uint8Array, first: number): void {
     const middle = (name.length - WIDTH) / 2;
     let offset = first;
@@ -102,7 +106,9 @@ export class LateNames {
   }
 }
 
-/** The first word of those with a stop, from `from` on; `to` when there is none before it. */
+/**
+ * Index of the first word from `from` on that has an entry in the table; `to` when there is none.
+ */
 function nextStop(stops: Uint8Array, words: Int32Array, from: number, to: number): number {
   let at = from;
   for (; at < to - 3; at += 4) {
@@ -118,7 +124,7 @@ function threeAt(memory: Uint8Array, at: number): number {
   return memory[at]! | memory[at + 1]! << 8 | memory[at + 2]! << 16;
 }
 
-/** By the lower three bytes of a word. */
+/** Hash of the lower three bytes of a word. */
 function placeOf(word: number): number {
   return Math.imul(word << 8, SPREAD) >>> 32 - PLACES_LOG2;
 }
@@ -131,7 +137,11 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Whether the value that begins at `start` goes on to `end`, so that no other field follows it. */
+/**
+ * Whether exactly one JSON value lies between `start` and `end`, so that no other field follows it.
+ * Checks strings, commas and brackets only: text that is not JSON may pass, and its receiver will
+ * reject it.
+ */
 export function isWholeValue(memory: Uint8Array, start: number, end: number): boolean {
   let depth = 0;
   for (let at = start; at < end; at++) {
@@ -154,7 +164,7 @@ export function isWholeValue(memory: Uint8Array, start: number, end: number): bo
   return depth === 0;
 }
 
-/** The quote that ends a string; `end` when there is none. */
+/** Offset of the closing quote; `end` when there is none. */
 function stringEnd(memory: Uint8Array, start: number, end: number): number {
   for (let at = start; at < end; at++) {
     if (memory[at] === QUOTE) return at;
@@ -164,8 +174,8 @@ function stringEnd(memory: Uint8Array, start: number, end: number): number {
 }
 
 /**
- * The text of a field of a message that is known to be JSON, as it was written; `undefined` when
- * it is not there. Of a name that occurs twice the last one counts, as for `JSON.parse`.
+ * The raw text of a top-level field of `text`, which must be valid JSON; `undefined` when there is
+ * no such field. The last one of duplicate keys counts, as in `JSON.parse`.
  */
 export function fieldText(text: string, name: string): string | undefined {
   let found: string | undefined;
@@ -182,7 +192,7 @@ export function fieldText(text: string, name: string): string | undefined {
   }
 }
 
-/** Behind the quote that ends the string which starts here. */
+/** Offset behind the closing quote of the string that starts at `start`. */
 function textStringEnd(text: string, start: number): number {
   for (let at = start + 1;;) {
     const quote = text.indexOf('"', at);
@@ -193,7 +203,7 @@ function textStringEnd(text: string, start: number): number {
   }
 }
 
-/** The comma or brace that ends the value which starts here. */
+/** Offset of the comma or brace behind the value that starts at `start`. */
 function valueEnd(text: string, start: number): number {
   let depth = 0;
   for (let at = start;; at++) {

@@ -6,41 +6,41 @@
 import assert from "node:assert/strict";
 import { Random } from "../../../tests/fakes/random.ts";
 import { bytesOf } from "./bytes.ts";
-import { fieldText, isWholeValue, LateNames } from "./json_scan.ts";
+import { fieldText, isWholeValue, ReservedKeySearch } from "./json_scan.ts";
 
 const NAMES = ["action", "timeout_ms", "caller", "type"];
-const late = new LateNames(NAMES);
+const reserved = new ReservedKeySearch(NAMES);
 const PATTERN = new RegExp(NAMES.map((name) => `"${name}"`).join("|"));
 
-function isIn(text: string, before = "", behind = ""): boolean {
+function occursIn(text: string, before = "", behind = ""): boolean {
   const memory = bytesOf(before + text + behind);
   const start = bytesOf(before).length;
-  return late.isIn(memory, start, start + bytesOf(text).length);
+  return reserved.occursIn(memory, start, start + bytesOf(text).length);
 }
 
-Deno.test("LateNames finds each name at every place of short and long texts", () => {
+Deno.test("ReservedKeySearch finds each name at every place of short and long texts", () => {
   for (const length of [0, 1, 7, 30, 511, 512, 513, 2_000]) {
     for (const name of NAMES) {
       for (let place = 0; place <= length; place += Math.max(1, Math.floor(length / 97))) {
         const text = `${"x".repeat(place)}"${name}"${'"y'.repeat((length - place) / 2)}`;
-        assert.equal(isIn(text), true, `${name} at ${place} of ${length}`);
+        assert.equal(occursIn(text), true, `${name} at ${place} of ${length}`);
       }
     }
   }
 });
 
-Deno.test("LateNames finds names at every place, however many bytes the end has beyond words", () => {
+Deno.test("ReservedKeySearch finds names at every place, however many bytes the end has beyond words", () => {
   for (let length = 512; length < 516; length++) {
     for (let place = 0; place <= length; place++) {
       for (const name of NAMES) {
         const text = `${"a".repeat(place)}"${name}"${"a".repeat(length - place)}`;
-        assert.equal(isIn(text), true, `${name} at ${place} of ${length}`);
+        assert.equal(occursIn(text), true, `${name} at ${place} of ${length}`);
       }
     }
   }
 });
 
-Deno.test("LateNames finds names wherever words of memory begin, and not beyond the ends", () => {
+Deno.test("ReservedKeySearch finds names wherever words of memory begin, and not beyond the ends", () => {
   for (const filled of [0, 600]) {
     for (const name of NAMES) {
       const text = `${"x".repeat(filled)}"${name}"`;
@@ -50,31 +50,47 @@ Deno.test("LateNames finds names wherever words of memory begin, and not beyond 
           memory.fill(0x78);
           memory.set(bytesOf(text), start);
           const end = start + text.length;
-          assert.equal(late.isIn(memory, start, end), true, `${name} ${filled} ${shift} ${start}`);
-          assert.equal(late.isIn(memory, start, end - 1), false, `cut: ${name} ${shift} ${start}`);
-          assert.equal(late.isIn(memory, start + filled + 1, end), false, `late: ${name} ${shift}`);
+          assert.equal(
+            reserved.occursIn(memory, start, end),
+            true,
+            `${name} ${filled} ${shift} ${start}`,
+          );
+          assert.equal(
+            reserved.occursIn(memory, start, end - 1),
+            false,
+            `cut: ${name} ${shift} ${start}`,
+          );
+          assert.equal(
+            reserved.occursIn(memory, start + filled + 1, end),
+            false,
+            `reserved: ${name} ${shift}`,
+          );
         }
         memory.set(bytesOf(text), memory.length - text.length);
-        assert.equal(late.isIn(memory, 9, memory.length), true, `${name} ends memory, ${shift}`);
+        assert.equal(
+          reserved.occursIn(memory, 9, memory.length),
+          true,
+          `${name} ends memory, ${shift}`,
+        );
       }
     }
   }
 });
 
-Deno.test("LateNames takes no name that is so short that it could be overlooked", () => {
-  assert.throws(() => new LateNames(["action", "abc"]), /abc is too short/);
+Deno.test("ReservedKeySearch takes no name that is so short that it could be overlooked", () => {
+  assert.throws(() => new ReservedKeySearch(["action", "abc"]), /abc is too short/);
 });
 
-Deno.test("LateNames takes no part of a name, no other letters and nothing beyond the ends", () => {
+Deno.test("ReservedKeySearch takes no part of a name, no other letters and nothing beyond the ends", () => {
   for (const text of ["action", '"action', 'action"', '"Action"', '"actions"', '"xaction"', ""]) {
-    assert.equal(isIn(text), false, text);
+    assert.equal(occursIn(text), false, text);
   }
-  assert.equal(isIn('action"', '"'), false);
-  assert.equal(isIn('"action', "", '"'), false);
-  assert.equal(isIn("x".repeat(600), '"action"', '"action"'), false);
+  assert.equal(occursIn('action"', '"'), false);
+  assert.equal(occursIn('"action', "", '"'), false);
+  assert.equal(occursIn("x".repeat(600), '"action"', '"action"'), false);
 });
 
-Deno.test("LateNames agrees with a regular expression on random texts", () => {
+Deno.test("ReservedKeySearch agrees with a regular expression on random texts", () => {
   const random = new Random(5);
   const pieces = [
     '"',
@@ -97,7 +113,7 @@ Deno.test("LateNames agrees with a regular expression on random texts", () => {
       return random.pick(pieces);
     });
     const text = parts.join("");
-    assert.equal(isIn(text, '"action"', '"caller"'), PATTERN.test(text), text);
+    assert.equal(occursIn(text, '"action"', '"caller"'), PATTERN.test(text), text);
     if (PATTERN.test(text)) found++;
   }
   assert.ok(found > 500 && found < 19_500, `${found}`);

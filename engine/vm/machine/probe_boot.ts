@@ -51,7 +51,7 @@ export const bootProbe: ProbeBoot = async (request) => {
   const result = (outcome: ProbeResult["outcome"], text: string): ProbeResult => ({
     outcome,
     afterMs: Math.round(performance.now() - start),
-    tail: tailOf(text),
+    tail: remainderOf(text),
   });
   let child: Deno.ChildProcess;
   try {
@@ -142,7 +142,7 @@ function collect(streams: readonly ReadableStream<Uint8Array>[], wanted: string)
   };
 }
 
-function tailOf(text: string): string[] {
+function remainderOf(text: string): string[] {
   const lines = text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line !== "");
   return lines.slice(-TAIL_LINES);
 }

@@ -88,7 +88,7 @@ export const SCHEMA_CHARS_MAX = 64 * 1024;
 /** Deepest nesting of a schema. */
 export const SCHEMA_DEPTH_MAX = 64;
 /** Misfits listed for one value. */
-export const MISFITS_MAX = 20;
+export const VALIDATION_ERRORS_MAX = 20;
 /** Characters of one value in the log. */
 export const LOG_VALUE_CHARS_MAX = 4_000;
 /** Largest value in the store: it fits into one message with what is around it. */
@@ -128,11 +128,11 @@ export const EDIT_DEBOUNCE_MS = 150;
 /** Values in one YAML file, those behind aliases counted each time. */
 export const YAML_VALUES_MAX = 100_000;
 /** A call waits so long for a worker that is being restarted, in milliseconds. */
-export const CALL_HOLD_MS = 5_000;
+export const CALL_PARK_MS = 5_000;
 /** Calls that wait for workers that are being restarted, in all. */
-export const HELD_CALLS_MAX = 10_000;
+export const PARKED_CALLS_MAX = 10_000;
 /** Characters of the payloads of those calls, in all. */
-export const HELD_BYTES_MAX = 64 * 1024 * 1024;
+export const PARKED_BYTES_MAX = 64 * 1024 * 1024;
 /** A worker that restarts or stops gets so long to finish the calls it runs, in milliseconds. */
 export const WORKER_DRAIN_MS = 10_000;
 /** A microVM has to be up by then, in milliseconds; emulation on a busy machine is slow. */

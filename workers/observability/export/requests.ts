@@ -306,7 +306,7 @@ function callMetrics(reading: Reading, { meters }: PageSources): JsonObject[] {
 
 function engineMetrics(reading: Reading, sources: PageSources): JsonObject[] {
   const { meters, sampler, store: { stats } } = sources;
-  const { running, held, lines, queued_bytes } = meters.load();
+  const { running, parked, connections, queued_bytes } = meters.load();
   const { engine } = sampler.latest;
   const { memory_bytes, heap_bytes, cpu_seconds } = sources.process();
   const gauge = (name: string, unit: string, value: number | null): JsonObject[] =>
@@ -315,8 +315,8 @@ function engineMetrics(reading: Reading, sources: PageSources): JsonObject[] {
     reading.sum(name, unit, [[{}, value]]);
   return [
     ...gauge("engine.in_flight", "{call}", running),
-    ...gauge("engine.held", "{call}", held),
-    ...gauge("engine.lines", "{line}", lines),
+    ...gauge("engine.held", "{call}", parked),
+    ...gauge("engine.lines", "{line}", connections),
     ...gauge("engine.queued", "By", queued_bytes),
     ...gauge("engine.event_loop.lag.max", "s", engine.event_loop_lag_ms / 1_000),
     ...gauge("engine.event_loop.lag.p99", "s", engine.event_loop_lag_p99_ms / 1_000),

@@ -235,13 +235,13 @@ function labelsOf({ function_id, namespace }: ShownMeter): Labels {
 }
 
 function addEngine(text: PrometheusText, { meters, sampler, traces }: PageSources): void {
-  const { running, held, lines, queued_bytes } = meters.load();
+  const { running, parked, connections, queued_bytes } = meters.load();
   const { engine } = sampler.latest;
   const gauge = (name: string, help: string, value: number | null): void =>
     text.add(name, "gauge", help, [[{}, value]]);
   gauge("engine_in_flight_calls", "Calls that run or wait to start.", running);
-  gauge("engine_held_calls", "Calls that wait for a worker that is being restarted.", held);
-  gauge("engine_lines", "Connections of workers, built-in ones too.", lines);
+  gauge("engine_held_calls", "Calls that wait for a worker that is being restarted.", parked);
+  gauge("engine_lines", "Connections of workers, built-in ones too.", connections);
   gauge("engine_queued_bytes", "Bytes that workers have not taken yet.", queued_bytes);
   text.add("engine_event_loop_lag_seconds", "gauge", "Lag of the event loop in the last second.", [
     [{ quantile: "0.99" }, engine.event_loop_lag_p99_ms / 1_000],

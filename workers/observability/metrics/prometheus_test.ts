@@ -110,7 +110,7 @@ Deno.test("The page has calls, errors by code and durations of a function", () =
 
 Deno.test("The page has what the engine, its workers, its store and its process say", async () => {
   using at = new FakeMetrics();
-  at.meters.now = { running: 1, held: 2, lines: 3, queued_bytes: 4 };
+  at.meters.now = { running: 1, parked: 2, connections: 3, queued_bytes: 4 };
   Object.assign(at.stats, { commits: 5, changes: 6, failed: 7, bytes: 8, commit_ms: 20 });
   at.workers = [workerView("w1", { name: "math", active_invocations: 9, queued_bytes: 10 })];
   at.look.hear([metricPoint("engine.event_loop.lag.max", 0.25)]);

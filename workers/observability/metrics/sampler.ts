@@ -156,7 +156,7 @@ export class Sampler implements Disposable {
       errors += delta.errors;
       addCounts(durations, delta.durations);
     }
-    const { running, held, lines, queued_bytes } = meters.load();
+    const { running, parked, connections, queued_bytes } = meters.load();
     return {
       at_ms: second.at_ms,
       interval_ms: Math.round(interval_ms),
@@ -166,8 +166,8 @@ export class Sampler implements Disposable {
         p50_ms: quantile(meters.bounds_ms, durations, 0.5),
         p99_ms: quantile(meters.bounds_ms, durations, 0.99),
         in_flight: running,
-        held,
-        lines,
+        held: parked,
+        lines: connections,
         queued_bytes,
         event_loop_lag_ms: lag.max_ms,
         event_loop_lag_p99_ms: lag.p99_ms,

@@ -10,7 +10,7 @@ Deno.test("A sample has the rates of the second before", () => {
   at.meters.call("math::add", { ms: 3, times: 8 });
   at.meters.call("math::add", { ms: 100, code: "boom", times: 2 });
   at.meters.call("math::slow");
-  at.meters.now = { running: 1, held: 2, lines: 3, queued_bytes: 4 };
+  at.meters.now = { running: 1, parked: 2, connections: 3, queued_bytes: 4 };
   at.stats.commits = 5;
   at.process = { memory_bytes: 200, heap_bytes: 80, cpu_seconds: 1.5 };
   at.workers = [workerView("w1", { active_invocations: 1, queued_bytes: 4 })];

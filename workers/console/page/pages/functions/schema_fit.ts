@@ -8,7 +8,10 @@
  * @module
  */
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { MISFITS_MAX, SCHEMA_DEPTH_MAX } from "../../../../../sdk/typescript/wire/limits.ts";
+import {
+  SCHEMA_DEPTH_MAX,
+  VALIDATION_ERRORS_MAX,
+} from "../../../../../sdk/typescript/wire/limits.ts";
 
 /** Steps after which a schema is left to the engine; alternatives within alternatives double. */
 const STEPS_MAX = 20_000;
@@ -23,7 +26,7 @@ export interface Misfit {
   readonly message: string;
 }
 
-/** The first misfits of a value, at most `MISFITS_MAX`; none: it may fit. */
+/** The first misfits of a value, at most `VALIDATION_ERRORS_MAX`; none: it may fit. */
 export function misfitsOf(root: Json, value: Json | undefined): Misfit[] {
   const found = new Found(root, { left: STEPS_MAX });
   found.look(root, value, [], 0);
@@ -91,7 +94,7 @@ class Found {
   }
 
   look(schema: Json | undefined, value: Json | undefined, path: JsonPath, depth: number): void {
-    if (depth > SCHEMA_DEPTH_MAX || this.misfits.length >= MISFITS_MAX) return;
+    if (depth > SCHEMA_DEPTH_MAX || this.misfits.length >= VALIDATION_ERRORS_MAX) return;
     if (this.#steps.left-- <= 0) return;
     const resolved = resolveSchema(this.#root, schema);
     if (resolved === true) return;
@@ -107,7 +110,7 @@ class Found {
   }
 
   #add(path: JsonPath, message: string): void {
-    if (this.misfits.length < MISFITS_MAX) this.misfits.push({ path, message });
+    if (this.misfits.length < VALIDATION_ERRORS_MAX) this.misfits.push({ path, message });
   }
 
   #lookAtType(schema: JsonObject, value: Json, path: JsonPath): boolean {
@@ -166,7 +169,7 @@ class Found {
       this.#add(path, `must have at most ${count(maxItems, "item")}`);
     }
     const first = Array.isArray(prefixItems) ? prefixItems : [];
-    for (let i = 0; i < value.length && this.misfits.length < MISFITS_MAX; i++) {
+    for (let i = 0; i < value.length && this.misfits.length < VALIDATION_ERRORS_MAX; i++) {
       this.look(first[i] ?? items, value[i], [...path, i], depth + 1);
     }
   }
