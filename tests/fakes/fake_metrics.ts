@@ -9,7 +9,7 @@ import type { ReplicaStatus, WorkerStatus } from "../../engine/ports/supervision
 import type { MetricPoint } from "../../workers/observability/metrics/otlp.ts";
 import type { PageSources } from "../../workers/observability/metrics/prometheus.ts";
 import { Sampler } from "../../workers/observability/metrics/sampler.ts";
-import { WorkerLook } from "../../workers/observability/metrics/workers.ts";
+import { WorkerMonitor } from "../../workers/observability/metrics/workers.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { FakeMeters } from "./fake_meters.ts";
 
@@ -28,11 +28,11 @@ export class FakeMetrics implements Disposable {
   looks = 0;
   readonly stats = { commits: 0, changes: 0, failed: 0, bytes: 0, commit_ms: null };
   process = { memory_bytes: 100, heap_bytes: 40, cpu_seconds: 1 };
-  readonly look: WorkerLook;
+  readonly look: WorkerMonitor;
   readonly sampler: Sampler;
 
   constructor() {
-    this.look = new WorkerLook(this.directory, { list: () => this.#list() }, this.clock);
+    this.look = new WorkerMonitor(this.directory, { list: () => this.#list() }, this.clock);
     this.sampler = new Sampler({
       clock: this.clock,
       meters: this.meters,

@@ -31,8 +31,8 @@ export const engine: BuiltinWorker<v.InferOutput<typeof Config>> = {
     stack.defer(() => availability.stop());
     stack.defer(() => changes.stop());
     stack.defer(host.onEvent((event) => {
-      availability.hear(event);
-      changes.hear(event);
+      availability.onEvent(event);
+      changes.onEvent(event);
     }));
     return Promise.resolve(stack);
   },

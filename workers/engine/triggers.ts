@@ -66,7 +66,7 @@ export class AvailabilityTriggers {
   }
 
   /** Hears what happens in the engine. */
-  hear(event: EngineEvent): void {
+  onEvent(event: EngineEvent): void {
     switch (event.type) {
       case "worker_connected":
       case "worker_disconnected":
@@ -184,7 +184,7 @@ export class ChangeTriggers {
   }
 
   /** Hears what happens in the engine. */
-  hear(event: EngineEvent): void {
+  onEvent(event: EngineEvent): void {
     switch (event.type) {
       case "triggers_changed":
         return this.#note("engine::triggers-available", event.worker_id);

@@ -171,10 +171,10 @@ Deno.test("engine::triggers-available tells a heap once, with the workers it is 
   const { clock, changes, fired, watch } = setupOfChanges();
   watch("engine::triggers-available", { why: "test" });
 
-  changes.hear({ type: "triggers_changed", worker_id: "w1" });
+  changes.onEvent({ type: "triggers_changed", worker_id: "w1" });
   clock.tick(CHANGES_DEBOUNCE_MS - 1);
-  changes.hear({ type: "triggers_changed", worker_id: "w2" });
-  changes.hear({ type: "triggers_changed", worker_id: "w1" });
+  changes.onEvent({ type: "triggers_changed", worker_id: "w2" });
+  changes.onEvent({ type: "triggers_changed", worker_id: "w1" });
   assert.equal(fired.length, 0);
   clock.tick(1);
 
@@ -190,10 +190,10 @@ Deno.test("engine::supervisor-changed names the workers that fare otherwise", ()
   const { clock, changes, fired, watch } = setupOfChanges();
   watch("engine::supervisor-changed");
 
-  changes.hear({ type: "supervised_changed", name: "shop" });
-  changes.hear({ type: "supervised_changed", name: "mail" });
+  changes.onEvent({ type: "supervised_changed", name: "shop" });
+  changes.onEvent({ type: "supervised_changed", name: "mail" });
   clock.tick(CHANGES_DEBOUNCE_MS);
-  changes.hear({ type: "supervised_changed", name: "shop" });
+  changes.onEvent({ type: "supervised_changed", name: "shop" });
   clock.tick(CHANGES_DEBOUNCE_MS);
 
   const payloads = fired.map(({ payload }) => payload);
@@ -204,7 +204,7 @@ Deno.test("engine::config-changed says that another configuration is in force", 
   const { clock, changes, fired, watch } = setupOfChanges();
   watch("engine::config-changed");
 
-  changes.hear({ type: "config_changed" });
+  changes.onEvent({ type: "config_changed" });
   clock.tick(CHANGES_DEBOUNCE_MS);
 
   assert.deepEqual(fired.map(({ payload }) => payload), [{ event: "config_changed" }]);
@@ -214,9 +214,9 @@ Deno.test("ChangeTriggers keeps kinds apart and tells nothing of other events", 
   const { clock, changes, fired, watch } = setupOfChanges();
   watch("engine::config-changed");
 
-  changes.hear({ type: "triggers_changed", worker_id: "w1" });
-  changes.hear({ type: "worker_connected", worker_id: "w1", address: null });
-  changes.hear({ type: "functions_changed", worker_id: "w1", ids_changed: true });
+  changes.onEvent({ type: "triggers_changed", worker_id: "w1" });
+  changes.onEvent({ type: "worker_connected", worker_id: "w1", address: null });
+  changes.onEvent({ type: "functions_changed", worker_id: "w1", ids_changed: true });
   clock.tick(CHANGES_DEBOUNCE_MS);
 
   assert.deepEqual(fired, []);
@@ -227,7 +227,7 @@ Deno.test("ChangeTriggers names so many at most, however large the heap", () => 
   watch("engine::supervisor-changed");
 
   for (let i = 0; i < CHANGES_NAMED_MAX + 50; i++) {
-    changes.hear({ type: "supervised_changed", name: `w${i}` });
+    changes.onEvent({ type: "supervised_changed", name: `w${i}` });
   }
   clock.tick(CHANGES_DEBOUNCE_MS);
 
@@ -242,9 +242,9 @@ Deno.test("ChangeTriggers fires neither triggers that ended nor after stop()", (
 
   const id = "of engine::config-changed";
   void types.get("engine::config-changed")!.unregisterTrigger({ id, trigger_type: "" });
-  changes.hear({ type: "config_changed" });
+  changes.onEvent({ type: "config_changed" });
   clock.tick(CHANGES_DEBOUNCE_MS);
-  changes.hear({ type: "supervised_changed", name: "shop" });
+  changes.onEvent({ type: "supervised_changed", name: "shop" });
   changes.stop();
   clock.tick(CHANGES_DEBOUNCE_MS);
 

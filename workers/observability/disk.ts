@@ -18,10 +18,10 @@ import {
   TELEMETRY_WARNING_MS,
 } from "../limits.ts";
 import type { ObservabilityConfig } from "./config.ts";
-import type { OwnLog } from "./firing.ts";
+import type { WorkerLog } from "./trigger_dispatcher.ts";
 import { type LogRecord, type NewLog, SEVERITIES } from "./logs/record.ts";
 import type { LogStore } from "./logs/store.ts";
-import type { KeptRings } from "./retained.ts";
+import type { RetainedRings } from "./retained.ts";
 import type { SpanStore } from "./traces/store.ts";
 import type { StoredSpan } from "./traces/span.ts";
 
@@ -31,10 +31,10 @@ const READ_FACTOR = 2;
 
 /** What goes to disk, and where it comes back to. */
 export interface DiskParts {
-  readonly rings: KeptRings;
+  readonly rings: RetainedRings;
   readonly spans: SpanStore;
   readonly logs: LogStore;
-  readonly own: OwnLog;
+  readonly log: WorkerLog;
 }
 
 const Value = v.pipe(v.unknown(), v.transform((value) => value as Json));
@@ -100,10 +100,10 @@ export async function startDisk(
       if (isFirst) await readBack(files, memoryBytes * READ_FACTOR, restore);
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
-      parts.own.own.warn("telemetry on disk cannot be used", { kind: name, reason });
+      parts.log.tagged.warn("telemetry on disk cannot be used", { kind: name, reason });
       return undefined;
     }
-    return started.use(new DiskWriter({ clock: host.clock, log: parts.own.own, files, name }));
+    return started.use(new DiskWriter({ clock: host.clock, log: parts.log.tagged, files, name }));
   };
   const { traces, logs: logConfig } = config;
   const spanLines = await begin("traces", traces.disk_mb, traces.memory_mb * MIB / 4, (line) => {

@@ -243,7 +243,7 @@ Deno.test("LineFiles goes on after its files were removed by somebody else", asy
   assert.ok(files.bytes <= 800);
 });
 
-function setupOfDiskWriter() {
+function setupWriter() {
   const clock = new FakeClock();
   const lines: LogLine[] = [];
   const written: string[] = [];
@@ -266,7 +266,7 @@ const settle = async () => {
 };
 
 Deno.test("DiskWriter writes what came since in one piece, after a while", async () => {
-  const { writer, clock, written } = setupOfDiskWriter();
+  const { writer, clock, written } = setupWriter();
 
   writer.add("a");
   writer.add("b");
@@ -280,7 +280,7 @@ Deno.test("DiskWriter writes what came since in one piece, after a while", async
 });
 
 Deno.test("DiskWriter writes one piece at a time, and the rest when it is disposed of", async () => {
-  const { writer, clock, written, disk } = setupOfDiskWriter();
+  const { writer, clock, written, disk } = setupWriter();
   const { promise, resolve } = Promise.withResolvers<void>();
   disk.gate = promise;
 
@@ -300,7 +300,7 @@ Deno.test("DiskWriter writes one piece at a time, and the rest when it is dispos
 });
 
 Deno.test("DiskWriter drops what a slow disk has no time for, and says how much", async () => {
-  const { writer, clock, written, lines } = setupOfDiskWriter();
+  const { writer, clock, written, lines } = setupWriter();
   const line = "x".repeat(1024 * 1024);
 
   for (let i = 0; i < 20; i++) writer.add(line);
@@ -312,7 +312,7 @@ Deno.test("DiskWriter drops what a slow disk has no time for, and says how much"
 });
 
 Deno.test("DiskWriter bears a disk that fails, says so once, and tries again", async () => {
-  const { writer, clock, written, lines, disk } = setupOfDiskWriter();
+  const { writer, clock, written, lines, disk } = setupWriter();
   disk.failure = new Error("No space left");
   for (let i = 0; i < 3; i++) {
     writer.add(`${i}`);
@@ -331,7 +331,7 @@ Deno.test("DiskWriter bears a disk that fails, says so once, and tries again", a
 });
 
 Deno.test("DiskWriter.clear() forgets what waits, too", async () => {
-  const { writer, clock, written } = setupOfDiskWriter();
+  const { writer, clock, written } = setupWriter();
 
   writer.add("before");
   writer.clear();

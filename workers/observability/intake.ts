@@ -1,8 +1,9 @@
 /**
- * Frames of spans and logs that workers send: bounded, read, and counted when they are broken.
+ * Reads telemetry frames (OTLP/JSON) from workers: parsing, bounds and a time budget.
  *
- * The engine reads them in its only thread, so there is an end to what it reads in a second,
- * whoever sends it. Metrics are read elsewhere.
+ * Parsing runs on the engine's only thread, so a budget of bytes and milliseconds per second limits
+ * it across all senders. {@linkcode TelemetryIntake} handles spans and logs; `metrics/otlp.ts`
+ * handles metrics with a budget of its own.
  *
  * @module
  */
@@ -16,13 +17,13 @@ import {
   TELEMETRY_WARNING_MS,
 } from "../limits.ts";
 
-/** Somebody who reads frames of a kind; throws when the whole is none. */
+/** Stores the items of a parsed frame. */
 export interface FrameReader {
-  /** Says what became of the items in it. */
+  /** Returns how many items were stored and dropped. @throws {Error} The frame is malformed. */
   take(frame: unknown): { readonly taken: number; readonly dropped: number };
 }
 
-/** What an intake works with. */
+/** Dependencies of {@linkcode TelemetryIntake}. */
 export interface IntakeSetup {
   readonly clock: Clock;
   readonly log: Log;
@@ -30,44 +31,43 @@ export interface IntakeSetup {
   readonly logs: FrameReader;
 }
 
-/** What came in since the start. */
+/** Counters since the intake was created. */
 export interface IntakeStats {
-  /** Frames that came, and those that were broken or too many. */
+  /** Frames received, frames that could not be parsed, and frames dropped by the budget. */
   readonly frames: number;
   readonly broken: number;
   readonly refused: number;
-  /** Spans and log records that were kept, and those that were broken, too many or known. */
+  /** Spans and log records stored, and those dropped as malformed, surplus or duplicate. */
   readonly taken: number;
   readonly dropped: number;
 }
 
-/** See the top of this file. */
+/** Receives the frames of spans and logs of all workers. */
 export class TelemetryIntake {
   readonly #setup: IntakeSetup;
   readonly #stats = { frames: 0, broken: 0, refused: 0, taken: 0, dropped: 0 };
   readonly #decoder = new TextDecoder("utf-8", { fatal: true });
-  readonly #share: ReadingShare;
+  readonly #budget: IntakeBudget;
   #warnedAt = -Infinity;
 
-  /** Stores. */
   constructor(setup: IntakeSetup) {
     this.#setup = setup;
-    this.#share = new ReadingShare(setup.clock);
+    this.#budget = new IntakeBudget(setup.clock);
   }
 
-  /** What came in since the start; live. */
+  /** The current counters; the object is updated in place. */
   get stats(): IntakeStats {
     return this.#stats;
   }
 
-  /** Hears of a frame; never throws. */
-  hear({ kind, bytes, address, worker_id }: TelemetryFrame): void {
+  /** Parses and stores a frame of spans or logs; ignores metrics. Never throws. */
+  receive({ kind, bytes, address, worker_id }: TelemetryFrame): void {
     if (kind === "MTRC") return;
     this.#stats.frames++;
     const from = { kind, id: worker_id ?? undefined, address: address ?? undefined };
-    if (this.#share.read(bytes.length, () => this.#read(kind, bytes, from))) return;
+    if (this.#budget.spend(bytes.length, () => this.#read(kind, bytes, from))) return;
     this.#stats.refused++;
-    this.#warn("telemetry comes faster than it is read, so some is dropped", from);
+    this.#warn("telemetry exceeds the intake budget and is dropped", from);
   }
 
   #read(kind: "OTLP" | "LOGS", bytes: Uint8Array, from: Record<string, string | undefined>): void {
@@ -80,11 +80,11 @@ export class TelemetryIntake {
     } catch (thrown) {
       this.#stats.broken++;
       const [reason = ""] = String(thrown).split("\n", 1);
-      this.#warn("telemetry that cannot be read is dropped", { ...from, reason });
+      this.#warn("malformed telemetry is dropped", { ...from, reason });
     }
   }
 
-  /** A line now and then: whoever sends nonsense sends much of it. */
+  /** Rate-limited: a faulty sender usually repeats its fault. */
   #warn(text: string, fields: Record<string, string | undefined>): void {
     const now = this.#setup.clock.now();
     if (now - this.#warnedAt < TELEMETRY_WARNING_MS) return;
@@ -96,21 +96,24 @@ export class TelemetryIntake {
 
 const SECOND_MS = 1_000;
 
-/** See the top of this file. */
-export class ReadingShare {
+/**
+ * Limits how many bytes are parsed per second and how much of the thread that may take.
+ *
+ * Time spent beyond a second's allowance is deducted from the following seconds.
+ */
+export class IntakeBudget {
   readonly #clock: Clock;
   #bytes = 0;
   #spentMs = 0;
   #since: number;
 
-  /** Nothing was read yet. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#since = clock.now();
   }
 
-  /** Reads so many bytes, unless that would be too much: then nothing is done and it is `false`. */
-  read(bytes: number, task: () => void): boolean {
+  /** Runs `task`, which parses `bytes`; returns `false` without running it when over budget. */
+  spend(bytes: number, task: () => void): boolean {
     const began = this.#clock.now();
     if (began - this.#since >= SECOND_MS) this.#nextSecond(began);
     this.#bytes += bytes;
@@ -132,36 +135,38 @@ export class ReadingShare {
   }
 }
 
-/** Names of the lists in a frame: of resources, of their scopes, of the records. */
+/** Member names of the nested lists in an OTLP frame. */
 export type FrameLists = readonly [resources: string, scopes: string, records: string];
 
-/** What records belong to. */
+/** The resource and instrumentation scope of a group of records. */
 export interface ItemOrigin {
-  /** Attributes of the resource, as they came. */
+  /** Attributes of the resource, unparsed. */
   readonly resource: readonly unknown[];
   readonly scope_name: string | null;
   readonly scope_version: string | null;
 }
 
-/** What a frame held. */
-export interface ReadItems<Item> {
+/** The items of one frame. */
+export interface FrameItems<Item> {
   readonly items: Item[];
-  /** Broken ones, and those beyond the bound. */
+  /** Malformed records and those beyond {@linkcode TELEMETRY_FRAME_ITEMS_MAX}. */
   readonly dropped: number;
 }
 
 /**
- * Reads the records of a frame; `origin` hands over what the ones after it belong to, and `read`
- * says what a record is, or `undefined` for a broken one.
+ * Reads the records of a frame: calls `origin` with the resource and scope of each group, then
+ * `read` for every record in it, which returns `undefined` for a malformed one.
  *
- * @throws {Error} When the whole is no frame.
+ * Malformed records count towards the bound too, since rejecting a record is the slowest case.
+ *
+ * @throws {Error} The frame lacks the outer list.
  */
 export function readItems<Item>(
   frame: unknown,
   lists: FrameLists,
   origin: (origin: ItemOrigin) => void,
   read: (record: unknown) => Item | undefined,
-): ReadItems<Item> {
+): FrameItems<Item> {
   const items: Item[] = [];
   let dropped = 0;
   for (const { records, ...from } of groupsOf(frame, lists)) {
@@ -179,7 +184,7 @@ export function readItems<Item>(
   return { items, dropped };
 }
 
-/** Groups of records, so many at most. */
+/** Yields groups of records, at most {@linkcode TELEMETRY_FRAME_ITEMS_MAX}. */
 function* groupsOf(
   frame: unknown,
   [resources, scopes, records]: FrameLists,
@@ -190,7 +195,7 @@ function* groupsOf(
   for (const each of all) {
     if (left-- <= 0) return;
     if (each === null || typeof each !== "object") {
-      throw new Error(`A member of ${resources} is no object`);
+      throw new Error(`A member of ${resources} is not an object`);
     }
     const resource = listIn(member(each, "resource"), "attributes");
     for (const group of listIn(each, scopes)) {
@@ -206,13 +211,15 @@ function* groupsOf(
   }
 }
 
-function member(owner: unknown, name: string): unknown {
+/** A member of a parsed value; `undefined` unless the value is an object that has it. */
+export function member(owner: unknown, name: string): unknown {
   return owner !== null && typeof owner === "object" && Object.hasOwn(owner, name)
     ? (owner as Record<string, unknown>)[name]
     : undefined;
 }
 
-function listIn(owner: unknown, name: string): readonly unknown[] {
+/** The same for a list; empty when the member is absent or not a list. */
+export function listIn(owner: unknown, name: string): readonly unknown[] {
   const list = member(owner, name);
   return Array.isArray(list) ? list : [];
 }

@@ -1,5 +1,5 @@
 /**
- * Telemetry of strangers: read when it can be, counted when not, never too much.
+ * Telemetry from untrusted senders: malformed frames are counted, and the budget holds.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import {
   TELEMETRY_INTAKE_BYTES_PER_SECOND,
   TELEMETRY_INTAKE_MS_PER_SECOND,
 } from "../limits.ts";
-import { type ItemOrigin, ReadingShare, readItems, TelemetryIntake } from "./intake.ts";
+import { IntakeBudget, type ItemOrigin, readItems, TelemetryIntake } from "./intake.ts";
 
 function setup() {
   const clock = new FakeClock();
@@ -27,36 +27,36 @@ function setup() {
   });
   const log = recordingLog(lines);
   const intake = new TelemetryIntake({ clock, log, spans: reader("spans"), logs: reader("logs") });
-  const hear = (kind: TelemetryFrame["kind"], text: string | Uint8Array) =>
-    intake.hear({
+  const receive = (kind: TelemetryFrame["kind"], text: string | Uint8Array) =>
+    intake.receive({
       kind,
       bytes: typeof text === "string" ? new TextEncoder().encode(text) : text,
       worker_id: "w-1",
       address: null,
     });
-  return { clock, lines, taken, intake, hear };
+  return { clock, lines, taken, intake, receive };
 }
 
-Deno.test("TelemetryIntake hands spans and logs to their readers, and leaves metrics alone", () => {
-  const { hear, taken, intake } = setup();
+Deno.test("TelemetryIntake passes spans and logs to their readers and ignores metrics", () => {
+  const { receive, taken, intake } = setup();
 
-  hear("OTLP", "{}");
-  hear("LOGS", "[1]");
-  hear("MTRC", "{");
+  receive("OTLP", "{}");
+  receive("LOGS", "[1]");
+  receive("MTRC", "{");
 
   assert.deepEqual(taken, [["spans", {}], ["logs", [1]]]);
   assert.deepEqual(intake.stats, { frames: 2, broken: 0, refused: 0, taken: 4, dropped: 2 });
 });
 
-Deno.test("TelemetryIntake counts what is broken and says so once in a while", () => {
-  const { hear, lines, clock, intake } = setup();
+Deno.test("TelemetryIntake counts malformed frames and warns at a limited rate", () => {
+  const { receive, lines, clock, intake } = setup();
 
-  for (const text of ["", "{", "null", "OTLP"]) hear("OTLP", text);
-  hear("LOGS", new Uint8Array([0xff, 0xfe]));
+  for (const text of ["", "{", "null", "OTLP"]) receive("OTLP", text);
+  receive("LOGS", new Uint8Array([0xff, 0xfe]));
   assert.equal(intake.stats.broken, 5);
   assert.equal(lines.length, 1);
   clock.tick(60_000);
-  hear("LOGS", "null");
+  receive("LOGS", "null");
 
   assert.equal(lines.length, 2);
   assert.equal(lines[1]!.fields.id, "w-1");
@@ -64,66 +64,67 @@ Deno.test("TelemetryIntake counts what is broken and says so once in a while", (
   assert.equal(lines[1]!.fields.reason, "Error: it is none");
 });
 
-Deno.test("TelemetryIntake reads so many bytes in a second and no more", () => {
-  const { hear, taken, intake, clock, lines } = setup();
+Deno.test("TelemetryIntake limits the bytes it reads per second", () => {
+  const { receive, taken, intake, clock, lines } = setup();
   const frame = `"${"x".repeat(1024 * 1024)}"`;
 
-  for (let i = 0; i < 20; i++) hear("LOGS", frame);
+  for (let i = 0; i < 20; i++) receive("LOGS", frame);
   assert.deepEqual([taken.length, intake.stats.refused], [15, 5]);
   clock.tick(1_000);
-  hear("LOGS", frame);
+  receive("LOGS", frame);
 
   assert.equal(taken.length, 16);
-  assert.match(lines[0]!.text, /faster than it is read/);
+  assert.match(lines[0]!.text, /exceeds the intake budget/);
 });
 
 Deno.test("TelemetryIntake survives random bytes", () => {
-  const { hear, intake } = setup();
+  const { receive, intake } = setup();
 
   for (let i = 0; i < 500; i++) {
-    hear(i % 2 ? "OTLP" : "LOGS", crypto.getRandomValues(new Uint8Array(i % 40)));
+    receive(i % 2 ? "OTLP" : "LOGS", crypto.getRandomValues(new Uint8Array(i % 40)));
   }
 
   assert.equal(intake.stats.frames, 500);
 });
 
-function setupOfReadingShare() {
+function setupBudget() {
   const clock = new FakeClock();
-  const share = new ReadingShare(clock);
-  return { clock, share, read: (ms = 0, bytes = 1) => share.read(bytes, () => clock.tick(ms)) };
+  const budget = new IntakeBudget(clock);
+  const spend = (ms = 0, bytes = 1) => budget.spend(bytes, () => clock.tick(ms));
+  return { clock, budget, spend };
 }
 
-Deno.test("ReadingShare reads so many bytes in a second and no more", () => {
-  const { clock, read } = setupOfReadingShare();
+Deno.test("IntakeBudget limits the bytes per second", () => {
+  const { clock, spend } = setupBudget();
 
-  assert.ok(read(0, TELEMETRY_INTAKE_BYTES_PER_SECOND));
-  assert.equal(read(), false);
+  assert.ok(spend(0, TELEMETRY_INTAKE_BYTES_PER_SECOND));
+  assert.equal(spend(), false);
   clock.tick(1_000);
-  assert.ok(read());
+  assert.ok(spend());
 });
 
-Deno.test("ReadingShare has what took long paid for in the seconds after it", () => {
-  const { clock, read } = setupOfReadingShare();
+Deno.test("IntakeBudget deducts overspent time from the following seconds", () => {
+  const { clock, spend } = setupBudget();
 
-  assert.ok(read(1_000));
+  assert.ok(spend(1_000));
   const wait = 1_000 / TELEMETRY_INTAKE_MS_PER_SECOND * 1_000;
   clock.tick(wait - 1_001);
-  assert.equal(read(), false);
+  assert.equal(spend(), false);
   clock.tick(1);
 
-  assert.ok(read());
+  assert.ok(spend());
 });
 
-Deno.test("ReadingShare counts what ends in an error like all else", () => {
-  const { clock, share, read } = setupOfReadingShare();
+Deno.test("IntakeBudget counts the time of a task that throws", () => {
+  const { clock, budget, spend } = setupBudget();
 
   assert.throws(() =>
-    share.read(1, () => {
+    budget.spend(1, () => {
       clock.tick(TELEMETRY_INTAKE_MS_PER_SECOND);
       throw new Error("broken");
     }), /broken/);
 
-  assert.equal(read(), false);
+  assert.equal(spend(), false);
 });
 
 const LISTS = ["groups", "scopes", "items"] as const;
@@ -138,7 +139,7 @@ function read(frame: unknown) {
   return { ...result, origins, looked };
 }
 
-Deno.test("readItems() hands over each record with the resource and the scope it belongs to", () => {
+Deno.test("readItems() reports the resource and scope of each record", () => {
   const { items, dropped, origins } = read({
     groups: [
       {
@@ -160,7 +161,7 @@ Deno.test("readItems() hands over each record with the resource and the scope it
 });
 
 for (const [what, record] of [["whole", "x"], ["broken", 5]] as const) {
-  Deno.test(`readItems() looks at a bounded number of ${what} records and counts the rest`, () => {
+  Deno.test(`readItems() reads a bounded number of ${what} records and counts the rest`, () => {
     const items = Array(TELEMETRY_FRAME_ITEMS_MAX + 10).fill(record);
 
     const { looked, dropped } = read({ groups: [{ scopes: [{ items }, { items }] }] });

@@ -9,18 +9,18 @@
 import type { CallTraces } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
-import { offerBaggage, offerTraces } from "./traces/functions.ts";
+import { registerBaggageFunctions, registerTraceFunctions } from "./traces/functions.ts";
 import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts";
 import { type LogFunctionsSetup, offerLogging, offerLogs } from "./logs/functions.ts";
-import { Firing, OWN_NAME, type OwnLog, ownLog } from "./firing.ts";
+import { TriggerDispatcher, WORKER_NAME, type WorkerLog, workerLog } from "./trigger_dispatcher.ts";
 import { LogStore } from "./logs/store.ts";
-import { offerMetrics } from "./metrics/mod.ts";
+import { startMetrics } from "./metrics/mod.ts";
 import { Redactor } from "./redact.ts";
 import { InternalFunctions, SpanStore } from "./traces/store.ts";
 import { attributeText } from "./traces/span.ts";
 import { TraceIndex } from "./traces/index.ts";
 import { TelemetryIntake } from "./intake.ts";
-import { type KeptRings, ringsOf } from "./retained.ts";
+import { type RetainedRings, ringsOf } from "./retained.ts";
 import { LogTriggers } from "./logs/trigger.ts";
 import { TraceTriggers } from "./traces/trigger.ts";
 
@@ -30,7 +30,7 @@ const CALLS_PART = 0.75;
 
 /** Keeps what happens, and tells who asks. */
 export const observability: BuiltinWorker<ObservabilityConfig> = {
-  name: OWN_NAME,
+  name: WORKER_NAME,
   summary: "Traces, logs and metrics of all workers",
   parse: parseObservabilityConfig,
   async start(worker, config, host) {
@@ -41,7 +41,7 @@ export const observability: BuiltinWorker<ObservabilityConfig> = {
       const { spans, logs } = parts;
       const logUsage = () => ({ records: logs.ring.size, bytes: logs.ring.bytes });
       started.use(
-        await offerMetrics({ worker, host, config: config.metrics, spans, logs, logUsage }),
+        await startMetrics({ worker, host, config: config.metrics, spans, logs, logUsage }),
       );
       listen(parts, host, started);
       return started;
@@ -54,11 +54,11 @@ export const observability: BuiltinWorker<ObservabilityConfig> = {
 
 /** What the parts share. */
 export interface ObservabilityParts {
-  readonly rings: KeptRings;
+  readonly rings: RetainedRings;
   readonly spans: SpanStore;
   readonly logs: LogStore;
   readonly intake: TelemetryIntake;
-  readonly own: OwnLog;
+  readonly log: WorkerLog;
 }
 
 function assemble(
@@ -70,7 +70,7 @@ function assemble(
   const { clock, directory, traces } = host;
   configure(traces, config);
   const redactor = new Redactor(config.redact);
-  const own = ownLog(host.log);
+  const log = workerLog(host.log);
   const rings = ringsOf(traces, {
     spans: config.traces.memory_mb * MIB * (1 - CALLS_PART),
     logs: config.logs.memory_mb * MIB,
@@ -92,7 +92,7 @@ function assemble(
     caller !== undefined && directory.worker(caller)?.operator === true;
   const isInEngine = (id: string): boolean => directory.worker(id)?.builtin === true;
   const logRing = rings.logs;
-  offerTraces(worker, {
+  registerTraceFunctions(worker, {
     clock,
     traces,
     store: spans,
@@ -101,12 +101,18 @@ function assemble(
     isOperator,
     isInEngine,
   });
-  offerTheLogs(worker, { store: logs, clock, directory, redactor, log: own.said }, traces);
-  offerBaggage(worker);
-  const firing = new Firing({ worker, clock, directory, log: own.own, spans: traces.spans });
-  offerTriggers(worker, { firing, spans, logs, index }, started);
-  const intake = new TelemetryIntake({ clock, log: own.own, spans, logs });
-  return { rings, spans, logs, intake, own };
+  offerTheLogs(worker, { store: logs, clock, directory, redactor, log: log.unrecorded }, traces);
+  registerBaggageFunctions(worker);
+  const dispatcher = new TriggerDispatcher({
+    worker,
+    clock,
+    directory,
+    log: log.tagged,
+    spans: traces.spans,
+  });
+  offerTriggers(worker, { dispatcher, spans, logs, index }, started);
+  const intake = new TelemetryIntake({ clock, log: log.tagged, spans, logs });
+  return { rings, spans, logs, intake, log };
 }
 
 /** Read only where the configuration gives it room. */
@@ -146,36 +152,36 @@ function offerTheLogs(
 
 function offerTriggers(
   worker: Worker,
-  { firing, spans, logs, index }: {
-    firing: Firing;
+  { dispatcher, spans, logs, index }: {
+    dispatcher: TriggerDispatcher;
     spans: SpanStore;
     logs: LogStore;
     index: TraceIndex;
   },
   started: AsyncDisposableStack,
 ): void {
-  const forLogs = started.adopt(new LogTriggers(firing), (it) => it.stop());
-  forLogs.offer(worker);
-  started.defer(logs.listen((record) => forLogs.hear(record)));
+  const forLogs = started.adopt(new LogTriggers(dispatcher), (it) => it.stop());
+  forLogs.register(worker);
+  started.defer(logs.listen((record) => forLogs.onRecord(record)));
   const forTraces = new TraceTriggers({
-    firing,
+    dispatcher,
     spans,
     index,
     isInternal: (span) => spans.isInternal(span),
   });
-  started.adopt(forTraces, (it) => it.stop()).offer(worker);
+  started.adopt(forTraces, (it) => it.stop()).register(worker);
 }
 
 /** Last: nothing may come before there is a place for it. */
 function listen(
-  { intake, logs, own }: ObservabilityParts,
+  { intake, logs, log }: ObservabilityParts,
   host: EngineHost,
   started: AsyncDisposableStack,
 ): void {
-  started.defer(host.onTelemetry((frame) => intake.hear(frame)));
+  started.defer(host.onTelemetry((frame) => intake.receive(frame)));
   started.defer(host.onPrint((line) => logs.addPrint(line)));
   started.defer(host.onEngineLog((line) => {
-    if (!own.isSpeaking()) logs.addEngineLine(line);
+    if (!log.isUnrecorded()) logs.addEngineLine(line);
   }));
 }
 

@@ -12,25 +12,25 @@ import { LogRing } from "./logs/store.ts";
 import { RecentDeltas } from "./metrics/meters.ts";
 import { SdkMetrics } from "./metrics/otlp.ts";
 import { Rollups } from "./metrics/rollups.ts";
-import { SeriesBook } from "./metrics/series.ts";
-import { WorkerLook } from "./metrics/workers.ts";
+import { SeriesStore } from "./metrics/series.ts";
+import { WorkerMonitor } from "./metrics/workers.ts";
 import { SpanRing } from "./traces/ring.ts";
 
 /** The rings of one engine. */
-export interface KeptRings {
+export interface RetainedRings {
   readonly spans: SpanRing;
   readonly logs: LogRing;
   /** Whether what an engine before this one left on disk has been read. */
   isRestored: boolean;
 }
 
-const ringsByRecord = new WeakMap<CallTraces, KeptRings>();
+const ringsByRecord = new WeakMap<CallTraces, RetainedRings>();
 
 /** The rings of the engine whose record of calls this is, at the sizes given. */
 export function ringsOf(
   traces: CallTraces,
   bytesMax: { readonly spans: number; readonly logs: number },
-): KeptRings {
+): RetainedRings {
   let rings = ringsByRecord.get(traces);
   if (!rings) {
     rings = {
@@ -47,13 +47,13 @@ export function ringsOf(
 
 /** The past of one engine. */
 export interface MetricsHistory {
-  readonly series: SeriesBook;
+  readonly series: SeriesStore;
   readonly rollups: Rollups;
   readonly recent: RecentDeltas;
-  readonly workers: WorkerLook;
+  readonly workers: WorkerMonitor;
   readonly sdk: SdkMetrics;
   /** Workers that came and left. */
-  readonly comings: { spawns: number; deaths: number };
+  readonly workerCounts: { spawns: number; deaths: number };
 }
 
 const historyByMeters = new WeakMap<Meters, MetricsHistory>();
@@ -68,12 +68,12 @@ export function historyOf(
   let history = historyByMeters.get(meters);
   if (!history) {
     history = {
-      series: new SeriesBook(meters),
+      series: new SeriesStore(meters),
       rollups: new Rollups(meters),
       recent: new RecentDeltas(),
-      workers: new WorkerLook(directory, supervision, clock),
+      workers: new WorkerMonitor(directory, supervision, clock),
       sdk: new SdkMetrics(clock),
-      comings: { spawns: 0, deaths: 0 },
+      workerCounts: { spawns: 0, deaths: 0 },
     };
     historyByMeters.set(meters, history);
   }

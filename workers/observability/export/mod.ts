@@ -8,7 +8,7 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import { OTLP_FLUSH_MS } from "../../limits.ts";
 import type { EngineHost } from "../../kit/define.ts";
-import type { Component } from "../health/health.ts";
+import type { Component } from "../health/mod.ts";
 import type { LogFeed, LogRecord } from "../logs/record.ts";
 import type { MetricPoint } from "../metrics/otlp.ts";
 import { allMetrics, type Exporter, logsRequest, spansRequest } from "./requests.ts";

@@ -111,7 +111,7 @@ const SETTINGS: SignalSettings = {
 };
 
 /** A receiver that answers by a list, the last answer again and again. */
-function setupOfSender(
+function setupSender(
   answers: (Response | Error | "never")[],
   settings: Partial<SignalSettings> = {},
 ) {
@@ -148,7 +148,7 @@ function setupOfSender(
 }
 
 Deno.test("A request is sent with its headers", async () => {
-  const it = setupOfSender([new Response("{}")]);
+  const it = setupSender([new Response("{}")]);
 
   assert.equal(await it.send(), true);
 
@@ -162,7 +162,7 @@ Deno.test("A request is sent with its headers", async () => {
 });
 
 Deno.test("A request may be packed, and binary", async () => {
-  const it = setupOfSender([new Response()], { gzip: true, protocol: "http/protobuf" });
+  const it = setupSender([new Response()], { gzip: true, protocol: "http/protobuf" });
   await it.send();
 
   const [{ headers, body }] = it.requests as [RequestInit & { headers: Headers }];
@@ -175,7 +175,7 @@ Deno.test("A request may be packed, and binary", async () => {
 
 for (const status of [429, 502, 503, 504]) {
   Deno.test(`HTTP ${status} is tried again`, async () => {
-    const it = setupOfSender([new Response(null, { status }), new Response()]);
+    const it = setupSender([new Response(null, { status }), new Response()]);
 
     assert.equal(await it.send(), true);
     assert.equal(it.requests.length, 2);
@@ -185,7 +185,7 @@ for (const status of [429, 502, 503, 504]) {
 
 for (const status of [400, 401, 404, 413, 500]) {
   Deno.test(`HTTP ${status} is given up at once`, async () => {
-    const it = setupOfSender([new Response(null, { status })]);
+    const it = setupSender([new Response(null, { status })]);
 
     assert.equal(await it.send(), false);
     assert.equal(it.requests.length, 1);
@@ -194,7 +194,7 @@ for (const status of [400, 401, 404, 413, 500]) {
 }
 
 Deno.test("What fails again and again is given up after growing waits", async () => {
-  const it = setupOfSender([new Error("connection refused")]);
+  const it = setupSender([new Error("connection refused")]);
 
   assert.equal(await it.send(), false);
   assert.equal(it.requests.length, OTLP_TRIES_MAX);
@@ -205,21 +205,21 @@ Deno.test("What fails again and again is given up after growing waits", async ()
 Deno.test("Retry-After says how long to wait, within bounds", async () => {
   const busy = (seconds: string) =>
     new Response(null, { status: 503, headers: { "retry-after": seconds } });
-  const it = setupOfSender([busy("7"), busy("99999"), busy("soon"), new Response()]);
+  const it = setupSender([busy("7"), busy("99999"), busy("soon"), new Response()]);
 
   await it.send();
   assert.equal(it.clock.now(), 7_000 + 30_000 + 4_000);
 });
 
 Deno.test("A receiver that does not answer is given up after its time", async () => {
-  const it = setupOfSender(["never"]);
+  const it = setupSender(["never"]);
 
   assert.equal(await it.send(), false);
   assert.equal(it.lines[0]!.fields.reason, "no answer within 10000 ms");
 });
 
 Deno.test("An outage is said once, and its end once, without secrets", async () => {
-  const it = setupOfSender([new Error("refused"), new Error("refused"), new Response()]);
+  const it = setupSender([new Error("refused"), new Error("refused"), new Response()]);
   await it.send();
   await it.send();
 
@@ -232,7 +232,7 @@ Deno.test("An outage is said once, and its end once, without secrets", async () 
 });
 
 Deno.test("A closed sender gives up what is on its way and tries no more", async () => {
-  const it = setupOfSender(["never"]);
+  const it = setupSender(["never"]);
   const sent = it.sender.send({});
   await new Promise((resolve) => setTimeout(resolve, 0));
   it.sender.close();

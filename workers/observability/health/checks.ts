@@ -12,7 +12,7 @@ import type { Store, StoreKey } from "../../../engine/ports/store.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { EngineSample } from "../metrics/sampler.ts";
 import { type FunctionDelta, quantile, round, totalOf } from "../metrics/meters.ts";
-import type { WorkerLook, WorkerSample } from "../metrics/workers.ts";
+import type { WorkerMonitor, WorkerSample } from "../metrics/workers.ts";
 
 /** What a check found. */
 export interface HealthCheck {
@@ -32,7 +32,7 @@ export interface HealthParts {
   readonly clock: Clock;
   readonly directory: Pick<Directory, "functions" | "workers">;
   readonly store: Store;
-  readonly workers: WorkerLook;
+  readonly workers: WorkerMonitor;
   readonly bounds_ms: readonly number[];
   /** The engine's values of the last seconds, the oldest first. */
   engine(seconds: number): Readonly<Record<keyof EngineSample, (number | null)[]>>;
@@ -211,7 +211,7 @@ function storeFailures({ stats }: Store): HealthCheck {
   };
 }
 
-function failedWorkers({ supervised }: WorkerLook): HealthCheck {
+function failedWorkers({ supervised }: WorkerMonitor): HealthCheck {
   const failed = supervised.filter(({ state }) => state === "failed");
   const status = failed.length === 0 ? "ok" : "fail";
   const names = failed.map(({ name }) => name);
@@ -226,7 +226,7 @@ function failedWorkers({ supervised }: WorkerLook): HealthCheck {
   };
 }
 
-function restarts({ restartsByName }: WorkerLook): HealthCheck {
+function restarts({ restartsByName }: WorkerMonitor): HealthCheck {
   const known = [...restartsByName].map(([name, value]) => ({ name, value }));
   return ofWorst("restarts", known, { warn: 1, fail: Infinity }, {
     none: "No worker is run by the engine",

@@ -96,8 +96,8 @@ for (const [lag, status] of [[900, "ok"], [1_000, "warn"]] as const) {
 Deno.test("The worker whose event loop is latest is named", async () => {
   using it = setup();
   it.at.workers = [workerView("w1", { name: "fast" }), workerView("w2", { name: "slow" })];
-  it.at.look.hear([metricPoint("engine.event_loop.lag.max", 0.01)]);
-  it.at.look.hear([metricPoint("engine.event_loop.lag.max", 0.4, { worker_id: "w2" })]);
+  it.at.look.record([metricPoint("engine.event_loop.lag.max", 0.01)]);
+  it.at.look.record([metricPoint("engine.event_loop.lag.max", 0.4, { worker_id: "w2" })]);
 
   const check = (await it.measure()).get("event loops of workers")!;
   assert.deepEqual([check.status, check.measured], ["warn", 400]);
@@ -151,7 +151,7 @@ for (const [skew, status] of [[-500, "ok"], [-5_000, "warn"], [90_000, "fail"]] 
     using it = setup();
     it.at.workers = [workerView("w1", { name: "math" })];
     const time_ms = it.at.clock.wall() + skew;
-    it.at.look.hear([metricPoint("process.memory.usage", 1, { time_ms })]);
+    it.at.look.record([metricPoint("process.memory.usage", 1, { time_ms })]);
 
     const check = (await it.measure()).get("clocks")!;
     assert.deepEqual([check.status, check.measured], [status, Math.abs(skew)]);

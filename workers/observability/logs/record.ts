@@ -8,7 +8,7 @@ import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
 import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../../limits.ts";
-import { type ReadItems, readItems } from "../intake.ts";
+import { type FrameItems, readItems } from "../intake.ts";
 import type { Redactor } from "../redact.ts";
 import { cut, readAttributes, readNanos, readValue } from "../traces/otlp.ts";
 
@@ -131,7 +131,7 @@ export function readLogs(
   frame: unknown,
   redactor: Redactor,
   observed_ms: number,
-): ReadItems<NewLog> {
+): FrameItems<NewLog> {
   let origin = { service_name: "unknown", worker: "unknown", scope_name: null as string | null };
   return readItems(frame, LISTS, ({ resource, scope_name }) => {
     const service = readAttributes(resource, redactor).get("service.name");

@@ -15,7 +15,7 @@ import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { problemsOf } from "../../kit/fit.ts";
 import { type LogRecord, SEVERITIES, wireLog } from "./record.ts";
 import { matcher } from "./store.ts";
-import { type Firing, Heap } from "../firing.ts";
+import { TriggerBatcher, type TriggerDispatcher } from "../trigger_dispatcher.ts";
 
 /** `batch_ms` of a trigger. */
 export const BatchMs = v.opt(v.int(TRIGGER_BATCH_MS_MIN, TRIGGER_BATCH_MS_MAX));
@@ -32,21 +32,21 @@ const Config = v.object({
 interface Watch {
   readonly trigger: TriggerInstance;
   readonly fits: (record: LogRecord) => boolean;
-  readonly heap: Heap<LogRecord>;
+  readonly batch: TriggerBatcher<LogRecord>;
 }
 
 /** The triggers of type `log` that are registered now. */
 export class LogTriggers {
-  readonly #firing: Firing;
+  readonly #dispatcher: TriggerDispatcher;
   readonly #watches = new Map<string, Watch>();
 
   /** Stores. */
-  constructor(firing: Firing) {
-    this.#firing = firing;
+  constructor(dispatcher: TriggerDispatcher) {
+    this.#dispatcher = dispatcher;
   }
 
   /** Provides the type. */
-  offer(worker: Pick<Worker, "registerTriggerType">): void {
+  register(worker: Pick<Worker, "registerTriggerType">): void {
     const text = { type: "string" };
     worker.registerTriggerType({
       id: "log",
@@ -84,31 +84,31 @@ export class LogTriggers {
       function_id,
       text,
     });
-    const heap = new Heap<LogRecord>(this.#firing, {
+    const batch = new TriggerBatcher<LogRecord>(this.#dispatcher, {
       trigger,
       batchMs: batch_ms,
       payload: (records, dropped): Json =>
         batch_ms === undefined ? wireLog(records[0]!) : { logs: records.map(wireLog), dropped },
     });
     this.remove(trigger.id);
-    this.#watches.set(trigger.id, { trigger, fits, heap });
+    this.#watches.set(trigger.id, { trigger, fits, batch });
   }
 
   /** Forgets a trigger, and what it has not told yet. */
   remove(id: string): void {
-    this.#watches.get(id)?.heap.stop();
+    this.#watches.get(id)?.batch.stop();
     this.#watches.delete(id);
   }
 
   /** A record is there. */
-  hear(record: LogRecord): void {
-    if (this.#watches.size === 0 || this.#firing.causedBy(record.trace_id)) return;
-    if (this.#firing.isNamedBy(record)) return;
+  onRecord(record: LogRecord): void {
+    if (this.#watches.size === 0 || this.#dispatcher.causedBy(record.trace_id)) return;
+    if (this.#dispatcher.mentionsFiring(record)) return;
     const isUntold = record.span_id === null && record.source !== "engine";
-    for (const { trigger, fits, heap } of this.#watches.values()) {
+    for (const { trigger, fits, batch } of this.#watches.values()) {
       if (!fits(record)) continue;
-      if (isUntold && this.#firing.offers(trigger, record.worker)) continue;
-      heap.add(record);
+      if (isUntold && this.#dispatcher.offers(trigger, record.worker)) continue;
+      batch.add(record);
     }
   }
 

@@ -15,7 +15,7 @@ function setup(rule: object) {
   return { alerts, lines, told, see, state };
 }
 
-Deno.test("An alert begins when its rule has held for long enough", () => {
+Deno.test("An alert starts to fire when its rule has held for for_s", () => {
   const it = setup({ for_s: 10 });
 
   assert.deepEqual(it.see(200, 1_000), []);
@@ -34,7 +34,7 @@ Deno.test("An alert begins when its rule has held for long enough", () => {
   }]);
 });
 
-Deno.test("An alert that was about to begin starts over when its rule held not for a moment", () => {
+Deno.test("A pending alert starts over when its rule stops holding", () => {
   const it = setup({ for_s: 10 });
   it.see(200, 0);
   it.see(50, 5_000);
@@ -44,7 +44,7 @@ Deno.test("An alert that was about to begin starts over when its rule held not f
   assert.deepEqual(it.see(200, 16_000), ["firing"]);
 });
 
-Deno.test("An alert is said once when it begins and once when it ends", () => {
+Deno.test("An alert is logged once when it starts to fire and once when it ends", () => {
   const it = setup({ for_s: 0, function_id: "ops::page" });
   for (const [i, value] of [200, 200, 200, 50, 50].entries()) it.see(value, i * 1_000);
 
@@ -58,7 +58,7 @@ Deno.test("An alert is said once when it begins and once when it ends", () => {
   ]);
 });
 
-Deno.test("An alert ends when its value is unknown", () => {
+Deno.test("An alert ends when its value becomes unknown", () => {
   const it = setup({ for_s: 0 });
   it.see(200, 0);
 

@@ -17,7 +17,7 @@ import type { MetricPoint, SdkMetrics } from "./otlp.ts";
 import { engineTotals, functionTotals } from "./meters.ts";
 import type { Rollups } from "./rollups.ts";
 import type { EngineSample, Sampler } from "./sampler.ts";
-import type { SeriesBook } from "./series.ts";
+import type { SeriesStore } from "./series.ts";
 
 /** What the functions read. */
 export interface MetricsSources {
@@ -25,12 +25,12 @@ export interface MetricsSources {
   readonly meters: Meters;
   readonly directory: Pick<Directory, "workers">;
   readonly sampler: Sampler;
-  readonly series: SeriesBook;
+  readonly series: SeriesStore;
   readonly rollups: Rollups;
   readonly alerts: Alerts;
   readonly sdk: SdkMetrics;
   /** Workers that came and left since the engine started. */
-  readonly comings: { readonly spawns: number; readonly deaths: number };
+  readonly workerCounts: { readonly spawns: number; readonly deaths: number };
 }
 
 const Nothing = v.object({});
@@ -57,7 +57,7 @@ const RollupList = v.object({
 });
 
 /** Registers the functions. */
-export function offerMetricsFunctions(
+export function registerMetricsFunctions(
   worker: Pick<Worker, "registerFunction">,
   sources: MetricsSources,
 ): void {
@@ -68,7 +68,7 @@ export function offerMetricsFunctions(
     run: (payload: Of) => unknown,
   ): void => {
     worker.registerFunction(id, (payload) => {
-      sources.sampler.noteReader();
+      sources.sampler.markRead();
       return run(fit(id, of, payload ?? {})) as Json;
     }, { description });
   };
@@ -93,7 +93,7 @@ export function offerMetricsFunctions(
   add("engine::rollups::list", "Values by minute, five minutes or hour", RollupList, (query) => {
     return listRollups(sources, query);
   });
-  offerAlerts(add, sources);
+  registerAlertFunctions(add, sources);
 }
 
 /** Registers a function of a shape. */
@@ -104,7 +104,7 @@ type Add = <Of>(
   run: (payload: Of) => unknown,
 ) => void;
 
-function offerAlerts(add: Add, { alerts, sampler, clock }: MetricsSources): void {
+function registerAlertFunctions(add: Add, { alerts, sampler, clock }: MetricsSources): void {
   const none = "There are no rules; write some under metrics.alerts of engine-observability";
   add("engine::alerts::list", "Rules and how they stand", Nothing, () => {
     const rules = alerts.list();
@@ -130,7 +130,7 @@ function offerAlerts(add: Add, { alerts, sampler, clock }: MetricsSources): void
 }
 
 function listMetrics(sources: MetricsSources, query: v.InferOutput<typeof List>): JsonObject {
-  const { meters, directory, comings, sdk, clock } = sources;
+  const { meters, directory, workerCounts, sdk, clock } = sources;
   const { start_time = -Infinity, end_time = Infinity, metric_name } = query;
   const points = sdk.points().filter(({ name, time_ms }) =>
     time_ms >= start_time && time_ms <= end_time &&
@@ -140,7 +140,7 @@ function listMetrics(sources: MetricsSources, query: v.InferOutput<typeof List>)
   return {
     engine_metrics: {
       ...engineTotals(meters),
-      workers: { ...comings, active: directory.workers().length },
+      workers: { ...workerCounts, active: directory.workers().length },
     },
     sdk_metrics: points.map(pointView),
     ...interval && { aggregated_metrics: aggregate(sources.series, interval, query) },
@@ -156,7 +156,7 @@ function pointView(point: MetricPoint): JsonObject {
 
 /** Means of the engine's values over stretches of `interval` seconds, the oldest first. */
 function aggregate(
-  series: SeriesBook,
+  series: SeriesStore,
   interval: number,
   { start_time = -Infinity, end_time = Infinity, metric_name }: v.InferOutput<typeof List>,
 ): JsonObject[] {

@@ -5,16 +5,16 @@ import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
 import { Alerts } from "./alerts.ts";
 import { SdkMetrics } from "./otlp.ts";
-import { offerMetricsFunctions } from "./functions.ts";
+import { registerMetricsFunctions } from "./functions.ts";
 import { Rollups } from "./rollups.ts";
-import { SeriesBook } from "./series.ts";
+import { SeriesStore } from "./series.ts";
 
 // deno-lint-ignore no-explicit-any -- Deep looks into a JSON text.
 type Loose = Record<string, any>;
 
 function setup() {
   const at = new FakeMetrics();
-  const series = new SeriesBook(at.meters);
+  const series = new SeriesStore(at.meters);
   const rollups = new Rollups(at.meters);
   at.sampler.listen((second, sample) => {
     series.add(second, sample);
@@ -22,7 +22,7 @@ function setup() {
   });
   const handlers = new Map<string, Handler>();
   const lines: LogLine[] = [];
-  offerMetricsFunctions({
+  registerMetricsFunctions({
     registerFunction: (id: string, handler: Handler) => {
       handlers.set(id, handler);
       return { id, unregister() {} };
@@ -36,14 +36,14 @@ function setup() {
     rollups,
     alerts: new Alerts([], 0, recordingLog(lines), () => {}),
     sdk: new SdkMetrics(at.clock),
-    comings: { spawns: 3, deaths: 1 },
+    workerCounts: { spawns: 3, deaths: 1 },
   });
   const call = (id: string, payload: Json = {}) =>
     handlers.get(id)!(payload, undefined, undefined as never) as Loose;
   return { at, handlers, call, [Symbol.dispose]: () => at[Symbol.dispose]() };
 }
 
-Deno.test("The functions about metrics are all there", () => {
+Deno.test("registerMetricsFunctions() registers every function", () => {
   using it = setup();
 
   assert.deepEqual([...it.handlers.keys()].sort(), [
@@ -57,7 +57,7 @@ Deno.test("The functions about metrics are all there", () => {
   ]);
 });
 
-Deno.test("No payload asks for what is usual, and null for the same as nothing", () => {
+Deno.test("An empty payload and null members mean the defaults", () => {
   using it = setup();
   it.at.clock.tick(400_000);
 
@@ -66,7 +66,7 @@ Deno.test("No payload asks for what is usual, and null for the same as nothing",
   assert.equal(it.call("engine::rollups::list", { metric_name: null }).level, 0);
 });
 
-Deno.test("Means are of the stretches that are asked for", () => {
+Deno.test("Means cover intervals of the requested length", () => {
   using it = setup();
   const begin = it.at.clock.wall();
   for (let i = 1; i <= 20; i++) {
@@ -86,7 +86,7 @@ Deno.test("Means are of the stretches that are asked for", () => {
   assert.equal(aggregated_metrics[1].end_time - begin, 20_000);
 });
 
-Deno.test("Means are of the time that is asked for", () => {
+Deno.test("Means cover the requested time range", () => {
   using it = setup();
   it.at.clock.tick(20_000);
   const since = { start_time: it.at.clock.wall() - 4_500, aggregate_interval: 1 };
@@ -94,7 +94,7 @@ Deno.test("Means are of the time that is asked for", () => {
   assert.equal(it.call("engine::metrics::list", since).aggregated_metrics.length, 5);
 });
 
-Deno.test("A mean of what was never known is unknown", () => {
+Deno.test("The mean of unknown values is null", () => {
   using it = setup();
   it.at.clock.tick(2_000);
 
@@ -102,14 +102,14 @@ Deno.test("A mean of what was never known is unknown", () => {
   assert.equal(aggregated_metrics[0].metrics["engine.p99_ms"], null);
 });
 
-Deno.test("engine::metrics::list says how many workers came and left", () => {
+Deno.test("engine::metrics::list counts workers that connected and disconnected", () => {
   using it = setup();
 
   const { workers } = it.call("engine::metrics::list").engine_metrics;
   assert.deepEqual(workers, { spawns: 3, deaths: 1, active: 0 });
 });
 
-Deno.test("Whoever asks is a reader, so that processes are looked at more often", async () => {
+Deno.test("Every call marks the metrics as read, which samples processes more often", async () => {
   using it = setup();
   it.call("engine::metrics::sample");
   for (let i = 0; i < 10; i++) {

@@ -9,7 +9,7 @@
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { FunctionMeter, Meters } from "../../../engine/ports/telemetry.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import type { Second } from "./sampler.ts";
+import type { Interval } from "./sampler.ts";
 
 /** What a function did in a while. */
 export interface FunctionDelta {
@@ -320,7 +320,7 @@ export class RecentDeltas {
   #filledMs = 0;
 
   /** Adds a second. */
-  add({ functions, interval_ms }: Pick<Second, "functions" | "interval_ms">): void {
+  add({ functions, interval_ms }: Pick<Interval, "functions" | "interval_ms">): void {
     if (this.#filledMs >= HALF_MS) {
       this.#older = this.#younger;
       this.#younger = new DeltaSum();

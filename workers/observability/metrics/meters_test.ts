@@ -22,7 +22,7 @@ const directory = {
     id.startsWith("gone") ? undefined : { internal: id.startsWith("hidden") } as FunctionView,
 };
 
-Deno.test("CountReader tells what happened since the last reading, and nothing twice", () => {
+Deno.test("CountReader returns what happened since the last read, once", () => {
   const meters = new FakeMeters();
   meters.call("a::before", { ms: 1 });
   const reader = new CountReader(meters, directory);
@@ -45,7 +45,7 @@ Deno.test("CountReader tells what happened since the last reading, and nothing t
   assert.deepEqual(reader.read(), []);
 });
 
-Deno.test("CountReader tells a call that runs each time, and its end once", () => {
+Deno.test("CountReader returns a running call at each read and its end once", () => {
   const meters = new FakeMeters();
   const reader = new CountReader(meters, directory);
   meters.call("a::b");
@@ -65,7 +65,7 @@ Deno.test("CountReader tells a call that runs each time, and its end once", () =
   assert.deepEqual(reader.read(), []);
 });
 
-Deno.test("CountReader tells equal ids of two namespaces apart", () => {
+Deno.test("CountReader separates equal ids of two namespaces", () => {
   const meters = new FakeMeters();
   const reader = new CountReader(meters, directory);
   meters.call("a::b", { ms: 1, namespace: "one" });
@@ -77,7 +77,7 @@ Deno.test("CountReader tells equal ids of two namespaces apart", () => {
   ]);
 });
 
-Deno.test("CountReader says whose functions they are", () => {
+Deno.test("CountReader classifies functions", () => {
   const meters = new FakeMeters();
   const reader = new CountReader(meters, directory);
   for (const id of ["engine::x", "hidden::y", "a::b", "gone::z"]) meters.call(id, { ms: 1 });
@@ -85,7 +85,7 @@ Deno.test("CountReader says whose functions they are", () => {
   assert.deepEqual(reader.read().map(({ kind }) => kind), ["engine", "hidden", "user", "user"]);
 });
 
-Deno.test("CountReader starts anew with a meter that went and came back", () => {
+Deno.test("CountReader starts over with a meter that was removed and recreated", () => {
   const meters = new FakeMeters();
   const reader = new CountReader(meters, directory);
   meters.call("a::b", { ms: 1, times: 9 });
@@ -97,7 +97,7 @@ Deno.test("CountReader starts anew with a meter that went and came back", () => 
   assert.equal(reader.read()[0]!.calls, 2);
 });
 
-Deno.test("DeltaSum adds up, and running calls are those of the last while", () => {
+Deno.test("DeltaSum adds up deltas and keeps the latest number of running calls", () => {
   const meters = new FakeMeters();
   const reader = new CountReader(meters, directory);
   const sum = new DeltaSum();
@@ -116,7 +116,7 @@ Deno.test("DeltaSum adds up, and running calls are those of the last while", () 
   assert.deepEqual(sum.functions, []);
 });
 
-Deno.test("DeltaSum leaves what it was given as it was", () => {
+Deno.test("DeltaSum does not modify its input", () => {
   const meters = new FakeMeters();
   const reader = new CountReader(meters, directory);
   meters.call("a::b", { ms: 1 });
@@ -131,12 +131,12 @@ Deno.test("DeltaSum leaves what it was given as it was", () => {
 
 const BOUNDS = [1, 2, 4, 8];
 
-Deno.test("quantile() of no durations is unknown", () => {
+Deno.test("quantile() of no durations is null", () => {
   assert.equal(quantile(BOUNDS, [0, 0, 0, 0, 0], 0.5), null);
   assert.equal(quantile([], [], 0.99), null);
 });
 
-Deno.test("quantile() lies in the bucket in which the rank is", () => {
+Deno.test("quantile() lies in the bucket of its rank", () => {
   const counts = [10, 0, 80, 9, 1];
 
   assert.equal(quantile(BOUNDS, counts, 0.1), 1);
@@ -145,26 +145,26 @@ Deno.test("quantile() lies in the bucket in which the rank is", () => {
   assert.equal(quantile(BOUNDS, counts, 0.99), 8);
 });
 
-Deno.test("quantile() of what lies beyond all bounds is the last bound", () => {
+Deno.test("quantile() of durations beyond all bounds is the last bound", () => {
   assert.equal(quantile(BOUNDS, [0, 0, 0, 0, 5], 0.5), 8);
   assert.equal(quantile(BOUNDS, [1, 0, 0, 0, 1], 1), 8);
 });
 
-Deno.test("quantile() never falls when the part grows", () => {
+Deno.test("quantile() is monotonic", () => {
   const counts = [3, 0, 7, 1, 2];
   const values = Array.from({ length: 101 }, (_, i) => quantile(BOUNDS, counts, i / 100)!);
 
   assert.deepEqual(values, values.toSorted((a, b) => a - b));
 });
 
-Deno.test("extremes() are the bounds around all durations", () => {
+Deno.test("extremes() returns the bounds around all durations", () => {
   assert.deepEqual(extremes(BOUNDS, [0, 3, 0, 1, 0]), { min_ms: 1, max_ms: 8 });
   assert.deepEqual(extremes(BOUNDS, [1, 0, 0, 0, 0]), { min_ms: 0, max_ms: 1 });
   assert.deepEqual(extremes(BOUNDS, [0, 0, 0, 0, 1]), { min_ms: 8, max_ms: 8 });
   assert.equal(extremes(BOUNDS, [0, 0, 0, 0, 0]), null);
 });
 
-Deno.test("counts are added bucket by bucket", () => {
+Deno.test("addCounts() adds bucket by bucket", () => {
   const sum = Float64Array.of(1, 2, 3);
   addCounts(sum, [1, 1]);
 
@@ -173,7 +173,7 @@ Deno.test("counts are added bucket by bucket", () => {
   assert.equal(round(1 / 3), 0.333);
 });
 
-Deno.test("functionTotals() has every function that was called, the busiest first", () => {
+Deno.test("functionTotals() lists every called function, the busiest first", () => {
   const meters = new FakeMeters();
   meters.call("a::b", { ms: 3 });
   meters.call("c::d", { ms: 10, times: 8 });
@@ -197,7 +197,7 @@ Deno.test("functionTotals() has every function that was called, the busiest firs
   assert.equal(second!.function_id, "a::b");
 });
 
-Deno.test("functionTotals() knows no durations of a function that never ended", () => {
+Deno.test("functionTotals() has no durations for a function without an ended call", () => {
   const meters = new FakeMeters();
   meters.call("a::b");
 
@@ -209,7 +209,7 @@ Deno.test("functionTotals() knows no durations of a function that never ended", 
   assert.deepEqual([avg_ms, p50_ms, max_ms], [null, null, null]);
 });
 
-Deno.test("usedMeters() has those that share one when there is a call in it", () => {
+Deno.test("usedMeters() includes the shared meter once it has counted a call", () => {
   const meters = new FakeMeters();
   assert.deepEqual(usedMeters(meters), []);
 
@@ -217,7 +217,7 @@ Deno.test("usedMeters() has those that share one when there is a call in it", ()
   assert.deepEqual(usedMeters(meters).map(({ function_id }) => function_id), ["(other)"]);
 });
 
-Deno.test("engineTotals() puts all functions together", () => {
+Deno.test("engineTotals() sums all functions", () => {
   const meters = new FakeMeters();
   meters.call("a::b", { ms: 1, times: 6 });
   meters.call("c::d", { ms: 64, code: "boom", times: 2 });
@@ -243,13 +243,13 @@ Deno.test("engineTotals() puts all functions together", () => {
   });
 });
 
-Deno.test("engineTotals() of no calls is nothing, not unknown", () => {
+Deno.test("engineTotals() of no calls is zero, not null", () => {
   const { performance } = engineTotals(new FakeMeters());
 
   assert.ok(Object.values(performance).every((value) => value === 0));
 });
 
-Deno.test("RecentDeltas remembers the last minutes and forgets what was before", () => {
+Deno.test("RecentDeltas covers the last minutes only", () => {
   using at = new FakeMetrics();
   const recent = new RecentDeltas();
   at.sampler.listen((second) => recent.add(second));

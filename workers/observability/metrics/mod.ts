@@ -1,7 +1,9 @@
 /**
- * Metrics of the engine: sampled each second, kept, told, served, watched and exported.
+ * The metrics of `engine-observability`: sampling each second, history, functions, triggers, alerts,
+ * `/metrics`, and the export and health checks that are built on them.
  *
- * This file only puts the parts together; `mod.ts` calls {@linkcode offerMetrics} once.
+ * Composition only; the parts are in the files beside this one. Counters and history survive an edit
+ * of the configuration, see `retained.ts`.
  *
  * @module
  */
@@ -9,43 +11,37 @@ import { TriggerAction } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../../kit/define.ts";
-import { historyOf, type MetricsHistory } from "../retained.ts";
-import * as v from "../../kit/schema.ts";
-import { fit } from "../../kit/fit.ts";
-import { HEALTH_MEASURE_MS } from "../../limits.ts";
-import { Alerts } from "./alerts.ts";
+import type { MetricsSettings } from "../config.ts";
 import type { startExport } from "../export/mod.ts";
 import { readExportSettings } from "../export/settings.ts";
-import { type Component, ReadyCheck } from "../health/health.ts";
-import type { HealthCheck, HealthParts } from "../health/checks.ts";
+import { type Component, startHealth } from "../health/mod.ts";
 import type { LogFeed } from "../logs/record.ts";
+import { historyOf, type MetricsHistory } from "../retained.ts";
 import type { SpanFeed } from "../traces/span.ts";
-import type { MetricsSettings } from "../config.ts";
-import { offerMetricsFunctions } from "./functions.ts";
+import { Alerts } from "./alerts.ts";
+import { registerMetricsFunctions } from "./functions.ts";
 import type { PageSources } from "./prometheus.ts";
 import { readProcess, Sampler } from "./sampler.ts";
 import { MetricsTriggers } from "./triggers.ts";
-import type { WorkerLook } from "./workers.ts";
+import type { WorkerMonitor } from "./workers.ts";
 
-/** What metrics are made of; spans and logs come from the other half of the worker. */
+/** Dependencies of {@linkcode startMetrics}. */
 export interface MetricsParts {
   readonly worker: Worker;
   readonly host: EngineHost;
   readonly config: MetricsSettings;
-  /** Spans that ended, to be exported. */
+  /** Ended spans, for the export. */
   readonly spans: SpanFeed;
-  /** Log records, to be exported. */
+  /** Log records, for the export. */
   readonly logs: LogFeed;
-  /** How full the ring of log records is, for `engine::health::check`. */
+  /** Fill level of the log store, for `engine::health::check`. */
   logUsage?(): Component["details"];
-  /** Variables of the environment; left out: those of this process. */
+  /** Environment variables; default: those of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const Nothing = v.object({});
-
-/** Starts everything about metrics; the result ends it. */
-export async function offerMetrics(given: MetricsParts): Promise<AsyncDisposable> {
+/** Starts everything about metrics; disposing of the result stops it. */
+export async function startMetrics(given: MetricsParts): Promise<AsyncDisposable> {
   const startExport = await loadExport(given.env ?? Deno.env.toObject());
   const { worker, host, config } = given;
   const { clock, meters, directory, store } = host;
@@ -57,28 +53,29 @@ export async function offerMetrics(given: MetricsParts): Promise<AsyncDisposable
     new Sampler({ clock, meters, directory, stats: store.stats, workers, process }),
   );
   const alerts = watchAlerts(worker, config, host);
-  stack.defer(sampler.listen((second, sample) => {
-    history.series.add(second, sample);
-    history.rollups.add(second, sample);
-    history.recent.add(second);
+  stack.defer(sampler.listen((interval, sample) => {
+    history.series.add(interval, sample);
+    history.rollups.add(interval, sample);
+    history.recent.add(interval);
     alerts.evaluate(sample.engine, sample.at_ms);
   }));
-  stack.use(new MetricsTriggers(worker, sampler)).offer(worker);
+  stack.use(new MetricsTriggers(worker, sampler)).register(worker);
   listen(host, history, stack);
-  offerMetricsFunctions(worker, { clock, meters, directory, sampler, alerts, ...history });
+  registerMetricsFunctions(worker, { clock, meters, directory, sampler, alerts, ...history });
   const page = pageOf(host, sampler, workers);
-  servePages(host, config, page, stack);
+  if (config.prometheus) stack.defer(servePrometheus(host, page));
   const { spans, logs, env } = given;
   const sdkPoints = () => history.sdk.points();
-  const exporting = startExport &&
-    stack.use(startExport(host, { spans, logs, env, page, sdkPoints }));
   const otel = (): Component =>
     exporting?.component() ?? { status: "disabled", details: { problems: 0 } };
-  offerHealth(worker, host, history, () => componentsOf(given, history, otel()));
+  const components = () => componentsOf(given, history, otel());
+  stack.use(startHealth(worker, host, { history, components }));
+  const exporting = startExport &&
+    stack.use(startExport(host, { spans, logs, env, page, sdkPoints }));
   return stack;
 }
 
-/** What exports telemetry; seven files, for those only whose environment asks for it. */
+/** Loads the exporter only when the environment configures it. */
 async function loadExport(
   env: Readonly<Record<string, string>>,
 ): Promise<typeof startExport | undefined> {
@@ -87,7 +84,7 @@ async function loadExport(
   return (await import("../export/mod.ts")).startExport;
 }
 
-function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerLook): PageSources {
+function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerMonitor): PageSources {
   const { meters, store, traces } = host;
   return {
     meters,
@@ -105,7 +102,15 @@ function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerLook): PageSo
   };
 }
 
-/** The parts of `engine::health::check`. */
+function servePrometheus(host: EngineHost, page: PageSources): () => void {
+  return host.servePage("/metrics", async () => {
+    page.sampler.markRead();
+    const { metricsPage, PROMETHEUS_TYPE } = await import("./prometheus.ts");
+    return { status: 200, contentType: PROMETHEUS_TYPE, body: metricsPage(page) };
+  });
+}
+
+/** The components of `engine::health::check`. */
 function componentsOf(
   { host: { traces }, logUsage }: MetricsParts,
   { sdk }: MetricsHistory,
@@ -133,81 +138,21 @@ function watchAlerts(
   return new Alerts(alerts, clock.wall(), log, (function_id, alert) => {
     const payload = alert as unknown as Json;
     worker.trigger({ function_id, payload, action: TriggerAction.Void() })
-      .catch(() => {}); // The engine is stopping; nobody is left to hear of it.
+      .catch(() => {}); // Fails only while the engine is stopping.
   });
 }
 
-/** Hears what SDKs measure and who comes and leaves. */
+/** Records the metrics of SDKs and counts workers that connect and disconnect. */
 function listen(
   host: EngineHost,
-  { workers, sdk, comings }: MetricsHistory,
+  { workers, sdk, workerCounts }: MetricsHistory,
   stack: AsyncDisposableStack,
 ): void {
-  stack.defer(host.onTelemetry((frame) => workers.hear(sdk.hear(frame))));
+  stack.defer(host.onTelemetry((frame) => workers.record(sdk.receive(frame))));
   stack.defer(host.onEvent((event) => {
-    if (event.type === "worker_connected") comings.spawns++;
+    if (event.type === "worker_connected") workerCounts.spawns++;
     if (event.type !== "worker_disconnected") return;
-    comings.deaths++;
+    workerCounts.deaths++;
     workers.leave(event.worker_id);
   }));
-}
-
-function servePages(
-  host: EngineHost,
-  { prometheus }: MetricsSettings,
-  page: PageSources,
-  stack: AsyncDisposableStack,
-): void {
-  const ready = new ReadyCheck(host);
-  const json = (status: number, value: unknown) => ({
-    status,
-    contentType: "application/json; charset=utf-8",
-    body: `${JSON.stringify(value)}\n`,
-  });
-  if (prometheus) {
-    stack.defer(host.servePage("/metrics", async () => {
-      page.sampler.noteReader();
-      const { metricsPage } = await import("./prometheus.ts");
-      const { PROMETHEUS_TYPE } = await import("./prometheus.ts");
-      return { status: 200, contentType: PROMETHEUS_TYPE, body: metricsPage(page) };
-    }));
-  }
-  stack.defer(host.servePage("/healthz", () => json(200, { status: "ok" }), { open: true }));
-  stack.defer(host.servePage("/readyz", async () => {
-    const answer = await ready.read();
-    return json(answer.ready ? 200 : 503, answer);
-  }, { open: true }));
-}
-
-function offerHealth(
-  worker: Pick<Worker, "registerFunction">,
-  { clock, supervision, directory, store, meters }: EngineHost,
-  { workers, series, recent }: MetricsHistory,
-  components: () => Readonly<Record<string, Component>>,
-): void {
-  worker.registerFunction("engine::health::check", (payload) => {
-    fit("engine::health::check", Nothing, payload ?? {});
-    const { version } = supervision.info();
-    return { status: "healthy", components: components(), timestamp: clock.wall(), version };
-  }, { description: "Which parts of observability are on" });
-
-  const parts: HealthParts = {
-    clock,
-    directory,
-    store,
-    workers,
-    bounds_ms: meters.bounds_ms,
-    engine: (seconds) => series.engine(seconds),
-    recent: () => recent.read(),
-  };
-  let last: Promise<HealthCheck[]> | undefined;
-  let lastMs = -Infinity;
-  worker.registerFunction("engine::health::measure", async (payload) => {
-    fit("engine::health::measure", Nothing, payload ?? {});
-    if (!last || clock.now() - lastMs >= HEALTH_MEASURE_MS) {
-      lastMs = clock.now();
-      last = import("../health/checks.ts").then(({ measureHealth }) => measureHealth(parts));
-    }
-    return { checks: await last, timestamp: clock.wall() };
-  }, { description: "Measures what may be wrong and says what to do about it" });
 }

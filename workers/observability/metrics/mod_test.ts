@@ -1,5 +1,5 @@
 /**
- * Metrics on a real router with real workers: what is counted is what was called.
+ * Metrics of a real router with real workers.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { supervisedWorker } from "../../../tests/fakes/fake_metrics.ts";
 import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
 import type { BuiltinWorker } from "../../kit/define.ts";
 import { MetricsConfig } from "../config.ts";
-import { offerMetrics } from "./mod.ts";
+import { startMetrics } from "./mod.ts";
 import type { MetricsSample } from "./sampler.ts";
 
 // deno-lint-ignore no-explicit-any -- Deep looks into a JSON text.
@@ -33,7 +33,7 @@ async function setup(config: Json = {}, supervised: WorkerStatus[] = []) {
       const quiet = { listen: () => () => {} };
       const parts = { spans: quiet, logs: quiet, env: {} };
       const read = v.parse(MetricsConfig, config);
-      return Promise.resolve(offerMetrics({ worker, host, config: read, ...parts }));
+      return Promise.resolve(startMetrics({ worker, host, config: read, ...parts }));
     },
   };
   const stop = await local.start(metrics);
@@ -65,7 +65,7 @@ async function setup(config: Json = {}, supervised: WorkerStatus[] = []) {
   };
 }
 
-Deno.test("A sample counts the calls of the second before", async () => {
+Deno.test("A sample counts the calls of the last second", async () => {
   await using it = await setup();
   for (let i = 0; i < 5; i++) await it.call("math::add", { i });
   await it.call("math::fail").catch(() => {});
@@ -99,7 +99,7 @@ Deno.test("A trigger of type engine::metrics-sampled gets samples", async () => 
   assert.deepEqual(samples[1]!.functions, []);
 });
 
-Deno.test("engine::metrics::series and ::functions tell the same calls", async () => {
+Deno.test("engine::metrics::series and ::functions report the same calls", async () => {
   await using it = await setup();
   await it.call("math::add");
   await it.call("math::fail").catch(() => {});
@@ -114,7 +114,7 @@ Deno.test("engine::metrics::series and ::functions tell the same calls", async (
   assert.deepEqual([fail.calls, fail.errors, fail.in_flight], [1, { boom: 1 }, 0]);
 });
 
-Deno.test("engine::metrics::list has counts, what SDKs said, and means on request", async () => {
+Deno.test("engine::metrics::list has counts, SDK metrics, and means on request", async () => {
   await using it = await setup();
   await it.call("math::add");
   const dataPoints = [{ timeUnixNano: "1000000", asDouble: 5 }];
@@ -139,7 +139,7 @@ Deno.test("engine::metrics::list has counts, what SDKs said, and means on reques
   assert.equal("aggregated_metrics" in none, false);
 });
 
-Deno.test("engine::rollups::list has the minute that goes on", async () => {
+Deno.test("engine::rollups::list includes the current minute", async () => {
   await using it = await setup();
   await it.call("math::add");
   await it.second();
@@ -152,7 +152,7 @@ Deno.test("engine::rollups::list has the minute that goes on", async () => {
   assert.equal(histogram_rollups[0].count, 1);
 });
 
-Deno.test("An alert is listed while it lasts, and its function is called", async () => {
+Deno.test("A firing alert is listed, and its function is called", async () => {
   const rule = { name: "busy", metric: "calls_per_s", threshold: 2, for_s: 0 };
   await using it = await setup({ alerts: [{ ...rule, function_id: "ops::page" }] });
   const told: JsonObject[] = [];
@@ -169,13 +169,13 @@ Deno.test("An alert is listed while it lasts, and its function is called", async
   assert.equal(told.length, 2);
 });
 
-Deno.test("Without rules engine::alerts::list says where to write some", async () => {
+Deno.test("Without rules engine::alerts::list says where to add them", async () => {
   await using it = await setup();
 
   assert.match((await it.call("engine::alerts::list")).message, /metrics\.alerts/);
 });
 
-Deno.test("/metrics is for who has the token, /healthz and /readyz for everybody", async () => {
+Deno.test("/metrics needs the token, /healthz and /readyz do not", async () => {
   await using it = await setup();
   await it.call("math::add");
 
@@ -192,7 +192,7 @@ Deno.test("/metrics is for who has the token, /healthz and /readyz for everybody
   assert.deepEqual([ready.status, ready.body], [200, '{"ready":true,"reasons":[]}\n']);
 });
 
-Deno.test("/readyz is 503 while a worker has failed", async () => {
+Deno.test("/readyz answers 503 while a worker has failed", async () => {
   await using it = await setup({}, [supervisedWorker("math", { state: "failed" })]);
 
   const { status, body } = await it.page("/readyz");
@@ -206,7 +206,7 @@ Deno.test("/metrics can be turned off", async () => {
   assert.deepEqual([...it.local.pages.keys()], ["/healthz", "/readyz"]);
 });
 
-Deno.test("engine::health::check names all parts", async () => {
+Deno.test("engine::health::check names all components", async () => {
   await using it = await setup();
 
   const { status, components, version } = await it.call("engine::health::check");
@@ -215,7 +215,7 @@ Deno.test("engine::health::check names all parts", async () => {
   assert.equal(components.otel.status, "disabled");
 });
 
-Deno.test("engine::health::measure is asked again and again and measures once in a while", async () => {
+Deno.test("engine::health::measure reuses a recent measurement", async () => {
   await using it = await setup();
 
   const first = await it.call("engine::health::measure");
@@ -246,7 +246,7 @@ for (
   });
 }
 
-Deno.test("Nothing is left when it ends", async () => {
+Deno.test("Disposing removes all pages", async () => {
   await using it = await setup();
   await it.stop();
 

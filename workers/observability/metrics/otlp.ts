@@ -15,7 +15,7 @@ import {
   SDK_METRICS_MAX,
   SDK_METRICS_STALE_MS,
 } from "../../limits.ts";
-import { ReadingShare } from "../intake.ts";
+import { IntakeBudget } from "../intake.ts";
 
 /** One value that a process measured. */
 export interface MetricPoint {
@@ -42,7 +42,7 @@ const TEXT_CHARS_MAX = 200;
 /** Hears of frames and keeps the last value of every metric of every process. */
 export class SdkMetrics {
   readonly #clock: Clock;
-  readonly #share: ReadingShare;
+  readonly #budget: IntakeBudget;
   /** By worker, name and attributes, the oldest value first. */
   readonly #points = new Map<string, { readonly point: MetricPoint; readonly atMs: number }>();
   #dropped = 0;
@@ -50,7 +50,7 @@ export class SdkMetrics {
   /** Keeps nothing yet. */
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#share = new ReadingShare(clock);
+    this.#budget = new IntakeBudget(clock);
   }
 
   /** Frames that could not be read, or were too many. */
@@ -59,12 +59,12 @@ export class SdkMetrics {
   }
 
   /** The points of a frame, which are kept; none of other frames and of broken ones. */
-  hear(frame: TelemetryFrame): MetricPoint[] {
+  receive(frame: TelemetryFrame): MetricPoint[] {
     if (frame.kind !== "MTRC") return [];
     const { length } = frame.bytes;
     let points: MetricPoint[] | undefined;
     if (length <= METRICS_FRAME_BYTES_MAX) {
-      this.#share.read(length, () => points = readMetrics(frame));
+      this.#budget.spend(length, () => points = readMetrics(frame));
     }
     if (!points) {
       this.#dropped++;

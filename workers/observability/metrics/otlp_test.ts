@@ -31,7 +31,7 @@ const gauge = (name: string, asDouble: unknown, more = {}) => {
   };
 };
 
-Deno.test("readMetrics() reads gauges, sums and histograms with who measured them", () => {
+Deno.test("readMetrics() reads gauges, sums and histograms with their origin", () => {
   const attributes = [{ key: "cpu", value: { intValue: "3" } }];
   const points = readMetrics(frame(metrics([
     gauge("process.memory.usage", 5),
@@ -74,19 +74,19 @@ Deno.test("readMetrics() reads gauges, sums and histograms with who measured the
   ]);
 });
 
-Deno.test("readMetrics() takes the line for who does not say who it is", () => {
+Deno.test("readMetrics() falls back to the connection's worker id", () => {
   const [point] = readMetrics(frame(metrics([gauge("a", 1)]), { worker_id: "w9" }))!;
 
   assert.deepEqual([point!.worker_id, point!.service_name], ["w9", ""]);
 });
 
 for (const root of ["", "{", "[]", "null", "5", "{}", '{"resourceMetrics":{}}']) {
-  Deno.test(`readMetrics() finds ${JSON.stringify(root)} broken`, () => {
+  Deno.test(`readMetrics() rejects ${JSON.stringify(root)}`, () => {
     assert.equal(readMetrics(frame(root)), undefined);
   });
 }
 
-Deno.test("readMetrics() finds bytes broken that are no UTF-8", () => {
+Deno.test("readMetrics() rejects bytes that are not UTF-8", () => {
   assert.equal(readMetrics({ bytes: Uint8Array.of(0x22, 0xff, 0x22), worker_id: null }), undefined);
 });
 
@@ -103,14 +103,14 @@ for (
     gauge("a", 1, { timeUnixNano: "soon" }),
   ]
 ) {
-  Deno.test(`readMetrics() leaves out ${JSON.stringify(odd)} and keeps the rest`, () => {
+  Deno.test(`readMetrics() skips ${JSON.stringify(odd)} and reads the rest`, () => {
     const points = readMetrics(frame(metrics([odd, gauge("b", 2)])))!;
 
     assert.deepEqual(points.map(({ name }) => name), ["b"]);
   });
 }
 
-Deno.test("readMetrics() survives whatever a frame of chance holds", () => {
+Deno.test("readMetrics() survives random frames", () => {
   for (let seed = 0; seed < 200; seed++) {
     const text = JSON.stringify(metrics([gauge("a", seed)]));
     const at = seed * 7 % text.length;
@@ -118,7 +118,7 @@ Deno.test("readMetrics() survives whatever a frame of chance holds", () => {
   }
 });
 
-Deno.test("readMetrics() takes so many points of a frame and no more", () => {
+Deno.test("readMetrics() bounds the points of a frame", () => {
   const dataPoints = Array.from({ length: METRICS_FRAME_POINTS_MAX + 10 }, (_, i) => {
     return { timeUnixNano: "1", asDouble: i };
   });
@@ -128,12 +128,12 @@ Deno.test("readMetrics() takes so many points of a frame and no more", () => {
   assert.equal(points.length, METRICS_FRAME_POINTS_MAX);
 });
 
-Deno.test("SdkMetrics keeps the last value of each metric of each process", () => {
+Deno.test("SdkMetrics stores the last value of each metric of each process", () => {
   const sdk = new SdkMetrics(new FakeClock());
   const from = (id: string) => ({ "service.instance.id": id });
-  sdk.hear(frame(metrics([gauge("a", 1)], from("w1"))));
-  sdk.hear(frame(metrics([gauge("a", 2)], from("w1"))));
-  sdk.hear(frame(metrics([gauge("a", 3)], from("w2"))));
+  sdk.receive(frame(metrics([gauge("a", 1)], from("w1"))));
+  sdk.receive(frame(metrics([gauge("a", 2)], from("w1"))));
+  sdk.receive(frame(metrics([gauge("a", 3)], from("w2"))));
 
   assert.deepEqual(sdk.points().map(({ worker_id, value }) => [worker_id, value]), [
     ["w1", 2],
@@ -141,31 +141,31 @@ Deno.test("SdkMetrics keeps the last value of each metric of each process", () =
   ]);
 });
 
-Deno.test("SdkMetrics forgets what nobody has said for long", () => {
+Deno.test("SdkMetrics removes metrics that are no longer reported", () => {
   const clock = new FakeClock();
   const sdk = new SdkMetrics(clock);
-  sdk.hear(frame(metrics([gauge("a", 1)])));
+  sdk.receive(frame(metrics([gauge("a", 1)])));
   clock.tick(SDK_METRICS_STALE_MS);
-  sdk.hear(frame(metrics([gauge("b", 1)])));
+  sdk.receive(frame(metrics([gauge("b", 1)])));
   clock.tick(1);
 
   assert.deepEqual(sdk.points().map(({ name }) => name), ["b"]);
 });
 
-Deno.test("SdkMetrics keeps so many metrics and no more", () => {
+Deno.test("SdkMetrics bounds the number of metrics", () => {
   const sdk = new SdkMetrics(new FakeClock());
-  for (let i = 0; i <= SDK_METRICS_MAX; i++) sdk.hear(frame(metrics([gauge(`m${i}`, 1)])));
+  for (let i = 0; i <= SDK_METRICS_MAX; i++) sdk.receive(frame(metrics([gauge(`m${i}`, 1)])));
 
   const points = sdk.points();
   assert.equal(points.length, SDK_METRICS_MAX);
   assert.equal(points[0]!.name, "m1");
 });
 
-Deno.test("SdkMetrics counts frames that cannot be read, and leaves other signals alone", () => {
+Deno.test("SdkMetrics counts malformed frames and ignores other signals", () => {
   const sdk = new SdkMetrics(new FakeClock());
-  sdk.hear(frame("{"));
-  sdk.hear(frame("{", { kind: "LOGS" }));
-  sdk.hear(frame("", { bytes: new Uint8Array(METRICS_FRAME_BYTES_MAX + 1) }));
+  sdk.receive(frame("{"));
+  sdk.receive(frame("{", { kind: "LOGS" }));
+  sdk.receive(frame("", { bytes: new Uint8Array(METRICS_FRAME_BYTES_MAX + 1) }));
 
   assert.equal(sdk.dropped, 2);
   assert.deepEqual(sdk.points(), []);

@@ -11,7 +11,7 @@ import type { CallTraces, FunctionMeter, Meters } from "../../../engine/ports/te
 import { PROMETHEUS_FUNCTIONS_MAX, PROMETHEUS_WORKERS_MAX } from "../../limits.ts";
 import { addCounts, usedMeters } from "./meters.ts";
 import type { ProcessUsage, Sampler } from "./sampler.ts";
-import type { WorkerLook } from "./workers.ts";
+import type { WorkerMonitor } from "./workers.ts";
 
 /** The type that goes with the text. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -134,7 +134,7 @@ function numberText(value: number): string {
 export interface PageSources {
   readonly meters: Meters;
   readonly sampler: Sampler;
-  readonly workers: WorkerLook;
+  readonly workers: WorkerMonitor;
   readonly store: Pick<Store, "stats">;
   readonly traces: Pick<CallTraces, "usage">;
   /** Such as `0.1.0`. */

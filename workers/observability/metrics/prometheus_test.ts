@@ -9,7 +9,7 @@ import {
 import { PROMETHEUS_FUNCTIONS_MAX } from "../../limits.ts";
 import { CoarseBuckets, metricsPage, PrometheusText, shownMeters } from "./prometheus.ts";
 
-Deno.test("A family has its head once and a line for each sample", () => {
+Deno.test("A family has one header and a line per sample", () => {
   const text = new PrometheusText();
   text.add("a_total", "counter", "How many.", [[{ f: "x" }, 1], [{ f: "y" }, 2.5]]);
 
@@ -19,7 +19,7 @@ Deno.test("A family has its head once and a line for each sample", () => {
   );
 });
 
-Deno.test("A family without a known value is left out", () => {
+Deno.test("A family without a known value is omitted", () => {
   const text = new PrometheusText();
   text.add("a", "gauge", "What.", [[{}, null]]);
   text.add("b", "gauge", "What.", []);
@@ -28,7 +28,7 @@ Deno.test("A family without a known value is left out", () => {
   assert.equal(text.text, "");
 });
 
-Deno.test("Labels cannot break out of their quotes", () => {
+Deno.test("Label values are escaped", () => {
   const text = new PrometheusText();
   text.add("a", "gauge", "Two\nlines.", [[{ f: '"} 1\nb 2\\' }, 1], [{ f: "\ud800" }, 1]]);
 
@@ -41,7 +41,7 @@ Deno.test("Labels cannot break out of their quotes", () => {
   ]);
 });
 
-Deno.test("Numbers are written as the format has them", () => {
+Deno.test("Numbers follow the text format", () => {
   const text = new PrometheusText();
   const values = [NaN, Infinity, -Infinity, 1e21, 0.000001];
   text.add("a", "gauge", "x", values.map((value) => [{}, value] as const));
@@ -50,7 +50,7 @@ Deno.test("Numbers are written as the format has them", () => {
   assert.deepEqual(lines, ["a NaN", "a +Inf", "a -Inf", "a 1e+21", "a 0.000001"]);
 });
 
-Deno.test("A histogram adds its buckets up", () => {
+Deno.test("Histogram buckets are cumulative", () => {
   const text = new PrometheusText();
   const histogram = { labels: { f: "x" }, bounds: [0.1, 1], counts: [2, 3, 4], sum: 9.5 };
   text.addHistograms("t_seconds", "Time.", [histogram, { ...histogram, labels: {} }]);
@@ -77,7 +77,7 @@ Deno.test("CoarseBuckets keeps the last bound and those at half of the one above
   assert.deepEqual(buckets.bounds, [0.001, 0.002, 0.004]);
 });
 
-Deno.test("CoarseBuckets loses no count and moves none below its bound", () => {
+Deno.test("CoarseBuckets preserves counts and moves none below its bound", () => {
   const buckets = new CoarseBuckets([1, 1.2, 1.4, 1.7, 2, 2.4, 2.8, 3.4, 4]);
 
   assert.deepEqual([...buckets.countsOf([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])], [1, 14, 30, 10]);
@@ -89,7 +89,7 @@ function valueOf(page: string, line: string): number | undefined {
   return found === undefined ? undefined : Number(found.slice(line.length + 1));
 }
 
-Deno.test("The page has calls, errors by code and durations of a function", () => {
+Deno.test("The page has the calls, errors by code and durations of a function", () => {
   using at = new FakeMetrics();
   at.meters.call("math::add", { ms: 3, times: 7 });
   at.meters.call("math::add", { ms: 500, code: "boom", times: 2 });
@@ -108,12 +108,12 @@ Deno.test("The page has calls, errors by code and durations of a function", () =
   assert.equal(valueOf(page, `engine_call_duration_seconds_sum{${f}}`), 1.021);
 });
 
-Deno.test("The page has what the engine, its workers, its store and its process say", async () => {
+Deno.test("The page has the metrics of engine, workers, store and process", async () => {
   using at = new FakeMetrics();
   at.meters.now = { running: 1, parked: 2, connections: 3, queued_bytes: 4 };
   Object.assign(at.stats, { commits: 5, changes: 6, failed: 7, bytes: 8, commit_ms: 20 });
   at.workers = [workerView("w1", { name: "math", active_invocations: 9, queued_bytes: 10 })];
-  at.look.hear([metricPoint("engine.event_loop.lag.max", 0.25)]);
+  at.look.record([metricPoint("engine.event_loop.lag.max", 0.25)]);
   at.supervised = [
     supervisedWorker("math", { restarts: 11 }, { worker_ids: ["w1"], memory_bytes: 12 }),
   ];
@@ -148,7 +148,7 @@ Deno.test("The page has what the engine, its workers, its store and its process 
   assert.deepEqual(wanted.map(([line]) => [line, valueOf(page, line)]), wanted);
 });
 
-Deno.test("Every line of the page is a comment or a sample, and no sample comes twice", () => {
+Deno.test("Every line of the page is a comment or a unique sample", () => {
   using at = new FakeMetrics();
   at.meters.call('we"ird\n::f', { ms: 1, code: "a b\\" });
   at.workers = [workerView("w1", { name: "x" }), workerView("w2", { name: "x" })];
@@ -166,7 +166,7 @@ Deno.test("Every line of the page is a comment or a sample, and no sample comes 
   assert.equal(new Set(names).size, names.length);
 });
 
-Deno.test("Functions beyond the first have lines together, and none is lost", () => {
+Deno.test("Functions beyond the bound are summed as one", () => {
   using at = new FakeMetrics();
   for (let i = 0; i < PROMETHEUS_FUNCTIONS_MAX + 10; i++) {
     at.meters.call(`f::${i}`, { ms: 3, code: "boom", times: 2 });
@@ -184,12 +184,12 @@ Deno.test("Functions beyond the first have lines together, and none is lost", ()
   ]);
 });
 
-Deno.test("The Grafana dashboard asks for families that the page has, in panels that do not overlap", async () => {
+Deno.test("The Grafana dashboard uses families of the page, in panels that do not overlap", async () => {
   using at = new FakeMetrics();
   at.meters.call("a::b", { ms: 1, code: "boom" });
   Object.assign(at.stats, { commit_ms: 1 });
   at.workers = [workerView("w1")];
-  at.look.hear([
+  at.look.record([
     metricPoint("process.memory.usage", 1),
     metricPoint("process.cpu.utilization", 1),
     metricPoint("engine.event_loop.lag.max", 1),

@@ -8,7 +8,7 @@
  */
 import type { Meters } from "../../../engine/ports/telemetry.ts";
 import { ROLLUP_FUNCTIONS_MAX } from "../../limits.ts";
-import type { EngineSample, MetricsSample, Second } from "./sampler.ts";
+import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
 import { addCounts, DeltaSum, quantile, round, totalOf } from "./meters.ts";
 
 /** Length of a period and how many are kept: 6 hours, 2 days, 30 days. */
@@ -91,7 +91,7 @@ export class Rollups {
   }
 
   /** Adds a second. */
-  add(second: Second, sample: MetricsSample): void {
+  add(second: Interval, sample: MetricsSample): void {
     for (const level of this.#levels) level.add(second, sample);
   }
 
@@ -151,7 +151,7 @@ class Level {
     this.#bounds = bounds;
   }
 
-  add(second: Second, { at_ms, engine }: MetricsSample): void {
+  add(second: Interval, { at_ms, engine }: MetricsSample): void {
     const period = this.#periodAt(at_ms);
     period.end_ms = at_ms;
     const functions = second.functions.filter(({ kind }) => kind === "user");

@@ -10,7 +10,7 @@ function setup() {
   return { at, rollups, [Symbol.dispose]: () => at[Symbol.dispose]() };
 }
 
-Deno.test("A minute has count, sum, least, most and last of each value", () => {
+Deno.test("A minute has count, sum, min, max and last of each value", () => {
   using it = setup();
   const begin = it.at.clock.wall();
   for (const calls of [4, 2, 6]) {
@@ -33,7 +33,7 @@ Deno.test("A minute has count, sum, least, most and last of each value", () => {
   });
 });
 
-Deno.test("A value that was never known has no rollup", () => {
+Deno.test("A value that is always null has no rollup", () => {
   using it = setup();
   it.at.clock.tick(5_000);
 
@@ -52,14 +52,14 @@ Deno.test("Each level has periods of its length", () => {
   assert.deepEqual(it.rollups.values(7, {}), []);
 });
 
-Deno.test("Old periods make room", () => {
+Deno.test("Old periods are dropped", () => {
   using it = setup();
   it.at.clock.tick(7 * 3_600_000);
 
   assert.equal(it.rollups.values(0, { metric_name: "engine.lines" }).length, 360);
 });
 
-Deno.test("Durations are of all functions together and of the busiest alone", () => {
+Deno.test("Durations cover all functions together and the busiest ones separately", () => {
   using it = setup();
   for (let i = 0; i < ROLLUP_FUNCTIONS_MAX + 5; i++) {
     it.at.meters.call(`f::${i}`, { ms: 3, times: i + 1 });
@@ -83,7 +83,7 @@ Deno.test("Durations are of all functions together and of the busiest alone", ()
   assert.deepEqual(it.rollups.histograms(0, { metric_name: "engine.lines" }), []);
 });
 
-Deno.test("The functions of a period that is over stay", () => {
+Deno.test("A finished period retains its functions", () => {
   using it = setup();
   it.at.meters.call("a::b", { ms: 3, times: 5 });
   it.at.clock.tick(60_000);
@@ -95,7 +95,7 @@ Deno.test("The functions of a period that is over stay", () => {
   assert.deepEqual(counts, [5, 7]);
 });
 
-Deno.test("Only periods are told that overlap the time that is asked for", () => {
+Deno.test("Only periods that overlap the requested time are returned", () => {
   using it = setup();
   const begin = it.at.clock.wall();
   it.at.clock.tick(300_000);
@@ -107,7 +107,7 @@ Deno.test("Only periods are told that overlap the time that is asked for", () =>
   assert.deepEqual(starts({ end_ms: begin - 1 }), []);
 });
 
-Deno.test("A clock that goes back does not tear a period apart", () => {
+Deno.test("A clock that goes back does not split a period", () => {
   using it = setup();
   it.at.clock.tick(61_000);
   const rollups = new Rollups(it.at.meters);

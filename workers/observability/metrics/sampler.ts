@@ -19,7 +19,7 @@ import {
   USAGE_LOOK_MS,
 } from "../../limits.ts";
 import { addCounts, CountReader, DeltaSum, type FunctionDelta, quantile, round } from "./meters.ts";
-import type { WorkerLook, WorkerSample } from "./workers.ts";
+import type { WorkerMonitor, WorkerSample } from "./workers.ts";
 
 /**
  * The engine in a while. Calls of `engine::*` and of internal functions are not counted, since they
@@ -71,7 +71,7 @@ export interface MetricsSample {
 }
 
 /** What was counted in one second. */
-export interface Second {
+export interface Interval {
   readonly at_ms: number;
   readonly interval_ms: number;
   readonly functions: readonly FunctionDelta[];
@@ -87,7 +87,7 @@ export interface SamplerParts {
   readonly meters: Meters;
   readonly directory: Pick<Directory, "function">;
   readonly stats: StoreStats;
-  readonly workers: WorkerLook;
+  readonly workers: WorkerMonitor;
   /** What this process uses now. */
   process(): ProcessUsage;
 }
@@ -98,7 +98,7 @@ export class Sampler implements Disposable {
   readonly #counts: CountReader;
   readonly #lag: LagMeter;
   readonly #cpu: CpuShare;
-  readonly #listeners = new Set<(second: Second, sample: MetricsSample) => void>();
+  readonly #listeners = new Set<(second: Interval, sample: MetricsSample) => void>();
   #commits: number;
   #atMs: number;
   #readAtMs = -Infinity;
@@ -133,18 +133,18 @@ export class Sampler implements Disposable {
   }
 
   /** Somebody reads; processes are looked at more often for a while. */
-  noteReader(): void {
+  markRead(): void {
     this.#readAtMs = this.#parts.clock.now();
   }
 
   /** Hears of every second, at once; must not throw. Call the result to stop. */
-  listen(listener: (second: Second, sample: MetricsSample) => void): () => void {
+  listen(listener: (second: Interval, sample: MetricsSample) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   /** What was counted, as it is told. */
-  sampleOf(second: Second): MetricsSample {
+  sampleOf(second: Interval): MetricsSample {
     const { meters, workers } = this.#parts;
     const { interval_ms, functions, lag, process, cpu_percent } = second;
     const seconds = interval_ms / 1_000;
@@ -211,7 +211,7 @@ export class Sampler implements Disposable {
     const isRead = now - this.#readAtMs < METRICS_READ_MS;
     void workers.refresh(isRead ? USAGE_LOOK_MS : USAGE_LOOK_IDLE_MS);
     const process = this.#parts.process();
-    const second: Second = {
+    const second: Interval = {
       at_ms: clock.wall(),
       interval_ms: Math.max(1, now - this.#atMs),
       functions: this.#counts.read(),
@@ -230,7 +230,7 @@ export class Sampler implements Disposable {
 /** Adds up seconds to a longer while. */
 export class SampleWindow {
   readonly #sum = new DeltaSum();
-  #last: Second | undefined;
+  #last: Interval | undefined;
   #intervalMs = 0;
   #commits = 0;
   #lag: Lag = { max_ms: 0, p99_ms: 0 };
@@ -241,7 +241,7 @@ export class SampleWindow {
   }
 
   /** Adds a second. */
-  add(second: Second): void {
+  add(second: Interval): void {
     this.#last = second;
     this.#sum.add(second.functions);
     this.#intervalMs += second.interval_ms;
@@ -253,10 +253,10 @@ export class SampleWindow {
   }
 
   /** All that was added, as if it were one second; begins anew. `undefined` when nothing was. */
-  take(): Second | undefined {
+  take(): Interval | undefined {
     const last = this.#last;
     if (!last) return undefined;
-    const taken: Second = {
+    const taken: Interval = {
       ...last,
       interval_ms: this.#intervalMs,
       functions: this.#sum.functions,

@@ -3,9 +3,9 @@ import type { Clock } from "../../../engine/ports/clock.ts";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { FakeMetrics, workerView } from "../../../tests/fakes/fake_metrics.ts";
 import { LAG_PROBE_MS, METRICS_SAMPLE_FUNCTIONS_MAX } from "../../limits.ts";
-import { CpuShare, LagMeter, readProcess, SampleWindow, type Second } from "./sampler.ts";
+import { CpuShare, type Interval, LagMeter, readProcess, SampleWindow } from "./sampler.ts";
 
-Deno.test("A sample has the rates of the second before", () => {
+Deno.test("A sample has the rates of the last second", () => {
   using at = new FakeMetrics();
   at.meters.call("math::add", { ms: 3, times: 8 });
   at.meters.call("math::add", { ms: 100, code: "boom", times: 2 });
@@ -46,7 +46,7 @@ Deno.test("A sample has the rates of the second before", () => {
   ]);
 });
 
-Deno.test("A sample of a second without calls knows no latency and lists no function", () => {
+Deno.test("A sample without calls has no latency and no functions", () => {
   using at = new FakeMetrics();
   at.meters.call("math::add", { ms: 3 });
   at.clock.tick(2_000);
@@ -56,7 +56,7 @@ Deno.test("A sample of a second without calls knows no latency and lists no func
   assert.deepEqual(functions, []);
 });
 
-Deno.test("Calls of engine::* are listed and not counted, those of internal functions neither", () => {
+Deno.test("Calls of engine::* are listed but not counted, those of internal functions are neither", () => {
   using at = new FakeMetrics();
   at.hidden.add("watch::fired");
   at.meters.call("engine::metrics::series", { ms: 1 });
@@ -70,7 +70,7 @@ Deno.test("Calls of engine::* are listed and not counted, those of internal func
   ]);
 });
 
-Deno.test("A sample lists the busiest functions and no more than it may", () => {
+Deno.test("A sample lists a bounded number of functions, the busiest", () => {
   using at = new FakeMetrics();
   for (let i = 0; i <= METRICS_SAMPLE_FUNCTIONS_MAX; i++) {
     at.meters.call(`f::${i}`, { ms: 1, times: i + 1 });
@@ -84,7 +84,7 @@ Deno.test("A sample lists the busiest functions and no more than it may", () => 
   assert.ok(functions.every(({ function_id }) => function_id !== "f::0"));
 });
 
-Deno.test("Processes are looked at seldom, and more often while somebody reads", async () => {
+Deno.test("Processes are sampled rarely, and more often while metrics are read", async () => {
   using at = new FakeMetrics();
   const pass = async (seconds: number): Promise<number> => {
     const before = at.looks;
@@ -96,20 +96,20 @@ Deno.test("Processes are looked at seldom, and more often while somebody reads",
   };
 
   assert.equal(await pass(20), 2);
-  at.sampler.noteReader();
+  at.sampler.markRead();
   assert.equal(await pass(20), 10);
   await pass(60);
   assert.equal(await pass(20), 2);
 });
 
-Deno.test("A sampler that was disposed of asks for nothing", () => {
+Deno.test("A disposed sampler leaves no timer", () => {
   const at = new FakeMetrics();
   at[Symbol.dispose]();
 
   assert.equal(at.clock.waiting, 0);
 });
 
-Deno.test("SampleWindow adds seconds up to a longer while", () => {
+Deno.test("SampleWindow merges intervals", () => {
   using at = new FakeMetrics();
   const window = new SampleWindow();
   at.sampler.listen((second) => window.add(second));
@@ -132,7 +132,7 @@ Deno.test("SampleWindow adds seconds up to a longer while", () => {
 
 Deno.test("SampleWindow keeps the largest lag", () => {
   const window = new SampleWindow();
-  const second = (max_ms: number): Second => ({
+  const second = (max_ms: number): Interval => ({
     at_ms: 0,
     interval_ms: 1_000,
     functions: [],
@@ -178,7 +178,7 @@ class LateClock implements Clock {
   }
 }
 
-Deno.test("LagMeter measures nothing on a loop that is in time", () => {
+Deno.test("LagMeter measures 0 on a punctual event loop", () => {
   const clock = new FakeClock();
   using meter = new LagMeter(clock);
 
@@ -187,7 +187,7 @@ Deno.test("LagMeter measures nothing on a loop that is in time", () => {
   assert.deepEqual(meter.read(), { max_ms: 0, p99_ms: 0 });
 });
 
-Deno.test("LagMeter measures how late a run is, once", () => {
+Deno.test("LagMeter measures a late run once", () => {
   const clock = new LateClock();
   using meter = new LagMeter(clock);
   clock.pass(LAG_PROBE_MS + 250);
@@ -197,7 +197,7 @@ Deno.test("LagMeter measures how late a run is, once", () => {
   assert.deepEqual(meter.read(), { max_ms: 0, p99_ms: 0 });
 });
 
-Deno.test("LagMeter counts a run that is overdue when it is read", () => {
+Deno.test("LagMeter counts a run that is overdue at the time of reading", () => {
   const clock = new LateClock();
   using meter = new LagMeter(clock);
   clock.pass(LAG_PROBE_MS + 70);
@@ -205,7 +205,7 @@ Deno.test("LagMeter counts a run that is overdue when it is read", () => {
   assert.equal(meter.read().max_ms, 70);
 });
 
-Deno.test("LagMeter tells a single late run from the many before it", () => {
+Deno.test("LagMeter separates a single late run from many punctual ones", () => {
   const clock = new LateClock();
   using meter = new LagMeter(clock);
   for (let i = 0; i < 200; i++) {
@@ -216,7 +216,7 @@ Deno.test("LagMeter tells a single late run from the many before it", () => {
   assert.deepEqual(meter.read(), { max_ms: 90, p99_ms: 2 });
 });
 
-Deno.test("LagMeter asks for nothing any more when it is disposed of", () => {
+Deno.test("A disposed LagMeter leaves no timer", () => {
   const clock = new LateClock();
   const meter = new LagMeter(clock);
   meter[Symbol.dispose]();
@@ -224,14 +224,14 @@ Deno.test("LagMeter asks for nothing any more when it is disposed of", () => {
   assert.equal(clock.isWaiting, false);
 });
 
-Deno.test("readProcess() knows memory and processor time", () => {
+Deno.test("readProcess() reads memory and CPU time", () => {
   const { memory_bytes, heap_bytes, cpu_seconds } = readProcess();
 
   assert.ok(memory_bytes > heap_bytes && heap_bytes > 0);
   assert.ok(cpu_seconds > 0);
 });
 
-Deno.test("readProcess() counts the processor time that the platform counts, to a hundredth", () => {
+Deno.test("readProcess() agrees with the platform's CPU time to a hundredth", () => {
   const { process } = globalThis as unknown as { process: { cpuUsage(): Record<string, number> } };
   for (let burnt = 0, end = performance.now() + 60; performance.now() < end; burnt++);
 
@@ -244,7 +244,7 @@ Deno.test("readProcess() counts the processor time that the platform counts, to 
   assert.ok(before > 0.05);
 });
 
-Deno.test("CpuShare is the part of the time since it was read last", () => {
+Deno.test("CpuShare.read() is the share of the time since the last read", () => {
   const clock = new FakeClock();
   const share = new CpuShare(clock, 10);
 
@@ -254,7 +254,7 @@ Deno.test("CpuShare is the part of the time since it was read last", () => {
   assert.equal(share.read(11.25), 200);
 });
 
-Deno.test("CpuShare is unknown when no time has passed", () => {
+Deno.test("CpuShare.read() is null when no time has passed", () => {
   const share = new CpuShare(new FakeClock(), 0);
 
   assert.equal(share.read(1), null);

@@ -11,7 +11,7 @@ import {
   METRICS_WORKER_SERIES_MAX,
 } from "../../limits.ts";
 import { keyOf, quantile, round } from "./meters.ts";
-import type { EngineSample, MetricsSample, Second } from "./sampler.ts";
+import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
 
 /** What is asked of the series. */
 export interface SeriesQuery {
@@ -72,7 +72,7 @@ const WORKER_COLUMNS: readonly WorkerColumn[] = [
 const QUIET = { calls_per_s: 0, errors_per_s: 0, p99_ms: null };
 
 /** Keeps the series. */
-export class SeriesBook {
+export class SeriesStore {
   readonly #times = new SampleTimes();
   readonly #engine = new Track(ENGINE_COLUMNS);
   readonly #functions = new Tracks<FunctionColumn, { function_id: string; namespace: string }>(
@@ -91,7 +91,7 @@ export class SeriesBook {
   }
 
   /** Keeps a second. */
-  add(second: Second, { at_ms, engine, workers }: MetricsSample): void {
+  add(second: Interval, { at_ms, engine, workers }: MetricsSample): void {
     const sample = this.#times.count;
     this.#times.begin(at_ms);
     this.#engine.write(sample, engine);

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { FakeMetrics, workerView } from "../../../tests/fakes/fake_metrics.ts";
 import { METRICS_SAMPLES_MAX } from "../../limits.ts";
-import { SampleTimes, SeriesBook, Track, Tracks } from "./series.ts";
+import { SampleTimes, SeriesStore, Track, Tracks } from "./series.ts";
 
 function setup() {
   const at = new FakeMetrics();
-  const book = new SeriesBook(at.meters);
+  const book = new SeriesStore(at.meters);
   at.sampler.listen((second, sample) => book.add(second, sample));
   const read = (more: object = {}) => book.read({ seconds: 300, top: 50, ...more });
   return { at, book, read, [Symbol.dispose]: () => at[Symbol.dispose]() };
 }
 
-Deno.test("SeriesBook has a value of every second for the engine and its functions", () => {
+Deno.test("SeriesStore stores a value per second for the engine and its functions", () => {
   using it = setup();
   it.at.clock.tick(1_000);
   it.at.meters.call("a::b", { ms: 3, times: 4 });
@@ -32,7 +32,7 @@ Deno.test("SeriesBook has a value of every second for the engine and its functio
   }]);
 });
 
-Deno.test("SeriesBook keeps 15 minutes", () => {
+Deno.test("SeriesStore retains 15 minutes", () => {
   using it = setup();
   it.at.clock.tick((METRICS_SAMPLES_MAX + 100) * 1_000);
 
@@ -43,7 +43,7 @@ Deno.test("SeriesBook keeps 15 minutes", () => {
   assert.equal(it.book.engine(60).lines.length, 60);
 });
 
-Deno.test("SeriesBook answers with the busiest functions of the time", () => {
+Deno.test("SeriesStore returns the busiest functions of the requested time", () => {
   using it = setup();
   it.at.meters.call("busy::long_ago", { ms: 1, times: 100 });
   it.at.clock.tick(1_000);
@@ -58,7 +58,7 @@ Deno.test("SeriesBook answers with the busiest functions of the time", () => {
   assert.deepEqual(ids({ function_id: "nobody" }), []);
 });
 
-Deno.test("SeriesBook does not know what a worker did before it came and after it left", () => {
+Deno.test("SeriesStore has no values of a worker before it connected and after it left", () => {
   using it = setup();
   it.at.clock.tick(1_000);
   it.at.workers = [workerView("w1", { name: "math", active_invocations: 7 })];
@@ -77,7 +77,7 @@ Deno.test("SeriesBook does not know what a worker did before it came and after i
   assert.deepEqual(it.read({ worker_id: "w2" }).workers, []);
 });
 
-Deno.test("SampleTimes keeps the newest and numbers them for ever", () => {
+Deno.test("SampleTimes retains the newest samples and numbers them consecutively", () => {
   const times = new SampleTimes();
   for (let i = 0; i < METRICS_SAMPLES_MAX + 5; i++) times.begin(i * 10);
 
@@ -91,11 +91,11 @@ Deno.test("SampleTimes keeps the newest and numbers them for ever", () => {
   ]);
 });
 
-Deno.test("SampleTimes has no samples before the first", () => {
+Deno.test("SampleTimes starts empty", () => {
   assert.deepEqual(new SampleTimes().last(10), []);
 });
 
-Deno.test("Track knows what was written, and of other samples nothing", () => {
+Deno.test("Track returns written samples and null for others", () => {
   const track = new Track(["a", "b"]);
   track.write(1, { a: 0.1, b: null });
   track.write(3, { a: 0, b: 1e9 });
@@ -107,7 +107,7 @@ Deno.test("Track knows what was written, and of other samples nothing", () => {
   assert.equal(track.sum("a", [1, 2]).toFixed(3), "0.100");
 });
 
-Deno.test("Track does not take a sample of the round before for this one", () => {
+Deno.test("Track ignores values of the previous round of the ring", () => {
   const track = new Track(["a"]);
   track.write(7, { a: 5 });
 
@@ -118,7 +118,7 @@ Deno.test("Track does not take a sample of the round before for this one", () =>
 const given = (...keys: string[]) =>
   new Map(keys.map((key) => [key, { of: key, values: { a: 1 } }]));
 
-Deno.test("Tracks writes what is given, and of the others that they are quiet", () => {
+Deno.test("Tracks writes the given values, and the idle value for the others", () => {
   const tracks = new Tracks<"a", string>(["a"], 10);
   tracks.write(0, given("x", "y"), { a: 0 });
   tracks.write(1, given("y"), { a: 0 });
@@ -127,7 +127,7 @@ Deno.test("Tracks writes what is given, and of the others that they are quiet", 
   assert.deepEqual(read, [["y", [1, 1]], ["x", [1, 0]]]);
 });
 
-Deno.test("Tracks without a quiet value knows nothing of who is not there", () => {
+Deno.test("Tracks without an idle value leaves absent tracks unknown", () => {
   const tracks = new Tracks<"a", string>(["a"], 10);
   tracks.write(0, given("x"));
   tracks.write(1, given());
@@ -135,7 +135,7 @@ Deno.test("Tracks without a quiet value knows nothing of who is not there", () =
   assert.deepEqual(tracks.all()[0]!.track.read([0, 1]).a, [1, null]);
 });
 
-Deno.test("Tracks lets the one that is quiet for longest make room", () => {
+Deno.test("Tracks evicts the track that has been idle longest", () => {
   const tracks = new Tracks<"a", string>(["a"], 2);
   tracks.write(0, given("x"), { a: 0 });
   tracks.write(1, given("y"), { a: 0 });
@@ -144,14 +144,14 @@ Deno.test("Tracks lets the one that is quiet for longest make room", () => {
   assert.deepEqual(tracks.all().map(({ of }) => of), ["z", "y"]);
 });
 
-Deno.test("Tracks takes no more than it may when all are busy", () => {
+Deno.test("Tracks admits no further track while all are busy", () => {
   const tracks = new Tracks<"a", string>(["a"], 2);
   tracks.write(0, given("x", "y", "z"), { a: 0 });
 
   assert.deepEqual(tracks.all().map(({ of }) => of), ["x", "y"]);
 });
 
-Deno.test("Tracks looks at no more of many busy ones than it takes", () => {
+Deno.test("Tracks stops searching once no room is left", () => {
   const tracks = new Tracks<"a", string>(["a"], 2);
   const many = given(...Array.from({ length: 1_000 }, (_, i) => `x${i}`));
   let looks = 0;
@@ -170,7 +170,7 @@ Deno.test("Tracks looks at no more of many busy ones than it takes", () => {
   assert.equal(looks, 6);
 });
 
-Deno.test("Tracks forgets who was not busy for as long as samples are kept", () => {
+Deno.test("Tracks removes tracks that were idle for the whole retention time", () => {
   const tracks = new Tracks<"a", string>(["a"], 2);
   tracks.write(0, given("x"), { a: 0 });
   tracks.write(METRICS_SAMPLES_MAX, given(), { a: 0 });

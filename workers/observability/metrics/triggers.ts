@@ -13,7 +13,7 @@ import { TriggerAction, type TriggerInstance } from "../../../sdk/typescript/opt
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { problemsOf } from "../../kit/fit.ts";
-import { type MetricsSample, type Sampler, SampleWindow, type Second } from "./sampler.ts";
+import { type Interval, type MetricsSample, type Sampler, SampleWindow } from "./sampler.ts";
 
 const Config = v.object({
   /** Rounded up to whole seconds. */
@@ -45,7 +45,7 @@ export class MetricsTriggers implements Disposable {
   }
 
   /** Provides the type. */
-  offer(worker: Pick<Worker, "registerTriggerType">): void {
+  register(worker: Pick<Worker, "registerTriggerType">): void {
     worker.registerTriggerType({
       id: "engine::metrics-sampled",
       description: "What the engine, its functions and workers did and use, every interval_ms",
@@ -90,8 +90,8 @@ export class MetricsTriggers implements Disposable {
     this.#groups.clear();
   }
 
-  #hear(second: Second, sample: MetricsSample): void {
-    if (this.#groups.size > 0) this.#sampler.noteReader();
+  #hear(second: Interval, sample: MetricsSample): void {
+    if (this.#groups.size > 0) this.#sampler.markRead();
     for (const [seconds, { triggers, window }] of this.#groups) {
       if (seconds === 1) {
         this.#fire(triggers, sample);

@@ -32,7 +32,7 @@ function setup() {
   return { at, calls, triggers, add, fired, [Symbol.dispose]: () => at[Symbol.dispose]() };
 }
 
-Deno.test("A trigger fires each second when nothing else is said", () => {
+Deno.test("A trigger fires each second by default", () => {
   using it = setup();
   it.add("t");
   it.at.meters.call("a::b", { ms: 1, times: 5 });
@@ -44,7 +44,7 @@ Deno.test("A trigger fires each second when nothing else is said", () => {
   assert.deepEqual(it.calls[0]!.action, { type: "void" });
 });
 
-Deno.test("A trigger with an interval gets what happened in all of it", () => {
+Deno.test("A trigger receives the sum over its interval", () => {
   using it = setup();
   it.add("t", { interval_ms: 5_000 });
   for (let i = 0; i < 10; i++) {
@@ -69,7 +69,7 @@ Deno.test("Intervals are rounded up to whole seconds", () => {
   assert.equal(it.fired("t").length, 3);
 });
 
-Deno.test("A trigger's namespace and metadata go with its calls", () => {
+Deno.test("Calls carry the trigger's namespace and metadata", () => {
   using it = setup();
   it.add("t", {}, { namespace: "eu", metadata: { a: 1 } });
   it.at.clock.tick(1_000);
@@ -78,7 +78,7 @@ Deno.test("A trigger's namespace and metadata go with its calls", () => {
   assert.deepEqual({ namespace, metadata }, { namespace: "eu", metadata: { a: 1 } });
 });
 
-Deno.test("A trigger that was removed, or replaced by another interval, fires no more", () => {
+Deno.test("A removed or replaced trigger no longer fires", () => {
   using it = setup();
   it.add("gone");
   it.add("moved");
@@ -91,7 +91,7 @@ Deno.test("A trigger that was removed, or replaced by another interval, fires no
   assert.equal(it.fired("moved").length, 2);
 });
 
-Deno.test("Nothing fires when all is disposed of", () => {
+Deno.test("A disposed MetricsTriggers fires nothing", () => {
   using it = setup();
   it.add("t");
   it.triggers[Symbol.dispose]();
@@ -111,7 +111,7 @@ for (const interval_ms of [999, 60_001, -1, "1000", null]) {
   });
 }
 
-Deno.test("So many triggers are taken and no more", () => {
+Deno.test("The number of triggers is bounded", () => {
   using it = setup();
   for (let i = 0; i < METRICS_TRIGGERS_MAX; i++) it.add(`t${i}`);
 
@@ -119,14 +119,14 @@ Deno.test("So many triggers are taken and no more", () => {
   it.add("t0", { interval_ms: 2_000 });
 });
 
-Deno.test("The type says what its config looks like", () => {
+Deno.test("The trigger type publishes its config schema", () => {
   using it = setup();
   const types: unknown[] = [];
   const registerTriggerType = (type: unknown) => {
     types.push(type);
     return { id: "", unregister() {} };
   };
-  it.triggers.offer({ registerTriggerType } as never);
+  it.triggers.register({ registerTriggerType } as never);
 
   const [{ id, trigger_request_format }] = types as [{
     id: string;

@@ -41,7 +41,7 @@ interface Said {
 }
 
 /** Looks at workers. */
-export class WorkerLook {
+export class WorkerMonitor {
   readonly #directory: Pick<Directory, "workers" | "worker">;
   readonly #supervision: Pick<Supervision, "list">;
   readonly #clock: Clock;
@@ -81,7 +81,7 @@ export class WorkerLook {
   }
 
   /** Takes what SDKs say of processes; points about others are left alone. */
-  hear(points: readonly MetricPoint[]): void {
+  record(points: readonly MetricPoint[]): void {
     for (const { worker_id, name, value, time_ms } of points) {
       if (worker_id === null || !this.#directory.worker(worker_id)) continue;
       const said = this.#saidBy(worker_id);

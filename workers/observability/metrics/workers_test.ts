@@ -20,9 +20,9 @@ const SAID = [
   metricPoint("engine.event_loop.lag.p99", 0.003),
 ];
 
-Deno.test("A worker is known by what its SDK says", () => {
+Deno.test("A sample has the metrics of the worker's SDK", () => {
   using at = setup();
-  at.look.hear(SAID);
+  at.look.record(SAID);
 
   assert.deepEqual(at.look.samples(), [{
     worker_id: "w1",
@@ -35,11 +35,11 @@ Deno.test("A worker is known by what its SDK says", () => {
   }]);
 });
 
-Deno.test("The supervisor knows better what a process uses", async () => {
+Deno.test("The supervisor's figures take precedence over the SDK's", async () => {
   using at = setup();
   const replica = { worker_ids: ["w1"], memory_bytes: 9_000, cpu_percent: 3 };
   at.supervised = [supervisedWorker("math", {}, replica)];
-  at.look.hear(SAID);
+  at.look.record(SAID);
 
   await at.look.refresh(0);
 
@@ -51,35 +51,35 @@ Deno.test("The supervisor knows better what a process uses", async () => {
   ]);
 });
 
-Deno.test("What an SDK says of a line that is not there is not kept", () => {
+Deno.test("Metrics of a worker that is not connected are ignored", () => {
   using at = setup();
-  at.look.hear([metricPoint("process.memory.usage", 5, { worker_id: "w2" })]);
-  at.look.hear([metricPoint("process.memory.usage", 5, { worker_id: null })]);
+  at.look.record([metricPoint("process.memory.usage", 5, { worker_id: "w2" })]);
+  at.look.record([metricPoint("process.memory.usage", 5, { worker_id: null })]);
   at.workers = [workerView("w2")];
 
   assert.equal(at.look.samples()[0]!.memory_bytes, null);
 });
 
-Deno.test("What an SDK said long ago, or before its line left, counts no more", () => {
+Deno.test("Metrics that are stale or of a closed connection are ignored", () => {
   using at = setup();
-  at.look.hear(SAID);
+  at.look.record(SAID);
   at.clock.tick(SDK_METRICS_STALE_MS + 1);
   assert.equal(at.look.samples()[0]!.memory_bytes, null);
 
-  at.look.hear(SAID);
+  at.look.record(SAID);
   at.look.leave("w1");
   assert.equal(at.look.samples()[0]!.memory_bytes, null);
 });
 
-Deno.test("The skew of a clock is its time minus the engine's", () => {
+Deno.test("Clock skew is the worker's time minus the engine's", () => {
   using at = setup();
   const time_ms = at.clock.wall() - 4_000;
-  at.look.hear([metricPoint("process.memory.usage", 1, { time_ms })]);
+  at.look.record([metricPoint("process.memory.usage", 1, { time_ms })]);
 
   assert.deepEqual([...at.look.skews()], [["w1", -4_000]]);
 });
 
-Deno.test("Restarts are counted on when the supervisor begins to count anew", async () => {
+Deno.test("Restarts accumulate across resets of the supervisor's counter", async () => {
   using at = setup();
   for (const restarts of [1, 3, 0, 2]) {
     at.supervised = [supervisedWorker("math", { restarts })];
@@ -90,7 +90,7 @@ Deno.test("Restarts are counted on when the supervisor begins to count anew", as
   assert.deepEqual([...at.look.restartsByName], [["math", 5]]);
 });
 
-Deno.test("Restarts of a worker that was removed stay in the sum alone", async () => {
+Deno.test("Restarts of a removed worker count in the sum only", async () => {
   using at = setup();
   at.supervised = [supervisedWorker("math", { restarts: 2 })];
   await at.look.refresh(0);
@@ -101,7 +101,7 @@ Deno.test("Restarts of a worker that was removed stay in the sum alone", async (
   assert.deepEqual([...at.look.restartsByName], []);
 });
 
-Deno.test("The supervisor is asked once at a time and not too often", async () => {
+Deno.test("The supervisor is asked at a bounded rate, one request at a time", async () => {
   using at = setup();
 
   await Promise.all([at.look.refresh(2_000), at.look.refresh(2_000)]);

@@ -34,7 +34,7 @@ export interface TraceFunctionsSetup {
 }
 
 /** Registers the functions. */
-export function offerTraces(
+export function registerTraceFunctions(
   worker: Pick<Worker, "registerFunction">,
   setup: TraceFunctionsSetup,
 ): void {
@@ -111,7 +111,7 @@ const NOTE = "Baggage goes down with calls and never up: nothing was changed. " 
   "Send the baggage with the calls that shall have it";
 
 /** Registers `engine::baggage::{get,set,get_all}`. */
-export function offerBaggage(worker: Pick<Worker, "registerFunction">): void {
+export function registerBaggageFunctions(worker: Pick<Worker, "registerFunction">): void {
   worker.registerFunction("engine::baggage::get", (payload, _metadata, { baggage }) => {
     const { key } = fit("engine::baggage::get", GetRequest, payload);
     return { value: readBaggage(baggage).get(key) ?? null };

@@ -9,7 +9,7 @@ import { FakeOffers } from "../../../tests/fakes/offers.ts";
 import { recorded } from "../../../tests/fakes/recorded.ts";
 import { callSpan, idOf, NOON } from "../../../tests/fakes/spans.ts";
 import { LogRing } from "../logs/store.ts";
-import { offerBaggage, offerTraces, readBaggage } from "./functions.ts";
+import { readBaggage, registerBaggageFunctions, registerTraceFunctions } from "./functions.ts";
 import { TraceIndex } from "./index.ts";
 
 function setup() {
@@ -20,7 +20,7 @@ function setup() {
   const isOperator = (caller: string | undefined): boolean => caller === "boss";
   const logs = new LogRing(1_000);
   const isInEngine = (): boolean => false;
-  offerTraces(offers, { clock, traces, store, index, logs, isOperator, isInEngine });
+  registerTraceFunctions(offers, { clock, traces, store, index, logs, isOperator, isInEngine });
   const call = async (name: string, payload: Json = null, caller = "somebody") =>
     await offers.call(`engine::${name}`, payload, { caller }) as JsonObject;
   return { ...it, call };
@@ -84,29 +84,29 @@ Deno.test("engine::sampling::rules says what is recorded", async () => {
   });
 });
 
-function setupOfBaggage(baggage: string | undefined) {
+function setupBaggage(baggage: string | undefined) {
   const offers = new FakeOffers();
-  offerBaggage(offers);
+  registerBaggageFunctions(offers);
   return (name: string, payload: Json = {}) =>
     offers.call(`engine::baggage::${name}`, payload, { baggage });
 }
 
 Deno.test("engine::baggage::get answers with the value of the current call, or null", async () => {
-  const call = setupOfBaggage("tenant=acme;ttl=5, user = Ann%20B");
+  const call = setupBaggage("tenant=acme;ttl=5, user = Ann%20B");
 
   assert.deepEqual(await call("get", { key: "tenant" }), { value: "acme" });
   assert.deepEqual(await call("get", { key: "user" }), { value: "Ann B" });
   assert.deepEqual(await call("get", { key: "other" }), { value: null });
-  assert.deepEqual(await setupOfBaggage(undefined)("get", { key: "tenant" }), { value: null });
+  assert.deepEqual(await setupBaggage(undefined)("get", { key: "tenant" }), { value: null });
 });
 
 Deno.test("engine::baggage::get_all answers with everything", async () => {
-  assert.deepEqual(await setupOfBaggage("a=1,b=2")("get_all"), { baggage: { a: "1", b: "2" } });
-  assert.deepEqual(await setupOfBaggage(undefined)("get_all"), { baggage: {} });
+  assert.deepEqual(await setupBaggage("a=1,b=2")("get_all"), { baggage: { a: "1", b: "2" } });
+  assert.deepEqual(await setupBaggage(undefined)("get_all"), { baggage: {} });
 });
 
 Deno.test("engine::baggage::set says that nothing was changed", async () => {
-  const answer = await setupOfBaggage("a=1")("set", { key: "a", value: "2" }) as Record<
+  const answer = await setupBaggage("a=1")("set", { key: "a", value: "2" }) as Record<
     string,
     Json
   >;
@@ -117,7 +117,7 @@ Deno.test("engine::baggage::set says that nothing was changed", async () => {
 
 for (const payload of [null, {}, { key: 5 }, { key: "a", value: 5 }, { key: "", value: "x" }]) {
   Deno.test(`engine::baggage::set refuses ${JSON.stringify(payload)}`, async () => {
-    await assert.rejects(setupOfBaggage("a=1")("set", payload), { code: "deserialization_error" });
+    await assert.rejects(setupBaggage("a=1")("set", payload), { code: "deserialization_error" });
   });
 }
 

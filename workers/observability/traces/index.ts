@@ -16,7 +16,7 @@ import {
   TRACE_LIST_LIMIT,
   TRACE_LIST_LIMIT_MAX,
 } from "../../limits.ts";
-import type { SpanFact } from "./span.ts";
+import type { SpanSummary } from "./span.ts";
 import type { SpanCursors, SpanStore } from "./store.ts";
 
 /** Spans that are read at once. */
@@ -66,7 +66,7 @@ class Entry implements TraceEntry {
     this.trace_id = trace_id;
   }
 
-  add(span: SpanFact, isInternal: boolean, nowMs: number): void {
+  add(span: SpanSummary, isInternal: boolean, nowMs: number): void {
     const { start_ms, end_ms, service_name, function_id, error_code } = span;
     this.span_count++;
     this.start_ms = Math.min(this.start_ms, start_ms);
@@ -93,7 +93,7 @@ class Entry implements TraceEntry {
   }
 
   /** A worker's clock is not the engine's: a handler only counts when there is nothing else. */
-  #isRoot(span: SpanFact): boolean {
+  #isRoot(span: SpanSummary): boolean {
     const rank = span.kind === "handler" ? 0 : span.parent_span_id === null ? 2 : 1;
     if (rank < this.#rank || (rank === this.#rank && span.start_ms >= this.#rootStart)) {
       return false;
@@ -142,7 +142,7 @@ export class TraceIndex {
         entry = this.#entries.get(span.trace_id)?.copy() ?? new Entry(span.trace_id);
         running.set(span.trace_id, entry);
       }
-      entry.add(span, this.#store.isInternalFact(span), nowMs);
+      entry.add(span, this.#store.isInternalSummary(span), nowMs);
     }
     return running;
   }
@@ -173,10 +173,10 @@ export class TraceIndex {
     this.#makeRoom();
   }
 
-  #add(span: SpanFact): void {
+  #add(span: SpanSummary): void {
     let entry = this.#entries.get(span.trace_id);
     if (!entry) this.#entries.set(span.trace_id, entry = new Entry(span.trace_id));
-    entry.add(span, this.#store.isInternalFact(span), span.end_ms ?? span.start_ms);
+    entry.add(span, this.#store.isInternalSummary(span), span.end_ms ?? span.start_ms);
     this.#spans++;
     if (this.#entries.size > 2 * TRACE_INDEX_MAX) this.#makeRoom();
   }

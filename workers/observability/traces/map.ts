@@ -9,8 +9,7 @@
 import * as v from "../../kit/schema.ts";
 import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../../limits.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-
-import { factOfCall, factOfSpan, type SpanFact } from "./span.ts";
+import { type SpanSummary, summaryOfCall, summaryOfSpan } from "./span.ts";
 import type { SpanStore } from "./store.ts";
 
 /** Payload of `engine::traces::map`; everything may be left out. */
@@ -53,8 +52,8 @@ export async function mapOf(
     ...trace_id !== undefined && { trace_id: trace_id.toLowerCase() },
   };
   const spans = await store.scan({ ...filter, excludesInternal: true }, TRACE_SCAN_MAX, {
-    ofCall: factOfCall,
-    ofSpan: factOfSpan,
+    ofCall: summaryOfCall,
+    ofSpan: summaryOfSpan,
   });
   const graph = new Graph(nowMs);
   const requests = new Map(
@@ -79,7 +78,7 @@ class Graph {
   }
 
   /** A call is two edges: from who called to the function, and from there to who ran it. */
-  add(span: SpanFact, requests: ReadonlyMap<string, SpanFact>): void {
+  add(span: SpanSummary, requests: ReadonlyMap<string, SpanSummary>): void {
     if (span.kind !== "call") return;
     const { worker } = span;
     const target = this.#target(span);
@@ -105,7 +104,7 @@ class Graph {
       : this.#node("worker", name, name);
   }
 
-  #target({ name, worker }: SpanFact): MapNode | undefined {
+  #target({ name, worker }: SpanSummary): MapNode | undefined {
     if (worker === STATE) return this.#node("state", "state", STATE);
     return this.#node("function", name, worker);
   }
@@ -141,7 +140,7 @@ class Edge {
     this.#to = to;
   }
 
-  count(span: SpanFact, nowMs: number): void {
+  count(span: SpanSummary, nowMs: number): void {
     this.#calls++;
     if (span.failed) this.#errors++;
     this.#durations.push(Math.max(0, (span.end_ms ?? nowMs) - span.start_ms));

@@ -14,7 +14,7 @@ import {
   TELEMETRY_TEXT_CHARS_MAX,
 } from "../../limits.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { type ReadItems, readItems } from "../intake.ts";
+import { type FrameItems, readItems } from "../intake.ts";
 import { REDACTED, type Redactor } from "../redact.ts";
 import type { SpanAttribute, StoredSpan } from "./span.ts";
 
@@ -50,7 +50,7 @@ const Span = v.object({
  *
  * @throws {Error} When the whole is none.
  */
-export function readSpans(frame: unknown, redactor: Redactor): ReadItems<StoredSpan> {
+export function readSpans(frame: unknown, redactor: Redactor): FrameItems<StoredSpan> {
   let about: ReadonlyMap<string, Json> = new Map();
   let scope: Scope = { scope_name: null, scope_version: null };
   return readItems(frame, LISTS, ({ resource, scope_name, scope_version }) => {

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
 import { SPANS_UNINDEXED_MAX } from "../../limits.ts";
 import { Redactor } from "../redact.ts";
-import { spanOfEnded } from "./span.ts";
+import { spanOfWork } from "./span.ts";
 import { bytesOf, SpanRing } from "./ring.ts";
 
 const span = (n: number, trace = n) =>
@@ -104,7 +104,7 @@ Deno.test("SpanRing lets go of a span as soon as it is forgotten", () => {
 
 /** The engine's own span of an HTTP request; it is found by its trace only once that is asked for. */
 const ownSpan = (n: number, trace = n) =>
-  spanOfEnded({
+  spanOfWork({
     traceparent: `00-${idOf(trace, 32)}-${idOf(n, 16)}-01`,
     parent: null,
     name: "GET /",

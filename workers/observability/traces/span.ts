@@ -114,7 +114,7 @@ export function nanosOf(ms: number): number {
 }
 
 /** See the top of this file; the members are those of {@linkcode StoredSpan}. */
-export interface SpanFact {
+export interface SpanSummary {
   readonly trace_id: string;
   readonly span_id: string;
   readonly parent_span_id: string | null;
@@ -135,7 +135,7 @@ export interface SpanFact {
 }
 
 /** Of a call. */
-export function factOfCall(call: CallSpan): SpanFact {
+export function summaryOfCall(call: CallSpan): SpanSummary {
   const { trace_id, span_id, parent_span_id, function_id, namespace, error_code } = call;
   const worker = call.callee?.name ?? null;
   return {
@@ -157,7 +157,7 @@ export function factOfCall(call: CallSpan): SpanFact {
 }
 
 /** Of any other span. */
-export function factOfSpan(span: StoredSpan): SpanFact {
+export function summaryOfSpan(span: StoredSpan): SpanSummary {
   const { trace_id, span_id, parent_span_id, name, service_name, start_ms, end_ms, status } = span;
   const failed = status === "error";
   const text = (attribute: string): string | null => attributeText(span, attribute) ?? null;
@@ -205,7 +205,7 @@ export function spanOfCall(call: CallSpan, redactor: Redactor | null): StoredSpa
 }
 
 /** The span of what a built-in worker did; `undefined` when its traceparent is none of ours. */
-export function spanOfEnded(ended: EndedSpan, redactor: Redactor): WorkSpan | undefined {
+export function spanOfWork(ended: EndedSpan, redactor: Redactor): WorkSpan | undefined {
   return OWN_TRACEPARENT.test(ended.traceparent) ? new WorkSpan(ended, redactor) : undefined;
 }
 
@@ -219,7 +219,7 @@ export class WorkSpan implements StoredSpan {
   readonly #redactor: Redactor;
   #attributes: readonly SpanAttribute[] | undefined;
 
-  /** Made by {@linkcode spanOfEnded}. */
+  /** Made by {@linkcode spanOfWork}. */
   constructor(ended: EndedSpan, redactor: Redactor) {
     this.trace_id = ended.traceparent.slice(3, 35);
     this.#ended = ended;

@@ -10,11 +10,11 @@ import {
   attributeOf,
   attributeText,
   durationOf,
-  factOfCall,
-  factOfSpan,
   spanOfCall,
-  spanOfEnded,
+  spanOfWork,
   type StoredSpan,
+  summaryOfCall,
+  summaryOfSpan,
   wireSpan,
 } from "./span.ts";
 import { bytesOf } from "./ring.ts";
@@ -71,12 +71,12 @@ for (
   Deno.test(`A call that ${what} is known the same from its record and from its span`, () => {
     const call = callSpan(changes);
 
-    assert.deepEqual(factOfCall(call), factOfSpan(spanOfCall(call, null)));
+    assert.deepEqual(summaryOfCall(call), summaryOfSpan(spanOfCall(call, null)));
   });
 }
 
-Deno.test("factOfSpan() bears spans that say nothing of themselves", () => {
-  const { kind, error_code, function_id, namespace, caller, worker, start_ms } = factOfSpan(
+Deno.test("summaryOfSpan() bears spans that say nothing of themselves", () => {
+  const { kind, error_code, function_id, namespace, caller, worker, start_ms } = summaryOfSpan(
     storedSpan({ status: "error" }, { "engine.function_id": 5 }),
   );
 
@@ -176,8 +176,8 @@ const ended = {
   attributes: { "engine.kind": "http", token: "x" },
 };
 
-Deno.test("spanOfEnded() takes its ids from the traceparent and hides secrets", () => {
-  const span = spanOfEnded(ended, redactor)!;
+Deno.test("spanOfWork() takes its ids from the traceparent and hides secrets", () => {
+  const span = spanOfWork(ended, redactor)!;
 
   assert.deepEqual([span.trace_id, span.span_id, span.parent_span_id], [TRACE_ID, SPAN_ID, null]);
   assert.deepEqual(Object.fromEntries(span.attributes), {
@@ -187,21 +187,21 @@ Deno.test("spanOfEnded() takes its ids from the traceparent and hides secrets", 
   });
 });
 
-Deno.test("spanOfEnded() has the stranger's span as parent, if it is of this trace", () => {
+Deno.test("spanOfWork() has the stranger's span as parent, if it is of this trace", () => {
   const parent = `00-${TRACE_ID}-${idOf(4, 16)}-01`;
   const other = `00-${idOf(9, 32)}-${idOf(4, 16)}-01`;
 
-  assert.equal(spanOfEnded({ ...ended, parent }, redactor)!.parent_span_id, idOf(4, 16));
-  assert.equal(spanOfEnded({ ...ended, parent: other }, redactor)!.parent_span_id, null);
-  assert.equal(spanOfEnded({ ...ended, parent: "nonsense" }, redactor)!.parent_span_id, null);
-  assert.equal(spanOfEnded({ ...ended, error: "HTTP 500" }, redactor)!.status, "error");
+  assert.equal(spanOfWork({ ...ended, parent }, redactor)!.parent_span_id, idOf(4, 16));
+  assert.equal(spanOfWork({ ...ended, parent: other }, redactor)!.parent_span_id, null);
+  assert.equal(spanOfWork({ ...ended, parent: "nonsense" }, redactor)!.parent_span_id, null);
+  assert.equal(spanOfWork({ ...ended, error: "HTTP 500" }, redactor)!.status, "error");
 });
 
-Deno.test("spanOfEnded() is written whole, costs what a plain span would, and looks no more often", () => {
+Deno.test("spanOfWork() is written whole, costs what a plain span would, and looks no more often", () => {
   let looks = 0;
   const counting = new Redactor();
   counting.hits = (name) => (looks++, name === "token");
-  const span = spanOfEnded(ended, counting)!;
+  const span = spanOfWork(ended, counting)!;
 
   assert.equal(looks, 0);
   const plain = JSON.parse(JSON.stringify(span)) as StoredSpan;
@@ -244,7 +244,7 @@ for (
     `00-${TRACE_ID}x${SPAN_ID}-01`,
   ]
 ) {
-  Deno.test(`spanOfEnded() makes no span of ${text}`, () => {
-    assert.equal(spanOfEnded({ ...ended, traceparent: text }, redactor), undefined);
+  Deno.test(`spanOfWork() makes no span of ${text}`, () => {
+    assert.equal(spanOfWork({ ...ended, traceparent: text }, redactor), undefined);
   });
 }

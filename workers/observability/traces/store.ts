@@ -16,13 +16,13 @@ import { readSpans } from "./otlp.ts";
 import type { SpanRing } from "./ring.ts";
 import {
   attributeText,
-  factOfCall,
-  factOfSpan,
-  type SpanFact,
   type SpanFeed,
   spanOfCall,
-  spanOfEnded,
+  spanOfWork,
+  type SpanSummary,
   type StoredSpan,
+  summaryOfCall,
+  summaryOfSpan,
 } from "./span.ts";
 
 /** Calls that are read at once. */
@@ -62,7 +62,7 @@ export class SpanStore implements SpanFeed, Disposable {
   constructor(setup: SpanStoreSetup) {
     this.#setup = setup;
     this.#stopListening = setup.traces.spans.listen((ended) => {
-      const span = spanOfEnded(ended, setup.redactor);
+      const span = spanOfWork(ended, setup.redactor);
       if (span) setup.ring.add(span);
     });
   }
@@ -126,8 +126,8 @@ export class SpanStore implements SpanFeed, Disposable {
   }
 
   /** The same of calls that run, no more of each than lists need. */
-  running(limit: number): SpanFact[] {
-    return this.#setup.traces.find({ running: true }, limit).map(factOfCall);
+  running(limit: number): SpanSummary[] {
+    return this.#setup.traces.find({ running: true }, limit).map(summaryOfCall);
   }
 
   /**
@@ -172,8 +172,8 @@ export class SpanStore implements SpanFeed, Disposable {
   ended(cursors: SpanCursors, limit: number): EndedSpans {
     const { traces, ring } = this.#setup;
     const { spans: calls, cursor } = traces.ended(cursors.call, limit);
-    const facts = calls.map(factOfCall);
-    for (const span of ring.since(cursors.ring)) facts.push(factOfSpan(span));
+    const facts = calls.map(summaryOfCall);
+    for (const span of ring.since(cursors.ring)) facts.push(summaryOfSpan(span));
     const isAll = calls.length < limit;
     return { facts, cursors: { call: cursor, ring: ring.seq }, isAll };
   }
@@ -189,7 +189,7 @@ export class SpanStore implements SpanFeed, Disposable {
   }
 
   /** The same of what is known of one. */
-  isInternalFact({ namespace, function_id }: SpanFact): boolean {
+  isInternalSummary({ namespace, function_id }: SpanSummary): boolean {
     return function_id !== null && this.#setup.isInternal(namespace, function_id);
   }
 
@@ -307,7 +307,7 @@ export interface SpanCursors {
 
 /** What has ended since. */
 export interface EndedSpans {
-  readonly facts: SpanFact[];
+  readonly facts: SpanSummary[];
   readonly cursors: SpanCursors;
   /** `false`: there are more calls. */
   readonly isAll: boolean;

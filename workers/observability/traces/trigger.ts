@@ -13,7 +13,7 @@ import type { Worker } from "../../../sdk/typescript/worker.ts";
 
 import type { SpanFeed, StoredSpan } from "./span.ts";
 import { summaryOf, type TraceIndex } from "./index.ts";
-import { type Firing, Heap } from "../firing.ts";
+import { TriggerBatcher, type TriggerDispatcher } from "../trigger_dispatcher.ts";
 import { BatchMs, readConfig } from "../logs/trigger.ts";
 
 const Config = v.object({
@@ -26,12 +26,12 @@ const Config = v.object({
 interface Watch {
   readonly service_name: string | undefined;
   readonly status: string | undefined;
-  readonly heap: Heap<string>;
+  readonly batch: TriggerBatcher<string>;
 }
 
 /** What the triggers hear of. */
 export interface TraceTriggersSetup {
-  readonly firing: Firing;
+  readonly dispatcher: TriggerDispatcher;
   readonly spans: SpanFeed;
   readonly index: Pick<TraceIndex, "list">;
   /** Whether a span is of no interest to people. */
@@ -50,7 +50,7 @@ export class TraceTriggers {
   }
 
   /** Provides the type. */
-  offer(worker: Pick<Worker, "registerTriggerType">): void {
+  register(worker: Pick<Worker, "registerTriggerType">): void {
     worker.registerTriggerType({
       id: "trace",
       description: "Runs a function when something in a trace has ended",
@@ -76,7 +76,7 @@ export class TraceTriggers {
   /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
   add(trigger: TriggerInstance): void {
     const { service_name, status, batch_ms, summaries } = readConfig(Config, trigger);
-    const heap = new Heap<string>(this.#setup.firing, {
+    const batch = new TriggerBatcher<string>(this.#setup.dispatcher, {
       trigger,
       batchMs: batch_ms ?? 0,
       payload: async (ids, dropped) => ({
@@ -85,13 +85,13 @@ export class TraceTriggers {
       }),
     });
     this.remove(trigger.id);
-    this.#watches.set(trigger.id, { service_name, status, heap });
+    this.#watches.set(trigger.id, { service_name, status, batch });
     this.#stopListening ??= this.#setup.spans.listen((spans) => this.hear(spans));
   }
 
   /** Forgets a trigger, and what it has not told yet. */
   remove(id: string): void {
-    this.#watches.get(id)?.heap.stop();
+    this.#watches.get(id)?.batch.stop();
     this.#watches.delete(id);
     if (this.#watches.size > 0) return;
     this.#stopListening?.();
@@ -100,15 +100,15 @@ export class TraceTriggers {
 
   /** Spans have ended. */
   hear(spans: readonly StoredSpan[]): void {
-    const { firing, isInternal } = this.#setup;
-    const heard = spans.filter((span) => !firing.causedBy(span.trace_id) && !isInternal(span));
-    for (const { service_name, status, heap } of this.#watches.values()) {
+    const { dispatcher, isInternal } = this.#setup;
+    const heard = spans.filter((span) => !dispatcher.causedBy(span.trace_id) && !isInternal(span));
+    for (const { service_name, status, batch } of this.#watches.values()) {
       const ids = new Set<string>();
       for (const span of heard) {
         if (service_name !== undefined && span.service_name !== service_name) continue;
         if (status === undefined || span.status.includes(status)) ids.add(span.trace_id);
       }
-      for (const id of ids) heap.add(id);
+      for (const id of ids) batch.add(id);
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * Firings: each with a trace that tells that a trigger began it, never too many, never lost quietly.
+ * Each firing starts a recognizable trace, the rate is bounded, and drops are logged.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
 import { FakeOffers } from "../../tests/fakes/offers.ts";
 import { newLog } from "../../tests/fakes/spans.ts";
-import { Firing, Heap, ownLog } from "./firing.ts";
+import { TriggerBatcher, TriggerDispatcher, workerLog } from "./trigger_dispatcher.ts";
 
 const trigger: TriggerInstance = {
   id: "t",
@@ -29,14 +29,14 @@ function setup(flags: string | null = "01") {
   const worker = new FakeOffers();
   const directory = new FakeDirectory();
   const open = () => flags === null ? null : `00-${"a".repeat(32)}-${"b".repeat(16)}-${flags}`;
-  const firing = new Firing({
+  const dispatcher = new TriggerDispatcher({
     worker,
     clock,
     directory,
     log: recordingLog(lines),
     spans: { open },
   });
-  return { clock, lines, worker, directory, firing };
+  return { clock, lines, worker, directory, dispatcher };
 }
 
 const settle = async () => {
@@ -44,47 +44,47 @@ const settle = async () => {
 };
 
 for (const [flags, expected] of [["01", "01"], ["00", "00"], [null, "00"]] as const) {
-  Deno.test(`Firing.fire() begins a trace of its own, sampled as ${flags}`, async () => {
-    const { firing, worker } = setup(flags);
+  Deno.test(`TriggerDispatcher.fire() starts a new trace, sampled as ${flags}`, async () => {
+    const { dispatcher, worker } = setup(flags);
 
-    await firing.fire(trigger, { n: 1 });
-    await firing.fire(trigger, { n: 2 });
+    await dispatcher.fire(trigger, { n: 1 });
+    await dispatcher.fire(trigger, { n: 2 });
 
     const [first, second] = worker.made;
     const read = /^00-([0-9a-f]{32})-[0-9a-f]{16}-(\d\d)$/;
     const [, trace_id = "", flag] = read.exec(first!.traceparent!)!;
     assert.equal(flag, expected);
-    assert.ok(firing.causedBy(trace_id));
+    assert.ok(dispatcher.causedBy(trace_id));
     assert.notEqual(second!.traceparent, first!.traceparent);
     assert.deepEqual(first!.action, { type: "void" });
     assert.deepEqual(first!.metadata, { why: "demo" });
   });
 }
 
-Deno.test("Firing.causedBy() knows its own traces from all others", () => {
-  const { firing } = setup();
+Deno.test("TriggerDispatcher.causedBy() recognizes the traces of its firings", () => {
+  const { dispatcher } = setup();
 
-  assert.equal(firing.causedBy(null), false);
+  assert.equal(dispatcher.causedBy(null), false);
   for (let i = 0; i < 1_000; i++) {
     const other = crypto.getRandomValues(new Uint8Array(16)).toHex();
-    assert.equal(firing.causedBy(other), false, other);
+    assert.equal(dispatcher.causedBy(other), false, other);
   }
 });
 
-Deno.test("Firing.fire() says what could not be fired, and never rejects", async () => {
-  const { firing, worker, lines } = setup();
+Deno.test("TriggerDispatcher.fire() logs a failed call and never rejects", async () => {
+  const { dispatcher, worker, lines } = setup();
   worker.answer = () => Promise.reject(new Error("no line"));
 
-  await firing.fire(trigger, 1);
-  await firing.fire(trigger, Promise.reject(new Error("no payload")));
+  await dispatcher.fire(trigger, 1);
+  await dispatcher.fire(trigger, Promise.reject(new Error("no payload")));
 
   assert.deepEqual(lines.map(({ fields }) => fields.reason), ["no line", "no payload"]);
 });
 
-Deno.test("Firing.isNamedBy() knows lines about firings", () => {
-  const { firing } = setup();
+Deno.test("TriggerDispatcher.mentionsFiring() recognizes records about firings", () => {
+  const { dispatcher } = setup();
   const line = (attributes: Record<string, Json>, source: "engine" | "logger" = "engine") =>
-    firing.isNamedBy({ ...newLog({ attributes, source }), seq: 1 });
+    dispatcher.mentionsFiring({ ...newLog({ attributes, source }), seq: 1 });
 
   assert.equal(line({ by: "engine-observability" }), true);
   assert.equal(line({ by: "engine-observability" }, "logger"), false);
@@ -92,38 +92,38 @@ Deno.test("Firing.isNamedBy() knows lines about firings", () => {
   assert.equal(line({}), false);
 });
 
-Deno.test("Heap fires at once without batch_ms, so many times in a second and no more", () => {
-  const { firing, clock, worker, lines } = setup();
-  const heap = new Heap<number>(firing, {
+Deno.test("TriggerBatcher without batch_ms fires at once, at a bounded rate", () => {
+  const { dispatcher, clock, worker, lines } = setup();
+  const batch = new TriggerBatcher<number>(dispatcher, {
     trigger,
     batchMs: undefined,
     payload: ([n]) => n!,
   });
 
-  for (let n = 0; n < 250; n++) heap.add(n);
+  for (let n = 0; n < 250; n++) batch.add(n);
   assert.equal(worker.made.length, 200);
   assert.equal(worker.made[0]!.payload, 0);
   clock.tick(1_000);
-  heap.add(1_000);
+  batch.add(1_000);
 
   assert.equal(worker.made.length, 201);
   assert.equal(lines[0]!.fields.dropped, 50);
-  heap.stop();
+  batch.stop();
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Heap collects for batch_ms, tells equal things once, and counts what is too much", async () => {
-  const { firing, clock, worker } = setup();
-  const heap = new Heap<number>(firing, {
+Deno.test("TriggerBatcher collects for batch_ms without duplicates, and counts surplus items", async () => {
+  const { dispatcher, clock, worker } = setup();
+  const batch = new TriggerBatcher<number>(dispatcher, {
     trigger,
     batchMs: 100,
     payload: (items, dropped) => ({ items, dropped }),
   });
 
-  for (const n of [1, 2, 1]) heap.add(n);
+  for (const n of [1, 2, 1]) batch.add(n);
   clock.tick(100);
-  for (let n = 0; n < 510; n++) heap.add(n);
-  heap.add(5);
+  for (let n = 0; n < 510; n++) batch.add(n);
+  batch.add(5);
   clock.tick(100);
   await settle();
 
@@ -134,48 +134,48 @@ Deno.test("Heap collects for batch_ms, tells equal things once, and counts what 
   assert.equal(worker.made.length, 2);
 });
 
-Deno.test("Heap tells nothing after it was stopped", () => {
-  const { firing, clock, worker } = setup();
-  const heap = new Heap<number>(firing, { trigger, batchMs: 100, payload: () => 1 });
+Deno.test("TriggerBatcher.stop() discards the pending batch", () => {
+  const { dispatcher, clock, worker } = setup();
+  const batch = new TriggerBatcher<number>(dispatcher, { trigger, batchMs: 100, payload: () => 1 });
 
-  heap.add(1);
-  heap.stop();
+  batch.add(1);
+  batch.stop();
   clock.tick(1_000);
 
   assert.deepEqual(worker.made, []);
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("ownLog() tells while it writes that the line is one that is kept already", () => {
+Deno.test("workerLog() reports while it writes that the line is unrecorded", () => {
   const seen: boolean[] = [];
   const lines: LogLine[] = [];
   const inner = recordingLog(lines);
-  const it = ownLog({
+  const it = workerLog({
     ...inner,
     info: (text, fields) => {
-      seen.push(it.isSpeaking());
+      seen.push(it.isUnrecorded());
       inner.info(text, fields);
     },
   });
 
-  it.said.info("a", { x: 1 });
-  it.own.info("b", { x: 2 });
+  it.unrecorded.info("a", { x: 1 });
+  it.tagged.info("b", { x: 2 });
 
   assert.deepEqual(seen, [true, false]);
   assert.deepEqual(lines.map(({ text, fields }) => [text, fields]), [
     ["a", { x: 1 }],
     ["b", { by: "engine-observability", x: 2 }],
   ]);
-  assert.equal(it.isSpeaking(), false);
+  assert.equal(it.isUnrecorded(), false);
 });
 
-Deno.test("ownLog() is silent again after a log that failed", () => {
-  const it = ownLog({
+Deno.test("workerLog() resets after a log that throws", () => {
+  const it = workerLog({
     warn: () => {
       throw new Error("full");
     },
   } as unknown as Log);
 
-  assert.throws(() => it.said.warn("a"), /full/);
-  assert.equal(it.isSpeaking(), false);
+  assert.throws(() => it.unrecorded.warn("a"), /full/);
+  assert.equal(it.isUnrecorded(), false);
 });

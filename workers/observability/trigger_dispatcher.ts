@@ -1,10 +1,10 @@
 /**
- * Calling the functions of triggers, in heaps or at once, without ever feeding a trigger with what
- * its own firing caused.
+ * Calls the functions of `log` and `trace` triggers without feedback: nothing that a firing causes
+ * fires a trigger again.
  *
- * A firing begins a trace whose id starts with eight digits that are this engine's own, so every
- * line and every span it causes, however far down, can be told from all others. No table has to
- * remember anything.
+ * Each firing starts a trace whose id begins with eight digits chosen at start-up, so every span and
+ * log record below it is recognizable by its trace id alone; no table of firings is needed.
+ * {@linkcode workerLog} marks what this worker writes to the engine's log for the same reason.
  *
  * @module
  */
@@ -19,52 +19,49 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import { FIRINGS_PER_SECOND_MAX, TRIGGER_BATCH_RECORDS_MAX } from "../limits.ts";
 import type { LogRecord } from "./logs/record.ts";
 
-/** What firing needs. */
-export interface FiringSetup {
+/** Dependencies of {@linkcode TriggerDispatcher}. */
+export interface DispatcherSetup {
   readonly worker: Pick<Worker, "trigger">;
   readonly clock: Clock;
   readonly directory: Directory;
-  /** What is said here must not fire triggers. */
+  /** Must not fire triggers: see {@linkcode WorkerLog.tagged}. */
   readonly log: Log;
   readonly spans: Pick<Spans, "open">;
 }
 
-/** Fires triggers. One for all triggers of an engine. */
-export class Firing {
-  readonly #setup: FiringSetup;
-  /** First digits of all traces that firings begin. */
+/** Fires the triggers of one engine. */
+export class TriggerDispatcher {
+  readonly #setup: DispatcherSetup;
+  /** Prefix of the trace ids of all firings. */
   readonly #mark = hexDigits(4);
 
-  /** Stores. */
-  constructor(setup: FiringSetup) {
+  constructor(setup: DispatcherSetup) {
     this.#setup = setup;
   }
 
-  /** Time, for whoever waits between firings. */
   get clock(): Clock {
     return this.#setup.clock;
   }
 
-  /** Where to say what goes wrong. */
   get log(): Log {
     return this.#setup.log;
   }
 
-  /** Whether a trace was begun by a firing. */
+  /** Whether a firing started the trace. */
   causedBy(trace_id: string | null): boolean {
     return trace_id !== null && trace_id.startsWith(this.#mark);
   }
 
-  /** Whether a line of the engine's log may be about a firing: it names who fires. */
-  isNamedBy({ source, attributes: { id, by } }: LogRecord): boolean {
+  /** Whether a record of the engine's log may be about a firing, judged by the worker it names. */
+  mentionsFiring({ source, attributes: { id, by } }: LogRecord): boolean {
     if (source !== "engine") return false;
-    if (by === OWN_NAME) return true;
+    if (by === WORKER_NAME) return true;
     if (typeof id !== "string") return false;
     const view = this.#setup.directory.worker(id);
-    return view?.builtin === true && view.name === OWN_NAME;
+    return view?.builtin === true && view.name === WORKER_NAME;
   }
 
-  /** Whether a worker of this name offers the function of a trigger. */
+  /** Whether a worker with this name offers the function of a trigger. */
   offers({ function_id, namespace }: TriggerInstance, worker: string | null): boolean {
     if (worker === null) return false;
     const { directory } = this.#setup;
@@ -72,7 +69,7 @@ export class Firing {
     return view?.worker_ids.some((id) => directory.worker(id)?.name === worker) ?? false;
   }
 
-  /** Calls the function of a trigger; nobody waits for it. Never rejects. */
+  /** Calls the function of a trigger without waiting for a result. Never rejects. */
   async fire(
     { function_id, namespace, metadata }: TriggerInstance,
     payload: Json | Promise<Json>,
@@ -83,7 +80,7 @@ export class Firing {
         function_id,
         payload: payload instanceof Promise ? await payload : payload,
         action: TriggerAction.Void(),
-        traceparent: this.#begin(function_id, namespace),
+        traceparent: this.#startTrace(function_id, namespace),
         ...namespace !== undefined && { namespace },
         ...metadata !== undefined && { metadata },
       });
@@ -93,8 +90,8 @@ export class Firing {
     }
   }
 
-  /** Firings of functions that nobody asks about are not recorded. */
-  #begin(function_id: string, namespace = "default"): string {
+  /** Firings of internal functions are not recorded. */
+  #startTrace(function_id: string, namespace = "default"): string {
     const { directory, spans } = this.#setup;
     const isInternal = directory.function(namespace, function_id)?.internal ?? false;
     const opened = isInternal
@@ -104,48 +101,48 @@ export class Firing {
   }
 }
 
-/** How a trigger collects: heaps that are `batchMs` apart; `undefined`: each thing by itself. */
-export interface Collecting<Item> {
+/** How a trigger receives its items. */
+export interface BatcherOptions<Item> {
   readonly trigger: TriggerInstance;
+  /** Time between two batches; `undefined`: one call per item. */
   readonly batchMs: number | undefined;
-  /** What the function gets; `dropped` things were too many. */
+  /** The payload of a call; `dropped` items did not fit into the batch. */
   payload(items: Item[], dropped: number): Json | Promise<Json>;
 }
 
-/** What one trigger has to tell; equal things of a heap are told once. */
-export class Heap<Item> {
-  readonly #firing: Firing;
-  readonly #how: Collecting<Item>;
+/** Collects the items of one trigger and fires it. Equal items appear once per batch. */
+export class TriggerBatcher<Item> {
+  readonly #dispatcher: TriggerDispatcher;
+  readonly #options: BatcherOptions<Item>;
   #items = new Set<Item>();
   #dropped = 0;
   #fired = 0;
   #cancel: (() => void) | undefined;
 
-  /** Tells nothing yet. */
-  constructor(firing: Firing, how: Collecting<Item>) {
-    this.#firing = firing;
-    this.#how = how;
+  constructor(dispatcher: TriggerDispatcher, options: BatcherOptions<Item>) {
+    this.#dispatcher = dispatcher;
+    this.#options = options;
   }
 
-  /** Something to tell: at once, or with the rest of its heap. */
+  /** Fires the trigger with this item, at once or with the next batch. */
   add(item: Item): void {
-    const { batchMs, trigger, payload } = this.#how;
-    const { clock } = this.#firing;
+    const { batchMs, trigger, payload } = this.#options;
+    const { clock } = this.#dispatcher;
     if (batchMs !== undefined) {
       if (this.#items.size < TRIGGER_BATCH_RECORDS_MAX) this.#items.add(item);
       else if (!this.#items.has(item)) this.#dropped++;
       this.#cancel ??= clock.after(batchMs, () => this.#flush());
       return;
     }
-    this.#cancel ??= clock.after(1_000, () => this.#reckon());
+    this.#cancel ??= clock.after(1_000, () => this.#resetRate());
     if (this.#fired >= FIRINGS_PER_SECOND_MAX) this.#dropped++;
     else {
       this.#fired++;
-      void this.#firing.fire(trigger, payload([item], 0));
+      void this.#dispatcher.fire(trigger, payload([item], 0));
     }
   }
 
-  /** Tells nothing any more. */
+  /** Discards the pending batch. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -154,62 +151,58 @@ export class Heap<Item> {
 
   #flush(): void {
     this.#cancel = undefined;
-    const { trigger, payload } = this.#how;
+    const { trigger, payload } = this.#options;
     const items = [...this.#items];
     const dropped = this.#dropped;
     this.#items = new Set();
     this.#dropped = 0;
-    void this.#firing.fire(trigger, payload(items, dropped));
+    void this.#dispatcher.fire(trigger, payload(items, dropped));
   }
 
-  #reckon(): void {
+  #resetRate(): void {
     this.#cancel = undefined;
     this.#fired = 0;
     const dropped = this.#dropped;
     this.#dropped = 0;
     if (dropped === 0) return;
-    const { function_id } = this.#how.trigger;
-    this.#firing.log.warn("a trigger would have fired too often; give it a batch_ms", {
+    const { function_id } = this.#options.trigger;
+    this.#dispatcher.log.warn("a trigger exceeds its firing rate; set batch_ms", {
       function_id,
       dropped,
     });
   }
 }
 
-function hexDigits(bytes: number): string {
-  return crypto.getRandomValues(new Uint8Array(bytes)).toHex();
-}
+/** Name of the worker that records logs and fires their triggers. */
+export const WORKER_NAME = "engine-observability";
 
-/** Name of the worker that keeps logs and fires triggers for them. */
-export const OWN_NAME = "engine-observability";
-
-/** Two ways to write to the engine's log. */
-export interface OwnLog {
-  /** For what is kept already; what is written does not come back, see {@linkcode isSpeaking}. */
-  readonly said: Log;
-  /** For what is to be kept: the lines have a field `by`, so that they fire no trigger. */
-  readonly own: Log;
-  /** Whether a line that comes back now is one of `said`. */
-  isSpeaking(): boolean;
+/** The engine's log as this worker writes to it. */
+export interface WorkerLog {
+  /** For records that the worker has stored already; see {@linkcode isUnrecorded}. */
+  readonly unrecorded: Log;
+  /** For everything else: adds the field `by`, which keeps the lines from firing triggers. */
+  readonly tagged: Log;
+  /** Whether the log line being written now comes from {@linkcode unrecorded}. */
+  isUnrecorded(): boolean;
 }
 
 const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-/** Makes both from the engine's log, which hands lines back while they are written. */
-export function ownLog(log: Log): OwnLog {
-  let isSpeaking = false;
-  const speak = (level: LogLevel, text: string, fields?: LogFields): void => {
-    isSpeaking = true;
+/** Wraps the engine's log, which passes each line to its listeners synchronously. */
+export function workerLog(log: Log): WorkerLog {
+  let isUnrecorded = false;
+  const write = (level: LogLevel, text: string, fields?: LogFields): void => {
+    isUnrecorded = true;
     try {
       log[level](text, fields);
     } finally {
-      isSpeaking = false;
+      isUnrecorded = false;
     }
   };
   return {
-    said: logOf(speak),
-    own: logOf((level, text, fields) => log[level](text, { by: OWN_NAME, ...fields })),
-    isSpeaking: () => isSpeaking,
+    unrecorded: logOf(write),
+    tagged: logOf((level, text, fields) => log[level](text, { by: WORKER_NAME, ...fields })),
+    isUnrecorded: () => isUnrecorded,
   };
 }
 
@@ -219,4 +212,8 @@ function logOf(write: (level: LogLevel, text: string, fields?: LogFields) => voi
     (text: string, fields?: LogFields) => write(level, text, fields),
   ]);
   return Object.fromEntries(entries) as unknown as Log;
+}
+
+function hexDigits(bytes: number): string {
+  return crypto.getRandomValues(new Uint8Array(bytes)).toHex();
 }

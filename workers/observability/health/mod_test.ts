@@ -3,7 +3,7 @@ import type { WorkerState, WorkerStatus } from "../../../engine/ports/supervisio
 import { READY_CHECK_MS, READY_STORE_MS } from "../../limits.ts";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { supervisedWorker } from "../../../tests/fakes/fake_metrics.ts";
-import { ReadyCheck } from "./health.ts";
+import { ReadyCheck } from "./mod.ts";
 
 interface Given {
   get?: () => Promise<undefined>;
@@ -42,7 +42,7 @@ Deno.test("A store that cannot be read is a reason", async () => {
   assert.deepEqual(await check.read(), { ready: false, reasons: ["the store cannot be read"] });
 });
 
-Deno.test("A store that does not answer is a reason when its time is over", async () => {
+Deno.test("A store that does not answer in time is a reason", async () => {
   const { check, clock } = setup({ get: () => new Promise(() => {}) });
   const answer = check.read();
   clock.tick(READY_STORE_MS);
@@ -70,18 +70,18 @@ for (
     ["builtin", "ready"],
   ] as const
 ) {
-  Deno.test(`A ${kind} worker that is ${state} is no reason`, async () => {
+  Deno.test(`A ${kind} worker that is ${state} is not a reason`, async () => {
     assert.equal((await withWorker(state, kind).check.read()).ready, true);
   });
 }
 
-Deno.test("An engine that cannot tell its workers is not ready", async () => {
+Deno.test("An engine that cannot list its workers is not ready", async () => {
   const { check } = setup({ list: () => Promise.reject(new Error("starting")) });
 
   assert.equal((await check.read()).ready, false);
 });
 
-Deno.test("However many ask, the engine is looked at once in a while", async () => {
+Deno.test("ReadyCheck reuses a recent answer", async () => {
   const { check, clock, looks } = setup();
   await Promise.all([check.read(), check.read()]);
   clock.tick(READY_CHECK_MS - 1);

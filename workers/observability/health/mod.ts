@@ -1,0 +1,162 @@
+/**
+ * Liveness and readiness: `/healthz`, `/readyz`, `engine::health::check`, `engine::health::measure`.
+ *
+ * Live means that the process answers. Ready means that calls should succeed: the store answers, the
+ * built-in workers run, and no supervised worker has failed for good. Both pages need no token, so
+ * their answers are cached for a moment and name workers without details.
+ *
+ * @module
+ */
+import type { Clock } from "../../../engine/ports/clock.ts";
+import type { Store } from "../../../engine/ports/store.ts";
+import type { Supervision } from "../../../engine/ports/supervision.ts";
+import type { Worker } from "../../../sdk/typescript/worker.ts";
+import type { EngineHost } from "../../kit/define.ts";
+
+import { fit } from "../../kit/fit.ts";
+import * as v from "../../kit/schema.ts";
+import { HEALTH_MEASURE_MS, READY_CHECK_MS, READY_STORE_MS } from "../../limits.ts";
+import type { MetricsHistory } from "../retained.ts";
+import type { HealthCheck, HealthParts } from "./checks.ts";
+
+/** One component of `engine::health::check`. */
+export interface Component {
+  readonly status: "healthy" | "disabled";
+  readonly details: Readonly<Record<string, string | number | boolean | null>>;
+}
+
+/** What the health functions report. */
+export interface HealthSources {
+  readonly history: MetricsHistory;
+  /** The current components by name. */
+  components(): Readonly<Record<string, Component>>;
+}
+
+const Nothing = v.object({});
+
+/** Serves the pages and registers the functions; the result removes the pages. */
+export function startHealth(
+  worker: Pick<Worker, "registerFunction">,
+  host: EngineHost,
+  { history, components }: HealthSources,
+): Disposable {
+  const { clock, supervision } = host;
+  worker.registerFunction("engine::health::check", (payload) => {
+    fit("engine::health::check", Nothing, payload ?? {});
+    const { version } = supervision.info();
+    return { status: "healthy", components: components(), timestamp: clock.wall(), version };
+  }, { description: "Which parts of observability are on" });
+  const measure = measurements(host, history);
+  worker.registerFunction("engine::health::measure", async (payload) => {
+    fit("engine::health::measure", Nothing, payload ?? {});
+    return { checks: await measure(), timestamp: clock.wall() };
+  }, { description: "Measures what may be wrong and says what to do about it" });
+  return servePages(host);
+}
+
+/** Measures at most every {@linkcode HEALTH_MEASURE_MS}; calls in between share the result. */
+function measurements(
+  { clock, directory, store, meters }: EngineHost,
+  { workers, series, recent }: MetricsHistory,
+): () => Promise<HealthCheck[]> {
+  const parts: HealthParts = {
+    clock,
+    directory,
+    store,
+    workers,
+    bounds_ms: meters.bounds_ms,
+    engine: (seconds) => series.engine(seconds),
+    recent: () => recent.read(),
+  };
+  let last: Promise<HealthCheck[]> | undefined;
+  let lastMs = -Infinity;
+  return () => {
+    if (!last || clock.now() - lastMs >= HEALTH_MEASURE_MS) {
+      lastMs = clock.now();
+      last = import("./checks.ts").then(({ measureHealth }) => measureHealth(parts));
+    }
+    return last;
+  };
+}
+
+function servePages(host: EngineHost): Disposable {
+  const ready = new ReadyCheck(host);
+  const json = (status: number, value: unknown) => ({
+    status,
+    contentType: "application/json; charset=utf-8",
+    body: `${JSON.stringify(value)}\n`,
+  });
+  const pages = new DisposableStack();
+  pages.defer(host.servePage("/healthz", () => json(200, { status: "ok" }), { open: true }));
+  pages.defer(host.servePage("/readyz", async () => {
+    const answer = await ready.read();
+    return json(answer.ready ? 200 : 503, answer);
+  }, { open: true }));
+  return pages;
+}
+
+/** Dependencies of {@linkcode ReadyCheck}. */
+export interface ReadyParts {
+  readonly clock: Clock;
+  readonly store: Pick<Store, "get">;
+  readonly supervision: Pick<Supervision, "list">;
+}
+
+/** The body of `/readyz`. */
+export interface Readiness {
+  readonly ready: boolean;
+  /** Why the engine is not ready, for people. */
+  readonly reasons: readonly string[];
+}
+
+/** Need not exist: only whether the store answers counts. */
+const PROBE_KEY = ["health", "probe"];
+
+/** Checks readiness at most every {@linkcode READY_CHECK_MS}. */
+export class ReadyCheck {
+  readonly #parts: ReadyParts;
+  #answer: Promise<Readiness> | undefined;
+  #atMs = -Infinity;
+
+  constructor(parts: ReadyParts) {
+    this.#parts = parts;
+  }
+
+  /** The current or cached readiness; never rejects. */
+  read(): Promise<Readiness> {
+    const now = this.#parts.clock.now();
+    if (this.#answer && now - this.#atMs < READY_CHECK_MS) return this.#answer;
+    this.#atMs = now;
+    this.#answer = this.#check();
+    return this.#answer;
+  }
+
+  async #check(): Promise<Readiness> {
+    const [store, workers] = await Promise.all([this.#storeReason(), this.#workerReasons()]);
+    const reasons = [...store, ...workers];
+    return { ready: reasons.length === 0, reasons };
+  }
+
+  async #storeReason(): Promise<string[]> {
+    const { store, clock } = this.#parts;
+    const late = Promise.withResolvers<string[]>();
+    const cancel = clock.after(READY_STORE_MS, () => late.resolve(["the store does not answer"]));
+    const read = store.get(PROBE_KEY).then(() => [], () => ["the store cannot be read"]);
+    return await Promise.race([read, late.promise]).finally(cancel);
+  }
+
+  async #workerReasons(): Promise<string[]> {
+    try {
+      const list = await this.#parts.supervision.list();
+      return list.flatMap(({ name, kind, state }) => {
+        if (state === "failed") return [`worker ${name} has failed`];
+        if (kind === "builtin" && state !== "ready" && state !== "stopped") {
+          return [`built-in worker ${name} is ${state}`];
+        }
+        return [];
+      });
+    } catch {
+      return ["the engine is starting or stopping"]; // Supervision rejects only then.
+    }
+  }
+}
