@@ -1,5 +1,5 @@
 /**
- * What `engine-observability` may be told, checked, with all defaults in place.
+ * The configuration of `engine-observability`: schema and defaults.
  *
  * @module
  */
@@ -18,38 +18,38 @@ const Rate = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 const Megabytes = v.int(0, TELEMETRY_MB_MAX);
 
 const Traces = v.strictObject({
-  /** `false`: no spans at all; meters and logs go on. */
+  /** `false`: records no spans; meters and logs are unaffected. */
   enabled: v.optional(v.boolean(), true),
-  /** Part of new traces that is recorded. */
+  /** Fraction of new traces that is recorded. */
   sampling: v.optional(Rate, 1),
-  /** Exceptions; the first that fits a trace's first function wins. */
+  /** Overrides of `sampling`; the first rule that matches a trace's first function applies. */
   rules: v.optional(v.list(v.strictObject({ operation: v.text(1), rate: Rate }), 1_000), []),
   memory_mb: v.optional(v.pipe(Megabytes, v.minValue(1)), TRACE_MEMORY_MB),
-  /** 0: nothing is written. */
+  /** 0: no files. */
   disk_mb: v.optional(Megabytes, 0),
-  /** Longest payload and result that is kept, in characters; 0: none is. */
+  /** Longest recorded payload and result, in characters; 0: none. */
   payload_chars: v.optional(v.int(0, TRACE_PAYLOAD_CHARS_MAX), TRACE_PAYLOAD_CHARS),
 });
 
 const Logs = v.strictObject({
   memory_mb: v.optional(v.pipe(Megabytes, v.minValue(1)), LOG_MEMORY_MB),
-  /** 0: nothing is written. */
+  /** 0: no files. */
   disk_mb: v.optional(Megabytes, 0),
-  /** What is less is not kept. */
+  /** Less severe records are discarded. */
   level: v.optional(v.picklist(["trace", "debug", "info", "warn", "error"]), "debug"),
 });
 
-/** Checked, with all defaults in place. */
+/** The `metrics` section. */
 export const MetricsConfig = v.strictObject({
   /** Serves `/metrics` on the worker port. */
   prometheus: v.optional(v.boolean(), true),
   alerts: AlertRules,
 });
 
-/** What metrics may be told. */
+/** The `metrics` section with its defaults applied. */
 export type MetricsSettings = v.InferOutput<typeof MetricsConfig>;
 
-/** A member's name, in which `*` stands for anything, or a JSON pointer such as `/card/number`. */
+/** A member name, in which `*` matches anything, or a JSON pointer such as `/card/number`. */
 const Redacted = v.text(1, 200);
 
 const Config = v.strictObject({
@@ -59,10 +59,10 @@ const Config = v.strictObject({
   metrics: v.optional(MetricsConfig, {}),
 });
 
-/** Configuration of `engine-observability`. */
+/** Configuration of `engine-observability`, with its defaults applied. */
 export type ObservabilityConfig = v.InferOutput<typeof Config>;
 
-/** Checks the `config` of the entry in config.yaml. @throws {SchemaError} With every problem. */
+/** Parses the worker's `config` in config.yaml. @throws {SchemaError} With every problem. */
 export function parseObservabilityConfig(raw: unknown): ObservabilityConfig {
   return fitConfig(Config, raw);
 }

@@ -1,5 +1,5 @@
 /**
- * The configuration has defaults for everything, and every mistake in it is named.
+ * The configuration has defaults for everything, and reports every problem.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import * as v from "../kit/schema.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { MetricsConfig, parseObservabilityConfig } from "./config.ts";
 
-Deno.test("Nothing configured records everything in memory and nothing on disk", () => {
+Deno.test("The defaults record everything in memory and nothing on disk", () => {
   const { traces, logs, redact } = parseObservabilityConfig(undefined);
 
   assert.deepEqual(traces, {
@@ -23,7 +23,7 @@ Deno.test("Nothing configured records everything in memory and nothing on disk",
   assert.deepEqual(redact, []);
 });
 
-Deno.test("A part that is given keeps the defaults of the rest", () => {
+Deno.test("A section that is given keeps the defaults of the others", () => {
   const { traces, logs } = parseObservabilityConfig({ traces: { sampling: 0.1 }, logs: {} });
 
   assert.equal(traces.sampling, 0.1);
@@ -55,7 +55,7 @@ for (
   });
 }
 
-Deno.test("Every mistake is named at once", () => {
+Deno.test("Every problem is reported at once", () => {
   const wrong = { traces: { sampling: 2, memory_mb: 0 }, logs: { level: "loud" } };
 
   assert.throws(() => parseObservabilityConfig(wrong), (error: { issues: unknown[] }) => {
@@ -63,11 +63,11 @@ Deno.test("Every mistake is named at once", () => {
   });
 });
 
-Deno.test("Metrics need no configuration", () => {
+Deno.test("Metrics have defaults", () => {
   assert.deepEqual(v.parse(MetricsConfig, {}), { prometheus: true, alerts: [] });
 });
 
-Deno.test("A rule has defaults for all but its name, its value and its threshold", () => {
+Deno.test("A rule has defaults for all but name, metric and threshold", () => {
   const rule = { name: "slow", metric: "p99_ms", threshold: 100 };
 
   assert.deepEqual(v.parse(MetricsConfig, { alerts: [rule] }).alerts, [

@@ -1,8 +1,9 @@
 /**
- * Traces and logs on disk, so that they outlive the engine: `<data>/telemetry/*.jsonl`.
+ * Traces and logs on disk, restored at the next start: `<data>/telemetry/*.jsonl`.
  *
- * One JSON object per line, without secrets, as spans and records lie in the rings. Off unless the
- * configuration gives it room.
+ * Each line is one span or log record as JSON, redacted as in memory. Off by default (`disk_mb: 0`).
+ * Writes are delayed and batched, and pending lines are bounded: a slow or failing disk costs
+ * telemetry, never calls.
  *
  * @module
  */
@@ -26,10 +27,10 @@ import type { SpanStore } from "./traces/store.ts";
 import type { StoredSpan } from "./traces/span.ts";
 
 const MIB = 1024 * 1024;
-/** A line on disk is about as long as what it needs in memory. */
+/** Bytes read at start per byte of memory, so that the restored records fill the rings. */
 const READ_FACTOR = 2;
 
-/** What goes to disk, and where it comes back to. */
+/** What is written, and the rings that are restored. */
 export interface DiskParts {
   readonly rings: RetainedRings;
   readonly spans: SpanStore;
@@ -74,8 +75,9 @@ const LogLine = v.object({
 });
 
 /**
- * Reads what an engine before this one left, and writes from now on what the configuration has room
- * for. A disk that fails costs the telemetry, not the engine: the log says so.
+ * Restores the telemetry of the previous run once per engine, then writes what is recorded.
+ *
+ * A disk that cannot be used is logged; telemetry then stays in memory only.
  */
 export async function startDisk(
   parts: DiskParts,
@@ -124,7 +126,7 @@ export async function startDisk(
   return started;
 }
 
-/** Lines that were cut or changed are left out. */
+/** Skips lines that cannot be parsed. */
 async function readBack(
   files: LineFiles,
   bytes: number,
@@ -134,7 +136,7 @@ async function readBack(
     try {
       restore(JSON.parse(line));
     } catch {
-      continue; // Cut off by a crash, or not ours.
+      continue; // Truncated by a crash, or written by another program.
     }
   }
 }
@@ -148,26 +150,28 @@ function writeLog(lines: DiskWriter, { seq: _seq, ...log }: LogRecord): void {
   lines.add(JSON.stringify(line));
 }
 
-/** A bound has room for so many files at least. */
+/** Files that fit into `disk_mb`, at least. */
 const FILES_MIN = 8;
 
-/** One file. */
-interface Numbered {
+interface NumberedFile {
   readonly number: number;
   bytes: number;
 }
 
-/** The files of one kind, such as `logs-7.jsonl`. */
+/**
+ * Numbered files of lines, such as `logs-7.jsonl`: appends to the newest, removes the oldest beyond
+ * a total size. A crash may truncate the last line.
+ */
 export class LineFiles {
   readonly #folder: string;
   readonly #name: string;
   readonly #bytesMax: number;
   readonly #fileBytesMax: number;
   /** The oldest first. */
-  #files: Numbered[] = [];
+  #files: NumberedFile[] = [];
   #open: Deno.FsFile | undefined;
 
-  /** `name`: beginning of the files' names; `bytesMax`: of all together. */
+  /** `name`: prefix of the file names; `bytesMax`: of all files together. */
   constructor(folder: string, name: string, bytesMax: number) {
     this.#folder = folder;
     this.#name = name;
@@ -180,10 +184,10 @@ export class LineFiles {
     return this.#files.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Finds what is there; makes the folder, for this user alone. @throws {Error} The disk's. */
+  /** Lists existing files; creates the folder, private to the user. @throws {Error} I/O error. */
   async find(): Promise<void> {
     await Deno.mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const files: Numbered[] = [];
+    const files: NumberedFile[] = [];
     const pattern = new RegExp(`^${this.#name}-(\\d{1,15})\\.jsonl$`);
     for await (const { name, isFile } of Deno.readDir(this.#folder)) {
       const number = isFile ? pattern.exec(name)?.[1] : undefined;
@@ -194,13 +198,13 @@ export class LineFiles {
     this.#files = files.sort((a, b) => a.number - b.number);
   }
 
-  /** The newest lines, oldest first, of so many bytes of files, and at least of one file. */
+  /** The lines of the newest files, oldest first: up to about `bytes`, and at least one file. */
   async *lines(bytes: number): AsyncIterable<string> {
-    const wanted: Numbered[] = [];
+    const wanted: NumberedFile[] = [];
     let left = bytes;
     for (const file of this.#files.toReversed()) {
       if (wanted.length > 0 && left <= 0) break;
-      // Nobody of ours writes a file that large, and it would have to fit into memory.
+      // A larger file is not ours, and would have to fit into memory.
       if (file.bytes <= 2 * DISK_FILE_BYTES_MAX) wanted.unshift(file);
       left -= file.bytes;
     }
@@ -210,7 +214,7 @@ export class LineFiles {
     }
   }
 
-  /** Appends lines; each has its line feed. @throws {Error} The disk's. */
+  /** Appends lines, each with its line feed. @throws {Error} I/O error. */
   async append(text: string): Promise<void> {
     const bytes = new TextEncoder().encode(text);
     let file = this.#files.at(-1);
@@ -222,19 +226,19 @@ export class LineFiles {
     await this.#makeRoom();
   }
 
-  /** Removes all files. @throws {Error} The disk's. */
+  /** Removes all files. @throws {Error} I/O error. */
   async clear(): Promise<void> {
     this.close();
     for (let file = this.#files[0]; file; file = this.#files[0]) await this.#remove(file);
   }
 
-  /** Closes the file that is open; a later line opens a new one. */
+  /** Closes the open file; the next append opens a new one. */
   close(): void {
     this.#open?.close();
     this.#open = undefined;
   }
 
-  async #begin(number: number): Promise<Numbered> {
+  async #begin(number: number): Promise<NumberedFile> {
     this.close();
     this.#open = await Deno.open(this.#path(number), {
       write: true,
@@ -254,9 +258,9 @@ export class LineFiles {
   }
 
   /** Removes the oldest file. */
-  async #remove({ number }: Numbered): Promise<void> {
+  async #remove({ number }: NumberedFile): Promise<void> {
     await Deno.remove(this.#path(number)).catch((thrown: unknown) => {
-      if (!(thrown instanceof Deno.errors.NotFound)) throw thrown; // Somebody else was quicker.
+      if (!(thrown instanceof Deno.errors.NotFound)) throw thrown; // Removed by another process.
     });
     this.#files.shift();
   }
@@ -266,16 +270,16 @@ export class LineFiles {
   }
 }
 
-/** What writing needs. */
+/** Dependencies of {@linkcode DiskWriter}. */
 export interface DiskWriterSetup {
   readonly clock: Clock;
   readonly log: Log;
   readonly files: Pick<LineFiles, "append" | "clear" | "close">;
-  /** What is written, for the log: `traces` or `logs`. */
+  /** `traces` or `logs`, for the engine's log. */
   readonly name: string;
 }
 
-/** See the top of this file. */
+/** Writes lines in the background, in order. Drops lines and warns when the disk is too slow. */
 export class DiskWriter implements AsyncDisposable {
   readonly #setup: DiskWriterSetup;
   #pending: string[] = [];
@@ -287,12 +291,11 @@ export class DiskWriter implements AsyncDisposable {
   #isClosed = false;
   #isClearing = false;
 
-  /** Stores. */
   constructor(setup: DiskWriterSetup) {
     this.#setup = setup;
   }
 
-  /** A line to write, without its line feed. */
+  /** Schedules a line, given without its line feed. */
   add(line: string): void {
     if (this.#isClosed) return;
     if (this.#chars + line.length > DISK_PENDING_CHARS_MAX) {
@@ -304,7 +307,7 @@ export class DiskWriter implements AsyncDisposable {
     this.#schedule();
   }
 
-  /** Forgets what waits and what was written; what is added from now on is kept. */
+  /** Discards pending lines and removes the files. Lines added later are written. */
   clear(): void {
     this.#pending = [];
     this.#chars = 0;
@@ -312,17 +315,17 @@ export class DiskWriter implements AsyncDisposable {
     this.#schedule();
   }
 
-  /** Writes what waits; never rejects. */
+  /** Writes pending lines after a write in progress; never rejects. */
   async flush(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
-    const turn = (this.#writing ?? Promise.resolve()).then(() => this.#write());
-    this.#writing = turn;
-    await turn;
-    if (this.#writing === turn) this.#writing = undefined;
+    const write = (this.#writing ?? Promise.resolve()).then(() => this.#write());
+    this.#writing = write;
+    await write;
+    if (this.#writing === write) this.#writing = undefined;
   }
 
-  /** Writes what waits and takes no more. */
+  /** Writes pending lines and ignores later ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.flush();
@@ -332,7 +335,7 @@ export class DiskWriter implements AsyncDisposable {
   #schedule(): void {
     this.#cancel ??= this.#setup.clock.after(DISK_FLUSH_MS, () => {
       this.#cancel = undefined;
-      if (this.#writing) this.#schedule(); // One at a time, or lines could change places.
+      if (this.#writing) this.#schedule(); // Sequential, so that lines stay in order.
       else void this.flush();
     });
   }
@@ -352,7 +355,7 @@ export class DiskWriter implements AsyncDisposable {
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
       this.#warn("telemetry cannot be written", { dropped: lines.length, reason });
-      this.#setup.files.close(); // A new file may do.
+      this.#setup.files.close(); // Retry with a new file.
     }
   }
 

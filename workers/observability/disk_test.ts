@@ -1,5 +1,5 @@
 /**
- * Traces and logs outlive the engine when the configuration has room on disk for them.
+ * Traces and logs survive a restart of the engine when disk_mb is set.
  *
  * @module
  */
@@ -39,7 +39,7 @@ async function found(it: Observed) {
   return { traces: traces as Item[], logs: logs as Item[] };
 }
 
-Deno.test("Another engine finds what one before it recorded", async () => {
+Deno.test("An engine restores what the previous run recorded", async () => {
   await using at = await folder();
   {
     await using it = await observe(ON_DISK, at.path);
@@ -59,7 +59,7 @@ Deno.test("Another engine finds what one before it recorded", async () => {
   assert.match(JSON.stringify(seen), /\\"sku\\":1/);
 });
 
-Deno.test("Nothing secret is on disk", async () => {
+Deno.test("Secrets are not written to disk", async () => {
   await using at = await folder();
   {
     await using it = await observe(ON_DISK, at.path);
@@ -75,7 +75,7 @@ Deno.test("Nothing secret is on disk", async () => {
   assert.doesNotMatch(texts.join(""), /s3cret/);
 });
 
-Deno.test("Without room on disk nothing is written", async () => {
+Deno.test("With disk_mb 0 nothing is written", async () => {
   await using at = await folder();
   {
     await using it = await observe({}, at.path);
@@ -85,7 +85,7 @@ Deno.test("Without room on disk nothing is written", async () => {
   assert.deepEqual([...Deno.readDirSync(at.path)], []);
 });
 
-Deno.test("Lines that were cut or are not ours are left out", async () => {
+Deno.test("Truncated and foreign lines are skipped", async () => {
   await using at = await folder();
   {
     await using it = await observe(ON_DISK, at.path);
@@ -103,7 +103,7 @@ Deno.test("Lines that were cut or are not ours are left out", async () => {
   assert.deepEqual([traces.length, logs.length], [1, 1]);
 });
 
-Deno.test("Another configuration does not read back what is in memory already", async () => {
+Deno.test("A change of the configuration does not restore what is in memory already", async () => {
   await using at = await folder();
   await using it = await observe(ON_DISK, at.path);
   await live(it);
@@ -116,7 +116,7 @@ Deno.test("Another configuration does not read back what is in memory already", 
   assert.deepEqual([traces.length, traces[0]!.span_count, logs.length], [1, 2, 1]);
 });
 
-Deno.test("What was cleared does not come back", async () => {
+Deno.test("Cleared records are not restored", async () => {
   await using at = await folder();
   {
     await using it = await observe(ON_DISK, at.path);
@@ -132,7 +132,7 @@ Deno.test("What was cleared does not come back", async () => {
   assert.deepEqual([traces, logs], [[], []]);
 });
 
-Deno.test("A disk that cannot be used is said, and the engine goes on", async () => {
+Deno.test("An unusable disk is logged, and the engine continues", async () => {
   await using at = await folder();
   await Deno.writeTextFile(`${at.path}/telemetry`, "in the way");
 
@@ -163,7 +163,7 @@ async function read(files: LineFiles, bytes = 1e9): Promise<string[]> {
   return await Array.fromAsync(files.lines(bytes));
 }
 
-Deno.test("LineFiles gives back the lines of all that wrote before, in order", async () => {
+Deno.test("LineFiles returns the lines of previous writers in order", async () => {
   await using it = await setup();
   const first = await it.open();
   await first.append("a\nb\n");
@@ -177,7 +177,7 @@ Deno.test("LineFiles gives back the lines of all that wrote before, in order", a
   assert.deepEqual(it.names(), ["logs-1.jsonl", "logs-2.jsonl"]);
 });
 
-Deno.test("LineFiles keeps to its bytes: the oldest files go", async () => {
+Deno.test("LineFiles removes the oldest files beyond its bound", async () => {
   await using it = await setup(8_000);
   const files = await it.open();
   const line = `${"x".repeat(99)}\n`;
@@ -192,7 +192,7 @@ Deno.test("LineFiles keeps to its bytes: the oldest files go", async () => {
   assert.ok(it.names().includes("logs-50.jsonl"));
 });
 
-Deno.test("LineFiles reads no more than it is asked for, the newest", async () => {
+Deno.test("LineFiles reads the newest files up to the requested size", async () => {
   await using it = await setup(8_000);
   const files = await it.open();
   for (let i = 0; i < 50; i++) await files.append(`${String(i).padStart(99, "0")}\n`);
@@ -204,7 +204,7 @@ Deno.test("LineFiles reads no more than it is asked for, the newest", async () =
   assert.equal(Number(lines.at(-1)), 49);
 });
 
-Deno.test("LineFiles are for their user alone, and leave other files be", async () => {
+Deno.test("LineFiles are private to the user, and other files stay untouched", async () => {
   await using it = await setup();
   const traces = await it.open("traces");
   await Deno.writeTextFile(`${it.folder}/logs-x.jsonl`, "no");
@@ -230,7 +230,7 @@ Deno.test("LineFiles are for their user alone, and leave other files be", async 
   ]);
 });
 
-Deno.test("LineFiles goes on after its files were removed by somebody else", async () => {
+Deno.test("LineFiles continues after its files were removed by another process", async () => {
   await using it = await setup(800);
   const files = await it.open();
   await files.append(`${"a".repeat(90)}\n`);
@@ -265,7 +265,7 @@ const settle = async () => {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 };
 
-Deno.test("DiskWriter writes what came since in one piece, after a while", async () => {
+Deno.test("DiskWriter writes pending lines together after a delay", async () => {
   const { writer, clock, written } = setupWriter();
 
   writer.add("a");
@@ -279,7 +279,7 @@ Deno.test("DiskWriter writes what came since in one piece, after a while", async
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("DiskWriter writes one piece at a time, and the rest when it is disposed of", async () => {
+Deno.test("DiskWriter runs one write at a time, and flushes when disposed", async () => {
   const { writer, clock, written, disk } = setupWriter();
   const { promise, resolve } = Promise.withResolvers<void>();
   disk.gate = promise;
@@ -299,7 +299,7 @@ Deno.test("DiskWriter writes one piece at a time, and the rest when it is dispos
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("DiskWriter drops what a slow disk has no time for, and says how much", async () => {
+Deno.test("DiskWriter drops lines when the disk is too slow, and logs how many", async () => {
   const { writer, clock, written, lines } = setupWriter();
   const line = "x".repeat(1024 * 1024);
 
@@ -311,7 +311,7 @@ Deno.test("DiskWriter drops what a slow disk has no time for, and says how much"
   assert.equal(lines[0]!.fields.dropped, 4);
 });
 
-Deno.test("DiskWriter bears a disk that fails, says so once, and tries again", async () => {
+Deno.test("DiskWriter logs a failing disk once and retries", async () => {
   const { writer, clock, written, lines, disk } = setupWriter();
   disk.failure = new Error("No space left");
   for (let i = 0; i < 3; i++) {
@@ -330,7 +330,7 @@ Deno.test("DiskWriter bears a disk that fails, says so once, and tries again", a
   assert.equal(disk.closed, 3);
 });
 
-Deno.test("DiskWriter.clear() forgets what waits, too", async () => {
+Deno.test("DiskWriter.clear() discards pending lines too", async () => {
   const { writer, clock, written } = setupWriter();
 
   writer.add("before");

@@ -10,12 +10,20 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import {
+  TELEMETRY_ATTRIBUTES_MAX,
   TELEMETRY_FRAME_ITEMS_MAX,
   TELEMETRY_INTAKE_BYTES_PER_SECOND,
   TELEMETRY_INTAKE_MS_PER_SECOND,
+  TELEMETRY_NAME_CHARS_MAX,
+  TELEMETRY_TEXT_CHARS_MAX,
   TELEMETRY_WARNING_MS,
 } from "../limits.ts";
+import { REDACTED, type Redactor } from "./redact.ts";
+
+/** Nesting of an attribute value that is read. */
+const VALUE_DEPTH_MAX = 16;
 
 /** Stores the items of a parsed frame. */
 export interface FrameReader {
@@ -227,4 +235,63 @@ export function listIn(owner: unknown, name: string): readonly unknown[] {
 function textIn(owner: unknown, name: string): string | null {
   const text = member(owner, name);
   return typeof text === "string" && text !== "" ? text : null;
+}
+
+/** Reads OTLP attributes: bounded, and redacted by name. */
+export function readAttributes(list: readonly unknown[], redactor: Redactor): Map<string, Json> {
+  const attributes = new Map<string, Json>();
+  for (const each of list) {
+    if (attributes.size >= TELEMETRY_ATTRIBUTES_MAX) break;
+    const { key, value } = (each ?? {}) as { key?: unknown; value?: unknown };
+    if (typeof key !== "string" || key === "") continue;
+    const name = cut(key, TELEMETRY_NAME_CHARS_MAX);
+    attributes.set(name, redactor.hits(name) ? REDACTED : redactor.value(readValue(value, 0)));
+  }
+  return attributes;
+}
+
+/** Converts an OTLP `AnyValue` (`stringValue`, `intValue`, `arrayValue`, …) to JSON. */
+export function readValue(value: unknown, depth: number): Json {
+  if (value === null || typeof value !== "object" || depth > VALUE_DEPTH_MAX) return null;
+  const { stringValue, boolValue, intValue, doubleValue, arrayValue, kvlistValue, bytesValue } =
+    value as Record<string, unknown>;
+  if (typeof stringValue === "string") return cut(stringValue, TELEMETRY_TEXT_CHARS_MAX);
+  if (typeof boolValue === "boolean") return boolValue;
+  if (intValue !== undefined) return readNumber(intValue);
+  if (doubleValue !== undefined) return readNumber(doubleValue);
+  if (typeof bytesValue === "string") return cut(bytesValue, TELEMETRY_TEXT_CHARS_MAX);
+  const items = (arrayValue ?? kvlistValue) as { values?: unknown } | undefined;
+  if (!Array.isArray(items?.values)) return null;
+  const values = items.values.slice(0, TELEMETRY_ATTRIBUTES_MAX);
+  if (arrayValue !== undefined) return values.map((item) => readValue(item, depth + 1));
+  return Object.fromEntries(values.flatMap((item) => {
+    const { key, value } = (item ?? {}) as { key?: unknown; value?: unknown };
+    return typeof key === "string" ? [[key, readValue(value, depth + 1)] as const] : [];
+  }));
+}
+
+/** Converts nanoseconds since 1970, text or number, to milliseconds; `undefined` if invalid. */
+export function readNanos(nanos: string | number | null | undefined): number | undefined {
+  if (nanos === null || nanos === undefined || nanos === "") return undefined;
+  const ms = Number(nanos) / 1e6;
+  return Number.isFinite(ms) && ms > 0 && ms < 8.64e15 ? ms : undefined;
+}
+
+/**
+ * Cuts text to `max` characters and copies it.
+ *
+ * A slice of a larger string would keep the whole string alive, such as everything that a process
+ * printed at once.
+ */
+export function cut(text: string, max: number): string {
+  const whole = text.length <= max ? ` ${text}` : ` ${text.slice(0, max - 1)}…`;
+  return whole.slice(1); // Slicing flattens the concatenation into a string of its own.
+}
+
+/** Integers beyond 2^53 stay text. */
+function readNumber(value: unknown): Json {
+  const number = Number(value);
+  const isExact = !Number.isInteger(number) || Number.isSafeInteger(number);
+  if (typeof value === "string" && !isExact) return value;
+  return Number.isFinite(number) ? number : null;
 }

@@ -12,7 +12,18 @@ import {
   TELEMETRY_INTAKE_BYTES_PER_SECOND,
   TELEMETRY_INTAKE_MS_PER_SECOND,
 } from "../limits.ts";
-import { IntakeBudget, type ItemOrigin, readItems, TelemetryIntake } from "./intake.ts";
+import {
+  cut,
+  IntakeBudget,
+  type ItemOrigin,
+  readAttributes,
+  readItems,
+  readNanos,
+  readValue,
+  TelemetryIntake,
+} from "./intake.ts";
+import { Redactor } from "./redact.ts";
+import { NOON } from "../../tests/fakes/spans.ts";
 
 function setup() {
   const clock = new FakeClock();
@@ -170,3 +181,78 @@ for (const [what, record] of [["whole", "x"], ["broken", 5]] as const) {
     assert.equal(dropped, 2 * items.length - (what === "whole" ? looked : 0));
   });
 }
+
+const redactor = new Redactor();
+
+Deno.test("cut() does not keep the original text alive", () => {
+  const bytes = new Uint8Array(1024 * 1024).fill(0x78);
+  const before = Deno.memoryUsage().heapUsed;
+
+  const texts = Array.from({ length: 500 }, () => {
+    const large = new TextDecoder().decode(bytes);
+    return [cut(large, 100), cut(large.slice(0, 50), 100)];
+  });
+
+  assert.ok(Deno.memoryUsage().heapUsed - before < 250 * 1024 * 1024);
+  assert.equal(texts.length, 500);
+});
+
+Deno.test("readAttributes() bounds the number of names and returns the last value of each", () => {
+  const list = Array.from({ length: 1_000 }, (_, i) => ({
+    key: `k${i}`,
+    value: { boolValue: true },
+  }));
+
+  assert.equal(readAttributes(list, redactor).size, 128);
+  assert.deepEqual(
+    [...readAttributes([{ key: "a", value: { intValue: 1 } }, {
+      key: "a",
+      value: { intValue: 2 },
+    }], redactor)],
+    [["a", 2]],
+  );
+});
+
+Deno.test("readValue() reads every kind of value, and inexact integers as text", () => {
+  const values = [
+    { intValue: "9007199254740993" },
+    { intValue: 5 },
+    { doubleValue: 1.5 },
+    { doubleValue: "NaN" },
+    { doubleValue: "2.5" },
+    { boolValue: false },
+    { bytesValue: "AA==" },
+    { arrayValue: { values: [{ stringValue: "a" }, {}] } },
+    { kvlistValue: { values: [{ key: "k", value: { intValue: 1 } }, 5] } },
+    { stringValue: 5 },
+    {},
+  ];
+
+  assert.deepEqual(values.map((value) => readValue(value, 0)), [
+    "9007199254740993",
+    5,
+    1.5,
+    null,
+    2.5,
+    false,
+    "AA==",
+    ["a", null],
+    { k: 1 },
+    null,
+    null,
+  ]);
+});
+
+Deno.test("readValue() bounds the nesting", () => {
+  let value: unknown = { stringValue: "deep" };
+  for (let i = 0; i < 5_000; i++) value = { arrayValue: { values: [value] } };
+
+  assert.doesNotMatch(JSON.stringify(readValue(value, 0)), /deep/);
+});
+
+Deno.test("readNanos() rejects invalid times", () => {
+  assert.equal(readNanos(`${NOON}000000`), NOON);
+  for (const none of [null, undefined, "", "x", 0, "0", -1, Infinity]) {
+    assert.equal(readNanos(none), undefined);
+  }
+});

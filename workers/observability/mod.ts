@@ -1,34 +1,45 @@
 /**
- * `engine-observability`: traces, logs and metrics of all workers, kept, shown and told. Always on.
+ * `engine-observability`: records traces, logs and metrics of all workers and offers them as
+ * functions, triggers, `/metrics` and OTLP export. Always running.
  *
- * This file joins the parts. Calls are recorded by the router (`host.traces`); spans and logs of
- * workers come as telemetry, and lie in rings that outlive an edit of the configuration.
+ * | where | what |
+ * | --- | --- |
+ * | `intake.ts` | telemetry frames from workers: parsing, bounds, time budget |
+ * | `traces/` | spans: store, index, queries, functions and trigger |
+ * | `logs/` | log records: store, functions and trigger |
+ * | `metrics/` | sampling, history, alerts, Prometheus, functions and trigger |
+ * | `health/` | readiness, health checks, explanation of a call |
+ * | `export/` | OTLP over HTTP; loaded only if configured |
+ * | `disk.ts` | traces and logs on disk; loaded only if configured |
+ * | `trigger_dispatcher.ts` | fires `log` and `trace` triggers without feedback |
+ *
+ * The router records calls (`host.traces`); workers send spans and logs as telemetry.
  *
  * @module
  */
 import type { CallTraces } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
-import { registerBaggageFunctions, registerTraceFunctions } from "./traces/functions.ts";
 import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts";
-import { type LogFunctionsSetup, offerLogging, offerLogs } from "./logs/functions.ts";
-import { TriggerDispatcher, WORKER_NAME, type WorkerLog, workerLog } from "./trigger_dispatcher.ts";
+import { TelemetryIntake } from "./intake.ts";
+import { registerLogFunctions } from "./logs/functions.ts";
 import { LogStore } from "./logs/store.ts";
+import { LogTriggers } from "./logs/trigger.ts";
 import { startMetrics } from "./metrics/mod.ts";
 import { Redactor } from "./redact.ts";
-import { InternalFunctions, SpanStore } from "./traces/store.ts";
-import { attributeText } from "./traces/span.ts";
-import { TraceIndex } from "./traces/index.ts";
-import { TelemetryIntake } from "./intake.ts";
 import { type RetainedRings, ringsOf } from "./retained.ts";
-import { LogTriggers } from "./logs/trigger.ts";
+import { registerBaggageFunctions, registerTraceFunctions } from "./traces/functions.ts";
+import { TraceIndex } from "./traces/index.ts";
+import { attributeText } from "./traces/span.ts";
+import { InternalFunctions, SpanStore } from "./traces/store.ts";
 import { TraceTriggers } from "./traces/trigger.ts";
+import { TriggerDispatcher, WORKER_NAME, type WorkerLog, workerLog } from "./trigger_dispatcher.ts";
 
 const MIB = 1024 * 1024;
-/** Of the memory for traces: what the router's calls get; spans of workers get the rest. */
+/** Share of the trace memory for the router's calls; the rest is for spans of workers. */
 const CALLS_PART = 0.75;
 
-/** Keeps what happens, and tells who asks. */
+/** Records traces, logs and metrics. */
 export const observability: BuiltinWorker<ObservabilityConfig> = {
   name: WORKER_NAME,
   summary: "Traces, logs and metrics of all workers",
@@ -52,8 +63,7 @@ export const observability: BuiltinWorker<ObservabilityConfig> = {
   },
 };
 
-/** What the parts share. */
-export interface ObservabilityParts {
+interface ObservabilityParts {
   readonly rings: RetainedRings;
   readonly spans: SpanStore;
   readonly logs: LogStore;
@@ -88,20 +98,23 @@ function assemble(
     functionOf: (trace_id, span_id, since_ms) => functionOf(spans, trace_id, span_id, since_ms),
   });
   const index = new TraceIndex(spans, clock);
-  const isOperator = (caller: string | undefined): boolean =>
-    caller !== undefined && directory.worker(caller)?.operator === true;
-  const isInEngine = (id: string): boolean => directory.worker(id)?.builtin === true;
-  const logRing = rings.logs;
   registerTraceFunctions(worker, {
     clock,
     traces,
     store: spans,
     index,
-    logs: logRing,
-    isOperator,
-    isInEngine,
+    logs: rings.logs,
+    isOperator: (caller) => caller !== undefined && directory.worker(caller)?.operator === true,
+    isInEngine: (id) => directory.worker(id)?.builtin === true,
   });
-  offerTheLogs(worker, { store: logs, clock, directory, redactor, log: log.unrecorded }, traces);
+  registerLogFunctions(worker, {
+    store: logs,
+    clock,
+    directory,
+    redactor,
+    log: log.unrecorded,
+    parentOf: (trace_id, span_id) => parentOf(traces, trace_id, span_id),
+  });
   registerBaggageFunctions(worker);
   const dispatcher = new TriggerDispatcher({
     worker,
@@ -110,12 +123,12 @@ function assemble(
     log: log.tagged,
     spans: traces.spans,
   });
-  offerTriggers(worker, { dispatcher, spans, logs, index }, started);
+  registerTriggers(worker, { dispatcher, spans, logs, index }, started);
   const intake = new TelemetryIntake({ clock, log: log.tagged, spans, logs });
   return { rings, spans, logs, intake, log };
 }
 
-/** Read only where the configuration gives it room. */
+/** Uses the disk only if the configuration reserves room for it. */
 async function openDisk(
   parts: ObservabilityParts,
   config: ObservabilityConfig,
@@ -124,7 +137,7 @@ async function openDisk(
   if (config.traces.disk_mb > 0 || config.logs.disk_mb > 0) {
     return await (await import("./disk.ts")).startDisk(parts, config, host);
   }
-  parts.rings.isRestored = true; // What an engine before this one left is not read later either.
+  parts.rings.isRestored = true; // A later configuration must not restore files of a previous run.
   return new AsyncDisposableStack();
 }
 
@@ -138,19 +151,7 @@ function configure(traces: CallTraces, { traces: config }: ObservabilityConfig):
   });
 }
 
-function offerTheLogs(
-  worker: Worker,
-  parts: Omit<LogFunctionsSetup, "parentOf">,
-  traces: CallTraces,
-): void {
-  const parentOf = (trace_id: string, span_id: string): string | undefined =>
-    traces.find({ trace_id, span_id, running: true }, 1)[0]?.parent_span_id ?? undefined;
-  const setup = { ...parts, parentOf };
-  offerLogging(worker, setup);
-  offerLogs(worker, setup);
-}
-
-function offerTriggers(
+function registerTriggers(
   worker: Worker,
   { dispatcher, spans, logs, index }: {
     dispatcher: TriggerDispatcher;
@@ -172,7 +173,7 @@ function offerTriggers(
   started.adopt(forTraces, (it) => it.stop()).register(worker);
 }
 
-/** Last: nothing may come before there is a place for it. */
+/** Called last, when the stores are ready to receive. */
 function listen(
   { intake, logs, log }: ObservabilityParts,
   host: EngineHost,
@@ -185,6 +186,7 @@ function listen(
   }));
 }
 
+/** The function that a span belongs to, if the span is known. */
 function functionOf(
   spans: SpanStore,
   trace_id: string | null,
@@ -194,4 +196,9 @@ function functionOf(
   const known = spans.ofTrace(trace_id, span_id);
   if (known) return attributeText(known, "engine.function_id");
   return spans.calls({ span_id, since_ms }, 1)[0]?.function_id;
+}
+
+/** The parent span of a running call. */
+function parentOf(traces: CallTraces, trace_id: string, span_id: string): string | undefined {
+  return traces.find({ trace_id, span_id, running: true }, 1)[0]?.parent_span_id ?? undefined;
 }

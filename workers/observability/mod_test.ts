@@ -1,5 +1,5 @@
 /**
- * What happens in an engine can be asked for: calls, logs, and what belongs together.
+ * The functions of engine-observability on a real router: traces, logs and how they relate.
  *
  * @module
  */
@@ -61,7 +61,7 @@ Deno.test("A trace is named and counted by what failed in it", async () => {
   assert.deepEqual([trace!.error_count, trace!.error_code], [2, "unknown_sku"]);
 });
 
-Deno.test("Payloads are for operators, and without secrets", async () => {
+Deno.test("Only operators see payloads, and those are redacted", async () => {
   await using it = await observe({ redact: ["/stock"] });
   offerOrders(it);
   await order(it);
@@ -80,7 +80,7 @@ Deno.test("Payloads are for operators, and without secrets", async () => {
   assert.doesNotMatch(JSON.stringify(seen), /hunter2|t0p/);
 });
 
-Deno.test("The engine's own functions are hidden unless asked for", async () => {
+Deno.test("The engine's own functions are hidden by default", async () => {
   await using it = await observe();
   await it.ask("engine::logs::list");
 
@@ -91,7 +91,7 @@ Deno.test("The engine's own functions are hidden unless asked for", async () => 
   assert.ok((shown.traces as Item[]).some(({ name }) => name === "engine::logs::list"));
 });
 
-Deno.test("A line that a handler logs names its function and trace", async () => {
+Deno.test("A record that a handler logs has its function and trace", async () => {
   await using it = await observe();
   it.worker.registerFunction("orders::ship", async () => {
     const payload = { message: "shipped", data: { to: "Ann", secret: 1 } };
@@ -113,7 +113,7 @@ Deno.test("A line that a handler logs names its function and trace", async () =>
   assert.equal(it.local.lines.filter(({ text }) => text === "shipped").length, 1);
 });
 
-Deno.test("Lines come from the engine, from output and from functions, each once", async () => {
+Deno.test("Records of the engine, of output and of functions appear once each", async () => {
   await using it = await observe();
   const print = {
     worker: "shop",
@@ -142,7 +142,7 @@ Deno.test("Lines come from the engine, from output and from functions, each once
   );
 });
 
-Deno.test("What is recorded outlives another configuration", async () => {
+Deno.test("Recorded telemetry survives a change of the configuration", async () => {
   await using it = await observe();
   offerOrders(it);
   await order(it);
@@ -157,7 +157,7 @@ Deno.test("What is recorded outlives another configuration", async () => {
   assert.equal((traces as Item[]).length, 1);
 });
 
-Deno.test("With tracing off nothing is recorded, and logs go on", async () => {
+Deno.test("With tracing off spans are not recorded, logs are", async () => {
   await using it = await observe({ traces: { enabled: false } });
   offerOrders(it);
   await order(it);
@@ -171,7 +171,7 @@ Deno.test("With tracing off nothing is recorded, and logs go on", async () => {
   assert.equal((await it.ask("engine::logs::list", { text: "still" })).total, 1);
 });
 
-Deno.test("engine::traces::clear and engine::logs::clear forget", async () => {
+Deno.test("engine::traces::clear and engine::logs::clear remove everything", async () => {
   await using it = await observe();
   offerOrders(it);
   await order(it);
@@ -184,7 +184,7 @@ Deno.test("engine::traces::clear and engine::logs::clear forget", async () => {
   assert.equal((await it.ask("engine::logs::list")).total, 0);
 });
 
-Deno.test("engine::log::info cuts data that nobody would read in the engine's log", async () => {
+Deno.test("engine::log::info cuts long data in the engine's log", async () => {
   await using it = await observe();
 
   await it.ask("engine::log::info", { message: "big", data: "x".repeat(100_000) });

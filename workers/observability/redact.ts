@@ -1,20 +1,20 @@
 /**
- * Takes out of payloads and log data what nobody should read there: by name, or by place.
+ * Redacts secrets in payloads and log data, by member name or by place.
  *
- * A name hits a member wherever it stands; a JSON pointer such as `/card/number` hits one place of
- * the whole value. What is hit becomes `[redacted]`; everything else stays as it is.
+ * A name matches members at any depth; a JSON pointer such as `/card/number` matches one place of
+ * the value. A matching value becomes `[redacted]`; everything else stays unchanged.
  *
  * @module
  */
 import { TELEMETRY_DEPTH_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
-/** What stands in place of what was taken out. */
+/** Replaces a secret. */
 export const REDACTED = "[redacted]";
-/** What stands in place of what is nested too deep to be looked through. */
+/** Replaces a value that is nested too deeply to be searched. */
 const TOO_DEEP = "[too deep]";
 
-/** Names that are taken out whatever is configured. */
+/** Names that are always redacted. */
 const BUILT_IN = [
   "pass*",
   "*secret*",
@@ -27,22 +27,22 @@ const BUILT_IN = [
   "private_key",
 ];
 
-/** Names whose verdict is remembered. */
-const VERDICTS_MAX = 10_000;
+/** Names whose result is cached. */
+const CACHED_NAMES_MAX = 10_000;
 
-/** The places that pointers name, as a tree; `*` is any member. */
+/** JSON pointers as a tree; `*` is any member. */
 interface Place {
   isHit: boolean;
   readonly below: Map<string, Place>;
 }
 
-/** Takes secrets out. */
+/** Applies the built-in and the configured rules. */
 export class Redactor {
   readonly #name: RegExp;
   readonly #places: Place | undefined;
-  readonly #verdicts = new Map<string, boolean>();
+  readonly #hits = new Map<string, boolean>();
 
-  /** `rules`: names, in which `*` stands for anything, and JSON pointers, besides the built-in. */
+  /** `rules`: names, in which `*` matches anything, and JSON pointers; added to the built-in ones. */
   constructor(rules: readonly string[] = []) {
     const names = [...BUILT_IN, ...rules.filter((rule) => !rule.startsWith("/"))];
     this.#name = new RegExp(`^(?:${names.map(patternOf).join("|")})$`, "is");
@@ -50,28 +50,28 @@ export class Redactor {
     this.#places = pointers.length > 0 ? treeOf(pointers) : undefined;
   }
 
-  /** Whether what a member of this name holds is taken out. */
+  /** Whether members with this name are redacted. */
   hits(name: string): boolean {
-    const known = this.#verdicts.get(name);
+    const known = this.#hits.get(name);
     if (known !== undefined) return known;
-    const verdict = this.#name.test(name);
-    if (this.#verdicts.size < VERDICTS_MAX && name.length < 200) this.#verdicts.set(name, verdict);
-    return verdict;
+    const isHit = this.#name.test(name);
+    if (this.#hits.size < CACHED_NAMES_MAX && name.length < 200) this.#hits.set(name, isHit);
+    return isHit;
   }
 
-  /** A value without secrets; the value itself when it has none. */
+  /** A redacted copy; the value itself if it contains no secrets. */
   value(value: Json): Json {
     return this.#clean(value, this.#places, 0);
   }
 
-  /** The same for JSON text; `null` when it is none. */
+  /** The same for JSON text; `null` if it is not JSON. */
   text(json: string): string | null {
     try {
       const value = JSON.parse(json) as Json;
       const clean = this.value(value);
       return clean === value ? json : JSON.stringify(clean);
     } catch {
-      return null; // Not JSON, so there is no telling what is in it.
+      return null; // Cannot be searched for secrets.
     }
   }
 
@@ -101,7 +101,7 @@ export class Redactor {
         : this.#clean(item, memberOf(place, name), depth + 1);
       if (clean === item) continue;
       changed ??= { ...object };
-      // A member of this name set by assignment would change the prototype instead.
+      // Assigning to this name would change the prototype instead.
       if (name === "__proto__") Object.defineProperty(changed, name, { ...PLAIN, value: clean });
       else changed[name] = clean;
     }
@@ -111,7 +111,7 @@ export class Redactor {
 
 const PLAIN = { configurable: true, enumerable: true, writable: true };
 
-/** `api_key` also hits `apiKey` and `api-key`. */
+/** `api_key` also matches `apiKey` and `api-key`. */
 function patternOf(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9]/g, (c) => {
     if (c === "*") return ".*";

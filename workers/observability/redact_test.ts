@@ -1,5 +1,5 @@
 /**
- * Secrets do not get into what people look at; everything else does.
+ * Secrets are redacted by name and by place; everything else stays unchanged.
  *
  * @module
  */
@@ -28,7 +28,7 @@ for (
     "privateKey",
   ]
 ) {
-  Deno.test(`Redactor takes out ${name} wherever it stands`, () => {
+  Deno.test(`Redactor redacts ${name} at any depth`, () => {
     const it = new Redactor();
 
     assert.deepEqual(it.value({ [name]: "x", a: 1 }), { [name]: HIDDEN, a: 1 });
@@ -37,14 +37,14 @@ for (
 }
 
 for (const name of ["name", "compass", "keys", "author", "cookies_eaten", "api", "privacy"]) {
-  Deno.test(`Redactor leaves ${name} alone`, () => {
+  Deno.test(`Redactor does not redact ${name}`, () => {
     const value = { [name]: "x" };
 
     assert.equal(new Redactor().value(value), value);
   });
 }
 
-Deno.test("Redactor takes out what the user named, with and without *", () => {
+Deno.test("Redactor redacts configured names, with and without *", () => {
   const it = new Redactor(["iban", "*_nr", "a.b"]);
 
   assert.deepEqual(
@@ -53,7 +53,7 @@ Deno.test("Redactor takes out what the user named, with and without *", () => {
   );
 });
 
-Deno.test("Redactor takes out the places that pointers name and no others", () => {
+Deno.test("Redactor redacts exactly the places of JSON pointers", () => {
   const it = new Redactor(["/card/number", "/items/*/price", "/items/0", "/a~1b/c~0d"]);
 
   assert.deepEqual(
@@ -72,7 +72,7 @@ Deno.test("Redactor takes out the places that pointers name and no others", () =
   );
 });
 
-Deno.test("Redactor.text() keeps JSON without secrets to the letter", () => {
+Deno.test("Redactor.text() returns JSON without secrets unchanged", () => {
   const it = new Redactor();
 
   assert.equal(it.text('{ "a" : 1.0 }'), '{ "a" : 1.0 }');
@@ -81,7 +81,7 @@ Deno.test("Redactor.text() keeps JSON without secrets to the letter", () => {
   assert.equal(it.text("{}{"), null);
 });
 
-Deno.test("Redactor leaves a value as it was and survives names that mean something", () => {
+Deno.test("Redactor does not modify its input and handles special member names", () => {
   const value = JSON.parse('{"__proto__":{"token":1},"constructor":{"token":2}}') as Json;
   const clean = new Redactor().value(value);
 
@@ -93,7 +93,7 @@ Deno.test("Redactor leaves a value as it was and survives names that mean someth
   assert.equal(({} as { token?: number }).token, undefined);
 });
 
-Deno.test("Redactor does not follow what is nested deeper than anybody reads", () => {
+Deno.test("Redactor stops at the depth bound", () => {
   const json = `${'{"a":'.repeat(20_000)}{"token":1}${"}".repeat(20_000)}`;
 
   const clean = new Redactor().text(json)!;

@@ -1,8 +1,8 @@
 /**
- * What outlives a restart of `engine-observability`, such as after an edit of its configuration.
+ * State that survives a restart of `engine-observability`, as after an edit of its configuration.
  *
- * The rings belong to the engine's life, not to one configuration, and hang from what lives as
- * long: its record of calls.
+ * Held in weak maps keyed by objects that live as long as the engine: its call recorder and its
+ * meters.
  *
  * @module
  */
@@ -16,17 +16,17 @@ import { SeriesStore } from "./metrics/series.ts";
 import { WorkerMonitor } from "./metrics/workers.ts";
 import { SpanRing } from "./traces/ring.ts";
 
-/** The rings of one engine. */
+/** Recorded spans and logs of one engine. */
 export interface RetainedRings {
   readonly spans: SpanRing;
   readonly logs: LogRing;
-  /** Whether what an engine before this one left on disk has been read. */
+  /** Whether the files of a previous run have been read. */
   isRestored: boolean;
 }
 
 const ringsByRecord = new WeakMap<CallTraces, RetainedRings>();
 
-/** The rings of the engine whose record of calls this is, at the sizes given. */
+/** The rings of the engine that owns `traces`, resized to `bytesMax`. */
 export function ringsOf(
   traces: CallTraces,
   bytesMax: { readonly spans: number; readonly logs: number },
@@ -45,20 +45,20 @@ export function ringsOf(
   return rings;
 }
 
-/** The past of one engine. */
+/** Recorded metrics of one engine. */
 export interface MetricsHistory {
   readonly series: SeriesStore;
   readonly rollups: Rollups;
   readonly recent: RecentDeltas;
   readonly workers: WorkerMonitor;
   readonly sdk: SdkMetrics;
-  /** Workers that came and left. */
+  /** Workers that connected and disconnected. */
   readonly workerCounts: { spawns: number; deaths: number };
 }
 
 const historyByMeters = new WeakMap<Meters, MetricsHistory>();
 
-/** The past of the engine that lends this. */
+/** The metrics of the engine that owns `meters`. */
 export function historyOf(
   { meters, directory, supervision, clock }: Pick<
     EngineHost,

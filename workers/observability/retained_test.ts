@@ -1,5 +1,5 @@
 /**
- * Rings belong to an engine, not to one configuration of it.
+ * Rings and metrics belong to an engine, not to one configuration of it.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { newLog, storedSpan } from "../../tests/fakes/spans.ts";
 import type { EngineHost } from "../kit/define.ts";
 import { historyOf, ringsOf } from "./retained.ts";
 
-Deno.test("ringsOf() is the same for one engine, another for another, at the size asked for", () => {
+Deno.test("ringsOf() returns one pair of rings per engine, at the given size", () => {
   const engine = new FakeTraces();
   const first = ringsOf(engine, { spans: 100_000, logs: 100_000 });
   first.spans.add(storedSpan());
@@ -29,12 +29,12 @@ Deno.test("ringsOf() is the same for one engine, another for another, at the siz
 const host = (meters: FakeMeters) =>
   ({ meters, directory: new FakeDirectory(), clock: new FakeClock() }) as unknown as EngineHost;
 
-Deno.test("An engine has one past, whoever asks", () => {
+Deno.test("historyOf() returns the same history for the same engine", () => {
   const meters = new FakeMeters();
 
   assert.equal(historyOf(host(meters)), historyOf(host(meters)));
 });
 
-Deno.test("Two engines in one process have pasts of their own", () => {
+Deno.test("Two engines in one process have separate histories", () => {
   assert.notEqual(historyOf(host(new FakeMeters())), historyOf(host(new FakeMeters())));
 });

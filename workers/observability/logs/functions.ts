@@ -1,5 +1,5 @@
 /**
- * `engine::log::*` and `engine::logs::*`: saying something, and reading what was said.
+ * `engine::log::*` writes log records, `engine::logs::{list,clear}` reads and removes them.
  *
  * @module
  */
@@ -22,28 +22,28 @@ import { fit } from "../../kit/fit.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";
 import type { LogStore } from "./store.ts";
 import type { Redactor } from "../redact.ts";
-import { cut } from "../traces/otlp.ts";
+import { cut } from "../intake.ts";
 
-/** What the functions work with. */
+/** Dependencies of the functions. */
 export interface LogFunctionsSetup {
   readonly store: LogStore;
   readonly clock: Clock;
   readonly directory: Directory;
   readonly redactor: Redactor;
-  /** The engine's own log; what is written there is not to come back as a record. */
+  /** The engine's log; lines written here must not be recorded a second time. */
   readonly log: Log;
-  /** The span of whoever made a call; `undefined` when that is not known. */
+  /** The parent of a running call's span, if known. */
   parentOf(trace_id: string, span_id: string): string | undefined;
 }
 
-/** What is too long for an id is as good as none. */
+/** An id; ignored when too long. */
 const id = (digits: number) =>
   v.pipe(
     v.nullish(v.string()),
     v.transform((text) => text && text.length <= digits ? text : undefined),
   );
 
-const Line = v.object({
+const LogRequest = v.object({
   message: v.string(),
   data: v.optional(v.unknown()),
   trace_id: id(32),
@@ -75,24 +75,18 @@ const ListRequest = v.nullish(
   {},
 );
 
-/** Registers `engine::log::*`; each answers with nothing. */
-export function offerLogging(
+/** Registers all functions; those of `engine::log::*` return nothing. */
+export function registerLogFunctions(
   worker: Pick<Worker, "registerFunction">,
   setup: LogFunctionsSetup,
 ): void {
   for (const severity of SEVERITIES) {
     const id = `engine::log::${severity}`;
     worker.registerFunction(id, (payload, _metadata, context) => {
-      say(setup, severity, fit(id, Line, payload), context);
+      writeLog(setup, severity, fit(id, LogRequest, payload), context);
     }, { description: `Writes a line of level ${severity} to the engine's log` });
   }
-}
-
-/** Registers `engine::logs::{list,clear}`. */
-export function offerLogs(
-  worker: Pick<Worker, "registerFunction">,
-  { store, clock }: LogFunctionsSetup,
-): void {
+  const { store, clock } = setup;
   worker.registerFunction(
     "engine::logs::list",
     (payload) => listLogs(store, fit("engine::logs::list", ListRequest, payload), clock.wall()),
@@ -101,20 +95,20 @@ export function offerLogs(
   worker.registerFunction("engine::logs::clear", () => {
     const { size } = store.ring;
     store.clear();
-    return { success: true, message: `${size} records forgotten` };
-  }, { description: "Forgets all log records" });
+    return { success: true, message: `${size} records removed` };
+  }, { description: "Removes all log records" });
 }
 
-function say(
+function writeLog(
   { store, clock, directory, redactor, log, parentOf }: LogFunctionsSetup,
   severity: Severity,
-  line: v.InferOutput<typeof Line>,
+  request: v.InferOutput<typeof LogRequest>,
   { caller, traceparent }: CallContext,
 ): void {
   const name = nameOf(caller, directory);
-  const { trace_id, span_id, service_name } = line;
-  const data = dataOf(line.data as Json | undefined, redactor);
-  log[severity === "trace" ? "debug" : severity](line.message, {
+  const { message, trace_id, span_id, service_name } = request;
+  const data = dataOf(request.data as Json | undefined, redactor);
+  log[severity === "trace" ? "debug" : severity](message, {
     worker: name,
     service: service_name === name ? undefined : service_name,
     data: data === undefined ? undefined : cut(JSON.stringify(data), LOG_VALUE_CHARS_MAX + 1),
@@ -127,10 +121,10 @@ function say(
     at_ms: now,
     observed_ms: now,
     severity,
-    body: cut(line.message, TELEMETRY_TEXT_CHARS_MAX),
+    body: cut(message, TELEMETRY_TEXT_CHARS_MAX),
     attributes: data === undefined ? {} : { data },
     trace_id: trace_id ?? call?.trace_id ?? null,
-    // The call of this function is a span of its own; who speaks is its parent.
+    // The call of engine::log::* is a span itself; the logging function is its parent.
     span_id: span_id ?? (call?.isSampled ? parentOf(call.trace_id, call.span_id) : null) ?? null,
     service_name: service_name ?? name ?? "unknown",
     worker: name ?? null,
@@ -141,7 +135,7 @@ function say(
   });
 }
 
-/** What is kept of what goes with a line: all of it without secrets, or the beginning as text. */
+/** The redacted data of a record; beyond the bound, the start of its JSON. */
 function dataOf(given: Json | undefined, redactor: Redactor): Json | undefined {
   if (given === undefined || given === null) return undefined;
   const data = redactor.value(given);
@@ -149,7 +143,7 @@ function dataOf(given: Json | undefined, redactor: Redactor): Json | undefined {
   return text.length <= TELEMETRY_TEXT_CHARS_MAX ? data : cut(text, TELEMETRY_TEXT_CHARS_MAX);
 }
 
-/** Announced, else what can be known of the connection. */
+/** The worker's announced name, or else the id of its connection. */
 function nameOf(caller: string | undefined, directory: Directory): string | undefined {
   return caller === undefined ? undefined : directory.worker(caller)?.name ?? caller;
 }
@@ -178,7 +172,7 @@ function listLogs(
   return { logs: records.map(wireLog), total, timestamp: nowMs };
 }
 
-/** The least important severity whose number is not below this one. */
+/** The lowest severity whose number is at least `severity_min`. */
 function leastOf(severity_min: number): Severity {
   const at = Math.ceil((severity_min - 1) / 4);
   return SEVERITIES[Math.max(0, Math.min(4, at))]!;

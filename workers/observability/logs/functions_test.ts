@@ -1,5 +1,5 @@
 /**
- * `engine::log::*` says something, `engine::logs::*` finds it again.
+ * `engine::log::*` writes records that `engine::logs::list` returns.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { FakeDirectory } from "../../../tests/fakes/fake_directory.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { FakeOffers } from "../../../tests/fakes/offers.ts";
 import { idOf, newLog } from "../../../tests/fakes/spans.ts";
-import { offerLogging, offerLogs } from "./functions.ts";
+import { registerLogFunctions } from "./functions.ts";
 import { LogRing, LogStore } from "./store.ts";
 import { Redactor } from "../redact.ts";
 
@@ -34,8 +34,7 @@ function setup() {
   const parentOf = (trace_id: string, span_id: string) =>
     trace_id === TRACE && span_id === idOf(1, 16) ? idOf(2, 16) : undefined;
   const parts = { store, clock, directory, redactor, log, parentOf };
-  offerLogging(offers, parts);
-  offerLogs(offers, parts);
+  registerLogFunctions(offers, parts);
   const list = async (payload: Json = null) =>
     await offers.call("engine::logs::list", payload) as JsonObject;
   return { clock, lines, offers, store, list };
@@ -50,7 +49,7 @@ for (
     ["error", "error", 17],
   ] as const
 ) {
-  Deno.test(`engine::log::${severity} writes at ${written}, keeps ${number} and answers nothing`, async () => {
+  Deno.test(`engine::log::${severity} writes at ${written}, stores ${number} and returns nothing`, async () => {
     const { offers, lines, list } = setup();
     const payload = { message: "added", data: { c: 5, token: 1 }, service_name: "sums" };
 
@@ -79,7 +78,7 @@ for (
   });
 }
 
-Deno.test("engine::log::info belongs to the call that it says, else to the one that speaks", async () => {
+Deno.test("engine::log::info uses the given call, or else the one it is called from", async () => {
   const { offers, list } = setup();
   const say = (payload: JsonObject, flags: string) =>
     offers.call("engine::log::info", { message: "m", ...payload }, {
@@ -99,7 +98,7 @@ Deno.test("engine::log::info belongs to the call that it says, else to the one t
   ]);
 });
 
-Deno.test("engine::log::info keeps no more of a line than a line may have", async () => {
+Deno.test("engine::log::info bounds message and data", async () => {
   const { offers, store, list } = setup();
   const huge = "x".repeat(3_000_000);
   const line = { message: huge, trace_id: huge, span_id: huge, service_name: huge };
@@ -114,7 +113,7 @@ Deno.test("engine::log::info keeps no more of a line than a line may have", asyn
   assert.ok(chars < 100_000 && store.ring.bytes > chars, `${chars} of ${store.ring.bytes}`);
 });
 
-Deno.test("engine::log::info of a caller that nobody knows names its connection", async () => {
+Deno.test("engine::log::info of an unnamed caller has the id of its connection", async () => {
   const { offers, lines } = setup();
 
   await offers.call("engine::log::info", { message: "m" }, { caller: "gone" });
@@ -122,7 +121,7 @@ Deno.test("engine::log::info of a caller that nobody knows names its connection"
   assert.equal(lines[0]!.fields.worker, "gone");
 });
 
-Deno.test("engine::logs::list finds by severity as number and as text", async () => {
+Deno.test("engine::logs::list filters by severity as number and as text", async () => {
   const { store, list } = setup();
   for (const severity of ["trace", "debug", "info", "warn", "error"] as const) {
     store.add(newLog({ body: severity[0]!, severity }));
@@ -140,7 +139,7 @@ Deno.test("engine::logs::list finds by severity as number and as text", async ()
   assert.equal(await found({ after_seq: 3 }), "ew");
 });
 
-Deno.test("engine::logs::list says how many there are, and when", async () => {
+Deno.test("engine::logs::list returns the total and the time", async () => {
   const { store, list, clock } = setup();
   for (let i = 0; i < 150; i++) store.add(newLog());
 
@@ -150,13 +149,13 @@ Deno.test("engine::logs::list says how many there are, and when", async () => {
   assert.equal(answer.timestamp, clock.wall());
 });
 
-Deno.test("engine::logs::clear says how many it forgot", async () => {
+Deno.test("engine::logs::clear returns how many records it removed", async () => {
   const { store, list, offers } = setup();
   store.add(newLog());
 
   assert.deepEqual(await offers.call("engine::logs::clear"), {
     success: true,
-    message: "1 records forgotten",
+    message: "1 records removed",
   });
   assert.equal((await list()).total, 0);
 });

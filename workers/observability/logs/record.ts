@@ -1,6 +1,6 @@
 /**
- * One shape for all logs: what workers say by their logger or print, what functions are told to
- * log, and what the engine says of itself.
+ * Log records: one form for SDK loggers (OTLP), printed output, `engine::log::*` and the engine's
+ * own log.
  *
  * @module
  */
@@ -8,39 +8,45 @@ import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
 import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../../limits.ts";
-import { type FrameItems, readItems } from "../intake.ts";
+import {
+  cut,
+  type FrameItems,
+  readAttributes,
+  readItems,
+  readNanos,
+  readValue,
+} from "../intake.ts";
 import type { Redactor } from "../redact.ts";
-import { cut, readAttributes, readNanos, readValue } from "../traces/otlp.ts";
 
-/** How important a line is, the least important first. */
+/** In ascending order. */
 export const SEVERITIES = ["trace", "debug", "info", "warn", "error"] as const;
 
 /** One of {@linkcode SEVERITIES}. */
 export type Severity = typeof SEVERITIES[number];
 
-/** Where a line comes from: an SDK's logger, a process's output, the engine, `engine::log::*`. */
+/** Origin of a record: SDK logger, process output, engine, or `engine::log::*`. */
 export type LogSource = "logger" | "output" | "engine" | "function";
 
-/** A line of a log. */
+/** A stored log record. */
 export interface LogRecord {
-  /** Grows with every record; never used twice in an engine's life. */
+  /** Increases with every record; unique within an engine's life. */
   readonly seq: number;
-  /** When it was said, in milliseconds since 1970, with fractions. */
+  /** Time of the event, in milliseconds since 1970, with fractions. */
   readonly at_ms: number;
-  /** When the engine got it. */
+  /** When the engine received it. */
   readonly observed_ms: number;
   readonly severity: Severity;
   readonly body: string;
-  /** Redacted; without the names that begin with `engine.`, which are fields here. */
+  /** Redacted; without names that begin with `engine.`, which are fields here. */
   readonly attributes: Readonly<Record<string, Json>>;
-  /** 32 and 16 hexadecimal digits; `null`: it belongs to no call. */
+  /** 32 and 16 hexadecimal digits; `null`: outside of any call. */
   readonly trace_id: string | null;
   readonly span_id: string | null;
-  /** Worker or program that said it. */
+  /** Worker or program that wrote it. */
   readonly service_name: string;
-  /** Name of the worker; `null`: the engine, or nobody knows. */
+  /** Name of the worker; `null`: the engine, or unknown. */
   readonly worker: string | null;
-  /** From 1; `null`: not one of a supervised worker. */
+  /** From 1; `null`: not a supervised worker. */
   readonly replica: number | null;
   readonly source: LogSource;
   /** The function that was running. */
@@ -48,21 +54,21 @@ export interface LogRecord {
   readonly scope_name: string | null;
 }
 
-/** Records as they come. */
+/** Delivers records as they are stored. */
 export interface LogFeed {
-  /** Hears of every record that is kept, at once; must not throw. Call the result to stop. */
+  /** Calls the listener synchronously; it must not throw. Call the result to stop. */
   listen(listener: (record: LogRecord) => void): () => void;
 }
 
-/** What is known of a line before it is kept. */
+/** A record before it is stored. */
 export type NewLog = Omit<LogRecord, "seq">;
 
-/** As OpenTelemetry counts: 1, 5, 9, 13, 17. */
+/** OpenTelemetry's severity number: 1, 5, 9, 13 or 17. */
 export function severityNumber(severity: Severity): number {
   return 4 * SEVERITIES.indexOf(severity) + 1;
 }
 
-/** A severity by its name or its number; `info` when neither says anything. */
+/** A severity from its name or else its number; `info` if neither is valid. */
 export function severityOf(text: string | null | undefined, number = 0): Severity {
   const lower = text?.toLowerCase() ?? "";
   const named = SEVERITIES.find((severity) => lower.startsWith(severity));
@@ -72,12 +78,12 @@ export function severityOf(text: string | null | undefined, number = 0): Severit
   return SEVERITIES[Math.min(4, Math.floor((number - 1) / 4))] ?? "info";
 }
 
-/** Whether a line is at least as important. */
+/** Whether `severity` is `least` or more severe. */
 export function isAtLeast(severity: Severity, least: Severity): boolean {
   return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(least);
 }
 
-/** A record as PROTOCOL 5.8 has it, and its `seq`. Nanoseconds are numbers. */
+/** A record as PROTOCOL 5.8 specifies it, plus its `seq`. Nanoseconds are numbers. */
 export function wireLog(record: LogRecord): JsonObject {
   const { seq, severity, body, trace_id, span_id, service_name, worker, replica } = record;
   return {
@@ -108,7 +114,7 @@ const Nanos = v.nullish(v.union([v.string(), v.number()]));
 
 const LISTS = ["resourceLogs", "scopeLogs", "logRecords"] as const;
 
-const Line = v.object({
+const OtlpRecord = v.object({
   timeUnixNano: Nanos,
   observedTimeUnixNano: Nanos,
   severityNumber: v.nullish(v.number()),
@@ -119,14 +125,10 @@ const Line = v.object({
   spanId: v.nullish(v.string()),
 });
 
-/** Attributes under which a record says which function was running. */
+/** Attributes that name the running function. */
 const FUNCTION_NAMES = ["engine.function.id", "engine.function_id"];
 
-/**
- * Reads a frame of logs.
- *
- * @throws {Error} When the whole is none.
- */
+/** Reads an OTLP frame of logs. @throws {Error} The frame is malformed. */
 export function readLogs(
   frame: unknown,
   redactor: Redactor,
@@ -140,21 +142,20 @@ export function readLogs(
     const scope = scope_name === null ? null : cut(scope_name, TELEMETRY_NAME_CHARS_MAX);
     origin = { service_name, worker: service_name, scope_name: scope };
   }, (raw) => {
-    const read = v.safeParse(Line, raw);
+    const read = v.safeParse(OtlpRecord, raw);
     return read.success ? { ...logOf(read.output, redactor, observed_ms), ...origin } : undefined;
   });
 }
 
 function logOf(
-  raw: v.InferOutput<typeof Line>,
+  raw: v.InferOutput<typeof OtlpRecord>,
   redactor: Redactor,
   observed_ms: number,
 ): Omit<NewLog, "service_name" | "worker" | "scope_name"> {
   const body = readValue(raw.body, 0);
-  const said = readAttributes(raw.attributes, redactor);
-  const function_id = FUNCTION_NAMES.map((name) => said.get(name))
+  const attributes = readAttributes(raw.attributes, redactor);
+  const function_id = FUNCTION_NAMES.map((name) => attributes.get(name))
     .find((value) => typeof value === "string");
-  const own = [...said].filter(([name]) => !name.startsWith("engine."));
   return {
     at_ms: readNanos(raw.timeUnixNano) ?? readNanos(raw.observedTimeUnixNano) ?? observed_ms,
     observed_ms,
@@ -163,7 +164,9 @@ function logOf(
       typeof body === "string" ? body : textOf(redactor.value(body)),
       TELEMETRY_TEXT_CHARS_MAX,
     ),
-    attributes: Object.fromEntries(own),
+    attributes: Object.fromEntries(
+      [...attributes].filter(([name]) => !name.startsWith("engine.")),
+    ),
     trace_id: idOf(raw.traceId, 32),
     span_id: idOf(raw.spanId, 16),
     replica: null,
@@ -173,16 +176,17 @@ function logOf(
 }
 
 const WORDS = "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL";
-/** Words at the beginning of a printed line that say how important it is. */
+/** A severity at or near the start of a printed line. */
 const SEVERITY_WORD = new RegExp(
   `^[\\s[(<]*(${WORDS})\\b|\\b(${WORDS})\\b[\\])>: ]`,
 );
-/** Characters of a line in which such a word is looked for. */
+/** Characters of a line that are searched for it. */
 const WORD_WITHIN = 60;
+/** ANSI escape sequences. */
 // deno-lint-ignore no-control-regex
 const SEQUENCE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
 
-/** What a worker printed, without colours; `severity` is guessed. */
+/** A record for a line of output: without escape sequences, `severity` guessed from the text. */
 export function logOfPrint(line: PrintedLine, observed_ms: number): NewLog {
   const body = line.text.includes("\u001b") ? line.text.replace(SEQUENCE, "") : line.text;
   return {

@@ -1,5 +1,5 @@
 /**
- * Log records travel as PROTOCOL 5.8 has them.
+ * Log records: wire form (PROTOCOL 5.8), OTLP frames and printed lines.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { idOf, newLog, NOON } from "../../../tests/fakes/spans.ts";
 import { Redactor } from "../redact.ts";
 import { isAtLeast, logOfPrint, readLogs, severityNumber, severityOf, wireLog } from "./record.ts";
 
-Deno.test("wireLog() has what is known of the line under the engine's own attributes", () => {
+Deno.test("wireLog() adds the engine's attributes", () => {
   const log = newLog({
     attributes: { order: 7 },
     replica: 2,
@@ -40,7 +40,7 @@ Deno.test("wireLog() has what is known of the line under the engine's own attrib
   });
 });
 
-Deno.test("wireLog() lets no attribute of a stranger pass for the engine's", () => {
+Deno.test("wireLog() does not let workers set the engine's attributes", () => {
   const log = newLog({ attributes: { "engine.source": "engine", "engine.worker": "x" } });
 
   const { attributes } = wireLog({ ...log, seq: 1 });
@@ -48,7 +48,7 @@ Deno.test("wireLog() lets no attribute of a stranger pass for the engine's", () 
   assert.deepEqual(attributes, { "engine.source": "logger", "engine.worker": "shop" });
 });
 
-Deno.test("severityOf() reads names and numbers, and takes the rest for info", () => {
+Deno.test("severityOf() reads names and numbers, and defaults to info", () => {
   const known = ["TRACE", "Debug2", "info", "WARNING", "error", "FATAL", "critical"];
   assert.deepEqual(known.map((text) => severityOf(text)), [
     "trace",
@@ -109,7 +109,7 @@ const frameOf = (...logRecords: unknown[]) => ({
   }],
 });
 
-Deno.test("readLogs() reads a line with its trace, and hides secrets", () => {
+Deno.test("readLogs() reads a record with its trace, and redacts secrets", () => {
   const { items: [log], dropped } = readLogs(frameOf(good), redactor, NOON + 9);
 
   assert.equal(dropped, 0);
@@ -130,7 +130,7 @@ Deno.test("readLogs() reads a line with its trace, and hides secrets", () => {
   });
 });
 
-Deno.test("readLogs() bears what is odd: no time, no body, ids that are none", () => {
+Deno.test("readLogs() accepts records without time or body, and invalid ids", () => {
   const odd = { body: { kvlistValue: { values: [] } }, traceId: "0".repeat(32), spanId: "zz" };
 
   const { items } = readLogs(
@@ -147,7 +147,7 @@ Deno.test("readLogs() bears what is odd: no time, no body, ids that are none", (
   assert.deepEqual([items[1]!.trace_id, items[1]!.span_id], [null, null]);
 });
 
-Deno.test("readLogs() leaves out what is broken, cuts what is long, and stops at a number", () => {
+Deno.test("readLogs() skips malformed records, cuts long ones and bounds their number", () => {
   const long = { ...good, body: { stringValue: "x".repeat(100_000) } };
   const many = Array.from({ length: 5_010 }, () => long);
 
@@ -162,7 +162,7 @@ Deno.test("readLogs() leaves out what is broken, cuts what is long, and stops at
 });
 
 for (const frame of [null, 5, "x", [], {}, { resourceLogs: {} }, { resourceLogs: [5] }]) {
-  Deno.test(`readLogs() refuses a frame ${JSON.stringify(frame)}`, () => {
+  Deno.test(`readLogs() rejects the frame ${JSON.stringify(frame)}`, () => {
     assert.throws(() => readLogs(frame, redactor, NOON));
   });
 }
@@ -177,7 +177,7 @@ const printed = {
   isLogger: false,
 };
 
-Deno.test("logOfPrint() names worker, replica and the call in which it was printed", () => {
+Deno.test("logOfPrint() has worker, replica and the call that printed the line", () => {
   const trace = { trace_id: idOf(1, 32), span_id: idOf(1, 16) };
 
   const log = logOfPrint({ ...printed, trace }, NOON + 1);
@@ -200,7 +200,7 @@ for (
     [`${"x".repeat(80)} ERROR: late`, "stdout", "info"],
   ] as const
 ) {
-  Deno.test(`logOfPrint() takes ${JSON.stringify(text.slice(-40))} on ${stream} for ${expected}`, () => {
+  Deno.test(`logOfPrint() rates ${JSON.stringify(text.slice(-40))} on ${stream} as ${expected}`, () => {
     const log = logOfPrint({ ...printed, text, stream }, NOON);
 
     assert.equal(log.severity, expected);

@@ -1,6 +1,9 @@
 /**
- * Takes lines in from everywhere, finds out which function was running, keeps them and tells
- * whoever listens.
+ * Stores log records in a ring bounded in bytes, and passes new ones to listeners.
+ *
+ * Records come from SDK loggers (OTLP), from the output of supervised workers, from the engine's own
+ * log and from `engine::log::*`. A record with a span id but without a function gets the function of
+ * that span, at a bounded number of lookups per second.
  *
  * @module
  */
@@ -20,33 +23,31 @@ import {
   type Severity,
 } from "./record.ts";
 
-/** What taking in needs. */
+/** Dependencies of {@linkcode LogStore}. */
 export interface LogStoreSetup {
   readonly clock: Clock;
   readonly ring: LogRing;
   readonly redactor: Redactor;
-  /** What is less is not kept. */
+  /** Less severe records are discarded. */
   readonly least: Severity;
-  /** The function that a span is about, looked for among those that began since; if known. */
+  /** The function of a span that started at `since_ms` or later, if known. */
   functionOf(trace_id: string | null, span_id: string, since_ms: number): string | undefined;
 }
 
-/** See the top of this file. */
+/** Accepts records from all sources. */
 export class LogStore implements LogFeed {
   readonly #setup: LogStoreSetup;
   readonly #listeners = new Set<(record: LogRecord) => void>();
-  readonly #forgetters = new Set<() => void>();
-  /** By span id; `null`: nobody knows. */
-  readonly #joined = new Map<string, string | null>();
-  #joins = 0;
-  #joinsUntil = 0;
+  readonly #clearListeners = new Set<() => void>();
+  /** Function by span id; `null`: unknown. */
+  readonly #functions = new Map<string, string | null>();
+  #lookups = 0;
+  #lookupsUntil = 0;
 
-  /** Stores. */
   constructor(setup: LogStoreSetup) {
     this.#setup = setup;
   }
 
-  /** The records that are kept. */
   get ring(): LogRing {
     return this.#setup.ring;
   }
@@ -57,32 +58,28 @@ export class LogStore implements LogFeed {
     return () => void this.#listeners.delete(own);
   }
 
-  /** Forgets all records. */
+  /** Removes all records. */
   clear(): void {
     this.#setup.ring.clear();
-    for (const forget of [...this.#forgetters]) forget();
+    for (const listener of [...this.#clearListeners]) listener();
   }
 
-  /** Hears when all is forgotten; call the result to stop. */
-  onClear(forget: () => void): () => void {
-    this.#forgetters.add(forget);
-    return () => void this.#forgetters.delete(forget);
+  /** Calls the listener after each {@linkcode clear}; call the result to stop. */
+  onClear(listener: () => void): () => void {
+    this.#clearListeners.add(listener);
+    return () => void this.#clearListeners.delete(listener);
   }
 
-  /** Keeps a line, unless it is less important than what is kept. */
+  /** Stores a record, unless it is less severe than the configured level. */
   add(log: NewLog): LogRecord | undefined {
     if (!isAtLeast(log.severity, this.#setup.least)) return undefined;
-    const function_id = log.function_id ?? this.#join(log);
+    const function_id = log.function_id ?? this.#functionOf(log);
     const record = this.#setup.ring.add({ ...log, function_id });
     for (const listener of [...this.#listeners]) listener(record);
     return record;
   }
 
-  /**
-   * Takes in a frame of OTLP; says how many records came and how many were broken.
-   *
-   * @throws {Error} When it is none.
-   */
+  /** Stores the records of an OTLP frame. @throws {Error} The frame is malformed. */
   take(frame: unknown): { readonly taken: number; readonly dropped: number } {
     const { clock, redactor } = this.#setup;
     const { items, dropped } = readLogs(frame, redactor, clock.wall());
@@ -90,18 +87,18 @@ export class LogStore implements LogFeed {
     return { taken: items.length, dropped };
   }
 
-  /** Takes in what a worker printed, but for what its logger sends as well. */
+  /** Stores a line of output, unless the worker's logger sends the same record as telemetry. */
   addPrint(line: PrintedLine): void {
     if (line.isLogger) return;
     this.add(logOfPrint(line, this.#setup.clock.wall()));
   }
 
-  /** Takes in what the engine says of itself. */
+  /** Stores a line of the engine's log. */
   addEngineLine({ level, text, fields, at_ms }: EngineLogLine): void {
     const { redactor, clock } = this.#setup;
     const attributes: Record<string, Json> = {};
     for (const [name, value] of Object.entries(fields)) {
-      if (value === undefined || TAKEN_OVER.has(name)) continue;
+      if (value === undefined || RECORD_FIELDS.has(name)) continue;
       attributes[name] = redactor.hits(name) ? "[redacted]" : value;
     }
     this.add({
@@ -122,115 +119,117 @@ export class LogStore implements LogFeed {
   }
 
   /**
-   * Which function was running. A search in vain is one through all recorded calls, so only so many
-   * are made in a second; lines beyond that stay without their function.
+   * The function that was running. A failed lookup scans all recorded calls, so lookups are limited
+   * per second; records beyond the limit have no function.
    */
-  #join({ trace_id, span_id }: NewLog): string | null {
+  #functionOf({ trace_id, span_id }: NewLog): string | null {
     if (span_id === null) return null;
-    const known = this.#joined.get(span_id);
+    const known = this.#functions.get(span_id);
     if (known !== undefined) return known;
     const { clock } = this.#setup;
-    if (clock.now() >= this.#joinsUntil) {
-      this.#joins = 0;
-      this.#joinsUntil = clock.now() + 1_000;
+    if (clock.now() >= this.#lookupsUntil) {
+      this.#lookups = 0;
+      this.#lookupsUntil = clock.now() + 1_000;
     }
-    if (this.#joins >= LOG_JOINS_PER_SECOND) return null;
+    if (this.#lookups >= LOG_JOINS_PER_SECOND) return null;
     const since_ms = clock.wall() - LOG_JOIN_WITHIN_MS;
     const found = this.#setup.functionOf(trace_id, span_id, since_ms) ?? null;
-    this.#joins += found === null ? 1 : FOUND_COST;
-    this.#joined.set(span_id, found);
-    if (this.#joined.size > LOG_JOIN_KEPT_MAX) {
-      const [oldest] = this.#joined.keys();
-      this.#joined.delete(oldest!);
+    this.#lookups += found === null ? 1 : FOUND_COST;
+    this.#functions.set(span_id, found);
+    if (this.#functions.size > LOG_JOIN_KEPT_MAX) {
+      const [oldest] = this.#functions.keys();
+      this.#functions.delete(oldest!);
     }
     return found;
   }
 }
 
-/** What a search costs that finds its span, among the newest mostly, beside one in vain. */
+/** Cost of a successful lookup relative to a failed one, which scans all recorded calls. */
 const FOUND_COST = 0.02;
 
 /** Fields of the engine's log that become fields of the record. */
-const TAKEN_OVER: ReadonlySet<string> = new Set(["trace_id", "span_id", "worker", "function_id"]);
+const RECORD_FIELDS: ReadonlySet<string> = new Set([
+  "trace_id",
+  "span_id",
+  "worker",
+  "function_id",
+]);
 
 function textOf(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Around the texts of a record. */
+/** Memory of a record without its texts. */
 const RECORD_BYTES = 350;
 
-/** Which records; all that is given has to fit. */
+/** Selects records; all given members must match. */
 export interface LogFilter {
   readonly since_ms?: number | undefined;
   readonly until_ms?: number | undefined;
   readonly trace_id?: string | undefined;
   readonly span_id?: string | undefined;
-  /** This severity or a more important one. */
+  /** This severity or a higher one. */
   readonly least?: Severity | undefined;
   /** This severity exactly. */
   readonly severity?: Severity | undefined;
   readonly worker?: string | undefined;
   readonly function_id?: string | undefined;
   readonly source?: LogSource | undefined;
-  /** In the text or in an attribute, whatever the case. */
+  /** Contained in the body or an attribute, ignoring case. */
   readonly text?: string | undefined;
   readonly after_seq?: number | undefined;
   readonly before_seq?: number | undefined;
 }
 
-/** A record and what it costs. */
-interface Kept {
+interface SizedRecord {
   readonly record: LogRecord;
   readonly bytes: number;
 }
 
-/** See the top of this file. */
+/** The newest records, oldest first; the oldest are dropped beyond a bound in bytes. */
 export class LogRing {
   #bytesMax: number;
   #bytes = 0;
   #seq = 0;
-  /** The oldest first; those before `#head` are gone. */
-  #kept: Kept[] = [];
+  /** Entries before `#head` have been dropped. */
+  #records: SizedRecord[] = [];
   #head = 0;
 
-  /** Keeps so many bytes. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Records that are there. */
   get size(): number {
-    return this.#kept.length - this.#head;
+    return this.#records.length - this.#head;
   }
 
-  /** What they cost, about. */
+  /** Estimated memory of the records. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** When the oldest was said; `null` when there is none. */
+  /** Time of the oldest record; `null` if there are none. */
   get oldestMs(): number | null {
-    return this.#kept[this.#head]?.record.at_ms ?? null;
+    return this.#records[this.#head]?.record.at_ms ?? null;
   }
 
-  /** Changes how much is kept; the oldest go at once. */
+  /** Changes the bound; drops the oldest records at once if needed. */
   resize(bytesMax: number): void {
     this.#bytesMax = bytesMax;
-    this.#makeRoom();
+    this.#evict();
   }
 
-  /** Keeps a record, and says which number it has. */
+  /** Stores a record and assigns its `seq`. */
   add(log: NewLog): LogRecord {
     const record = { ...log, seq: ++this.#seq };
     const bytes = bytesOf(record);
-    this.#kept.push({ record, bytes });
+    this.#records.push({ record, bytes });
     this.#bytes += bytes;
-    this.#makeRoom();
+    this.#evict();
     return record;
   }
 
-  /** Records that fit, newest first or oldest first, and how many fit in all. */
+  /** A page of matching records, and the number of all that match. */
   find(
     filter: LogFilter,
     { offset, limit, order }: { offset: number; limit: number; order: "asc" | "desc" },
@@ -240,33 +239,32 @@ export class LogRing {
     let total = 0;
     const count = this.size;
     for (let i = 0; i < count; i++) {
-      const at = order === "asc" ? this.#head + i : this.#kept.length - 1 - i;
-      const { record } = this.#kept[at]!;
+      const at = order === "asc" ? this.#head + i : this.#records.length - 1 - i;
+      const { record } = this.#records[at]!;
       if (!fits(record)) continue;
       if (total++ >= offset && records.length < limit) records.push(record);
     }
     return { records, total };
   }
 
-  /** Forgets all. */
   clear(): void {
-    this.#kept = [];
+    this.#records = [];
     this.#head = 0;
     this.#bytes = 0;
   }
 
-  #makeRoom(): void {
-    while (this.#bytes > this.#bytesMax && this.#head < this.#kept.length) {
-      this.#bytes -= this.#kept[this.#head++]!.bytes;
+  #evict(): void {
+    while (this.#bytes > this.#bytesMax && this.#head < this.#records.length) {
+      this.#bytes -= this.#records[this.#head++]!.bytes;
     }
-    if (this.#head > 1_024 && this.#head * 2 > this.#kept.length) {
-      this.#kept.splice(0, this.#head);
+    if (this.#head > 1_024 && this.#head * 2 > this.#records.length) {
+      this.#records.splice(0, this.#head);
       this.#head = 0;
     }
   }
 }
 
-/** What a filter says, ready to be asked of many records. */
+/** Compiles a filter to a predicate. */
 export function matcher(filter: LogFilter): (record: LogRecord) => boolean {
   const { since_ms, until_ms, trace_id, span_id, least, severity } = filter;
   const { worker, function_id, source, after_seq, before_seq } = filter;
@@ -296,7 +294,7 @@ function bytesOf({ body, attributes, service_name }: LogRecord): number {
   let bytes = RECORD_BYTES + 2 * (body.length + service_name.length);
   for (const [name, value] of Object.entries(attributes)) {
     const isPlain = value === null || typeof value !== "object";
-    // Objects take several times the room of their text.
+    // Objects take several times the memory of their text.
     bytes += 80 + 2 * name.length + (isPlain ? 2 * String(value).length : 8 * sizeOf(value));
   }
   return bytes;

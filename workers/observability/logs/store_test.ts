@@ -1,5 +1,5 @@
 /**
- * Lines of all origins are kept once, with the function that was running.
+ * Records of all sources are stored once, with the function that was running.
  *
  * @module
  */
@@ -29,7 +29,7 @@ function setup(changes: Partial<LogStoreSetup> = {}) {
   return { clock, store, asked, heard };
 }
 
-Deno.test("LogStore finds the function of a line by its span, once per span", () => {
+Deno.test("LogStore looks up the function of a record by its span, once per span", () => {
   const { store, asked, heard } = setup();
 
   for (let i = 0; i < 3; i++) store.add(newLog({ span_id: idOf(1, 16) }));
@@ -45,7 +45,7 @@ Deno.test("LogStore finds the function of a line by its span, once per span", ()
   assert.deepEqual(asked, [idOf(1, 16), idOf(2, 16)]);
 });
 
-Deno.test("LogStore looks for so many spans in a second and no more", () => {
+Deno.test("LogStore bounds the failed lookups per second", () => {
   const { store, asked, clock } = setup();
 
   for (let n = 0; n < 500; n++) store.add(newLog({ span_id: idOf(n + 10, 16) }));
@@ -56,7 +56,7 @@ Deno.test("LogStore looks for so many spans in a second and no more", () => {
   assert.equal(asked.length, 21);
 });
 
-Deno.test("LogStore finds the functions of hundreds of calls in a second", () => {
+Deno.test("LogStore looks up the functions of hundreds of calls per second", () => {
   const { store, heard } = setup({ functionOf: () => "orders::create" });
 
   for (let n = 0; n < 2_000; n++) store.add(newLog({ span_id: idOf(n, 16) }));
@@ -65,7 +65,7 @@ Deno.test("LogStore finds the functions of hundreds of calls in a second", () =>
   assert.ok(found >= 900 && found <= 1_100, `${found}`);
 });
 
-Deno.test("LogStore keeps nothing below its level, and tells nobody of it", () => {
+Deno.test("LogStore neither stores nor delivers records below its level", () => {
   const { store, heard } = setup({ least: "warn" });
 
   assert.equal(store.add(newLog({ severity: "info" })), undefined);
@@ -75,7 +75,7 @@ Deno.test("LogStore keeps nothing below its level, and tells nobody of it", () =
   assert.equal(store.ring.size, 1);
 });
 
-Deno.test("LogStore keeps what the engine says, without secrets, under the worker it names", () => {
+Deno.test("LogStore stores the engine's log, redacted, under the worker it names", () => {
   const { store } = setup();
   const fields = {
     worker: "shop",
@@ -98,7 +98,7 @@ Deno.test("LogStore keeps what the engine says, without secrets, under the worke
   assert.equal(record!.trace_id, idOf(1, 32));
 });
 
-Deno.test("LogStore leaves out printed lines that a logger sends as well", () => {
+Deno.test("LogStore skips printed lines that the logger sends as well", () => {
   const { store, heard } = setup();
   const line = {
     worker: "shop",
@@ -115,7 +115,7 @@ Deno.test("LogStore leaves out printed lines that a logger sends as well", () =>
   assert.deepEqual(heard.map(({ source }) => source), ["output"]);
 });
 
-Deno.test("LogStore.take() says how many lines came and how many were broken", () => {
+Deno.test("LogStore.take() returns how many records it stored and dropped", () => {
   const { store } = setup();
   const frame = { resourceLogs: [{ scopeLogs: [{ logRecords: [{}, {}, 5] }] }] };
 
@@ -123,7 +123,7 @@ Deno.test("LogStore.take() says how many lines came and how many were broken", (
   assert.throws(() => store.take(5));
 });
 
-Deno.test("LogStore.clear() forgets and says so; nobody hears after they stopped", () => {
+Deno.test("LogStore.clear() notifies its listeners until they stop", () => {
   const { store } = setup();
   let told = 0;
   let heard = 0;
@@ -144,7 +144,7 @@ const ALL = { offset: 0, limit: 1_000, order: "asc" } as const;
 const bodies = (ring: LogRing, filter: LogFilter = {}, how: typeof ALL = ALL) =>
   ring.find(filter, how).records.map(({ body }) => body);
 
-Deno.test("LogRing forgets the oldest when its bytes are used up, and counts on", () => {
+Deno.test("LogRing drops the oldest records beyond its bound, and keeps counting", () => {
   const ring = new LogRing(4_000);
   for (let n = 0; n < 1_000; n++) ring.add(newLog({ body: `${n}`, at_ms: NOON + n }));
 
@@ -155,7 +155,7 @@ Deno.test("LogRing forgets the oldest when its bytes are used up, and counts on"
   assert.equal(ring.oldestMs, NOON + 1_000 - ring.size);
 });
 
-Deno.test("LogRing keeps nothing that is larger than all its memory, and goes on", () => {
+Deno.test("LogRing drops a record larger than its bound", () => {
   const ring = new LogRing(4_000);
 
   ring.add(newLog({ body: "x".repeat(10_000) }));
@@ -167,7 +167,7 @@ Deno.test("LogRing keeps nothing that is larger than all its memory, and goes on
   assert.deepEqual(bodies(ring), ["hello"]);
 });
 
-Deno.test("LogRing counts what attributes cost", () => {
+Deno.test("LogRing counts the memory of attributes", () => {
   const plain = new LogRing(1e6);
   const rich = new LogRing(1e6);
   plain.add(newLog());
@@ -176,7 +176,7 @@ Deno.test("LogRing counts what attributes cost", () => {
   assert.ok(rich.bytes > plain.bytes + 2_000);
 });
 
-Deno.test("LogRing gives up at once what a smaller size has no room for", () => {
+Deno.test("LogRing.resize() drops records at once", () => {
   const ring = new LogRing(100_000);
   for (let n = 0; n < 100; n++) ring.add(newLog({ body: `${n}` }));
 
@@ -232,7 +232,7 @@ for (
   });
 }
 
-Deno.test("LogRing.find() pages in both directions and says how many there are", () => {
+Deno.test("LogRing.find() pages in both directions and returns the total", () => {
   const ring = filled();
 
   const newest = ring.find({}, { offset: 1, limit: 2, order: "desc" });

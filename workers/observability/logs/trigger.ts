@@ -1,8 +1,8 @@
 /**
- * Triggers of type `log`: functions that hear of log records.
+ * Triggers of type `log`: call a function for matching log records.
  *
- * What a firing causes to be logged never fires a trigger. Neither does what the function's own
- * worker says outside of any call: it cannot be told from what the firing made it say.
+ * Records caused by a firing never fire a trigger. Neither do records that the worker of the
+ * trigger's function writes outside of any call, since a firing may have caused them.
  *
  * @module
  */
@@ -29,23 +29,22 @@ const Config = v.object({
   batch_ms: BatchMs,
 });
 
-interface Watch {
+interface Subscription {
   readonly trigger: TriggerInstance;
   readonly fits: (record: LogRecord) => boolean;
   readonly batch: TriggerBatcher<LogRecord>;
 }
 
-/** The triggers of type `log` that are registered now. */
+/** Provider of the trigger type `log`. */
 export class LogTriggers {
   readonly #dispatcher: TriggerDispatcher;
-  readonly #watches = new Map<string, Watch>();
+  readonly #subscriptions = new Map<string, Subscription>();
 
-  /** Stores. */
   constructor(dispatcher: TriggerDispatcher) {
     this.#dispatcher = dispatcher;
   }
 
-  /** Provides the type. */
+  /** Registers the trigger type. */
   register(worker: Pick<Worker, "registerTriggerType">): void {
     const text = { type: "string" };
     worker.registerTriggerType({
@@ -63,7 +62,7 @@ export class LogTriggers {
             type: "integer",
             minimum: TRIGGER_BATCH_MS_MIN,
             maximum: TRIGGER_BATCH_MS_MAX,
-            description: "Heaps so far apart: {logs, dropped} instead of one record",
+            description: "Interval of batches: {logs, dropped} instead of one record",
           },
         },
       },
@@ -74,7 +73,7 @@ export class LogTriggers {
     });
   }
 
-  /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
+  /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
     const { level, min_level, worker, function_id, text, batch_ms } = readConfig(Config, trigger);
     const fits = matcher({
@@ -91,38 +90,34 @@ export class LogTriggers {
         batch_ms === undefined ? wireLog(records[0]!) : { logs: records.map(wireLog), dropped },
     });
     this.remove(trigger.id);
-    this.#watches.set(trigger.id, { trigger, fits, batch });
+    this.#subscriptions.set(trigger.id, { trigger, fits, batch });
   }
 
-  /** Forgets a trigger, and what it has not told yet. */
+  /** Removes a trigger and discards its pending batch. */
   remove(id: string): void {
-    this.#watches.get(id)?.batch.stop();
-    this.#watches.delete(id);
+    this.#subscriptions.get(id)?.batch.stop();
+    this.#subscriptions.delete(id);
   }
 
-  /** A record is there. */
+  /** Fires the matching triggers. */
   onRecord(record: LogRecord): void {
-    if (this.#watches.size === 0 || this.#dispatcher.causedBy(record.trace_id)) return;
+    if (this.#subscriptions.size === 0 || this.#dispatcher.causedBy(record.trace_id)) return;
     if (this.#dispatcher.mentionsFiring(record)) return;
-    const isUntold = record.span_id === null && record.source !== "engine";
-    for (const { trigger, fits, batch } of this.#watches.values()) {
+    const isOutsideCall = record.span_id === null && record.source !== "engine";
+    for (const { trigger, fits, batch } of this.#subscriptions.values()) {
       if (!fits(record)) continue;
-      if (isUntold && this.#dispatcher.offers(trigger, record.worker)) continue;
+      if (isOutsideCall && this.#dispatcher.offers(trigger, record.worker)) continue;
       batch.add(record);
     }
   }
 
-  /** Fires nothing any more. */
+  /** Removes all triggers. */
   stop(): void {
-    for (const id of [...this.#watches.keys()]) this.remove(id);
+    for (const id of [...this.#subscriptions.keys()]) this.remove(id);
   }
 }
 
-/**
- * What a trigger is told, checked.
- *
- * @throws {EngineError} `trigger_registration_failed`, naming every problem.
- */
+/** Parses the config of a trigger. @throws {EngineError} `trigger_registration_failed`. */
 export function readConfig<Of>(
   of: v.Schema<Of>,
   { config, trigger_type }: TriggerInstance,

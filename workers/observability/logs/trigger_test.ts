@@ -1,5 +1,5 @@
 /**
- * Functions hear of log records, and never of those that their own firing caused.
+ * Log triggers fire for matching records, never for those that a firing caused.
  *
  * @module
  */
@@ -53,7 +53,7 @@ for (
     [{ function_id: "x::y" }, []],
   ] as const
 ) {
-  Deno.test(`A log trigger ${JSON.stringify(config)} hears of ${expected.join(", ")}`, async () => {
+  Deno.test(`A log trigger ${JSON.stringify(config)} fires for ${expected.join(", ")}`, async () => {
     await using it = await observe();
     const { heard } = await watch(it, config as Json);
 
@@ -65,7 +65,7 @@ for (
   });
 }
 
-Deno.test("A log trigger gets the stored record, and heaps if it asks for them", async () => {
+Deno.test("A log trigger receives the stored record, or batches with batch_ms", async () => {
   await using it = await observe();
   const { heard } = await watch(it, { batch_ms: 100 });
 
@@ -80,7 +80,7 @@ Deno.test("A log trigger gets the stored record, and heaps if it asks for them",
   assert.deepEqual(more, []);
 });
 
-Deno.test("What a firing makes somebody log fires nothing, however far down", async () => {
+Deno.test("Records caused by a firing fire nothing, at any depth", async () => {
   await using it = await observe();
   it.worker.registerFunction("deep::log", async () => {
     await it.worker.trigger({ function_id: "engine::log::error", payload: { message: "deep" } });
@@ -97,7 +97,7 @@ Deno.test("What a firing makes somebody log fires nothing, however far down", as
   assert.equal((await it.ask("engine::logs::list", { text: "deep" })).total, 1);
 });
 
-Deno.test("A handler that throws and is logged about fires nothing", async () => {
+Deno.test("The log of a failing handler fires nothing", async () => {
   await using it = await observe();
   const { heard, watcher } = await watch(it, {});
   await watcher.shutdown();
@@ -113,7 +113,7 @@ Deno.test("A handler that throws and is logged about fires nothing", async () =>
   assert.ok(it.local.lines.length < 10, JSON.stringify(it.local.lines));
 });
 
-Deno.test("A worker that hands no trace on does not hear what it says itself", async () => {
+Deno.test("A worker that does not propagate the trace is not called for its own records", async () => {
   await using it = await observe();
   const on = await watch(it, {}, () => {
     const payload = { message: "echo" };
@@ -130,7 +130,7 @@ Deno.test("A worker that hands no trace on does not hear what it says itself", a
   assert.equal((await it.ask("engine::logs::list", { text: "echo" })).total, 1);
 });
 
-Deno.test("What the trigger's own worker printed outside of calls does not fire it", async () => {
+Deno.test("Output of the trigger's own worker outside of calls does not fire it", async () => {
   await using it = await observe();
   const { heard } = await watch(it, {}, () => print(it, { worker: "watcher", text: "echo" }));
 
@@ -141,7 +141,7 @@ Deno.test("What the trigger's own worker printed outside of calls does not fire 
   assert.equal((await it.ask("engine::logs::list", { text: "echo" })).total, 1);
 });
 
-Deno.test("What is printed inside of a firing does not fire again", async () => {
+Deno.test("Output inside a firing does not fire again", async () => {
   await using it = await observe();
   const heard: Item[] = [];
   const watcher = await it.local.connect("watcher");
@@ -159,7 +159,7 @@ Deno.test("What is printed inside of a firing does not fire again", async () => 
   assert.deepEqual(bodies(heard), ["first"]);
 });
 
-Deno.test("A trigger that was taken back hears nothing more", async () => {
+Deno.test("An unregistered trigger no longer fires", async () => {
   await using it = await observe();
   const { heard, watcher } = await watch(it, { batch_ms: 100 });
   await say(it, "info", "a");
@@ -182,7 +182,7 @@ for (
     "all",
   ] as Json[]
 ) {
-  Deno.test(`A log trigger ${JSON.stringify(config)} is refused with what is wrong`, async () => {
+  Deno.test(`A log trigger ${JSON.stringify(config)} is rejected with the reason`, async () => {
     await using it = await observe();
 
     await watch(it, config);
