@@ -1,8 +1,8 @@
 /**
  * Traces and logs on disk, restored at the next start: `<data>/telemetry/*.jsonl`.
  *
- * Each line is one span or log record as JSON, redacted as in memory. Off by default (`disk_mb: 0`).
- * Writes are delayed and batched, and pending lines are bounded: a slow or failing disk costs
+ * Each line is one span or log record as JSON, redacted as in memory. Off by default (`disk_mb:
+ * 0`). Writes are delayed and batched, and pending lines are bounded: a slow or failing disk costs
  * telemetry, never calls.
  *
  * @module

@@ -42,7 +42,9 @@ export class Redactor {
   readonly #places: Place | undefined;
   readonly #hits = new Map<string, boolean>();
 
-  /** `rules`: names, in which `*` matches anything, and JSON pointers; added to the built-in ones. */
+  /**
+   * `rules`: names, in which `*` matches anything, and JSON pointers; added to the built-in ones.
+   */
   constructor(rules: readonly string[] = []) {
     const names = [...BUILT_IN, ...rules.filter((rule) => !rule.startsWith("/"))];
     this.#name = new RegExp(`^(?:${names.map(patternOf).join("|")})$`, "is");

@@ -2,8 +2,8 @@
  * Calls the functions of `log` and `trace` triggers without feedback: nothing that a firing causes
  * fires a trigger again.
  *
- * Each firing starts a trace whose id begins with eight digits chosen at start-up, so every span and
- * log record below it is recognizable by its trace id alone; no table of firings is needed.
+ * Each firing starts a trace whose id begins with eight digits chosen at start-up, so every span
+ * and log record below it is recognizable by its trace id alone; no table of firings is needed.
  * {@linkcode workerLog} marks what this worker writes to the engine's log for the same reason.
  *
  * @module

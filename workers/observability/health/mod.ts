@@ -1,9 +1,10 @@
 /**
- * Liveness and readiness: `/healthz`, `/readyz`, `engine::health::check`, `engine::health::measure`.
+ * Liveness and readiness: `/healthz`, `/readyz`, `engine::health::check`,
+ * `engine::health::measure`.
  *
- * Live means that the process answers. Ready means that calls should succeed: the store answers, the
- * built-in workers run, and no supervised worker has failed for good. Both pages need no token, so
- * their answers are cached for a moment and name workers without details.
+ * Live means that the process answers. Ready means that calls should succeed: the store answers,
+ * the built-in workers run, and no supervised worker has failed for good. Both pages need no token,
+ * so their answers are cached for a moment and name workers without details.
  *
  * @module
  */

@@ -1,9 +1,9 @@
 /**
  * Stores log records in a ring bounded in bytes, and passes new ones to listeners.
  *
- * Records come from SDK loggers (OTLP), from the output of supervised workers, from the engine's own
- * log and from `engine::log::*`. A record with a span id but without a function gets the function of
- * that span, at a bounded number of lookups per second.
+ * Records come from SDK loggers (OTLP), from the output of supervised workers, from the engine's
+ * own log and from `engine::log::*`. A record with a span id but without a function gets the
+ * function of that span, at a bounded number of lookups per second.
  *
  * @module
  */

@@ -1,9 +1,9 @@
 /**
- * The metrics of `engine-observability`: sampling each second, history, functions, triggers, alerts,
- * `/metrics`, and the export and health checks that are built on them.
+ * The metrics of `engine-observability`: sampling each second, history, functions, triggers,
+ * alerts, `/metrics`, and the export and health checks that are built on them.
  *
- * Composition only; the parts are in the files beside this one. Counters and history survive an edit
- * of the configuration, see `retained.ts`.
+ * Composition only; the parts are in the files beside this one. Counters and history survive an
+ * edit of the configuration, see `retained.ts`.
  *
  * @module
  */
