@@ -6,8 +6,7 @@
  *
  * @module
  */
-import { addressKey, type Token } from "../workers/console/access.ts";
-import { randomHex } from "../workers/console/engine_client.ts";
+import { addressKey, randomSecret, type Token } from "../workers/console/access.ts";
 import { withoutSecrets } from "../sdk/typescript/arguments.ts";
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
 import {
@@ -56,7 +55,6 @@ export interface EngineConsole extends AsyncDisposable {
 export async function startConsole(options: ConsoleOptions): Promise<EngineConsole> {
   const { url, token, host = "127.0.0.1", port = CONSOLE_PORT, typed } = options;
   // An engine without a console does not pay for them.
-  const { consolePage } = await import("../workers/console/page_file.ts");
   const { runConsole } = await import("../workers/console/run_console.ts");
   await using stack = new AsyncDisposableStack();
   const worker = registerWorker(url, {
@@ -69,17 +67,16 @@ export async function startConsole(options: ConsoleOptions): Promise<EngineConso
   });
   stack.defer(() => worker.shutdown());
   await connected(worker, url);
-  const key = randomHex(16);
+  const key = randomSecret(16);
   const running = stack.use(
     await runConsole(worker, { clock: systemClock }, {
       host,
       port,
-      page: consolePage,
       version: VERSION,
-      secret: randomHex(32),
+      secret: randomSecret(),
       engineUrl: () => withoutSecrets(url),
       operatorKey: () => Promise.resolve(key),
-      ...typed && { typed: tokenFor(typed) },
+      ...typed && { accessToken: tokenFor(typed) },
     }),
   );
   const whole = stack.move();

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 import type { Json } from "../mod.ts";
-import { consolePage } from "../workers/console/page_file.ts";
+import { consolePage } from "../workers/console/server.ts";
 import { browserTest, chromiumHere, ConsoleWorld } from "./fakes/console_browser.ts";
 import { order, startOrderShop } from "./fakes/order_shop.ts";
 import { ScriptedConsole } from "./fakes/scripted_console.ts";

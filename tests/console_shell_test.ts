@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../mod.ts";
-import { consolePage } from "../workers/console/page_file.ts";
+import { consolePage } from "../workers/console/server.ts";
 import { browserTest, ConsoleWorld } from "./fakes/console_browser.ts";
 import { HeadlessBrowser } from "./fakes/headless_browser.ts";
 import { ScriptedConsole } from "./fakes/scripted_console.ts";

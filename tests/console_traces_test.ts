@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { chromium, type Page } from "playwright-core";
-import { consolePage } from "../workers/console/page_file.ts";
+import { consolePage } from "../workers/console/server.ts";
 import type { Json } from "../mod.ts";
 import { browserTest, chromiumHere, ConsoleWorld } from "./fakes/console_browser.ts";
 import { order, startOrderShop } from "./fakes/order_shop.ts";

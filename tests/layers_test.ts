@@ -63,16 +63,6 @@ const LAYERS: readonly Layer[] = [
     },
   },
   {
-    name: "page bundle",
-    files: /^workers\/console\/bundle\.ts$/,
-    layers: [],
-  },
-  {
-    name: "workers",
-    files: /^workers\/console\/page_file\.ts$/,
-    layers: ["embedded"],
-  },
-  {
     name: "page",
     files: /^workers\/console\/page\//,
     layers: ["contract", "ports", "page", "page wire"],
@@ -86,7 +76,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: "workers",
     files: /^workers\//,
-    layers: ["contract", "ports", "sdk", "workers"],
+    layers: ["contract", "ports", "sdk", "workers", "built page"],
     packages: {
       valibot: /^workers\/kit\/schema\.ts$/,
       "@valibot/to-json-schema": /^workers\/kit\/schema\.ts$/,
@@ -153,10 +143,9 @@ function targetOf(from: string, specifier: string, embedded: boolean): string[] 
   if (specifier === "engine-sdk") return ["sdk", "sdk door"];
   if (!specifier.startsWith(".")) return undefined;
   const path = new URL(specifier, `file:///${from}`).pathname.slice(1);
+  if (embedded && path.startsWith("workers/console/dist/")) return ["built page"];
   if (embedded || path === "deno.json") return ["embedded"];
-  if (/^workers\/(console\/wire|(console\/)?limits)\.ts$/.test(path)) {
-    return ["workers", "page wire"];
-  }
+  if (path === "workers/console/wire.ts") return ["workers", "page wire"];
   if (path.startsWith("workers/kit/")) return ["workers", "worker kit"];
   if (path === "mod.ts") return ["sdk", "sdk door"];
   if (path === "engine/mod.ts") return ["assembly", "engine door"];

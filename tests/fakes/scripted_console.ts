@@ -14,7 +14,7 @@ import {
   type WatchedTrigger,
   WRONG_TOKEN_CLOSE,
 } from "../../workers/console/wire.ts";
-import { answerWith, preparePage } from "../../workers/console/server.ts";
+import { pageResponse, preparePage } from "../../workers/console/server.ts";
 
 /** Answers a call; what it throws becomes an error with its `code`. */
 export type Scripted = (payload: Json) => Json | Promise<Json>;
@@ -47,7 +47,7 @@ export class ScriptedConsole implements AsyncDisposable {
     const page = await preparePage(html, inPage ? token : "");
     const options = { port, hostname: "127.0.0.1", onListen: () => {} };
     it.#server = Deno.serve(options, (request) => {
-      if (new URL(request.url).pathname !== "/live") return answerWith(page, request);
+      if (new URL(request.url).pathname !== "/live") return pageResponse(page, request);
       const { socket, response } = Deno.upgradeWebSocket(request);
       it.#accept(socket);
       return response;

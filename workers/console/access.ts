@@ -1,9 +1,15 @@
 /**
- * Who may talk to the console: its own pages, and no other page in the same browser.
+ * Who may use the console, and for what.
  *
- * Three things are checked. The `Host` must be one the console is meant to be reached under, or
- * a page of a stranger could have its own name lead here. The `Origin` must be the console's. And
- * whoever speaks must know a token, which only its own pages can have read.
+ * Every request passes {@linkcode requestProblem}: the `Host` must be an address that the console
+ * is meant to be reached at, or another site could point its own name here (DNS rebinding), and the
+ * `Origin` must be the console's own. Every page then proves itself with a token that only pages of
+ * this console, or the person in front of one, can know.
+ *
+ * The token decides the {@linkcode Rights}. The console's own connection may manage workers, but
+ * its port is open to every user of the machine and to workers in microVMs, so a page by itself may
+ * do only what any worker may. `engine console` prints an address with a key derived from a file
+ * that only the engine's user can read; a page opened with that key is the operator's.
  *
  * @module
  */
@@ -12,10 +18,26 @@ import type { ControlKeyInfo } from "../../engine/ports/supervision.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { memberOf, randomHex } from "./engine_client.ts";
 
-/** What is wrong with a request; `undefined`: nothing. */
-export function problemOf(
+/** `operator`: everything. `guest`: what any worker may. */
+export type Rights = "operator" | "guest";
+
+/** A token and what it allows. */
+export interface Token {
+  readonly text: string;
+  readonly rights: Rights;
+}
+
+/** Supervision functions that guests may call. */
+const GUEST_SUPERVISION = /^engine::supervisor::(list|status|logs|info)$/;
+/** Functions that change the connection of their caller, which here is the console's own. */
+const CONNECTION_FUNCTIONS = /^engine::(workers::register|register_trigger|unregister_trigger)$/;
+/** Attributes of spans that only operators see. */
+const PAYLOAD_ATTRIBUTES = ["engine.request", "engine.response"];
+const SECRET_KEY = ["console", "secret"];
+
+/** Why a request is refused; `undefined`: it is not. */
+export function requestProblem(
   request: Request,
   at: { readonly isLoopback: boolean; readonly isUpgrade: boolean },
 ): string | undefined {
@@ -28,26 +50,20 @@ export function problemOf(
   }
   const origin = headers.get("origin");
   if (origin === null) {
-    return at.isUpgrade ? "A line without an origin is not one of the console's pages" : undefined;
+    return at.isUpgrade ? "A WebSocket without an Origin is not from a console page" : undefined;
   }
-  const own = [`http://${host}`, `https://${host}`]; // The latter behind somebody's TLS.
+  const own = [`http://${host}`, `https://${host}`]; // https: behind a proxy that ends TLS.
   return own.includes(origin) ? undefined : "Another web page may not talk to the console";
 }
 
-/** A token and what it allows. */
-export interface Token {
-  readonly text: string;
-  readonly rights: Rights;
-}
-
-/** What a token allows; `undefined`: nothing. Takes the same time for all wrong ones. */
+/** What a token allows; `undefined`: it is wrong. Takes the same time for every wrong token. */
 export function rightsOf(offered: string, tokens: readonly Token[]): Rights | undefined {
   let rights: Rights | undefined;
   for (const token of tokens) if (isSameText(offered, token.text)) rights = token.rights;
   return rights;
 }
 
-/** Whether two texts are equal, in a time that says nothing about where they differ. */
+/** Compares two texts in a time that does not depend on where they differ. */
 export function isSameText(offered: string, expected: string): boolean {
   const encoder = new TextEncoder();
   const a = encoder.encode(offered);
@@ -57,20 +73,12 @@ export function isSameText(offered: string, expected: string): boolean {
   return difference === 0;
 }
 
-/** `operator`: everything. `guest`: what any worker may. */
-export type Rights = "operator" | "guest";
-
-/** Functions of supervision that anybody may call. */
-const OPEN_TO_ALL = /^engine::supervisor::(list|status|logs|info)$/;
-/** Functions that change the connection of whoever calls, which here is the console's own. */
-const OF_THE_LINE = /^engine::(workers::register|register_trigger|unregister_trigger)$/;
-/** Attributes of spans that only operators see. */
-const PAYLOADS = ["engine.request", "engine.response"];
-
 /** @throws {EngineError} `FORBIDDEN` when a page with these rights may not call the function. */
 export function checkCall(rights: Rights, functionId: string): void {
-  if (rights === "operator" || OPEN_TO_ALL.test(functionId)) return;
-  if (!functionId.startsWith("engine::supervisor::") && !OF_THE_LINE.test(functionId)) return;
+  if (rights === "operator" || GUEST_SUPERVISION.test(functionId)) return;
+  const isRestricted = functionId.startsWith("engine::supervisor::") ||
+    CONNECTION_FUNCTIONS.test(functionId);
+  if (!isRestricted) return;
   throw new EngineError(
     "FORBIDDEN",
     "This page was opened without the key of the engine's own user, and may not call " +
@@ -78,63 +86,73 @@ export function checkCall(rights: Rights, functionId: string): void {
   );
 }
 
-/** Whether results of a function hold what only operators see. */
+/** Whether results of a function hold payloads, which only operators see. */
 export function holdsPayloads(functionId: string): boolean {
   return functionId.startsWith("engine::traces::");
 }
 
-/** The same result without payloads of calls. */
+/** The same result without the payloads of calls. */
 export function withoutPayloads(result: Json | undefined): Json | undefined {
   if (Array.isArray(result)) {
     return result.filter((part) => !isPayload(part)).map((part) => withoutPayloads(part)!);
   }
   if (result === null || typeof result !== "object") return result;
   return Object.fromEntries(
-    Object.entries(result).filter(([name]) => !PAYLOADS.includes(name))
+    Object.entries(result).filter(([name]) => !PAYLOAD_ATTRIBUTES.includes(name))
       .map(([name, part]) => [name, withoutPayloads(part)!]),
   );
 }
 
 /** An attribute of a span is a pair of name and value. */
 function isPayload(part: Json): boolean {
-  return Array.isArray(part) && typeof part[0] === "string" && PAYLOADS.includes(part[0]);
+  return Array.isArray(part) && typeof part[0] === "string" &&
+    PAYLOAD_ATTRIBUTES.includes(part[0]);
 }
 
-/** The secret for an engine whose key lies there now; `undefined`: there is none. */
+/**
+ * The `?key=…` of operator pages, derived from the control key that the engine wrote to
+ * `info.path`; `undefined` when that file is missing or unreadable.
+ */
 export async function operatorKeyOf(info: ControlKeyInfo): Promise<string | undefined> {
   if (info.problem !== null) return undefined;
   try {
-    const key = memberOf(JSON.parse(await Deno.readTextFile(info.path)), "key");
+    const { key } = JSON.parse(await Deno.readTextFile(info.path));
     return typeof key === "string" ? await addressKey(key) : undefined;
   } catch {
-    return undefined; // Gone or broken: then nobody can prove to be the user.
+    return undefined; // Missing or broken: nothing can prove that a page is the operator's.
   }
 }
 
-/** The secret for a control key. */
+/**
+ * The `?key=…` for a control key. The control key itself never goes into an address, because
+ * browsers keep addresses and show them.
+ */
 export function addressKey(controlKey: string): Promise<string> {
   return derive(controlKey, "engine-console address");
 }
 
-const PLACE = ["console", "secret"];
-
-/** Another secret made of one, about which it says nothing: 32 hexadecimal digits. */
+/** A secret derived from another for one purpose: 32 hexadecimal digits of a SHA-256. */
 export async function derive(secret: string, purpose: string): Promise<string> {
   const bytes = new TextEncoder().encode(`${purpose} ${secret}`);
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex().slice(0, 32);
 }
 
 /**
- * The secret of an engine's console, kept in its store: a page that is open while the engine
- * restarts has a token that still holds.
+ * The secret that page tokens are derived from. It is kept in the store, so that tokens of open
+ * pages stay valid while the engine restarts.
  */
-export async function keptSecret(store: Pick<Store, "write">): Promise<string> {
-  const fresh = randomHex(32);
+export async function storedSecret(store: Pick<Store, "write">): Promise<string> {
+  const fresh = randomSecret();
   try {
-    const [written] = await store.write([[PLACE, (old) => old ?? fresh]]);
-    const kept = written?.new?.value;
-    return typeof kept === "string" ? kept : fresh;
+    const [written] = await store.write([[SECRET_KEY, (old) => old ?? fresh]]);
+    const stored = written?.new?.value;
+    return typeof stored === "string" ? stored : fresh;
   } catch {
-    return fresh; // The disk refuses: pages have to be opened anew after a restart, no more.
+    return fresh; // The disk refuses: pages must be reloaded after a restart, no more.
   }
+}
+
+/** A random secret in hexadecimal digits. */
+export function randomSecret(bytes = 32): string {
+  return crypto.getRandomValues(new Uint8Array(bytes)).toHex();
 }

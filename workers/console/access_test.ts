@@ -10,10 +10,11 @@ import {
   derive,
   holdsPayloads,
   isSameText,
-  keptSecret,
   operatorKeyOf,
-  problemOf,
+  randomSecret,
+  requestProblem,
   rightsOf,
+  storedSecret,
   withoutPayloads,
 } from "./access.ts";
 
@@ -22,15 +23,15 @@ const request = (headers: Record<string, string>): Request =>
   ({ headers: new Headers(headers) }) as Request;
 
 const local = (headers: Record<string, string>, isUpgrade = false) =>
-  problemOf(request(headers), { isLoopback: true, isUpgrade });
+  requestProblem(request(headers), { isLoopback: true, isUpgrade });
 
-Deno.test("problemOf() lets pages in that are opened by any name of this machine", () => {
+Deno.test("requestProblem() accepts every name of this machine", () => {
   for (const host of ["127.0.0.1:3113", "localhost:3113", "127.8.9.1", "[::1]:80", "localhost"]) {
     assert.equal(local({ host }), undefined, host);
   }
 });
 
-Deno.test("problemOf() refuses a name that somebody else has led to this machine", () => {
+Deno.test("requestProblem() refuses a foreign name that resolves to this machine", () => {
   for (
     const host of [
       "evil.example:3113",
@@ -45,14 +46,14 @@ Deno.test("problemOf() refuses a name that somebody else has led to this machine
   ) assert.match(local({ host })!, /listens on this machine only/, host);
 });
 
-Deno.test("problemOf() refuses a request without a host that can be read", () => {
+Deno.test("requestProblem() refuses a request without a readable host", () => {
   for (const host of ["", "::1", "a b", "[", "localhost:port"]) {
     assert.match(local({ host })!, /names no host/, host);
   }
   assert.match(local({})!, /names no host/);
 });
 
-Deno.test("problemOf() takes lines of its own pages only", () => {
+Deno.test("requestProblem() accepts WebSockets of the console's own pages only", () => {
   const host = "localhost:3113";
 
   assert.equal(local({ host, origin: "http://localhost:3113" }, true), undefined);
@@ -70,25 +71,25 @@ Deno.test("problemOf() takes lines of its own pages only", () => {
       "",
     ]
   ) assert.match(local({ host, origin }, true)!, /Another web page/, origin);
-  assert.match(local({ host }, true)!, /without an origin/);
+  assert.match(local({ host }, true)!, /without an Origin/);
 });
 
-Deno.test("problemOf() refuses other web pages the page itself, too", () => {
+Deno.test("requestProblem() refuses the page to other web pages, too", () => {
   const host = "localhost:3113";
 
   assert.equal(local({ host, origin: "http://localhost:3113" }), undefined);
   assert.match(local({ host, origin: "http://evil.example" })!, /Another web page/);
 });
 
-Deno.test("problemOf() on an address for other machines takes any host but its own origin only", () => {
+Deno.test("requestProblem() on a public address accepts any host, but only its own origin", () => {
   const ask = (headers: Record<string, string>) =>
-    problemOf(request(headers), { isLoopback: false, isUpgrade: true });
+    requestProblem(request(headers), { isLoopback: false, isUpgrade: true });
 
   assert.equal(ask({ host: "box.lan:3113", origin: "http://box.lan:3113" }), undefined);
   assert.match(ask({ host: "box.lan:3113", origin: "http://evil.example" })!, /Another web page/);
 });
 
-Deno.test("rightsOf() knows every token, and nothing of anything else", () => {
+Deno.test("rightsOf() returns the rights of each token, and none for other texts", () => {
   const tokens = [{ text: "abc", rights: "operator" }, { text: "xyz", rights: "guest" }] as const;
 
   assert.deepEqual(
@@ -98,14 +99,14 @@ Deno.test("rightsOf() knows every token, and nothing of anything else", () => {
   assert.equal(rightsOf("", []), undefined);
 });
 
-Deno.test("isSameText() compares whole texts, whatever their letters", () => {
+Deno.test("isSameText() compares whole texts, also non-ASCII ones", () => {
   assert.ok(isSameText("schlüssel", "schlüssel"));
   assert.ok(!isSameText("schlüssel", "schlussel"));
   assert.ok(!isSameText("", "a"));
   assert.ok(!isSameText("a", ""));
 });
 
-Deno.test("isLoopback() knows addresses of this machine only", () => {
+Deno.test("isLoopback() is true for addresses of this machine only", () => {
   const hosts = ["127.0.0.1", "localhost", "::1", "[::1]", "0.0.0.0", "::", "10.0.0.1", "127.1"];
 
   assert.deepEqual(hosts.map(isLoopback), [true, true, true, true, false, false, false, false]);
@@ -113,7 +114,7 @@ Deno.test("isLoopback() knows addresses of this machine only", () => {
 
 const CHANGES = ["start", "stop", "restart", "add", "remove", "exec"];
 
-Deno.test("checkCall() keeps a guest from managing workers, and says how to", () => {
+Deno.test("checkCall() refuses a guest that manages workers, and says how to open an operator page", () => {
   for (const name of [...CHANGES, "something_new", ""]) {
     assert.throws(() => checkCall("guest", `engine::supervisor::${name}`), {
       code: "FORBIDDEN",
@@ -122,14 +123,14 @@ Deno.test("checkCall() keeps a guest from managing workers, and says how to", ()
   }
 });
 
-Deno.test("checkCall() keeps a guest from changing the console's own connection", () => {
+Deno.test("checkCall() refuses a guest that changes the console's own connection", () => {
   for (const name of ["workers::register", "register_trigger", "unregister_trigger"]) {
     assert.throws(() => checkCall("guest", `engine::${name}`), { code: "FORBIDDEN" });
     checkCall("operator", `engine::${name}`);
   }
 });
 
-Deno.test("checkCall() lets a guest look, and call what any worker may", () => {
+Deno.test("checkCall() lets a guest look, and call what any worker may call", () => {
   for (const name of ["list", "status", "logs", "info"]) {
     checkCall("guest", `engine::supervisor::${name}`);
   }
@@ -138,11 +139,11 @@ Deno.test("checkCall() lets a guest look, and call what any worker may", () => {
   }
 });
 
-Deno.test("checkCall() lets the operator do everything", () => {
+Deno.test("checkCall() lets the operator call everything", () => {
   for (const name of CHANGES) checkCall("operator", `engine::supervisor::${name}`);
 });
 
-Deno.test("withoutPayloads() takes out payloads wherever they are, and nothing else", () => {
+Deno.test("withoutPayloads() removes payloads wherever they are, and nothing else", () => {
   const span = {
     name: "math::add",
     attributes: [["engine.worker", "math"], ["engine.request", "{}"], ["engine.response", "3"]],
@@ -163,7 +164,7 @@ Deno.test("withoutPayloads() takes out payloads wherever they are, and nothing e
   }
 });
 
-Deno.test("holdsPayloads() is about traces only", () => {
+Deno.test("holdsPayloads() is true for functions of traces only", () => {
   assert.deepEqual(
     ["engine::traces::list", "engine::traces::explain", "engine::logs::list", "a::b"]
       .map(holdsPayloads),
@@ -178,7 +179,7 @@ async function setup(text: string) {
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path) };
 }
 
-Deno.test("operatorKeyOf() is what the command line makes of the same key", async () => {
+Deno.test("operatorKeyOf() equals addressKey() of the same control key", async () => {
   const key = "0123456789abcdef".repeat(4);
   await using file = await setup(JSON.stringify({ url: "ws://127.0.0.1:1", pid: 1, key }));
 
@@ -188,7 +189,7 @@ Deno.test("operatorKeyOf() is what the command line makes of the same key", asyn
   assert.notEqual(found, key);
 });
 
-Deno.test("operatorKeyOf() is none when there is no key, or none that can be read", async () => {
+Deno.test("operatorKeyOf() is undefined without a readable key", async () => {
   await using empty = await setup("{}");
   await using broken = await setup("not JSON");
   const missing = `${empty.path}.gone`;
@@ -199,35 +200,40 @@ Deno.test("operatorKeyOf() is none when there is no key, or none that can be rea
   assert.equal(await operatorKeyOf({ path: empty.path, problem: "no room" }), undefined);
 });
 
-Deno.test("keptSecret() is the same for one store, and another for another", async () => {
+Deno.test("storedSecret() is stable per store, and differs between stores", async () => {
   await using store = new MemoryStore();
   await using other = new MemoryStore();
 
-  const secret = await keptSecret(store);
+  const secret = await storedSecret(store);
 
   assert.match(secret, /^[0-9a-f]{64}$/);
-  assert.equal(await keptSecret(store), secret);
-  assert.notEqual(await keptSecret(other), secret);
+  assert.equal(await storedSecret(store), secret);
+  assert.notEqual(await storedSecret(other), secret);
 });
 
-Deno.test("keptSecret() is a new one where the store cannot keep it", async () => {
+Deno.test("storedSecret() is random when the store cannot keep it", async () => {
   const broken = { write: () => Promise.reject(new Error("read-only")) };
 
-  assert.notEqual(await keptSecret(broken), await keptSecret(broken));
+  assert.notEqual(await storedSecret(broken), await storedSecret(broken));
 });
 
-Deno.test("keptSecret() trusts nothing but a text in its place", async () => {
+Deno.test("storedSecret() ignores a stored value that is no text", async () => {
   await using store = new MemoryStore();
   await store.write([[["console", "secret"], () => ({ not: "a text" })]]);
 
-  assert.match(await keptSecret(store), /^[0-9a-f]{64}$/);
+  assert.match(await storedSecret(store), /^[0-9a-f]{64}$/);
 });
 
-Deno.test("derive() gives another secret for each purpose, always the same", async () => {
+Deno.test("derive() is deterministic, and differs for each secret and purpose", async () => {
   const one = await derive("secret", "operator");
 
   assert.match(one, /^[0-9a-f]{32}$/);
   assert.equal(await derive("secret", "operator"), one);
   assert.notEqual(await derive("secret", "guest"), one);
   assert.notEqual(await derive("secre", "operator"), one);
+});
+
+Deno.test("randomSecret() is two hexadecimal digits per byte, and differs each time", () => {
+  assert.match(randomSecret(6), /^[0-9a-f]{12}$/);
+  assert.notEqual(randomSecret(), randomSecret());
 });

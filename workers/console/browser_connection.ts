@@ -1,8 +1,8 @@
 /**
- * One browser: what it asks, and what it is told.
+ * The connection of one open page: reads its messages and answers them.
  *
- * A request of a browser has a number, and ends in exactly one of these ways: its answer or its
- * error came, the browser ended it, or the line is over. Nothing of a line is left when it is over.
+ * Each request of a page has an id of its own and ends exactly once: its result or error was sent,
+ * the page ended it, or the connection closed. Closing releases everything that the page had open.
  *
  * @module
  */
@@ -13,29 +13,39 @@ import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 import { problemsOf } from "../kit/fit.ts";
 import { checkCall, holdsPayloads, type Rights, withoutPayloads } from "./access.ts";
-import { beginTrace, type EngineLink, failureOf } from "./engine_client.ts";
-import type { HttpDoor } from "./http_proxy.ts";
-import {
-  CONSOLE_HELLO_CHARS_MAX,
-  CONSOLE_HELLO_MS,
-  CONSOLE_MESSAGE_CHARS_MAX,
-  CONSOLE_OPEN_MAX,
-  CONSOLE_QUERY_TRIGGERS_MAX,
-  CONSOLE_WRONG_TOKEN_MS,
-} from "./limits.ts";
+import { beginTrace, type EngineClient, errorBodyOf } from "./engine_client.ts";
+import type { HttpProxy } from "./http_proxy.ts";
 import { type BrowserSocket, Outbox } from "./outbox.ts";
-import type { QueryFeeds, QueryPart } from "./query_feeds.ts";
+import type { QueryFeeds, QueryWatch } from "./query_feeds.ts";
 import { patchMessage } from "./query_state.ts";
 import type { TriggerFeeds } from "./trigger_feeds.ts";
-import { type BrowserMessage, WRONG_TOKEN_CLOSE } from "./wire.ts";
+import { type BrowserMessage, type ConsoleMessage, WRONG_TOKEN_CLOSE } from "./wire.ts";
 
-/** What all browsers of a console share. */
-export interface BrowserSetup {
+/** A page has to send `hello` within this time. */
+export const HELLO_MS = 10_000;
+/** Longest message before `hello` was accepted, in characters. */
+export const HELLO_CHARS_MAX = 4_096;
+/** A wrong token is answered after this delay, which makes guessing slow. */
+export const WRONG_TOKEN_MS = 500;
+/** Longest message of a page, in characters. */
+export const MESSAGE_CHARS_MAX = 16 * 1024 * 1024;
+/** Calls, watches and requests that one page has open at once. */
+export const OPEN_REQUESTS_MAX = 500;
+/** Triggers that one query is refreshed by. */
+export const QUERY_TRIGGERS_MAX = 20;
+
+/** Close codes of the WebSocket protocol. */
+const POLICY_VIOLATION_CLOSE = 1008;
+const TOO_LONG_CLOSE = 1009;
+const TRY_LATER_CLOSE = 1013;
+
+/** What the connections of all pages share. */
+export interface BrowserServices {
   readonly clock: Clock;
-  readonly link: EngineLink;
+  readonly engine: EngineClient;
   readonly triggers: TriggerFeeds;
   readonly queries: QueryFeeds;
-  readonly http: Pick<HttpDoor, "send">;
+  readonly http: Pick<HttpProxy, "send">;
   /** What a token allows; `undefined`: it is wrong. */
   rightsOf(token: string): Rights | undefined;
   readonly version: string;
@@ -43,36 +53,32 @@ export interface BrowserSetup {
   engineUrl(): string;
 }
 
-type Call = Extract<BrowserMessage, { type: "call" }>;
-type QueryWatch = Extract<BrowserMessage, { type: "watch_query" }>;
-type TriggerWatch = Extract<BrowserMessage, { type: "watch_trigger" }>;
-type HttpRequest = Extract<BrowserMessage, { type: "http" }>;
+type CallMessage = Extract<BrowserMessage, { type: "call" }>;
+type QueryMessage = Extract<BrowserMessage, { type: "watch_query" }>;
+type TriggerMessage = Extract<BrowserMessage, { type: "watch_trigger" }>;
+type HttpMessage = Extract<BrowserMessage, { type: "http" }>;
 
-/** Close codes of the WebSocket protocol. */
-const BAD_MESSAGE_CLOSE = 1008;
-const TOO_SLOW_CLOSE = 1013;
-
-/** See the top of this file. */
-export class BrowserLine {
-  readonly #setup: BrowserSetup;
+/** One page from its `hello` until its WebSocket closes. */
+export class BrowserConnection {
+  readonly #services: BrowserServices;
   readonly #socket: BrowserSocket;
   readonly #outbox: Outbox;
-  /** What ends each open call, watch and request. */
+  /** Ends each open call, watch and request, by id. */
   readonly #open = new Map<number, () => void>();
-  #stopLink: () => void = () => {};
+  #stopListening: () => void = () => {};
   #cancelWait: () => void;
   #rights: Rights | undefined;
   #isRefused = false;
   #isClosed = false;
 
-  /** Waits for `hello`. */
-  constructor(setup: BrowserSetup, socket: BrowserSocket) {
-    this.#setup = setup;
+  constructor(services: BrowserServices, socket: BrowserSocket) {
+    const { clock } = services;
+    this.#services = services;
     this.#socket = socket;
-    this.#outbox = new Outbox(socket, setup.clock, (reason) => this.close(TOO_SLOW_CLOSE, reason));
-    this.#cancelWait = setup.clock.after(
-      CONSOLE_HELLO_MS,
-      () => this.close(BAD_MESSAGE_CLOSE, "no hello came"),
+    this.#outbox = new Outbox(socket, clock, (reason) => this.close(TRY_LATER_CLOSE, reason));
+    this.#cancelWait = clock.after(
+      HELLO_MS,
+      () => this.close(POLICY_VIOLATION_CLOSE, "no hello came"),
     );
   }
 
@@ -81,83 +87,87 @@ export class BrowserLine {
     return this.#open.size;
   }
 
-  /** A message came. */
-  text(text: string): void {
-    // After a wrong token nothing counts any more, or guessing would be as quick as saying.
+  /** Handles a text message. */
+  receive(text: string): void {
+    // After a wrong token nothing is read until the delay is over, or guessing would be quick.
     if (this.#isClosed || this.#isRefused) return;
-    if (text.length > (this.#rights ? CONSOLE_MESSAGE_CHARS_MAX : CONSOLE_HELLO_CHARS_MAX)) {
-      return this.close(1009, "a message is too long");
+    if (text.length > (this.#rights ? MESSAGE_CHARS_MAX : HELLO_CHARS_MAX)) {
+      return this.close(TOO_LONG_CLOSE, "a message is too long");
     }
     const read = readMessage(text);
-    if ("message" in read) return this.#take(read.message);
+    if ("message" in read) return this.#handle(read.message);
     if (read.id === undefined || !this.#rights) {
-      return this.close(BAD_MESSAGE_CLOSE, "not a message");
+      return this.close(POLICY_VIOLATION_CLOSE, "not a message");
     }
-    this.#refuse(read.id, { code: "bad_message", message: read.problem });
+    this.#fail(read.id, { code: "bad_message", message: read.problem });
   }
 
-  /** Something came that is no text. */
-  binary(): void {
-    this.close(BAD_MESSAGE_CLOSE, "not a message");
+  /** Handles a binary message: the protocol has none. */
+  receiveBinary(): void {
+    this.close(POLICY_VIOLATION_CLOSE, "not a message");
   }
 
-  /** Ends the line and all that is open on it. */
+  /** Closes the socket and ends everything that is open. */
   close(code: number, reason: string): void {
     this.closed();
     this.#socket.close(code, reason);
   }
 
-  /** The line is over. */
+  /** Ends everything that is open, because the socket is closed. */
   closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#cancelWait();
-    this.#stopLink();
+    this.#stopListening();
     this.#outbox.stop();
     for (const end of this.#open.values()) end();
     this.#open.clear();
   }
 
-  #take(message: BrowserMessage): void {
+  #handle(message: BrowserMessage): void {
     if (message.type === "hello") return this.#hello(message.token);
     const rights = this.#rights;
-    if (!rights) return this.close(BAD_MESSAGE_CLOSE, "hello comes first");
+    if (!rights) return this.close(POLICY_VIOLATION_CLOSE, "hello comes first");
     const { id } = message;
     if (message.type === "end") return this.#end(id);
-    if (this.#open.has(id)) return this.close(BAD_MESSAGE_CLOSE, `${id} is in use`);
+    if (this.#open.has(id)) return this.close(POLICY_VIOLATION_CLOSE, `${id} is in use`);
     try {
       this.#begin(message, rights);
     } catch (thrown) {
-      this.#open.delete(id);
-      this.#refuse(id, failureOf(thrown));
+      this.#fail(id, errorBodyOf(thrown));
     }
   }
 
   #hello(token: string): void {
-    if (this.#rights) return this.close(BAD_MESSAGE_CLOSE, "hello came twice");
+    if (this.#rights) return this.close(POLICY_VIOLATION_CLOSE, "hello came twice");
+    const { version, engine, clock } = this.#services;
     this.#cancelWait();
-    const rights = this.#setup.rightsOf(token);
+    const rights = this.#services.rightsOf(token);
     if (!rights) {
       this.#isRefused = true;
-      this.#cancelWait = this.#setup.clock.after(
-        CONSOLE_WRONG_TOKEN_MS,
+      this.#cancelWait = clock.after(
+        WRONG_TOKEN_MS,
         () => this.close(WRONG_TOKEN_CLOSE, "wrong token"),
       );
       return;
     }
     this.#rights = rights;
-    const { version, link } = this.#setup;
-    const engine_url = this.#setup.engineUrl();
+    const engine_url = this.#services.engineUrl();
     this.#outbox.send({ type: "welcome", version, engine_url, operator: rights === "operator" });
-    const tell = (): void =>
-      this.#outbox.send({ type: "engine", connected: link.isConnected, since_ms: link.sinceMs });
-    tell();
-    this.#stopLink = link.listen(tell);
+    const sendState = (): void => {
+      const { isConnected, sinceMs } = engine;
+      this.#outbox.send({ type: "engine", connected: isConnected, since_ms: sinceMs });
+    };
+    sendState();
+    this.#stopListening = engine.onChange(sendState);
   }
 
-  #begin(message: Call | QueryWatch | TriggerWatch | HttpRequest, rights: Rights): void {
-    if (this.#open.size >= CONSOLE_OPEN_MAX) {
-      const text = `This page has ${CONSOLE_OPEN_MAX} requests open, which is the most`;
+  #begin(
+    message: CallMessage | QueryMessage | TriggerMessage | HttpMessage,
+    rights: Rights,
+  ): void {
+    if (this.#open.size >= OPEN_REQUESTS_MAX) {
+      const text = `This page has ${OPEN_REQUESTS_MAX} requests open, which is the most`;
       throw new EngineError("overloaded", text);
     }
     switch (message.type) {
@@ -174,24 +184,25 @@ export class BrowserLine {
     }
   }
 
-  #call(call: Call, rights: Rights): void {
+  #call(call: CallMessage, rights: Rights): void {
     const { id, function_id, payload, namespace, timeout_ms, metadata } = call;
-    // What pages ask the engine itself, to show it, would only hide what people look for.
+    // Calls of the engine's own functions only feed the page; recorded, they would hide the others.
     const { traceparent, trace_id } = beginTrace(!function_id.startsWith("engine::"));
     this.#run(id, trace_id, async (signal, duration) => {
-      const result = await this.#setup.link.call({
+      const result = await this.#services.engine.call({
         function_id,
         traceparent,
         signal,
-        onProgress: (data) => this.#isOpen(id) && this.#outbox.push({ type: "progress", id, data }),
+        onProgress: (data) => {
+          if (this.#open.has(id)) this.#outbox.push({ type: "progress", id, data });
+        },
         ...payload !== undefined && { payload },
         ...namespace !== undefined && { namespace },
         ...timeout_ms !== undefined && { timeout_ms },
         ...metadata !== undefined && { metadata },
       });
-      const shown = rights === "guest" && holdsPayloads(function_id)
-        ? withoutPayloads(result)
-        : result;
+      const hidesPayloads = rights === "guest" && holdsPayloads(function_id);
+      const shown = hidesPayloads ? withoutPayloads(result) : result;
       const duration_ms = duration();
       return {
         type: "result",
@@ -203,74 +214,69 @@ export class BrowserLine {
     });
   }
 
-  #http(request: HttpRequest): void {
+  #http(request: HttpMessage): void {
     const { id } = request;
     this.#run(id, null, async (signal, duration) => {
-      const answer = await this.#setup.http.send(request, signal);
-      return { type: "http_answer", id, ...answer, duration_ms: duration() };
+      const response = await this.#services.http.send(request, signal);
+      return { type: "http_answer", id, ...response, duration_ms: duration() };
     });
   }
 
-  /** Does what ends in one answer. */
+  /** Runs a task whose message, or error, ends the request. */
   #run(
     id: number,
     trace_id: string | null,
-    task: (signal: AbortSignal, duration: () => number) => Promise<Parameters<Outbox["send"]>[0]>,
+    task: (signal: AbortSignal, duration: () => number) => Promise<ConsoleMessage>,
   ): void {
-    const { clock } = this.#setup;
-    const ending = new AbortController();
+    const { clock } = this.#services;
+    const abort = new AbortController();
     const began = clock.now();
     const duration = (): number => clock.now() - began;
-    const end = (): void => ending.abort(new EngineError("cancelled", "The page ended it"));
+    const end = (): void => abort.abort(new EngineError("cancelled", "The page ended it"));
     this.#open.set(id, end);
-    const settle = (message: () => Parameters<Outbox["send"]>[0]): void => {
-      if (this.#open.get(id) !== end) return; // Ended meanwhile; the number may be another's now.
+    const settle = (message: () => ConsoleMessage): void => {
+      if (this.#open.get(id) !== end) return; // Ended by the page; the id may be in use again.
       this.#open.delete(id);
       this.#outbox.send(message());
       this.#outbox.forget(id);
     };
-    task(ending.signal, duration).then(
-      (answer) => settle(() => answer),
+    task(abort.signal, duration).then(
+      (message) => settle(() => message),
       (thrown) =>
         settle(() => {
           const duration_ms = duration();
-          return { type: "error", id, error: failureOf(thrown), duration_ms, trace_id };
+          return { type: "error", id, error: errorBodyOf(thrown), duration_ms, trace_id };
         }),
     );
   }
 
-  #watchTrigger({ id, trigger }: TriggerWatch): void {
-    const stop = this.#setup.triggers.watch(trigger, {
+  #watchTrigger({ id, trigger }: TriggerMessage): void {
+    const stop = this.#services.triggers.watch(trigger, {
       fired: (payload: Json) => this.#outbox.push({ type: "fired", id, payload }),
-      failed: (error) => this.#refuse(id, error),
+      failed: (error) => this.#fail(id, error),
     });
     this.#open.set(id, stop);
   }
 
-  #watchQuery({ id, query, on }: QueryWatch, rights: Rights): void {
-    const view = rights === "guest" && holdsPayloads(query.function_id)
-      ? { view: { name: "guest", apply: withoutPayloads } }
-      : {};
-    const part: QueryPart = this.#setup.queries.watch({ query, on, ...view }, {
+  #watchQuery({ id, query, on }: QueryMessage, rights: Rights): void {
+    const hidesPayloads = rights === "guest" && holdsPayloads(query.function_id);
+    const view = hidesPayloads && { view: { name: "guest", apply: withoutPayloads } };
+    const watch: QueryWatch = this.#services.queries.watch({ query, on, ...view }, {
       changed: (change, state) => {
         const text = change.type === "patch"
           ? () => patchMessage(id, change)
-          : () => state.whole(id);
-        this.#outbox.pushState(id, text, () => part.again());
+          : () => state.wholeMessage(id);
+        this.#outbox.pushState(id, text, () => watch.sendAll());
       },
-      failed: (error) => this.#refuse(id, error),
+      failed: (error) => this.#fail(id, error),
     });
-    this.#open.set(id, () => part.stop());
+    this.#open.set(id, () => watch.stop());
   }
 
-  #refuse(id: number, error: ErrorBody): void {
+  #fail(id: number, error: ErrorBody): void {
     this.#open.delete(id);
     this.#outbox.forget(id);
     this.#outbox.send({ type: "error", id, error, duration_ms: 0, trace_id: null });
-  }
-
-  #isOpen(id: number): boolean {
-    return this.#open.has(id);
   }
 
   #end(id: number): void {
@@ -283,7 +289,7 @@ export class BrowserLine {
 
 const Id = v.int(0);
 const Name = v.text(1, ID_CHARS_MAX);
-// What was JSON text is JSON: to look at all of it again would only take time, and a stack as deep.
+// Parsed JSON is JSON: checking all of it would take time, and a stack as deep as it is nested.
 const Members = v.record(v.unknown());
 const Trigger = v.object({ type: Name, config: v.optional(Members) });
 
@@ -308,7 +314,7 @@ const Message = v.variant("type", [
       items: v.optional(Name),
       key: v.optional(v.pipe(v.array(Name), v.minLength(1))),
     }),
-    on: v.list(Trigger, CONSOLE_QUERY_TRIGGERS_MAX),
+    on: v.list(Trigger, QUERY_TRIGGERS_MAX),
   }),
   v.object({
     type: v.literal("http"),
@@ -321,12 +327,12 @@ const Message = v.variant("type", [
   v.object({ type: v.literal("end"), id: Id }),
 ]);
 
-/** A message, or what is wrong with one; `id` says which request is wrong, if that can be read. */
+/** A message, or what is wrong with it; `id` is that of the wrong request, if it can be read. */
 export type ReadMessage =
   | { readonly message: BrowserMessage }
   | { readonly problem: string; readonly id: number | undefined };
 
-/** Reads a message of a browser. Never throws. */
+/** Reads and checks a message of a page. Never throws. */
 export function readMessage(text: string): ReadMessage {
   let value: unknown;
   try {
@@ -335,15 +341,15 @@ export function readMessage(text: string): ReadMessage {
     return { problem: "The message is not JSON", id: undefined };
   }
   try {
-    return check(value);
+    return checkMessage(value);
   } catch (thrown) {
     return { problem: `The message cannot be read: ${thrownText(thrown)}`, id: undefined };
   }
 }
 
-function check(value: unknown): ReadMessage {
+function checkMessage(value: unknown): ReadMessage {
   const read = v.safeParse(Message, value);
-  // The schema is that of the type, but for `undefined` in optional members.
+  // The schema matches the type, except that it allows `undefined` in optional members.
   if (read.success) return { message: read.output as BrowserMessage };
   const id = v.safeParse(Id, (value as { id?: unknown } | null)?.id);
   return {

@@ -8,33 +8,33 @@ import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeBrowserSocket } from "../../tests/fakes/fake_browser_socket.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
-import { BrowserLine, type BrowserSetup, readMessage } from "./browser_connection.ts";
-import { EngineLink } from "./engine_client.ts";
 import {
-  CONSOLE_AHEAD_BYTES,
-  CONSOLE_BEHIND_LOOK_MS,
-  CONSOLE_HELLO_CHARS_MAX,
-  CONSOLE_HELLO_MS,
-  CONSOLE_MESSAGE_CHARS_MAX,
-  CONSOLE_OPEN_MAX,
-  CONSOLE_QUERY_INTERVAL_MS,
-  CONSOLE_QUERY_TRIGGERS_MAX,
-  CONSOLE_WRONG_TOKEN_MS,
-} from "./limits.ts";
-import { QueryFeeds } from "./query_feeds.ts";
+  BrowserConnection,
+  type BrowserServices,
+  HELLO_CHARS_MAX,
+  HELLO_MS,
+  MESSAGE_CHARS_MAX,
+  OPEN_REQUESTS_MAX,
+  QUERY_TRIGGERS_MAX,
+  readMessage,
+  WRONG_TOKEN_MS,
+} from "./browser_connection.ts";
+import { EngineClient } from "./engine_client.ts";
+import { BEHIND_BYTES, BEHIND_CHECK_MS } from "./outbox.ts";
+import { INTERVAL_MS, QueryFeeds } from "./query_feeds.ts";
 import { TriggerFeeds } from "./trigger_feeds.ts";
 import type { BrowserMessage } from "./wire.ts";
 
-/** A browser's line, after `hello` unless a test wants to say it. */
+/** The connection of a page, after `hello` unless a test sends it. */
 function setup(token: string | null = "operator") {
   const clock = new FakeClock();
   const worker = new FakeConsoleWorker();
-  const link = new EngineLink(worker, clock);
-  const triggers = new TriggerFeeds(link, worker);
-  const queries = new QueryFeeds(link, triggers, clock);
-  const shared: BrowserSetup = {
+  const engine = new EngineClient(worker, clock);
+  const triggers = new TriggerFeeds(engine, worker);
+  const queries = new QueryFeeds(engine, triggers, clock);
+  const shared: BrowserServices = {
     clock,
-    link,
+    engine,
     triggers,
     queries,
     http: {
@@ -53,15 +53,15 @@ function setup(token: string | null = "operator") {
   };
   const open = () => {
     const socket = new FakeBrowserSocket();
-    return { socket, line: new BrowserLine(shared, socket) };
+    return { socket, connection: new BrowserConnection(shared, socket) };
   };
-  const { socket, line } = open();
+  const { socket, connection } = open();
   const say = async (message: BrowserMessage): Promise<void> => {
-    line.text(JSON.stringify(message));
+    connection.receive(JSON.stringify(message));
     await settle();
   };
-  if (token !== null) line.text(JSON.stringify({ type: "hello", token }));
-  return { clock, worker, triggers, queries, socket, line, say, open };
+  if (token !== null) connection.receive(JSON.stringify({ type: "hello", token }));
+  return { clock, worker, triggers, queries, socket, connection, say, open };
 }
 
 const call = (id: number, function_id: string, payload?: Json): BrowserMessage => ({
@@ -77,7 +77,7 @@ const watchQuery = (id: number): BrowserMessage => ({
   on: [{ type: "changed" }],
 });
 
-Deno.test("BrowserLine welcomes who knows the token, and says where the engine stands", () => {
+Deno.test("BrowserConnection answers a valid hello with welcome and the state of the engine", () => {
   const { clock, socket } = setup();
 
   assert.deepEqual(socket.sent, [
@@ -87,7 +87,7 @@ Deno.test("BrowserLine welcomes who knows the token, and says where the engine s
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("BrowserLine tells when the engine goes and when it comes back", () => {
+Deno.test("BrowserConnection reports when the engine is lost and when it is back", () => {
   const { worker, socket } = setup();
 
   worker.become("reconnecting");
@@ -97,21 +97,21 @@ Deno.test("BrowserLine tells when the engine goes and when it comes back", () =>
   assert.deepEqual(states, [true, false, true]);
 });
 
-Deno.test("BrowserLine wants to hear hello first, and not at length", () => {
+Deno.test("BrowserConnection closes when the first message is no hello, or is too long", () => {
   const [early, long] = [setup(null), setup(null)];
 
-  early.line.text(JSON.stringify(call(1, "a::b")));
-  const token = "x".repeat(CONSOLE_HELLO_CHARS_MAX);
-  long.line.text(JSON.stringify({ type: "hello", token }));
+  early.connection.receive(JSON.stringify(call(1, "a::b")));
+  const token = "x".repeat(HELLO_CHARS_MAX);
+  long.connection.receive(JSON.stringify({ type: "hello", token }));
 
   assert.deepEqual(early.socket.closedWith, [1008, "hello comes first"]);
   assert.deepEqual(long.socket.closedWith, [1009, "a message is too long"]);
 });
 
-Deno.test("BrowserLine closes late on a wrong token, with a code of its own", () => {
+Deno.test("BrowserConnection closes after a delay on a wrong token, with its own code", () => {
   const { clock, socket } = setup("wrong");
 
-  clock.tick(CONSOLE_WRONG_TOKEN_MS - 1);
+  clock.tick(WRONG_TOKEN_MS - 1);
   assert.equal(socket.closedWith, undefined);
   clock.tick(1);
 
@@ -119,25 +119,25 @@ Deno.test("BrowserLine closes late on a wrong token, with a code of its own", ()
   assert.deepEqual([socket.sent, clock.waiting], [[], 0]);
 });
 
-Deno.test("BrowserLine hears nothing after a wrong token, so that each guess takes its time", () => {
-  const { clock, socket, line } = setup("wrong");
+Deno.test("BrowserConnection reads nothing after a wrong token, so that every guess costs the delay", () => {
+  const { clock, socket, connection } = setup("wrong");
 
-  clock.tick(CONSOLE_WRONG_TOKEN_MS - 1);
-  line.text(JSON.stringify({ type: "hello", token: "operator" }));
+  clock.tick(WRONG_TOKEN_MS - 1);
+  connection.receive(JSON.stringify({ type: "hello", token: "operator" }));
   clock.tick(1);
 
   assert.deepEqual([socket.sent, socket.closedWith], [[], [4401, "wrong token"]]);
 });
 
-Deno.test("BrowserLine closes when no hello comes", () => {
+Deno.test("BrowserConnection closes when no hello arrives in time", () => {
   const { clock, socket } = setup(null);
 
-  clock.tick(CONSOLE_HELLO_MS);
+  clock.tick(HELLO_MS);
 
   assert.deepEqual(socket.closedWith, [1008, "no hello came"]);
 });
 
-Deno.test("BrowserLine calls with everything the page gave, and answers with the result", async () => {
+Deno.test("BrowserConnection forwards every field of a call, and sends the result", async () => {
   const { clock, worker, socket, say } = setup();
   worker.functions["math::add"] = (payload) => {
     clock.tick(7);
@@ -165,7 +165,7 @@ Deno.test("BrowserLine calls with everything the page gave, and answers with the
   assert.deepEqual(socket.about(1), [{ type: "result", id: 1, result, duration_ms: 7, trace_id }]);
 });
 
-Deno.test("BrowserLine does not have the engine's own functions traced for a page", async () => {
+Deno.test("BrowserConnection does not record calls of the engine's own functions", async () => {
   const { worker, socket, say } = setup();
   worker.functions["engine::workers::list"] = () => undefined;
 
@@ -176,7 +176,7 @@ Deno.test("BrowserLine does not have the engine's own functions traced for a pag
   assert.deepEqual(answer, { type: "result", id: 1, duration_ms: 0, trace_id: null });
 });
 
-Deno.test("BrowserLine answers a failed call with code, message, details and remote stack", async () => {
+Deno.test("BrowserConnection answers a failed call with code, message, details and remote stack", async () => {
   const { worker, socket, say } = setup();
   worker.functions["a::b"] = () => {
     throw new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
@@ -195,8 +195,8 @@ Deno.test("BrowserLine answers a failed call with code, message, details and rem
   assert.equal(second.error.code, "function_not_found");
 });
 
-Deno.test("BrowserLine hands on progress, and cancels a call that the page ends", async () => {
-  const { worker, socket, say, line } = setup();
+Deno.test("BrowserConnection forwards progress, and cancels a call that the page ends", async () => {
+  const { worker, socket, say, connection } = setup();
   let aborted = false;
   worker.functions["slow::job"] = (_payload, { onProgress, signal }) => {
     onProgress!({ done: 1 });
@@ -207,15 +207,15 @@ Deno.test("BrowserLine hands on progress, and cancels a call that the page ends"
     return new Promise(() => {});
   };
   await say(call(1, "slow::job"));
-  assert.equal(line.openCount, 1);
+  assert.equal(connection.openCount, 1);
 
   await say({ type: "end", id: 1 });
 
   assert.deepEqual(socket.about(1), [{ type: "progress", id: 1, data: { done: 1 } }]);
-  assert.deepEqual([aborted, line.openCount], [true, 0]);
+  assert.deepEqual([aborted, connection.openCount], [true, 0]);
 });
 
-Deno.test("BrowserLine lets a number be used again, and mixes nothing up", async () => {
+Deno.test("BrowserConnection lets an id be used again without mixing up its requests", async () => {
   const { worker, socket, say } = setup();
   const answers: PromiseWithResolvers<Json>[] = [];
   worker.functions["slow::job"] = () => {
@@ -234,7 +234,7 @@ Deno.test("BrowserLine lets a number be used again, and mixes nothing up", async
   assert.deepEqual(results, ["second"]);
 });
 
-Deno.test("BrowserLine pushes firings of a trigger until the page ends the watch", async () => {
+Deno.test("BrowserConnection pushes firings of a trigger until the page ends the watch", async () => {
   const { worker, socket, say } = setup();
   await say({ type: "watch_trigger", id: 3, trigger: { type: "log", config: { level: "warn" } } });
 
@@ -246,17 +246,17 @@ Deno.test("BrowserLine pushes firings of a trigger until the page ends the watch
   assert.equal(worker.triggers.size, 0);
 });
 
-Deno.test("BrowserLine answers a watch that is refused with the reason, and has it no more", async () => {
-  const { socket, say, line } = setup();
+Deno.test("BrowserConnection answers a refused watch with the reason, and closes it", async () => {
+  const { socket, say, connection } = setup();
 
   await say({ type: "watch_trigger", id: 3, trigger: { type: "refused" } });
 
   const error = { code: "bad_config", message: "This config is wrong" };
   const message = { type: "error", id: 3, error, duration_ms: 0, trace_id: null };
-  assert.deepEqual([socket.about(3), line.openCount], [[message], 0]);
+  assert.deepEqual([socket.about(3), connection.openCount], [[message], 0]);
 });
 
-Deno.test("BrowserLine pushes a query and then what changes of it", async () => {
+Deno.test("BrowserConnection pushes the result of a query and then its changes", async () => {
   const { clock, worker, socket, say } = setup();
   let rows: Json[] = ["a", "b", "c"].map((id) => ({ id }));
   worker.functions["list"] = () => ({ rows });
@@ -264,7 +264,7 @@ Deno.test("BrowserLine pushes a query and then what changes of it", async () => 
 
   rows = [...rows.slice(1), { id: "d" }];
   await worker.fire("changed");
-  clock.tick(CONSOLE_QUERY_INTERVAL_MS);
+  clock.tick(INTERVAL_MS);
   await settle();
 
   assert.deepEqual(socket.about(4), [
@@ -273,27 +273,27 @@ Deno.test("BrowserLine pushes a query and then what changes of it", async () => 
   ]);
 });
 
-Deno.test("BrowserLine sends a slow browser one new snapshot instead of what it missed", async () => {
+Deno.test("BrowserConnection sends a slow page one snapshot instead of the changes it missed", async () => {
   const { clock, worker, socket, say } = setup();
   let n = 0;
   worker.functions["list"] = () => ({ rows: ["a", "b", "c"].map((id) => ({ id, n })) });
   await say(watchQuery(4));
-  socket.bufferedAmount = CONSOLE_AHEAD_BYTES + 1;
+  socket.bufferedAmount = BEHIND_BYTES + 1;
 
   for (n = 1; n <= 3; n++) {
     await worker.fire("changed");
-    clock.tick(CONSOLE_QUERY_INTERVAL_MS);
+    clock.tick(INTERVAL_MS);
     await settle();
   }
   assert.equal(socket.about(4).length, 1);
   socket.bufferedAmount = 0;
-  clock.tick(CONSOLE_BEHIND_LOOK_MS);
+  clock.tick(BEHIND_CHECK_MS);
 
   const items = ["a", "b", "c"].map((id) => ({ id, n: 3 }));
   assert.deepEqual(socket.about(4).slice(1), [{ type: "snapshot", id: 4, items }]);
 });
 
-Deno.test("BrowserLine makes HTTP requests for the page", async () => {
+Deno.test("BrowserConnection forwards HTTP requests of the page", async () => {
   const { socket, say } = setup();
 
   await say({ type: "http", id: 5, method: "GET", path: "/orders", headers: {} });
@@ -304,7 +304,7 @@ Deno.test("BrowserLine makes HTTP requests for the page", async () => {
   assert.deepEqual([answer.status, answer.body, failed.error.code], [200, "/orders", "timeout"]);
 });
 
-Deno.test("BrowserLine lets a guest look and call, but neither manage nor see payloads", async () => {
+Deno.test("BrowserConnection lets a guest look and call, but not manage workers or see payloads", async () => {
   const { worker, socket, say } = setup("guest");
   const attributes = [["engine.worker", "shop"], ["engine.request", "{}"]];
   worker.functions["engine::traces::list"] = () => ({ spans: [{ attributes }] });
@@ -337,7 +337,7 @@ Deno.test("BrowserLine lets a guest look and call, but neither manage nor see pa
   assert.equal(worker.count("engine::supervisor::stop"), 0);
 });
 
-Deno.test("BrowserLine shows payloads to the operator beside a guest with the same watch", async () => {
+Deno.test("BrowserConnection shows payloads to an operator while a guest has the same watch", async () => {
   const { worker, socket, say, open } = setup("guest");
   worker.functions["engine::traces::list"] = () => ({ spans: [["engine.request", "{}"]] });
   const watch: BrowserMessage = {
@@ -347,8 +347,8 @@ Deno.test("BrowserLine shows payloads to the operator beside a guest with the sa
     on: [],
   };
   const other = open();
-  other.line.text(JSON.stringify({ type: "hello", token: "operator" }));
-  other.line.text(JSON.stringify(watch));
+  other.connection.receive(JSON.stringify({ type: "hello", token: "operator" }));
+  other.connection.receive(JSON.stringify(watch));
 
   await say(watch);
 
@@ -358,8 +358,8 @@ Deno.test("BrowserLine shows payloads to the operator beside a guest with the sa
   ]);
 });
 
-Deno.test("BrowserLine ends all that is open when the line is over", async () => {
-  const { clock, worker, triggers, queries, socket, line, say } = setup();
+Deno.test("BrowserConnection ends everything that is open when the socket closes", async () => {
+  const { clock, worker, triggers, queries, socket, connection, say } = setup();
   let aborted = 0;
   worker.functions["slow::job"] = (_payload, { signal }) => {
     signal!.addEventListener("abort", () => void aborted++);
@@ -371,21 +371,21 @@ Deno.test("BrowserLine ends all that is open when the line is over", async () =>
   await say(watchQuery(3));
   const before = socket.sent.length;
 
-  line.closed();
+  connection.closed();
   await settle();
   worker.become("reconnecting");
 
-  assert.deepEqual([aborted, triggers.size, queries.size, line.openCount], [1, 0, 0, 0]);
+  assert.deepEqual([aborted, triggers.size, queries.size, connection.openCount], [1, 0, 0, 0]);
   assert.deepEqual([worker.triggers.size, clock.waiting, socket.sent.length], [0, 0, before]);
 });
 
-Deno.test("BrowserLine refuses more open requests than its bound, and goes on", async () => {
+Deno.test("BrowserConnection refuses requests beyond its bound, and stays open", async () => {
   const { worker, socket, say } = setup();
   worker.functions["slow::job"] = () => new Promise(() => {});
-  for (let id = 1; id <= CONSOLE_OPEN_MAX; id++) await say(call(id, "slow::job"));
+  for (let id = 1; id <= OPEN_REQUESTS_MAX; id++) await say(call(id, "slow::job"));
 
-  await say(call(CONSOLE_OPEN_MAX + 1, "slow::job"));
-  const [refused] = socket.about(CONSOLE_OPEN_MAX + 1);
+  await say(call(OPEN_REQUESTS_MAX + 1, "slow::job"));
+  const [refused] = socket.about(OPEN_REQUESTS_MAX + 1);
   assert.ok(refused?.type === "error" && refused.error.code === "overloaded");
 
   await say({ type: "end", id: 1 });
@@ -393,11 +393,11 @@ Deno.test("BrowserLine refuses more open requests than its bound, and goes on", 
   assert.deepEqual(socket.about(1), []);
 });
 
-Deno.test("BrowserLine answers what it cannot understand, if that names a request", async () => {
-  const { socket, line } = setup();
+Deno.test("BrowserConnection answers an invalid message that has an id with an error", async () => {
+  const { socket, connection } = setup();
 
-  line.text('{"type":"call","id":9}');
-  line.text('{"type":"dance","id":10}');
+  connection.receive('{"type":"call","id":9}');
+  connection.receive('{"type":"dance","id":10}');
   await settle();
 
   for (const id of [9, 10]) {
@@ -413,21 +413,21 @@ for (
     ["no object", "[1]"],
     ["no number", '{"type":"call","function_id":"a::b"}'],
     ["a second hello", '{"type":"hello","token":"operator"}'],
-    ["a message that is too long", `"${"x".repeat(CONSOLE_MESSAGE_CHARS_MAX)}"`],
+    ["a message that is too long", `"${"x".repeat(MESSAGE_CHARS_MAX)}"`],
   ] as const
 ) {
-  Deno.test(`BrowserLine ends the line of a browser that says ${what}`, () => {
-    const { socket, line } = setup();
+  Deno.test(`BrowserConnection ends the connection of a browser that says ${what}`, () => {
+    const { socket, connection } = setup();
 
-    line.text(text);
-    line.text('{"type":"call","id":1,"function_id":"a::b"}');
+    connection.receive(text);
+    connection.receive('{"type":"call","id":1,"function_id":"a::b"}');
 
     assert.ok(socket.closedWith);
     assert.deepEqual(socket.about(1), []);
   });
 }
 
-Deno.test("BrowserLine ends the line of a browser that uses a number twice", async () => {
+Deno.test("BrowserConnection closes when an open id is used twice", async () => {
   const { worker, socket, say } = setup();
   worker.functions["slow::job"] = () => new Promise(() => {});
   await say(call(1, "slow::job"));
@@ -437,7 +437,7 @@ Deno.test("BrowserLine ends the line of a browser that uses a number twice", asy
   assert.deepEqual(socket.closedWith, [1008, "1 is in use"]);
 });
 
-Deno.test("BrowserLine bears values that nest too deep to be told", async () => {
+Deno.test("BrowserConnection survives values that are nested too deep for JSON", async () => {
   const { worker, socket, say } = setup();
   // Only names that are numbers need a stack as deep as the value when it is written.
   const deep = JSON.parse('{"0":'.repeat(100_000) + "1" + "}".repeat(100_000)) as Json;
@@ -459,26 +459,26 @@ Deno.test("BrowserLine bears values that nest too deep to be told", async () => 
   }
 });
 
-Deno.test("BrowserLine ends the line of a browser that sends bytes", () => {
-  const { socket, line } = setup();
+Deno.test("BrowserConnection closes on a binary message", () => {
+  const { socket, connection } = setup();
 
-  line.binary();
+  connection.receiveBinary();
 
   assert.deepEqual(socket.closedWith, [1008, "not a message"]);
 });
 
-Deno.test("BrowserLine survives whatever a browser says", () => {
+Deno.test("BrowserConnection survives random messages", () => {
   const letters = '{}[]":,0123456789.-+eEtrufalsn idtypecoken\\ \u0000';
   for (let seed = 1; seed <= 300; seed++) {
-    const { line } = setup();
+    const { connection } = setup();
     let state = seed;
     let text = "";
     for (let i = 0; i < 60; i++) {
       state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
       text += letters[state % letters.length];
     }
-    line.text(text);
-    line.closed();
+    connection.receive(text);
+    connection.closed();
   }
 });
 
@@ -551,7 +551,7 @@ for (const [text, id, says] of BAD) {
 
 Deno.test("readMessage() bounds names and triggers", () => {
   const function_id = "x".repeat(ID_CHARS_MAX + 1);
-  const on = Array(CONSOLE_QUERY_TRIGGERS_MAX + 1).fill({ type: "log" });
+  const on = Array(QUERY_TRIGGERS_MAX + 1).fill({ type: "log" });
 
   for (
     const message of [
@@ -561,13 +561,13 @@ Deno.test("readMessage() bounds names and triggers", () => {
   ) assert.ok("problem" in readMessage(JSON.stringify(message)));
 });
 
-Deno.test("readMessage() hands on nothing that a message does not have", () => {
+Deno.test("readMessage() drops members that a message does not have", () => {
   const text = '{"type":"end","id":1,"__proto__":{"a":1},"constructor":2,"more":3}';
 
   assert.deepEqual(readMessage(text), { message: { type: "end", id: 1 } });
 });
 
-Deno.test("readMessage() bears values that nest deeper than any stack", () => {
+Deno.test("readMessage() survives values nested deeper than the stack", () => {
   const deep = "[".repeat(200_000) + "]".repeat(200_000);
 
   for (

@@ -1,19 +1,17 @@
 /**
- * Makes the console's page one file: `deno task console`.
+ * Builds the console's page into one file: `deno task console`.
  *
- * Scripts, styles and the frame of HTML become `dist/console.html`, which is committed, so that
- * whoever runs the engine needs no build. The file carries a hash of what it was made of; a test
- * compares it, so that a page that was changed and not built is noticed.
+ * Scripts, styles and `index.html` become `dist/console.html`, which is committed, so that running
+ * the engine needs no build. The file contains a hash of its sources, and a test compares that
+ * hash, so a changed page that was not built fails the gate.
  *
  * @module
  */
 
 const PAGE = new URL("./page/", import.meta.url);
 const DIST = new URL("./dist/console.html", import.meta.url);
-const WIRE = new URL("./wire.ts", import.meta.url);
-const LIMITS = new URL("../../sdk/typescript/wire/limits.ts", import.meta.url);
 
-/** What the page is made of: everything below `page/` but tests, sorted by path. */
+/** The sources of the page: everything below `page/` but tests, sorted by path. */
 export async function pageSources(): Promise<{ readonly path: string; readonly text: string }[]> {
   const paths: string[] = [];
   for await (const path of filesBelow("")) {
@@ -26,15 +24,13 @@ export async function pageSources(): Promise<{ readonly path: string; readonly t
   return await Promise.all(paths.sort().map(read));
 }
 
-/** A hash of the sources, of what the wire looks like and of the bounds that the page names. */
+/** A hash of the sources and of the constants that they import from outside of `page/`. */
 export async function sourcesHash(): Promise<string> {
   const sources = await pageSources();
-  const limits = await Deno.readTextFile(LIMITS);
-  const named = new Set(sources.flatMap(({ text }) => limitNames(text)));
-  const bounds = limits.split("\n").filter((line) => named.has(constantName(line)));
-  const all = [...sources.map(({ path, text }) => `${path}\n${text}`), ...bounds.sort()];
-  all.push(await Deno.readTextFile(WIRE));
-  const bytes = new TextEncoder().encode(all.join("\0"));
+  const constants = await Promise.all(sources.flatMap(outsideConstants).map(readConstant));
+  const parts = sources.map(({ path, text }) => `${path}\n${text}`);
+  const all = [...parts, ...new Set(constants.sort())].join("\0");
+  const bytes = new TextEncoder().encode(all);
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex().slice(0, 32);
 }
 
@@ -46,7 +42,7 @@ export function builtHash(html: string): string | undefined {
 /**
  * The page as one HTML text.
  *
- * @throws {Error} With what the bundler said when the sources do not fit together.
+ * @throws {Error} With the output of the bundler when it fails.
  */
 export async function buildPage(): Promise<string> {
   const sources = await pageSources();
@@ -57,7 +53,7 @@ export async function buildPage(): Promise<string> {
   return fillFrame(frame, { style: packStyle(style), script, hash: await sourcesHash() });
 }
 
-/** Puts the parts into the frame; a script that names its own end does not end there. */
+/** Inserts the parts into `index.html`; a `</script>` within the script is escaped. */
 export function fillFrame(
   frame: string,
   { style, script, hash }: { readonly style: string; readonly script: string; hash: string },
@@ -69,7 +65,7 @@ export function fillFrame(
     .replace("<script></script>", () => `<script>${safe}</script>`);
 }
 
-/** Styles without comments and without space that says nothing; texts in quotes stay. */
+/** Minifies styles: no comments, no needless space; quoted texts stay as they are. */
 export function packStyle(text: string): string {
   const parts = text.replaceAll(/\/\*[\s\S]*?\*\//g, "").split(/("(?:[^"\\]|\\.)*")/);
   return parts.map((part, at) => at % 2 === 1 ? part : packPart(part)).join("").trim();
@@ -96,18 +92,33 @@ async function bundleScript(): Promise<string> {
   }
 }
 
-/** The kit's styles come before those of pages, which may change them. */
+/** Styles of pages come after the general ones, so that they win. */
 function styleRank(path: string): number {
   return path.startsWith("style/") ? 0 : 1;
 }
 
-function limitNames(text: string): string[] {
-  const lists = text.matchAll(/import \{([^}]*)\} from "[./]*sdk\/typescript\/limits\.ts"/g);
-  return [...lists].flatMap(([, names]) => names!.split(",").map((name) => name.trim()));
+/** A constant that a source imports from outside of `page/`. */
+interface OutsideConstant {
+  readonly module: URL;
+  readonly name: string;
 }
 
-function constantName(line: string): string {
-  return /^export const (\w+)/.exec(line)?.[1] ?? "";
+function outsideConstants({ path, text }: { path: string; text: string }): OutsideConstant[] {
+  const imports = text.matchAll(/^import \{([^}]*)\} from "(\.\.\/[^"]+)";$/gm);
+  return [...imports].flatMap(([, names, specifier]) => {
+    const module = new URL(specifier!, new URL(path, PAGE));
+    if (module.href.startsWith(PAGE.href)) return [];
+    const values = names!.split(",").map((name) => name.trim()).filter((name) =>
+      /^\w+$/.test(name)
+    );
+    return values.map((name) => ({ module, name }));
+  });
+}
+
+/** The declaration of a constant, as its module has it. */
+async function readConstant({ module, name }: OutsideConstant): Promise<string> {
+  const text = await Deno.readTextFile(module);
+  return new RegExp(`^export const ${name}\\b[^;]*;`, "m").exec(text)?.[0] ?? name;
 }
 
 async function* filesBelow(folder: string): AsyncGenerator<string> {

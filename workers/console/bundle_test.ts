@@ -4,8 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { consolePage } from "./page_file.ts";
 import { builtHash, fillFrame, packStyle, pageSources, sourcesHash } from "./bundle.ts";
+import { consolePage } from "./server.ts";
 
 const FRAME = '<meta name="engine-console-sources" content=""><style></style><script></script>';
 
@@ -13,31 +13,41 @@ Deno.test("dist/console.html is built from the sources of the page (deno task co
   assert.equal(builtHash(consolePage), await sourcesHash());
 });
 
-Deno.test("the built page has a place for its token and asks nothing of anybody", () => {
+Deno.test("the built page has a place for its token and loads nothing", () => {
   assert.match(consolePage, /<meta name="engine-console-token" content="">/);
   assert.equal(consolePage.match(/<script\b/g)?.length, 1);
-  assert.doesNotMatch(consolePage, /<(script|link|img|iframe)[^>]+(src|href)="(?!data:)/);
+  assert.doesNotMatch(consolePage, /<(script|engine|img|iframe)[^>]+(src|href)="(?!data:)/);
   assert.doesNotMatch(consolePage, /@import|url\((?!["']?(data:|#))/);
 });
 
-Deno.test("the built page is small enough to be carried along", () => {
+Deno.test("the built page refers to nothing outside and has no event attributes", () => {
+  const markup = consolePage.replaceAll(/(<(script|style)\b[^>]*>)[\s\S]*?(<\/\2>)/gi, "$1$3");
+
+  const outside = [...markup.matchAll(/\b(?:src|href)\s*=\s*"([^"]*)"/gi)].map(([, url]) => url!)
+    .filter((url) => !url.startsWith("data:") && !url.startsWith("#"));
+  assert.deepEqual(outside, []);
+  assert.doesNotMatch(markup, /\son\w+\s*=/i, "the policy of the page allows no such attributes");
+});
+
+Deno.test("the built page is at most 450 KiB", () => {
   assert.ok(consolePage.length < 450 * 1024, `${consolePage.length} characters`);
 });
 
-Deno.test("fillFrame() puts script, style and hash into the frame as they are", () => {
+Deno.test("fillFrame() inserts script, style and hash unchanged", () => {
   const html = fillFrame(FRAME, { style: "a{b:$&}", script: 'x="$1"', hash: "abc" });
 
   assert.equal(builtHash(html), "abc");
   assert.match(html, /<style>a\{b:\$&\}<\/style><script>x="\$1"<\/script>/);
 });
 
-Deno.test("a script that names its own end does not end there", () => {
+Deno.test("fillFrame() escapes a closing tag inside the script", () => {
   const html = fillFrame(FRAME, { style: "", script: 'a="</script><!--"', hash: "abc" });
 
   assert.match(html, /<script>a="\\x3C\/script>\\x3C!--"<\/script>$/);
 });
 
-Deno.test("a page without a hash has none", () => assert.equal(builtHash("<html>"), undefined));
+Deno.test("builtHash() is undefined for a page without a hash", () =>
+  assert.equal(builtHash("<html>"), undefined));
 
 for (
   const [text, packed] of [
@@ -52,7 +62,7 @@ for (
   Deno.test(`packStyle() makes ${packed}`, () => assert.equal(packStyle(text), packed));
 }
 
-Deno.test("tests are no part of the page, styles and frame are", async () => {
+Deno.test("pageSources() includes styles and frame, but no tests", async () => {
   const paths = (await pageSources()).map(({ path }) => path);
 
   assert.ok(!paths.some((path) => path.includes("_test.")));

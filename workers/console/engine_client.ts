@@ -1,8 +1,12 @@
 /**
- * The console's line to the engine, as feeds and browsers use it.
+ * How the console calls the engine.
  *
- * While there is no line calls fail at once: the SDK would queue them, and somebody in front of a
- * page would wait for half a minute to learn what the page knows already.
+ * While the engine is unreachable calls fail at once: the SDK would queue them, and the person in
+ * front of a page would wait half a minute for what the page knows already.
+ *
+ * Each call has a trace context. Calls that a person makes are recorded, and the page links to
+ * their traces. Calls that the console repeats by itself are marked as not sampled: they would fill
+ * the list of traces, and each refresh of that list would cause the next.
  *
  * @module
  */
@@ -12,14 +16,14 @@ import { describeThrown, EngineError } from "../../sdk/typescript/wire/errors.ts
 import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 
-/** What of a worker the console needs. */
+/** The part of a worker that the console uses. */
 export type ConsoleWorker = Pick<
   Worker,
   "trigger" | "connectionState" | "onConnectionState" | "registerFunction"
 >;
 
-/** Calls the engine, and knows whether it is there. */
-export class EngineLink {
+/** Calls the engine and tracks whether it is reachable. */
+export class EngineClient {
   readonly #worker: ConsoleWorker;
   readonly #clock: Clock;
   readonly #listeners = new Set<(connected: boolean) => void>();
@@ -27,27 +31,26 @@ export class EngineLink {
   #connected: boolean;
   #sinceMs: number;
 
-  /** Listens from now on. */
   constructor(worker: ConsoleWorker, clock: Clock) {
     this.#worker = worker;
     this.#clock = clock;
     this.#connected = worker.connectionState === "connected";
     this.#sinceMs = clock.wall();
-    this.#stopListening = worker.onConnectionState((state) => this.#heard(state === "connected"));
+    this.#stopListening = worker.onConnectionState((state) => this.#update(state === "connected"));
   }
 
-  /** Whether the engine can be reached now. */
+  /** Whether the engine is reachable now. */
   get isConnected(): boolean {
     return this.#connected;
   }
 
-  /** Since when that is so, in milliseconds since 1970. */
+  /** Since when {@linkcode isConnected} has its value, in milliseconds since 1970. */
   get sinceMs(): number {
     return this.#sinceMs;
   }
 
-  /** Hears whenever it changes; call the result to stop. */
-  listen(listener: (connected: boolean) => void): () => void {
+  /** Calls `listener` whenever {@linkcode isConnected} changes, until the result is called. */
+  onChange(listener: (connected: boolean) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -55,7 +58,7 @@ export class EngineLink {
   /**
    * Makes a call.
    *
-   * @throws {EngineError} `engine_unreachable` at once when there is no line; else as
+   * @throws {EngineError} `engine_unreachable` at once without a connection; else as
    * `Worker.trigger()`.
    */
   async call(request: CallRequest<Json>): Promise<Json | undefined> {
@@ -66,13 +69,13 @@ export class EngineLink {
     return await this.#worker.trigger<Json, Json | undefined>(request);
   }
 
-  /** Hears nothing any more. */
+  /** Removes all listeners. */
   stop(): void {
     this.#stopListening();
     this.#listeners.clear();
   }
 
-  #heard(connected: boolean): void {
+  #update(connected: boolean): void {
     if (connected === this.#connected) return;
     this.#connected = connected;
     this.#sinceMs = this.#clock.wall();
@@ -83,38 +86,24 @@ export class EngineLink {
 /** A W3C `traceparent`, and the trace it names. */
 export interface TraceContext {
   readonly traceparent: string;
-  /** 32 hexadecimal digits; `null` when nothing is recorded under it. */
+  /** 32 hexadecimal digits; `null` when the trace is not recorded. */
   readonly trace_id: string | null;
 }
 
-/** Begins a trace; `recorded` says whether anybody shall find it. */
+/** Begins a trace; `recorded` sets its sampled flag. */
 export function beginTrace(recorded: boolean): TraceContext {
   const id = randomHex(16);
   const traceparent = `00-${id}-${randomHex(8)}-${recorded ? "01" : "00"}`;
   return { traceparent, trace_id: recorded ? id : null };
 }
 
-/** The trace that a `traceparent` names; `null` for anything else. */
+/** The trace id in a `traceparent`; `null` for anything else. */
 export function traceIdOf(traceparent: string | null): string | null {
   return /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(traceparent ?? "")?.[1] ?? null;
 }
 
-/** So many bytes of chance, in hexadecimal digits. */
-export function randomHex(bytes: number): string {
-  return [...crypto.getRandomValues(new Uint8Array(bytes))]
-    .map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** Text of a value that is the same whatever order its keys have. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, part) => {
-    if (part === null || typeof part !== "object" || Array.isArray(part)) return part;
-    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1));
-  });
-}
-
-/** A failure as a page gets it. The stack is the callee's own, if there is one, never ours. */
-export function failureOf(thrown: unknown): ErrorBody {
+/** An error as a page gets it, with the callee's stack if it sent one, never the console's. */
+export function errorBodyOf(thrown: unknown): ErrorBody {
   const { code, message, details, retryable } = describeThrown(thrown);
   const remote = (thrown as { stacktrace?: unknown } | null)?.stacktrace;
   return {
@@ -126,8 +115,20 @@ export function failureOf(thrown: unknown): ErrorBody {
   };
 }
 
-/** The member of a value; `undefined` when it is no object or has none of that name. */
+/** JSON text of a value with object keys sorted, so that equal values have equal texts. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part) => {
+    if (part === null || typeof part !== "object" || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1));
+  });
+}
+
+/** The member of an object; `undefined` when there is none of that name or it is no object. */
 export function memberOf(value: Json | undefined, name: string): Json | undefined {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return undefined;
   return Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function randomHex(bytes: number): string {
+  return crypto.getRandomValues(new Uint8Array(bytes)).toHex();
 }

@@ -7,25 +7,24 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
 import {
   beginTrace,
-  canonical,
-  EngineLink,
-  failureOf,
+  canonicalJson,
+  EngineClient,
+  errorBodyOf,
   memberOf,
-  randomHex,
   traceIdOf,
 } from "./engine_client.ts";
 
 function setup() {
   const clock = new FakeClock();
   const worker = new FakeConsoleWorker();
-  return { clock, worker, link: new EngineLink(worker, clock) };
+  return { clock, worker, engine: new EngineClient(worker, clock) };
 }
 
-Deno.test("EngineLink tells whenever the engine goes and comes, and since when", () => {
-  const { clock, worker, link } = setup();
-  const heard: [boolean, number][] = [];
+Deno.test("EngineClient reports when the engine is lost and back, and since when", () => {
+  const { clock, worker, engine } = setup();
+  const received: [boolean, number][] = [];
   const began = clock.wall();
-  link.listen((connected) => void heard.push([connected, link.sinceMs - began]));
+  engine.onChange((connected) => void received.push([connected, engine.sinceMs - began]));
 
   clock.tick(10);
   worker.become("reconnecting");
@@ -34,47 +33,47 @@ Deno.test("EngineLink tells whenever the engine goes and comes, and since when",
   clock.tick(10);
   worker.become("connected");
 
-  assert.deepEqual(heard, [[false, 10], [true, 30]]);
+  assert.deepEqual(received, [[false, 10], [true, 30]]);
 });
 
-Deno.test("EngineLink.call() fails at once while there is no line", async () => {
-  const { worker, link } = setup();
+Deno.test("EngineClient.call() fails at once while the engine is unreachable", async () => {
+  const { worker, engine } = setup();
   worker.functions["a::b"] = () => 1;
-  assert.equal(await link.call({ function_id: "a::b" }), 1);
+  assert.equal(await engine.call({ function_id: "a::b" }), 1);
 
   worker.become("reconnecting");
 
-  await assert.rejects(link.call({ function_id: "a::b" }), {
+  await assert.rejects(engine.call({ function_id: "a::b" }), {
     code: "engine_unreachable",
     message: "The engine cannot be reached now, and a::b was not called",
   });
   assert.equal(worker.calls.length, 1);
 });
 
-Deno.test("EngineLink.stop() listens no more, and nobody hears of it", () => {
-  const { worker, link } = setup();
-  let heard = 0;
-  link.listen(() => void heard++);
+Deno.test("EngineClient.stop() removes all listeners", () => {
+  const { worker, engine } = setup();
+  let calls = 0;
+  engine.onChange(() => void calls++);
 
-  link.stop();
+  engine.stop();
   worker.become("reconnecting");
 
-  assert.deepEqual([heard, worker.listeners], [0, 0]);
+  assert.deepEqual([calls, worker.listeners], [0, 0]);
 });
 
-Deno.test("EngineLink lets a listener stop to listen", () => {
-  const { worker, link } = setup();
-  let heard = 0;
-  const stop = link.listen(() => void heard++);
+Deno.test("EngineClient.onChange() returns what removes the listener", () => {
+  const { worker, engine } = setup();
+  let calls = 0;
+  const stop = engine.onChange(() => void calls++);
 
   worker.become("reconnecting");
   stop();
   worker.become("connected");
 
-  assert.equal(heard, 1);
+  assert.equal(calls, 1);
 });
 
-Deno.test("beginTrace() names a trace that somebody can find, if it is recorded", () => {
+Deno.test("beginTrace() returns the trace id only if the trace is recorded", () => {
   const recorded = beginTrace(true);
   const hidden = beginTrace(false);
 
@@ -85,7 +84,7 @@ Deno.test("beginTrace() names a trace that somebody can find, if it is recorded"
   assert.notEqual(recorded.trace_id, beginTrace(true).trace_id);
 });
 
-Deno.test("traceIdOf() names nothing for what is no traceparent", () => {
+Deno.test("traceIdOf() is null for what is no traceparent", () => {
   const id = "a".repeat(32);
   const span = "b".repeat(16);
   for (const text of [null, "", "00", `00-${id}-${span}`, `00-${id}x-${span}-01`, "x".repeat(55)]) {
@@ -93,32 +92,27 @@ Deno.test("traceIdOf() names nothing for what is no traceparent", () => {
   }
 });
 
-Deno.test("randomHex() gives two digits for each byte", () => {
-  assert.match(randomHex(6), /^[0-9a-f]{12}$/);
-  assert.notEqual(randomHex(16), randomHex(16));
+Deno.test("canonicalJson() does not depend on the order of keys", () => {
+  assert.equal(canonicalJson({ b: [{ d: 1, c: 2 }], a: null }), '{"a":null,"b":[{"c":2,"d":1}]}');
+  assert.notEqual(canonicalJson([1, 2]), canonicalJson([2, 1]));
+  assert.equal(canonicalJson({ a: undefined }), canonicalJson({}));
 });
 
-Deno.test("canonical() is the same for equal values, whatever the order of their keys", () => {
-  assert.equal(canonical({ b: [{ d: 1, c: 2 }], a: null }), '{"a":null,"b":[{"c":2,"d":1}]}');
-  assert.notEqual(canonical([1, 2]), canonical([2, 1]));
-  assert.equal(canonical({ a: undefined }), canonical({}));
-});
-
-Deno.test("failureOf() keeps what the callee said, and nothing of this process", () => {
+Deno.test("errorBodyOf() keeps what the callee sent, and nothing of this process", () => {
   const body = { code: "broken", message: "It broke", stacktrace: "at shop", retryable: true };
-  const failure = failureOf(new InvocationError({ ...body, details: { a: 1 } }, "a::b"));
+  const failure = errorBodyOf(new InvocationError({ ...body, details: { a: 1 } }, "a::b"));
 
   assert.deepEqual(failure, { ...body, details: { a: 1 } });
-  assert.deepEqual(failureOf(new EngineError("x", "y", { cause: new Error("secret") })), {
+  assert.deepEqual(errorBodyOf(new EngineError("x", "y", { cause: new Error("secret") })), {
     code: "x",
     message: "y",
   });
-  assert.deepEqual(failureOf(new Error("oh")), { code: "invocation_failed", message: "oh" });
-  assert.deepEqual(failureOf("oh"), { code: "invocation_failed", message: "oh" });
-  assert.deepEqual(failureOf(null), { code: "invocation_failed", message: "null" });
+  assert.deepEqual(errorBodyOf(new Error("oh")), { code: "invocation_failed", message: "oh" });
+  assert.deepEqual(errorBodyOf("oh"), { code: "invocation_failed", message: "oh" });
+  assert.deepEqual(errorBodyOf(null), { code: "invocation_failed", message: "null" });
 });
 
-Deno.test("memberOf() finds members of objects only", () => {
+Deno.test("memberOf() returns own members of objects only", () => {
   assert.equal(memberOf({ a: 1 }, "a"), 1);
   for (const value of [undefined, null, 1, "a", [1], {}]) {
     assert.equal(memberOf(value, "length"), undefined);

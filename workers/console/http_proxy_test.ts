@@ -2,30 +2,29 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CONSOLE_HTTP_BYTES_MAX, CONSOLE_HTTP_MS } from "./limits.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { HttpDoor, type PageHttpRequest } from "./http_proxy.ts";
+import { HttpProxy, type PageHttpRequest, REQUEST_MS, RESPONSE_BYTES_MAX } from "./http_proxy.ts";
 
-/** A door to a server that a test writes. */
+/** A proxy to a server that a test writes. */
 function setup(answer: (request: Request) => Response | Promise<Response>) {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, answer);
   const clock = new FakeClock();
   const url = `http://127.0.0.1:${server.addr.port}`;
-  const door = new HttpDoor(clock, () => Promise.resolve(url));
+  const proxy = new HttpProxy(clock, () => Promise.resolve(url));
   const send = (change: Partial<PageHttpRequest> = {}, signal = new AbortController().signal) =>
-    door.send({ type: "http", id: 1, method: "GET", path: "/", headers: {}, ...change }, signal);
+    proxy.send({ type: "http", id: 1, method: "GET", path: "/", headers: {}, ...change }, signal);
   return {
     clock,
     url,
     send,
     async [Symbol.asyncDispose]() {
-      door[Symbol.dispose]();
+      proxy[Symbol.dispose]();
       await server.shutdown();
     },
   };
 }
 
-Deno.test("HttpDoor sends a request as the page wrote it, and shows the answer whole", async () => {
+Deno.test("HttpProxy forwards a request unchanged, and returns the whole response", async () => {
   const seen: unknown[] = [];
   await using it = setup(async (request) => {
     const { pathname, search } = new URL(request.url);
@@ -47,7 +46,7 @@ Deno.test("HttpDoor sends a request as the page wrote it, and shows the answer w
   assert.match(answer.trace_id!, /^[0-9a-f]{32}$/);
 });
 
-Deno.test("HttpDoor keeps a traceparent that the page gave", async () => {
+Deno.test("HttpProxy keeps a traceparent that the page gave", async () => {
   await using it = setup((request) => new Response(request.headers.get("traceparent")));
   const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-00`;
 
@@ -56,7 +55,7 @@ Deno.test("HttpDoor keeps a traceparent that the page gave", async () => {
   assert.deepEqual([answer.body, answer.trace_id], [traceparent, null]);
 });
 
-Deno.test("HttpDoor hands on bytes that are no text as base64", async () => {
+Deno.test("HttpProxy returns a binary body as base64", async () => {
   const bytes = [
     new Uint8Array([0xff, 0xfe, 0xfd]),
     new Uint8Array([65, 0, 66]),
@@ -71,7 +70,7 @@ Deno.test("HttpDoor hands on bytes that are no text as base64", async () => {
   ]]);
 });
 
-Deno.test("HttpDoor shows a redirect and does not follow it", async () => {
+Deno.test("HttpProxy returns a redirect instead of following it", async () => {
   let asked = 0;
   await using it = setup(() => {
     asked++;
@@ -84,7 +83,7 @@ Deno.test("HttpDoor shows a redirect and does not follow it", async () => {
   assert.ok(headers.some(([, value]) => value === "http://evil.example/"));
 });
 
-Deno.test("HttpDoor reaches no other server, whatever the path says", async () => {
+Deno.test("HttpProxy reaches no other server, whatever the path says", async () => {
   const paths: string[] = [];
   await using it = setup((request) => {
     paths.push(new URL(request.url).pathname);
@@ -109,42 +108,42 @@ for (
     { headers: { a: "b\r\nc: d" } },
   ] satisfies Partial<PageHttpRequest>[]
 ) {
-  Deno.test(`HttpDoor refuses ${JSON.stringify(change)}`, async () => {
+  Deno.test(`HttpProxy refuses ${JSON.stringify(change)}`, async () => {
     await using it = setup(() => new Response("no"));
 
     await assert.rejects(it.send(change), { code: "INVALID_ARGUMENTS" });
   });
 }
 
-Deno.test("HttpDoor takes an empty body of a GET for none", async () => {
+Deno.test("HttpProxy sends no body for an empty one", async () => {
   await using it = setup(() => new Response("yes"));
 
   assert.equal((await it.send({ body: "" })).body, "yes");
 });
 
-Deno.test("HttpDoor says that the engine serves no HTTP", async () => {
-  using door = new HttpDoor(new FakeClock(), () => Promise.resolve(undefined));
+Deno.test("HttpProxy says that the engine serves no HTTP", async () => {
+  using proxy = new HttpProxy(new FakeClock(), () => Promise.resolve(undefined));
   const request: PageHttpRequest = { type: "http", id: 1, method: "GET", path: "/", headers: {} };
 
-  await assert.rejects(door.send(request, new AbortController().signal), {
+  await assert.rejects(proxy.send(request, new AbortController().signal), {
     code: "NOT_FOUND",
     message: /engine worker add engine-http/,
   });
 });
 
-Deno.test("HttpDoor says that nobody listens there", async () => {
+Deno.test("HttpProxy fails when the port is closed", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
   listener.close();
-  using door = new HttpDoor(new FakeClock(), () => Promise.resolve(`http://127.0.0.1:${port}`));
+  using proxy = new HttpProxy(new FakeClock(), () => Promise.resolve(`http://127.0.0.1:${port}`));
   const request: PageHttpRequest = { type: "http", id: 1, method: "GET", path: "/", headers: {} };
 
-  await assert.rejects(door.send(request, new AbortController().signal), {
+  await assert.rejects(proxy.send(request, new AbortController().signal), {
     code: "engine_unreachable",
   });
 });
 
-Deno.test("HttpDoor ends a request that takes too long", async () => {
+Deno.test("HttpProxy aborts a request that takes too long", async () => {
   const asked = Promise.withResolvers<void>();
   const end = Promise.withResolvers<Response>();
   await using it = setup(() => {
@@ -154,14 +153,14 @@ Deno.test("HttpDoor ends a request that takes too long", async () => {
 
   const answer = it.send();
   await asked.promise;
-  it.clock.tick(CONSOLE_HTTP_MS);
+  it.clock.tick(REQUEST_MS);
 
   await assert.rejects(answer, { code: "timeout" });
   assert.equal(it.clock.waiting, 0);
   end.resolve(new Response());
 });
 
-Deno.test("HttpDoor ends a request that the page gives up", async () => {
+Deno.test("HttpProxy aborts a request that the page ended", async () => {
   const asked = Promise.withResolvers<void>();
   const end = Promise.withResolvers<Response>();
   await using it = setup(() => {
@@ -179,8 +178,8 @@ Deno.test("HttpDoor ends a request that the page gives up", async () => {
   end.resolve(new Response());
 });
 
-Deno.test("HttpDoor refuses an answer that is too large to be shown", async () => {
-  await using it = setup(() => new Response(new Uint8Array(CONSOLE_HTTP_BYTES_MAX + 1)));
+Deno.test("HttpProxy refuses a response that is too large", async () => {
+  await using it = setup(() => new Response(new Uint8Array(RESPONSE_BYTES_MAX + 1)));
 
   await assert.rejects(it.send(), { code: "body_too_large" });
 });

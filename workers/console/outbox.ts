@@ -1,82 +1,81 @@
 /**
- * What goes to one browser. Answers always go; what is pushed is left out while the browser is
- * behind, and made good when it has read on.
+ * What is sent to one page, with back-pressure.
+ *
+ * Answers to requests are always sent. Pushed messages are dropped while the page is behind, that
+ * is while too many bytes wait in its socket. When it has caught up it learns how many firings it
+ * missed, and watched queries send their whole state again.
  *
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import {
-  CONSOLE_AHEAD_BYTES,
-  CONSOLE_BEHIND_LOOK_MS,
-  CONSOLE_STALLED_MS,
-  CONSOLE_UNSENT_BYTES_MAX,
-} from "./limits.ts";
 import type { ConsoleMessage } from "./wire.ts";
 
-/** What of a WebSocket is needed. */
+/** Unsent bytes above which pushed messages are dropped. */
+export const BEHIND_BYTES = 1024 * 1024;
+/** Unsent bytes above which the connection is closed. */
+export const UNSENT_BYTES_MAX = 256 * 1024 * 1024;
+/** How often a page that is behind is checked. */
+export const BEHIND_CHECK_MS = 50;
+/** A page that has read nothing for this time is disconnected. */
+export const STALLED_MS = 30_000;
+
+/** `WebSocket.readyState` of an open socket. */
+const OPEN = 1;
+
+/** The part of a WebSocket that is used here. */
 export interface BrowserSocket {
-  /** Bytes that were given to {@linkcode send} and not taken by the network yet. */
+  /** Bytes passed to {@linkcode send} that the network has not taken yet. */
   readonly bufferedAmount: number;
-  /** 1 while it is open. */
   readonly readyState: number;
   send(text: string): void;
   close(code: number, reason: string): void;
 }
 
-/** See the top of this file. */
+/** See the module. */
 export class Outbox {
   readonly #socket: BrowserSocket;
   readonly #clock: Clock;
-  readonly #cut: (reason: string) => void;
-  /** How many messages of each watch were left out. */
+  readonly #disconnect: (reason: string) => void;
+  /** Dropped messages of each watch, by id. */
   readonly #missed = new Map<number, number>();
-  /** Watches that are to say all they know when there is room again. */
+  /** Watched queries that send their whole state when there is room again, by id. */
   readonly #stale = new Map<number, () => void>();
-  #cancelLook: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
   #lastBytes = 0;
-  #lastMoveMs = 0;
+  #lastProgressMs = 0;
 
-  /** `cut` is told once why the line cannot go on. */
-  constructor(socket: BrowserSocket, clock: Clock, cut: (reason: string) => void) {
+  /** `disconnect` is called with the reason when the page is too slow. */
+  constructor(socket: BrowserSocket, clock: Clock, disconnect: (reason: string) => void) {
     this.#socket = socket;
     this.#clock = clock;
-    this.#cut = cut;
+    this.#disconnect = disconnect;
   }
 
-  /** Whether watches are to leave out what they have. */
+  /** Whether pushed messages are dropped now. */
   get isBehind(): boolean {
-    return this.#socket.bufferedAmount > CONSOLE_AHEAD_BYTES;
+    return this.#socket.bufferedAmount > BEHIND_BYTES;
   }
 
-  /** Sends a message that has to arrive. Never throws. */
+  /** Sends a message that must not be dropped. Never throws. */
   send(message: ConsoleMessage): void {
-    this.sendText(textOf(message));
-  }
-
-  /** The same for a message that is text already. */
-  sendText(text: string): void {
-    if (this.#socket.readyState !== 1) return;
-    this.#socket.send(text);
-    if (this.#socket.bufferedAmount > CONSOLE_UNSENT_BYTES_MAX) {
-      this.#cut("it does not read what was sent to it");
-    } else if (this.isBehind) this.#look();
+    this.#sendText(messageText(message));
   }
 
   /** Sends a message of a watch, or counts it as missed. */
   push(message: ConsoleMessage & { readonly id: number }): void {
     if (!this.isBehind) return this.send(message);
     this.#missed.set(message.id, (this.#missed.get(message.id) ?? 0) + 1);
-    this.#look();
+    this.#startChecks();
   }
 
-  /** Sends the text of a watch's change, or has it say everything later. */
-  pushState(id: number, text: () => string, sayAll: () => void): void {
-    if (!this.isBehind && !this.#stale.has(id)) return this.sendText(text());
-    this.#stale.set(id, sayAll);
-    this.#look();
+  /** Sends a change of a watched query, or calls `sendAll` when there is room again. */
+  pushState(id: number, text: () => string, sendAll: () => void): void {
+    if (!this.isBehind && !this.#stale.has(id)) return this.#sendText(text());
+    this.#stale.set(id, sendAll);
+    this.#startChecks();
   }
 
-  /** Nothing more is to go out for an id. */
+  /** Drops what waits for a request that has ended. */
   forget(id: number): void {
     this.#missed.delete(id);
     this.#stale.delete(id);
@@ -84,53 +83,61 @@ export class Outbox {
 
   /** Sends nothing any more. */
   stop(): void {
-    this.#cancelLook?.();
+    this.#cancelCheck?.();
     this.#missed.clear();
     this.#stale.clear();
   }
 
-  #look(): void {
-    if (this.#cancelLook) return;
-    this.#lastBytes = this.#socket.bufferedAmount;
-    this.#lastMoveMs = this.#clock.now();
-    this.#lookLater();
+  #sendText(text: string): void {
+    if (this.#socket.readyState !== OPEN) return;
+    this.#socket.send(text);
+    if (this.#socket.bufferedAmount > UNSENT_BYTES_MAX) {
+      this.#disconnect("it does not read what was sent to it");
+    } else if (this.isBehind) this.#startChecks();
   }
 
-  #lookLater(): void {
-    this.#cancelLook = this.#clock.after(CONSOLE_BEHIND_LOOK_MS, () => {
-      this.#cancelLook = undefined;
+  #startChecks(): void {
+    if (this.#cancelCheck) return;
+    this.#lastBytes = this.#socket.bufferedAmount;
+    this.#lastProgressMs = this.#clock.now();
+    this.#checkLater();
+  }
+
+  #checkLater(): void {
+    this.#cancelCheck = this.#clock.after(BEHIND_CHECK_MS, () => {
+      this.#cancelCheck = undefined;
       const bytes = this.#socket.bufferedAmount;
       const now = this.#clock.now();
-      if (bytes !== this.#lastBytes) this.#lastMoveMs = now;
+      if (bytes !== this.#lastBytes) this.#lastProgressMs = now;
       this.#lastBytes = bytes;
-      if (now - this.#lastMoveMs > CONSOLE_STALLED_MS) {
-        return this.#cut("it has read nothing for too long");
+      if (now - this.#lastProgressMs > STALLED_MS) {
+        return this.#disconnect("it has read nothing for too long");
       }
-      this.#makeGood();
-      if (this.isBehind) this.#lookLater();
+      this.#catchUp();
+      if (this.isBehind) this.#checkLater();
     });
   }
 
-  #makeGood(): void {
+  #catchUp(): void {
     for (const [id, count] of this.#missed) {
       if (this.isBehind) return;
       this.#missed.delete(id);
       this.send({ type: "missed", id, count });
     }
-    for (const [id, sayAll] of this.#stale) {
+    for (const [id, sendAll] of this.#stale) {
       if (this.isBehind) return;
       this.#stale.delete(id);
-      sayAll();
+      sendAll();
     }
   }
 }
 
-/** The text of a message, or of one that says that it cannot be told: values may nest too deep. */
-function textOf(message: ConsoleMessage): string {
+/** The text of a message; values that are nested too deep for JSON become an error or a miss. */
+function messageText(message: ConsoleMessage): string {
   try {
     return JSON.stringify(message);
   } catch (thrown) {
-    if (!("id" in message)) throw thrown; // Those hold nothing of anybody else's.
+    if (!("id" in message)) throw thrown; // Those messages hold no values of others.
     const { id, type } = message;
     if (type === "fired" || type === "progress") {
       return JSON.stringify({ type: "missed", id, count: 1 });

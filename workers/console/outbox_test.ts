@@ -2,15 +2,9 @@
  * @module
  */
 import assert from "node:assert/strict";
-import {
-  CONSOLE_AHEAD_BYTES,
-  CONSOLE_BEHIND_LOOK_MS,
-  CONSOLE_STALLED_MS,
-  CONSOLE_UNSENT_BYTES_MAX,
-} from "./limits.ts";
 import { FakeBrowserSocket } from "../../tests/fakes/fake_browser_socket.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { Outbox } from "./outbox.ts";
+import { BEHIND_BYTES, BEHIND_CHECK_MS, Outbox, STALLED_MS, UNSENT_BYTES_MAX } from "./outbox.ts";
 
 function setup() {
   const clock = new FakeClock();
@@ -25,7 +19,7 @@ function setup() {
 
 const fired = (id: number) => ({ type: "fired", id, payload: null }) as const;
 
-Deno.test("Outbox sends what is pushed while the browser keeps up, and sets no timer", () => {
+Deno.test("Outbox sends pushed messages while the page keeps up, without a timer", () => {
   const { clock, socket, outbox } = setup();
 
   outbox.push(fired(1));
@@ -35,16 +29,16 @@ Deno.test("Outbox sends what is pushed while the browser keeps up, and sets no t
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Outbox counts what a browser that is behind misses, and tells it when it has read", () => {
+Deno.test("Outbox counts messages dropped while the page is behind, and reports them afterwards", () => {
   const { clock, socket, outbox } = setup();
-  socket.bufferedAmount = CONSOLE_AHEAD_BYTES + 1;
+  socket.bufferedAmount = BEHIND_BYTES + 1;
 
   for (let i = 0; i < 5; i++) outbox.push(fired(1));
   outbox.push(fired(2));
-  clock.tick(CONSOLE_BEHIND_LOOK_MS);
+  clock.tick(BEHIND_CHECK_MS);
   assert.deepEqual(socket.sent, []);
   socket.bufferedAmount = 0;
-  clock.tick(CONSOLE_BEHIND_LOOK_MS);
+  clock.tick(BEHIND_CHECK_MS);
   outbox.push(fired(1));
 
   assert.deepEqual(socket.sent, [
@@ -55,21 +49,21 @@ Deno.test("Outbox counts what a browser that is behind misses, and tells it when
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Outbox has a watch say everything once, however much of it was left out", () => {
+Deno.test("Outbox sends the whole state of a query once, however many changes were dropped", () => {
   const { clock, socket, outbox } = setup();
   const said: string[] = [];
   const push = (text: string): void =>
     outbox.pushState(1, () => JSON.stringify({ type: "value", id: 1, value: text }), () => {
       said.push(text);
-      outbox.sendText('{"type":"value","id":1,"value":"all"}');
+      outbox.pushState(1, () => '{"type":"value","id":1,"value":"all"}', () => {});
     });
-  socket.bufferedAmount = CONSOLE_AHEAD_BYTES + 1;
+  socket.bufferedAmount = BEHIND_BYTES + 1;
   push("a");
   push("b");
 
   socket.bufferedAmount = 0;
   push("c"); // A patch now would be one to what the page has not got.
-  clock.tick(CONSOLE_BEHIND_LOOK_MS);
+  clock.tick(BEHIND_CHECK_MS);
   push("d");
 
   assert.deepEqual(said, ["c"]);
@@ -79,9 +73,9 @@ Deno.test("Outbox has a watch say everything once, however much of it was left o
   ]);
 });
 
-Deno.test("Outbox sends answers also to a browser that is behind", () => {
+Deno.test("Outbox sends answers even while the page is behind", () => {
   const { socket, outbox } = setup();
-  socket.bufferedAmount = CONSOLE_AHEAD_BYTES + 1;
+  socket.bufferedAmount = BEHIND_BYTES + 1;
 
   outbox.send(fired(1));
 
@@ -89,65 +83,65 @@ Deno.test("Outbox sends answers also to a browser that is behind", () => {
   outbox.stop();
 });
 
-Deno.test("Outbox makes good only as much as there is room for", () => {
+Deno.test("Outbox catches up only as far as there is room", () => {
   const { clock, socket, outbox } = setup();
-  socket.bufferedAmount = CONSOLE_AHEAD_BYTES + 1;
+  socket.bufferedAmount = BEHIND_BYTES + 1;
   outbox.push(fired(1));
   outbox.pushState(2, () => "", () => {
-    socket.bufferedAmount = CONSOLE_AHEAD_BYTES + 1;
+    socket.bufferedAmount = BEHIND_BYTES + 1;
     socket.sent.push(fired(2));
   });
   outbox.pushState(3, () => "", () => void socket.sent.push(fired(3)));
 
   socket.bufferedAmount = 0;
-  clock.tick(CONSOLE_BEHIND_LOOK_MS);
+  clock.tick(BEHIND_CHECK_MS);
   assert.deepEqual(socket.sent, [{ type: "missed", id: 1, count: 1 }, fired(2)]);
   socket.bufferedAmount = 0;
-  clock.tick(CONSOLE_BEHIND_LOOK_MS);
+  clock.tick(BEHIND_CHECK_MS);
 
   assert.deepEqual(socket.sent.at(-1), fired(3));
 });
 
-Deno.test("Outbox tells nothing of what was forgotten", () => {
+Deno.test("Outbox sends nothing for a forgotten id", () => {
   const { clock, socket, outbox } = setup();
-  socket.bufferedAmount = CONSOLE_AHEAD_BYTES + 1;
+  socket.bufferedAmount = BEHIND_BYTES + 1;
   outbox.push(fired(1));
   outbox.pushState(2, () => "", () => assert.fail("it was forgotten"));
 
   outbox.forget(1);
   outbox.forget(2);
   socket.bufferedAmount = 0;
-  clock.tick(CONSOLE_BEHIND_LOOK_MS);
+  clock.tick(BEHIND_CHECK_MS);
 
   assert.deepEqual(socket.sent, []);
 });
 
-Deno.test("Outbox cuts a browser that reads nothing for long, and not one that reads slowly", () => {
+Deno.test("Outbox disconnects a page that reads nothing, but not one that reads slowly", () => {
   const { clock, socket, outbox, cuts } = setup();
-  socket.bufferedAmount = CONSOLE_AHEAD_BYTES * 3;
+  socket.bufferedAmount = BEHIND_BYTES * 3;
   outbox.push(fired(1));
 
-  for (let ms = 0; ms < 3 * CONSOLE_STALLED_MS; ms += CONSOLE_STALLED_MS / 2) {
-    clock.tick(CONSOLE_STALLED_MS / 2);
+  for (let ms = 0; ms < 3 * STALLED_MS; ms += STALLED_MS / 2) {
+    clock.tick(STALLED_MS / 2);
     socket.bufferedAmount -= 1;
   }
   assert.deepEqual(cuts, []);
-  clock.tick(CONSOLE_STALLED_MS + 2 * CONSOLE_BEHIND_LOOK_MS);
+  clock.tick(STALLED_MS + 2 * BEHIND_CHECK_MS);
 
   assert.deepEqual(cuts, ["it has read nothing for too long"]);
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Outbox cuts a browser for which too much waits", () => {
+Deno.test("Outbox disconnects a page with too many unsent bytes", () => {
   const { socket, outbox, cuts } = setup();
-  socket.bufferedAmount = CONSOLE_UNSENT_BYTES_MAX + 1;
+  socket.bufferedAmount = UNSENT_BYTES_MAX + 1;
 
   outbox.send(fired(1));
 
   assert.deepEqual(cuts, ["it does not read what was sent to it"]);
 });
 
-Deno.test("Outbox sends nothing on a line that is over", () => {
+Deno.test("Outbox sends nothing on a closed socket", () => {
   const { clock, socket, outbox } = setup();
   socket.readyState = 2;
 

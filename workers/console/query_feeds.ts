@@ -1,58 +1,74 @@
 /**
- * Queries that pages watch: each different one is asked once for all of them, and again whenever
+ * Queries that pages watch: each different query is asked once for all pages, and again whenever
  * one of its triggers fires.
+ *
+ * A firing only says that the result may have changed. The query then waits for further firings,
+ * for the least interval between two queries, and longer after a query that took long: in the
+ * engine's own process it is the engine's thread that answers.
  *
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
-import { beginTrace, canonical, type EngineLink, failureOf } from "./engine_client.ts";
-import {
-  CONSOLE_FEEDS_MAX,
-  CONSOLE_QUERY_DEBOUNCE_MS,
-  CONSOLE_QUERY_INTERVAL_MS,
-  CONSOLE_QUERY_RETRIES,
-  CONSOLE_QUERY_RETRY_MS,
-  CONSOLE_QUERY_WAIT_FACTOR,
-  CONSOLE_QUERY_WAIT_MS_MAX,
-} from "./limits.ts";
+import { beginTrace, canonicalJson, type EngineClient, errorBodyOf } from "./engine_client.ts";
 import { type QueryChange, QueryState } from "./query_state.ts";
 import type { TriggerFeeds } from "./trigger_feeds.ts";
 import type { WatchedQuery, WatchedTrigger } from "./wire.ts";
 
+/** Different queries that all pages together watch. */
+export const QUERIES_MAX = 2_000;
+/** Firings within this time lead to one query. */
+export const DEBOUNCE_MS = 100;
+/** Least time between two queries of one feed. */
+export const INTERVAL_MS = 250;
+/** The next query waits this many times as long as the last one took, at most `WAIT_MS_MAX`. */
+export const WAIT_FACTOR = 5;
+/** See {@linkcode WAIT_FACTOR}. */
+export const WAIT_MS_MAX = 3_000;
+/** Wait after a query that failed. */
+export const RETRY_MS = 1_000;
+/** Failures in a row before the feed ends with the error. */
+export const RETRIES_MAX = 5;
+
 /** A query to watch. */
 export interface QueryToWatch {
   readonly query: WatchedQuery;
-  /** Asked again when one of these fires. */
+  /** The query is asked again when one of these fires. */
   readonly on: readonly WatchedTrigger[];
-  /** Applied to every result; equal names stand for equal ones. */
+  /** Applied to every result; views of the same name are the same. */
   readonly view?: { readonly name: string; apply(result: Json | undefined): Json | undefined };
 }
 
-/** Part in a query that is watched. */
-export interface QueryPart {
-  /** Sends all of it again, to this watcher alone, if there is a result. */
-  again(): void;
-  /** Ends the part. */
+/** Listens to one query; must not throw. */
+export interface QueryListener {
+  /** The result changed; `state` has all of it. */
+  changed(change: QueryChange, state: QueryState): void;
+  /** The query failed for good; no call follows. */
+  failed(error: ErrorBody): void;
+}
+
+/** One listener's share of a watched query. */
+export interface QueryWatch {
+  /** Reports the whole result again to this listener, if there is one. */
+  sendAll(): void;
   stop(): void;
 }
 
-/** See the top of this file. */
+/** All watched queries of a console. */
 export class QueryFeeds {
-  readonly #link: EngineLink;
+  readonly #engine: EngineClient;
   readonly #triggers: TriggerFeeds;
   readonly #clock: Clock;
   readonly #feeds = new Map<string, QueryFeed>();
   readonly #stopListening: () => void;
 
-  /** Asks nothing yet. */
-  constructor(link: EngineLink, triggers: TriggerFeeds, clock: Clock) {
-    this.#link = link;
+  constructor(engine: EngineClient, triggers: TriggerFeeds, clock: Clock) {
+    this.#engine = engine;
     this.#triggers = triggers;
     this.#clock = clock;
-    this.#stopListening = link.listen((connected) => {
-      for (const feed of [...this.#feeds.values()]) feed.heardOfLine(connected);
+    this.#stopListening = engine.onChange((connected) => {
+      for (const feed of [...this.#feeds.values()]) feed.connectionChanged(connected);
     });
   }
 
@@ -66,33 +82,33 @@ export class QueryFeeds {
    *
    * @throws {EngineError} `overloaded` when too many different ones are watched.
    */
-  watch(wanted: QueryToWatch, watcher: QueryWatcher): QueryPart {
+  watch(wanted: QueryToWatch, listener: QueryListener): QueryWatch {
     const { query, on, view } = wanted;
-    const key = canonical([query, on, view?.name ?? null]);
+    const key = canonicalJson([query, on, view?.name ?? null]);
     const feed = this.#feeds.get(key) ?? this.#open(key, wanted);
-    feed.add(watcher);
+    feed.add(listener);
     return {
-      again: () => feed.tellAll(watcher),
+      sendAll: () => feed.sendAll(listener),
       stop: () => {
-        if (feed.remove(watcher) === 0) this.#close(key, feed);
+        if (feed.remove(listener) === 0) this.#close(key, feed);
       },
     };
   }
 
-  /** Asks nothing any more. */
+  /** Ends all feeds. */
   stop(): void {
     this.#stopListening();
     for (const [key, feed] of [...this.#feeds]) this.#close(key, feed);
   }
 
   #open(key: string, wanted: QueryToWatch): QueryFeed {
-    if (this.#feeds.size >= CONSOLE_FEEDS_MAX) {
-      const message = `${CONSOLE_FEEDS_MAX} queries are watched, which is the most; close a page`;
+    if (this.#feeds.size >= QUERIES_MAX) {
+      const message = `${QUERIES_MAX} queries are watched, which is the most; close a page`;
       throw new EngineError("overloaded", message);
     }
     const feed: QueryFeed = new QueryFeed({
       wanted,
-      link: this.#link,
+      engine: this.#engine,
       triggers: this.#triggers,
       clock: this.#clock,
       ended: () => this.#close(key, feed),
@@ -113,79 +129,70 @@ export class QueryFeeds {
   }
 }
 
-/** Hears of one query; must not throw. */
-export interface QueryWatcher {
-  /** There is another result; `state` has all of it. */
-  changed(change: QueryChange, state: QueryState): void;
-  /** It cannot be asked; nothing more comes. */
-  failed(error: ErrorBody): void;
-}
-
-/** What a query needs. */
+/** What a {@linkcode QueryFeed} needs. */
 export interface QueryFeedOptions {
   readonly wanted: QueryToWatch;
-  readonly link: EngineLink;
+  readonly engine: EngineClient;
   readonly triggers: TriggerFeeds;
   readonly clock: Clock;
-  /** It failed for good. */
+  /** The query failed for good. */
   ended(): void;
 }
 
-/** See the top of this file. */
+/** One watched query: when it is asked, and what its listeners get. */
 export class QueryFeed {
   readonly #options: QueryFeedOptions;
   readonly #state: QueryState;
-  readonly #watchers = new Set<QueryWatcher>();
+  readonly #listeners = new Set<QueryListener>();
   readonly #stops: (() => void)[] = [];
   #cancel: (() => void) | undefined;
   #isAsking = false;
-  /** Something fired while the query was on its way. */
+  /** A trigger fired while the query was running. */
   #isDue = false;
   #isStopped = false;
-  /** Not before, on the clock. */
+  /** Earliest time of the next query, on the clock. */
   #notBefore = 0;
   #failures = 0;
-  #hasAnswered = false;
-  /** Grows with every line and with the end: a result of before is of no use. */
+  #hasSucceeded = false;
+  /** Grows with every connection and with the end: results of an older epoch are dropped. */
   #epoch = 0;
 
-  /** Asks nothing yet. */
   constructor(options: QueryFeedOptions) {
     this.#options = options;
     this.#state = new QueryState(options.wanted.query);
   }
 
-  /** Registers the triggers first, so that no change is missed, then asks. */
+  /** Registers the triggers, then asks: in this order no change is missed. */
   start(): void {
     const { wanted, triggers } = this.#options;
     for (const trigger of wanted.on) {
       this.#stops.push(triggers.watch(trigger, {
-        fired: () => this.#schedule(CONSOLE_QUERY_DEBOUNCE_MS),
+        fired: () => this.#schedule(DEBOUNCE_MS),
         failed: (error) => this.#fail(error),
       }));
     }
     this.#ask();
   }
 
-  /** Adds a watcher, and tells it what is known. */
-  add(watcher: QueryWatcher): void {
-    this.#watchers.add(watcher);
-    this.tellAll(watcher);
+  /** Adds a listener, which gets the result that is known. */
+  add(listener: QueryListener): void {
+    this.#listeners.add(listener);
+    this.sendAll(listener);
   }
 
-  /** Tells a watcher all that is known. */
-  tellAll(watcher: QueryWatcher): void {
-    if (this.#state.isKnown) watcher.changed({ type: "all" }, this.#state);
+  /** Reports the whole result to a listener, if there is one. */
+  sendAll(listener: QueryListener): void {
+    if (this.#state.isKnown) listener.changed({ type: "all" }, this.#state);
   }
 
-  /** Takes a watcher out and says how many are left. */
-  remove(watcher: QueryWatcher): number {
-    this.#watchers.delete(watcher);
-    return this.#watchers.size;
+  /** Removes a listener and returns how many are left. */
+  remove(listener: QueryListener): number {
+    this.#listeners.delete(listener);
+    return this.#listeners.size;
   }
 
-  /** The line to the engine is lost, or there again: then all is asked and told anew. */
-  heardOfLine(connected: boolean): void {
+  /** The connection to the engine was lost, or is back: then the result is asked for anew. */
+  connectionChanged(connected: boolean): void {
     this.#epoch++;
     this.#isAsking = false;
     this.#cancel?.();
@@ -196,82 +203,80 @@ export class QueryFeed {
     this.#ask();
   }
 
-  /** Asks nothing any more. */
   stop(): void {
     this.#isStopped = true;
     this.#epoch++;
     this.#cancel?.();
     for (const stop of this.#stops) stop();
     this.#stops.length = 0;
-    this.#watchers.clear();
+    this.#listeners.clear();
   }
 
   #schedule(ms: number): void {
-    if (this.#isStopped || this.#cancel || !this.#options.link.isConnected) return;
+    if (this.#isStopped || this.#cancel || !this.#options.engine.isConnected) return;
     if (this.#isAsking) {
       this.#isDue = true;
       return;
     }
     const { clock } = this.#options;
-    const wait = Math.max(ms, this.#notBefore - clock.now());
-    this.#cancel = clock.after(wait, () => {
+    const waitMs = Math.max(ms, this.#notBefore - clock.now());
+    this.#cancel = clock.after(waitMs, () => {
       this.#cancel = undefined;
       this.#ask();
     });
   }
 
   #ask(): void {
-    const { link, wanted: { query }, clock } = this.#options;
-    if (this.#isStopped || !link.isConnected) return;
+    const { engine, wanted: { query }, clock } = this.#options;
+    if (this.#isStopped || !engine.isConnected) return;
     const epoch = this.#epoch;
     const began = clock.now();
     this.#isAsking = true;
     this.#isDue = false;
     const { function_id, payload = {} } = query;
     const { traceparent } = beginTrace(false);
-    link.call({ function_id, payload, traceparent }).then(
-      (result) => epoch === this.#epoch && this.#take(result),
-      (thrown) => epoch === this.#epoch && this.#missed(failureOf(thrown)),
+    engine.call({ function_id, payload, traceparent }).then(
+      (result) => epoch === this.#epoch && this.#update(result),
+      (thrown) => epoch === this.#epoch && this.#retryOrFail(errorBodyOf(thrown)),
     ).finally(() => {
       if (epoch !== this.#epoch) return;
       this.#isAsking = false;
       const tookMs = clock.now() - began;
       this.#notBefore = clock.now() + waitAfter(tookMs);
-      if (this.#failures > 0) this.#schedule(CONSOLE_QUERY_RETRY_MS);
-      else if (this.#isDue) this.#schedule(CONSOLE_QUERY_DEBOUNCE_MS);
+      if (this.#failures > 0) this.#schedule(RETRY_MS);
+      else if (this.#isDue) this.#schedule(DEBOUNCE_MS);
     });
   }
 
-  #take(result: Json | undefined): void {
+  #update(result: Json | undefined): void {
     this.#failures = 0;
-    this.#hasAnswered = true;
+    this.#hasSucceeded = true;
     const { view } = this.#options.wanted;
     let change: QueryChange;
     try {
-      change = this.#state.take(view ? view.apply(result) : result);
+      change = this.#state.update(view ? view.apply(result) : result);
     } catch (thrown) {
-      return this.#fail(failureOf(thrown)); // No list where one was to be: asking again won't help.
+      return this.#fail(errorBodyOf(thrown)); // A result of the wrong shape: retrying won't help.
     }
     if (change.type === "none") return;
-    for (const watcher of [...this.#watchers]) watcher.changed(change, this.#state);
+    for (const listener of [...this.#listeners]) listener.changed(change, this.#state);
   }
 
-  /** What has answered once may be restarting; what never has is wrong. */
-  #missed(error: ErrorBody): void {
+  /** A function that has answered before may be restarting; one that never has is wrong. */
+  #retryOrFail(error: ErrorBody): void {
     this.#failures++;
-    if (this.#hasAnswered && this.#failures <= CONSOLE_QUERY_RETRIES) return;
+    if (this.#hasSucceeded && this.#failures <= RETRIES_MAX) return;
     this.#fail(error);
   }
 
   #fail(error: ErrorBody): void {
-    const watchers = [...this.#watchers];
+    const listeners = [...this.#listeners];
     this.stop();
     this.#options.ended();
-    for (const watcher of watchers) watcher.failed(error);
+    for (const listener of listeners) listener.failed(error);
   }
 }
 
 function waitAfter(tookMs: number): number {
-  const wait = Math.min(tookMs * CONSOLE_QUERY_WAIT_FACTOR, CONSOLE_QUERY_WAIT_MS_MAX);
-  return Math.max(CONSOLE_QUERY_INTERVAL_MS, wait);
+  return Math.max(INTERVAL_MS, Math.min(tookMs * WAIT_FACTOR, WAIT_MS_MAX));
 }

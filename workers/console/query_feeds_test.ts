@@ -5,36 +5,37 @@ import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
-import { EngineLink } from "./engine_client.ts";
+import { EngineClient } from "./engine_client.ts";
 import {
-  CONSOLE_FEEDS_MAX,
-  CONSOLE_QUERY_DEBOUNCE_MS,
-  CONSOLE_QUERY_INTERVAL_MS,
-  CONSOLE_QUERY_RETRIES,
-  CONSOLE_QUERY_RETRY_MS,
-  CONSOLE_QUERY_WAIT_FACTOR,
-  CONSOLE_QUERY_WAIT_MS_MAX,
-} from "./limits.ts";
-import { QueryFeed, QueryFeeds } from "./query_feeds.ts";
-import { TriggerFeeds } from "./trigger_feeds.ts";
+  DEBOUNCE_MS,
+  INTERVAL_MS,
+  QUERIES_MAX,
+  QueryFeed,
+  QueryFeeds,
+  RETRIES_MAX,
+  RETRY_MS,
+  WAIT_FACTOR,
+  WAIT_MS_MAX,
+} from "./query_feeds.ts";
+import { TriggerFeeds, TRIGGERS_MAX } from "./trigger_feeds.ts";
 
 const ASKED = { query: { function_id: "list" }, on: [{ type: "changed" }] };
 
 function setup() {
   const clock = new FakeClock();
   const worker = new FakeConsoleWorker();
-  const link = new EngineLink(worker, clock);
-  const triggers = new TriggerFeeds(link, worker);
-  const queries = new QueryFeeds(link, triggers, clock);
+  const engine = new EngineClient(worker, clock);
+  const triggers = new TriggerFeeds(engine, worker);
+  const queries = new QueryFeeds(engine, triggers, clock);
   let value = 0;
   worker.functions["list"] = () => ++value;
   const watch = (asked: Parameters<QueryFeeds["watch"]>[0] = ASKED) => {
-    const heard: string[] = [];
-    const part = queries.watch(asked, {
-      changed: (_change, state) => void heard.push(state.whole(1)),
-      failed: ({ code }) => void heard.push(code),
+    const received: string[] = [];
+    const watching = queries.watch(asked, {
+      changed: (_change, state) => void received.push(state.wholeMessage(1)),
+      failed: ({ code }) => void received.push(code),
     });
-    return { heard, part };
+    return { received, watching };
   };
   const stop = (): void => {
     queries.stop();
@@ -43,9 +44,9 @@ function setup() {
   return { clock, worker, queries, triggers, watch, stop };
 }
 
-const said = (value: number): string => `{"type":"value","id":1,"value":${value}}`;
+const message = (value: number): string => `{"type":"value","id":1,"value":${value}}`;
 
-Deno.test("QueryFeeds asks an equal query once for all who watch it", async () => {
+Deno.test("QueryFeeds asks an equal query once for all listeners", async () => {
   const { clock, worker, queries, watch, stop } = setup();
 
   const one = watch();
@@ -53,15 +54,18 @@ Deno.test("QueryFeeds asks an equal query once for all who watch it", async () =
   await settle();
   const late = watch();
   await worker.fire("changed");
-  clock.tick(CONSOLE_QUERY_INTERVAL_MS);
+  clock.tick(INTERVAL_MS);
   await settle();
 
-  assert.deepEqual([one.heard, two.heard, late.heard], Array(3).fill([said(1), said(2)]));
+  assert.deepEqual(
+    [one.received, two.received, late.received],
+    Array(3).fill([message(1), message(2)]),
+  );
   assert.deepEqual([queries.size, worker.count("list")], [1, 2]);
   stop();
 });
 
-Deno.test("QueryFeeds keeps apart what differs in payload, triggers or view", async () => {
+Deno.test("QueryFeeds separates queries that differ in payload, triggers or view", async () => {
   const { worker, queries, watch, stop } = setup();
 
   watch();
@@ -71,18 +75,18 @@ Deno.test("QueryFeeds keeps apart what differs in payload, triggers or view", as
   await settle();
 
   assert.deepEqual([queries.size, worker.count("list")], [4, 4]);
-  assert.deepEqual(less.heard, [said(0)]);
+  assert.deepEqual(less.received, [message(0)]);
   stop();
 });
 
-Deno.test("QueryFeeds ends a query and its triggers with the last who watches it", async () => {
+Deno.test("QueryFeeds ends a query and its triggers with its last listener", async () => {
   const { clock, worker, queries, triggers, watch, stop } = setup();
   const [one, two] = [watch(), watch()];
   await settle();
 
-  one.part.stop();
+  one.watching.stop();
   assert.equal(queries.size, 1);
-  two.part.stop();
+  two.watching.stop();
   await settle();
 
   assert.deepEqual([queries.size, triggers.size, worker.triggers.size], [0, 0, 0]);
@@ -91,18 +95,18 @@ Deno.test("QueryFeeds ends a query and its triggers with the last who watches it
   stop();
 });
 
-Deno.test("QueryFeeds tells all again to the one who asks for it", async () => {
+Deno.test("QueryWatch.sendAll() reports to one listener only", async () => {
   const { watch, stop } = setup();
   const [one, two] = [watch(), watch()];
   await settle();
 
-  one.part.again();
+  one.watching.sendAll();
 
-  assert.deepEqual([one.heard, two.heard], [[said(1), said(1)], [said(1)]]);
+  assert.deepEqual([one.received, two.received], [[message(1), message(1)], [message(1)]]);
   stop();
 });
 
-Deno.test("QueryFeeds asks everything anew when the engine is back", async () => {
+Deno.test("QueryFeeds asks again when the engine is back", async () => {
   const { clock, worker, watch, stop } = setup();
   const one = watch();
   await settle();
@@ -114,63 +118,63 @@ Deno.test("QueryFeeds asks everything anew when the engine is back", async () =>
   worker.become("connected");
   await settle();
 
-  assert.deepEqual(one.heard, [said(1), said(2)]);
+  assert.deepEqual(one.received, [message(1), message(2)]);
   stop();
 });
 
-Deno.test("QueryFeeds lets a query that failed be asked for again", async () => {
+Deno.test("QueryFeeds starts a failed query anew with the next watch", async () => {
   const { worker, queries, watch, stop } = setup();
   const list = worker.functions["list"]!;
   delete worker.functions["list"];
   const first = watch();
   await settle();
-  assert.deepEqual([first.heard, queries.size], [["function_not_found"], 0]);
+  assert.deepEqual([first.received, queries.size], [["function_not_found"], 0]);
 
   worker.functions["list"] = list;
   const second = watch();
   await settle();
-  first.part.stop();
+  first.watching.stop();
 
-  assert.deepEqual([second.heard, queries.size], [[said(1)], 1]);
+  assert.deepEqual([second.received, queries.size], [[message(1)], 1]);
   stop();
 });
 
-Deno.test("QueryFeeds refuses more different queries than its bound", async () => {
+Deno.test("QueryFeeds refuses different queries beyond its bound", async () => {
   const { queries, watch, stop } = setup();
   const on: [] = [];
-  for (let n = 0; n < CONSOLE_FEEDS_MAX; n++) {
+  for (let n = 0; n < QUERIES_MAX; n++) {
     watch({ query: { function_id: "list", payload: { n } }, on });
   }
 
   assert.throws(() => watch(), { code: "overloaded" });
-  assert.equal(queries.size, CONSOLE_FEEDS_MAX);
+  assert.equal(queries.size, QUERIES_MAX);
   await settle();
   stop();
 });
 
-Deno.test("QueryFeeds keeps nothing of a query whose triggers cannot be watched", async () => {
+Deno.test("QueryFeeds drops a query whose triggers cannot be watched", async () => {
   const { queries, triggers, watch, stop } = setup();
   const listener = { fired() {}, failed() {} };
-  for (let n = 0; n < CONSOLE_FEEDS_MAX - 1; n++) {
+  for (let n = 0; n < TRIGGERS_MAX - 1; n++) {
     triggers.watch({ type: "log", config: { n } }, listener);
   }
 
   const asked = { ...ASKED, on: [{ type: "changed" }, { type: "one too many" }] };
   assert.throws(() => watch(asked), { code: "overloaded" });
 
-  assert.deepEqual([queries.size, triggers.size], [0, CONSOLE_FEEDS_MAX - 1]);
+  assert.deepEqual([queries.size, triggers.size], [0, TRIGGERS_MAX - 1]);
   await settle();
   stop();
 });
 
-Deno.test("QueryFeeds waits for the rest of a heap before it asks", async () => {
+Deno.test("QueryFeeds joins firings that follow each other closely", async () => {
   const { clock, worker, watch, stop } = setup();
   watch();
   await settle();
-  clock.tick(CONSOLE_QUERY_INTERVAL_MS);
+  clock.tick(INTERVAL_MS);
 
   for (let i = 0; i < 50; i++) await worker.fire("changed");
-  clock.tick(CONSOLE_QUERY_DEBOUNCE_MS - 1);
+  clock.tick(DEBOUNCE_MS - 1);
   await settle();
   assert.equal(worker.count("list"), 1);
   clock.tick(1);
@@ -181,28 +185,28 @@ Deno.test("QueryFeeds waits for the rest of a heap before it asks", async () => 
 });
 
 /** A query that is watched, whose function a test can replace. */
-async function setupOfQueryFeed(list: () => Json | Promise<Json> = () => ({ rows: [{ id: 1 }] })) {
+async function setupFeed(list: () => Json | Promise<Json> = () => ({ rows: [{ id: 1 }] })) {
   const clock = new FakeClock();
   const worker = new FakeConsoleWorker();
   worker.functions["list"] = list;
-  const link = new EngineLink(worker, clock);
-  const triggers = new TriggerFeeds(link, worker);
+  const engine = new EngineClient(worker, clock);
+  const triggers = new TriggerFeeds(engine, worker);
   let ended = 0;
   const feed = new QueryFeed({
     wanted: {
       query: { function_id: "list", items: "rows", key: ["id"] },
       on: [{ type: "changed" }],
     },
-    link,
+    engine,
     triggers,
     clock,
     ended: () => void ended++,
   });
-  link.listen((connected) => feed.heardOfLine(connected));
-  const heard: string[] = [];
+  engine.onChange((connected) => feed.connectionChanged(connected));
+  const received: string[] = [];
   feed.add({
-    changed: (change, state) => void heard.push(`${change.type} ${state.whole(1)}`),
-    failed: ({ code, message }) => void heard.push(`${code} ${message}`),
+    changed: (change, state) => void received.push(`${change.type} ${state.wholeMessage(1)}`),
+    failed: ({ code, message }) => void received.push(`${code} ${message}`),
   });
   feed.start();
   await settle();
@@ -218,23 +222,23 @@ async function setupOfQueryFeed(list: () => Json | Promise<Json> = () => ({ rows
     feed.stop();
     triggers.stop();
   };
-  return { clock, worker, feed, heard, tick, pass, stop, ended: () => ended };
+  return { clock, worker, feed, received, tick, pass, stop, ended: () => ended };
 }
 
 const first = 'all {"type":"snapshot","id":1,"items":[{"id":1}]}';
 
-Deno.test("QueryFeed tells nothing when an answer is the same as before", async () => {
-  const { worker, heard, tick, stop } = await setupOfQueryFeed();
+Deno.test("QueryFeed reports nothing when the result is unchanged", async () => {
+  const { worker, received, tick, stop } = await setupFeed();
 
   await worker.fire("changed");
-  await tick(CONSOLE_QUERY_INTERVAL_MS);
+  await tick(INTERVAL_MS);
 
-  assert.deepEqual([heard, worker.count("list")], [[first], 2]);
+  assert.deepEqual([received, worker.count("list")], [[first], 2]);
   stop();
 });
 
-Deno.test("QueryFeed asks four times a second at most while its trigger fires on and on", async () => {
-  const { worker, tick, stop } = await setupOfQueryFeed();
+Deno.test("QueryFeed asks at most four times a second while its trigger keeps firing", async () => {
+  const { worker, tick, stop } = await setupFeed();
 
   for (let ms = 0; ms < 2_000; ms += 10) {
     await worker.fire("changed");
@@ -246,9 +250,9 @@ Deno.test("QueryFeed asks four times a second at most while its trigger fires on
   stop();
 });
 
-Deno.test("QueryFeed leaves a slow query more time, within a bound", async () => {
+Deno.test("QueryFeed waits longer after a slow query, within a bound", async () => {
   const answers: PromiseWithResolvers<Json>[] = [];
-  const { worker, tick, stop } = await setupOfQueryFeed(() => {
+  const { worker, tick, stop } = await setupFeed(() => {
     const answer = Promise.withResolvers<Json>();
     answers.push(answer);
     return answer.promise;
@@ -261,60 +265,60 @@ Deno.test("QueryFeed leaves a slow query more time, within a bound", async () =>
   };
 
   await answerAfter(200);
-  await tick(200 * CONSOLE_QUERY_WAIT_FACTOR - 1);
+  await tick(200 * WAIT_FACTOR - 1);
   assert.equal(worker.count("list"), 1);
   await tick(1);
   assert.equal(worker.count("list"), 2);
 
   await answerAfter(60_000);
-  await tick(CONSOLE_QUERY_WAIT_MS_MAX);
+  await tick(WAIT_MS_MAX);
   assert.equal(worker.count("list"), 3);
   stop();
 });
 
-Deno.test("QueryFeed asks once more when its trigger fires while it is being asked", async () => {
+Deno.test("QueryFeed asks once more when its trigger fires during a query", async () => {
   const answer = Promise.withResolvers<Json>();
-  const { worker, tick, stop } = await setupOfQueryFeed(() => answer.promise);
+  const { worker, tick, stop } = await setupFeed(() => answer.promise);
 
   await worker.fire("changed");
   await worker.fire("changed");
-  await tick(CONSOLE_QUERY_DEBOUNCE_MS);
+  await tick(DEBOUNCE_MS);
   assert.equal(worker.count("list"), 1);
   answer.resolve({ rows: [] });
   await settle();
-  await tick(CONSOLE_QUERY_WAIT_MS_MAX);
+  await tick(WAIT_MS_MAX);
 
   assert.equal(worker.count("list"), 2);
   stop();
 });
 
 Deno.test("QueryFeed ends with the error of a query that never succeeded", async () => {
-  const { heard, ended, stop } = await setupOfQueryFeed(() => Promise.reject(new Error("broken")));
+  const { received, ended, stop } = await setupFeed(() => Promise.reject(new Error("broken")));
 
-  assert.deepEqual([heard, ended()], [["invocation_failed broken"], 1]);
+  assert.deepEqual([received, ended()], [["invocation_failed broken"], 1]);
   stop();
 });
 
-Deno.test("QueryFeed tries again when what has answered fails, and then gives up", async () => {
+Deno.test("QueryFeed retries a query that has succeeded before, up to its bound", async () => {
   let broken = false;
-  const { worker, heard, pass, ended, stop } = await setupOfQueryFeed(() => {
+  const { worker, received, pass, ended, stop } = await setupFeed(() => {
     if (broken) throw new Error("restarting");
     return { rows: [{ id: 1 }] };
   });
 
   broken = true;
   await worker.fire("changed");
-  await pass(CONSOLE_QUERY_INTERVAL_MS + (CONSOLE_QUERY_RETRIES - 0.5) * CONSOLE_QUERY_RETRY_MS);
-  assert.deepEqual([ended(), worker.count("list")], [0, 1 + CONSOLE_QUERY_RETRIES]);
-  await pass(CONSOLE_QUERY_RETRY_MS);
+  await pass(INTERVAL_MS + (RETRIES_MAX - 0.5) * RETRY_MS);
+  assert.deepEqual([ended(), worker.count("list")], [0, 1 + RETRIES_MAX]);
+  await pass(RETRY_MS);
 
-  assert.deepEqual([heard, ended()], [[first, "invocation_failed restarting"], 1]);
+  assert.deepEqual([received, ended()], [[first, "invocation_failed restarting"], 1]);
   stop();
 });
 
-Deno.test("QueryFeed forgets failures as soon as an answer comes", async () => {
+Deno.test("QueryFeed counts failures from zero after a success", async () => {
   let broken = false;
-  const { worker, heard, pass, stop } = await setupOfQueryFeed(() => {
+  const { worker, received, pass, stop } = await setupFeed(() => {
     if (broken) throw new Error("restarting");
     return { rows: [{ id: 1 }] };
   });
@@ -322,19 +326,19 @@ Deno.test("QueryFeed forgets failures as soon as an answer comes", async () => {
   for (let round = 0; round < 4; round++) {
     broken = true;
     await worker.fire("changed");
-    for (let i = 1; i < CONSOLE_QUERY_RETRIES; i++) await pass(CONSOLE_QUERY_RETRY_MS);
+    for (let i = 1; i < RETRIES_MAX; i++) await pass(RETRY_MS);
     broken = false;
-    await pass(CONSOLE_QUERY_RETRY_MS);
+    await pass(RETRY_MS);
   }
 
-  assert.deepEqual(heard, [first]);
+  assert.deepEqual(received, [first]);
   stop();
 });
 
-Deno.test("QueryFeed ends when the answer has no list where one is to be", async () => {
-  const { heard, stop } = await setupOfQueryFeed(() => ({ other: [] }));
+Deno.test("QueryFeed ends when the result has no list where the query says", async () => {
+  const { received, stop } = await setupFeed(() => ({ other: [] }));
 
-  assert.deepEqual(heard, ["INVALID_ARGUMENTS The result has no list named rows"]);
+  assert.deepEqual(received, ["INVALID_ARGUMENTS The result has no list named rows"]);
   stop();
 });
 
@@ -342,28 +346,28 @@ Deno.test("QueryFeed ends with the error of a trigger that is refused", async ()
   const clock = new FakeClock();
   const worker = new FakeConsoleWorker();
   worker.functions["list"] = () => new Promise<Json>(() => {});
-  const link = new EngineLink(worker, clock);
-  const triggers = new TriggerFeeds(link, worker);
-  const heard: string[] = [];
+  const engine = new EngineClient(worker, clock);
+  const triggers = new TriggerFeeds(engine, worker);
+  const received: string[] = [];
   const feed = new QueryFeed({
     wanted: { query: { function_id: "list" }, on: [{ type: "refused" }] },
-    link,
+    engine,
     triggers,
     clock,
-    ended: () => void heard.push("ended"),
+    ended: () => void received.push("ended"),
   });
-  feed.add({ changed() {}, failed: ({ code }) => void heard.push(code) });
+  feed.add({ changed() {}, failed: ({ code }) => void received.push(code) });
 
   feed.start();
   await settle();
 
-  assert.deepEqual(heard, ["ended", "bad_config"]);
+  assert.deepEqual(received, ["ended", "bad_config"]);
   triggers.stop();
 });
 
-Deno.test("QueryFeed is not troubled by an answer of a line that is lost", async () => {
+Deno.test("QueryFeed ignores results from before a reconnect", async () => {
   const answers: PromiseWithResolvers<Json>[] = [];
-  const { worker, heard, tick, ended, stop } = await setupOfQueryFeed(() => {
+  const { worker, received, tick, ended, stop } = await setupFeed(() => {
     const answer = Promise.withResolvers<Json>();
     answers.push(answer);
     return answer.promise;
@@ -377,27 +381,27 @@ Deno.test("QueryFeed is not troubled by an answer of a line that is lost", async
   answers[1]!.resolve({ rows: [{ id: 1 }] });
   await settle();
 
-  assert.deepEqual([heard, ended()], [[first], 0]);
+  assert.deepEqual([received, ended()], [[first], 0]);
   stop();
 });
 
-Deno.test("QueryFeed tells all after the engine was away, also when nothing has changed", async () => {
-  const { worker, heard, stop } = await setupOfQueryFeed();
+Deno.test("QueryFeed reports the whole result after a reconnect, even if unchanged", async () => {
+  const { worker, received, stop } = await setupFeed();
 
   worker.become("reconnecting");
   worker.become("connected");
   await settle();
 
-  assert.deepEqual(heard, [first, first]);
+  assert.deepEqual(received, [first, first]);
   stop();
 });
 
-Deno.test("QueryFeed.stop() leaves no timer and tells nothing more", async () => {
-  const { clock, worker, heard, feed, stop } = await setupOfQueryFeed();
+Deno.test("QueryFeed.stop() leaves no timer and reports nothing more", async () => {
+  const { clock, worker, received, feed, stop } = await setupFeed();
   await worker.fire("changed");
 
   feed.stop();
 
-  assert.deepEqual([clock.waiting, heard], [0, [first]]);
+  assert.deepEqual([clock.waiting, received], [0, [first]]);
   stop();
 });

@@ -1,5 +1,5 @@
 /**
- * The last result of a watched query, and what another one changes of it.
+ * The last result of a watched query, and the difference to the next one.
  *
  * Items are compared by their JSON text, which is made once and sent to every page as it is.
  *
@@ -10,21 +10,20 @@ import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { memberOf } from "./engine_client.ts";
 import type { WatchedQuery } from "./wire.ts";
 
-/** What changed. Items are JSON texts. */
+/** A difference. Items are JSON texts; `all`: the whole result is to be sent. */
 export type QueryChange =
   | { readonly type: "none" }
   | { readonly type: "patch"; readonly set: readonly string[]; readonly gone: readonly string[] }
   | { readonly type: "all" };
 
-/** See the top of this file. */
+/** See the module. */
 export class QueryState {
   readonly #query: WatchedQuery;
-  /** Texts of the items by key, or by place for a query without keys. */
+  /** Texts of the items by key; of a query without keys by index. */
   #items: ReadonlyMap<string, string> = new Map();
   #value = "null";
   #isKnown = false;
 
-  /** Knows nothing yet. */
   constructor(query: WatchedQuery) {
     this.#query = query;
   }
@@ -34,51 +33,50 @@ export class QueryState {
     return this.#isKnown;
   }
 
-  /** Forgets the result, so that the next one counts as all new. */
+  /** Drops the result, so that the next one is reported whole. */
   forget(): void {
     this.#isKnown = false;
     this.#items = new Map();
     this.#value = "null";
   }
 
-  /** The message that says all of it, for a watch. */
-  whole(id: number): string {
+  /** The message with the whole result, for the watch with this id. */
+  wholeMessage(id: number): string {
     return this.#query.items === undefined
       ? `{"type":"value","id":${id},"value":${this.#value}}`
       : `{"type":"snapshot","id":${id},"items":[${[...this.#items.values()].join(",")}]}`;
   }
 
   /**
-   * Takes another result and says what it changes.
+   * Replaces the result and returns the difference.
    *
    * @throws {EngineError} `INVALID_ARGUMENTS` when it has no list where the query says it is.
    */
-  take(result: Json | undefined): QueryChange {
+  update(result: Json | undefined): QueryChange {
     const wasKnown = this.#isKnown;
     const change = this.#query.items === undefined
-      ? this.#takeValue(result)
-      : this.#takeItems(listIn(result, this.#query.items), this.#query.key);
+      ? this.#updateValue(result)
+      : this.#updateItems(listIn(result, this.#query.items), this.#query.key);
     this.#isKnown = true;
     return wasKnown ? change : { type: "all" };
   }
 
-  #takeValue(result: Json | undefined): QueryChange {
+  #updateValue(result: Json | undefined): QueryChange {
     const text = JSON.stringify(result ?? null);
     if (text === this.#value) return { type: "none" };
     this.#value = text;
     return { type: "all" };
   }
 
-  #takeItems(list: readonly Json[], key: readonly string[] | undefined): QueryChange {
+  #updateItems(list: readonly Json[], key: readonly string[] | undefined): QueryChange {
     const before = this.#items;
     const items = new Map<string, string>();
-    for (const [place, item] of list.entries()) {
-      items.set(key ? keyOf(item, key) : String(place), JSON.stringify(item));
+    for (const [index, item] of list.entries()) {
+      items.set(key ? keyOf(item, key) : String(index), JSON.stringify(item));
     }
-    const set = [...items].filter(([name, text]) => before.get(name) !== text).map(([, text]) =>
-      text
-    );
     this.#items = items;
+    const changed = [...items].filter(([name, text]) => before.get(name) !== text);
+    const set = changed.map(([, text]) => text);
     const gone = [...before.keys()].filter((name) => !items.has(name));
     if (set.length === 0 && gone.length === 0) return { type: "none" };
     const isMost = set.length + gone.length >= items.size;
@@ -86,7 +84,7 @@ export class QueryState {
   }
 }
 
-/** The message with what changed, for a watch. */
+/** The message with a difference, for the watch with this id. */
 export function patchMessage(
   id: number,
   { set, gone }: { readonly set: readonly string[]; readonly gone: readonly string[] },
@@ -94,7 +92,7 @@ export function patchMessage(
   return `{"type":"patch","id":${id},"set":[${set.join(",")}],"gone":${JSON.stringify(gone)}}`;
 }
 
-/** Names an item: JSON of the array of its key's values. */
+/** The key of an item: JSON of the array of its key members' values. */
 function keyOf(item: Json, key: readonly string[]): string {
   return JSON.stringify(key.map((name) => memberOf(item, name) ?? null));
 }

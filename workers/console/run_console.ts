@@ -1,90 +1,74 @@
 /**
- * A whole console over one worker: its line, its feeds and its port.
+ * Assembles a console over one worker: engine client, feeds, HTTP proxy and port.
  *
- * The same in the engine and in the command line's process; who starts it says where the engine is
- * and what proves that a page is its own user's.
+ * It is the same in the engine's process (`engine-console`) and in that of `engine console`; the
+ * caller says where the engine is and which key makes a page the operator's.
  *
  * @module
  */
-import type { Host } from "../kit/define.ts";
 import type { Endpoint } from "../../engine/ports/supervision.ts";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { beginTrace, type ConsoleWorker, EngineLink, memberOf } from "./engine_client.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
-import type { Token } from "./access.ts";
-import { HttpDoor } from "./http_proxy.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { Host } from "../kit/define.ts";
+import { beginTrace, type ConsoleWorker, EngineClient, memberOf } from "./engine_client.ts";
+import { HttpProxy } from "./http_proxy.ts";
 import { QueryFeeds } from "./query_feeds.ts";
-import { ConsoleServer } from "./server.ts";
+import { consolePage, ConsoleServer, type ConsoleServerOptions } from "./server.ts";
 import { TriggerFeeds } from "./trigger_feeds.ts";
 
-/** What a console is told. */
-export interface ConsoleSetting {
-  /** Address to listen on. Others than this machine's need `typed`. */
-  readonly host: string;
-  /** 0 is any free one. */
-  readonly port: number;
-  /** What a person has to type in; left out: nothing. */
-  readonly typed?: Token;
-  /** The built page. */
-  readonly page: string;
+/** How a console is set up. */
+export interface ConsoleOptions extends Omit<ConsoleServerOptions, "page" | "services"> {
   readonly version: string;
-  /** What the tokens in pages are made of. */
-  readonly secret: string;
-  /** Where the engine is, without secrets, such as `ws://127.0.0.1:49134`; asked when needed. */
+  /** Where the engine is now, without secrets, such as `ws://127.0.0.1:49134`. */
   engineUrl(): string;
-  /** The `key` that makes a page the operator's; `undefined`: there is none now. */
-  operatorKey(): Promise<string | undefined>;
 }
 
-/** A console that runs. */
+/** A running console. */
 export interface RunningConsole extends AsyncDisposable {
   /** Such as `http://127.0.0.1:3113`. */
   readonly url: string;
 }
 
 /**
- * Starts a console; disposing of it leaves the worker as it is.
+ * Starts a console. Disposing of it does not shut the worker down.
  *
  * @throws {EngineError} `address_in_use`, `address_not_available`, `INVALID_ARGUMENTS`.
  */
 export async function runConsole(
   worker: ConsoleWorker,
   { clock }: Pick<Host, "clock">,
-  setting: ConsoleSetting,
+  options: ConsoleOptions,
 ): Promise<RunningConsole> {
+  const { version, engineUrl } = options;
   await using stack = new AsyncDisposableStack();
-  const link = new EngineLink(worker, clock);
-  stack.defer(() => link.stop());
-  const triggers = new TriggerFeeds(link, worker);
+  const engine = new EngineClient(worker, clock);
+  stack.defer(() => engine.stop());
+  const triggers = new TriggerFeeds(engine, worker);
   stack.defer(() => triggers.stop());
-  const queries = new QueryFeeds(link, triggers, clock);
+  const queries = new QueryFeeds(engine, triggers, clock);
   stack.defer(() => queries.stop());
-  const http = stack.use(new HttpDoor(clock, () => findHttp(link, setting.engineUrl())));
-  const { version } = setting;
-  const server = stack.use(
-    await ConsoleServer.open({
-      ...setting,
-      browsers: { clock, link, triggers, queries, http, version, engineUrl: setting.engineUrl },
-    }),
-  );
-  const whole = stack.move();
-  return { url: server.url, [Symbol.asyncDispose]: () => whole.disposeAsync() };
+  const http = stack.use(new HttpProxy(clock, () => findHttp(engine, engineUrl())));
+  const services = { clock, engine, triggers, queries, http, version, engineUrl };
+  const server = stack.use(await ConsoleServer.open({ ...options, page: consolePage, services }));
+  const running = stack.move();
+  return { url: server.url, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }
 
-/** Where `engine-http` can be reached from here; `undefined`: nowhere. */
-async function findHttp(link: EngineLink, engineUrl: string): Promise<string | undefined> {
+/** The address of `engine-http` as seen from the console; `undefined`: not reachable. */
+async function findHttp(engine: EngineClient, engineUrl: string): Promise<string | undefined> {
   const { traceparent } = beginTrace(false);
-  const info = await link.call({ function_id: "engine::supervisor::info", traceparent });
+  const info = await engine.call({ function_id: "engine::supervisor::info", traceparent });
   const endpoints = (memberOf(info, "endpoints") ?? []) as Json as unknown as Endpoint[];
   const served = endpoints.find(({ name }) => name === "http")?.url;
-  return served === undefined ? undefined : reachable(served, engineUrl);
+  return served === undefined ? undefined : reachableUrl(served, engineUrl);
 }
 
 /**
- * An address that the engine serves, as it is reached from here: one that stands for all of its
- * addresses becomes the one we know, and one of its own machine only is none on another.
+ * The URL at which the console reaches an address that the engine serves. A wildcard address
+ * (`0.0.0.0`, `::`) becomes the engine's host; a loopback address of another machine is
+ * unreachable (`undefined`).
  */
-export function reachable(served: string, engineUrl: string): string | undefined {
+export function reachableUrl(served: string, engineUrl: string): string | undefined {
   const url = new URL(served);
   const { hostname } = new URL(engineUrl);
   if (url.hostname === "0.0.0.0" || url.hostname === "[::]") url.hostname = hostname;

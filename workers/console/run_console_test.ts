@@ -5,14 +5,13 @@ import assert from "node:assert/strict";
 import { ConsoleClient } from "../../tests/fakes/console_client.ts";
 import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
-import { reachable, runConsole } from "./run_console.ts";
+import { reachableUrl, runConsole } from "./run_console.ts";
 
 async function setup(change: { version?: string; port?: number } = {}) {
   const worker = new FakeConsoleWorker();
   const running = await runConsole(worker, { clock: systemClock }, {
     host: "127.0.0.1",
     port: 0,
-    page: '<meta name="engine-console-token" content="">',
     version: "1.2.3",
     secret: "secret",
     engineUrl: () => "ws://127.0.0.1:49134",
@@ -39,7 +38,7 @@ Deno.test("runConsole() serves browsers over the worker it is given", async () =
   await client.close();
 });
 
-Deno.test("runConsole() sends requests of a page to where engine-http listens now", async () => {
+Deno.test("runConsole() forwards requests of a page to where engine-http listens now", async () => {
   await using it = await setup();
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
@@ -60,7 +59,7 @@ Deno.test("runConsole() sends requests of a page to where engine-http listens no
   await server.shutdown();
 });
 
-Deno.test("runConsole() leaves nothing behind when its port is taken", async () => {
+Deno.test("runConsole() releases everything when its port is taken", async () => {
   await using it = await setup();
   const worker = new FakeConsoleWorker();
   const port = Number(new URL(it.running.url).port);
@@ -69,7 +68,6 @@ Deno.test("runConsole() leaves nothing behind when its port is taken", async () 
     runConsole(worker, { clock: systemClock }, {
       host: "127.0.0.1",
       port,
-      page: "",
       version: "1",
       secret: "s",
       engineUrl: () => "",
@@ -80,13 +78,13 @@ Deno.test("runConsole() leaves nothing behind when its port is taken", async () 
   assert.equal(worker.listeners, 0);
 });
 
-Deno.test("reachable() finds what the engine serves from where the console is", () => {
+Deno.test("reachableUrl() is the address of the engine's port as seen from the console", () => {
   const here = "ws://127.0.0.1:49134";
   const there = "ws://box.lan:49134";
 
-  assert.equal(reachable("http://127.0.0.1:3111", here), "http://127.0.0.1:3111");
-  assert.equal(reachable("http://0.0.0.0:3111", here), "http://127.0.0.1:3111");
-  assert.equal(reachable("http://[::]:3111", there), "http://box.lan:3111");
-  assert.equal(reachable("http://10.0.0.1:3111", there), "http://10.0.0.1:3111");
-  assert.equal(reachable("http://127.0.0.1:3111", there), undefined);
+  assert.equal(reachableUrl("http://127.0.0.1:3111", here), "http://127.0.0.1:3111");
+  assert.equal(reachableUrl("http://0.0.0.0:3111", here), "http://127.0.0.1:3111");
+  assert.equal(reachableUrl("http://[::]:3111", there), "http://box.lan:3111");
+  assert.equal(reachableUrl("http://10.0.0.1:3111", there), "http://10.0.0.1:3111");
+  assert.equal(reachableUrl("http://127.0.0.1:3111", there), undefined);
 });

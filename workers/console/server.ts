@@ -1,94 +1,117 @@
 /**
- * The console's port: gives out the one page, and takes in the lines of browsers that have it.
+ * The console's port: serves the one page and accepts the WebSockets of open pages.
  *
- * It knows nothing of what pages show. Every path without a dot is the page, so that the address
- * of anything in it can be kept.
+ * The server does not know what pages show. Every path without a dot is the page, so that each
+ * place in it has an address that can be bookmarked. The page is sent with a token in it,
+ * compressed, and under a Content-Security-Policy that runs nothing but what was built into it.
  *
  * @module
  */
 import { Hono } from "hono";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
-import { derive, isSameText, problemOf, rightsOf, type Token } from "./access.ts";
-import { BrowserLine, type BrowserSetup } from "./browser_connection.ts";
-import { CONSOLE_BROWSERS_MAX } from "./limits.ts";
+import { type HttpServer, listenHttp } from "../kit/listen.ts";
+import { derive, isSameText, requestProblem, rightsOf, type Token } from "./access.ts";
+import { BrowserConnection, type BrowserServices } from "./browser_connection.ts";
+import builtPage from "./dist/console.html" with { type: "text" };
+
+/** The built page: HTML with all scripts and styles inside. */
+export const consolePage: string = builtPage;
+
+/** Open pages that one console serves at once. */
+export const BROWSERS_MAX = 64;
+const TOKEN_META = /<meta\s+name="engine-console-token"\s+content="">/;
+const GOING_AWAY_CLOSE = 1001;
+
+const SETTINGS = { port: "port of engine-console", address: "host or port of engine-console" };
+
+/** Headers of every response. */
+const SAFE_HEADERS = {
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+} as const;
 
 /** What to serve, and where. */
 export interface ConsoleServerOptions {
-  /** Address to listen on. Others than this machine's need `typed`. */
+  /** Address to listen on. One that other machines can reach needs `accessToken`. */
   readonly host: string;
-  /** 0 is any free one. */
+  /** 0 is any free port. */
   readonly port: number;
   /** The built page. */
   readonly page: string;
-  /** What a person has to type in; left out: nothing, since the page holds a token of its own. */
-  readonly typed?: Token;
-  /** What the tokens in pages are made of: the same one makes the same ones. */
+  /** What a person must type in before the page shows anything; left out: nothing. */
+  readonly accessToken?: Token;
+  /** Secret that page tokens are derived from: the same secret gives the same tokens. */
   readonly secret: string;
-  /** The `key` in the address that makes a page the operator's; `undefined`: there is none now. */
+  /** The `?key=…` that makes a page the operator's; `undefined`: there is none now. */
   operatorKey(): Promise<string | undefined>;
-  /** What browsers are served with. */
-  readonly browsers: Omit<BrowserSetup, "rightsOf">;
+  /** What connections of pages use. */
+  readonly services: Omit<BrowserServices, "rightsOf">;
 }
 
-/** The pages, each with another token in it. */
+/** The page, once with each token. */
 interface Pages {
   readonly guest: ServedPage;
   readonly operator: ServedPage;
 }
 
-/** An open console. Disposing of it ends the lines of all browsers. */
+/** An open console. Disposing of it closes the connections of all pages. */
 export class ConsoleServer implements AsyncDisposable {
-  /** Such as `http://127.0.0.1:3113`. */
-  readonly url: string;
   readonly #options: ConsoleServerOptions;
   readonly #pages: Pages;
-  readonly #setup: BrowserSetup;
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #lines = new Set<BrowserLine>();
+  readonly #services: BrowserServices;
+  readonly #connections = new Set<BrowserConnection>();
   readonly #isLocal: boolean;
+  readonly #http: HttpServer;
 
   private constructor(options: ConsoleServerOptions, tokens: readonly Token[], pages: Pages) {
     this.#options = options;
     this.#pages = pages;
     this.#isLocal = isLoopback(options.host);
-    this.#setup = { ...options.browsers, rightsOf: (offered) => rightsOf(offered, tokens) };
+    this.#services = { ...options.services, rightsOf: (offered) => rightsOf(offered, tokens) };
     const app = this.#makeApp();
-    this.#server = listen(options, (request) => app.fetch(request));
-    const { hostname, port } = this.#server.addr;
-    this.url = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+    this.#http = listenHttp(options, SETTINGS, (request) => app.fetch(request));
   }
 
   /**
    * Opens the port.
    *
    * @throws {EngineError} `address_in_use`, `address_not_available`, `INVALID_ARGUMENTS` when other
-   * machines could reach it without a token.
+   * machines could reach it without an access token.
    */
   static async open(options: ConsoleServerOptions): Promise<ConsoleServer> {
-    const { host, page, typed, secret } = options;
-    if (!typed && !isLoopback(host)) {
+    const { host, page, accessToken, secret } = options;
+    if (!accessToken && !isLoopback(host)) {
       const message = `Other machines can reach ${host}; set token of engine-console`;
       throw new EngineError("INVALID_ARGUMENTS", message);
     }
     const operator: Token = { text: await derive(secret, "operator"), rights: "operator" };
     const guest: Token = { text: await derive(secret, "guest"), rights: "guest" };
     const pages = {
-      guest: await preparePage(page, typed ? "" : guest.text),
+      guest: await preparePage(page, accessToken ? "" : guest.text),
       operator: await preparePage(page, operator.text),
     };
-    return new ConsoleServer(options, [operator, typed ?? guest], pages);
+    return new ConsoleServer(options, [operator, accessToken ?? guest], pages);
   }
 
-  /** How many browsers have a line. */
+  /** Such as `http://127.0.0.1:3113`. */
+  get url(): string {
+    return this.#http.url;
+  }
+
+  /** How many pages are connected. */
   get browsers(): number {
-    return this.#lines.size;
+    return this.#connections.size;
   }
 
-  /** Ends all lines and closes the port. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const line of [...this.#lines]) line.close(1001, "the console stops");
-    await this.#server.shutdown();
+    for (const connection of [...this.#connections]) {
+      connection.close(GOING_AWAY_CLOSE, "the console stops");
+    }
+    await this.#http.server.shutdown();
   }
 
   #makeApp(): Hono {
@@ -96,7 +119,7 @@ export class ConsoleServer implements AsyncDisposable {
     app.use("*", async (context, next) => {
       const { raw, path, method } = context.req;
       const isUpgrade = path === "/live";
-      const problem = problemOf(raw, { isLoopback: this.#isLocal, isUpgrade });
+      const problem = requestProblem(raw, { isLoopback: this.#isLocal, isUpgrade });
       if (problem !== undefined) return refuse(403, problem);
       if (method !== "GET" && method !== "HEAD") return refuse(405, "Only GET is answered here");
       return await next();
@@ -109,26 +132,29 @@ export class ConsoleServer implements AsyncDisposable {
 
   async #page(request: Request, path: string, key: string | undefined): Promise<Response> {
     if (path.includes(".")) return refuse(404, "There is nothing here; the console is at /");
-    if (key === undefined) return answerWith(this.#pages.guest, request);
+    if (key === undefined) return pageResponse(this.#pages.guest, request);
     const expected = await this.#options.operatorKey();
-    const holds = expected !== undefined && isSameText(key, expected);
-    return answerWith(holds ? this.#pages.operator : this.#pages.guest, request);
+    const isOperator = expected !== undefined && isSameText(key, expected);
+    return pageResponse(isOperator ? this.#pages.operator : this.#pages.guest, request);
   }
 
   #upgrade(request: Request): Response {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       return refuse(426, "This address is for the console's pages");
     }
-    if (this.#lines.size >= CONSOLE_BROWSERS_MAX) {
-      return refuse(503, `${CONSOLE_BROWSERS_MAX} pages are open, which is the most; close one`);
+    if (this.#connections.size >= BROWSERS_MAX) {
+      return refuse(503, `${BROWSERS_MAX} pages are open, which is the most; close one`);
     }
     const { socket, response } = Deno.upgradeWebSocket(request);
-    const line = new BrowserLine(this.#setup, socket);
-    this.#lines.add(line);
-    socket.onmessage = ({ data }) => typeof data === "string" ? line.text(data) : line.binary();
+    const connection = new BrowserConnection(this.#services, socket);
+    this.#connections.add(connection);
+    socket.onmessage = ({ data }) => {
+      if (typeof data === "string") connection.receive(data);
+      else connection.receiveBinary();
+    };
     socket.onclose = () => {
-      this.#lines.delete(line);
-      line.closed();
+      this.#connections.delete(connection);
+      connection.closed();
     };
     socket.onerror = () => {}; // `close` follows and says the same.
     return response;
@@ -142,38 +168,16 @@ function refuse(status: number, text: string): Response {
   });
 }
 
-function listen(
-  { host, port }: ConsoleServerOptions,
-  fetch: (request: Request) => Response | Promise<Response>,
-): Deno.HttpServer<Deno.NetAddr> {
-  try {
-    return Deno.serve({ hostname: host, port, onListen() {} }, fetch);
-  } catch (cause) {
-    const details = { host, port };
-    if (cause instanceof Deno.errors.AddrInUse) {
-      const message = `Port ${port} is taken; stop the other program or set port of engine-console`;
-      throw new EngineError("address_in_use", message, { details, cause });
-    }
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    const message = `Cannot listen on ${host}:${port}, change host or port of engine-console ` +
-      `(${reason})`;
-    throw new EngineError("address_not_available", message, { details, cause });
-  }
-}
-
-/** Where the token goes. */
-const TOKEN_META = /<meta\s+name="engine-console-token"\s+content="">/;
-
 /** A page, ready to be sent. */
 export interface ServedPage {
   readonly headers: Readonly<Record<string, string>>;
   readonly plain: Uint8Array<ArrayBuffer>;
-  readonly packed: Uint8Array<ArrayBuffer>;
+  readonly gzipped: Uint8Array<ArrayBuffer>;
   readonly etag: string;
 }
 
 /**
- * Makes a page ready.
+ * Prepares a page for {@linkcode pageResponse}.
  *
  * @param html The built file.
  * @param token For its `<meta name="engine-console-token">`; letters and digits only, or empty.
@@ -185,38 +189,29 @@ export async function preparePage(html: string, token: string): Promise<ServedPa
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": await policyFor(html),
-      // The token is in it.
+      // The page holds a token.
       "cache-control": "no-store",
       ...SAFE_HEADERS,
     },
     plain,
-    packed: await gzip(plain),
+    gzipped: await gzip(plain),
     etag: `"${(await sha256(plain)).replaceAll(/\W/g, "").slice(0, 22)}"`,
   };
 }
 
-/** Headers of every answer. */
-export const SAFE_HEADERS = {
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-  "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-} as const;
-
-/** Answers a request for the page. */
-export function answerWith(page: ServedPage, request: Request): Response {
+/** The response to a request for a page: compressed if the browser takes that, or 304. */
+export function pageResponse(page: ServedPage, request: Request): Response {
   const headers = { ...page.headers, etag: page.etag, vary: "accept-encoding" };
   if (request.headers.get("if-none-match") === page.etag) {
     return new Response(null, { status: 304, headers });
   }
-  const packed = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
-  return new Response(packed ? page.packed : page.plain, {
-    headers: packed ? { ...headers, "content-encoding": "gzip" } : headers,
+  const takesGzip = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
+  return new Response(takesGzip ? page.gzipped : page.plain, {
+    headers: takesGzip ? { ...headers, "content-encoding": "gzip" } : headers,
   });
 }
 
-/** Only the scripts and styles that stand in the page, known by their hashes. */
+/** A policy that allows only the page's own inline scripts and styles, by their hashes. */
 async function policyFor(html: string): Promise<string> {
   const [scripts, styles] = await Promise.all([
     hashesOf(html, /<script\b[^>]*>([\s\S]*?)<\/script>/gi),

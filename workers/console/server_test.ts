@@ -6,28 +6,33 @@ import { createHash } from "node:crypto";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { ConsoleClient, tokenIn } from "../../tests/fakes/console_client.ts";
 import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
-import { EngineLink } from "./engine_client.ts";
-import { CONSOLE_BROWSERS_MAX } from "./limits.ts";
+import { EngineClient } from "./engine_client.ts";
 import { QueryFeeds } from "./query_feeds.ts";
-import { answerWith, ConsoleServer, type ConsoleServerOptions, preparePage } from "./server.ts";
+import {
+  BROWSERS_MAX,
+  ConsoleServer,
+  type ConsoleServerOptions,
+  pageResponse,
+  preparePage,
+} from "./server.ts";
 import { TriggerFeeds } from "./trigger_feeds.ts";
 
 const HTML = '<meta name="engine-console-token" content=""><script>start()</script>';
 
 async function setup(change: Partial<ConsoleServerOptions> = {}) {
   const worker = new FakeConsoleWorker();
-  const link = new EngineLink(worker, systemClock);
-  const triggers = new TriggerFeeds(link, worker);
-  const queries = new QueryFeeds(link, triggers, systemClock);
+  const engine = new EngineClient(worker, systemClock);
+  const triggers = new TriggerFeeds(engine, worker);
+  const queries = new QueryFeeds(engine, triggers, systemClock);
   const server = await ConsoleServer.open({
     host: "127.0.0.1",
     port: 0,
     page: HTML,
     secret: "secret",
     operatorKey: () => Promise.resolve("the-key"),
-    browsers: {
+    services: {
       clock: systemClock,
-      link,
+      engine,
       triggers,
       queries,
       http: { send: () => Promise.reject(new Error("not here")) },
@@ -55,7 +60,7 @@ async function status(answer: Promise<Response>): Promise<number> {
   return response.status;
 }
 
-Deno.test("ConsoleServer gives the page out at every path without a dot", async () => {
+Deno.test("ConsoleServer serves the page at every path without a dot", async () => {
   await using it = await setup();
 
   for (const path of ["/", "/workers", "/functions/math%3A%3Aadd?tab=calls", "/a/b/c/d"]) {
@@ -67,7 +72,7 @@ Deno.test("ConsoleServer gives the page out at every path without a dot", async 
   assert.equal(await status(fetch(`${it.url}/.git/config`)), 404);
 });
 
-Deno.test("ConsoleServer answers HEAD like GET, and nothing else", async () => {
+Deno.test("ConsoleServer answers GET and HEAD only", async () => {
   await using it = await setup();
 
   const head = await fetch(it.url, { method: "HEAD" });
@@ -77,7 +82,7 @@ Deno.test("ConsoleServer answers HEAD like GET, and nothing else", async () => {
   }
 });
 
-Deno.test("ConsoleServer puts the operator's token into a page that is asked for with the key", async () => {
+Deno.test("ConsoleServer puts the operator's token into a page opened with the key", async () => {
   await using it = await setup();
 
   const [plain, wrong, operator] = await Promise.all([
@@ -92,14 +97,14 @@ Deno.test("ConsoleServer puts the operator's token into a page that is asked for
   assert.notEqual(operator, plain);
 });
 
-Deno.test("ConsoleServer lets nobody be the operator when there is no key", async () => {
+Deno.test("ConsoleServer makes no page the operator's when there is no key", async () => {
   await using it = await setup({ operatorKey: () => Promise.resolve(undefined) });
 
   assert.equal(await tokenIn(it.url, "/?key="), await tokenIn(it.url));
   assert.equal(await tokenIn(it.url, "/?key=undefined"), await tokenIn(it.url));
 });
 
-Deno.test("ConsoleServer makes the same tokens of the same secret, so that pages can come back", async () => {
+Deno.test("ConsoleServer derives the same tokens from the same secret", async () => {
   const tokens: string[] = [];
   for (const secret of ["one", "one", "two"]) {
     await using it = await setup({ secret });
@@ -110,7 +115,7 @@ Deno.test("ConsoleServer makes the same tokens of the same secret, so that pages
   assert.notEqual(tokens[0], tokens[2]);
 });
 
-Deno.test("ConsoleServer says what a line may do by the page's token", async () => {
+Deno.test("ConsoleServer grants rights by the page's token", async () => {
   await using it = await setup();
   using guest = await ConsoleClient.open(it.url);
   using operator = await ConsoleClient.open(it.url, { page: "/?key=the-key" });
@@ -121,8 +126,8 @@ Deno.test("ConsoleServer says what a line may do by the page's token", async () 
   await Promise.all([guest.close(), operator.close()]);
 });
 
-Deno.test("ConsoleServer with a token to be typed in puts none into the page", async () => {
-  await using it = await setup({ typed: { text: "typed in", rights: "guest" } });
+Deno.test("ConsoleServer with an access token puts no token into the page", async () => {
+  await using it = await setup({ accessToken: { text: "typed in", rights: "guest" } });
 
   assert.equal(await tokenIn(it.url), "");
   using wrong = await ConsoleClient.open(it.url, { token: "" });
@@ -132,14 +137,14 @@ Deno.test("ConsoleServer with a token to be typed in puts none into the page", a
   await client.close();
 });
 
-Deno.test("ConsoleServer opens no address for other machines without a token", async () => {
+Deno.test("ConsoleServer refuses a public address without an access token", async () => {
   await assert.rejects(setup({ host: "0.0.0.0" }), {
     code: "INVALID_ARGUMENTS",
     message: "Other machines can reach 0.0.0.0; set token of engine-console",
   });
 });
 
-Deno.test("ConsoleServer says which port is taken, and which address is not this machine's", async () => {
+Deno.test("ConsoleServer reports a taken port and an address that is not this machine's", async () => {
   await using it = await setup();
   const port = Number(new URL(it.url).port);
 
@@ -147,28 +152,30 @@ Deno.test("ConsoleServer says which port is taken, and which address is not this
     code: "address_in_use",
     message: `Port ${port} is taken; stop the other program or set port of engine-console`,
   });
-  const typed = { text: "t", rights: "guest" } as const;
-  await assert.rejects(setup({ host: "203.0.113.7", typed }), { code: "address_not_available" });
+  const accessToken = { text: "t", rights: "guest" } as const;
+  await assert.rejects(setup({ host: "203.0.113.7", accessToken }), {
+    code: "address_not_available",
+  });
 });
 
-Deno.test("ConsoleServer serves so many browsers at once, and another when one leaves", async () => {
+Deno.test("ConsoleServer refuses pages beyond its bound, until one leaves", async () => {
   await using it = await setup();
   const clients: ConsoleClient[] = [];
-  for (let i = 0; i < CONSOLE_BROWSERS_MAX; i++) clients.push(await ConsoleClient.silent(it.url));
-  assert.equal(it.server.browsers, CONSOLE_BROWSERS_MAX);
+  for (let i = 0; i < BROWSERS_MAX; i++) clients.push(await ConsoleClient.silent(it.url));
+  assert.equal(it.server.browsers, BROWSERS_MAX);
 
   using refused = await ConsoleClient.open(it.url);
   await refused.closed;
   assert.deepEqual(refused.heard, []);
   await clients.pop()!.close();
-  while (it.server.browsers === CONSOLE_BROWSERS_MAX) await new Promise((r) => setTimeout(r, 5));
+  while (it.server.browsers === BROWSERS_MAX) await new Promise((r) => setTimeout(r, 5));
   using client = await ConsoleClient.open(it.url);
   await client.next("welcome");
 
   await Promise.all([...clients, client].map((each) => each.close()));
 });
 
-Deno.test("ConsoleServer ends all lines when it stops, and listens no more", async () => {
+Deno.test("ConsoleServer closes all connections and its port when it stops", async () => {
   await using it = await setup();
   using client = await ConsoleClient.open(it.url);
   await client.next("welcome");
@@ -179,7 +186,7 @@ Deno.test("ConsoleServer ends all lines when it stops, and listens no more", asy
   await assert.rejects(fetch(it.url));
 });
 
-Deno.test("ConsoleServer asks those to upgrade who come to its line without", async () => {
+Deno.test("ConsoleServer answers 426 to a plain request for /live", async () => {
   await using it = await setup();
 
   const origin = it.url;
@@ -199,11 +206,11 @@ const ask = (headers: Record<string, string> = {}): Request =>
 Deno.test("preparePage() puts the token where the page looks for it", async () => {
   const page = await preparePage(SERVED_PAGE_HTML, "abc123");
 
-  const text = await answerWith(page, ask()).text();
+  const text = await pageResponse(page, ask()).text();
   assert.equal(text, SERVED_PAGE_HTML.replace('content=""', 'content="abc123"'));
 });
 
-Deno.test("preparePage() allows only scripts and styles that stand in the page", async () => {
+Deno.test("preparePage() allows only the scripts and styles of the page", async () => {
   const { headers } = await preparePage(SERVED_PAGE_HTML, "abc123");
 
   const policy = headers["content-security-policy"]!.split("; ");
@@ -225,11 +232,11 @@ Deno.test("preparePage() allows no script at all in a page without one", async (
   assert.match(headers["content-security-policy"]!, /script-src 'none'; style-src 'none'/);
 });
 
-Deno.test("answerWith() packs the page for those who can unpack it", async () => {
+Deno.test("pageResponse() compresses the page for browsers that take gzip", async () => {
   const page = await preparePage(SERVED_PAGE_HTML, "abc123");
 
-  const packed = answerWith(page, ask({ "accept-encoding": "br, gzip" }));
-  const plain = answerWith(page, ask({ "accept-encoding": "br" }));
+  const packed = pageResponse(page, ask({ "accept-encoding": "br, gzip" }));
+  const plain = pageResponse(page, ask({ "accept-encoding": "br" }));
 
   assert.equal(packed.headers.get("content-encoding"), "gzip");
   assert.equal(plain.headers.get("content-encoding"), null);
@@ -237,17 +244,17 @@ Deno.test("answerWith() packs the page for those who can unpack it", async () =>
   assert.equal(await new Response(unpacked).text(), await plain.text());
 });
 
-Deno.test("answerWith() sends nothing again that is there already", async () => {
+Deno.test("pageResponse() answers 304 when the browser has the page", async () => {
   const page = await preparePage(SERVED_PAGE_HTML, "abc123");
   const other = await preparePage(SERVED_PAGE_HTML, "xyz");
-  const etag = answerWith(page, ask()).headers.get("etag")!;
+  const etag = pageResponse(page, ask()).headers.get("etag")!;
 
-  assert.equal(answerWith(page, ask({ "if-none-match": etag })).status, 304);
-  assert.equal(answerWith(other, ask({ "if-none-match": etag })).status, 200);
+  assert.equal(pageResponse(page, ask({ "if-none-match": etag })).status, 304);
+  assert.equal(pageResponse(other, ask({ "if-none-match": etag })).status, 200);
 });
 
-Deno.test("answerWith() has the page kept nowhere, framed nowhere and guessed about nowhere", async () => {
-  const { headers } = answerWith(await preparePage(SERVED_PAGE_HTML, "abc123"), ask());
+Deno.test("pageResponse() forbids caching, framing and sniffing", async () => {
+  const { headers } = pageResponse(await preparePage(SERVED_PAGE_HTML, "abc123"), ask());
 
   assert.deepEqual(
     ["cache-control", "x-frame-options", "x-content-type-options", "referrer-policy"]

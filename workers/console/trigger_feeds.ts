@@ -1,70 +1,73 @@
 /**
- * Triggers that pages watch: each different one is registered once, however many watch it.
+ * Triggers that pages watch: each different trigger is registered once, however many pages watch
+ * it.
  *
- * All of them call one function of this console, and say by their metadata which one fired. They
- * are registered by call, because then the engine tells what is wrong with one; so they are
- * registered anew whenever the line is. What fires is handed on from a task of our own: whatever
- * follows would otherwise count as done by the handler, with its deadline and its trace.
+ * All of them fire one function of this console and carry the number of their feed as metadata.
+ * They are registered by calls, because then the engine reports what is wrong with one; calls are
+ * not repeated by the SDK, so they are registered again after every reconnect. Firings are
+ * delivered by a task of their own: listeners called from within the handler would run under its
+ * deadline and in its trace.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { CONSOLE_FEEDS_MAX } from "./limits.ts";
 import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import {
   beginTrace,
-  canonical,
+  canonicalJson,
   type ConsoleWorker,
-  type EngineLink,
-  failureOf,
-  randomHex,
+  type EngineClient,
+  errorBodyOf,
 } from "./engine_client.ts";
 import type { WatchedTrigger } from "./wire.ts";
 
-/** Hears of one trigger; must not throw. */
+/** Different triggers that all pages together watch. */
+export const TRIGGERS_MAX = 2_000;
+
+/** Listens to one trigger; must not throw. */
 export interface TriggerListener {
   fired(payload: Json): void;
-  /** It could not be registered; nothing more comes. */
+  /** The trigger could not be registered; no call follows. */
   failed(error: ErrorBody): void;
 }
 
-/** One trigger and those who watch it. */
+/** One trigger and its listeners. */
 interface Feed {
   readonly key: string;
   readonly number: number;
   readonly trigger: WatchedTrigger;
   readonly listeners: Set<TriggerListener>;
-  /** As the engine names it; `undefined` while it is not registered. */
+  /** The engine's id of the trigger; `undefined` while it is not registered. */
   id: string | undefined;
 }
 
-/** See the top of this file. */
+/** See the module. */
 export class TriggerFeeds {
-  readonly #link: EngineLink;
-  readonly #functionId = `engine-console::fired::${randomHex(6)}`;
+  readonly #engine: EngineClient;
+  readonly #functionId = `engine-console::fired::${crypto.randomUUID().slice(-12)}`;
   readonly #byKey = new Map<string, Feed>();
   readonly #byNumber = new Map<number, Feed>();
   readonly #stopListening: () => void;
   #inbox: { readonly feed: number; readonly payload: Json }[] = [];
   #wake = Promise.withResolvers<void>();
   #isStopped = false;
-  #count = 0;
-  /** Grows with every line: what was registered on an older one is gone. */
-  #line = 0;
+  #lastNumber = 0;
+  /** Counts connections: triggers that were registered on an older one are gone. */
+  #connection = 0;
 
-  /** Offers the function that triggers call. */
-  constructor(link: EngineLink, worker: ConsoleWorker) {
-    this.#link = link;
+  /** Registers the function that triggers fire. */
+  constructor(engine: EngineClient, worker: ConsoleWorker) {
+    this.#engine = engine;
     worker.registerFunction(this.#functionId, (payload, metadata) => {
-      this.#inbox.push({ feed: numberIn(metadata), payload });
+      this.#inbox.push({ feed: feedNumber(metadata), payload });
       this.#wake.resolve();
     }, { description: "Takes what pages of the console watch", metadata: { internal: true } });
-    this.#stopListening = link.listen((connected) => connected && this.#renew());
-    void this.#handOn();
+    this.#stopListening = engine.onChange((connected) => connected && this.#registerAgain());
+    void this.#deliver();
   }
 
   /**
-   * Watches a trigger; call the result to stop.
+   * Watches a trigger until the result is called.
    *
    * @throws {EngineError} `overloaded` when too many different ones are watched.
    */
@@ -81,7 +84,7 @@ export class TriggerFeeds {
     return this.#byKey.size;
   }
 
-  /** Hands on nothing any more. The triggers end with the line. */
+  /** Delivers nothing any more. The engine removes the triggers when the connection ends. */
   stop(): void {
     this.#isStopped = true;
     this.#wake.resolve();
@@ -91,23 +94,23 @@ export class TriggerFeeds {
   }
 
   #feedOf(trigger: WatchedTrigger): Feed {
-    const key = canonical([trigger.type, trigger.config ?? null]);
+    const key = canonicalJson([trigger.type, trigger.config ?? null]);
     const known = this.#byKey.get(key);
     if (known) return known;
-    if (this.#byKey.size >= CONSOLE_FEEDS_MAX) {
-      const message = `${CONSOLE_FEEDS_MAX} triggers are watched, which is the most; close a page`;
+    if (this.#byKey.size >= TRIGGERS_MAX) {
+      const message = `${TRIGGERS_MAX} triggers are watched, which is the most; close a page`;
       throw new EngineError("overloaded", message);
     }
-    const number = ++this.#count;
+    const number = ++this.#lastNumber;
     const feed: Feed = { key, number, trigger, listeners: new Set(), id: undefined };
     this.#byKey.set(key, feed);
     this.#byNumber.set(number, feed);
-    if (this.#link.isConnected) void this.#register(feed);
+    if (this.#engine.isConnected) void this.#register(feed);
     return feed;
   }
 
-  #renew(): void {
-    this.#line++;
+  #registerAgain(): void {
+    this.#connection++;
     for (const feed of this.#byKey.values()) {
       feed.id = undefined;
       void this.#register(feed);
@@ -115,7 +118,7 @@ export class TriggerFeeds {
   }
 
   async #register(feed: Feed): Promise<void> {
-    const line = this.#line;
+    const connection = this.#connection;
     const { type, config } = feed.trigger;
     const payload: JsonObject = {
       trigger_type: type,
@@ -124,16 +127,16 @@ export class TriggerFeeds {
       metadata: { feed: feed.number },
     };
     try {
-      const answer = await this.#call("engine::register_trigger", payload) as { id: string };
-      if (line !== this.#line) return; // The line was lost meanwhile, and the trigger with it.
-      feed.id = answer.id;
+      const registered = await this.#call("engine::register_trigger", payload) as { id: string };
+      if (connection !== this.#connection) return; // That connection is gone, and its triggers too.
+      feed.id = registered.id;
       if (this.#byKey.get(feed.key) !== feed) this.#unregister(feed);
     } catch (thrown) {
-      // Without a line there is nothing wrong with the trigger: it is tried on the next one.
-      if (line !== this.#line || !this.#link.isConnected) return;
+      // Without a connection nothing is wrong with the trigger: the next one registers it.
+      if (connection !== this.#connection || !this.#engine.isConnected) return;
       if (this.#byKey.get(feed.key) !== feed) return;
       this.#forget(feed);
-      for (const listener of feed.listeners) listener.failed(failureOf(thrown));
+      for (const listener of feed.listeners) listener.failed(errorBodyOf(thrown));
     }
   }
 
@@ -151,15 +154,16 @@ export class TriggerFeeds {
     const { id } = feed;
     if (id === undefined || this.#isStopped) return;
     feed.id = undefined;
-    // If this fails the line is gone, and the trigger with it.
+    // If this fails the connection is gone, and the trigger with it.
     this.#call("engine::unregister_trigger", { id }).catch(() => {});
   }
 
   #call(function_id: string, payload: JsonObject): Promise<Json | undefined> {
-    return this.#link.call({ function_id, payload, traceparent: beginTrace(false).traceparent });
+    const { traceparent } = beginTrace(false);
+    return this.#engine.call({ function_id, payload, traceparent });
   }
 
-  async #handOn(): Promise<void> {
+  async #deliver(): Promise<void> {
     while (true) {
       await this.#wake.promise;
       if (this.#isStopped) return;
@@ -174,8 +178,8 @@ export class TriggerFeeds {
   }
 }
 
-/** Which feed a firing is for; 0, which none has, when a stranger called. */
-function numberIn(metadata: Json | undefined): number {
+/** Which feed fired; 0, which no feed has, when the caller is not one of our triggers. */
+function feedNumber(metadata: Json | undefined): number {
   const feed = (metadata as { feed?: Json } | null | undefined)?.feed;
   return typeof feed === "number" ? feed : 0;
 }

@@ -2,29 +2,28 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CONSOLE_FEEDS_MAX } from "./limits.ts";
 import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
-import { EngineLink } from "./engine_client.ts";
-import { TriggerFeeds } from "./trigger_feeds.ts";
+import { EngineClient } from "./engine_client.ts";
+import { TriggerFeeds, TRIGGERS_MAX } from "./trigger_feeds.ts";
 
 function setup() {
   const worker = new FakeConsoleWorker();
-  const feeds = new TriggerFeeds(new EngineLink(worker, new FakeClock()), worker);
+  const feeds = new TriggerFeeds(new EngineClient(worker, new FakeClock()), worker);
   const listen = () => {
-    const heard: Json[] = [];
+    const received: Json[] = [];
     const errors: ErrorBody[] = [];
     const listener = {
-      fired: (payload: Json) => void heard.push(payload),
+      fired: (payload: Json) => void received.push(payload),
       failed: (error: ErrorBody) => void errors.push(error),
     };
-    return { heard, errors, listener };
+    return { received, errors, listener };
   };
   return { worker, feeds, listen };
 }
 
-Deno.test("TriggerFeeds registers equal triggers once and tells all who watch", async () => {
+Deno.test("TriggerFeeds registers equal triggers once and notifies all listeners", async () => {
   const { worker, feeds, listen } = setup();
   const [one, two, other] = [listen(), listen(), listen()];
 
@@ -35,11 +34,11 @@ Deno.test("TriggerFeeds registers equal triggers once and tells all who watch", 
   await worker.fire("state", { n: 1 });
 
   assert.equal(worker.triggers.size, 2);
-  assert.deepEqual([one.heard, two.heard, other.heard], [[{ n: 1 }], [{ n: 1 }], []]);
+  assert.deepEqual([one.received, two.received, other.received], [[{ n: 1 }], [{ n: 1 }], []]);
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds ends a trigger with the last who watches it", async () => {
+Deno.test("TriggerFeeds unregisters a trigger with its last listener", async () => {
   const { worker, feeds, listen } = setup();
   const [one, two] = [listen(), listen()];
   const stopOne = feeds.watch({ type: "log" }, one.listener);
@@ -49,7 +48,7 @@ Deno.test("TriggerFeeds ends a trigger with the last who watches it", async () =
   stopOne();
   stopOne();
   await worker.fire("log", 1);
-  assert.deepEqual([one.heard, two.heard, worker.triggers.size], [[], [1], 1]);
+  assert.deepEqual([one.received, two.received, worker.triggers.size], [[], [1], 1]);
 
   stopTwo();
   await settle();
@@ -57,7 +56,7 @@ Deno.test("TriggerFeeds ends a trigger with the last who watches it", async () =
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds ends a trigger that nobody watches any more when it comes about", async () => {
+Deno.test("TriggerFeeds unregisters a trigger whose listeners left while it was registered", async () => {
   const { worker, feeds, listen } = setup();
 
   feeds.watch({ type: "log" }, listen().listener)();
@@ -67,7 +66,7 @@ Deno.test("TriggerFeeds ends a trigger that nobody watches any more when it come
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds tells why a trigger is refused, and forgets it", async () => {
+Deno.test("TriggerFeeds reports why a trigger was refused, and drops it", async () => {
   const { worker, feeds, listen } = setup();
   const one = listen();
 
@@ -79,7 +78,7 @@ Deno.test("TriggerFeeds tells why a trigger is refused, and forgets it", async (
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds registers all anew on every line", async () => {
+Deno.test("TriggerFeeds registers all triggers again after every reconnect", async () => {
   const { worker, feeds, listen } = setup();
   const one = listen();
   feeds.watch({ type: "log" }, one.listener);
@@ -90,11 +89,11 @@ Deno.test("TriggerFeeds registers all anew on every line", async () => {
   await settle();
   await worker.fire("log", 2);
 
-  assert.deepEqual([one.heard, one.errors, worker.triggers.size], [[2], [], 1]);
+  assert.deepEqual([one.received, one.errors, worker.triggers.size], [[2], [], 1]);
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds registers what was asked for without a line when there is one", async () => {
+Deno.test("TriggerFeeds registers triggers watched while disconnected on the next connection", async () => {
   const { worker, feeds, listen } = setup();
   const one = listen();
   worker.become("reconnecting");
@@ -106,11 +105,11 @@ Deno.test("TriggerFeeds registers what was asked for without a line when there i
   await settle();
   await worker.fire("log", 3);
 
-  assert.deepEqual([one.heard, one.errors], [[3], []]);
+  assert.deepEqual([one.received, one.errors], [[3], []]);
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds blames no trigger for a line that is lost on the way", async () => {
+Deno.test("TriggerFeeds reports no failure when the connection is lost during registration", async () => {
   const { worker, feeds, listen } = setup();
   const one = listen();
   const lost = Promise.withResolvers<Json>();
@@ -126,11 +125,11 @@ Deno.test("TriggerFeeds blames no trigger for a line that is lost on the way", a
   await settle();
   await worker.fire("log", 4);
 
-  assert.deepEqual([one.heard, one.errors], [[4], []]);
+  assert.deepEqual([one.received, one.errors], [[4], []]);
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds ignores who calls its function without being a trigger", async () => {
+Deno.test("TriggerFeeds ignores calls of its function that no trigger made", async () => {
   const { worker, feeds, listen } = setup();
   const one = listen();
   feeds.watch({ type: "log" }, one.listener);
@@ -140,23 +139,23 @@ Deno.test("TriggerFeeds ignores who calls its function without being a trigger",
     await worker.intrude("hello", metadata);
   }
 
-  assert.deepEqual(one.heard, []);
+  assert.deepEqual(one.received, []);
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds refuses more different triggers than its bound", async () => {
+Deno.test("TriggerFeeds refuses different triggers beyond its bound", async () => {
   const { feeds, listen } = setup();
   const { listener } = listen();
-  for (let n = 0; n < CONSOLE_FEEDS_MAX; n++) feeds.watch({ type: "log", config: { n } }, listener);
+  for (let n = 0; n < TRIGGERS_MAX; n++) feeds.watch({ type: "log", config: { n } }, listener);
 
   assert.throws(() => feeds.watch({ type: "one more" }, listener), { code: "overloaded" });
   feeds.watch({ type: "log", config: { n: 0 } }, listen().listener);
-  assert.equal(feeds.size, CONSOLE_FEEDS_MAX);
+  assert.equal(feeds.size, TRIGGERS_MAX);
   await settle();
   feeds.stop();
 });
 
-Deno.test("TriggerFeeds marks its own calls as not to be recorded", async () => {
+Deno.test("TriggerFeeds marks its own calls as not sampled", async () => {
   const { worker, feeds, listen } = setup();
 
   feeds.watch({ type: "log" }, listen().listener);

@@ -1,41 +1,41 @@
 /**
- * What a browser and the console say to each other over their one WebSocket.
+ * The messages between a page and the console, over one WebSocket.
  *
- * The console knows no page. A page asks for calls and watches, and both name functions and trigger
- * types of the engine; so a page for a new built-in worker needs nothing new here.
+ * They are the same for all pages: a page asks for calls and watches, which name functions and
+ * trigger types of the engine. A page for a new built-in worker needs nothing new here.
  *
  * @module
  */
 import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
-/** Close code of a line whose `hello` held a wrong token. */
+/** Close code of a connection whose `hello` held a wrong token. */
 export const WRONG_TOKEN_CLOSE = 4401;
 
-/** A trigger to register: each of its firings is pushed. */
+/** A trigger to register; each of its firings is pushed. */
 export interface WatchedTrigger {
   readonly type: string;
   readonly config?: JsonObject;
 }
 
-/** A function to ask, and where the items are in its result. */
+/** A function to call, and where the items are in its result. */
 export interface WatchedQuery {
   readonly function_id: string;
   readonly payload?: JsonObject;
   /** Name of the member that holds the list; left out: the whole result is one value. */
   readonly items?: string;
-  /** Members whose values together name an item; left out: the item's place. */
+  /** Members whose values together identify an item; left out: its index. */
   readonly key?: readonly string[];
 }
 
-/** What a browser says. */
+/** What a page sends. */
 export type BrowserMessage =
   /**
-   * First, once. The token stands in the page (`<meta name="engine-console-token" content="…">`,
-   * empty in the file), or the user gave it. A wrong one: the line is closed with
-   * {@linkcode WRONG_TOKEN_CLOSE}.
+   * The first message, sent once. The token is in the page
+   * (`<meta name="engine-console-token" content="…">`, empty in the built file), or the user typed
+   * it. After a wrong one the console closes the connection with {@linkcode WRONG_TOKEN_CLOSE}.
    */
   | { readonly type: "hello"; readonly token: string }
-  /** Calls any function. `id` is the browser's own, unique among its open calls and watches. */
+  /** Calls a function. The page chooses `id`, unique among its open calls and watches. */
   | {
     readonly type: "call";
     readonly id: number;
@@ -45,9 +45,9 @@ export type BrowserMessage =
     readonly timeout_ms?: number;
     readonly metadata?: JsonObject;
   }
-  /** Pushes firings of a trigger (`fired`). */
+  /** Subscribes to the firings of a trigger (`fired`). */
   | { readonly type: "watch_trigger"; readonly id: number; readonly trigger: WatchedTrigger }
-  /** Pushes the result of a query, and again what changed of it whenever one of `on` fires. */
+  /** Subscribes to the result of a query, asked again whenever a trigger of `on` fires. */
   | {
     readonly type: "watch_query";
     readonly id: number;
@@ -59,19 +59,19 @@ export type BrowserMessage =
     readonly type: "http";
     readonly id: number;
     readonly method: string;
-    /** From the slash on, with the query. */
+    /** Begins with a slash; includes the query string. */
     readonly path: string;
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: string;
   }
-  /** Ends a call, a watch or a request; nothing more comes for its id. */
+  /** Ends a call, a watch or a request; the console sends nothing more for its id. */
   | { readonly type: "end"; readonly id: number };
 
-/** What the console says. */
+/** What the console sends. */
 export type ConsoleMessage =
   /**
    * Answers `hello`. `operator`: the page was opened with the key of the engine's own user
-   * (`?key=…` of the address that `engine console` prints), may manage workers and sees payloads.
+   * (`?key=…` of the address that `engine console` prints); it may manage workers and see payloads.
    */
   | {
     readonly type: "welcome";
@@ -79,9 +79,9 @@ export type ConsoleMessage =
     readonly engine_url: string;
     readonly operator: boolean;
   }
-  /** Whether the engine can be reached; after `welcome`, and whenever it changes. */
+  /** Whether the console reaches the engine; sent after `welcome` and on every change. */
   | { readonly type: "engine"; readonly connected: boolean; readonly since_ms: number }
-  /** A call ended well. `duration_ms` as the console measured it. */
+  /** The result of a call. `duration_ms` is measured by the console. */
   | {
     readonly type: "result";
     readonly id: number;
@@ -89,7 +89,7 @@ export type ConsoleMessage =
     readonly duration_ms: number;
     readonly trace_id: string | null;
   }
-  /** A call, a watch or a request failed; nothing more comes for its id. */
+  /** A call, a watch or a request failed; its id is free again. */
   | {
     readonly type: "error";
     readonly id: number;
@@ -99,12 +99,12 @@ export type ConsoleMessage =
   }
   | { readonly type: "progress"; readonly id: number; readonly data: Json }
   | { readonly type: "fired"; readonly id: number; readonly payload: Json }
-  /** All of a query: when it was asked, when the engine is back, and when too much was missed. */
+  /** All items: at first, after a reconnect, and when the page missed changes. */
   | { readonly type: "snapshot"; readonly id: number; readonly items: readonly Json[] }
   /**
-   * What changed since: items anew by key, and keys that are gone: JSON of the array of their
-   * values, such as `["default","math::add"]`, also when the key has one member. New items belong
-   * at the end. A query without `key` gets snapshots only.
+   * A difference: `set` holds changed and new items, `gone` the keys of removed ones, each a JSON
+   * array of the values of the key members, such as `["default","math::add"]`. New items belong at
+   * the end. A query without `key` gets snapshots only.
    */
   | {
     readonly type: "patch";
@@ -112,9 +112,9 @@ export type ConsoleMessage =
     readonly set: readonly Json[];
     readonly gone: readonly string[];
   }
-  /** All of a query without `items`. */
+  /** The result of a query without `items`. */
   | { readonly type: "value"; readonly id: number; readonly value: Json }
-  /** The browser was too slow: so many messages for this watch were left out. */
+  /** The page was too slow: this many messages of the watch were dropped. */
   | { readonly type: "missed"; readonly id: number; readonly count: number }
   | {
     readonly type: "http_answer";

@@ -5,9 +5,11 @@
  */
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { COPIED_MS } from "../../limits.ts";
 import { Button } from "./controls.tsx";
 import { useShell } from "./shell.ts";
+
+/** How long the button shows that it has copied. */
+const COPIED_MS = 1_500;
 
 /** Copies what `text` gives when it is pressed. Without `children` it is an icon. */
 export function CopyButton(

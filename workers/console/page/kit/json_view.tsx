@@ -7,10 +7,14 @@
  */
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { JSON_VIEW_CHARS, JSON_VIEW_MEMBERS } from "../../limits.ts";
 import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { CopyButton } from "./copy_button.tsx";
 import { seenJson } from "./seen_json.ts";
+
+/** Members of an object or array that are shown at first. */
+const MEMBERS_SHOWN = 100;
+/** Characters of a text that are shown at first. */
+const CHARS_SHOWN = 2_000;
 
 /** Shows a value. `depth`: how many levels are open at first. */
 export function JsonView(
@@ -46,7 +50,7 @@ function Branch(
   { name, value, depth }: { name?: string; value: Exclude<Json, null>; depth: number },
 ): VNode {
   const [open, setOpen] = useState(depth > 0);
-  const [shown, setShown] = useState(JSON_VIEW_MEMBERS);
+  const [shown, setShown] = useState(MEMBERS_SHOWN);
   const members = open ? Object.entries(value).slice(0, shown) : [];
   const size = sizeOf(value);
   const isList = Array.isArray(value);
@@ -84,13 +88,13 @@ function Leaf({ value }: { value: Json }): VNode {
     const kind = value === null ? "null" : typeof value;
     return <span class={`json-${kind}`}>{seenJson(value)}</span>;
   }
-  const cut = !whole && value.length > JSON_VIEW_CHARS;
+  const cut = !whole && value.length > CHARS_SHOWN;
   return (
     <span class="json-string">
-      {seenJson(cut ? value.slice(0, JSON_VIEW_CHARS) : value)}
+      {seenJson(cut ? value.slice(0, CHARS_SHOWN) : value)}
       {cut && (
         <button type="button" class="json-more" onClick={() => setWhole(true)}>
-          {value.length - JSON_VIEW_CHARS} characters more
+          {value.length - CHARS_SHOWN} characters more
         </button>
       )}
     </span>

@@ -8,11 +8,15 @@
  */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/wire/limits.ts";
-import { LIVE_ANSWER_GRACE_MS, LIVE_LINGER_MS } from "../../limits.ts";
 import type { ErrorBody, Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
 import { type Answer, type LineSocket, type LineState, LiveLine } from "./live_line.ts";
 import { patched } from "./query_items.ts";
+
+/** The page waits this much longer than the deadline of a call for its answer. */
+export const ANSWER_GRACE_MS = 5_000;
+/** A watch stays open this long after its last user, so that going back is instant. */
+const LINGER_MS = 10_000;
 
 /** How the page fares. */
 export interface Connection {
@@ -173,7 +177,7 @@ export class Live {
   callFully(function_id: string, payload?: Json, options: CallOptions = {}): Promise<CallOutcome> {
     const { signal: abort, onProgress, ...said } = options;
     const request = { type: "call", function_id, ...payload !== undefined && { payload }, ...said };
-    const limit = (options.timeout_ms ?? CALL_TIMEOUT_MS) + LIVE_ANSWER_GRACE_MS;
+    const limit = (options.timeout_ms ?? CALL_TIMEOUT_MS) + ANSWER_GRACE_MS;
     return this.#once(request as never, limit, abort, (answer, done) => {
       if (answer.type === "progress") onProgress?.(answer.data);
       if (answer.type !== "result") return;
@@ -184,7 +188,7 @@ export class Live {
 
   /** Sends an HTTP request to the engine's HTTP port. @throws {CallFailure} */
   http(request: HttpRequest, abort?: AbortSignal): Promise<HttpAnswer> {
-    const limit = CALL_TIMEOUT_MS + LIVE_ANSWER_GRACE_MS;
+    const limit = CALL_TIMEOUT_MS + ANSWER_GRACE_MS;
     return this.#once({ type: "http", ...request }, limit, abort, (answer, done) => {
       if (answer.type === "http_answer") done(answer);
     });
@@ -227,7 +231,7 @@ export class Live {
     const name = JSON.stringify([query, on]);
     const watched = this.#watched.get(name);
     if (watched === undefined || --watched.users > 0) return;
-    watched.stopLinger = this.#options.later(LIVE_LINGER_MS, () => {
+    watched.stopLinger = this.#options.later(LINGER_MS, () => {
       this.#watched.delete(name);
       watched.end();
     });

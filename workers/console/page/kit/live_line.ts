@@ -7,9 +7,15 @@
  *
  * @module
  */
-import { LIVE_QUEUE_MAX, LIVE_RETRY_MS, LIVE_RETRY_MS_MAX } from "../../limits.ts";
 import type { BrowserMessage, ConsoleMessage } from "../../wire.ts";
 import { WRONG_TOKEN_CLOSE } from "../../wire.ts";
+
+/** First wait before a lost connection is opened again; it doubles each time. */
+export const RETRY_MS = 250;
+/** Longest such wait. */
+export const RETRY_MS_MAX = 5_000;
+/** Calls and watches that the page has open at once. */
+export const REQUESTS_MAX = 1_000;
 
 /** A request as its asker gives it: without a number. */
 export type Request = BrowserMessage extends infer M
@@ -58,7 +64,7 @@ export class LiveLine {
   #socket: LineSocket | undefined;
   #state: LineState = "connecting";
   #stopRetry: (() => void) | undefined;
-  #retryMs = LIVE_RETRY_MS;
+  #retryMs = RETRY_MS;
   #nextId = 1;
 
   /** Makes one; nothing is opened before {@linkcode start}. */
@@ -100,7 +106,7 @@ export class LiveLine {
       queueMicrotask(() => heard(unreachable(id)));
       return () => {};
     }
-    if (!stands && this.#asked.size >= LIVE_QUEUE_MAX) {
+    if (!stands && this.#asked.size >= REQUESTS_MAX) {
       queueMicrotask(() => heard(tooMany(id)));
       return () => {};
     }
@@ -127,7 +133,7 @@ export class LiveLine {
   }
 
   #welcomed(): void {
-    this.#retryMs = LIVE_RETRY_MS;
+    this.#retryMs = RETRY_MS;
     this.#enter("open");
     for (const [id, { request }] of this.#asked) this.#send({ ...request, id } as BrowserMessage);
   }
@@ -142,7 +148,7 @@ export class LiveLine {
     this.#enter("lost");
     this.#failCalls();
     this.#stopRetry = this.#options.later(this.#retryMs, () => this.start());
-    this.#retryMs = Math.min(this.#retryMs * 2, LIVE_RETRY_MS_MAX);
+    this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS_MAX);
   }
 
   #failCalls(): void {
@@ -195,7 +201,7 @@ function unreachable(id: number): Answer {
 }
 
 function tooMany(id: number): Answer {
-  return failure(id, "overloaded", `${LIVE_QUEUE_MAX} requests of this page are open already`);
+  return failure(id, "overloaded", `${REQUESTS_MAX} requests of this page are open already`);
 }
 
 function failure(id: number, code: string, message: string): Answer {

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { LIVE_QUEUE_MAX, LIVE_RETRY_MS, LIVE_RETRY_MS_MAX } from "../../limits.ts";
+import { REQUESTS_MAX, RETRY_MS, RETRY_MS_MAX } from "./live_line.ts";
 import type { ConsoleMessage } from "../../wire.ts";
 import { WRONG_TOKEN_CLOSE } from "../../wire.ts";
 import { type Answer, type LineSocket, type LineState, LiveLine } from "./live_line.ts";
@@ -139,9 +139,9 @@ Deno.test("LiveLine waits longer after each failure, up to a bound, and briefly 
   connect();
   lose();
 
-  assert.deepEqual(failing.slice(0, 3), [LIVE_RETRY_MS, LIVE_RETRY_MS * 2, LIVE_RETRY_MS * 4]);
-  assert.equal(failing.at(-1), LIVE_RETRY_MS_MAX);
-  assert.equal(waits.at(-1)!.ms, LIVE_RETRY_MS);
+  assert.deepEqual(failing.slice(0, 3), [RETRY_MS, RETRY_MS * 2, RETRY_MS * 4]);
+  assert.equal(failing.at(-1), RETRY_MS_MAX);
+  assert.equal(waits.at(-1)!.ms, RETRY_MS);
 });
 
 Deno.test("LiveLine tries nothing more after a wrong token, until it is told", () => {
@@ -196,7 +196,7 @@ for (const text of ["", "{", "null", "7", '"text"', "[]", "{}"]) {
 Deno.test("LiveLine refuses more calls than a page may have open", async () => {
   const { line } = setup();
   line.start();
-  for (let i = 0; i < LIVE_QUEUE_MAX; i++) line.ask(CALL, false, () => {});
+  for (let i = 0; i < REQUESTS_MAX; i++) line.ask(CALL, false, () => {});
 
   const answer = await new Promise<Answer>((resolve) => line.ask(CALL, false, resolve));
 

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/wire/limits.ts";
-import { LIVE_ANSWER_GRACE_MS } from "../../limits.ts";
+import { ANSWER_GRACE_MS } from "./live.ts";
 import { CallFailure, Live } from "./live.ts";
 import type { LineSocket } from "./live_line.ts";
 
@@ -98,7 +98,7 @@ Deno.test("Live.call() never waits for ever", async () => {
   const { live, last, timers, runTimers } = setup();
 
   const call = live.call("a::b");
-  assert.deepEqual([...timers].map(({ ms }) => ms), [CALL_TIMEOUT_MS + LIVE_ANSWER_GRACE_MS]);
+  assert.deepEqual([...timers].map(({ ms }) => ms), [CALL_TIMEOUT_MS + ANSWER_GRACE_MS]);
   runTimers();
 
   await assert.rejects(call, { code: "timeout" });

@@ -4,14 +4,16 @@
  * @module
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { CONSOLE_SETTLE_MS } from "../../limits.ts";
 import { useQueryMember } from "./mod.ts";
+
+/** Typed text takes effect after this time without another key. */
+const SETTLE_MS = 250;
 
 /** The value as it was before the last changes, until no change came for a moment. */
 export function useSettled<T>(value: T): T {
   const [settled, settle] = useState(value);
   useEffect(() => {
-    const timer = setTimeout(() => settle(value), CONSOLE_SETTLE_MS);
+    const timer = setTimeout(() => settle(value), SETTLE_MS);
     return () => clearTimeout(timer);
   }, [value]);
   return settled;
@@ -27,7 +29,7 @@ export function useTypedMember(name: string): [string, (value: string) => void, 
     const timer = setTimeout(() => {
       last.current = typed;
       write(typed);
-    }, CONSOLE_SETTLE_MS);
+    }, SETTLE_MS);
     return () => clearTimeout(timer);
   }, [typed, write]);
   useEffect(() => {

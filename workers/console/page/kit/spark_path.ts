@@ -3,7 +3,9 @@
  *
  * @module
  */
-import { SPARK_POINTS_MAX } from "../../limits.ts";
+
+/** Points of a sparkline. */
+export const SPARK_POINTS_MAX = 120;
 
 /** Paths of SVG: the line, and the area under it. */
 export interface SparkPaths {

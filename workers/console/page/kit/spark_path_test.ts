@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { SPARK_POINTS_MAX } from "../../limits.ts";
+import { SPARK_POINTS_MAX } from "./spark_path.ts";
 import { sparkPath } from "./spark_path.ts";
 
 const BOX = { width: 100, height: 22 };

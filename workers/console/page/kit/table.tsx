@@ -8,11 +8,13 @@
  */
 import type { ComponentChildren, JSX, Ref, VNode } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { TABLE_PAGE_ROWS } from "../../limits.ts";
 import { Icon } from "./icons.tsx";
 import { ordered, readOrder, type RowOrder, type SortValue, writeOrder } from "./row_order.ts";
 import { useQueryMember } from "./shell.ts";
 import { VirtualList } from "./virtual_list.tsx";
+
+/** Rows that PageUp and PageDown move by. */
+const PAGE_ROWS = 15;
 
 /** A column of a {@linkcode Table}. */
 export interface Column<T> {
@@ -216,9 +218,9 @@ function target(key: string, index: number, count: number): number | undefined {
     case "k":
       return Math.max(0, index - 1);
     case "PageDown":
-      return index + TABLE_PAGE_ROWS;
+      return index + PAGE_ROWS;
     case "PageUp":
-      return Math.max(0, index - TABLE_PAGE_ROWS);
+      return Math.max(0, index - PAGE_ROWS);
     case "Home":
       return 0;
     case "End":

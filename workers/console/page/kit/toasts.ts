@@ -4,7 +4,11 @@
  * @module
  */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { TOAST_MS, TOASTS_MAX } from "../../limits.ts";
+
+/** Toasts shown at once. */
+export const TOASTS_MAX = 4;
+/** A toast that reports no failure disappears after this time. */
+export const TOAST_MS = 5_000;
 
 /** One notice. */
 export interface Toast {

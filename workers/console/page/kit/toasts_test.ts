@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { TOAST_MS, TOASTS_MAX } from "../../limits.ts";
+import { TOAST_MS, TOASTS_MAX } from "./toasts.ts";
 import { Toasts } from "./toasts.ts";
 
 function setup() {

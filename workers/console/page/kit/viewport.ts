@@ -3,7 +3,11 @@
  *
  * @module
  */
-import { ZOOM_MAX, ZOOM_MIN } from "../../limits.ts";
+
+/** Smallest scale of a drawing. */
+export const ZOOM_MIN = 0.1;
+/** Largest scale of a drawing. */
+export const ZOOM_MAX = 4;
 
 /** A point of the drawing stands at `scale * point + (x, y)` of the window. */
 export interface Viewport {

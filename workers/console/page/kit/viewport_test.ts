@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ZOOM_MAX, ZOOM_MIN } from "../../limits.ts";
+import { ZOOM_MAX, ZOOM_MIN } from "./viewport.ts";
 import { boundsOf, fitted, zoomed } from "./viewport.ts";
 
 const WINDOW = { width: 1_000, height: 500 };

@@ -7,8 +7,10 @@
  */
 import type { ComponentChildren, JSX, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { LIST_OVERSCAN_ROWS } from "../../limits.ts";
 import { reachRow, rowsInView } from "./rows_in_view.ts";
+
+/** Rows drawn beyond the visible ones, on each side. */
+const OVERSCAN_ROWS = 8;
 
 /** What a {@linkcode VirtualList} takes. */
 export interface VirtualListProps<T> {
@@ -74,7 +76,7 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
     const top = reachRow(reach, rowHeight, scrollTop, room);
     if (top !== scrollTop) box.current!.scrollTop = top;
   }, [reach, rowHeight]);
-  const { first, last } = rowsInView(items.length, rowHeight, view, LIST_OVERSCAN_ROWS);
+  const { first, last } = rowsInView(items.length, rowHeight, view, OVERSCAN_ROWS);
   return (
     <div
       ref={box}

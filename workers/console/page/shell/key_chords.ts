@@ -3,7 +3,9 @@
  *
  * @module
  */
-import { CHORD_MS } from "../../limits.ts";
+
+/** Time within which the second key of a chord follows the first. */
+export const CHORD_MS = 1_200;
 
 /** A key that went down. */
 export interface KeyPress {

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { CHORD_MS } from "../../limits.ts";
+import { CHORD_MS } from "./key_chords.ts";
 import { KeyChords } from "./key_chords.ts";
 
 function setup() {

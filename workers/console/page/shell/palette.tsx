@@ -8,13 +8,15 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { PALETTE_ROWS_MAX } from "../../limits.ts";
 import { Key } from "../kit/badge.tsx";
 import { bestFits } from "./find_text.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import type { ConsolePage, Finder } from "../kit/page_list.ts";
 import { type Shell, useQuery, useShell } from "../kit/shell.ts";
 import { Dialog } from "./dialog.tsx";
+
+/** Entries that the palette shows. */
+const ROWS_MAX = 50;
 
 interface Entry {
   readonly kind: string;
@@ -65,7 +67,7 @@ function Choose({ entries, onClose }: { entries: readonly Entry[]; onClose: () =
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   const shown = useMemo(
-    () => bestFits(entries, typed.value, textOf, PALETTE_ROWS_MAX),
+    () => bestFits(entries, typed.value, textOf, ROWS_MAX),
     [entries, typed.value],
   );
   const chosen = Math.min(at.value, shown.length - 1);

@@ -5,12 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import {
-  CONSOLE_FLOW_CARDS_MAX,
-  CONSOLE_FLOW_EDGES_MAX,
-  CONSOLE_FLOW_ROWS_MAX,
-  CONSOLE_TRACE_BATCH_MS,
-} from "../../../limits.ts";
+import { TRACE_BATCH_MS } from "../traces/trace_summary.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
   Button,
@@ -50,6 +45,13 @@ import { CardDetail, FlowCardView } from "./flow_card.tsx";
 import { useIsNarrow } from "../../kit/room.ts";
 import { useTypedMember } from "../../kit/settled.ts";
 
+/** Cards drawn. */
+const CARDS_MAX = 60;
+/** Rows of one card. */
+const ROWS_MAX = 10;
+/** Edges that are remembered once they were seen. */
+const EDGES_MAX = 2_000;
+
 /** More rows than usual when one worker is looked at. */
 const FOCUS_ROWS = 60;
 const NO_MAP: ServiceMap = { nodes: [], edges: [], windowMs: 0, sampled: false };
@@ -76,8 +78,8 @@ function Flow(): VNode {
       flowGraph(data.input, {
         text,
         focus,
-        cardsMax: CONSOLE_FLOW_CARDS_MAX,
-        rowsMax: focus === "" ? CONSOLE_FLOW_ROWS_MAX : FOCUS_ROWS,
+        cardsMax: CARDS_MAX,
+        rowsMax: focus === "" ? ROWS_MAX : FOCUS_ROWS,
       }),
     [data.input, text, focus],
   );
@@ -223,13 +225,13 @@ function useFlowInput() {
     [{ type: "engine::workers-available" }],
   );
   const seen = useQuery({ function_id: "engine::traces::map" }, [
-    { type: "trace", config: { batch_ms: 4 * CONSOLE_TRACE_BATCH_MS } },
+    { type: "trace", config: { batch_ms: 4 * TRACE_BATCH_MS } },
   ]);
   const known = useRef(NO_MAP);
   const map = useMemo(() => {
     if (seen.status !== "ready") return known.current;
     const now = readServiceMap(seen.value);
-    return known.current = remembered(known.current, now, CONSOLE_FLOW_EDGES_MAX);
+    return known.current = remembered(known.current, now, EDGES_MAX);
   }, [seen.value, seen.status]);
   const input = useMemo((): FlowInput => ({
     functions: functions.items as unknown as FlowFunction[],

@@ -5,7 +5,6 @@
  */
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { CONSOLE_RERANK_SAMPLES } from "../../../limits.ts";
 import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
 import {
@@ -41,6 +40,9 @@ import { functionColumns } from "./function_columns.tsx";
 import { FunctionDetail } from "./function_detail.tsx";
 import { useTypedMember } from "../../kit/settled.ts";
 import { type SamplesState, useSamples } from "../metrics/use_samples.ts";
+
+/** Samples between two sorts of the list by traffic. */
+const RERANK_SAMPLES = 3;
 
 const ON: readonly WatchedTrigger[] = [
   { type: "engine::functions-available" },
@@ -195,7 +197,7 @@ function useRows(
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const isLive = ["calls", "errors", "p50", "p99"].includes(column);
   // Rows that trade places every second cannot be clicked.
-  const turn = isLive ? Math.floor(version / CONSOLE_RERANK_SAMPLES) : 0;
+  const turn = isLive ? Math.floor(version / RERANK_SAMPLES) : 0;
   const shown = useMemo(() =>
     functionRows(items, {
       search,

@@ -8,11 +8,11 @@
  * @module
  */
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import {
-  SCHEMA_DEPTH_MAX,
-  VALIDATION_ERRORS_MAX,
-} from "../../../../../sdk/typescript/wire/limits.ts";
 
+/** Deepest nesting of schema and value, as the engine allows it. */
+const DEPTH_MAX = 64;
+/** Errors that are listed. */
+const ERRORS_MAX = 20;
 /** Steps after which a schema is left to the engine; alternatives within alternatives double. */
 const STEPS_MAX = 20_000;
 
@@ -26,7 +26,7 @@ export interface Misfit {
   readonly message: string;
 }
 
-/** The first misfits of a value, at most `VALIDATION_ERRORS_MAX`; none: it may fit. */
+/** The first misfits of a value, at most `ERRORS_MAX`; none: it may fit. */
 export function misfitsOf(root: Json, value: Json | undefined): Misfit[] {
   const found = new Found(root, { left: STEPS_MAX });
   found.look(root, value, [], 0);
@@ -39,7 +39,7 @@ export function misfitsOf(root: Json, value: Json | undefined): Misfit[] {
  */
 export function resolveSchema(root: Json, schema: Json | undefined): JsonObject | boolean {
   let current = schema;
-  for (let steps = 0; steps < SCHEMA_DEPTH_MAX; steps++) {
+  for (let steps = 0; steps < DEPTH_MAX; steps++) {
     if (typeof current === "boolean") return current;
     if (!isObject(current)) return true;
     const ref = current["$ref"];
@@ -94,7 +94,7 @@ class Found {
   }
 
   look(schema: Json | undefined, value: Json | undefined, path: JsonPath, depth: number): void {
-    if (depth > SCHEMA_DEPTH_MAX || this.misfits.length >= VALIDATION_ERRORS_MAX) return;
+    if (depth > DEPTH_MAX || this.misfits.length >= ERRORS_MAX) return;
     if (this.#steps.left-- <= 0) return;
     const resolved = resolveSchema(this.#root, schema);
     if (resolved === true) return;
@@ -110,7 +110,7 @@ class Found {
   }
 
   #add(path: JsonPath, message: string): void {
-    if (this.misfits.length < VALIDATION_ERRORS_MAX) this.misfits.push({ path, message });
+    if (this.misfits.length < ERRORS_MAX) this.misfits.push({ path, message });
   }
 
   #lookAtType(schema: JsonObject, value: Json, path: JsonPath): boolean {
@@ -169,7 +169,7 @@ class Found {
       this.#add(path, `must have at most ${count(maxItems, "item")}`);
     }
     const first = Array.isArray(prefixItems) ? prefixItems : [];
-    for (let i = 0; i < value.length && this.misfits.length < VALIDATION_ERRORS_MAX; i++) {
+    for (let i = 0; i < value.length && this.misfits.length < ERRORS_MAX; i++) {
       this.look(first[i] ?? items, value[i], [...path, i], depth + 1);
     }
   }

@@ -4,7 +4,6 @@
  * @module
  */
 import { useMemo, useRef, useState } from "preact/hooks";
-import { CONSOLE_PROGRESS_MAX } from "../../../limits.ts";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { CallFailure, type CallOutcome, useLive, useShell } from "../../kit/mod.ts";
 import {
@@ -27,6 +26,9 @@ import {
 } from "./invoke_history.ts";
 import type { JsonPath } from "./schema_fit.ts";
 import { type Field, fieldOf } from "./schema_form.ts";
+
+/** Progress messages of a call that are shown. */
+const PROGRESS_MAX = 200;
 
 /** Which function. */
 export interface InvokeTarget {
@@ -136,7 +138,7 @@ function useRun(over: (past: PastCall) => void): {
       over({ function_id, namespace, payload: payload ?? null, at_ms, duration_ms, error_code });
     };
     const onProgress = (data: Json) => {
-      progress = [...progress, data].slice(-CONSOLE_PROGRESS_MAX);
+      progress = [...progress, data].slice(-PROGRESS_MAX);
       setRun((run) => run?.state === "running" ? { ...run, progress } : run);
     };
     live.callFully(function_id, payload, { namespace, timeout_ms, signal, onProgress }).then(

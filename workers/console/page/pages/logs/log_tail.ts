@@ -7,8 +7,10 @@
  *
  * @module
  */
-import { CONSOLE_LOG_LINES_MAX } from "../../../limits.ts";
 import type { LogLine } from "./log_record.ts";
+
+/** Lines that a page holds; new ones push out the oldest. */
+const LOG_LINES_MAX = 20_000;
 
 /** See the module. Ordered by number, the oldest first. */
 export class LogTail {
@@ -17,7 +19,7 @@ export class LogTail {
   #dropped = 0;
 
   /** `max`: lines that are held. */
-  constructor(max: number = CONSOLE_LOG_LINES_MAX) {
+  constructor(max: number = LOG_LINES_MAX) {
     this.#max = max;
   }
 

@@ -4,7 +4,6 @@
  * @module
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { CONSOLE_LOG_BATCH_MS, CONSOLE_LOG_PAGE_LINES } from "../../../limits.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { type CallFailure, type Live, useShell, useTrigger } from "../../kit/mod.ts";
 import {
@@ -16,6 +15,11 @@ import {
 } from "./log_record.ts";
 import { LogTail } from "./log_tail.ts";
 import { numberOf, objectOf } from "../../kit/stored_json.ts";
+
+/** Lines fetched at once. */
+const PAGE_LINES = 500;
+/** New lines arrive in batches of this time. */
+const BATCH_MS = 250;
 
 /** Lines, the oldest first, and what can be done with them. */
 export interface Logs {
@@ -65,7 +69,7 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
     const gone = new AbortController();
     newestLines(live, filter, gone.signal).then((lines) => {
       tail.current.add(lines);
-      show({ status: "ready", error: null, hasOlder: lines.length >= CONSOLE_LOG_PAGE_LINES });
+      show({ status: "ready", error: null, hasOlder: lines.length >= PAGE_LINES });
     }).catch((error: CallFailure) => {
       if (!gone.signal.aborted) show({ status: "failed", error });
     });
@@ -87,7 +91,7 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
     try {
       const lines = await olderLines(live, filter, tail.current);
       if (current.current !== asked) return;
-      const isMore = tail.current.addOlder(lines) && lines.length >= CONSOLE_LOG_PAGE_LINES;
+      const isMore = tail.current.addOlder(lines) && lines.length >= PAGE_LINES;
       show({ hasOlder: isMore && tail.current.hasRoom });
     } catch (failure) {
       toasts.show("bad", `Older lines: ${(failure as Error).message}`);
@@ -120,7 +124,7 @@ async function olderLines(live: Live, filter: LogFilter, tail: LogTail): Promise
 function listPayload(filter: LogFilter): JsonObject {
   const { level, worker, functionId, traceId, text, source } = filter;
   return {
-    limit: CONSOLE_LOG_PAGE_LINES,
+    limit: PAGE_LINES,
     ...level !== "trace" && { severity_min: SEVERITY_OF[level] },
     ...worker !== "" && { worker },
     ...functionId !== "" && { function_id: functionId },
@@ -132,7 +136,7 @@ function listPayload(filter: LogFilter): JsonObject {
 
 function triggerConfig({ level, worker, functionId, text }: LogFilter): JsonObject {
   return {
-    batch_ms: CONSOLE_LOG_BATCH_MS,
+    batch_ms: BATCH_MS,
     ...level !== "trace" && { min_level: level },
     ...worker !== "" && { worker },
     ...functionId !== "" && { function_id: functionId },

@@ -9,8 +9,11 @@
 import { functionKey, type FunctionTraffic } from "../functions/function_rows.ts";
 import { SampleWindow } from "./sample_window.ts";
 
+/** Functions or workers in one chart. */
+export const CHARTED_MAX = 6;
+
 /** Samples of the engine as a whole: 15 minutes. */
-const ENGINE_SAMPLES = 900;
+export const ENGINE_SAMPLES = 900;
 /** Samples of each function and worker: 5 minutes. */
 const THING_SAMPLES = 300;
 /** The key of the engine in its own window. */

@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { CONSOLE_CHARTED_FUNCTIONS } from "../../../limits.ts";
+import { CHARTED_MAX } from "./engine_samples.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
 import {
   Chart,
@@ -77,7 +77,7 @@ export function MetricsFunctions({ state }: { state: SamplesState }): VNode {
 
 function Busiest({ state: { samples, version } }: { state: SamplesState }): VNode {
   const { functions } = samples;
-  const keys = useMemo(() => samples.busiest(CONSOLE_CHARTED_FUNCTIONS), [version]);
+  const keys = useMemo(() => samples.busiest(CHARTED_MAX), [version]);
   const at_ms = useMemo(() => functions.at_ms, [version]);
   if (keys.length === 0) {
     return (

@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { CONSOLE_CHARTED_FUNCTIONS } from "../../../limits.ts";
+import { CHARTED_MAX } from "./engine_samples.ts";
 import {
   Chart,
   Empty,
@@ -43,7 +43,7 @@ export function MetricsWorkers({ state: { samples, version } }: { state: Samples
   return (
     <div class="metrics-grid">
       {CHARTS.map(({ field, label, format }) => {
-        const keys = workers.largest(field, CONSOLE_CHARTED_FUNCTIONS)
+        const keys = workers.largest(field, CHARTED_MAX)
           .filter((key) => workers.last(key, field) !== null);
         if (keys.length === 0) return null;
         const names = keys.map((key) => samples.workerName(key));

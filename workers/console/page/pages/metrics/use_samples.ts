@@ -4,9 +4,13 @@
  * @module
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { METRICS_SAMPLES_MAX } from "../../../../limits.ts";
 import { CallFailure, useLive, useTrigger } from "../../kit/mod.ts";
-import { type EngineSample, EngineSamples, type EngineSeries } from "./engine_samples.ts";
+import {
+  ENGINE_SAMPLES,
+  type EngineSample,
+  EngineSamples,
+  type EngineSeries,
+} from "./engine_samples.ts";
 
 /** What is known; `samples` is changed in place, `version` says when. */
 export interface SamplesState {
@@ -31,7 +35,7 @@ export function useSamples(): SamplesState {
   useEffect(() => {
     if (engine === false) return;
     const abort = new AbortController();
-    const payload = { seconds: METRICS_SAMPLES_MAX, top: 200 };
+    const payload = { seconds: ENGINE_SAMPLES, top: 200 };
     live.call("engine::metrics::series", payload, { signal: abort.signal }).then((series) => {
       samples.current!.fill(series as unknown as EngineSeries);
       setAsked({ status: "ready", error: null });

@@ -8,9 +8,11 @@
  * @module
  */
 import { seenJson } from "../../kit/seen_json.ts";
-import { STATE_TTL_MS_MAX } from "../../../../limits.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { sameJson } from "../functions/schema_fit.ts";
+
+/** Longest life of an entry, as `engine-state` allows it: a hundred years. */
+const TTL_MS_MAX = 3_155_760_000_000;
 
 /** The answer of `state::entry`. */
 export interface StoredEntry {
@@ -63,7 +65,7 @@ export function writeOf(
   }
   const ttl_ms = lifeOf(edit, now);
   if (
-    ttl_ms !== undefined && !(Number.isInteger(ttl_ms) && ttl_ms > 0 && ttl_ms <= STATE_TTL_MS_MAX)
+    ttl_ms !== undefined && !(Number.isInteger(ttl_ms) && ttl_ms > 0 && ttl_ms <= TTL_MS_MAX)
   ) {
     const message = edit.ttl === "" ? "has passed; say how long from now" : "must be a whole " +
       "number of milliseconds, 1 or more";

@@ -4,12 +4,6 @@
  * @module
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import {
-  CONSOLE_CHANGES_BATCH_MS,
-  CONSOLE_CHANGES_MAX,
-  CONSOLE_ENTRIES_MAX,
-  CONSOLE_ENTRIES_PAGE,
-} from "../../../limits.ts";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { CallFailure, useLive, useTrigger } from "../../kit/mod.ts";
 import {
@@ -20,6 +14,15 @@ import {
   withChange,
   withPage,
 } from "./entries.ts";
+
+/** Entries fetched at once. */
+const PAGE_ENTRIES = 500;
+/** Entries of a scope that the page holds, also for a search in all of them. */
+const ENTRIES_MAX = 20_000;
+/** Changes that the page remembers. */
+const CHANGES_MAX = 200;
+/** Changes within this time are shown together. */
+const CHANGES_BATCH_MS = 100;
 
 /** A change and when the page heard of it. */
 export interface SeenChange {
@@ -63,7 +66,7 @@ export function useEntries(scope: string, all: boolean): EntriesState {
   const fetch = (cursor: string | null) => {
     const mine = round.current;
     setLoading(true);
-    const payload = { scope, limit: CONSOLE_ENTRIES_PAGE, ...cursor !== null && { cursor } };
+    const payload = { scope, limit: PAGE_ENTRIES, ...cursor !== null && { cursor } };
     live.call("state::list_entries", payload).then((page) => {
       if (mine !== round.current) return;
       setList((list) => withPage(list, page as unknown as EntriesPage));
@@ -86,7 +89,7 @@ export function useEntries(scope: string, all: boolean): EntriesState {
     if (attempt > 0 && scope !== "") fetch(null);
     return () => void round.current++;
   }, [attempt]);
-  const isCut = list.entries.length >= CONSOLE_ENTRIES_MAX && !list.isComplete;
+  const isCut = list.entries.length >= ENTRIES_MAX && !list.isComplete;
   const canMore = list.cursor !== null && !isLoading && !isCut && error === null;
   const more = () => canMore && fetch(list.cursor);
   useEffect(() => {
@@ -121,13 +124,13 @@ function useChanges(
     setList((list) =>
       fresh.reduce((list, { change, at_ms }) => withChange(list, change, at_ms), list)
     );
-    setChanges((changes) => [...fresh.toReversed(), ...changes].slice(0, CONSOLE_CHANGES_MAX));
+    setChanges((changes) => [...fresh.toReversed(), ...changes].slice(0, CHANGES_MAX));
   };
   useTrigger<StateChange & Json>(
     scope === "" ? null : { type: "state", config: { scope } },
     (change) => {
       waiting.current.push({ change, at_ms: Date.now(), number: count.current++ });
-      timer.current ??= globalThis.setTimeout(flush, CONSOLE_CHANGES_BATCH_MS);
+      timer.current ??= globalThis.setTimeout(flush, CHANGES_BATCH_MS);
     },
     missed,
   );

@@ -5,7 +5,6 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { CONSOLE_MAP_NODES_MAX } from "../../../limits.ts";
 import {
   Detail,
   Dot,
@@ -25,6 +24,9 @@ import { type Layout, layOutWithin } from "../../kit/graph_layout.ts";
 import { type BusyNode, type MapEdge, type ServiceMap, shownMap } from "./service_map.ts";
 import { workerLink } from "../links.tsx";
 import { roomForDrawing, useIsNarrow } from "../../kit/room.ts";
+
+/** Nodes drawn. */
+const NODES_MAX = 120;
 
 const ICONS: Readonly<Record<string, IconName | undefined>> = {
   worker: "workers",
@@ -53,7 +55,7 @@ export function ServiceMapView({ map, text = "", empty }: {
   empty: ComponentChildren;
 }): VNode {
   const [chosen, choose] = useState<string | null>(null);
-  const shown = useMemo(() => shownMap(map, CONSOLE_MAP_NODES_MAX, text), [map, text]);
+  const shown = useMemo(() => shownMap(map, NODES_MAX, text), [map, text]);
   const shape = JSON.stringify([
     shown.nodes.map(({ id, errors }) => [id, errors > 0]),
     shown.edges.map(({ from, to }) => [from, to]),

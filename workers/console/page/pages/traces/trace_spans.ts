@@ -4,17 +4,19 @@
  * @module
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import {
-  CONSOLE_REREAD_FACTOR,
-  CONSOLE_SPANS_MAX,
-  CONSOLE_SPANS_PAGE,
-  CONSOLE_TRACE_BATCH_MS,
-} from "../../../limits.ts";
+import { TRACE_BATCH_MS } from "./trace_summary.ts";
 import type { JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { type CallFailure, type Live, useShell, useTrigger } from "../../kit/mod.ts";
 import { type SpanTree, spanTree } from "./span_tree.ts";
 import { numberOf, objectOf } from "../../kit/stored_json.ts";
 import { readSpan, type TraceSpan } from "./trace_span.ts";
+
+/** Spans fetched at once. */
+const PAGE_SPANS = 1_000;
+/** Spans of one trace that the page holds. */
+const SPANS_MAX = 200_000;
+/** A growing trace is read again after this many times the time that reading took. */
+const REREAD_FACTOR = 10;
 
 /** What is known of a trace. */
 export interface TraceSpans {
@@ -55,7 +57,7 @@ export function useTraceSpans(trace_id: string): TraceSpans {
       })
       .finally(() => {
         // A large trace is not read without pause for as long as it grows.
-        const pauseMs = (performance.now() - began) * CONSOLE_REREAD_FACTOR;
+        const pauseMs = (performance.now() - began) * REREAD_FACTOR;
         setTimeout(() => {
           reading.current = null;
           if (mine.again && !gone.current.signal.aborted) readAll();
@@ -74,7 +76,7 @@ export function useTraceSpans(trace_id: string): TraceSpans {
     wasBack.current = isBack;
   }, [isBack]);
   useTrigger<JsonObject>(
-    { type: "trace", config: { batch_ms: CONSOLE_TRACE_BATCH_MS } },
+    { type: "trace", config: { batch_ms: TRACE_BATCH_MS } },
     ({ trace_ids }) => {
       if (Array.isArray(trace_ids) && trace_ids.includes(trace_id)) readAll();
     },
@@ -90,11 +92,11 @@ async function readSpans(
   signal: AbortSignal,
 ): Promise<{ spans: TraceSpan[]; total: number }> {
   const spans: TraceSpan[] = [];
-  for (let total = Infinity; spans.length < Math.min(total, CONSOLE_SPANS_MAX);) {
+  for (let total = Infinity; spans.length < Math.min(total, SPANS_MAX);) {
     const answer = objectOf(
       await live.call("engine::traces::list", {
         trace_id,
-        limit: CONSOLE_SPANS_PAGE,
+        limit: PAGE_SPANS,
         offset: spans.length,
         include_internal: true,
       }, { signal }),
@@ -105,5 +107,5 @@ async function readSpans(
     if (part.length === 0) return { spans, total: spans.length };
     if (spans.length >= total) return { spans, total };
   }
-  return { spans, total: CONSOLE_SPANS_MAX };
+  return { spans, total: SPANS_MAX };
 }

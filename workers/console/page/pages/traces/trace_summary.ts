@@ -6,6 +6,9 @@
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { numberOf, objectOf, textOf } from "../../kit/stored_json.ts";
 
+/** Changes of traces arrive in batches of this time. */
+export const TRACE_BATCH_MS = 500;
+
 /** One trace. Times are milliseconds since 1970. */
 export interface TraceSummary {
   readonly trace_id: string;

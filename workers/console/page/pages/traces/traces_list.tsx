@@ -5,11 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import {
-  CONSOLE_TRACE_BATCH_MS,
-  CONSOLE_TRACES_MAX,
-  CONSOLE_TRACES_PAGE,
-} from "../../../limits.ts";
+import { TRACE_BATCH_MS } from "./trace_summary.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
@@ -40,6 +36,11 @@ import {
   type TraceSummary,
 } from "./trace_summary.ts";
 import { useTypedMember } from "../../kit/settled.ts";
+
+/** Traces fetched at once, and kept up to date. */
+const PAGE_TRACES = 200;
+/** Traces that the list holds after scrolling down. */
+const TRACES_MAX = 20_000;
 
 const STATUSES = [
   { value: "", label: "Any outcome" },
@@ -198,11 +199,11 @@ function useTraces(filter: TraceFilter, isPaused: boolean) {
   const query = useQuery<JsonObject>(
     {
       function_id: "engine::traces::summaries",
-      payload: summariesPayload(filter, CONSOLE_TRACES_PAGE),
+      payload: summariesPayload(filter, PAGE_TRACES),
       items: "traces",
       key: ["trace_id"],
     },
-    [{ type: "trace", config: { batch_ms: CONSOLE_TRACE_BATCH_MS } }],
+    [{ type: "trace", config: { batch_ms: TRACE_BATCH_MS } }],
   );
   const newest = useMemo(
     () => query.items.map(readTraceSummary).sort((a, b) => b.startMs - a.startMs),
@@ -216,16 +217,16 @@ function useTraces(filter: TraceFilter, isPaused: boolean) {
   if (!isPaused || held.current.length === 0) held.current = all;
   const more = () => {
     const last = all.at(-1);
-    const isFull = newest.length >= CONSOLE_TRACES_PAGE && all.length < CONSOLE_TRACES_MAX;
+    const isFull = newest.length >= PAGE_TRACES && all.length < TRACES_MAX;
     if (asking.current || last === undefined || !isFull) return;
     asking.current = true;
-    const payload = summariesPayload(filter, CONSOLE_TRACES_PAGE, last.startMs);
+    const payload = summariesPayload(filter, PAGE_TRACES, last.startMs);
     live.call("engine::traces::summaries", payload).then((result) => {
       const traces = tracesOf(result);
       // An empty answer ends it: the same question would be asked for ever.
       if (traces.length === 0) return;
       asking.current = false;
-      setOlder((known) => joinedTraces(known, traces).slice(0, CONSOLE_TRACES_MAX));
+      setOlder((known) => joinedTraces(known, traces).slice(0, TRACES_MAX));
     }).catch((failure: Error) => toasts.show("bad", `Older traces: ${failure.message}`));
   };
   useEffect(() => {

@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { CONSOLE_TRACE_BATCH_MS } from "../../../limits.ts";
+import { TRACE_BATCH_MS } from "./trace_summary.ts";
 import {
   Empty,
   Failed,
@@ -32,7 +32,7 @@ export function TracesMap({ views }: { views: VNode }): VNode {
   const [typed, type, text] = useTypedMember("text");
   const query = useQuery(
     { function_id: "engine::traces::map" },
-    [{ type: "trace", config: { batch_ms: 2 * CONSOLE_TRACE_BATCH_MS } }],
+    [{ type: "trace", config: { batch_ms: 2 * TRACE_BATCH_MS } }],
   );
   const whole = useMemo(() => readServiceMap(query.value), [query.value]);
   const map = useMemo(() => level === "functions" ? whole : workersOnly(whole), [whole, level]);

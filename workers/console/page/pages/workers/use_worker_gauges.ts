@@ -4,7 +4,8 @@
  * @module
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { GAUGE_SAMPLES_MAX, SPARK_POINTS_MAX } from "../../../limits.ts";
+import { GAUGE_SAMPLES_MAX } from "./worker_gauges.ts";
+import { SPARK_POINTS_MAX } from "../../kit/spark_path.ts";
 import type { JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { useLive, useTrigger } from "../../kit/mod.ts";
 import {

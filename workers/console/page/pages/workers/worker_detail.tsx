@@ -6,9 +6,7 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
-import { WORKER_DRAIN_MS } from "../../../../../sdk/typescript/wire/limits.ts";
-import { GAUGE_SAMPLES_MAX } from "../../../limits.ts";
-import { METRICS_STEP_MS } from "../../../../limits.ts";
+import { GAUGE_SAMPLES_MAX } from "./worker_gauges.ts";
 import {
   Badge,
   Button,
@@ -37,6 +35,11 @@ import type { GaugesState } from "./use_worker_gauges.ts";
 import { WorkerFunctions } from "./worker_functions.tsx";
 import { WorkerLogs } from "./worker_logs.tsx";
 import { WorkerReplicas } from "./worker_replicas.tsx";
+
+/** Time for a restart: its drain takes up to 10 s, an installation longer. */
+const ACTION_TIMEOUT_MS = 70_000;
+/** Time between two samples. */
+const SAMPLE_MS = 1_000;
 
 /** See the module. */
 export function WorkerDetail(
@@ -97,8 +100,8 @@ function Deeds({ row }: { row: WorkerRow }): VNode {
   const run = async (deed: "restart" | "stop" | "start", said: string) => {
     busy.value = deed;
     try {
-      const timeout_ms = 60_000 + WORKER_DRAIN_MS;
-      await live.call(`engine::supervisor::${deed}`, { name: row.name }, { timeout_ms });
+      const options = { timeout_ms: ACTION_TIMEOUT_MS };
+      await live.call(`engine::supervisor::${deed}`, { name: row.name }, options);
       toasts.show("ok", `${row.name} ${said}`);
     } catch (thrown) {
       toasts.fail(`${row.name} could not be told to ${deed}`, thrown);
@@ -205,7 +208,7 @@ function Usage(
           sync="worker"
           height={96}
           max={chart.max}
-          window_ms={GAUGE_SAMPLES_MAX * METRICS_STEP_MS}
+          window_ms={GAUGE_SAMPLES_MAX * SAMPLE_MS}
           format={chart.format}
           series={[{
             label: "",

@@ -7,7 +7,9 @@
  *
  * @module
  */
-import { GAUGE_SAMPLES_MAX } from "../../../limits.ts";
+
+/** Samples kept per worker: five minutes at one a second. */
+export const GAUGE_SAMPLES_MAX = 300;
 
 /** One worker's part of a sample. */
 export interface WorkerSample {

@@ -5,7 +5,6 @@
  */
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { WORKER_LOG_LINES } from "../../../limits.ts";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
   type CallFailure,
@@ -22,6 +21,9 @@ import {
 } from "../../kit/mod.ts";
 import { type LogLine, readLogLine } from "../logs/log_record.ts";
 import { LogTail } from "../logs/log_tail.ts";
+
+/** Lines fetched at first. */
+const LOG_LINES = 500;
 
 /** See the module. */
 export function WorkerLogs({ name }: { name: string }): VNode {
@@ -82,7 +84,7 @@ function useWorkerLog(name: string): Pick<Query<never>, "status" | "error" | "re
   };
   useEffect(() => {
     let isOver = false;
-    const payload = { worker: name, limit: WORKER_LOG_LINES };
+    const payload = { worker: name, limit: LOG_LINES };
     live.call("engine::logs::list", payload).then((found) => {
       if (isOver) return;
       take((found as { logs: Json[] }).logs);

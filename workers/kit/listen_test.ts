@@ -1,0 +1,51 @@
+/**
+ * @module
+ */
+import assert from "node:assert/strict";
+import { authorityOf, listenError, listenHttp } from "./listen.ts";
+
+const SETTINGS = { port: "port of engine-test", address: "host or port of engine-test" };
+
+Deno.test("listenHttp() serves on a free port and says where", async () => {
+  const { server, url } = listenHttp(
+    { host: "127.0.0.1", port: 0 },
+    SETTINGS,
+    () => new Response("hello"),
+  );
+
+  const response = await fetch(url, { headers: { connection: "close" } });
+
+  assert.equal(await response.text(), "hello");
+  assert.equal(url, `http://127.0.0.1:${server.addr.port}`);
+  await server.shutdown();
+});
+
+Deno.test("listenHttp() says that a port is taken and which setting to change", async () => {
+  const { server } = listenHttp({ host: "127.0.0.1", port: 0 }, SETTINGS, () => new Response());
+  const { port } = server.addr;
+
+  assert.throws(() => listenHttp({ host: "127.0.0.1", port }, SETTINGS, () => new Response()), {
+    code: "address_in_use",
+    message: `Port ${port} is taken; stop the other program or set port of engine-test`,
+    details: { host: "127.0.0.1", port },
+  });
+  await server.shutdown();
+});
+
+Deno.test("listenError() names an address that cannot be opened, and the settings", () => {
+  const cause = new Error("no such address");
+
+  const error = listenError(cause, { host: "192.0.2.1", port: 80 }, SETTINGS);
+
+  assert.equal(error.code, "address_not_available");
+  assert.equal(
+    error.message,
+    "Cannot listen on 192.0.2.1:80 (no such address); change host or port of engine-test",
+  );
+  assert.equal(error.cause, cause);
+});
+
+Deno.test("authorityOf() puts an IPv6 address into brackets", () => {
+  assert.equal(authorityOf({ hostname: "::1", port: 80 }), "[::1]:80");
+  assert.equal(authorityOf({ hostname: "127.0.0.1", port: 80 }), "127.0.0.1:80");
+});
