@@ -9,11 +9,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import {
-  GUEST_KEEP_MS,
-  GUEST_MEMORY_MB_MIN,
-  ORPHAN_GRACE_MS,
-} from "../../sdk/typescript/wire/limits.ts";
+import { GUEST_MEMORY_MB_MIN, ORPHAN_GRACE_MS } from "../../sdk/typescript/wire/limits.ts";
 import { keyFolder, thisUser } from "../auth/user_key.ts";
 import { containedFolders } from "../install/containment.ts";
 import {
@@ -82,6 +78,8 @@ const LEAST: Containment = {
   resources: { cpus: 1, memory_mb: GUEST_MEMORY_MB_MIN },
   accel: "auto",
 };
+/** How long a booted machine waits for the next program of its worker. */
+const GUEST_KEEP_MS = 10_000;
 /** How long a guest without a program may take to power off by itself. */
 const POWER_OFF_MS = 5_000;
 

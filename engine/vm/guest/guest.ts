@@ -8,12 +8,11 @@
  * @module
  */
 import { EngineError, thrownText } from "../../../sdk/typescript/wire/errors.ts";
-import { BOOT_TIMEOUT_MS } from "../../../sdk/typescript/wire/limits.ts";
 import type { Share } from "../../install/guest_access.ts";
 import type { Ended, OutputChunk, OutputLine } from "../../ports/launcher.ts";
 import { LineSplitter } from "../../process/output.ts";
 import { guestClock } from "../machine/guest_clock.ts";
-import { Machine } from "../machine/machine.ts";
+import { BOOT_TIMEOUT_MS, Machine } from "../machine/machine.ts";
 import {
   engineUrlHost,
   type GuestPort,

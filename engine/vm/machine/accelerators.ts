@@ -1,60 +1,62 @@
 /**
- * Chooses what runs a worker's microVM: KVM where guests run under it, else what was asked for.
+ * Chooses the accelerator of a worker's microVM: KVM if guests run under it, else software
+ * emulation (`tcg`) or an error.
  *
- * Three cases are met in practice. `/dev/kvm` cannot be opened: the worker fails and its user is
- * told the ways on. It opens and guests run: nothing to say. It opens and guests never run (a
- * nested host without hardware virtualisation, on which QEMU spins for ever): found by booting a
- * probe with a limit; the answer is kept until the machine or the kernel is another one.
+ * There are three cases. If `/dev/kvm` cannot be opened, the worker fails and the message tells the
+ * user what to do. If it opens and guests run, KVM is used. If it opens but guests never run (a
+ * nested host without hardware virtualisation, on which QEMU spins for ever), a probe boot with a
+ * time limit finds out; its result is cached until the host boots again or the kernel changes.
  *
  * @module
  */
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
-import { KVM_PROBE_MS } from "../../../sdk/typescript/wire/limits.ts";
 import type { Accelerator } from "../../ports/launcher.ts";
 import { publishText } from "../image/cache_files.ts";
 import { type VmHost, vmPlaces } from "./host_tools.ts";
 import { bootProbe, type ProbeBoot, type ProbeResult } from "./probe_boot.ts";
 
+/** Time that a guest has to start under KVM; beyond it, KVM counts as unusable. */
+const KVM_PROBE_MS = 5_000;
 const WITHOUT_KVM = "choose --accel tcg (software emulation, slow) or --isolation process (no VM)";
 
-/** What came of opening the device. */
+/** Result of opening the device. */
 export type KvmAccess =
   | { readonly state: "granted" }
   | { readonly state: "absent" | "denied"; readonly reason: string };
 
-/** Whether guests run under KVM; `reason` says what the probe saw. */
+/** Whether guests run under KVM; `reason` tells what the probe boot showed. */
 export type KvmAnswer = { readonly runs: true } | { readonly runs: false; readonly reason: string };
 
 /** Why guests do not run under KVM. */
 export interface KvmObstacle {
-  /** Whether workers fail because of it, unless they ask for software emulation. */
+  /** Whether workers fail because of it, unless they request software emulation. */
   readonly blocks: boolean;
-  /** For people, with what to do if there is something. */
+  /** Text for users, with what to do if something can be done. */
   readonly reason: string;
 }
 
-/** What tests lend. */
+/** Dependencies that tests replace. */
 export interface KvmOptions {
   /** Opens the device. Default: `/dev/kvm` of this machine. */
   readonly access?: () => Promise<KvmAccess>;
-  /** Default: QEMU. */
+  /** Boots the probe. Default: with QEMU. */
   readonly boot?: ProbeBoot;
-  /** Where the probe's answer is kept; `undefined`: nowhere. Default: the cache folder. */
+  /** Folder that caches the result; `undefined` for none. Default: the cache folder. */
   readonly cache?: string | undefined;
-  /** Differs after every start of this machine. */
+  /** Identifies one boot of this machine. */
   readonly bootId?: () => Promise<string>;
-  /** Ask the machine anew, whatever is kept; the new answer is kept. Default: `false`. */
+  /** Probes again even if a result is cached. Default: `false`. */
   readonly fresh?: boolean;
 }
 
-/** What runs a worker's microVM. */
+/** The accelerator for a worker's microVM. */
 export interface AcceleratorChoice {
   readonly accelerator: Accelerator;
-  /** Why it is software emulation although nobody asked for that; else `null`. */
+  /** Why it is software emulation although the worker did not request that; else `null`. */
   readonly warning: string | null;
 }
 
-/** See the top of this file. */
+/** Chooses accelerators and remembers probe results. */
 export class Accelerators {
   readonly #access: () => Promise<KvmAccess>;
   readonly #boot: ProbeBoot;
@@ -63,7 +65,6 @@ export class Accelerators {
   readonly #fresh: boolean;
   readonly #answers = new Map<string, Promise<KvmAnswer>>();
 
-  /** Nothing is opened or booted yet. */
   constructor(options: KvmOptions = {}) {
     this.#access = options.access ?? (() => openKvm());
     this.#boot = options.boot ?? bootProbe;
@@ -73,27 +74,28 @@ export class Accelerators {
   }
 
   /**
-   * Chooses for a worker; many at once share one probe.
+   * Chooses the accelerator of a worker; concurrent calls share one probe boot.
    *
-   * @param name The worker, for messages.
-   * @throws {EngineError} `isolation_unavailable` when KVM was not ruled out and cannot be opened,
-   * or was demanded and runs no guest; the message begins with `KVM not accessible`.
+   * @param name Name of the worker, for messages.
+   * @throws {EngineError} `isolation_unavailable` when KVM is needed and cannot be used: for `auto`
+   * if the device cannot be opened, for `kvm` also if no guest runs under it. The message begins
+   * with `KVM not accessible`.
    */
   async choose(
     name: string,
-    wanted: Accelerator | "auto",
+    requested: Accelerator | "auto",
     host: VmHost,
   ): Promise<AcceleratorChoice> {
-    if (wanted === "tcg") return { accelerator: "tcg", warning: null };
+    if (requested === "tcg") return { accelerator: "tcg", warning: null };
     const obstacle = await this.obstacle(host);
     if (obstacle === null) return { accelerator: "kvm", warning: null };
     const { blocks, reason } = obstacle;
     if (blocks) throw notAccessible(name, reason);
-    if (wanted === "kvm") throw notAccessible(name, `${reason}; ${WITHOUT_KVM}`);
+    if (requested === "kvm") throw notAccessible(name, `${reason}; ${WITHOUT_KVM}`);
     return { accelerator: "tcg", warning: reason };
   }
 
-  /** What keeps `auto` from meaning KVM here; `null` when guests run under it. */
+  /** Why `auto` does not choose KVM on this machine; `null` when it does. */
   async obstacle(host: VmHost): Promise<KvmObstacle | null> {
     const access = await this.#access();
     if (access.state !== "granted") {
@@ -103,7 +105,7 @@ export class Accelerators {
     return answer.runs ? null : { blocks: false, reason: answer.reason };
   }
 
-  /** Whether guests run under KVM, which can be opened; from the cache or by a probe. */
+  /** Whether guests run under KVM, from memory, the cache or a probe boot. */
   #answer(host: VmHost): Promise<KvmAnswer> {
     const { kernel } = host.image;
     const found = this.#answers.get(kernel) ?? this.#find(host);
@@ -138,7 +140,7 @@ export class Accelerators {
       if (record.runs !== false || typeof record.reason !== "string") return undefined;
       return { runs: false, reason: record.reason };
     } catch {
-      return undefined; // None is kept, or only half of one.
+      return undefined; // Missing or damaged.
     }
   }
 
@@ -146,18 +148,18 @@ export class Accelerators {
     if (this.#cache === undefined) return;
     const text = JSON.stringify({ key, ...answer });
     await publishText(answerFile(this.#cache), text)
-      .catch(() => {}); // The next engine asks the machine again.
+      .catch(() => {}); // The next engine probes again.
   }
 }
 
 function whatProbeSaw({ outcome, afterMs, tail }: ProbeResult): string {
   const said = tail.length > 0 ? ` (${tail.at(-1)})` : "";
-  return outcome === "slow"
+  return outcome === "timeout"
     ? `no guest ran under it within ${Math.round(afterMs / 1000)} s${said}`
     : `QEMU cannot run a guest under it${said}`;
 }
 
-/** Opens the device as QEMU would, and closes it again. */
+/** Tries to open the device as QEMU would. */
 export async function openKvm(
   device = "/dev/kvm",
   open: (path: string) => Promise<Disposable> = openDevice,
@@ -185,7 +187,7 @@ function notAccessible(name: string, what: string): EngineError {
   return new EngineError("isolation_unavailable", message, { details: { worker: name } });
 }
 
-/** What can be done about it, and how to do without it. */
+/** Advice for users: how to get access, or do without KVM. */
 function ways(access: KvmAccess): string {
   if (access.state !== "denied") return WITHOUT_KVM;
   return `run sudo usermod -aG kvm $USER and log in again, or ${WITHOUT_KVM}`;

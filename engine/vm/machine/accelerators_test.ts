@@ -8,7 +8,7 @@ import { Accelerators, type KvmAccess, openKvm } from "./accelerators.ts";
 const GRANTED: KvmAccess = { state: "granted" };
 const DENIED: KvmAccess = { state: "denied", reason: "this user may not open /dev/kvm" };
 const ABSENT: KvmAccess = { state: "absent", reason: "this machine has no /dev/kvm" };
-const HUNG = { outcome: "slow", afterMs: 5_003, tail: [] } as const;
+const HUNG = { outcome: "timeout", afterMs: 5_003, tail: [] } as const;
 const HOST: VmHost = {
   image: { version: "6.1", kernel: "/k/vmlinux", initrd: "/i/initrd.cpio" },
   qemu: "/usr/bin/qemu-system-x86_64",
@@ -25,7 +25,7 @@ function setup(access: KvmAccess, fake = new FakeBoot(REACHED), cache?: string, 
   return { accelerators, fake };
 }
 
-Deno.test("KVM that runs guests is chosen without a word", async () => {
+Deno.test("choose() selects KVM without a warning if guests run", async () => {
   const { accelerators, fake } = setup(GRANTED);
 
   for (const wanted of ["auto", "kvm"] as const) {
@@ -39,7 +39,7 @@ Deno.test("KVM that runs guests is chosen without a word", async () => {
   assert.equal(fake.requests[0]!.limitMs, 5_000);
 });
 
-Deno.test("KVM without permission is an error with the remedy and both ways on", async () => {
+Deno.test("choose() rejects without permission for KVM, with the remedy and both alternatives", async () => {
   const { accelerators, fake } = setup(DENIED);
 
   for (const wanted of ["auto", "kvm"] as const) {
@@ -53,7 +53,7 @@ Deno.test("KVM without permission is an error with the remedy and both ways on",
   assert.equal(fake.requests.length, 0);
 });
 
-Deno.test("a machine without KVM is an error with both ways on", async () => {
+Deno.test("choose() rejects on a machine without KVM, with both alternatives", async () => {
   const { accelerators } = setup(ABSENT);
 
   await assert.rejects(accelerators.choose("math", "auto", HOST), {
@@ -63,7 +63,7 @@ Deno.test("a machine without KVM is an error with both ways on", async () => {
   });
 });
 
-Deno.test("KVM that opens and runs no guest is software emulation, with the reason", async () => {
+Deno.test("choose() selects software emulation with the reason if KVM opens and runs no guest", async () => {
   const { accelerators, fake } = setup(GRANTED, new FakeBoot(HUNG));
 
   const first = await accelerators.choose("math", "auto", HOST);
@@ -77,7 +77,7 @@ Deno.test("KVM that opens and runs no guest is software emulation, with the reas
   assert.equal(fake.requests.length, 1);
 });
 
-Deno.test("KVM that was demanded and runs no guest is an error", async () => {
+Deno.test("choose() rejects if KVM was requested and runs no guest", async () => {
   const tail = ["qemu: failed to initialize kvm"];
   const { accelerators } = setup(GRANTED, new FakeBoot({ outcome: "ended", afterMs: 90, tail }));
 
@@ -87,7 +87,7 @@ Deno.test("KVM that was demanded and runs no guest is an error", async () => {
   );
 });
 
-Deno.test("software emulation that was asked for opens and probes nothing", async () => {
+Deno.test("choose() neither opens nor probes KVM if software emulation was requested", async () => {
   const { accelerators, fake } = setup(ABSENT);
 
   assert.deepEqual(await accelerators.choose("math", "tcg", HOST), {
@@ -97,7 +97,7 @@ Deno.test("software emulation that was asked for opens and probes nothing", asyn
   assert.equal(fake.requests.length, 0);
 });
 
-Deno.test("workers that start at once share one probe", async () => {
+Deno.test("concurrent calls of choose() share one probe boot", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { accelerators, fake } = setup(GRANTED, new FakeBoot(HUNG, promise));
 
@@ -111,7 +111,7 @@ Deno.test("workers that start at once share one probe", async () => {
   assert.ok(choices.every(({ accelerator }) => accelerator === "tcg"));
 });
 
-Deno.test("the answer is kept for the next engine, until machine or kernel is another", async () => {
+Deno.test("the probe result is cached until host boot or kernel change", async () => {
   await using cache = await temporaryFolder();
   const choose = async (bootId: string, host: VmHost, fresh = false) => {
     const fake = new FakeBoot(HUNG);
@@ -135,7 +135,7 @@ Deno.test("the answer is kept for the next engine, until machine or kernel is an
   assert.equal(await choose("boot-2", newKernel, true), 1);
 });
 
-Deno.test("a kept answer that is damaged is asked for again", async () => {
+Deno.test("a damaged cache file leads to a new probe", async () => {
   await using cache = await temporaryFolder();
   const key = `boot-1 ${HOST.qemu} ${HOST.image.kernel}`;
   for (const text of ["", "{", "null", JSON.stringify({ key }), JSON.stringify({ key, runs: 1 })]) {
@@ -147,7 +147,7 @@ Deno.test("a kept answer that is damaged is asked for again", async () => {
   }
 });
 
-Deno.test("an answer that cannot be kept is used all the same", async () => {
+Deno.test("a probe result that cannot be cached is still used", async () => {
   await using cache = await temporaryFolder();
   await Deno.writeTextFile(`${cache.path}/file`, "");
   const { accelerators } = setup(GRANTED, new FakeBoot(REACHED), `${cache.path}/file/below`);
@@ -155,7 +155,7 @@ Deno.test("an answer that cannot be kept is used all the same", async () => {
   assert.equal((await accelerators.choose("math", "auto", HOST)).accelerator, "kvm");
 });
 
-Deno.test("openKvm() tells a device that is there from one that is absent or forbidden", async () => {
+Deno.test("openKvm() distinguishes granted, absent and denied", async () => {
   await using folder = await temporaryFolder();
   const device = `${folder.path}/kvm`;
   const denied = () => Promise.reject(new Deno.errors.PermissionDenied("EACCES"));
@@ -178,7 +178,7 @@ Deno.test("openKvm() tells a device that is there from one that is absent or for
 });
 
 Deno.test({
-  name: "a device that only others may open is denied",
+  name: "openKvm() is denied for a device without permission",
   ignore: Deno.uid() === 0, // Root may open everything.
   async fn() {
     await using folder = await temporaryFolder();
@@ -193,7 +193,8 @@ const skipped = typeof vmHere === "string" ? vmHere : "reason" in device ? devic
 if (skipped !== null) console.error(`No test asks the real KVM: ${skipped}`);
 
 Deno.test({
-  name: "the real KVM is chosen when it runs a guest, else software emulation with a warning",
+  name:
+    "choose() on this machine selects KVM if it runs a guest, else software emulation with a warning",
   ignore: skipped !== null,
   async fn() {
     const accelerators = new Accelerators({ cache: undefined });
@@ -207,7 +208,7 @@ Deno.test({
   },
 });
 
-Deno.test("a machine that was set up is asked about KVM by findVmHost()'s image", async () => {
+Deno.test("choose() accepts the host that findVmHost() returns", async () => {
   await using at = await fakeVmPlaces();
   const host = await findVmHost("math", at.places);
   const { accelerators, fake } = setup(GRANTED);

@@ -1,31 +1,31 @@
 /**
- * Finds out how fast the clock runs that a guest in software emulation sees.
+ * Measures the rate of the time stamp counter (TSC) that a guest in software emulation sees.
  *
- * A microVM has nothing that its kernel could compare its processor's time stamp counter with but
- * a timer chip whose emulation stutters, and a kernel that cannot tell the rate hangs for ever.
- * So the rate is measured from outside: 60 bytes of machine code in the place of a firmware answer
- * each byte on a serial line with the counter. The rate stays the same until the host is booted
- * anew, so it is kept in a file. Guests on KVM are told by KVM.
+ * The guest's kernel can calibrate its TSC only against an emulated timer chip that stutters, and
+ * hangs for ever if calibration fails. So the engine measures the rate from outside and passes it
+ * to the kernel: 60 bytes of machine code in place of the firmware answer each byte on the serial
+ * line with the TSC's value. The rate is constant until the host boots again, so it is cached in a
+ * file. Guests on KVM get the rate from KVM.
  *
  * @module
  */
 
-/** What is measured with. */
+/** Where and with what to measure. */
 export interface ClockProbe {
   /** Path of `qemu-system-x86_64`. */
   readonly qemu: string;
-  /** An existing folder for a file of 64 KiB that is removed at once. */
+  /** An existing folder for a temporary file of 64 KiB. */
   readonly directory: string;
 }
 
-/** Time between the two readings that are compared. */
+/** Time between two readings. */
 const SPAN_MS = 400;
-/** A span is long enough when readings were off by this share of it at most. */
+/** Largest error of the readings, as a share of the time between them. */
 const ERROR_MAX = 0.000_5;
 const SPAN_MS_MAX = 3_000;
-/** Of so many readings in a row the quickest counts. */
+/** Number of consecutive readings of which the fastest counts. */
 const READINGS = 8;
-/** Without an answer by then nothing is known. */
+/** A measurement that takes longer is aborted. */
 const LIMIT_MS = 15_000;
 
 const FIRMWARE_BYTES = 0x1_0000;
@@ -45,26 +45,26 @@ const CODE = [
 ];
 
 /**
- * Kilohertz of the time stamp counter in software emulation, measured once for each boot of the
- * host; `undefined` when it cannot be told.
+ * Rate of the TSC in software emulation in kHz, measured once for each boot of the host;
+ * `undefined` when it cannot be measured.
  *
- * @param folder Where the answer is kept; it exists.
+ * @param folder Existing folder that caches the result.
  */
 export async function guestClock(qemu: string, folder: string): Promise<number | undefined> {
   const boot = (await Deno.readTextFile("/proc/sys/kernel/random/boot_id")).trim();
   const path = `${folder}/clock-${boot}`;
-  const kept = Number(await Deno.readTextFile(path).catch(() => ""));
-  if (kept > 0) return kept;
+  const cached = Number(await Deno.readTextFile(path).catch(() => ""));
+  if (cached > 0) return cached;
   const measured = await measureGuestClock({ qemu, directory: folder });
   if (measured === undefined) return undefined;
-  // Others may write at the same moment; any of the answers is good, half of one is not.
+  // rename() is atomic: several engines may write at once, and every result is valid.
   const temporary = await Deno.makeTempFile({ dir: folder, prefix: "clock-" });
   await Deno.writeTextFile(temporary, `${measured}`);
   await Deno.rename(temporary, path);
   return measured;
 }
 
-/** The same, measured now. Takes about a second. */
+/** Measures the rate in kHz, which takes about a second. */
 export async function measureGuestClock(probe: ClockProbe): Promise<number | undefined> {
   const path = await Deno.makeTempFile({ dir: probe.directory, prefix: "clock-" });
   try {
@@ -72,34 +72,34 @@ export async function measureGuestClock(probe: ClockProbe): Promise<number | und
     await using counter = startCounter(probe.qemu, path);
     const limit = setTimeout(() => counter.end(), LIMIT_MS);
     try {
-      return await compare(() => counter.read());
+      return await measureRate(() => counter.read());
     } finally {
       clearTimeout(limit);
     }
   } catch {
-    return undefined; // The kernel then has to find out itself, which often works.
+    return undefined; // The kernel then calibrates the TSC itself, which often works.
   } finally {
     await Deno.remove(path).catch(() => {});
   }
 }
 
-/** One reading: the counter, and when it was read, in milliseconds, give or take `offMs`. */
+/** Value of the TSC, and the time at which it was read, with an error of at most `offMs`. */
 export interface ClockReading {
   readonly ticks: bigint;
   readonly atMs: number;
   readonly offMs: number;
 }
 
-/** Kilohertz, from readings that are far enough apart for their own inexactness. */
-export async function compare(
+/** Rate in kHz, from readings far enough apart to make up for their errors. */
+export async function measureRate(
   read: () => Promise<ClockReading>,
   pause: (ms: number) => Promise<void> = (ms) => new Promise((wake) => setTimeout(wake, ms)),
 ): Promise<number> {
-  const first = await best(read);
+  const first = await fastest(read);
   for (let waited = 0;;) {
     await pause(SPAN_MS);
     waited += SPAN_MS;
-    const last = await best(read);
+    const last = await fastest(read);
     const spanMs = last.atMs - first.atMs;
     const error = (first.offMs + last.offMs) / spanMs;
     if (error > ERROR_MAX && waited < SPAN_MS_MAX) continue;
@@ -107,7 +107,7 @@ export async function compare(
   }
 }
 
-async function best(read: () => Promise<ClockReading>): Promise<ClockReading> {
+async function fastest(read: () => Promise<ClockReading>): Promise<ClockReading> {
   let found = await read();
   for (let i = 1; i < READINGS; i++) {
     const next = await read();
@@ -124,7 +124,7 @@ function firmware(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** A machine that answers with its counter. */
+/** A machine that answers with its TSC. */
 interface Counter extends AsyncDisposable {
   read(): Promise<ClockReading>;
   end(): void;
@@ -159,7 +159,7 @@ function startCounter(qemu: string, bios: string): Counter {
     try {
       child.kill("SIGKILL");
     } catch {
-      // It is gone already.
+      // Already gone.
     }
   };
   return {

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { vmHere } from "../../../tests/fakes/vm_host.ts";
-import { type ClockReading, compare, guestClock, measureGuestClock } from "./guest_clock.ts";
+import { type ClockReading, guestClock, measureGuestClock, measureRate } from "./guest_clock.ts";
 
-/** A counter of 2 GHz; each reading takes what the list says, the last of it from then on. */
+/** A counter of 2 GHz; readings take the listed times, the last one repeated. */
 function counter(offs: number[]) {
   let nowMs = 100;
   let readings = 0;
   const read = (): Promise<ClockReading> => {
     const offMs = offs.length > 1 ? offs.shift()! : offs[0]!;
     readings++;
-    // The true moment lies anywhere within.
+    // The counter is read at a random moment of the interval.
     const ticks = BigInt(Math.round((nowMs + offMs * 0.9) * 2_000_000));
     return Promise.resolve({ ticks, atMs: nowMs, offMs });
   };
@@ -17,7 +17,7 @@ function counter(offs: number[]) {
   return { read, pause, elapsedMs: () => nowMs - 100, readings: () => readings };
 }
 
-Deno.test("compare() takes the quickest of several readings", async () => {
+Deno.test("measureRate() uses the fastest of several readings", async () => {
   const { elapsedMs, pause, read } = counter([
     5,
     9,
@@ -37,19 +37,19 @@ Deno.test("compare() takes the quickest of several readings", async () => {
     6,
   ]);
 
-  const rate = await compare(read, pause);
+  const rate = await measureRate(read, pause);
 
   assert.ok(Math.abs(rate - 2_000_000) < 200, `${rate}`);
   assert.equal(elapsedMs(), 400);
 });
 
-Deno.test("compare() waits longer where readings are slow, but not for ever", async () => {
+Deno.test("measureRate() waits longer if readings are slow, up to a limit", async () => {
   const slow = counter([1]);
-  await compare(slow.read, slow.pause);
+  await measureRate(slow.read, slow.pause);
   assert.equal(slow.elapsedMs(), 3_200);
 
   const quick = counter([0.2]);
-  await compare(quick.read, quick.pause);
+  await measureRate(quick.read, quick.pause);
   assert.equal(quick.elapsedMs(), 800);
 });
 
@@ -63,7 +63,7 @@ Deno.test("guestClock() measures once for each boot of the host", async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("guestClock() knows nothing without QEMU, or with one that says nothing", async () => {
+Deno.test("guestClock() is undefined without QEMU, or with one that prints nothing", async () => {
   const folder = await Deno.makeTempDir();
 
   assert.equal(await guestClock("/no/such/qemu", folder), undefined);
@@ -73,7 +73,7 @@ Deno.test("guestClock() knows nothing without QEMU, or with one that says nothin
 });
 
 Deno.test({
-  name: "measureGuestClock() tells the same each time",
+  name: "measureGuestClock() is consistent",
   ignore: typeof vmHere === "string",
   async fn() {
     assert.ok(typeof vmHere !== "string");
@@ -84,7 +84,7 @@ Deno.test({
     const second = (await measureGuestClock(probe))!;
 
     assert.ok(first > 100_000 && first < 10_000_000, `${first}`);
-    // A busy machine answers late; the kernel itself bears an error of several per cent.
+    // A busy machine answers late; the kernel tolerates an error of several per cent.
     assert.ok(Math.abs(first / second - 1) < 0.02, `${first} and ${second}`);
     assert.deepEqual(await Array.fromAsync(Deno.readDir(directory)), []);
     await Deno.remove(directory);

@@ -1,7 +1,7 @@
 /**
  * Finds what microVMs need on this machine: QEMU, a static busybox, and a kernel in the cache.
  *
- * It looks and never gets anything; `engine vm setup` does that.
+ * It fetches nothing; `engine vm setup` does that.
  *
  * @module
  */
@@ -11,55 +11,54 @@ import { type Image, prepareImage } from "../image/image.ts";
 import { isStaticProgram } from "../image/kernel_file.ts";
 import { openKernel, type StoredKernel } from "../image/kernel_store.ts";
 
-/** The program that runs microVMs. */
-export const QEMU = "qemu-system-x86_64";
+const QEMU = "qemu-system-x86_64";
 
-/** What distributions call it. */
+/** Names of busybox in the packages of distributions. */
 const BUSYBOXES: readonly string[] = ["busybox", "busybox.static", "busybox-static"];
-/** All that is looked for on a PATH. */
+/** Programs that are searched on a PATH. */
 export const HOST_PROGRAMS: readonly string[] = [QEMU, ...BUSYBOXES];
 
-/** A machine on which microVMs can run. */
+/** The parts with which a machine runs microVMs. */
 export interface VmHost {
   readonly image: Image;
   /** Absolute path of `qemu-system-x86_64`. */
   readonly qemu: string;
-  /** Absolute path of a busybox that needs no libraries. */
+  /** Absolute path of a statically linked busybox. */
   readonly busybox: string;
 }
 
-/** Where to look; tests lend places of their own. */
+/** Where to search; tests pass folders of their own. */
 export interface VmPlaces {
   /** Such as `linux`. */
   readonly os: string;
   /** Such as `x86_64`. */
   readonly arch: string;
-  /** Folders with programs, parted by colons. */
+  /** Folders with programs, separated by colons. */
   readonly path: string;
-  /** Absolute path of the folder for kernels and images; `undefined`: there is no place for it. */
+  /** Absolute path of the folder for kernels and images; `undefined` without a home directory. */
   readonly cache: string | undefined;
 }
 
-/** What was found of a machine's parts. */
+/** The parts that were found, without the image. */
 export interface VmParts {
-  /** Why this machine cannot have microVMs whatever is installed; `null` when it can. */
+  /** Why this machine cannot run microVMs, whatever is installed; `null` when it can. */
   readonly unsupported: string | null;
   readonly qemu: string | undefined;
   readonly busybox: string | undefined;
   readonly kernel: StoredKernel | undefined;
-  /** What is missing, for people: one short text for each part; empty when nothing is. */
+  /** The missing parts, each as a short text for users. */
   readonly missing: readonly string[];
 }
 
-/** The places of this machine and user. */
+/** Where this user's microVMs find their parts. */
 export function vmPlaces(env: (name: string) => string | undefined = readEnv): VmPlaces {
   const { os, arch } = Deno.build;
-  // Programs of the system's are found even when a user's PATH is a narrow one.
+  // The system's folders count even if the user's PATH lacks them.
   const path = [env("PATH") ?? "", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"].join(":");
   return { os, arch, path, cache: cacheFolder(env) };
 }
 
-/** Looks for all parts. */
+/** Searches all parts. */
 export async function findVmParts(places: VmPlaces): Promise<VmParts> {
   const { os, arch, cache } = places;
   if (os !== "linux" || arch !== "x86_64") {
@@ -91,24 +90,37 @@ export async function findVmParts(places: VmPlaces): Promise<VmParts> {
 }
 
 /**
- * What a worker's microVM is made with. The image is built when this engine has not used it before.
+ * Returns the parts for a worker's microVM; builds the image if the cache does not have it.
  *
- * @param name The worker, for messages.
+ * @param name Name of the worker, for messages.
  * @throws {EngineError} `isolation_unavailable` when a part is missing, with what to do.
  */
 export async function findVmHost(name: string, places: VmPlaces = vmPlaces()): Promise<VmHost> {
-  const { unsupported, qemu, busybox, kernel, missing } = await findVmParts(places);
-  if (unsupported !== null) throw unavailable(name, unsupported, "use --isolation process");
-  if (!qemu || !busybox || !kernel || !places.cache) {
-    const wanted = `this machine lacks ${missing.join(", ")}`;
-    throw unavailable(name, wanted, "run engine vm setup, or choose --isolation process");
+  const parts = await findVmParts(places);
+  if (parts.unsupported !== null) {
+    throw unavailable(name, parts.unsupported, "use --isolation process");
   }
-  try {
-    return { image: await prepareImage(places.cache, kernel, busybox), qemu, busybox };
-  } catch (thrown) {
+  const advice = "run engine vm setup, or choose --isolation process";
+  const host = await assembleVmHost(parts, places).catch((thrown) => {
     const reason = `its image cannot be made in ${places.cache}: ${(thrown as Error).message}`;
-    throw unavailable(name, reason, "run engine vm setup, or choose --isolation process");
-  }
+    throw unavailable(name, reason, advice);
+  });
+  if (host) return host;
+  throw unavailable(name, `this machine lacks ${parts.missing.join(", ")}`, advice);
+}
+
+/**
+ * Adds the image to the parts, built if the cache does not have it; `undefined` when a part is
+ * missing.
+ *
+ * @throws {Error} When the image cannot be built.
+ */
+export async function assembleVmHost(
+  { qemu, busybox, kernel }: VmParts,
+  { cache }: VmPlaces,
+): Promise<VmHost | undefined> {
+  if (!qemu || !busybox || !kernel || !cache) return undefined;
+  return { image: await prepareImage(cache, kernel, busybox), qemu, busybox };
 }
 
 function unavailable(name: string, reason: string, advice: string): EngineError {
@@ -116,7 +128,7 @@ function unavailable(name: string, reason: string, advice: string): EngineError 
   return new EngineError("isolation_unavailable", message, { details: { worker: name } });
 }
 
-/** The system's, if it needs no libraries, else the one that the setup put into the cache. */
+/** A statically linked busybox of the system, else the one that the setup put into the cache. */
 async function findBusybox(places: VmPlaces): Promise<string | undefined> {
   const candidates = places.path.split(":").filter((folder) => folder !== "")
     .flatMap((folder) => BUSYBOXES.map((name) => `${folder}/${name}`));
@@ -128,7 +140,7 @@ async function findBusybox(places: VmPlaces): Promise<string | undefined> {
   return undefined;
 }
 
-/** Its place by the XDG rules; a relative one counts as none. */
+/** Cache folder by the XDG rules, which ignore relative paths. */
 function cacheFolder(env: (name: string) => string | undefined): string | undefined {
   const xdg = env("XDG_CACHE_HOME");
   if (xdg?.startsWith("/")) return `${withoutSlash(xdg)}/engine/vm`;

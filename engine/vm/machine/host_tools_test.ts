@@ -3,7 +3,7 @@ import { fakeVmPlaces, writeBusybox } from "../../../tests/fakes/fake_vm_host.ts
 import { vmHostOrReason } from "../../../tests/fakes/vm_host.ts";
 import { findVmHost, findVmParts, vmPlaces } from "./host_tools.ts";
 
-Deno.test("findVmHost() finds QEMU and busybox and makes the image", async () => {
+Deno.test("findVmHost() finds QEMU and busybox and builds the image", async () => {
   await using at = await fakeVmPlaces();
 
   const host = await findVmHost("math", at.places);
@@ -14,7 +14,7 @@ Deno.test("findVmHost() finds QEMU and busybox and makes the image", async () =>
   assert.ok((await Deno.stat(host.image.initrd)).isFile);
 });
 
-Deno.test("findVmHost() names the worker, all that is missing, and both ways on", async () => {
+Deno.test("findVmHost() names the worker, all missing parts, and both alternatives", async () => {
   await using at = await fakeVmPlaces({ qemu: false, busybox: "none", kernel: false });
 
   await assert.rejects(findVmHost("math", at.places), {
@@ -24,7 +24,7 @@ Deno.test("findVmHost() names the worker, all that is missing, and both ways on"
   });
 });
 
-Deno.test("findVmHost() does not offer the setup where microVMs cannot be", async () => {
+Deno.test("findVmHost() does not suggest the setup where microVMs are not supported", async () => {
   await using at = await fakeVmPlaces();
 
   for (const other of [{ os: "darwin" }, { arch: "aarch64" }]) {
@@ -37,7 +37,7 @@ Deno.test("findVmHost() does not offer the setup where microVMs cannot be", asyn
   }
 });
 
-Deno.test("findVmHost() says that its cache cannot be written", async () => {
+Deno.test("findVmHost() reports that the cache cannot be written", async () => {
   await using at = await fakeVmPlaces();
   await Deno.writeTextFile(`${at.places.cache}/images`, "in the way");
 
@@ -47,7 +47,7 @@ Deno.test("findVmHost() says that its cache cannot be written", async () => {
   await assert.rejects(finding, /image cannot be made in .*cache: .*run engine vm setup/);
 });
 
-Deno.test("a busybox that needs libraries does not count; the one in the cache does", async () => {
+Deno.test("findVmParts() ignores a dynamically linked busybox and uses the one in the cache", async () => {
   await using at = await fakeVmPlaces({ busybox: "dynamic" });
   assert.deepEqual((await findVmParts(at.places)).missing, ["a static busybox"]);
 
@@ -56,7 +56,7 @@ Deno.test("a busybox that needs libraries does not count; the one in the cache d
   assert.equal((await findVmParts(at.places)).busybox, `${at.places.cache}/busybox`);
 });
 
-Deno.test("a busybox is found by the names that distributions give it", async () => {
+Deno.test("findVmParts() finds busybox under the names of all distributions", async () => {
   await using at = await fakeVmPlaces({ busybox: "none" });
 
   await writeBusybox(`${at.path}/bin/busybox.static`, "static");
@@ -64,7 +64,7 @@ Deno.test("a busybox is found by the names that distributions give it", async ()
   assert.equal((await findVmParts(at.places)).busybox, `${at.path}/bin/busybox.static`);
 });
 
-Deno.test("the cache lies where XDG says, else in the home directory, else nowhere", () => {
+Deno.test("vmPlaces() takes the cache folder from XDG_CACHE_HOME, else from HOME", () => {
   const cache = (env: Record<string, string>) => vmPlaces((name) => env[name]).cache;
 
   assert.equal(cache({ XDG_CACHE_HOME: "/c/", HOME: "/h" }), "/c/engine/vm");
@@ -74,7 +74,7 @@ Deno.test("the cache lies where XDG says, else in the home directory, else nowhe
   assert.equal(cache({}), undefined);
 });
 
-Deno.test("a user without a home is told what to set", async () => {
+Deno.test("findVmParts() names the variables to set when there is no home", async () => {
   await using at = await fakeVmPlaces();
 
   const { missing } = await findVmParts({ ...at.places, cache: undefined });
@@ -82,7 +82,7 @@ Deno.test("a user without a home is told what to set", async () => {
   assert.deepEqual(missing, ["a place for the cache (set HOME or XDG_CACHE_HOME)"]);
 });
 
-Deno.test("tests learn why there is no host", async () => {
+Deno.test("vmHostOrReason() tells why there is no host", async () => {
   await using at = await fakeVmPlaces({ kernel: false });
 
   assert.match(await vmHostOrReason(at.places) as string, /lacks a guest kernel/);

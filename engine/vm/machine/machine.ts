@@ -1,9 +1,8 @@
 /**
- * One QEMU process: started so that it cannot outlive the engine, watched until it is gone.
+ * One QEMU process: started so that it cannot outlive the engine, and watched until it is gone.
  *
- * A guard kills it when the engine is gone; the guest, which sees that too, has a moment to end by
- * itself. What the guest's kernel prints is kept for the moment when something goes wrong. What
- * runs inside the guest is not known here.
+ * A guard kills it when the engine is gone; the guest, whose control port closes then, may power
+ * off first. The last console lines are kept for error messages.
  *
  * @module
  */
@@ -13,18 +12,20 @@ import { gatedArgs, Guard, openGate, SHELL } from "../../process/process_group.t
 import { LineSplitter } from "../../process/output.ts";
 import type { Ended } from "../../ports/launcher.ts";
 
-/** Lines of the console that are kept, and told by an error. */
+/** A microVM that needs longer to boot is killed; emulation on a busy machine is slow. */
+export const BOOT_TIMEOUT_MS = 60_000;
+/** Console lines kept for error messages. */
 const CONSOLE_LINES = 10;
 
-/** A QEMU that runs. */
+/** A running QEMU process. */
 export class Machine {
   /** Process id of QEMU. */
   readonly pid: number;
-  /** Settles when the process is gone. Never rejects. */
+  /** Resolves when the process is gone. Never rejects. */
   readonly ended: Promise<Ended>;
   readonly #child: Deno.ChildProcess;
   readonly #console: string[] = [];
-  #lastWords: string | undefined;
+  #reason: string | undefined;
 
   private constructor(child: Deno.ChildProcess, guard: Guard) {
     this.#child = child;
@@ -33,11 +34,11 @@ export class Machine {
   }
 
   /**
-   * Starts it.
+   * Starts QEMU.
    *
-   * @param name The worker's, for messages.
-   * @param command Program and arguments.
-   * @throws {EngineError} `launch_failed` when there is no such program.
+   * @param name Name of the worker, for messages.
+   * @param command QEMU's path and arguments.
+   * @throws {EngineError} `launch_failed` when the program does not exist.
    */
   static async start(name: string, command: readonly string[]): Promise<Machine> {
     let child: Deno.ChildProcess | undefined;
@@ -48,56 +49,56 @@ export class Machine {
       await openGate(child);
       return machine;
     } catch (thrown) {
-      // The gate closes, so nothing has run.
+      // A closed gate ends the process before it executes QEMU.
       await child?.stdin.abort().catch(() => {});
       const message = `The microVM of ${name} cannot be started: ${thrown}`;
       throw new EngineError("launch_failed", message, { cause: thrown });
     }
   }
 
-  /** The last lines that the guest and QEMU printed, up to why it ended if that was said. */
+  /** The last lines of the console and of QEMU, up to the one with the reason for its end. */
   console(): readonly string[] {
     return [...this.#console];
   }
 
-  /** Ends it at once. */
+  /** Kills the process. */
   kill(): void {
     try {
       this.#child.kill("SIGKILL");
     } catch {
-      // It is gone already.
+      // Already gone.
     }
   }
 
   async #watch(guard: Guard): Promise<Ended> {
-    let complaint: string | undefined;
+    let lastError: string | undefined;
     const readers = [
       eachLine(this.#child.stdout, (line) => this.#keep(line)),
-      eachLine(this.#child.stderr, (line) => this.#keep(complaint = line)),
+      eachLine(this.#child.stderr, (line) => this.#keep(lastError = line)),
     ];
     const { code, signal } = await this.#child.status;
     await Promise.all(readers);
     await guard.dismiss();
     const ended: Ended = { code: signal === null ? code : null, signal };
-    // QEMU that ends by itself with an error says why with its last words.
-    const reason = this.#lastWords ?? (ended.code === 0 || signal !== null ? undefined : complaint);
+    // If QEMU exits with an error, its last line on standard error tells the reason.
+    const reason = this.#reason ?? (ended.code === 0 || signal !== null ? undefined : lastError);
     return reason === undefined ? ended : { ...ended, reason };
   }
 
-  /** What a kernel prints behind its last words is about itself. */
+  /** Keeps a console line, but nothing after the reason: a panicking kernel dumps its state. */
   #keep(line: string): void {
-    if (this.#lastWords !== undefined) return;
+    if (this.#reason !== undefined) return;
     this.#console.push(line);
     if (this.#console.length > CONSOLE_LINES) this.#console.shift();
-    this.#lastWords = lastWordsOf(line);
+    this.#reason = endReasonOf(line);
   }
 }
 
 /**
- * Why a guest ends, if the line says so: `kernel panic: Attempted to kill init!`, or what its first
- * program found missing.
+ * The reason for a guest's end in a console line: `kernel panic: Attempted to kill init!`, or the
+ * fatal error of `guest_init.sh`; `undefined` in other lines.
  */
-export function lastWordsOf(line: string): string | undefined {
+export function endReasonOf(line: string): string | undefined {
   const panic = /Kernel panic - not syncing: (.*)/.exec(line)?.[1];
   if (panic !== undefined) return `kernel panic: ${panic.trim()}`;
   return /^engine: (.*)/.exec(line)?.[1];
@@ -111,7 +112,7 @@ async function eachLine(
   try {
     for await (const bytes of stream) lines.add(bytes);
   } catch {
-    // A pipe that breaks has nothing more to tell.
+    // The pipe broke; there is no more output.
   }
   lines.end();
 }

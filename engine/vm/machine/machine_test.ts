@@ -1,34 +1,34 @@
 import assert from "node:assert/strict";
 import { until } from "../../../tests/launcher_contract.ts";
 import { isGroupAlive, startOf } from "../../process/process_group.ts";
-import { lastWordsOf, Machine } from "./machine.ts";
+import { endReasonOf, Machine } from "./machine.ts";
 
 const shell = (script: string) => Machine.start("math", ["/bin/sh", "-c", script]);
 
-Deno.test("a machine that ends by itself has nothing to explain", async () => {
+Deno.test("a machine that exits with 0 has no reason", async () => {
   const machine = await shell("echo booted; echo noise >&2");
 
   assert.deepEqual(await machine.ended, { code: 0, signal: null });
   assert.deepEqual(machine.console().toSorted(), ["booted", "noise"]);
 });
 
-Deno.test("a machine that fails says why with its last complaint", async () => {
+Deno.test("a machine that fails has its last line on standard error as reason", async () => {
   const machine = await shell("echo qemu: cannot >&2; echo 'qemu: no such device' >&2; exit 1");
 
   assert.deepEqual(await machine.ended, { code: 1, signal: null, reason: "qemu: no such device" });
 });
 
-Deno.test("a machine that is killed says so", async () => {
+Deno.test("a killed machine reports the signal", async () => {
   const machine = await shell("echo complaint >&2; exec sleep 1000");
   await until(() => machine.console().length > 0);
 
   machine.kill();
 
   assert.deepEqual(await machine.ended, { code: null, signal: "SIGKILL" });
-  machine.kill(); // It is gone; nobody minds.
+  machine.kill(); // Does not throw when the process is gone.
 });
 
-Deno.test("a machine keeps the end of its console, up to its last words", async () => {
+Deno.test("a machine keeps the end of its console, up to the reason for its end", async () => {
   const words = "[ 1.5] Kernel panic - not syncing: Attempted to kill init!";
   const machine = await shell(`seq 1 50; echo '${words}'; seq 51 99`);
 
@@ -49,18 +49,18 @@ Deno.test("a machine keeps the end of its console, up to its last words", async 
   ]);
 });
 
-Deno.test("lastWordsOf() knows panics and what the first program says", () => {
+Deno.test("endReasonOf() recognises kernel panics and fatal errors of init", () => {
   assert.equal(
-    lastWordsOf("[    3.3] Kernel panic - not syncing: System is deadlocked on memory\r"),
+    endReasonOf("[    3.3] Kernel panic - not syncing: System is deadlocked on memory\r"),
     "kernel panic: System is deadlocked on memory",
   );
-  assert.equal(lastWordsOf("engine: /w cannot be mounted"), "/w cannot be mounted");
+  assert.equal(endReasonOf("engine: /w cannot be mounted"), "/w cannot be mounted");
   for (const line of ["", "the engine: x", "Kernel panic", "[1.0] reboot: Restarting system"]) {
-    assert.equal(lastWordsOf(line), undefined, line);
+    assert.equal(endReasonOf(line), undefined, line);
   }
 });
 
-Deno.test("a machine has no input, and a group of its own", async () => {
+Deno.test("a machine has no input and a process group of its own", async () => {
   const machine = await shell("cat; echo read; exec sleep 1000");
   await until(() => machine.console().includes("read"));
 
@@ -69,7 +69,7 @@ Deno.test("a machine has no input, and a group of its own", async () => {
   await machine.ended;
 });
 
-Deno.test("a machine without its program ends with the shell's complaint", async () => {
+Deno.test("a machine whose program is missing ends with the shell's error", async () => {
   const machine = await Machine.start("math", ["/no/such/qemu", "-M", "microvm"]);
 
   const { code, reason } = await machine.ended;
@@ -78,7 +78,7 @@ Deno.test("a machine without its program ends with the shell's complaint", async
   assert.match(reason!, /\/no\/such\/qemu.*not found/);
 });
 
-Deno.test("a machine is gone soon after its engine was killed, and its guard too", async () => {
+Deno.test("a machine and its guard end soon after the engine was killed", async () => {
   const module = import.meta.resolve("./machine.ts");
   const program = `
     import { Machine } from ${JSON.stringify(module)};

@@ -1,8 +1,8 @@
 /**
- * Boots an image once, with nothing but a serial line, to see whether it runs.
+ * Boots an image once, without shared folders and ports, to see whether it runs.
  *
- * The machine is gone afterwards, whatever it did: it may spin in the kernel and hear no signal but
- * the last, so it is killed, and a watchdog kills it should this process die first.
+ * The machine is killed afterwards, since it may spin in the kernel and ignore every other signal.
+ * A watchdog process kills it if this process dies first.
  *
  * @module
  */
@@ -13,38 +13,37 @@ import type { VmHost } from "./host_tools.ts";
 import { PROBE_LOADED, PROBE_PATH, PROBE_RUNS } from "../image/image.ts";
 import { qemuCommand } from "./qemu.ts";
 
-/** What to boot and how long to wait. */
+/** The boot to try. */
 export interface ProbeRequest {
   readonly host: VmHost;
   readonly accelerator: Accelerator;
-  /** `runs`: its first program ran; `loaded`: it has loaded its modules as well. */
+  /** Success is `runs`: its init started, or `loaded`: it has also loaded its modules. */
   readonly until: "runs" | "loaded";
-  /** In milliseconds. */
   readonly limitMs: number;
 }
 
-/** What came of it. */
+/** Outcome of a boot. */
 export interface ProbeResult {
-  /** `reached`: as far as was asked; `ended`: QEMU gave up before; `slow`: the time was over. */
-  readonly outcome: "reached" | "ended" | "slow";
-  /** Whole milliseconds until then, or until it was given up. */
+  /** `reached`: success; `ended`: QEMU exited before; `timeout`: neither within `limitMs`. */
+  readonly outcome: "reached" | "ended" | "timeout";
+  /** Whole milliseconds until the outcome. */
   readonly afterMs: number;
-  /** Last lines that it and QEMU printed. */
+  /** Last lines that the guest and QEMU printed. */
   readonly tail: readonly string[];
 }
 
-/** Boots a probe. Never rejects. */
+/** Tries a boot. Never rejects. */
 export type ProbeBoot = (request: ProbeRequest) => Promise<ProbeResult>;
 
-/** The watchdog waits so much longer than this process, in milliseconds. */
+/** The watchdog waits this much longer than this process. */
 const WATCHDOG_MS = 5_000;
-/** A killed machine that is not gone by then is left to the system, in milliseconds. */
+/** Longest wait for a killed machine to be gone. */
 const GONE_MS = 2_000;
-/** Output may come so long after the end of the program, in milliseconds. */
+/** Output may arrive this long after QEMU has exited. */
 const LATE_OUTPUT_MS = 500;
 const TAIL_LINES = 8;
 
-/** See {@linkcode ProbeBoot}. */
+/** Tries a boot with QEMU. */
 export const bootProbe: ProbeBoot = async (request) => {
   const { host, until, limitMs } = request;
   const start = performance.now();
@@ -58,7 +57,7 @@ export const bootProbe: ProbeBoot = async (request) => {
     const command = await probeCommand(request);
     const seconds = Math.ceil((limitMs + WATCHDOG_MS) / 1000);
     child = new Deno.Command(host.busybox, {
-      // The watchdog is another process; this one becomes QEMU.
+      // busybox forks the watchdog and becomes QEMU itself.
       args: ["timeout", "-s", "KILL", `${seconds}`, ...command],
       stdin: "null",
       stdout: "piped",
@@ -71,16 +70,16 @@ export const bootProbe: ProbeBoot = async (request) => {
   const wanted = until === "runs" ? PROBE_RUNS : PROBE_LOADED;
   const printed = collect([child.stdout, child.stderr], wanted);
   const ended = gone.then(() => "ended" as const);
-  const first = await within(limitMs, Promise.race([printed.found, ended]), "slow" as const);
+  const first = await within(limitMs, Promise.race([printed.found, ended]), "timeout" as const);
   const outcome = first === "ended"
-    // What it printed last may still be on its way.
+    // Its last output may not have arrived yet.
     ? await within(LATE_OUTPUT_MS, printed.found, first)
     : first;
   const answer = result(outcome, printed.text());
   try {
     child.kill("SIGKILL");
   } catch {
-    // It is gone already.
+    // Already gone.
   }
   await within(GONE_MS, gone, null);
   child.unref();
@@ -88,7 +87,7 @@ export const bootProbe: ProbeBoot = async (request) => {
   return answer;
 };
 
-/** The machine that workers get, with no shares and another first program. */
+/** The machine that workers get, without shared folders and with the probe as init. */
 async function probeCommand({ host, accelerator }: ProbeRequest): Promise<string[]> {
   const { image, qemu, busybox } = host;
   const command = qemuCommand({
@@ -99,7 +98,7 @@ async function probeCommand({ host, accelerator }: ProbeRequest): Promise<string
     accelerator,
     resources: { cpus: 1, memory_mb: GUEST_MEMORY_MB_MIN },
     network: "full",
-    engine: { hostname: "127.0.0.1", port: 1 }, // Nothing in it connects to anything.
+    engine: { hostname: "127.0.0.1", port: 1 }, // The probe does not connect.
     shares: [],
     ports: [],
     clockKhz: accelerator === "tcg" ? await clockOf(qemu) : undefined,
@@ -118,7 +117,7 @@ async function clockOf(qemu: string): Promise<number | undefined> {
   }
 }
 
-/** Reads streams until a text is in one of them. */
+/** Reads streams; `found` resolves when one of them contains the text. */
 function collect(streams: readonly ReadableStream<Uint8Array>[], wanted: string) {
   const { promise: found, resolve } = Promise.withResolvers<"reached">();
   let text = "";
@@ -127,7 +126,7 @@ function collect(streams: readonly ReadableStream<Uint8Array>[], wanted: string)
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      // Enough for the text and a few lines before it.
+      // Enough for the text and the last lines.
       text = (text + value).slice(-16_384);
       if (text.includes(wanted)) resolve("reached");
     }
@@ -147,7 +146,7 @@ function remainderOf(text: string): string[] {
   return lines.slice(-TAIL_LINES);
 }
 
-/** What the promise resolves with; `late` if it needs longer than `ms` milliseconds. */
+/** Result of the promise, or `late` if it takes longer than `ms`. */
 async function within<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {
   const { promise: over, resolve } = Promise.withResolvers<L>();
   const timer = setTimeout(() => resolve(late), ms);

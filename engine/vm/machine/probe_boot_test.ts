@@ -7,9 +7,9 @@ import { bootProbe, type ProbeRequest } from "./probe_boot.ts";
 
 const busybox = await findProgram("busybox", Deno.env.get("PATH") ?? "");
 const ignore = busybox === undefined;
-if (ignore) console.error("No test boots a pretended QEMU: busybox is not installed");
+if (ignore) console.error("Skipping tests of the probe boot: busybox is not installed");
 
-/** A probe with a shell script in the place of QEMU, which writes its process id into a file. */
+/** A probe boot with a shell script as QEMU, which writes its process id into a file. */
 async function setup(script: string, more: Partial<ProbeRequest> = {}) {
   const folder = await temporaryFolder();
   const qemu = `${folder.path}/qemu`;
@@ -43,7 +43,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 Deno.test({
-  name: "a probe that comes as far as was asked is ended at once",
+  name: "bootProbe() ends a guest as soon as it has reached its goal",
   ignore,
   async fn() {
     const script = "echo engine-probe: runs; while :; do sleep 0.1; done";
@@ -59,7 +59,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a probe that spins and hears no signal but the last is ended after its time",
+  name: "bootProbe() kills a guest that spins and ignores signals after the limit",
   ignore,
   async fn() {
     const script = "trap '' TERM INT HUP; echo booting; while :; do :; done";
@@ -67,14 +67,14 @@ Deno.test({
 
     const { outcome, tail } = await bootProbe(at.request);
 
-    assert.equal(outcome, "slow");
+    assert.equal(outcome, "timeout");
     assert.deepEqual(tail, ["booting"]);
     assert.equal(await at.isRunning(), false);
   },
 });
 
 Deno.test({
-  name: "a probe that stops half-way tells what it printed last",
+  name: "bootProbe() returns the last lines of a guest that ends early",
   ignore,
   async fn() {
     const script =
@@ -91,7 +91,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a probe that reached its end and is gone counts as reached",
+  name: "bootProbe() counts a guest that reached its goal and exited as reached",
   ignore,
   async fn() {
     await using at = await setup("echo engine-probe: runs; echo engine-probe: modules loaded");
@@ -100,7 +100,7 @@ Deno.test({
   },
 });
 
-Deno.test("a probe without its programs ends with the reason", async () => {
+Deno.test("bootProbe() returns the reason when a program is missing", async () => {
   await using at = await setup("exit 0");
   const host = { ...at.request.host, busybox: `${at.path}/none` };
 
@@ -111,7 +111,7 @@ Deno.test("a probe without its programs ends with the reason", async () => {
 });
 
 Deno.test({
-  name: "a probe does not outlive an engine that was killed",
+  name: "a probe boot does not outlive a killed engine",
   ignore,
   async fn() {
     const script = "trap '' TERM INT HUP; while :; do :; done";

@@ -1,42 +1,40 @@
 /**
- * The command line of one guest. Computes texts only; `machine.ts` runs them.
+ * QEMU's command line for one guest. It only builds the arguments; `machine.ts` runs them.
  *
- * The machine has what a guest needs and no more: processors, memory, a serial line for the
- * kernel's last words, one 9p device for each share, one network device, and ports. Each port is a
- * unix socket on which the engine already listens when QEMU starts.
+ * The machine has processors, memory, a serial line as console, one 9p device for each shared
+ * folder, one network device, a balloon, and ports. Each port is a unix socket on which the engine
+ * already listens when QEMU starts.
  *
  * @module
  */
 import { shellWord } from "../../process/programs.ts";
+import type { Share } from "../../install/guest_access.ts";
 import type { Accelerator, Network, Resources } from "../../ports/launcher.ts";
 import type { Image } from "../image/image.ts";
 
-/** A folder of the host as the guest's kernel sees it. */
-export interface SharedFolder {
-  /** Name of the device, such as `s0`. */
+/** A shared folder as a 9p device. */
+export interface SharedFolder extends Share {
+  /** Mount tag, such as `s0`. */
   readonly tag: string;
-  /** Absolute path on the host. */
-  readonly path: string;
-  readonly writable: boolean;
 }
 
-/** A way between guest and engine. */
+/** A virtio serial port between guest and engine. */
 export interface GuestPort {
-  /** As the guest finds it. */
+  /** Name of the port in the guest. */
   readonly name: string;
-  /** Path of the socket. */
+  /** Path of the unix socket on the host. */
   readonly socket: string;
 }
 
-/** Where on the host the engine listens. */
+/** Address on which the engine listens on the host. */
 export interface EngineAddress {
   readonly hostname: string;
   readonly port: number;
 }
 
-/** What a machine is, whatever it sees of the host. */
+/** Configuration of a machine, apart from its shared folders and ports. */
 export interface MachineOptions {
-  /** The worker's name, for messages and as host name. */
+  /** Name of the worker, used in messages and as host name. */
   readonly name: string;
   readonly image: Image;
   /** Path of `qemu-system-x86_64`. */
@@ -49,22 +47,22 @@ export interface MachineOptions {
   readonly engine: EngineAddress;
 }
 
-/** All that a command line says. */
+/** Complete configuration of a machine. */
 export interface QemuOptions extends MachineOptions {
   readonly shares: readonly SharedFolder[];
   readonly ports: readonly GuestPort[];
-  /** Kilohertz of the time stamp counter, for software emulation. */
+  /** Rate of the time stamp counter in kHz, needed in software emulation. */
   readonly clockKhz: number | undefined;
 }
 
-/** The host, as the guest sees it. */
+/** Address of the host in the guest's network. */
 const HOST_ADDRESS = "10.0.2.2";
-/** Where connections to the engine go that have to be carried there one by one. */
-const CARRIED_ADDRESS = "10.0.2.4";
-/** Translated code that is kept by software emulation, in MiB: QEMU's own default is 1,024. */
+/** Address from which QEMU forwards each connection to the engine through a program. */
+const FORWARDED_ADDRESS = "10.0.2.4";
+/** Cache for translated code in software emulation, in MiB; QEMU's default is 1,024. */
 const TRANSLATED_MB = 128;
 
-/** Program and arguments. */
+/** QEMU's path and arguments. */
 export function qemuCommand(options: QemuOptions): string[] {
   const { accelerator, image, resources } = options;
   const isKvm = accelerator === "kvm";
@@ -88,21 +86,21 @@ export function qemuCommand(options: QemuOptions): string[] {
 }
 
 /**
- * Several processors take turns on one thread: with a thread each, one boot in forty stopped for
- * ever while the kernel loaded its certificates, and the others took longer.
+ * All processors share one thread: with a thread for each, one boot in forty hung while the kernel
+ * loaded its certificates, and the others took longer.
  */
 function emulation(cpus: number): string {
   return `tcg,thread=${cpus > 1 ? "single" : "multi"},tb-size=${TRANSLATED_MB}`;
 }
 
-/** What the guest's kernel is told. */
+/** Command line of the guest's kernel. */
 export function kernelCommandLine({ accelerator, clockKhz }: QemuOptions): string {
   const words = [
     "console=ttyS0",
     "quiet",
-    "reboot=t", // The only way out of a machine without ACPI's power button.
+    "reboot=t", // A microvm machine has no ACPI, so a triple fault is its only power-off.
     "panic=-1",
-    "cryptomgr.notests", // A third of a second in software emulation.
+    "cryptomgr.notests", // Saves a third of a second in software emulation.
     "8250.nr_uarts=1",
   ];
   if (accelerator === "tcg" && clockKhz !== undefined) {
@@ -111,19 +109,16 @@ export function kernelCommandLine({ accelerator, clockKhz }: QemuOptions): strin
   return words.join(" ");
 }
 
-/** Host and port at which a guest's programs find the engine. */
+/** Host and port at which programs in the guest reach the engine. */
 export function engineUrlHost(network: Network, engine: EngineAddress): string {
   const { hostname, port } = engine;
-  if (isCarried(network, engine)) return `${CARRIED_ADDRESS}:${port}`;
-  return `${isAtHost(hostname) ? HOST_ADDRESS : hostname}:${port}`;
+  if (isForwarded(network, engine)) return `${FORWARDED_ADDRESS}:${port}`;
+  return `${isOnHost(hostname) ? HOST_ADDRESS : hostname}:${port}`;
 }
 
-/**
- * QEMU may start programs, and give them a session of their own, only where connections are carried
- * one by one: see {@linkcode networkArguments}.
- */
+/** QEMU may start programs only if it forwards connections; see {@linkcode networkArguments}. */
 function sandbox({ network, engine }: QemuOptions): string {
-  const programs = isCarried(network, engine) ? "allow" : "deny";
+  const programs = isForwarded(network, engine) ? "allow" : "deny";
   return `on,obsolete=deny,resourcecontrol=deny,elevateprivileges=${programs},spawn=${programs}`;
 }
 
@@ -138,18 +133,18 @@ function shareArguments({ tag, path, writable }: SharedFolder): string[] {
 }
 
 /**
- * `restrict` cuts the guest off from everything, the host included. What may pass goes to an
- * address of its own, where QEMU starts a program for each connection.
+ * `restrict` blocks all connections, including those to the host. `guestfwd` is its only exception:
+ * QEMU starts a program for each connection to the forwarded address.
  */
 function networkArguments({ busybox, engine, network }: QemuOptions): string[] {
   let user = "user,id=n,ipv6=off";
   if (network === "engine") user += ",restrict=on";
-  if (isCarried(network, engine)) {
+  if (isForwarded(network, engine)) {
     const { port } = engine;
-    const host = isAtHost(engine.hostname) ? "127.0.0.1" : bare(engine.hostname);
-    // QEMU splits it as a shell does, without running one.
-    const carry = `${shellWord(busybox)} nc ${shellWord(host)} ${port}`;
-    user += `,guestfwd=tcp:${CARRIED_ADDRESS}:${port}-cmd:${quote(carry)}`;
+    const host = isOnHost(engine.hostname) ? "127.0.0.1" : unbracketed(engine.hostname);
+    // QEMU splits the command like a shell, without running one.
+    const forward = `${shellWord(busybox)} nc ${shellWord(host)} ${port}`;
+    user += `,guestfwd=tcp:${FORWARDED_ADDRESS}:${port}-cmd:${quote(forward)}`;
   }
   return ["-netdev", user, "-device", "virtio-net-pci,netdev=n,romfile="];
 }
@@ -164,22 +159,25 @@ function portArguments(ports: readonly GuestPort[]): string[] {
   ];
 }
 
-/** The guest's network knows IPv4 only, and `restrict` knows no exception but this. */
-function isCarried(network: Network, { hostname }: EngineAddress): boolean {
+/**
+ * Whether QEMU forwards connections to the engine: if the network is restricted, or if the engine's
+ * address is not reachable from the guest (IPv6, or a loopback address other than 127.0.0.1).
+ */
+function isForwarded(network: Network, { hostname }: EngineAddress): boolean {
   if (network === "engine") return true;
-  return !isAtHost(hostname) && (hostname.includes(":") || hostname.startsWith("127."));
+  return !isOnHost(hostname) && (hostname.includes(":") || hostname.startsWith("127."));
 }
 
-/** Whether what listens there is reached through the host's 127.0.0.1. */
-function isAtHost(hostname: string): boolean {
-  return ["127.0.0.1", "localhost", "0.0.0.0", "::"].includes(bare(hostname));
+/** Whether a server on this address accepts connections to the host's 127.0.0.1. */
+function isOnHost(hostname: string): boolean {
+  return ["127.0.0.1", "localhost", "0.0.0.0", "::"].includes(unbracketed(hostname));
 }
 
-function bare(hostname: string): string {
+function unbracketed(hostname: string): string {
   return hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
 }
 
-/** A value of an option: QEMU reads a doubled comma as one. */
+/** Quotes an option value: QEMU reads a doubled comma as one. */
 function quote(value: string): string {
   return value.replaceAll(",", ",,");
 }

@@ -18,13 +18,13 @@ const OPTIONS: QemuOptions = {
   clockKhz: 2_445_424,
 };
 
-/** What follows a word, each time it stands there. */
+/** The arguments that follow each occurrence of a word. */
 function after(word: string, options: Partial<QemuOptions> = {}): string[] {
   const command = qemuCommand({ ...OPTIONS, ...options });
   return command.filter((_, i) => command[i - 1] === word);
 }
 
-Deno.test("qemuCommand() gives the machine what was asked for and no more devices", () => {
+Deno.test("qemuCommand() gives the machine the configured resources and no other devices", () => {
   assert.equal(qemuCommand(OPTIONS)[0], "/usr/bin/qemu-system-x86_64");
   assert.deepEqual([...after("-smp"), ...after("-m")], ["2", "300"]);
   assert.ok(qemuCommand(OPTIONS).includes("-nodefaults"));
@@ -53,13 +53,13 @@ Deno.test("qemuCommand() keeps the guest's ports in their order", () => {
   ]);
 });
 
-Deno.test("qemuCommand() lets QEMU start no program", () => {
+Deno.test("qemuCommand() forbids QEMU to start programs", () => {
   assert.deepEqual(after("-sandbox"), [
     "on,obsolete=deny,resourcecontrol=deny,elevateprivileges=deny,spawn=deny",
   ]);
 });
 
-Deno.test("qemuCommand() picks processor and accelerator", () => {
+Deno.test("qemuCommand() selects processor and accelerator", () => {
   assert.deepEqual([...after("-accel"), ...after("-cpu")], [
     "tcg,thread=single,tb-size=128",
     "max",
@@ -70,13 +70,13 @@ Deno.test("qemuCommand() picks processor and accelerator", () => {
   assert.deepEqual([...after("-accel", kvm), ...after("-cpu", kvm)], ["kvm", "host"]);
 });
 
-Deno.test("kernelCommandLine() tells the clock's rate in software emulation only", () => {
+Deno.test("kernelCommandLine() passes the TSC rate in software emulation only", () => {
   assert.match(kernelCommandLine(OPTIONS), / tsc_early_khz=2445424 tsc=reliable$/);
   assert.doesNotMatch(kernelCommandLine({ ...OPTIONS, clockKhz: undefined }), /tsc/);
   assert.doesNotMatch(kernelCommandLine({ ...OPTIONS, accelerator: "kvm" }), /tsc/);
 });
 
-Deno.test("network full: the world, and the engine at the host's address", () => {
+Deno.test("network full: the internet, and the engine at the host's address", () => {
   assert.deepEqual(after("-netdev"), ["user,id=n,ipv6=off"]);
   for (const hostname of ["127.0.0.1", "localhost", "0.0.0.0", "::", "[::]"]) {
     assert.equal(engineUrlHost("full", { hostname, port: 7 }), "10.0.2.2:7", hostname);
@@ -84,7 +84,7 @@ Deno.test("network full: the world, and the engine at the host's address", () =>
   assert.equal(engineUrlHost("full", { hostname: "192.168.1.5", port: 7 }), "192.168.1.5:7");
 });
 
-Deno.test("network full: an engine where IPv4 and 10.0.2.2 do not lead is carried to", () => {
+Deno.test("network full: QEMU forwards to an engine that 10.0.2.2 and IPv4 do not reach", () => {
   for (
     const [hostname, dialled] of [["::1", "::1"], ["[fd00::5]", "fd00::5"], [
       "127.0.0.9",
@@ -99,7 +99,7 @@ Deno.test("network full: an engine where IPv4 and 10.0.2.2 do not lead is carrie
   }
 });
 
-Deno.test("network engine: nobody but the engine, wherever it listens", () => {
+Deno.test("network engine: only the engine, wherever it listens", () => {
   const cases = [["0.0.0.0", "127.0.0.1"], ["127.0.0.1", "127.0.0.1"], [
     "192.168.1.5",
     "192.168.1.5",

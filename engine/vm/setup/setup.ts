@@ -7,7 +7,6 @@
  * @module
  */
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
-import { BOOT_TIMEOUT_MS } from "../../../sdk/typescript/wire/limits.ts";
 import type { Accelerator } from "../../ports/launcher.ts";
 import { removeStale, withTemporary } from "../image/cache_files.ts";
 import { findVmParts, type VmHost } from "../machine/host_tools.ts";
@@ -22,6 +21,7 @@ import {
   planSetup,
   unpackCommand,
 } from "./plan.ts";
+import { BOOT_TIMEOUT_MS } from "../machine/machine.ts";
 import { bootProbe, type ProbeBoot } from "../machine/probe_boot.ts";
 import { type SetupMachine, thisMachine } from "./setup_machine.ts";
 import { createDecompress } from "../image/kernel_file.ts";
@@ -209,7 +209,7 @@ async function checkBoot(
     return { ready, accelerator, why: obstacle?.reason ?? null, boot_ms: afterMs };
   }
   for (const line of tail) say(`  ${line}`);
-  const what = outcome === "slow"
+  const what = outcome === "timeout"
     ? `did not come up within ${BOOT_TIMEOUT_MS / 1000} s`
     : "ended before it had loaded its modules";
   throw new EngineError(

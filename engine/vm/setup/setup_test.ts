@@ -244,7 +244,7 @@ Deno.test("a machine without KVM is checked in software emulation and told why",
 Deno.test("a guest that does not come up is an error with what it printed", async () => {
   await using at = await setup();
   const fake = new FakeBoot(({ until }) =>
-    until === "runs" ? REACHED : { outcome: "slow", afterMs: 60_000, tail: ["Kernel panic"] }
+    until === "runs" ? REACHED : { outcome: "timeout", afterMs: 60_000, tail: ["Kernel panic"] }
   );
 
   await assert.rejects(at.run({ fake }), {

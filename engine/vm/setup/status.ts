@@ -1,65 +1,66 @@
 /**
- * Whether this machine can run microVMs, with what, and what is missing.
+ * `engine vm status`: whether this machine can run microVMs, with what, and what is missing.
  *
- * It asks the machine itself and needs no engine. Nothing is fetched; an image that this version of
- * the engine has not used before is made, as it would be for a worker.
+ * It needs no running engine. It fetches nothing, but builds the image if the cache does not have
+ * it, as the start of a worker would.
  *
  * @module
  */
 import type { Accelerator } from "../../ports/launcher.ts";
-import { findVmParts, type VmHost, type VmPlaces, vmPlaces } from "../machine/host_tools.ts";
-import { prepareImage } from "../image/image.ts";
+import {
+  assembleVmHost,
+  findVmParts,
+  type VmHost,
+  type VmPlaces,
+  vmPlaces,
+} from "../machine/host_tools.ts";
 import { Accelerators, type KvmObstacle, type KvmOptions } from "../machine/accelerators.ts";
 
-/** What there is; the names are those of `engine vm status --json`. */
+/** Parts of this machine; the field names are those of `engine vm status --json`. */
 export interface VmStatus {
-  /** Whether a worker that says nothing about its accelerator can be started. */
+  /** Whether a worker with accelerator `auto` can start. */
   readonly ready: boolean;
-  /** What is missing, for people, each with what to do; empty when it is ready. */
+  /** The missing parts as texts for users, each with what to do. */
   readonly missing: readonly string[];
-  /** What such a worker would run with; `null` when it could not. */
+  /** The accelerator of such a worker; `null` when it cannot start. */
   readonly accelerator: Accelerator | null;
-  /** Why it is not `kvm`; `null` when it is. */
+  /** Why `accelerator` is not `kvm`; else `null`. */
   readonly accelerator_reason: string | null;
-  /** Absolute path, and the version it says of itself; `null` when it is not there. */
+  /** Absolute path and version of QEMU; `null` when it is not installed. */
   readonly qemu: { readonly path: string; readonly version: string } | null;
-  /** The guest's kernel, and which package or file it was taken from. */
+  /** Kernel of the guests, and the package or file it was copied from. */
   readonly kernel:
     | { readonly version: string; readonly path: string; readonly origin: string }
     | null;
-  /** The first files of a guest. */
   readonly initramfs: { readonly path: string; readonly bytes: number } | null;
-  /** A busybox that needs no libraries. */
+  /** A statically linked busybox. */
   readonly busybox: { readonly path: string } | null;
-  /** The folder with kernels and images; `null` when there is no place for one. */
+  /** Folder with kernels and images; `null` without a home directory. */
   readonly cache: { readonly path: string; readonly bytes: number } | null;
 }
 
-/** Looks. Takes up to 5 s when KVM was not probed before. */
+/** Status of this machine; takes up to 5 s if KVM was not probed before. */
 export async function vmStatus(): Promise<VmStatus> {
   return await statusOf(vmPlaces());
 }
 
-/** The same as {@linkcode vmStatus} for any machine. */
+/** Status of any machine. */
 export async function statusOf(places: VmPlaces, kvm: KvmOptions = {}): Promise<VmStatus> {
-  const { unsupported, qemu, busybox, kernel, missing } = await findVmParts(places);
+  const parts = await findVmParts(places);
+  const { unsupported, qemu, busybox, kernel } = parts;
   const { cache } = places;
-  const lacks = unsupported !== null
+  const missing = unsupported !== null
     ? [`${unsupported}; run workers with --isolation process`]
-    : missing.map((part) => `${part}; run engine vm setup`);
-  let host: VmHost | undefined;
-  if (qemu && busybox && kernel && cache) {
-    try {
-      host = { image: await prepareImage(cache, kernel, busybox), qemu, busybox };
-    } catch (thrown) {
-      lacks.push(`an image, which cannot be made in ${cache}: ${(thrown as Error).message}`);
-    }
-  }
+    : parts.missing.map((part) => `${part}; run engine vm setup`);
+  const host = await assembleVmHost(parts, places).catch((thrown) => {
+    missing.push(`an image, which cannot be made in ${cache}: ${(thrown as Error).message}`);
+    return undefined;
+  });
   const obstacle = host ? await new Accelerators(kvm).obstacle(host) : null;
-  if (obstacle?.blocks) lacks.push(`KVM: ${obstacle.reason}`);
+  if (obstacle?.blocks) missing.push(`KVM: ${obstacle.reason}`);
   return {
-    ready: lacks.length === 0,
-    missing: lacks,
+    ready: missing.length === 0,
+    missing,
     accelerator: acceleratorOf(host, obstacle),
     accelerator_reason: obstacle?.reason ?? null,
     qemu: qemu === undefined ? null : { path: qemu, version: await qemuVersion(qemu) },
@@ -84,7 +85,7 @@ async function qemuVersion(qemu: string): Promise<string> {
     const printed = new TextDecoder().decode((await command.output()).stdout);
     return /version (\S+)/.exec(printed)?.[1] ?? "unknown";
   } catch {
-    return "unknown"; // It cannot be run.
+    return "unknown"; // Not executable.
   }
 }
 

@@ -44,7 +44,7 @@ Deno.test("a machine whose KVM runs no guest is ready, with software emulation a
 
   const status = await at.status(
     GRANTED,
-    new FakeBoot({ outcome: "slow", afterMs: 5_000, tail: [] }),
+    new FakeBoot({ outcome: "timeout", afterMs: 5_000, tail: [] }),
   );
 
   assert.equal(status.ready, true);

@@ -135,12 +135,6 @@ export const PARKED_CALLS_MAX = 10_000;
 export const PARKED_BYTES_MAX = 64 * 1024 * 1024;
 /** A worker that restarts or stops gets so long to finish the calls it runs, in milliseconds. */
 export const WORKER_DRAIN_MS = 10_000;
-/** A microVM has to be up by then, in milliseconds; emulation on a busy machine is slow. */
-export const BOOT_TIMEOUT_MS = 60_000;
-/** A microVM that is kept for the next program of its worker waits so long, in milliseconds. */
-export const GUEST_KEEP_MS = 10_000;
-/** The guest that tells whether KVM runs guests has to answer by then, in milliseconds. */
-export const KVM_PROBE_MS = 5_000;
 /** Least memory of a microVM, in MiB. */
 export const GUEST_MEMORY_MB_MIN = 128;
 /** Copies of one worker at most. */
