@@ -1,10 +1,10 @@
 /**
- * Lets callers wait whose calls pile up before a worker that does not take them.
+ * Stops reading from callers whose calls pile up in front of a slow callee.
  *
- * While a target has too much unsent, nothing more is read from those who call it: so what waits
- * stays at the callers, where it came from. That also holds up what they want of others, so it goes
- * on for a bounded time only, and once: a target that has not caught up by then is left to the
- * bounds of what a worker may have unanswered.
+ * While a callee has too much unsent data, the engine reads nothing from the workers that call it,
+ * so waiting calls stay with their callers. That also delays their calls of other workers;
+ * therefore a pause is limited in time and happens once: a callee that has not caught up by then is
+ * left to the limits of its unanswered calls.
  *
  * @module
  */
@@ -12,33 +12,32 @@ import { TARGET_FULL_BYTES, TARGET_WAIT_MS } from "../../sdk/typescript/wire/lim
 import type { Clock } from "../ports/clock.ts";
 import type { Peer } from "./peer.ts";
 
-/** A target that has too much unsent. */
+/** A callee with too much unsent data. */
 interface Congestion {
-  /** Callers that wait for it. */
+  /** The callers that are paused for it. */
   readonly callers: Set<Peer>;
-  /** Nobody waits for it any more. */
+  /** The pause has expired. */
   isGivenUp: boolean;
   readonly disarm: () => void;
 }
 
-/** Who waits for whom. */
+/** Pauses and resumes callers. */
 export class BackPressure {
   readonly #clock: Clock;
   readonly #congested = new Map<Peer, Congestion>();
 
-  /** Makes one in which nobody waits. */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** A call went out: nothing more is read from its caller if that was too much for the target. */
+  /** A call was sent: pauses its caller if the callee has too much unsent data. */
   sent(caller: Peer, target: Peer): void {
     if (target.connection.queuedBytes > TARGET_FULL_BYTES && caller !== target) {
       this.#pause(caller, this.#congested.get(target) ?? this.#open(target));
     }
   }
 
-  /** A target has caught up, or is gone. */
+  /** A callee has caught up, or has disconnected. */
   drained(target: Peer): void {
     const congestion = this.#congested.get(target);
     if (!congestion) return;
@@ -47,13 +46,13 @@ export class BackPressure {
     resumeCallers(congestion);
   }
 
-  /** A line is over. */
+  /** Resumes the callers of a disconnected peer, and forgets it as a caller. */
   disconnected(peer: Peer): void {
     this.drained(peer);
     for (const { callers } of this.#congested.values()) callers.delete(peer);
   }
 
-  /** Leaves nothing on the clock. */
+  /** Resumes all callers and cancels all timers. */
   stop(): void {
     for (const target of [...this.#congested.keys()]) this.drained(target);
   }

@@ -1,9 +1,9 @@
 /**
  * The life of a call: perhaps parked, started at a replica, then settled, failed or cancelled.
  *
- * Whatever ends a call closes its record first and sends afterwards, so nothing that follows can
- * end it again. Frames in canonical order come in by {@linkcode Calls.forward} and are not parsed;
- * everything else was decoded before.
+ * Whatever ends a call closes its record before it sends anything, so no consequence can end it
+ * twice. Frames in canonical order enter by {@linkcode Calls.forward} and are not parsed; all
+ * others were decoded before.
  *
  * @module
  */
@@ -41,13 +41,13 @@ import {
 } from "./wire/frame_parts.ts";
 import { fieldText } from "./wire/json_scan.ts";
 
-/** The router's settings, which may change while it runs; PROTOCOL 12 has the defaults. */
+/** Settings of the router, which may change at run time; PROTOCOL 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {
-  /** How long a call may take that names no time-out of its own. */
+  /** Time limit of a call that sets none. */
   readonly invocation_timeout_ms: number;
 }
 
-/** What calls stand on. */
+/** Dependencies and settings of calls. */
 export interface CallsOptions {
   readonly clock: Clock;
   readonly placement: Placement;
@@ -55,25 +55,24 @@ export interface CallsOptions {
   readonly parked: ParkedCalls;
   readonly observer: CallObserver;
   readonly settings: RouterSettings;
-  /** A UUID, part of every id of a call. */
+  /** A UUID; part of every call id. */
   readonly secret: string;
 }
 
-/** Runs calls. */
+/** Starts, parks and ends calls. */
 export class Calls {
   readonly #clock: Clock;
   readonly #placement: Placement;
   readonly #errorReplies: ErrorReplies;
   readonly #parked: ParkedCalls;
   readonly #observer: CallObserver;
-  /** The engine itself, for calls that it runs. */
+  /** The engine as callee, for core functions. */
   readonly #engine: ObservedEndpoint;
   readonly #running: RunningCalls;
   readonly #backPressure: BackPressure;
   #settings: RouterSettings;
   #isDraining = false;
 
-  /** Makes one in which no call runs. */
   constructor(
     { clock, placement, errorReplies, parked, observer, settings, secret }: CallsOptions,
   ) {
@@ -89,28 +88,28 @@ export class Calls {
     this.#running = new RunningCalls({ clock, parked, observer, secret, onDue });
   }
 
-  /** Calls that run or wait to start now, those nobody waits for included. */
+  /** Calls that run or are parked, void calls included. */
   get size(): number {
     return this.#running.size;
   }
 
-  /** The engine's id of a call, also of one that is over. */
+  /** The engine's id of a call, also of one that has ended. */
   idOf(slot: number, uses: number): string {
     return this.#running.idOf(slot, uses);
   }
 
-  /** What holds for calls from now on. */
+  /** Applies new settings to later calls. */
   applySettings(settings: RouterSettings): void {
     this.#settings = settings;
     this.#placement.applySettings(settings);
   }
 
-  /** From now on new calls are refused, but for those that a running call needs to finish. */
+  /** Rejects new calls, except those that a running call makes. */
   drain(): void {
     this.#isDraining = true;
   }
 
-  /** All lines are over: forgets what still waits to start, and leaves nothing on the clock. */
+  /** Drops parked calls and cancels all timers, after all connections were closed. */
   stop(): void {
     const error = failure("function_not_found", "The engine stopped before the call could start");
     for (const { invocation } of this.#parked.all()) {
@@ -120,18 +119,18 @@ export class Calls {
     this.#backPressure.stop();
   }
 
-  /** A line that had much unsent has room again. */
+  /** A connection with much unsent data accepts data again. */
   drained(peer: Peer): void {
     peer.drained();
     this.#backPressure.drained(peer);
   }
 
-  /** Passes a frame on without parsing it; `false` when somebody has to. */
+  /** Forwards a frame without parsing it; `false` when it has to be parsed. */
   forward(peer: Peer, envelope: Envelope): boolean {
     if (envelope.kind === "result") {
       const { view, idStart, idEnd } = envelope;
       const invocation = this.#running.find(view, idStart, idEnd);
-      // Late, or not its to answer: the caller is told once, by the right worker.
+      // Otherwise the result is late, or comes from another worker: ignored.
       if (invocation?.callee === peer) this.#running.settle(invocation, envelope);
       return true;
     }
@@ -141,7 +140,7 @@ export class Calls {
     return replica !== undefined;
   }
 
-  /** Starts a call, lets it wait, or says why not. `envelope` is that of `text`, if it has one. */
+  /** Starts, parks or rejects a call. `envelope` is the one of `text`, if it has one. */
   invoke(caller: Peer, call: InvokeFunction, text: string, envelope?: Envelope): void {
     if (this.rejectsDuplicateId(caller, call)) return;
     if (this.#isDraining && caller.inflightCalls === 0) {
@@ -159,22 +158,22 @@ export class Calls {
     this.#start(caller, chosen, callerIdIn(call), call.timeout_ms, remainder);
   }
 
-  /** Somebody may run a function from now on: calls that waited for it start, the oldest first. */
+  /** Starts the calls that are parked for a function, the oldest first. */
   startParked(target: Target): void {
     for (const parked of this.#parked.waitingFor(target)) {
-      // Whoever is sent one of them may cause another one's end.
+      // A call that starts may cause the end of another parked one.
       if (this.#parked.find(parked.invocation) === parked) this.#resume(parked);
     }
   }
 
-  /** Ends the calls that wait for functions which nobody expects any more. */
+  /** Fails parked calls whose function no handover expects any more. */
   failUnexpected(): void {
     for (const parked of this.#parked.unexpected()) {
       if (this.#parked.find(parked.invocation) === parked) this.#giveUp(parked);
     }
   }
 
-  /** Whether the caller has a call under that id already; it is told so. */
+  /** Rejects a call whose id the caller already uses for an open call. */
   rejectsDuplicateId(caller: Peer, { invocation_id, action }: InvokeFunction): boolean {
     if (invocation_id === undefined || action?.type === "void") return false;
     if (!this.isWaiting(caller, invocation_id)) return false;
@@ -183,12 +182,12 @@ export class Calls {
     return true;
   }
 
-  /** Whether a peer waits for a call that it knows under this id. */
+  /** Whether a peer has an open call with this id. */
   isWaiting(caller: Peer, invocation_id: string): boolean {
     return this.#running.findOfCaller(caller, callerIdOf(jsonText(invocation_id))) !== undefined;
   }
 
-  /** A worker answers. */
+  /** Handles a parsed result. */
   settle(from: Peer, result: InvocationResult, text: string): void {
     const invocation = this.#running.findText(result.invocation_id);
     if (invocation?.callee !== from) return;
@@ -197,16 +196,16 @@ export class Calls {
     else this.#running.settleError(invocation, remainder, result.error);
   }
 
-  /** A worker answers in a way nobody can read. */
+  /** Fails a call whose callee sent a result that cannot be read. */
   settleMalformed(from: Peer, invocation_id: string, reason: string): void {
     const invocation = this.#running.findText(invocation_id);
     if (invocation?.callee !== from) return;
     const message =
-      `The answer of the worker that ran ${invocation.function_id} is broken: ${reason}`;
+      `The result of the worker that ran ${invocation.function_id} is malformed: ${reason}`;
     this.#running.fail(invocation, failure("bad_message", message), null);
   }
 
-  /** A worker has news of a call. */
+  /** Forwards progress to the caller, if it announced the capability. */
   progress(from: Peer, { invocation_id }: InvocationProgress, text: string): void {
     const invocation = this.#running.findText(invocation_id);
     if (invocation?.callee !== from || !invocation.caller?.wantsProgress) return;
@@ -216,7 +215,7 @@ export class Calls {
     caller.replyText(`${prefix},"data":${fieldText(text, "data")}}`);
   }
 
-  /** A caller no longer wants a result. */
+  /** Handles the caller's cancellation. */
   cancel(from: Peer, { invocation_id, reason }: CancelInvocation): void {
     const invocation = this.#running.findOfCaller(from, callerIdOf(jsonText(invocation_id)));
     if (!invocation) return;
@@ -226,7 +225,9 @@ export class Calls {
     callee?.sendCancel(id, reason);
   }
 
-  /** A worker has left: what it ran has stopped, what it waited for is cancelled. */
+  /**
+   * A worker disconnected: ends the calls that it executed and cancels those that it waited for.
+   */
   removePeer(peer: Peer): void {
     this.#backPressure.disconnected(peer);
     for (let first = peer.firstCall; first; first = peer.firstCall) {
@@ -240,7 +241,7 @@ export class Calls {
     }
   }
 
-  /** Opens a call that the engine itself executes; the result names it for complete(). */
+  /** Opens a call that the engine executes itself; returns its id for {@linkcode complete}. */
   begin(caller: Peer, call: InvokeFunction, invocation_id: string, text: string): string {
     const remainder = callRemainder(call, text);
     const invocation = this.#open(caller, call, callerIdOf(jsonText(invocation_id)), remainder);
@@ -248,7 +249,7 @@ export class Calls {
     return this.#running.textOf(invocation);
   }
 
-  /** Ends such a call: with an error, or with a value. `false` when it had ended before. */
+  /** Ends a call of {@linkcode begin}; `false` when it had already ended. */
   complete(id: string, outcome: { error: ErrorBody } | { result: Json }): boolean {
     const invocation = this.#running.findText(id);
     if (!invocation) return false;
@@ -284,7 +285,7 @@ export class Calls {
     this.#backPressure.sent(caller, call.callee!);
   }
 
-  /** The record of a call that no worker executes, or none yet. */
+  /** Opens the record of a call without a callee. */
   #open(
     caller: Peer,
     call: InvokeFunction,
@@ -299,7 +300,7 @@ export class Calls {
     return this.#running.open(start, Math.min(timeout_ms, holdMs));
   }
 
-  /** Nobody there may run a call: it waits for whoever is expected to. */
+  /** Parks a call that no worker can execute now, if a handover expects its function. */
   #park(caller: Peer, call: InvokeFunction, text: string, remainder: CallRemainder): void {
     if (!this.#parked.isExpected(call)) {
       return this.#errorReplies.functionNotFound(caller, call, text);
@@ -312,13 +313,13 @@ export class Calls {
     this.#parked.add({ caller, call, text, invocation });
   }
 
-  /** Starts a call that waited, unless whoever could run it is gone again. */
+  /** Starts a parked call, unless no worker can execute it any more. */
   #resume({ caller, text, invocation }: ParkedCall): void {
     const now = this.#clock.now();
     const left = invocation.since + invocation.timeout_ms - now;
     if (left <= 0) return this.#timedOut(invocation);
     const call = readWorkerMessage(parseMessage(text)) as InvokeFunction;
-    // PROTOCOL 3.3: whoever runs it is told what is left of its time.
+    // PROTOCOL 3.3: the callee is told the remaining time.
     if (call.timeout_ms !== undefined) call.timeout_ms = Math.ceil(left);
     const remainder = callRemainder(call, text);
     const chosen = this.#placement.choose(caller, call, remainder.end - remainder.idEnd);
@@ -328,18 +329,18 @@ export class Calls {
     this.#send(invocation, caller, chosen.entry, remainder, now);
   }
 
-  /** A call that waited does not start. */
+  /** Ends a parked call that cannot start. */
   #refuse(caller: Peer, call: InvokeFunction, invocation: Invocation, error: ErrorBody): void {
     this.#running.drop(invocation, error, null);
     this.#errorReplies.reply(caller, call, error);
   }
 
-  /** A call has waited long enough, or in vain. */
+  /** A parked call waited too long or in vain. */
   #giveUp({ caller, call, invocation }: ParkedCall): void {
     this.#refuse(caller, call, invocation, this.#errorReplies.functionNotFoundError(call));
   }
 
-  /** The time of a call is up, or that for which it may wait to start. */
+  /** The timeout of a call, or the longest time that it may be parked, has passed. */
   #onDue(invocation: Invocation): void {
     const parked = invocation.callee ? undefined : this.#parked.find(invocation);
     if (parked && invocation.timeout_ms >= CALL_PARK_MS) this.#giveUp(parked);
@@ -350,7 +351,7 @@ export class Calls {
     const { callee, function_id, timeout_ms } = invocation;
     const id = this.#running.textOf(invocation);
     const message = `Invocation of ${function_id} timed out after ${timeout_ms} ms`;
-    this.#running.fail(invocation, failure("timeout", message), "its time-out passed");
+    this.#running.fail(invocation, failure("timeout", message), "its timeout passed");
     callee?.sendCancel(id, "timeout");
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The functions that the core runs itself, because they concern the connection that calls them
- * and what follows on it must see what they did.
+ * The functions that the core executes itself.
  *
- * Everything else named `engine::*` is offered by a worker inside the engine.
+ * They concern the connection that calls them, and the next frame of that connection must see their
+ * effect. All other `engine::*` functions belong to built-in workers.
  *
  * @module
  */
@@ -31,14 +31,14 @@ import { FUNCTION_KEY, jsonText, RESULT_KEY, RESULT_PREFIX } from "./wire/frame_
 const REGISTER_TRIGGER = "engine::register_trigger";
 const UNREGISTER_TRIGGER = "engine::unregister_trigger";
 
-/** What they are called, and what for. */
+/** Ids and descriptions. */
 export const CORE_FUNCTIONS: ReadonlyMap<string, string> = new Map([
-  [ANNOUNCE_FUNCTION_ID, "Says who speaks on this connection"],
+  [ANNOUNCE_FUNCTION_ID, "Announces the worker on this connection"],
   [REGISTER_TRIGGER, "Registers a trigger for this connection and waits for its provider"],
   [UNREGISTER_TRIGGER, "Ends a trigger of this connection"],
 ]);
 
-/** What they stand on. */
+/** Dependencies of the core functions. */
 export interface CoreFunctionsOptions {
   readonly clock: Clock;
   readonly calls: Calls;
@@ -49,11 +49,10 @@ export interface CoreFunctionsOptions {
   newId(): string;
 }
 
-/** Runs them. */
+/** Executes the core functions. */
 export class CoreFunctions {
   readonly #options: CoreFunctionsOptions;
 
-  /** Makes one. */
   constructor(options: CoreFunctionsOptions) {
     this.#options = options;
   }
@@ -64,7 +63,7 @@ export class CoreFunctions {
       action?.type !== "enqueue";
   }
 
-  /** Runs it and answers, now or, for a trigger, when its provider has. */
+  /** Executes a call and replies at once, or for a trigger after its provider replied. */
   run(caller: Peer, call: InvokeFunction, text: string): void {
     if (this.#options.calls.rejectsDuplicateId(caller, call)) return;
     const { data = null } = call;
@@ -123,11 +122,11 @@ export class CoreFunctions {
       let forget = (): void => {};
       const settled = (error: ErrorBody | undefined): void => {
         forget();
-        // Nobody else knows the id, so a trigger whose caller did not wait for it must go.
+        // No other worker knows the id, so a trigger whose caller is gone must end.
         const isWanted = calls.complete(open, error ? { error } : { result: { id } });
         if (error || !isWanted) triggers.remove(caller, id);
       };
-      // A provider may never answer; what it did not refuse counts as live.
+      // A provider may never reply; a trigger that it did not refuse counts as live.
       forget = clock.after(PROVIDER_ANSWER_MS, () => triggers.settle(id));
       try {
         triggers.add(caller, trigger, settled);
@@ -162,7 +161,7 @@ function expectsReply(call: InvokeFunction): call is InvokeFunction & { invocati
   return call.invocation_id !== undefined && call.action === undefined;
 }
 
-/** What a worker says of itself; only its name is needed. */
+/** Metadata of a worker; only the name is required. */
 function readAnnouncement(data: JsonObject): Announcement | undefined {
   const { name, description, pid, isolation, namespace, capabilities, telemetry } = data;
   if (typeof name !== "string" || name === "") return undefined;

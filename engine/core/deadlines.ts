@@ -1,44 +1,43 @@
 /**
- * Many deadlines on one task of the clock.
+ * Many deadlines on one timer.
  *
- * A heap ordered by due time in which every item knows its place, so that taking one out costs no
- * search. The task is moved forward when an earlier deadline comes and otherwise left where it
- * is: most calls end long before their deadline, and a timer for each would cost more than the
- * call.
+ * A binary heap ordered by due time in which every item knows its index, so that removing one needs
+ * no search. The timer is moved when an earlier deadline is added and otherwise left alone: most
+ * calls end long before their deadline, and a timer each would cost more than the call.
  *
  * @module
  */
 import type { Clock } from "../ports/clock.ts";
 
-/** Something with a deadline. Both fields belong to {@linkcode Deadlines} while it is in there. */
+/** An item with a deadline. Both fields belong to {@linkcode Deadlines} while the item is in it. */
 export interface Due {
-  /** When it falls due, on the clock's now(). */
+  /** When it falls due, by the clock's now(). */
   due: number;
-  /** Its place in the heap; -1 when it is in none. */
+  /** Index in the heap; -1 outside of it. */
   place: number;
 }
 
-/** A set of things that fall due. */
+/** A set of items with deadlines. */
 export class Deadlines<Item extends Due> {
   readonly #clock: Clock;
   readonly #onDue: (item: Item) => void;
   readonly #heap: Item[] = [];
-  /** When the task on the clock runs; `Infinity` when there is none. */
+  /** When the timer fires; `Infinity` without a timer. */
   #armedFor = Infinity;
   #disarm: () => void = () => {};
 
-  /** Makes an empty one; `onDue` gets each item once, after it was taken out. */
+  /** `onDue` receives each due item once, after its removal. */
   constructor(clock: Clock, onDue: (item: Item) => void) {
     this.#clock = clock;
     this.#onDue = onDue;
   }
 
-  /** Deadlines that have not passed. */
+  /** Number of pending deadlines. */
   get size(): number {
     return this.#heap.length;
   }
 
-  /** Puts an item in, due in `ms` from `now`, which is the clock's. */
+  /** Adds an item that falls due `ms` milliseconds after `now`. */
   add(item: Item, ms: number, now: number = this.#clock.now()): void {
     item.due = now + ms;
     this.#heap.push(item);
@@ -46,7 +45,7 @@ export class Deadlines<Item extends Due> {
     if (item.due < this.#armedFor) this.#arm(item.due);
   }
 
-  /** Takes an item out; nothing happens when it is not in. */
+  /** Removes an item; does nothing when it is not in the heap. */
   remove(item: Item): void {
     const { place } = item;
     if (place < 0) return;
@@ -57,7 +56,7 @@ export class Deadlines<Item extends Due> {
     else this.#sink(place, last);
   }
 
-  /** Forgets everything and leaves nothing on the clock. */
+  /** Removes all items and cancels the timer. */
   clear(): void {
     for (const item of this.#heap) item.place = -1;
     this.#heap.length = 0;
@@ -82,7 +81,7 @@ export class Deadlines<Item extends Due> {
     if (next && next.due < this.#armedFor) this.#arm(next.due);
   }
 
-  /** Puts an item at a free place or above it. */
+  /** Puts an item at a free index or above it. */
   #rise(from: number, item: Item): void {
     let place = from;
     while (place > 0) {
@@ -97,7 +96,7 @@ export class Deadlines<Item extends Due> {
     item.place = place;
   }
 
-  /** Puts an item at a free place or below it. */
+  /** Puts an item at a free index or below it. */
   #sink(from: number, item: Item): void {
     const { length } = this.#heap;
     let place = from;

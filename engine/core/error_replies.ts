@@ -1,8 +1,8 @@
 /**
- * How a call that does not start is told so.
+ * Replies to calls that cannot start, and the warnings about them.
  *
- * A caller that waits gets a result with the error. For one that does not, a person may have to
- * look: what is refused is reported as a warning, so many per line and no more.
+ * A caller that waits gets a result with the error. For a call without a reply the engine reports a
+ * warning instead, limited per connection. `function_not_found` suggests similar ids.
  *
  * @module
  */
@@ -30,18 +30,17 @@ import { fieldText } from "./wire/json_scan.ts";
 
 const REMEMBERED_MAX = 1_000;
 
-/** Tells callers and people why something was not done. */
+/** Replies with errors of the engine and reports warnings. */
 export class ErrorReplies {
   readonly #clock: Clock;
   readonly #functions: FunctionTable;
   readonly #report: EventListener;
   readonly #observer: CallObserver;
   readonly #searches = new RateWindow(SIMILAR_SEARCHES_MAX, SIMILAR_WINDOW_MS);
-  /** Close ids that were found for one that does not exist, while the table is the same. */
+  /** Suggestions for unknown ids, valid until the set of ids changes. */
   readonly #remembered = new Map<string, string[]>();
   #rememberedVersion = 0;
 
-  /** Makes one for a table of functions. */
   constructor(
     clock: Clock,
     functions: FunctionTable,
@@ -54,25 +53,25 @@ export class ErrorReplies {
     this.#report = report;
   }
 
-  /** A call, whose frame is `text`, was refused with an error of the engine. */
+  /** Rejects a call that was not opened; `text` is its frame. */
   refuse(caller: Peer, call: InvokeFunction, error: ErrorBody, text: string): void {
     this.#countExisting(call);
     this.#observer.refused(unopenedCallOf(caller, call, text), error);
     this.reply(caller, call, error);
   }
 
-  /** A call that was open until now does not start. */
+  /** Replies to a call with an error; a call without a reply becomes a warning. */
   reply(caller: Peer, call: InvokeFunction, error: ErrorBody): void {
     if (call.invocation_id !== undefined && call.action?.type !== "void") {
       const prefix = RESULT_PREFIX + jsonText(call.invocation_id);
       return caller.replyText(prefix + errorRemainder(call.function_id, error));
     }
-    this.warn(caller, "refused a call nobody waits for", `${error.code}: ${error.message}`);
-    // PROTOCOL 3.1: a void call has no answer; one to a missing function is no exception.
+    this.warn(caller, "rejected a call without a reply", `${error.code}: ${error.message}`);
+    // PROTOCOL 3.1: a void call gets no reply, not even for an unknown function.
     if (error.code !== "function_not_found") caller.send({ type: "error", error });
   }
 
-  /** Ends a call that could not be read or handled, as far as is known what it asked for. */
+  /** Replies to a call that could not be read or handled, as far as its ids are known. */
   replyUnread(caller: Peer, invocation_id: string, function_id: string, error: ErrorBody): void {
     const type = "invokefunction";
     const call = unopenedCallOf(caller, { type, invocation_id, function_id });
@@ -81,25 +80,25 @@ export class ErrorReplies {
     caller.replyText(prefix + errorRemainder(function_id, error));
   }
 
-  /** No live worker offers the function. */
+  /** Rejects a call of an unknown function. */
   functionNotFound(caller: Peer, call: InvokeFunction, text: string): void {
     this.refuse(caller, call, this.functionNotFoundError(call), text);
   }
 
-  /** What a call of a function ends with that no live worker offers. */
+  /** The error for a call of an unknown function. */
   functionNotFoundError(call: InvokeFunction): ErrorBody {
     const similar = this.#similar(call);
     const details = similar.length > 0 ? { similar } : undefined;
     return failure("function_not_found", `Function ${call.function_id} not found`, details);
   }
 
-  /** Reports something a person should look at, unless the line gave rise to too much already. */
+  /** Reports a warning, unless the connection has caused too many. */
   warn(peer: Peer, text: string, detail: string): void {
     if (!peer.warningLimit.allow(this.#clock.now())) return;
     this.#report({ type: "warning", text, worker_id: peer.id, detail: detail.slice(0, 500) });
   }
 
-  /** What exists counts by itself, also when none of its calls ever began; inventions do not. */
+  /** Makes sure that an existing function has its own meter, even if all its calls are rejected. */
   #countExisting({ function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction): void {
     const entry = this.#functions.find(function_id, namespace);
     if (entry) entry.subject ??= this.#observer.functionOf(namespace, function_id);
@@ -123,7 +122,8 @@ export class ErrorReplies {
   *#candidates(namespace: string, wanted: string): Generator<string> {
     const isReserved = wanted.startsWith("engine::");
     for (const id of this.#functions.visibleIds(namespace)) {
-      // One that only draining workers entry is not found either, and no hint to itself.
+      // A function whose workers are all draining is not found either, and no suggestion for
+      // itself.
       if (id !== wanted && (isReserved || !id.startsWith("engine::"))) yield id;
     }
   }
@@ -134,14 +134,17 @@ export function failure(code: ErrorCode, message: string, details?: JsonObject):
   return errorBody(code, message, details);
 }
 
-/** The end of a result, from the closing quote of its id on. */
+/** The remainder of a result with an error. */
 export function errorRemainder(function_id: string, error: ErrorBody): string {
   return `","function_id":${JSON.stringify(function_id)},"error":${JSON.stringify(error)}}`;
 }
 
 const LENGTH_MAX = 128;
 
-/** The closest of some ids, best first; none that is too far off to be meant. */
+/**
+ * The most similar of some ids, best first; ids that differ too much are left out. Looks at a
+ * limited number of candidates; the caller limits how often it is used.
+ */
 export function similarIds(wanted: string, candidates: Iterable<string>): string[] {
   if (wanted.length > LENGTH_MAX) return [];
   const farthest = Math.max(2, Math.floor(wanted.length / 3));
@@ -156,7 +159,7 @@ export function similarIds(wanted: string, candidates: Iterable<string>): string
   return found.slice(0, SIMILAR_IDS_MAX).map(({ id }) => id);
 }
 
-/** Letters to add, drop or change to make one of the other; case does not count. */
+/** Case-insensitive edit distance; `Infinity` when it exceeds `farthest`. */
 function distanceOf(a: string, b: string, farthest: number): number {
   if (Math.abs(a.length - b.length) > farthest || b.length > LENGTH_MAX) return Infinity;
   const from = a.toLowerCase();
@@ -177,7 +180,7 @@ function distanceOf(a: string, b: string, farthest: number): number {
   return row[to.length]!;
 }
 
-/** A call whose frame is `text`; left out: what it carries is not known. */
+/** A call that was never opened, for the observer; without `text` its payload is unknown. */
 export function unopenedCallOf(caller: Peer, call: InvokeFunction, text?: string): UnopenedCall {
   const { function_id, namespace = DEFAULT_NAMESPACE, traceparent, baggage, timeout_ms = 0 } = call;
   return {

@@ -1,8 +1,8 @@
 /**
- * Which workers offer which function, and which replica gets the next call.
+ * Which workers registered which function, and which replica gets the next call.
  *
- * A plain table: it sends nothing and knows no time. Each live registration of a function is a
- * replica. What the engine itself offers is offered by nobody else.
+ * A plain table: it sends nothing and has no clock. Each live registration of a function is a
+ * replica. A function of a built-in worker has no replicas of other workers.
  *
  * @module
  */
@@ -16,66 +16,66 @@ import type { SchemaCheck } from "../ports/schemas.ts";
 import type { Peer } from "./peer.ts";
 import { BytesIndex } from "./wire/bytes_index.ts";
 
-/** One live registration. */
+/** One live registration of a function. */
 export interface Replica {
   readonly entry: FunctionEntry;
   readonly peer: Peer;
   readonly registration: RegisterFunction;
-  /** The check of its `request_format`; `undefined`: not made yet, `null`: nothing is checked. */
+  /** Check of its `request_format`; `undefined` before the first use, `null` when it has none. */
   check: SchemaCheck | null | undefined;
 }
 
-/** A function that somebody offers: at least one replica, the newest registration last. */
+/** A registered function: at least one replica, the newest registration last. */
 export interface FunctionEntry {
   readonly namespace: string;
   readonly id: string;
   readonly replicas: Replica[];
-  /** Those that may get calls; `replicas` itself while none of their workers drains. */
+  /** Replicas that may get calls; `replicas` itself unless one of their workers is draining. */
   ready: readonly Replica[];
-  /** Where among them to begin looking for the next call. */
+  /** Index in `ready` where the search for the next replica starts. */
   cursor: number;
-  /** Replicas whose `request_format` is enforced. */
+  /** Number of replicas whose `request_format` is enforced. */
   enforcedFormats: number;
-  /** How an observer knows it; `undefined` before the first call. */
+  /** The observer's handle for it; `undefined` before the first call. */
   subject: ObservedFunction | undefined;
 }
 
-/** What each worker may have unanswered. */
+/** Limits of the unanswered calls of a worker. */
 export interface LoadBounds {
   readonly max_inflight_calls_per_worker: number;
   readonly max_inflight_bytes_per_worker: number;
 }
 
-/** What add() came to. */
+/** Outcome of {@linkcode FunctionTable.add}. */
 export interface Added {
-  /** The engine offers this function itself and keeps it; nothing changed. */
+  /** The function belongs to a built-in worker; nothing changed. */
   readonly isReserved: boolean;
-  /** The set of ids has changed. */
+  /** Whether the set of ids changed. */
   readonly isNew: boolean;
-  /** Workers whose replicas had to go, because the engine offers the function from now on. */
+  /** Workers whose replicas were removed because a built-in worker registered the function. */
   readonly displaced: readonly Peer[];
 }
 
-/** Who can run what. */
+/** The registered functions. */
 export class FunctionTable {
   /** By namespace, then by id. */
   readonly #entries = new Map<string, Map<string, FunctionEntry>>();
-  /** Those of the default namespace. */
+  /** Functions of the default namespace. */
   readonly #byBytes = new BytesIndex<FunctionEntry>();
   readonly #byPeer = new Map<Peer, Map<FunctionEntry, Replica>>();
   #version = 0;
 
-  /** Changes whenever the set of ids does. */
+  /** Changes with the set of ids. */
   get version(): number {
     return this.#version;
   }
 
-  /** Every function. */
+  /** All functions. */
   *entries(): Generator<FunctionEntry> {
     for (const entries of this.#entries.values()) yield* entries.values();
   }
 
-  /** Ids in a namespace that may be shown to anybody who mistyped one. */
+  /** Ids in a namespace that may be suggested for a mistyped one. */
   *visibleIds(namespace: string): Generator<string> {
     for (const { id, replicas } of this.#entries.get(namespace)?.values() ?? []) {
       const { metadata } = replicas.at(-1)!.registration;
@@ -83,34 +83,34 @@ export class FunctionTable {
     }
   }
 
-  /** Functions a worker offers. */
+  /** Number of functions that a worker registered. */
   countOf(peer: Peer): number {
     return this.#byPeer.get(peer)?.size ?? 0;
   }
 
-  /** What a worker offers. */
+  /** The functions that a worker registered. */
   entriesOf(peer: Peer): FunctionEntry[] {
     return [...this.#byPeer.get(peer)?.keys() ?? []];
   }
 
-  /** The function of that name; `undefined` when no live worker offers it. */
+  /** The function with that id; `undefined` when no live worker registered it. */
   find(function_id: string, namespace: string = DEFAULT_NAMESPACE): FunctionEntry | undefined {
     return this.#entries.get(namespace)?.get(function_id);
   }
 
-  /** The function of the default namespace whose id stands in `view` from `start` to `end`. */
+  /** The function of the default namespace whose id is in `view` from `start` to `end`. */
   findBytes(view: DataView, start: number, end: number): FunctionEntry | undefined {
     return this.#byBytes.find(view, start, end);
   }
 
-  /** Records that a worker offers a function; again: the newer registration counts. */
+  /** Adds a replica; a repeated registration replaces the worker's earlier one. */
   add(peer: Peer, registration: RegisterFunction): Added {
     const { id, namespace = DEFAULT_NAMESPACE } = registration;
     const known = this.find(id, namespace);
-    // A function of the engine has only replicas of the engine, so the first one decides.
-    const isOwn = known?.replicas[0]?.peer.isBuiltin ?? false;
-    if (isOwn && !peer.isBuiltin) return { isReserved: true, isNew: false, displaced: [] };
-    const out = known && !isOwn && peer.isBuiltin ? known.replicas.map(({ peer }) => peer) : [];
+    // A function of a built-in worker has no other replicas, so the first one decides.
+    const isBuiltin = known?.replicas[0]?.peer.isBuiltin ?? false;
+    if (isBuiltin && !peer.isBuiltin) return { isReserved: true, isNew: false, displaced: [] };
+    const out = known && !isBuiltin && peer.isBuiltin ? known.replicas.map(({ peer }) => peer) : [];
     const entry = known ?? this.#open(namespace, id);
     for (const other of out) this.#drop(entry, other);
     this.#drop(entry, peer);
@@ -125,7 +125,7 @@ export class FunctionTable {
     return { isReserved: false, isNew: known === undefined, displaced: out };
   }
 
-  /** Removes the replica of a worker: `gone` if it was the last; `undefined`: there was none. */
+  /** Removes a worker's replica: `gone` if it was the last; `undefined` if there was none. */
   remove(
     peer: Peer,
     function_id: string,
@@ -136,7 +136,7 @@ export class FunctionTable {
     return { gone: this.#closeIfEmpty(entry) };
   }
 
-  /** A worker drains from now on, and its replicas get no calls any more. */
+  /** Marks a worker as draining; its replicas get no more calls. */
   drain(peer: Peer): void {
     peer.isDraining = true;
     for (const entry of this.entriesOf(peer)) {
@@ -145,7 +145,7 @@ export class FunctionTable {
     }
   }
 
-  /** A worker has left: how many functions it offered, and how many of them nobody offers now. */
+  /** Removes all replicas of a worker: how many it had, and how many functions are gone. */
   removePeer(peer: Peer): { registered: number; removed: number } {
     const entries = this.entriesOf(peer);
     let removed = 0;
@@ -157,8 +157,8 @@ export class FunctionTable {
   }
 
   /**
-   * The replica to run a call whose tail has so many bytes: the one whose worker executes
-   * the fewest calls, in turn among equals; `undefined` when all are at their bound or drain.
+   * The replica for a call whose remainder has `bytes` bytes: the one whose worker executes the
+   * fewest calls, round-robin among equals; `undefined` when all are at their limit or draining.
    */
   pick(entry: FunctionEntry, bytes: number, bounds: LoadBounds): Replica | undefined {
     const { ready } = entry;
@@ -179,8 +179,8 @@ export class FunctionTable {
   }
 
   /**
-   * A draining worker's own replica, for a call that it makes while it runs one: without it that
-   * one might never end. Only when nobody else may be given the call.
+   * A draining worker's own replica, for a call that it makes while it executes one, which might
+   * never end otherwise. Only when no other replica is ready.
    */
   pickSelf(
     entry: FunctionEntry,
@@ -212,7 +212,7 @@ export class FunctionTable {
     return entry;
   }
 
-  /** Takes a worker's replica out of an entry, which may then be empty. */
+  /** Removes a worker's replica from an entry, which may be empty then. */
   #drop(entry: FunctionEntry, peer: Peer): boolean {
     const registered = this.#byPeer.get(peer);
     const replica = registered?.get(entry);
@@ -239,21 +239,21 @@ export class FunctionTable {
   }
 }
 
-/** Says anew which replicas may get calls. */
+/** Refreshes the list of replicas that may get calls. */
 function refreshReady(entry: FunctionEntry): void {
   const { replicas } = entry;
   const drains = replicas.some(({ peer }) => peer.isDraining);
   entry.ready = drains ? replicas.filter(({ peer }) => !peer.isDraining) : replicas;
 }
 
-/** Whether a worker may get one more call. One that executes nothing may get any. */
+/** Whether a worker may get one more call. An idle worker may get a call of any size. */
 export function hasRoom(peer: Peer, bytes: number, bounds: LoadBounds): boolean {
   if (peer.inflightCalls >= bounds.max_inflight_calls_per_worker) return false;
   const pendingBytes = peer.inflightBytes + peer.connection.queuedBytes;
   return pendingBytes === 0 || pendingBytes + bytes <= bounds.max_inflight_bytes_per_worker;
 }
 
-/** Functions of the engine itself check their payloads in their own words. */
+/** Built-in workers validate their payloads themselves. */
 function isEnforced(peer: Peer, { request_format }: RegisterFunction): boolean {
   return request_format !== undefined && !peer.isBuiltin;
 }

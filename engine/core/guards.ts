@@ -1,23 +1,22 @@
 /**
- * How often something may happen within a time.
+ * Guards against misbehaving peers: rate limits, byte budgets, comparison of secrets.
  *
  * @module
  */
 
-/** Counts what happened in the last `windowMs` and says when it is more than `max`. */
+/** Allows at most `max` events within any `windowMs` milliseconds. */
 export class RateWindow {
   readonly #max: number;
   readonly #windowMs: number;
-  /** When each of the last ones happened, oldest first; at most `max`. */
+  /** Times of the counted events, oldest first; at most `max`. */
   readonly #times: number[] = [];
 
-  /** Makes an empty one. */
   constructor(max: number, windowMs: number) {
     this.#max = max;
     this.#windowMs = windowMs;
   }
 
-  /** It happens now: `false` when that is one too many, which is then not counted. */
+  /** Counts an event; `false`, and not counted, when it exceeds the limit. */
   allow(now: number): boolean {
     while (this.#times.length > 0 && this.#times[0]! <= now - this.#windowMs) this.#times.shift();
     if (this.#times.length >= this.#max) return false;
@@ -28,18 +27,17 @@ export class RateWindow {
 
 const SECOND_MS = 1_000;
 
-/** Counts the bytes of each second and says when they are too many. */
+/** Limits the bytes per second; each second starts with a new budget. */
 export class ByteBudget {
   readonly #perSecond: number;
   #since = -Infinity;
   #bytes = 0;
 
-  /** Makes one that has counted nothing. */
   constructor(bytesPerSecond: number) {
     this.#perSecond = bytesPerSecond;
   }
 
-  /** So many come now: `false` when that is too many, which then count all the same. */
+  /** Counts bytes; `false` when they exceed the budget of this second. They count in any case. */
   allow(bytes: number, now: number): boolean {
     if (now - this.#since >= SECOND_MS) {
       this.#since = now;
@@ -50,7 +48,7 @@ export class ByteBudget {
   }
 }
 
-/** Compares in a time that does not tell how much was right. */
+/** Compares secrets in constant time. */
 export function isEqualSecret(known: string, said: string): boolean {
   let difference = known.length ^ said.length;
   for (let at = 0; at < known.length; at++) {

@@ -1,10 +1,10 @@
 /**
- * Workers that are relieved of their calls, and what stays in place until they come back.
+ * Draining connections, and what stays in place until their workers come back.
  *
- * A relieved line stays so until its end, and so does a line on which the same program comes back
- * to the engine. Until a handover ends, calls of the functions that its lines offered wait for
- * somebody to offer them, and the triggers of those that have left stay. Nothing here is on the
- * path of a call that somebody can run.
+ * A drained connection gets no new calls until it closes, and neither does one on which the same
+ * worker reattaches. Until its handover ends, calls of the functions that it registered are parked,
+ * and the triggers of disconnected workers stay. None of this is on the path of a call that some
+ * worker can execute.
  *
  * @module
  */
@@ -17,25 +17,25 @@ import { type ParkedCalls, type Target, targetOf } from "./parked_calls.ts";
 import type { Peer } from "./peer.ts";
 import type { TriggerTable } from "./trigger_table.ts";
 
-/** What handovers stand on. */
+/** Dependencies of handovers. */
 export interface HandoversOptions {
   readonly functions: FunctionTable;
   readonly triggers: TriggerTable;
   readonly parked: ParkedCalls;
   readonly calls: Calls;
-  /** The line with that id; `undefined` when it is over or never was. */
+  /** The peer with that worker id; `undefined` when it is not connected. */
   peer(worker_id: string): Peer | undefined;
   readonly report: EventListener;
-  /** All consequences of what was asked for were sent. */
+  /** Called after all consequences were sent. */
   flushEvents(): void;
 }
 
-/** One handover that has not ended. */
+/** A handover that has not ended. */
 class OpenHandover implements Handover {
   readonly isComingBack: boolean;
-  /** The lines it relieves, also those that have left. */
+  /** The peers that it drains, disconnected ones included. */
   readonly peers = new Set<Peer>();
-  /** What they offered since. */
+  /** The functions that these peers have registered since it began. */
   readonly targets = new Set<Target>();
   readonly #end: (handover: OpenHandover) => void;
 
@@ -53,12 +53,11 @@ class OpenHandover implements Handover {
   }
 }
 
-/** Relieves lines, and keeps what they leave. */
+/** Drains peers, and keeps what belongs to workers that come back. */
 export class Handovers implements Traffic {
   readonly #options: HandoversOptions;
   readonly #open = new Set<OpenHandover>();
 
-  /** Makes one that relieves nobody. */
   constructor(options: HandoversOptions) {
     this.#options = options;
   }
@@ -68,7 +67,7 @@ export class Handovers implements Traffic {
     const handover = new OpenHandover(options, (handover) => this.#end(handover));
     for (const id of worker_ids) {
       const peer = find(id) ?? this.findDisconnected(id);
-      if (!peer) continue; // It left a moment ago, and took with it what it offered.
+      if (!peer) continue; // It disconnected a moment ago, and its registrations with it.
       handover.peers.add(peer);
       functions.drain(peer);
       for (const target of this.#targetsOf(peer)) this.#expect(handover, target);
@@ -77,7 +76,7 @@ export class Handovers implements Traffic {
     return handover;
   }
 
-  /** A worker offers a function from now on: what waited for it starts, unless it is relieved. */
+  /** A worker registered a function: parked calls of it start, unless the worker is draining. */
   functionRegistered(peer: Peer, function_id: string, namespace: string): void {
     const target = targetOf(function_id, namespace);
     if (!peer.isDraining) return this.#options.calls.startParked(target);
@@ -86,13 +85,13 @@ export class Handovers implements Traffic {
     }
   }
 
-  /** A worker has left: its triggers end, unless it is to come back. */
+  /** A worker disconnected: its triggers end, unless it is to come back. */
   disconnected(peer: Peer): void {
     if (this.#isComingBack(peer)) this.#options.triggers.orphan(peer);
     else this.#options.triggers.removeOwner(peer);
   }
 
-  /** The relieved line with that id that has left. */
+  /** The drained peer with that worker id that has disconnected. */
   findDisconnected(worker_id: string): Peer | undefined {
     for (const { peers } of this.#open) {
       for (const peer of peers) if (peer.id === worker_id && !peer.isLive) return peer;
@@ -100,12 +99,12 @@ export class Handovers implements Traffic {
     return undefined;
   }
 
-  /** A program has come back on another line, which is relieved when the line before was. */
+  /** A worker reattached on a new connection, which is drained if the previous one was. */
   reattached(previous: Peer, peer: Peer): void {
     if (!previous.isDraining) return;
     this.#options.functions.drain(peer);
     for (const { peers } of this.#open) if (peers.delete(previous)) peers.add(peer);
-    // It registers them again, and again with every line; what lines leave must not add up.
+    // The worker registers them again on every connection; orphaned triggers must not add up.
     if (!previous.isLive) this.#endTriggers(previous);
   }
 
@@ -126,13 +125,13 @@ export class Handovers implements Traffic {
 
   #expect({ isComingBack, peers, targets }: OpenHandover, target: Target): void {
     if (targets.has(target)) return;
-    // Whoever entries ever new ids and takes them back again ends here.
+    // Bounds a worker that keeps registering and unregistering new ids.
     if (targets.size >= peers.size * FUNCTIONS_PER_WORKER_MAX) return;
     targets.add(target);
     if (isComingBack) this.#options.parked.expect(target);
   }
 
-  /** What a line entries; of one that has left, what the handovers that concern it know of. */
+  /** The functions of a peer; of a disconnected one, those that its handovers know. */
   #targetsOf(peer: Peer): Target[] {
     if (peer.isLive) {
       const entries = this.#options.functions.entriesOf(peer);

@@ -1,10 +1,9 @@
 /**
- * The calls that run now, found by either side's id.
+ * The table of open calls, found by either side's id.
  *
- * The engine's id of a call has the shape of a UUID and says where its record lies: a slot, and a
- * number that grows whenever the slot is used again, so that a late result finds nothing. Records
- * are used again, too: never keep one beyond {@linkcode Invocations.close}. A caller's own ids are
- * found by a hash, per caller.
+ * The engine's id of a call has the form of a UUID and encodes where its record is: a slot, and the
+ * number of uses of that slot, so that a late result finds nothing. Records are reused, so keep no
+ * reference beyond {@linkcode Invocations.close}. A caller's own ids are found by hash, per caller.
  *
  * @module
  */
@@ -13,10 +12,10 @@ import { Invocation, type Peer } from "./peer.ts";
 import { bytesEqual, bytesOf, copyWords, NO_BYTES, viewOf } from "./wire/bytes.ts";
 import { type CallerId, UUID_BYTES } from "./wire/frame_parts.ts";
 
-/** What a call starts with. */
+/** Fields of a new call. */
 export interface NewInvocation {
   readonly caller: Peer | undefined;
-  /** Where its id of the call stands, as between quotes in JSON: it is copied. */
+  /** Position of the caller's id as JSON text without quotes; it is copied. */
   readonly ids: CallerId;
   readonly callee: Peer | undefined;
   readonly function_id: string;
@@ -26,29 +25,29 @@ export interface NewInvocation {
   readonly bytes: number;
 }
 
-/** Where in an id the four digits stand that change with each use. */
+/** Offset of the four hexadecimal digits that change with every use. */
 const USES_AT = 9;
 const DIGITS = bytesOf("0123456789abcdef");
 
-/** The running calls. */
+/** The open calls. */
 export class Invocations {
   readonly #records: Invocation[] = [];
   readonly #free: Invocation[] = [];
   readonly #secret: string;
-  /** Calls that were ever opened. */
+  /** Calls opened since the engine's start. */
   #opened = 0;
 
-  /** Makes an empty table; the last 12 characters of `uuid` become part of every id. */
+  /** The last 12 characters of `uuid` become part of every id. */
   constructor(uuid: string) {
     this.#secret = uuid.slice(-12);
   }
 
-  /** Calls that run. */
+  /** Number of open calls. */
   get size(): number {
     return this.#records.length - this.#free.length;
   }
 
-  /** Records a call under a fresh id. */
+  /** Opens a call under a fresh id. */
   open(opening: NewInvocation): Invocation {
     const record = this.#free.pop() ?? this.#grow();
     this.#renew(record);
@@ -69,14 +68,14 @@ export class Invocations {
     return record;
   }
 
-  /** Somebody executes a call from now on that nobody did. */
+  /** Gives a call without a callee its callee. */
   assign(record: Invocation, callee: Peer, bytes: number): void {
     record.callee = callee;
     record.bytes = bytes;
     addTo(callee, record);
   }
 
-  /** The call whose id stands in `view` from `start` to `end`; `undefined` when none runs. */
+  /** The open call whose id is in `view` from `start` to `end`. */
   find(view: DataView, start: number, end: number): Invocation | undefined {
     if (end - start !== UUID_BYTES) return undefined;
     const record = this.#records[slotAt(view, start)];
@@ -85,7 +84,7 @@ export class Invocations {
       : undefined;
   }
 
-  /** The call that a caller knows under an id of its own. */
+  /** The open call with this id of the caller. */
   findOfCaller(caller: Peer, ids: CallerId): Invocation | undefined {
     const { waiting } = caller;
     for (let at = waiting.first(ids.hash); at >= 0; at = waiting.next(at, ids.hash)) {
@@ -95,13 +94,13 @@ export class Invocations {
     return undefined;
   }
 
-  /** The calls that a caller waits for, in the order in which they came. */
+  /** The calls that a caller waits for, oldest first. */
   ofCaller({ waiting }: Peer): Invocation[] {
     const records = waiting.all().map((slot) => this.#records[slot]!);
     return records.sort((one, other) => one.order - other.order);
   }
 
-  /** The call is over: its ids mean nothing any more, and its record may serve another. */
+  /** Ends a call: its ids become invalid, and another call may reuse the record. */
   close(record: Invocation): void {
     record.caller?.waiting.remove(record.hash, record.slot);
     if (record.callee) removeFrom(record.callee, record);
@@ -115,7 +114,7 @@ export class Invocations {
 
   #grow(): Invocation {
     const slot = this.#records.length;
-    // So small an array keeps its bytes within itself, as what an encoder makes does not.
+    // V8 stores the bytes of so small an array inline, but not those of an encoder's result.
     const id = new Uint8Array(UUID_BYTES);
     id.set(bytesOf(this.idOf(slot, 0)));
     const record = new Invocation(slot, id);
@@ -123,14 +122,14 @@ export class Invocations {
     return record;
   }
 
-  /** The id that a record has, or had, in one of its uses. */
+  /** The id of a slot in one of its uses. */
   idOf(slot: number, uses: number): string {
     const generation = Math.floor(uses / 0x10000);
     const [middle, high] = [hex(generation & 0xfff, 3), hex((generation / 0x1000) & 0xfff, 3)];
     return `${hex(slot, 8)}-${hex(uses & 0xffff, 4)}-4${middle}-8${high}-${this.#secret}`;
   }
 
-  /** Gives a record its next id, in which all but four digits stay for a long time. */
+  /** Writes the record's next id; mostly only four digits change. */
   #renew(record: Invocation): void {
     const { id } = record;
     const uses = ++record.uses;
@@ -143,8 +142,8 @@ export class Invocations {
 }
 
 /**
- * Puts a call last in its callee's ring. Not in a `Set`: that one keeps the place of what was taken
- * out until it grows, so a record that comes and goes makes it slow while others stay.
+ * Appends a call to its callee's ring. Not a `Set`, which keeps deleted entries until it grows and
+ * so becomes slow when calls come and go while others stay.
  */
 function addTo(callee: Peer, record: Invocation): void {
   callee.inflightCalls++;
@@ -176,22 +175,22 @@ function hex(value: number, digits: number): string {
 }
 
 /**
- * The number that eight hexadecimal digits say. Other characters make some number of it, too: whose
- * id it is shows when all of it is compared.
+ * The number that eight hexadecimal digits encode. Other characters yield some number, too;
+ * comparing the whole id reveals them.
  */
 function slotAt(view: DataView, start: number): number {
   const high = digitsOf(view.getInt32(start));
   return (high << 16 | digitsOf(view.getInt32(start + 4))) >>> 0;
 }
 
-/** The number that four of them say: the low half of each, and nine more for a letter. */
+/** The number that four of them encode: the low half of each byte, plus nine for a letter. */
 function digitsOf(word: number): number {
   const digits = (word & 0x0f0f0f0f) + (word >>> 6 & 0x01010101) * 9;
   const pairs = digits >>> 4 | digits;
   return pairs >>> 8 & 0xff00 | pairs & 0xff;
 }
 
-/** Copies a caller's id: the frame that it stands in is gone soon. */
+/** Copies the caller's id, since the frame that contains it is soon overwritten. */
 function nameFor(record: Invocation, { view, idStart, idEnd, hash }: CallerId): void {
   const bytes = idEnd - idStart;
   if (record.callerIdView.byteLength < bytes) {

@@ -1,7 +1,7 @@
 /**
- * The tables of the core as others may see them.
+ * Read-only views of the core's tables.
  *
- * Views are made when somebody asks; nothing is kept up to date in between.
+ * A view is built when it is requested; nothing is kept up to date in between.
  *
  * @module
  */
@@ -24,20 +24,19 @@ import type { FunctionEntry, FunctionTable } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import type { Trigger, TriggerTable, TriggerType } from "./trigger_table.ts";
 
-/** What there is to see. */
+/** The tables to read. */
 export interface DirectorySources {
   readonly functions: FunctionTable;
   readonly triggers: TriggerTable;
-  /** By id of the worker. */
+  /** By worker id. */
   readonly peers: ReadonlyMap<string, { readonly peer: Peer }>;
   isDraining(): boolean;
 }
 
-/** A {@linkcode Directory} of what is registered now. */
+/** A {@linkcode Directory} of the current registrations. */
 export class LiveDirectory implements Directory {
   readonly #sources: DirectorySources;
 
-  /** Makes one. */
   constructor(sources: DirectorySources) {
     this.#sources = sources;
   }
@@ -51,8 +50,8 @@ export class LiveDirectory implements Directory {
   function(namespace: string, function_id: string): FunctionView | undefined {
     const entry = this.#sources.functions.find(function_id, namespace);
     if (entry) return viewOfEntry(entry);
-    const isOwn = namespace === DEFAULT_NAMESPACE && CORE_FUNCTIONS.has(function_id);
-    return isOwn ? viewOfCoreFunction(function_id) : undefined;
+    const isCore = namespace === DEFAULT_NAMESPACE && CORE_FUNCTIONS.has(function_id);
+    return isCore ? viewOfCoreFunction(function_id) : undefined;
   }
 
   triggerTypes(): TriggerTypeView[] {
@@ -109,7 +108,7 @@ export class LiveDirectory implements Directory {
   }
 }
 
-/** What an observer can ask the router. */
+/** The router's side of a {@linkcode CallObserver}. */
 export function callSourceOf(
   calls: { readonly size: number; idOf(slot: number, uses: number): string },
   parked: { readonly size: number },
@@ -154,7 +153,7 @@ function viewOfCoreFunction(function_id: string): FunctionView {
   };
 }
 
-/** `undefined` for a type that nobody provides. */
+/** `undefined` for a type without a provider. */
 function viewOfType(
   { namespace, id, providers, triggers }: TriggerType,
 ): TriggerTypeView | undefined {
@@ -193,7 +192,7 @@ function viewOfTrigger({ registration, owner, delivery }: Trigger): TriggerView 
   };
 }
 
-/** Whether a function's metadata asks to hide it from listings. */
+/** Whether a function's metadata hides it from listings. */
 function isInternal(metadata: Json | undefined): boolean {
   return (metadata as JsonObject | null | undefined)?.internal === true;
 }

@@ -1,9 +1,10 @@
 /**
- * Calls that wait for somebody to offer their function again, and which functions those may be.
+ * Calls that wait until a worker registers their function again, and the functions that are
+ * expected.
  *
- * A plain table: it sends nothing and knows no time; {@linkcode Calls} starts and ends what waits
- * here. A parked call is kept as its frame and parsed again when it starts: the parsed message
- * takes several times the memory.
+ * A plain table: it sends nothing and has no clock; {@linkcode Calls} starts and ends parked calls.
+ * A parked call is kept as its frame and parsed again when it starts: the parsed message takes
+ * several times the memory.
  *
  * @module
  */
@@ -11,63 +12,63 @@ import { PARKED_BYTES_MAX, PARKED_CALLS_MAX } from "../../sdk/typescript/wire/li
 import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import type { Invocation, Peer } from "./peer.ts";
 
-/** One call that waits. */
+/** One parked call. */
 export interface ParkedCall {
-  /** Who made it, also when it does not wait for a result. */
+  /** Made the call; set for void calls, too. */
   readonly caller: Peer;
-  /** What it says, but for what it carries. */
+  /** The message without its payload and metadata. */
   readonly call: InvokeFunction;
-  /** All it says. */
+  /** The whole frame. */
   readonly text: string;
-  /** Its record among the running calls. */
+  /** Its record among the open calls. */
   readonly invocation: Invocation;
 }
 
-/** What names a function in a table: equal for the same id in the same namespace. */
+/** Key of a function: equal for equal id and namespace. */
 export type Target = string;
 
-/** The name of a function for tables. */
+/** The key of a function. */
 export function targetOf(function_id: string, namespace: string = DEFAULT_NAMESPACE): Target {
   return JSON.stringify([namespace, function_id]);
 }
 
-/** The calls that wait. */
+/** The parked calls. */
 export class ParkedCalls {
-  /** In the order they came. */
+  /** In order of arrival. */
   readonly #byTarget = new Map<Target, Set<ParkedCall>>();
   readonly #byRecord = new Map<Invocation, ParkedCall>();
-  /** How many expect each function. */
+  /** Number of handovers that expect each function. */
   readonly #expected = new Map<Target, number>();
   #bytes = 0;
 
-  /** Calls that wait. */
+  /** Number of parked calls. */
   get size(): number {
     return this.#byRecord.size;
   }
 
-  /** Somebody expects that the function will be offered again; once for each stopExpecting(). */
+  /** Expects that the function is registered again; to be undone by one stopExpecting(). */
   expect(target: Target): void {
     this.#expected.set(target, (this.#expected.get(target) ?? 0) + 1);
   }
 
-  /** Somebody who expected that does so no longer. */
+  /** Undoes one expect(). */
   stopExpecting(target: Target): void {
     const others = this.#expected.get(target)! - 1;
     if (others > 0) this.#expected.set(target, others);
     else this.#expected.delete(target);
   }
 
-  /** Whether a call of a function that nobody runs now is to wait. */
+  /** Whether a call of a function without a ready replica is to be parked. */
   isExpected({ function_id, namespace }: InvokeFunction): boolean {
     return this.#expected.size > 0 && this.#expected.has(targetOf(function_id, namespace));
   }
 
-  /** Whether one more call with so many characters may wait. */
+  /** Whether one more call with so many characters may be parked. */
   hasRoom(bytes: number): boolean {
     return this.size < PARKED_CALLS_MAX && this.#bytes + bytes <= PARKED_BYTES_MAX;
   }
 
-  /** Puts a call behind those that wait already. */
+  /** Adds a call behind those that are parked already. */
   add({ call: { data: _data, metadata: _metadata, ...call }, ...rest }: ParkedCall): void {
     const parked: ParkedCall = { call, ...rest };
     const target = targetOf(call.function_id, call.namespace);
@@ -78,17 +79,17 @@ export class ParkedCalls {
     this.#bytes += parked.text.length;
   }
 
-  /** Calls that wait for a function, in the order they came. */
+  /** The calls that are parked for a function, oldest first. */
   waitingFor(target: Target): ParkedCall[] {
     return [...this.#byTarget.get(target) ?? []];
   }
 
-  /** The call that waits with this record. */
+  /** The parked call with this record. */
   find(invocation: Invocation): ParkedCall | undefined {
     return this.#byRecord.get(invocation);
   }
 
-  /** Takes a call out by its record; nothing happens when that one does not wait. */
+  /** Removes a call by its record; does nothing when that is not parked. */
   remove(invocation: Invocation): void {
     const parked = this.#byRecord.get(invocation);
     if (!parked) return;
@@ -100,12 +101,12 @@ export class ParkedCalls {
     this.#bytes -= parked.text.length;
   }
 
-  /** Calls that wait for functions which nobody expects any more. */
+  /** Parked calls whose function no handover expects. */
   unexpected(): ParkedCall[] {
     return this.all().filter(({ call }) => !this.isExpected(call));
   }
 
-  /** Every call that waits. */
+  /** Every parked call. */
   all(): ParkedCall[] {
     return [...this.#byRecord.values()];
   }

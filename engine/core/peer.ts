@@ -1,8 +1,9 @@
 /**
- * A connected worker, as the tables see it: how to reach it, what it said of itself, and how busy
- * it is.
+ * A connected worker as the tables of the core see it, and the record of one call.
  *
- * Holds no rules. Whoever keeps a peer in a table takes it out when the router says it left.
+ * The two refer to each other: a peer lists the calls that it executes and waits for, a call names
+ * its caller and callee. Neither holds rules. A table that stores a peer removes it when the router
+ * reports its disconnect.
  *
  * @module
  */
@@ -20,67 +21,66 @@ import { RateWindow } from "./guards.ts";
 import { bytesOf, NO_BYTES, viewOf } from "./wire/bytes.ts";
 import { SlotIndex } from "./wire/bytes_index.ts";
 
-/** What is known of a line before its worker says anything. */
+/** What the engine knows of a connection before its worker sends anything. */
 export interface PeerInfo {
-  /** Address of the other end; `null` on a line inside this process. */
+  /** Address of the remote end; `null` for a connection inside this process. */
   readonly address: string | null;
-  /** Which start of the engine's own this is, if it is one. */
+  /** Id of the launch, if the engine started this worker. */
   readonly launch_id: string | null;
   /**
-   * Name such as `engine-state` when the line belongs to the engine itself: it may offer
-   * `engine::*`, what it offers cannot be taken over, and calls to it carry `caller`.
+   * Name such as `engine-state` for a built-in worker: it may register `engine::*`, no other worker
+   * can replace its functions, and calls to it carry `caller`.
    */
   readonly builtin: string | null;
-  /** Belongs to the command line of the engine's own user on this machine; left out: no. */
+  /** A command line of the engine's own user on this machine. Default: false. */
   readonly operator?: boolean;
 }
 
-/** Who a peer is. */
+/** Identity of a peer. */
 export interface PeerIdentity {
-  /** Id of the worker on this connection; a fresh UUID. */
+  /** Worker id of this connection; a fresh UUID. */
   readonly id: string;
-  /** What a later connection must know to end this one. */
+  /** Secret with which a later connection may end this one. */
   readonly reattach_token: string;
   readonly info: PeerInfo;
   /** Milliseconds since 1970. */
   readonly connected_at_ms: number;
 }
 
-/** One connected worker. */
+/** A connected worker. */
 export class Peer {
   readonly id: string;
   readonly reattach_token: string;
   readonly info: PeerInfo;
   readonly connected_at_ms: number;
   readonly connection: Connection;
-  /** `false` from the moment its clean-up begins. */
+  /** `false` from the start of its clean-up. */
   isLive = true;
-  /** Gets no new calls, until its end; what it runs goes on. */
+  /** Gets no new calls until it disconnects; its running calls go on. */
   isDraining = false;
-  /** What it said of itself; `undefined` before. */
+  /** Metadata of the worker; `undefined` before it announced itself. */
   announcement: Announcement | undefined;
-  /** How an observer knows it. */
+  /** The observer's handle for it. */
   endpoint: ObservedEndpoint;
   wantsCancel = false;
   wantsProgress = false;
-  /** How many calls it executes. */
+  /** Number of calls that it executes. */
   inflightCalls = 0;
-  /** The one of them that it got first; the others follow it in a ring. */
+  /** The oldest call that it executes; the others follow in a ring. */
   firstCall: Invocation | undefined;
-  /** Slots of the calls it waits for, by hash of its own ids. */
+  /** Slots of the calls that it waits for, by hash of its own ids. */
   readonly waiting: SlotIndex = new SlotIndex();
-  /** Bytes of the frames of the calls it executes. */
+  /** Bytes of the frames of the calls that it executes. */
   inflightBytes = 0;
-  // Made for those who need them: most of many thousand peers may be idle.
+  // Created on first use: most of many thousand peers may be idle.
   #idBytes: Uint8Array | undefined;
   #warningLimit: RateWindow | undefined;
   #parkedTriggerLimit: RateWindow | undefined;
-  /** Reasons for which nothing is read from it. */
+  /** Reasons for which the engine does not read from it. */
   #pauses = 0;
-  /** One of them: it does not take its answers. */
+  /** One of them: it does not read its results. */
   #isPausedByReplies = false;
 
-  /** Makes the peer of a line that has just opened. */
   constructor(connection: Connection, identity: PeerIdentity) {
     this.connection = connection;
     this.id = identity.id;
@@ -90,7 +90,7 @@ export class Peer {
     this.endpoint = { worker_id: identity.id };
   }
 
-  /** Whether the line belongs to the engine itself. */
+  /** Whether it is a built-in worker. */
   get isBuiltin(): boolean {
     return this.info.builtin !== null;
   }
@@ -100,27 +100,27 @@ export class Peer {
     return this.#idBytes ??= bytesOf(this.id);
   }
 
-  /** Says no when it gave rise to so many warnings that nobody wants more. */
+  /** Limits the warnings that it may cause. */
   get warningLimit(): RateWindow {
     return this.#warningLimit ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   }
 
-  /** The same for triggers of its that wait for their types. */
+  /** Limits the reports of its parked triggers. */
   get parkedTriggerLimit(): RateWindow {
     return this.#parkedTriggerLimit ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   }
 
-  /** How listings call it, for something it registered under this id. */
+  /** Display name, for something that it registered under this id. */
   nameFor(id: string): string {
     return this.info.builtin ?? this.announcement?.name ?? id.split("::", 1)[0]!;
   }
 
-  /** Sends a message; nothing happens when the line is over. */
+  /** Sends a message, unless it has disconnected. */
   send(message: EngineMessage): void {
     if (this.isLive) this.connection.send(encodeMessage(message));
   }
 
-  /** Tells it that nobody waits for a call that it runs any more, if it wants to know. */
+  /** Tells it that a call was cancelled, if it announced the capability. */
   sendCancel(invocation_id: string, reason: string | undefined): void {
     if (!this.wantsCancel) return;
     const why = reason === undefined ? {} : { reason };
@@ -128,9 +128,8 @@ export class Peer {
   }
 
   /**
-   * Sends what a call of its own came to, in two parts as `Connection.forward()` takes them.
-   * When it does not take such answers, nothing more is read from it until it does, where its
-   * carrier can do that.
+   * Sends the result of one of its calls, in two parts as `Connection.forward()` takes them. If it
+   * does not read its results, the engine stops reading from it where the transport allows that.
    */
   reply(
     head: Uint8Array,
@@ -144,28 +143,28 @@ export class Peer {
     this.#applyBackPressure();
   }
 
-  /** The same with all of it as one text. */
+  /** The same for a whole frame as text. */
   replyText(text: string): void {
     if (!this.isLive) return;
     this.connection.send(text);
     this.#applyBackPressure();
   }
 
-  /** Its line has room again. */
+  /** Its connection accepts data again. */
   drained(): void {
     if (!this.#isPausedByReplies) return;
     this.#isPausedByReplies = false;
     this.resumeReading();
   }
 
-  /** Nothing more is read from it until {@linkcode release}; `false`: its carrier cannot stop. */
+  /** Stops reading from it until {@linkcode resumeReading}; `false` if the transport cannot. */
   pauseReading(): boolean {
     if (!this.connection.pause()) return false;
     this.#pauses++;
     return true;
   }
 
-  /** One reason not to read from it is gone. */
+  /** Removes one reason not to read from it. */
   resumeReading(): void {
     if (--this.#pauses === 0) this.connection.resume();
   }
@@ -177,46 +176,46 @@ export class Peer {
 }
 
 const NO_VIEW = viewOf(NO_BYTES);
-/** What a free record is about. */
+/** The function of a free record. */
 const NO_FUNCTION: ObservedFunction = { function_id: "", namespace: "" };
 
-/** One running call. */
+/** The record of one call, reused by later calls. */
 export class Invocation implements Due, ObservedCall {
   due = 0;
   place = -1;
-  /** The engine's id of it, or of the last call that it served. */
+  /** The engine's id of the current call, or of the last one. */
   readonly id: Uint8Array;
   readonly idView: DataView;
   isOpen = false;
-  /** Who waits for the result; `undefined`: nobody. */
+  /** Waits for the result; `undefined` for a void call. */
   caller: Peer | undefined;
-  /** The caller's id of it, as it stands between quotes in JSON: its first bytes. */
+  /** The caller's id as JSON text without quotes, at the start of this buffer. */
   callerId: Uint8Array = NO_BYTES;
   callerIdView: DataView = NO_VIEW;
-  /** So many; 0 without a caller. */
+  /** Length of the caller's id; 0 without a caller. */
   callerIdBytes = 0;
-  /** Who executes it; `undefined`: the engine itself, or nobody yet. */
+  /** Executes the call; `undefined` for the engine itself and while the call is parked. */
   callee: Peer | undefined;
   function_id = "";
-  /** How long it may take in all. */
+  /** The whole time limit. */
   timeout_ms = 0;
-  /** Bytes of the frame that went to the callee. */
+  /** Bytes of the frame sent to the callee. */
   bytes = 0;
-  /** Of the caller's id. */
+  /** Hash of the caller's id. */
   hash = 0;
-  /** Neighbours in the ring of its callee's calls; itself while it is in none. */
+  /** Neighbours in the ring of its callee's calls; itself outside of a ring. */
   before: Invocation = this;
   after: Invocation = this;
   uses = 0;
-  /** Its place among all calls that were ever opened: many begin at the same time. */
+  /** Number of the call since the engine's start: several calls may start at the same time. */
   order = 0;
-  /** When it was opened, on the clock's now(). */
+  /** When it was opened, by the clock's now(). */
   since = 0;
-  /** The function, as an observer counts it. */
+  /** The observer's handle for the function. */
   subject: ObservedFunction = NO_FUNCTION;
   readonly slot: number;
 
-  /** Makes the record of a slot; `id` is written anew for each call. */
+  /** `id` is overwritten for each call. */
   constructor(slot: number, id: Uint8Array) {
     this.slot = slot;
     this.id = id;

@@ -1,9 +1,9 @@
 /**
- * Who runs a call, or why nobody does.
+ * Chooses the replica for a call, or the error with which the call ends.
  *
- * Decides and sends nothing to callers. A payload is checked against the `request_format` of the
- * replica that was chosen; a schema is compiled with the first call that needs it, and one that
- * cannot be used is reported and not enforced.
+ * Sends nothing to callers. The payload is checked against the `request_format` of the chosen
+ * replica; a schema is compiled for the first call that needs it, and an unusable one is reported
+ * and not enforced.
  *
  * @module
  */
@@ -22,20 +22,20 @@ import {
 import type { Peer } from "./peer.ts";
 import type { Envelope } from "./wire/envelope.ts";
 
-/** What the choice depends on, beside the table of functions. */
+/** Settings that influence the choice. */
 export interface PlacementSettings extends LoadBounds {
   /** Whether payloads are checked against `request_format`. */
   readonly validate_payloads: boolean;
 }
 
-/** Chooses. */
+/** Chooses replicas. */
 export class Placement {
   readonly #functions: FunctionTable;
   readonly #schemas: Schemas;
   readonly #errorReplies: ErrorReplies;
   #settings: PlacementSettings;
 
-  /** Makes one for a table of functions; `errorReplies` hears of schemas that cannot be used. */
+  /** Unusable schemas are reported to `errorReplies`. */
   constructor(
     functions: FunctionTable,
     schemas: Schemas,
@@ -48,12 +48,12 @@ export class Placement {
     this.#settings = settings;
   }
 
-  /** What holds for calls from now on. */
+  /** Applies new settings to later calls. */
   applySettings(settings: PlacementSettings): void {
     this.#settings = settings;
   }
 
-  /** Who runs a call that was not parsed; `undefined` when somebody has to look at it. */
+  /** The replica for a call that was not parsed; `undefined` when it has to be parsed. */
   find(caller: Peer, call: Envelope): Replica | undefined {
     const entry = this.#functions.findBytes(call.view, call.functionStart, call.functionEnd);
     if (!entry || (entry.enforcedFormats > 0 && this.#validates(caller))) return undefined;
@@ -61,8 +61,8 @@ export class Placement {
   }
 
   /**
-   * Who runs a call, or the error it ends with; `undefined` when nobody there may run it. `bytes`
-   * are those of its remainder, which is what counts against the bound of whoever runs it.
+   * The replica for a call, or an error; `undefined` when no replica is ready. `bytes` is the
+   * length of the call's remainder, which counts against the limits of the callee.
    */
   choose(caller: Peer, call: InvokeFunction, bytes: number): Replica | ErrorBody | undefined {
     const { function_id, namespace, data } = call;
@@ -78,7 +78,9 @@ export class Placement {
     return failure("overloaded", `Function ${function_id} is overloaded: ${who}`);
   }
 
-  /** Firings of the engine's own workers are not checked: their shape belongs to the type. */
+  /**
+   * Trigger firings of built-in workers are not checked: their payload belongs to the trigger type.
+   */
   #validates(caller: Peer): boolean {
     return this.#settings.validate_payloads && !caller.isBuiltin;
   }
@@ -107,8 +109,8 @@ export class Placement {
 }
 
 /**
- * The replicas of a function as they were when `chosen` got a call whose remainder has so many
- * bytes, which counts among those it runs already; the chosen one first.
+ * The replicas of a function at the time when `chosen` got a call whose remainder has `bytes`
+ * bytes, the chosen one first. The call itself already counts as in flight.
  */
 export function candidatesOf(
   { id, replicas }: FunctionEntry,

@@ -1,29 +1,33 @@
 /**
- * What each message means.
+ * Applies each message to the tables of the core and sends the frames that follow from it.
  *
- * The core is a state machine: a frame comes in, frames go out, nothing waits. It promises:
+ * The core is a synchronous state machine: a frame comes in, frames go out, nothing is awaited. It
+ * guarantees:
  *
- * 1. **One answer.** A call with an id ends in exactly one result while its caller stays: the
- *    replica's, or an error of the engine.
- * 2. **Only from whom was asked.** A result, a progress or a cancel from anybody else is ignored.
- * 3. **Ids belong to their sender.** The engine gives each running call an id of its own; equal
- *    ids of two callers cannot meet.
- * 4. **Gone is gone.** When a worker leaves, its functions, triggers and types are out before the
- *    next frame of anybody is handled; what it ran ends with `invocation_stopped`, what it waited
- *    for is cancelled. `reattach` does the same to the old line. A late frame of an old line
- *    changes nothing. One exception: until the handover of a worker that comes back ends
- *    (`ports/traffic.ts`), its triggers stay and calls of its functions wait, for a bounded time.
- * 5. **Triggers outlive the provider of their type.** When it comes back, each is delivered to it
- *    once, with the same id.
- * 6. **In order.** Frames of one connection take effect in the order they came; a call right after
- *    a registration sees it.
- * 7. **Untouched.** `data` and `result` reach the other side with the bytes they had, also large
- *    integers and odd spacing. (The one exception: on a line with batching a raw newline between
+ * 1. **Exactly one result.** Every call with an id gets exactly one result while its caller is
+ *    connected: the callee's, or an error of the engine.
+ * 2. **Only the callee answers.** The engine ignores a result or progress from any worker but the
+ *    callee, and a cancellation from any but the caller.
+ * 3. **Ids belong to their sender.** The engine gives each running call an id of its own, so equal
+ *    ids of two callers cannot collide.
+ * 4. **Disconnecting cleans up first.** When a worker disconnects, the engine removes its
+ *    functions, triggers and trigger types before it handles any other frame; calls that it
+ *    executed end with `invocation_stopped`, calls that it waited for are cancelled. `reattach`
+ *    does the same to the previous connection, and late frames of that one have no effect. One
+ *    exception: during the handover of a worker that will come back (`ports/traffic.ts`), its
+ *    triggers stay and calls of its functions are parked, for a bounded time.
+ * 5. **Triggers outlive their provider.** When a provider registers the type again, it receives
+ *    each trigger exactly once, with the same id.
+ * 6. **In order.** Frames of one connection take effect in the order of their arrival; a call
+ *    directly after a registration sees it.
+ * 7. **Payloads unchanged.** `data` and `result` are forwarded byte for byte, large integers and
+ *    unusual spacing included. (One exception: on a connection with batching, a raw newline between
  *    tokens becomes a space.)
- * 8. **Bounded.** Every table, queue and buffer has a limit in `limits.ts` and a code for when it
- *    is reached.
- * 9. **Not twice.** The engine never repeats a call by itself; only queues do, because they say so.
- * 10. **No waiting.** Handling a frame returns when all its consequences are sent.
+ * 8. **Bounded.** Every table, queue and buffer has a limit, and an error code for when it is
+ *    reached.
+ * 9. **No retries.** The engine never repeats a call by itself; only queues redeliver, because they
+ *    promise to.
+ * 10. **Synchronous.** Handling a frame returns after all resulting frames were sent.
  *
  * @module
  */
@@ -65,26 +69,26 @@ import type { Envelope } from "./wire/envelope.ts";
 export type { PeerInfo } from "./peer.ts";
 export type { RouterSettings } from "./calls.ts";
 
-/** What a router is given of the world. */
+/** Dependencies and settings of a router. */
 export interface RouterOptions {
   readonly clock: Clock;
   readonly schemas: Schemas;
   readonly settings: RouterSettings;
-  /** A fresh random UUID. */
+  /** Returns a new random UUID. */
   newId(): string;
-  /** Hears of rare things, each after all its consequences were sent; must not throw. */
+  /** Called for rare events, each after all its consequences were sent; must not throw. */
   report(event: EngineEvent): void;
-  /** Hears of every call; left out: nobody does. */
+  /** Default: {@linkcode noopObserver}. */
   readonly observer?: CallObserver;
-  /** Hears of telemetry that comes on workers' own lines; left out: it is dropped. */
+  /** Receives telemetry that workers send on their own connections; without it that is dropped. */
   readonly telemetry?: TelemetryListener;
 }
 
 const ENGINE_PREFIX = "engine::";
-/** What `workerregistered` says that this engine can do. */
+/** Capabilities announced in `workerregistered`. */
 const CAPABILITIES: readonly string[] = ["cancel", "timeout", "progress"];
 
-/** Moves calls from the workers that make them to the workers that can run them. */
+/** Routes calls from the workers that make them to the workers that can execute them. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #sessions = new Map<string, Session>();
@@ -105,12 +109,11 @@ export class Router {
   #isReporting = false;
   #state: "open" | "draining" | "closed" = "open";
 
-  /** What is registered now. */
+  /** The current registrations. */
   readonly directory: Directory;
-  /** Relieves workers that are to be restarted or stopped. */
+  /** Drains workers that are about to be restarted or stopped. */
   readonly traffic: Traffic;
 
-  /** Makes a router without lines. */
   constructor(options: RouterOptions) {
     const { clock, schemas, settings, observer = noopObserver } = options;
     const [functions, triggers, report] = [this.#functions, this.#triggers, this.#report];
@@ -149,12 +152,15 @@ export class Router {
     this.directory = new LiveDirectory({ functions, triggers, peers: this.#sessions, isDraining });
   }
 
-  /** Calls that are running or parked now, those nobody waits for included. */
+  /** Calls that run or are parked, void calls included. */
   get runningCalls(): number {
     return this.#calls.size;
   }
 
-  /** A line has opened: sends `workerregistered`; what the line reports goes to the result. */
+  /**
+   * Accepts an open connection and sends `workerregistered`; the connection reports its events to
+   * the result.
+   */
   open(connection: Connection, info: PeerInfo): ConnectionEvents {
     const { clock, observer = noopObserver, telemetry } = this.#options;
     const [id, reattach_token] = [this.#options.newId(), this.#options.newId()];
@@ -181,21 +187,20 @@ export class Router {
     return session;
   }
 
-  /** What holds from now on; running calls keep their deadlines. */
+  /** Applies new settings to later calls; running calls keep their deadlines. */
   applySettings(settings: RouterSettings): void {
     this.#calls.applySettings(settings);
   }
 
   /**
-   * From now on new calls end with `overloaded`; running ones finish, with the calls they make
-   * themselves.
+   * Rejects new calls with `overloaded`; running calls finish, including the calls that they make.
    */
   drain(): void {
     if (this.#state === "open") this.#state = "draining";
     this.#calls.drain();
   }
 
-  /** Closes every line with 1001. */
+  /** Closes every connection with 1001. */
   close(): void {
     this.#state = "closed";
     this.#calls.drain();
@@ -205,7 +210,7 @@ export class Router {
     this.#calls.stop();
   }
 
-  /** A worker has said something. */
+  /** Dispatches a parsed message. */
   #handle(peer: Peer, message: WorkerMessage, text: string, envelope?: Envelope): void {
     switch (message.type) {
       case "invokefunction":
@@ -243,17 +248,17 @@ export class Router {
     }
   }
 
-  /** A line came back: what is left of the one before goes, before the next frame. */
+  /** Ends the previous connection of a worker before the next frame is handled. */
   #reattach(peer: Peer, { previous_worker_id, reattach_token }: Reattach): void {
     const session = this.#sessions.get(previous_worker_id);
     const previous = session?.peer ?? this.#handovers.findDisconnected(previous_worker_id);
     if (!previous || previous === peer) return;
     if (!isEqualSecret(previous.reattach_token, reattach_token)) return;
     this.#handovers.reattached(previous, peer);
-    session?.end(1000, "the worker came back on another line");
+    session?.end(1000, "the worker reattached on another connection");
   }
 
-  /** A line is over: PROTOCOL 3.6, in its order. */
+  /** Cleans up after a connection in the order that PROTOCOL 3.6 requires. */
   #disconnected(peer: Peer, reason: string): void {
     this.#sessions.delete(peer.id);
     const { registered, removed } = this.#functions.removePeer(peer);
@@ -270,7 +275,10 @@ export class Router {
     this.#triggersChanged(peer, this.#triggers.countOf(peer) < had);
   }
 
-  /** Tells of what happened; whoever hears it may send frames of its own. */
+  /**
+   * Reports queued events. Listeners may send frames of their own, so events are not reported
+   * recursively.
+   */
   #flushEvents(): void {
     if (this.#isReporting) return;
     this.#isReporting = true;
@@ -333,11 +341,11 @@ export class Router {
     if (changed) this.#report({ type: "triggers_changed", worker_id: peer.id });
   }
 
-  /** Nobody provides the type of a trigger. Nothing of it goes to the worker: PROTOCOL 13.6. */
+  /** Reports a trigger whose type has no provider. Its owner is not notified: PROTOCOL 13.6. */
   #reportParked(
     { owner, registration: { id: trigger_id, trigger_type, function_id } }: Trigger,
   ): void {
-    // When the engine goes down, providers leave before those who asked them: that is no news.
+    // On shutdown providers disconnect before originators, which is not worth a report.
     if (this.#state !== "open" || !owner.parkedTriggerLimit.allow(this.#options.clock.now())) {
       return;
     }
@@ -377,7 +385,7 @@ export class Router {
 
 const FULL = `a worker holds at most ${TRIGGERS_PER_WORKER_MAX} triggers and types`;
 
-/** Hears everything and does nothing. */
+/** Ignores every call. */
 export const noopObserver: CallObserver = {
   attach: () => {},
   functionOf: (namespace: string, function_id: string): ObservedFunction => ({

@@ -442,7 +442,7 @@ for (
   const [code, reason, said] of [
     [1000, "", "the worker closed"],
     [1005, "", "the worker closed"],
-    [1006, "", "the line was lost"],
+    [1006, "", "the connection was lost"],
     [1006, "nothing heard for 60 s", "nothing heard for 60 s"],
   ] as const
 ) {

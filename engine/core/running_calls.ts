@@ -1,8 +1,8 @@
 /**
- * The records of running calls: each is opened, perhaps sent, and ended once.
+ * Opens, sends and ends calls: their records, deadlines and frames.
  *
- * Decides nothing. Whatever ends a call closes its record and tells the observer first, and sends
- * afterwards, so nothing that follows can end it again.
+ * Makes no decisions. Whatever ends a call notifies the observer and closes the record before it
+ * sends anything, so no consequence can end it twice.
  *
  * @module
  */
@@ -26,27 +26,27 @@ import {
   type ResultRemainder,
 } from "./wire/frame_parts.ts";
 
-/** What stands between the id of a call and that of its caller, for the engine's own workers. */
+/** Between the id of a call and the id of its caller, in calls to built-in workers. */
 const CALLER_KEY = bytesOf('","caller":"');
 const CALL_START = viewOf(bytesOf(CALL_PREFIX));
 
-/** What running calls stand on. */
+/** Dependencies of running calls. */
 export interface RunningCallsOptions {
   readonly clock: Clock;
   readonly parked: ParkedCalls;
   readonly observer: CallObserver;
-  /** A UUID, part of every id of a call. */
+  /** A UUID; part of every call id. */
   readonly secret: string;
-  /** The time of a call is up, or that for which it may wait; its record is still open. */
+  /** The deadline of a call has passed; its record is still open. */
   onDue(invocation: Invocation): void;
 }
 
-/** What a call begins with. */
+/** Fields of a new call. */
 export interface NewCall {
   readonly caller: Peer;
-  /** The caller's id of it; `undefined`: nobody waits. */
+  /** The caller's id; `undefined` when it does not wait. */
   readonly ids: CallerId | undefined;
-  /** Who runs it; `undefined`: the engine itself, or nobody yet. */
+  /** Executes the call; `undefined` for the engine itself and while the call is parked. */
   readonly callee: Peer | undefined;
   readonly function_id: string;
   readonly subject: ObservedFunction;
@@ -54,7 +54,7 @@ export interface NewCall {
   readonly remainder: CallRemainder;
 }
 
-/** The calls that run or wait to start. */
+/** The calls that run or are parked. */
 export class RunningCalls {
   readonly #clock: Clock;
   readonly #parked: ParkedCalls;
@@ -64,7 +64,6 @@ export class RunningCalls {
   readonly #callPrefix = new Prefix(CALL_PREFIX);
   readonly #resultPrefix = new Prefix(RESULT_PREFIX);
 
-  /** Makes one in which no call runs. */
   constructor({ clock, parked, observer, secret, onDue }: RunningCallsOptions) {
     this.#clock = clock;
     this.#parked = parked;
@@ -73,43 +72,43 @@ export class RunningCalls {
     this.#deadlines = new Deadlines(clock, onDue);
   }
 
-  /** How many there are, those nobody waits for included. */
+  /** Number of calls, void calls included. */
   get size(): number {
     return this.#invocations.size;
   }
 
-  /** The engine's id of a call, also of one that is over. */
+  /** The engine's id of a call, also of one that has ended. */
   idOf(slot: number, uses: number): string {
     return this.#invocations.idOf(slot, uses);
   }
 
-  /** The call whose id stands in `view` from `start` to `end`; `undefined` when none runs. */
+  /** The open call whose id is in `view` from `start` to `end`. */
   find(view: DataView, start: number, end: number): Invocation | undefined {
     return this.#invocations.find(view, start, end);
   }
 
-  /** The same for an id that is a text. */
+  /** The same for an id as text. */
   findText(id: string): Invocation | undefined {
     const view = viewOf(bytesOf(id));
     return this.find(view, 0, view.byteLength);
   }
 
-  /** The engine's id of a call, as a text. */
+  /** The engine's id of a call, as text. */
   textOf({ slot, uses }: Invocation): string {
     return this.idOf(slot, uses);
   }
 
-  /** The call that a caller knows under an id of its own. */
+  /** The open call with this id of the caller. */
   findOfCaller(caller: Peer, ids: CallerId): Invocation | undefined {
     return this.#invocations.findOfCaller(caller, ids);
   }
 
-  /** The calls that a caller waits for, in the order in which they came. */
+  /** The calls that a caller waits for, oldest first. */
   ofCaller(caller: Peer): Invocation[] {
     return this.#invocations.ofCaller(caller);
   }
 
-  /** Opens the record of a call, due in `due_ms`. */
+  /** Opens a call that falls due in `due_ms`. */
   open(call: NewCall, due_ms: number = call.timeout_ms): Invocation {
     const { caller, ids, callee, function_id, subject, timeout_ms, remainder } = call;
     const since = this.#clock.now();
@@ -128,7 +127,7 @@ export class RunningCalls {
     return invocation;
   }
 
-  /** A worker executes from now on a call that nobody did; `left` is what is left of its time. */
+  /** Gives a parked call its callee; `left` is its remaining time in milliseconds. */
   assign(invocation: Invocation, callee: Peer, remainder: CallRemainder, left: number): void {
     this.#parked.remove(invocation);
     this.#deadlines.remove(invocation);
@@ -152,8 +151,8 @@ export class RunningCalls {
     const longer = traceBytes - (traceEnd - traceStart);
     const start = idStart - CALL_PREFIX.length - longer;
     if (!callee.isBuiltin && idEnd - idStart === id.length && longer >= 0 && start >= 0) {
-      // Nothing has to be put together: it fits where the caller's words stand, and what is longer
-      // moves them to the front, over frames that are done with.
+      // Written in place: the engine's id replaces the caller's, and a longer trace field moves the
+      // beginning to the front, over frames that were handled before.
       if (longer > 0) {
         copyWords(view, start, CALL_START, 0, CALL_PREFIX.length);
         copyWords(view, idEnd - longer, view, idEnd, traceStart - idEnd);
@@ -178,36 +177,36 @@ export class RunningCalls {
     callee.connection.forward(prefix.memory, prefix.length, memory, from, end);
   }
 
-  /** Ends a call well. */
+  /** Ends a call with a value. */
   settle(invocation: Invocation, remainder: ResultRemainder): void {
     this.#observer.settled(invocation, remainder.memory, remainder.dataStart, remainder.end - 1);
     this.#answer(invocation, remainder);
   }
 
-  /** Ends a call with what its callee says is an error. */
+  /** Ends a call with an error that its callee sent. */
   settleError(invocation: Invocation, remainder: ResultRemainder, error: ErrorBody): void {
     this.#observer.failed(invocation, error, null);
     this.#answer(invocation, remainder);
   }
 
-  /** Ends a call with an error of the engine; `endedBy` says who ended it before its time. */
+  /** Ends a call with an error of the engine; `endedBy` says what ended it early. */
   fail(invocation: Invocation, error: ErrorBody, endedBy: string | null): void {
     this.#observer.failed(invocation, error, endedBy);
     this.#answer(invocation, remainderOf(errorRemainder(invocation.function_id, error)));
   }
 
-  /** Ends a call without a word to its caller; the error is for those who ask later. */
+  /** Ends a call without a reply; the error is for the observer only. */
   drop(invocation: Invocation, error: ErrorBody, endedBy: string | null): void {
     this.#observer.failed(invocation, error, endedBy);
     this.#close(invocation);
   }
 
-  /** Leaves nothing on the clock. */
+  /** Cancels all timers. */
   stop(): void {
     this.#deadlines.clear();
   }
 
-  /** Closes the record, and only then tells the caller. */
+  /** Closes the record, then replies to the caller. */
   #answer(invocation: Invocation, { memory, view, idStart, idEnd, end }: ResultRemainder): void {
     const { caller, callerId, callerIdBytes } = invocation;
     if (idStart < idEnd && idEnd - idStart === callerIdBytes) {
@@ -230,5 +229,5 @@ export class RunningCalls {
   }
 }
 
-/** Stands for the id of a call for whose result nobody waits. */
+/** The caller's id of a call without a caller. */
 const NO_CALLER: CallerId = { view: viewOf(NO_BYTES), idStart: 0, idEnd: 0, hash: 0 };

@@ -1,8 +1,9 @@
 /**
- * One worker's life on a line: what arrives is read and handed on, until the line is over.
+ * One worker's session on a connection: reads what arrives and passes it on, until the connection
+ * is closed.
  *
- * Knows how messages are written and what to do with those that are not; what they mean is the
- * router's. Nothing that arrives makes it throw.
+ * A session knows how messages are encoded and rejects malformed ones; the router knows what
+ * messages mean. No input makes it throw.
  *
  * @module
  */
@@ -29,19 +30,19 @@ import type { Peer } from "./peer.ts";
 import { bytesOf, textOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
 
-/** Who knows what messages mean. */
+/** The router, as a session uses it. */
 export interface SessionOwner {
-  /** A message that has to be looked at; `envelope` is that of `text`, if it has one. */
+  /** Handles a parsed message; `envelope` is the one of `text`, if it has one. */
   handle(peer: Peer, message: WorkerMessage, text: string, envelope?: Envelope): void;
-  /** The first message of a line that came back. */
+  /** Handles `reattach`, which is valid as the first message only. */
   reattach(peer: Peer, message: Reattach): void;
-  /** The line is over; called once. */
+  /** The connection is closed; called once. */
   disconnected(peer: Peer, reason: string): void;
-  /** All consequences of what arrived were sent. */
+  /** Called after all consequences of a frame were sent. */
   flushEvents(): void;
 }
 
-/** What a session stands on. */
+/** Dependencies of a session. */
 export interface SessionOptions {
   readonly clock: Clock;
   readonly calls: Calls;
@@ -51,19 +52,19 @@ export interface SessionOptions {
 }
 
 const encoder = new TextEncoder();
-/** One for all lines: what it found is not needed any more when another frame is read. */
+/** Shared by all sessions: an envelope is not used after the next frame is read. */
 const envelope = new Envelope();
-/** Texts become bytes here, unless they are longer than most. */
+/** Texts up to this size are encoded into a shared buffer. */
 const SCRATCH_BYTES = 64 * 1024;
 const scratch = new Uint8Array(SCRATCH_BYTES);
-/** No character needs more. */
+/** UTF-8 needs at most three bytes per UTF-16 code unit. */
 const BYTES_PER_CHAR_MAX = 3;
 const TELEMETRY: readonly string[] = ["OTLP", "MTRC", "LOGS"];
 const MARK_BYTES = 4;
-/** The id of a call or of what belongs to one, in a text that is no JSON as a whole. */
+/** Finds the type and the invocation id of a frame that is not valid JSON as a whole. */
 const BROKEN = /^\s*\{"type":"(\w+)","invocation_id":"([^"\\]{1,128})"/;
 
-/** One worker's life on a line. */
+/** One worker's session on a connection. */
 export class Session implements ConnectionEvents {
   readonly peer: Peer;
   readonly #clock: Clock;
@@ -71,14 +72,13 @@ export class Session implements ConnectionEvents {
   readonly #errorReplies: ErrorReplies;
   readonly #owner: SessionOwner;
   readonly #telemetry: TelemetryListener | undefined;
-  // Made for those who need them: most of many thousand lines may be idle.
+  // Created on first use: most of many thousand connections may be idle.
   #malformed: RateWindow | undefined;
   #telemetryBudget: ByteBudget | undefined;
-  /** Whether it was said that telemetry is dropped. */
+  /** Dropped telemetry is reported once per connection. */
   #hasWarned = false;
   #isFirst = true;
 
-  /** Makes the session of a peer whose line is open. */
   constructor(peer: Peer, { clock, calls, errorReplies, owner, telemetry }: SessionOptions) {
     this.peer = peer;
     this.#clock = clock;
@@ -108,7 +108,7 @@ export class Session implements ConnectionEvents {
       this.#isFirst = false;
       this.#owner.flushEvents();
     } catch (thrown) {
-      // A mistake of ours must not end the engine, and with it everybody's lines.
+      // A bug of ours must not end the engine and with it all connections.
       this.#errorReplies.warn(this.peer, "a message could not be handled", String(thrown));
     }
   }
@@ -125,16 +125,21 @@ export class Session implements ConnectionEvents {
 
   closed(code: number, reason: string): void {
     const asked = code === 1000 || code === 1001 || code === 1005;
-    this.#disconnect(reason !== "" ? reason : asked ? "the worker closed" : "the line was lost");
+    this.#disconnect(
+      reason !== "" ? reason : asked ? "the worker closed" : "the connection was lost",
+    );
   }
 
-  /** Ends the line, after everything that its end means to others. */
+  /** Closes the connection, after its clean-up was sent to the others. */
   end(code: number, reason: string): void {
     this.#disconnect(reason);
     this.peer.connection.close(code, reason);
   }
 
-  /** Hands telemetry on, as much as one line may send: reading it takes the engine's thread. */
+  /**
+   * Passes telemetry on, within a budget per connection, since reading it takes the engine's
+   * thread.
+   */
   #hearTelemetry(kind: TelemetryFrame["kind"], bytes: Uint8Array): void {
     const { peer } = this;
     this.#telemetryBudget ??= new ByteBudget(TELEMETRY_BYTES_PER_SECOND);
@@ -145,7 +150,7 @@ export class Session implements ConnectionEvents {
     }
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    const detail = `a line may send ${TELEMETRY_BYTES_PER_SECOND} bytes a second`;
+    const detail = `a connection may send ${TELEMETRY_BYTES_PER_SECOND} bytes a second`;
     this.#errorReplies.warn(peer, "telemetry is dropped", detail);
     this.#owner.flushEvents();
   }
@@ -157,7 +162,7 @@ export class Session implements ConnectionEvents {
     this.#owner.flushEvents();
   }
 
-  /** The long way: parse, check, and hand on. */
+  /** The slow path: parses, validates and dispatches a frame. */
   #parse(text: string, envelope: Envelope | undefined): void {
     let parsed: JsonObject | undefined;
     let message: WorkerMessage;
@@ -175,7 +180,7 @@ export class Session implements ConnectionEvents {
     }
   }
 
-  /** A frame that does not fit: PROTOCOL 1.9. */
+  /** Rejects a malformed frame: PROTOCOL 1.9. */
   #reject(thrown: EngineError, parsed: JsonObject): void {
     if (parsed.type === "reattach") return;
     const isBad = thrown.code === "bad_message";
@@ -196,7 +201,7 @@ export class Session implements ConnectionEvents {
     return this.#malformed.allow(this.#clock.now());
   }
 
-  /** A frame that fits and could not be handled: too deep a value, or a mistake of ours. */
+  /** A valid frame whose handling failed: a value nested too deeply, or a bug of ours. */
   #fail(thrown: unknown, parsed: JsonObject): void {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     this.#errorReplies.warn(
@@ -210,9 +215,9 @@ export class Session implements ConnectionEvents {
     this.#replyError(error, parsed.type === "invokefunction" ? parsed : {});
   }
 
-  /** An error for the call that a message names, else for the line as a whole. */
+  /** Sends an error for the call that the message names, else for the connection. */
   #replyError(error: ErrorBody, { invocation_id, function_id }: JsonObject): void {
-    // An id that is still open belongs to another call, which will have its own answer.
+    // An id that is still open belongs to another call, which gets its own result.
     if (typeof invocation_id !== "string" || this.#calls.isWaiting(this.peer, invocation_id)) {
       return this.peer.send({ type: "error", error });
     }

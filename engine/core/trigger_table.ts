@@ -1,15 +1,19 @@
 /**
- * Triggers by type and target, and what their providers were told of them.
+ * Triggers and trigger types, and what the providers hold of them.
  *
- * A trigger is parked (nobody provides its type), offered (its provider was given it and did not
- * say no) or refused. What a provider holds is a *delivery*: of one trigger, or, for types of the
- * engine itself, of equal triggers of several workers, which fire once. Each delivery that was
- * given to a provider and is to end there is taken back with exactly one `unregistertrigger`.
+ * A trigger is parked (its type has no provider), offered (its provider received it and did not
+ * refuse) or refused. What a provider holds is a *delivery*: of one trigger or, for types of
+ * built-in workers, of equal triggers of several workers, which fire once. Each delivery that a
+ * provider received and that ends there is withdrawn with exactly one `unregistertrigger`.
  *
- * A worker that is restarted may leave its triggers until it has registered them again. An equal
- * one with the same id takes the place of the old one. With another id it joins the delivery, for
- * types of the engine; for others, where each trigger is a delivery of its owned, it is offered and
- * then the old one ends, so that nothing is missed and at most one thing seen twice.
+ * Several workers may provide one type; the newest one serves it, the one before takes over when
+ * that disconnects, and built-in workers are never displaced.
+ *
+ * The triggers of a worker that is being restarted are *orphaned* until the worker registers them
+ * again. An equal trigger with the same id takes over the delivery of the orphaned one. With
+ * another id it joins the delivery, for types of built-in workers; for other types, where each
+ * trigger is a delivery of its own, the new one is delivered before the orphaned one ends, so that
+ * no event is missed and at most one is seen twice.
  *
  * @module
  */
@@ -25,38 +29,38 @@ import {
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { Peer } from "./peer.ts";
 
-/** Hears what a provider said of a trigger: an error, or nothing bad. */
+/** Receives the provider's first reply to a trigger: an error, or `undefined` for success. */
 export type OnSettled = (error: ErrorBody | undefined) => void;
 
-/** What a worker asked for. */
+/** A registered trigger. */
 export interface Trigger {
   readonly registration: RegisterTrigger;
-  /** Who asked for it; over, while its worker is being restarted. */
+  /** The worker that registered it; disconnected while it is being restarted. */
   readonly owner: Peer;
   readonly type: TriggerType;
-  /** The frame for its provider. */
+  /** The frame for the provider. */
   readonly frame: string;
-  /** Equal for triggers that say the same. */
+  /** Equal for triggers with equal function, config and metadata. */
   readonly dedupeKey: string;
-  /** What its provider holds of it; `undefined`: it is parked. */
+  /** What the provider holds of it; `undefined` while it is parked. */
   delivery: Delivery | undefined;
-  /** Told once, of the first word of the provider. */
+  /** Called once, with the provider's first reply. */
   onSettled: OnSettled | undefined;
 }
 
 /** What a provider holds. */
 export interface Delivery {
-  /** The id under which it was given the trigger: that of a member, or of one that was. */
+  /** The id that the provider knows: that of a member, or of a former one. */
   id: string;
   readonly provider: Peer;
   readonly type: TriggerType;
-  /** The triggers it stands for, by owner: thousands of workers may ask for the same. */
+  /** Its triggers, by owner; a map because thousands of workers may register equal ones. */
   readonly members: Map<Peer, Trigger>;
-  /** The provider said no and holds nothing. */
+  /** The provider refused it and holds nothing. */
   isRefused: boolean;
 }
 
-/** The triggers. */
+/** The registered triggers. */
 export class TriggerTable {
   readonly types: TriggerTypes = new TriggerTypes();
   readonly #parked: (trigger: Trigger) => void;
@@ -65,7 +69,7 @@ export class TriggerTable {
   /** By the id that the provider knows. */
   readonly #deliveries = new Map<string, Delivery>();
 
-  /** Makes an empty one; `parked` hears of each trigger that comes to wait for its type. */
+  /** `parked` is called for each trigger that is parked. */
   constructor(parked: (trigger: Trigger) => void) {
     this.#parked = parked;
   }
@@ -80,21 +84,21 @@ export class TriggerTable {
     return this.#byId.get(id);
   }
 
-  /** Triggers and types a worker holds. */
+  /** Number of triggers and types of a worker. */
   countOf(peer: Peer): number {
     return (this.#byOwner.get(peer)?.size ?? 0) + this.types.of(peer).length;
   }
 
-  /** Triggers a worker asked for. */
+  /** Number of triggers that a worker registered. */
   triggersOf(peer: Peer): number {
     return this.#byOwner.get(peer)?.size ?? 0;
   }
 
   /**
-   * Adds a trigger and offers it to its provider, if there is one. Another one with the same id
-   * ends first, unless it was orphans to this one.
+   * Adds a trigger and delivers it to its provider, if there is one. Another trigger with the same
+   * id ends first, unless it is orphaned and the new one takes over its delivery.
    *
-   * @throws {EngineError} `serialization_error` when it is nested too deeply to be written.
+   * @throws {EngineError} `serialization_error` when it is nested too deeply to be encoded.
    */
   add(owner: Peer, registration: RegisterTrigger, onSettled?: OnSettled): void {
     const frame = frameOf(registration);
@@ -119,7 +123,7 @@ export class TriggerTable {
     } else if (type.providers.length > 0) this.#deliver(trigger);
     else this.#parked(trigger);
     if (!before) this.#endEqualOrphan(trigger);
-    // Nobody is going to be asked.
+    // No provider is asked.
     if (delivery || type.providers.length === 0) settle(trigger, undefined);
   }
 
@@ -131,27 +135,27 @@ export class TriggerTable {
     return true;
   }
 
-  /** A worker has orphans and is to come back: its triggers stay, until removeOwner(). */
+  /** A worker that will come back disconnected: its triggers stay until removeOwner(). */
   orphan(owner: Peer): void {
     for (const trigger of [...this.#byOwner.get(owner) ?? []]) {
       const { type: { orphans }, dedupeKey } = trigger;
-      if (trigger.onSettled) this.#end(trigger); // Its id was never told to anybody.
+      if (trigger.onSettled) this.#end(trigger); // Its id was not sent to the worker yet.
       else if (orphans.has(dedupeKey)) orphans.get(dedupeKey)!.add(trigger);
       else orphans.set(dedupeKey, new Set([trigger]));
     }
   }
 
-  /** A worker has orphans: its triggers end. */
+  /** Ends all triggers of a worker. */
   removeOwner(owner: Peer): void {
     for (const trigger of [...this.#byOwner.get(owner) ?? []]) this.#end(trigger);
   }
 
-  /** A worker serves a type from now on; `false` when the engine does so itself. */
+  /** Makes a worker the provider of a type; `false` when a built-in worker provides it. */
   addProvider(peer: Peer, registration: RegisterTriggerType): boolean {
     const type = this.types.open(registration.id, registration.namespace);
     const active = type.providers.at(-1)?.peer;
     if (active?.isBuiltin && !peer.isBuiltin) return false;
-    // A provider that says it anew is sent its triggers anew; another one gives them up.
+    // A provider that registers again gets its triggers again; a previous one loses them.
     if (active && active !== peer) this.#withdraw(type);
     this.#park(type);
     this.types.addProvider(type, { peer, registration });
@@ -159,7 +163,7 @@ export class TriggerTable {
     return true;
   }
 
-  /** A worker no longer serves a type; `false` when it did not offer to. */
+  /** Removes a provider; `false` when the worker did not provide the type. */
   removeProvider(peer: Peer, id: string, namespace?: string): boolean {
     const type = this.types.find(id, namespace);
     if (!type?.providers.some((provider) => provider.peer === peer)) return false;
@@ -177,12 +181,12 @@ export class TriggerTable {
     return true;
   }
 
-  /** A worker has orphans: others serve its types, or nobody does. */
+  /** A worker disconnected: the provider before it takes over its types, if there is one. */
   removeProviderOfAll(peer: Peer): void {
     for (const { id, namespace } of this.types.of(peer)) this.removeProvider(peer, id, namespace);
   }
 
-  /** A provider says how it went; nobody else can. Whether that changed anything. */
+  /** Handles a provider's reply; ignored from any other worker. `true` if the state changed. */
   answer(from: Peer, { id, error }: TriggerRegistrationResult): boolean {
     const delivery = this.#deliveries.get(id);
     if (delivery?.provider !== from) return false;
@@ -199,13 +203,13 @@ export class TriggerTable {
     return wasRefused !== (error !== undefined);
   }
 
-  /** The word of a trigger's provider is waited for no longer: no word counts as nothing bad. */
+  /** Stops waiting for the provider's reply: no reply counts as success. */
   settle(id: string): void {
     const trigger = this.#byId.get(id);
     if (trigger) settle(trigger, undefined);
   }
 
-  /** Where no triggers are merged, an equal one that was orphans ends when a new one is there. */
+  /** For types without shared deliveries: a new trigger ends one equal orphaned trigger. */
   #endEqualOrphan({ type: { orphans, providers }, dedupeKey }: Trigger): void {
     if (orphans.size === 0 || providers.at(-1)?.peer.isBuiltin) return;
     const [old] = orphans.get(dedupeKey) ?? [];
@@ -234,8 +238,8 @@ export class TriggerTable {
   }
 
   /**
-   * Makes an id free to be given to a provider. One that outlived the trigger it came from, because
-   * equal triggers of others live on, is exchanged for the id of one of those.
+   * Makes an id available for a delivery. If an older delivery still uses it, because equal
+   * triggers outlived the one with that id, that delivery gets the id of one of those.
    */
   #freeId(id: string): void {
     const delivery = this.#deliveries.get(id);
@@ -281,13 +285,13 @@ export class TriggerTable {
     if (!isRefused) provider.send({ type: "unregistertrigger", id, trigger_type: type.id });
   }
 
-  /** Takes everything back from the provider of a type. */
+  /** Withdraws all deliveries from the provider of a type. */
   #withdraw(type: TriggerType): void {
     const deliveries = new Set([...type.triggers].map((trigger) => trigger.delivery));
     for (const delivery of deliveries) if (delivery) this.#takeBack(delivery);
   }
 
-  /** Nobody holds the triggers of a type any more. */
+  /** Drops the deliveries of a type; its triggers are parked. */
   #park(type: TriggerType): void {
     for (const trigger of type.triggers) {
       if (trigger.delivery) this.#deliveries.delete(trigger.delivery.id);
@@ -298,7 +302,7 @@ export class TriggerTable {
   }
 }
 
-/** Whether a trigger waits for its worker to come back and is what that now registers again. */
+/** Whether a new registration takes over the delivery of an orphaned trigger. */
 function canTakeOver(
   owner: Peer,
   { owner: before, type, dedupeKey, delivery }: Trigger,
@@ -317,7 +321,7 @@ function settle(trigger: Trigger, error: ErrorBody | undefined): void {
   onSettled?.(error);
 }
 
-/** What a provider is sent: namespaces only where they say something. */
+/** The frame for the provider; default namespaces are omitted. */
 function frameOf({ namespace, trigger_namespace, ...rest }: RegisterTrigger): string {
   const message: RegisterTrigger = { ...rest, config: rest.config ?? {} };
   if (namespace !== undefined && namespace !== DEFAULT_NAMESPACE) message.namespace = namespace;
@@ -327,7 +331,7 @@ function frameOf({ namespace, trigger_namespace, ...rest }: RegisterTrigger): st
   return encodeMessage(message);
 }
 
-/** Equal for equal target, config and metadata, in whatever order their keys were written. */
+/** Key that is equal for equal function, config and metadata, independent of the order of keys. */
 function dedupeKeyOf(registration: RegisterTrigger): string {
   const { function_id, namespace = DEFAULT_NAMESPACE, config = {}, metadata } = registration;
   try {
@@ -335,48 +339,48 @@ function dedupeKeyOf(registration: RegisterTrigger): string {
       if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
       return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
     });
-  } catch (cause) { // Only depth can do that: it came as JSON.
+  } catch (cause) { // Only the depth can cause this: the value came as JSON.
     const message = `Trigger ${registration.id} is nested too deeply to be kept`;
     throw new EngineError("serialization_error", message, { cause });
   }
 }
 
-/** A worker that offers a type. */
+/** A worker that provides a type. */
 export interface Provider {
   readonly peer: Peer;
   readonly registration: RegisterTriggerType;
 }
 
-/** A type that somebody provides, or that triggers wait for. */
+/** A type with a provider, or with triggers that wait for one. */
 export interface TriggerType {
   readonly namespace: string;
   readonly id: string;
-  /** The last one serves; empty: nobody does. */
+  /** The last one serves the type; empty without a provider. */
   readonly providers: Provider[];
   /** All triggers of the type. */
   readonly triggers: Set<Trigger>;
-  /** What an owned worker of the engine was given, by what it says: PROTOCOL 4.1 rule 9. */
+  /** Deliveries that a built-in provider holds, by dedupe key: PROTOCOL 4.1 rule 9. */
   readonly shared: Map<string, Delivery[]>;
-  /** Triggers whose worker has orphans and is to come back, by what they say. */
+  /** Triggers whose worker has disconnected and will come back, by dedupe key. */
   readonly orphans: Map<string, Set<Trigger>>;
 }
 
-/** The types of triggers. */
+/** The known trigger types. */
 export class TriggerTypes {
   readonly #types = new Map<string, TriggerType>();
   readonly #byPeer = new Map<Peer, Set<TriggerType>>();
 
-  /** All types, also those that nobody provides. */
+  /** All types, including those without a provider. */
   all(): Iterable<TriggerType> {
     return this.#types.values();
   }
 
-  /** The type of that name, if it is known. */
+  /** The type with that id, if it is known. */
   find(id: string, namespace: string = DEFAULT_NAMESPACE): TriggerType | undefined {
     return this.#types.get(keyOf(namespace, id));
   }
 
-  /** The type of that name, made if need be. */
+  /** The type with that id, created if necessary. */
   open(id: string, namespace: string = DEFAULT_NAMESPACE): TriggerType {
     const known = this.find(id, namespace);
     if (known) return known;
@@ -392,18 +396,18 @@ export class TriggerTypes {
     return type;
   }
 
-  /** Forgets a type that means nothing any more. */
+  /** Removes a type that has neither provider nor triggers. */
   closeIfEmpty(type: TriggerType): void {
     if (type.providers.length > 0 || type.triggers.size > 0) return;
     this.#types.delete(keyOf(type.namespace, type.id));
   }
 
-  /** Types a worker provides, or would if others did not. */
+  /** The types that a worker provides, including those that a newer provider serves. */
   of(peer: Peer): readonly TriggerType[] {
     return [...this.#byPeer.get(peer) ?? []];
   }
 
-  /** Makes a worker the one that serves a type. */
+  /** Makes a worker the newest provider of a type. */
   addProvider(type: TriggerType, provider: Provider): void {
     this.removeProvider(type, provider.peer);
     type.providers.push(provider);
@@ -412,7 +416,7 @@ export class TriggerTypes {
     else this.#byPeer.set(provider.peer, new Set([type]));
   }
 
-  /** Takes a worker from those that offer a type. */
+  /** Removes a worker from the providers of a type. */
   removeProvider(type: TriggerType, peer: Peer): void {
     const at = type.providers.findIndex((provider) => provider.peer === peer);
     if (at < 0) return;

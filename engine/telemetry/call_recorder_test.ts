@@ -91,7 +91,7 @@ Deno.test("a call that was held says how long it waited", () => {
 
 for (
   const [how, expected, happens] of [
-    ["its time passes", ["timeout", "its time-out passed", true, true], "tick"],
+    ["its time passes", ["timeout", "its timeout passed", true, true], "tick"],
     ["it is cancelled", ["cancelled", "the caller cancelled", true, true], "cancel"],
     ["its caller leaves", ["cancelled", "the caller left", true, true], "caller"],
     ["its worker leaves", ["invocation_stopped", "the worker left", true, true], "worker"],
