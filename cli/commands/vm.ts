@@ -61,7 +61,7 @@ export function addVm(
     .action(async (flags) => {
       const kernel = readKernel(terminal.directory, flags.kernel, flags.modules);
       if (flags.dryRun) return printCommands(await machine.commands(kernel), terminal);
-      const report = await machine.setUp({ kernel, say: (line) => terminal.err(line) });
+      const report = await machine.setUp({ kernel, print: (line) => terminal.err(line) });
       for (const line of reportLines(report)) terminal.out(line);
     });
   vm.command("status")

@@ -47,9 +47,9 @@ function setup(machine: Partial<VmMachine> = {}) {
       writeErr: (text) => terminal.err(text.trimEnd()),
     });
     addVm(program as Command, terminal, {
-      setUp: ({ say, kernel }) => {
+      setUp: ({ print, kernel }) => {
         kernels.push(kernel);
-        say("$ apt-get download linux-image");
+        print("$ apt-get download linux-image");
         return Promise.resolve(REPORT);
       },
       commands: (kernel) => {

@@ -8,7 +8,14 @@ import {
   fakeVmPlaces,
   withoutLists,
 } from "../../../tests/fakes/fake_vm_host.ts";
-import { adviceOn, byHand, isKnown, kernelPackages, planLines, planSetup } from "./plan.ts";
+import {
+  adviceFor,
+  areAvailable,
+  kernelPackages,
+  manualSteps,
+  planLines,
+  planSetup,
+} from "./plan.ts";
 
 async function setup(host: FakeHostOptions, options: FakeMachineOptions = {}) {
   const places = await fakeVmPlaces(host);
@@ -23,13 +30,13 @@ const DOWNLOAD = [
   "dpkg -x linux-image-6.1.0-7-amd64_*.deb .",
 ];
 
-Deno.test("a machine that has all parts needs no command", async () => {
+Deno.test("planSetup() is empty for a machine with all parts", async () => {
   await using at = await setup({});
 
   assert.deepEqual(await at.lines(), []);
 });
 
-Deno.test("a machine that has nothing gets all parts, QEMU with sudo", async () => {
+Deno.test("planSetup() plans all parts for an empty machine, QEMU with sudo", async () => {
   await using at = await setup({ qemu: false, busybox: "none", kernel: false });
 
   assert.deepEqual(await at.lines(), [
@@ -41,7 +48,7 @@ Deno.test("a machine that has nothing gets all parts, QEMU with sudo", async () 
   ]);
 });
 
-Deno.test("a machine gets only what it lacks", async (t) => {
+Deno.test("planSetup() plans only what is missing", async (t) => {
   const cases: [string, FakeHostOptions, string[]][] = [
     ["QEMU", { qemu: false }, [
       "sudo apt-get install -y --no-install-recommends qemu-system-x86",
@@ -62,7 +69,7 @@ Deno.test("a machine gets only what it lacks", async (t) => {
   }
 });
 
-Deno.test("root needs no sudo", async () => {
+Deno.test("planSetup() uses no sudo for root", async () => {
   await using at = await setup({ qemu: false }, { uid: 0, programs: ["apt-get"] });
 
   assert.deepEqual(await at.lines(), [
@@ -70,7 +77,7 @@ Deno.test("root needs no sudo", async () => {
   ]);
 });
 
-Deno.test("lists of packages that do not know all are fetched first", async () => {
+Deno.test("planSetup() updates package lists that lack a package", async () => {
   await using at = await setup({ qemu: false, kernel: false }, { ask: withoutLists });
 
   assert.deepEqual(await at.lines(), [
@@ -80,7 +87,7 @@ Deno.test("lists of packages that do not know all are fetched first", async () =
   ]);
 });
 
-Deno.test("xz is installed where a kernel has to be unpacked, if that is possible", async () => {
+Deno.test("planSetup() installs xz if a kernel is fetched and root is available", async () => {
   const host = { kernel: false };
   await using withSudo = await setup(host, { programs: ["apt-get", "sudo"] });
   await using without = await setup(host, { programs: ["apt-get"] });
@@ -92,14 +99,14 @@ Deno.test("xz is installed where a kernel has to be unpacked, if that is possibl
   assert.deepEqual(await without.lines(), DOWNLOAD);
 });
 
-Deno.test("an installed kernel that has what guests need is copied, nothing is fetched", async () => {
+Deno.test("planSetup() copies an installed kernel with all guest modules instead of fetching one", async () => {
   await using at = await setup({ kernel: false });
   const { kernel } = await writeFakeKernel(at.machine.root);
 
   assert.deepEqual(await at.lines(), [`# copy ${kernel} and its modules into /cache`]);
 });
 
-Deno.test("a kernel that was named is used instead of any other", async () => {
+Deno.test("planSetup() prefers a named kernel", async () => {
   await using at = await setup({});
   const { kernel, modules } = await writeFakeKernel(`${at.path}/own`);
 
@@ -109,7 +116,7 @@ Deno.test("a kernel that was named is used instead of any other", async () => {
   assert.deepEqual(plan.fetch, []);
 });
 
-Deno.test("a named kernel or folder of modules that is not there is refused", async () => {
+Deno.test("planSetup() rejects a named kernel or module folder that does not exist", async () => {
   await using at = await setup({});
   const { kernel, modules } = await writeFakeKernel(`${at.path}/own`);
 
@@ -121,7 +128,7 @@ Deno.test("a named kernel or folder of modules that is not there is refused", as
   }
 });
 
-Deno.test("without root and sudo it says what root has to run", async () => {
+Deno.test("planSetup() without root and sudo rejects with the commands for root", async () => {
   await using at = await setup({ qemu: false }, { programs: ["apt-get"], ask: withoutLists });
 
   await assert.rejects(planSetup(at.machine), {
@@ -131,7 +138,7 @@ Deno.test("without root and sudo it says what root has to run", async () => {
   });
 });
 
-Deno.test("without apt it says what to do by hand", async () => {
+Deno.test("planSetup() without apt rejects with manual steps", async () => {
   await using at = await setup({ qemu: false, kernel: false }, { programs: ["pacman", "sudo"] });
 
   await assert.rejects(planSetup(at.machine), (thrown: Error) => {
@@ -142,14 +149,14 @@ Deno.test("without apt it says what to do by hand", async () => {
   });
 });
 
-Deno.test("without apt a machine that has all but a named kernel needs nothing else", async () => {
+Deno.test("planSetup() needs no apt if only the kernel is missing and one is named", async () => {
   await using at = await setup({ kernel: false }, { programs: [] });
   const { kernel, modules } = await writeFakeKernel(`${at.path}/own`);
 
   assert.equal((await planSetup(at.machine, { kernel, modules })).kernel?.kernel, kernel);
 });
 
-Deno.test("what is no Linux on x86-64 cannot be set up", async () => {
+Deno.test("planSetup() rejects other systems than Linux on x86-64", async () => {
   await using at = await setup({}, { os: "darwin" });
 
   await assert.rejects(planSetup(at.machine), {
@@ -159,7 +166,7 @@ Deno.test("what is no Linux on x86-64 cannot be set up", async () => {
   });
 });
 
-Deno.test("planning asks and runs nothing", async () => {
+Deno.test("planSetup() runs no commands", async () => {
   const asked: string[] = [];
   await using at = await setup({ qemu: false, kernel: false }, {
     ask: (question) => {
@@ -179,13 +186,13 @@ async function setupOfPackages(options: FakeMachineOptions = {}) {
   return { ...host, machine: new FakeMachine(host, options) };
 }
 
-Deno.test("the kernel package is the one that Debian's newest depends on", async () => {
+Deno.test("kernelPackages() finds the dependency of Debian's kernel package", async () => {
   await using at = await setupOfPackages();
 
   assert.deepEqual(await kernelPackages(at.machine), ["linux-image-6.1.0-7-amd64"]);
 });
 
-Deno.test("Ubuntu's kernel is in several packages, and its firmware is left out", async () => {
+Deno.test("kernelPackages() finds Ubuntu's kernel packages without firmware", async () => {
   const depends: Record<string, string> = {
     "linux-image-generic": "  Depends: linux-image-6.8.0-45-generic\n" +
       "  Depends: linux-modules-extra-6.8.0-45-generic\n  Depends: linux-firmware\n" +
@@ -203,37 +210,37 @@ Deno.test("Ubuntu's kernel is in several packages, and its firmware is left out"
   ]);
 });
 
-Deno.test("without lists of packages there is no kernel and nothing is known", async () => {
+Deno.test("kernelPackages() and areAvailable() find nothing without package lists", async () => {
   await using at = await setupOfPackages({ ask: withoutLists });
 
   assert.deepEqual(await kernelPackages(at.machine), []);
-  assert.equal(await isKnown(at.machine, ["qemu-system-x86"]), false);
-  assert.equal(await isKnown(at.machine, []), true);
+  assert.equal(await areAvailable(at.machine, ["qemu-system-x86"]), false);
+  assert.equal(await areAvailable(at.machine, []), true);
 });
 
-Deno.test("packages are known when each has a candidate", async () => {
+Deno.test("areAvailable() requires a candidate for each package", async () => {
   await using at = await setupOfPackages({
     ask: (question) => question.endsWith("absent") ? "" : debian(question),
   });
 
-  assert.equal(await isKnown(at.machine, ["qemu-system-x86", "busybox-static"]), true);
-  assert.equal(await isKnown(at.machine, ["qemu-system-x86", "absent"]), false);
+  assert.equal(await areAvailable(at.machine, ["qemu-system-x86", "busybox-static"]), true);
+  assert.equal(await areAvailable(at.machine, ["qemu-system-x86", "absent"]), false);
 });
 
-Deno.test("each distribution without apt is told its own command, and how to name a kernel", async () => {
+Deno.test("manualSteps() gives the command of each distribution and how to name a kernel", async () => {
   for (
     const [program, command] of [["dnf", "dnf install"], ["apk", "apk add"], ["no", ""]] as const
   ) {
     await using at = await setupOfPackages({ programs: [program] });
 
-    const lines = await byHand(at.machine);
+    const lines = await manualSteps(at.machine);
 
     assert.ok(lines[0]!.includes(command), lines[0]);
     assert.match(lines.join("\n"), /engine vm setup --kernel .* --modules /);
   }
 });
 
-Deno.test("what apt, dpkg and sudo say is understood", () => {
+Deno.test("adviceFor() recognises errors of apt, dpkg and sudo", () => {
   const cases: [string, RegExp][] = [
     ["E: Failed to fetch http://x/y.deb  404  Not Found", /run apt-get update as root/],
     ["E: Failed to fetch http://x Temporary failure resolving 'x'", /no way to the package server/],
@@ -249,5 +256,5 @@ Deno.test("what apt, dpkg and sudo say is understood", () => {
     ["something new\nhappened\n", /^it said: happened$/],
     ["", /^it said nothing/],
   ];
-  for (const [output, advice] of cases) assert.match(adviceOn(output), advice, output);
+  for (const [output, advice] of cases) assert.match(adviceFor(output), advice, output);
 });

@@ -1,20 +1,19 @@
 /**
- * `engine vm setup`: gets what microVMs need, and boots one as a check.
+ * `engine vm setup`: installs what microVMs need, and boots one as a check.
  *
- * Every command is said before it runs. What is there already is not fetched again, so that it can
- * be repeated at any time; kernel and busybox go into the user's cache, only QEMU into the system.
+ * It prints every command before it runs it. It can be repeated at any time, since it fetches only
+ * what is missing. Kernel and busybox go into the user's cache, only QEMU into the system.
  *
  * @module
  */
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import type { Accelerator } from "../../ports/launcher.ts";
 import { removeStale, withTemporary } from "../image/cache_files.ts";
-import { findVmParts, type VmHost } from "../machine/host_tools.ts";
-import { prepareImage } from "../image/image.ts";
+import { assembleVmHost, findVmParts, type VmHost } from "../machine/host_tools.ts";
 import { type KernelSource, storeKernel } from "../image/kernel_store.ts";
 import { Accelerators, type KvmOptions } from "../machine/accelerators.ts";
 import {
-  adviceOn,
+  adviceFor,
   downloadCommand,
   type NamedKernel,
   planLines,
@@ -26,30 +25,30 @@ import { bootProbe, type ProbeBoot } from "../machine/probe_boot.ts";
 import { type SetupMachine, thisMachine } from "./setup_machine.ts";
 import { createDecompress } from "../image/kernel_file.ts";
 
-/** How to set up. */
+/** Options of the setup. */
 export interface VmSetupOptions {
-  /** Gets lines of progress, commands and what they print among them. */
-  readonly say: (line: string) => void;
-  /** Boot this kernel instead of one that is found or fetched. */
+  /** Receives lines of progress, including commands and their output. */
+  readonly print: (line: string) => void;
+  /** Kernel to boot instead of one that is found or fetched. */
   readonly kernel?: NamedKernel | undefined;
 }
 
-/** What tests lend. */
+/** Dependencies that tests replace. */
 export interface SetupParts {
-  /** Default: the machine that this runs on. */
+  /** Default: the machine on which the engine runs. */
   readonly machine?: SetupMachine;
-  /** Boots the check. Default: QEMU. */
+  /** Boots the check. Default: with QEMU. */
   readonly boot?: ProbeBoot;
   readonly kvm?: KvmOptions;
 }
 
-/** What the setup came to. */
+/** Result of the setup. */
 export interface VmSetupReport {
-  /** Whether a worker that says nothing about its accelerator can be started now. */
+  /** Whether a worker with accelerator `auto` can start now. */
   readonly ready: boolean;
-  /** What the check ran with. */
+  /** The accelerator of the check. */
   readonly accelerator: Accelerator;
-  /** Why it is not KVM, with what to do; `null` when it is. */
+  /** Why that is not KVM, with what to do; else `null`. */
   readonly why: string | null;
   /** Whole milliseconds from the start of QEMU until the guest had loaded its modules. */
   readonly boot_ms: number;
@@ -60,10 +59,10 @@ export interface VmSetupReport {
 }
 
 /**
- * Gets what microVMs need on this machine, and boots one as a check.
+ * Installs what microVMs need on this machine, and boots one as a check.
  *
  * @throws {EngineError} `isolation_unavailable`, `install_failed` or `launch_failed`, with what to
- * do; what was done until then stays and is not done again next time.
+ * do. Completed steps are not repeated next time.
  */
 export async function setUpVm(options: VmSetupOptions): Promise<VmSetupReport> {
   return await setUpMachine(options);
@@ -72,44 +71,41 @@ export async function setUpVm(options: VmSetupOptions): Promise<VmSetupReport> {
 /**
  * The commands that {@linkcode setUpVm} would run on this machine; empty when nothing is missing.
  *
- * @throws {EngineError} `isolation_unavailable` when it cannot be set up, with what to do.
+ * @throws {EngineError} `isolation_unavailable` when the machine cannot be set up, with what to do.
  */
 export async function vmSetupCommands(kernel?: NamedKernel): Promise<string[]> {
   const machine = thisMachine();
   return planLines(await planSetup(machine, kernel), machine.places.cache!);
 }
 
-/** The same as {@linkcode setUpVm} for any machine. */
+/** Sets up any machine; see {@linkcode setUpVm}. */
 export async function setUpMachine(
   options: VmSetupOptions,
   parts: SetupParts = {},
 ): Promise<VmSetupReport> {
-  const { say } = options;
+  const { print } = options;
   const machine = parts.machine ?? thisMachine();
-  await getParts(machine, options.kernel, say);
+  await installParts(machine, options.kernel, print);
   const host = await readyHost(machine);
-  const cache = machine.places.cache!; // Without one planning has failed.
-  await tidy(cache, host);
-  return { ...await checkBoot(host, say, parts), kernel: host.image.version, cache };
+  const cache = machine.places.cache!; // Else planSetup() has thrown.
+  await removeUnused(cache, host);
+  return { ...await checkBoot(host, print, parts), kernel: host.image.version, cache };
 }
 
-/** All parts together, with the image made. */
-async function readyHost(machine: SetupMachine): Promise<VmHost> {
-  const { qemu, busybox, kernel, missing } = await findVmParts(machine.places);
-  const { cache } = machine.places;
-  if (!qemu || !busybox || !kernel || !cache) {
-    const message = `Every command has run, and this machine still lacks ${missing.join(", ")}`;
-    throw new EngineError("install_failed", message);
-  }
-  try {
-    return { image: await prepareImage(cache, kernel, busybox), qemu, busybox };
-  } catch (thrown) {
-    throw failed(`The image cannot be made in ${cache}`, thrown);
-  }
+/** The installed parts with the image. */
+async function readyHost({ places }: SetupMachine): Promise<VmHost> {
+  const parts = await findVmParts(places);
+  const host = await assembleVmHost(parts, places).catch((thrown) => {
+    throw failed(`The image cannot be made in ${places.cache}`, thrown);
+  });
+  if (host) return host;
+  const missing = parts.missing.join(", ");
+  const message = `Every command has run, and this machine still lacks ${missing}`;
+  throw new EngineError("install_failed", message);
 }
 
-/** Removes older kernels and images, unless somebody may just be making them. */
-async function tidy(cache: string, { image }: VmHost): Promise<void> {
+/** Removes old kernels and images, except those that another engine may be writing. */
+async function removeUnused(cache: string, { image }: VmHost): Promise<void> {
   const now = Date.now();
   const folderOf = (path: string) => path.split("/").at(-2)!;
   const kernel = folderOf(image.kernel);
@@ -118,20 +114,22 @@ async function tidy(cache: string, { image }: VmHost): Promise<void> {
   await removeStale(`${cache}/images`, (name) => name === folderOf(image.initrd), now);
 }
 
-async function getParts(
+async function installParts(
   machine: SetupMachine,
   named: NamedKernel | undefined,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   let plan = await planSetup(machine, named);
   if (machine.uid === 0 && machine.sudoUser) {
-    say(`This fills the cache of root, not that of ${machine.sudoUser}; leave out sudo for yours`);
+    print(
+      `This fills the cache of root, not that of ${machine.sudoUser}; leave out sudo for yours`,
+    );
   }
   if (plan.update?.[0] === "sudo" || plan.install?.[0] === "sudo") {
-    say("The system's package manager needs root: sudo runs it and may ask for a password");
+    print("The system's package manager needs root: sudo runs it and may ask for a password");
   }
   if (plan.update) {
-    await run(machine, plan.update, "/", say);
+    await run(machine, plan.update, "/", print);
     plan = await planSetup(machine, named);
     if (plan.update) {
       const message =
@@ -140,28 +138,28 @@ async function getParts(
       throw new EngineError("install_failed", message);
     }
   }
-  if (plan.install) await run(machine, plan.install, "/", say);
-  const cache = machine.places.cache!; // Without one planning has failed.
-  if (plan.fetch.length > 0) await fetchParts(machine, cache, plan.fetch, say);
-  if (plan.kernel) await takeKernel(machine, cache, plan.kernel, say);
-  if (!plan.install && plan.fetch.length === 0 && !plan.kernel) say("Nothing is missing");
+  if (plan.install) await run(machine, plan.install, "/", print);
+  const cache = machine.places.cache!; // Else planSetup() has thrown.
+  if (plan.fetch.length > 0) await fetchParts(machine, cache, plan.fetch, print);
+  if (plan.kernel) await copyKernel(machine, cache, plan.kernel, print);
+  if (!plan.install && plan.fetch.length === 0 && !plan.kernel) print("Nothing is missing");
 }
 
-/** Fetches packages, takes what is needed out of them and leaves nothing else behind. */
+/** Fetches packages, copies what is needed into the cache and removes the rest. */
 async function fetchParts(
   machine: SetupMachine,
   cache: string,
   names: readonly string[],
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   await withTemporary(cache, async (folder) => {
-    await run(machine, downloadCommand(names), folder, say);
+    await run(machine, downloadCommand(names), folder, print);
     for await (const { name } of Deno.readDir(folder)) {
-      if (name.endsWith(".deb")) await run(machine, unpackCommand(name), folder, say);
+      if (name.endsWith(".deb")) await run(machine, unpackCommand(name), folder, print);
     }
     for (const path of ["usr/bin/busybox", "bin/busybox"]) {
       await Deno.rename(`${folder}/${path}`, `${cache}/busybox`)
-        .catch(() => {}); // Not in this package.
+        .catch(() => {}); // The packages have one of the two paths, or none.
     }
     const image = names.find((name) => name.startsWith("linux-image-"));
     if (image === undefined) return;
@@ -171,22 +169,22 @@ async function fetchParts(
       `${folder}/usr/lib/modules/${version}`,
     ]);
     const kernel = `${folder}/boot/vmlinuz-${version}`;
-    await takeKernel(machine, cache, { kernel, modules, origin: image }, say);
+    await copyKernel(machine, cache, { kernel, modules, origin: image }, print);
   }).catch((thrown) => {
     if (thrown instanceof EngineError) throw thrown;
     throw failed(`The cache ${cache} cannot be written`, thrown);
   });
 }
 
-async function takeKernel(
+async function copyKernel(
   machine: SetupMachine,
   cache: string,
   source: KernelSource,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
-  say(`Taking kernel and modules of ${source.origin} into ${cache}`);
+  print(`Taking kernel and modules of ${source.origin} into ${cache}`);
   try {
-    await storeKernel(cache, source, createDecompress(await machine.find("xz")), say);
+    await storeKernel(cache, source, createDecompress(await machine.find("xz")), print);
   } catch (thrown) {
     throw failed(`The kernel of ${source.origin} cannot be used`, thrown);
   }
@@ -194,21 +192,21 @@ async function takeKernel(
 
 async function checkBoot(
   host: VmHost,
-  say: (line: string) => void,
+  print: (line: string) => void,
   { boot = bootProbe, kvm = {} }: SetupParts,
 ): Promise<Pick<VmSetupReport, "ready" | "accelerator" | "why" | "boot_ms">> {
   const accelerators = new Accelerators({ boot, ...kvm, fresh: true });
   const obstacle = await accelerators.obstacle(host);
   const accelerator = obstacle === null ? "kvm" : "tcg";
-  say(`Booting a guest with ${accelerator} as a check`);
+  print(`Booting a guest with ${accelerator} as a check`);
   const request = { host, accelerator, until: "loaded", limitMs: BOOT_TIMEOUT_MS } as const;
   const { outcome, afterMs, tail } = await boot(request);
-  const faults = tail.filter((line) => /^engine-probe: module \S+ failed/.test(line));
-  if (outcome === "reached" && faults.length === 0) {
+  const failures = tail.filter((line) => /^engine-probe: module \S+ failed/.test(line));
+  if (outcome === "reached" && failures.length === 0) {
     const ready = obstacle === null || !obstacle.blocks;
     return { ready, accelerator, why: obstacle?.reason ?? null, boot_ms: afterMs };
   }
-  for (const line of tail) say(`  ${line}`);
+  for (const line of tail) print(`  ${line}`);
   const what = outcome === "timeout"
     ? `did not come up within ${BOOT_TIMEOUT_MS / 1000} s`
     : "ended before it had loaded its modules";
@@ -219,24 +217,24 @@ async function checkBoot(
   );
 }
 
-/** Says a command, then runs it. */
+/** Prints a command, then runs it. */
 async function run(
   machine: SetupMachine,
   command: readonly string[],
   directory: string,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   const line = command.join(" ");
-  say(`$ ${line}`);
-  const { success, output } = await machine.run(command, directory, (text) => say(`  ${text}`));
+  print(`$ ${line}`);
+  const { success, output } = await machine.run(command, directory, (text) => print(`  ${text}`));
   if (!success) {
-    throw new EngineError("install_failed", `${line} failed: ${adviceOn(output)}`);
+    throw new EngineError("install_failed", `${line} failed: ${adviceFor(output)}`);
   }
 }
 
 function failed(what: string, thrown: unknown): EngineError {
   const { message } = thrown as Error;
-  const reason = /No space left/.test(message) ? adviceOn(message) : message;
+  const reason = /No space left/.test(message) ? adviceFor(message) : message;
   return new EngineError("install_failed", `${what}: ${reason}`, { cause: thrown });
 }
 

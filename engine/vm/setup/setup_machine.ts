@@ -1,32 +1,32 @@
 /**
- * What `engine vm setup` may do to a machine: look for programs, ask them things, run commands.
+ * The machine that `engine vm setup` prepares: it finds programs, queries them and runs commands.
  *
  * @module
  */
 import { findProgram } from "../../process/programs.ts";
 import { type VmPlaces, vmPlaces } from "../machine/host_tools.ts";
 
-/** How a command ended. */
+/** Outcome of a command. */
 export interface CommandEnd {
   readonly success: boolean;
-  /** What it printed on both streams, at most the last 16,384 characters. */
+  /** Output on both streams, at most the last 16,384 characters. */
   readonly output: string;
 }
 
-/** A machine to set up; tests lend one that only remembers. */
+/** A machine to set up; tests replace it by a fake. */
 export interface SetupMachine {
   readonly places: VmPlaces;
-  /** The user's number, 0 for root; `null` where there is none. */
+  /** User id, 0 for root; `null` on systems without. */
   readonly uid: number | null;
-  /** Who called `sudo`, when this runs under it. */
+  /** Name of the user who called `sudo`, if the engine runs under it. */
   readonly sudoUser: string | undefined;
-  /** Absolute path of the folder in which `lib/modules` and `boot` lie; `""` for the real one. */
+  /** Absolute path of the folder with `lib/modules` and `boot`; `""` for the real root. */
   readonly root: string;
-  /** The path of a program. */
+  /** Path of a program, if installed. */
   find(program: string): Promise<string | undefined>;
-  /** What a program prints on standard output; `""` when it fails. Changes nothing. */
+  /** Standard output of a read-only command; `""` when it fails. */
   ask(command: readonly string[]): Promise<string>;
-  /** Runs a command and hands on what it prints; its user may be asked for a password. */
+  /** Runs a command and passes on its output lines; it may ask the user for a password. */
   run(
     command: readonly string[],
     directory: string,
@@ -35,10 +35,10 @@ export interface SetupMachine {
 }
 
 const OUTPUT_CHARS_MAX = 16_384;
-/** Messages are read by this program, so they have to be in one language. */
+/** The setup matches messages of commands, so they must be in English. */
 const LANGUAGE = { LC_ALL: "C" };
 
-/** The machine that this runs on. */
+/** The machine on which the engine runs. */
 export function thisMachine(): SetupMachine {
   const places = vmPlaces();
   return {
@@ -58,7 +58,7 @@ async function askProgram([program, ...args]: readonly string[]): Promise<string
     const { success, stdout } = await command.output();
     return success ? new TextDecoder().decode(stdout) : "";
   } catch {
-    return ""; // There is no such program.
+    return ""; // Not installed.
   }
 }
 

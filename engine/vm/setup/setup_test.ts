@@ -20,10 +20,10 @@ import type { NamedKernel } from "./plan.ts";
 const GRANTED: KvmAccess = { state: "granted" };
 const NOTHING: FakeHostOptions = { qemu: false, busybox: "none", kernel: false };
 
-/** A Debian on which the commands do what the real ones do. */
+/** A Debian whose commands have the effects of the real ones. */
 async function setup(host: FakeHostOptions = {}, options: FakeMachineOptions = {}) {
   const at = await fakeVmPlaces(host);
-  const said: string[] = [];
+  const printed: string[] = [];
   const machine = new FakeMachine(at, {
     ...options,
     run: async (command, directory) => {
@@ -56,7 +56,7 @@ async function setup(host: FakeHostOptions = {}, options: FakeMachineOptions = {
       kernel?: NamedKernel;
     } = {},
   ) =>
-    setUpMachine({ say: (line) => said.push(line), kernel }, {
+    setUpMachine({ print: (line) => printed.push(line), kernel }, {
       machine,
       boot: fake.boot,
       kvm: {
@@ -65,10 +65,10 @@ async function setup(host: FakeHostOptions = {}, options: FakeMachineOptions = {
         bootId: () => Promise.resolve("b"),
       },
     });
-  return { ...at, machine, said, run };
+  return { ...at, machine, printed, run };
 }
 
-Deno.test("a machine that has nothing gets all parts, each command said before it runs", async () => {
+Deno.test("setup installs all parts and prints each command before it runs", async () => {
   await using at = await setup(NOTHING);
   const fake = new FakeBoot(REACHED);
 
@@ -90,15 +90,15 @@ Deno.test("a machine that has nothing gets all parts, each command said before i
     "dpkg -x busybox-static_1.deb .",
     "dpkg -x linux-image-6.1.0-7-amd64_1.deb .",
   ]);
-  const commands = at.said.filter((line) => line.startsWith("$ "));
+  const commands = at.printed.filter((line) => line.startsWith("$ "));
   assert.deepEqual(commands, at.machine.ran.map((command) => `$ ${command}`));
-  assert.match(at.said[0]!, /sudo runs it and may ask for a password/);
-  assert.ok(at.said.includes("  done"), "what commands print is handed on");
+  assert.match(at.printed[0]!, /sudo runs it and may ask for a password/);
+  assert.ok(at.printed.includes("  done"), "what commands print is handed on");
   const last = fake.requests.at(-1)!;
   assert.deepEqual([last.accelerator, last.until], ["kvm", "loaded"]);
 });
 
-Deno.test("a machine that has all parts runs no command and boots the check", async () => {
+Deno.test("setup with all parts installed runs no command and boots the check", async () => {
   await using at = await setup();
   const fake = new FakeBoot(REACHED);
 
@@ -106,11 +106,11 @@ Deno.test("a machine that has all parts runs no command and boots the check", as
   await at.run({ fake });
 
   assert.deepEqual(at.machine.ran, []);
-  assert.equal(at.said[0], "Nothing is missing");
+  assert.equal(at.printed[0], "Nothing is missing");
   assert.equal(fake.requests.filter(({ until }) => until === "loaded").length, 2);
 });
 
-Deno.test("a setup that was repeated fetches nothing again and leaves no packages behind", async () => {
+Deno.test("a repeated setup fetches nothing and leaves no packages behind", async () => {
   await using at = await setup(NOTHING);
   await at.run();
   const ran = at.machine.ran.length;
@@ -122,7 +122,7 @@ Deno.test("a setup that was repeated fetches nothing again and leaves no package
   assert.deepEqual(names.sort(), ["busybox", "images", "kernels"]);
 });
 
-Deno.test("lists of packages are fetched, then planned with", async () => {
+Deno.test("setup updates the package lists and plans again", async () => {
   let hasLists = false;
   await using at = await setup({ kernel: false }, {
     ask: (question) => (hasLists ? debian : withoutLists)(question),
@@ -141,7 +141,7 @@ Deno.test("lists of packages are fetched, then planned with", async () => {
   ]);
 });
 
-Deno.test("lists of packages that do not help end with what to do", async () => {
+Deno.test("setup rejects with advice if updated package lists still lack a package", async () => {
   await using at = await setup({ kernel: false }, { ask: withoutLists });
 
   await assert.rejects(at.run(), {
@@ -151,7 +151,7 @@ Deno.test("lists of packages that do not help end with what to do", async () => 
   assert.deepEqual(at.machine.ran, ["sudo apt-get update"]);
 });
 
-Deno.test("a command that fails ends the setup with the command and what to do", async () => {
+Deno.test("setup rejects with command and advice when a command fails", async () => {
   await using at = await setup(NOTHING, {
     run: (command) =>
       Promise.resolve(
@@ -170,7 +170,7 @@ Deno.test("a command that fails ends the setup with the command and what to do",
   assert.deepEqual(await Array.fromAsync(Deno.readDir(at.places.cache)), []);
 });
 
-Deno.test("commands that succeed without having brought anything are found out", async () => {
+Deno.test("setup rejects when parts are missing although all commands succeeded", async () => {
   await using at = await setup({ qemu: false }, {
     run: () => Promise.resolve({ success: true, output: "" }),
   });
@@ -181,7 +181,7 @@ Deno.test("commands that succeed without having brought anything are found out",
   });
 });
 
-Deno.test("a kernel package without what guests need is refused with its reason", async () => {
+Deno.test("setup rejects a kernel package without the guest modules, with the reason", async () => {
   await using at = await setup({ kernel: false }, {
     run: async (command, directory) => {
       if (!command.startsWith("dpkg")) return;
@@ -196,7 +196,7 @@ Deno.test("a kernel package without what guests need is refused with its reason"
   });
 });
 
-Deno.test("a damaged kernel in the cache is fetched again", async () => {
+Deno.test("setup fetches the kernel again if the cached one is damaged", async () => {
   await using at = await setup();
   const { kernel } = await openKernel(at.places.cache) as { kernel: string };
   await Deno.truncate(kernel, 10);
@@ -207,7 +207,7 @@ Deno.test("a damaged kernel in the cache is fetched again", async () => {
   assert.ok("kernel" in await openKernel(at.places.cache));
 });
 
-Deno.test("a kernel that was named takes the place of another", async () => {
+Deno.test("a named kernel replaces the cached one", async () => {
   await using at = await setup();
   const own = await writeFakeKernel(`${at.path}/own`, { version: "6.12.1-custom" });
 
@@ -217,7 +217,7 @@ Deno.test("a kernel that was named takes the place of another", async () => {
   assert.deepEqual(at.machine.ran, []);
 });
 
-Deno.test("a named kernel that is none leaves the other one in use", async () => {
+Deno.test("a named file that is not a kernel leaves the cached one in use", async () => {
   await using at = await setup();
   const before = await openKernel(at.places.cache);
   const own = await writeFakeKernel(`${at.path}/own`);
@@ -228,7 +228,7 @@ Deno.test("a named kernel that is none leaves the other one in use", async () =>
   assert.deepEqual(await openKernel(at.places.cache), before);
 });
 
-Deno.test("a machine without KVM is checked in software emulation and told why", async () => {
+Deno.test("setup without KVM checks with software emulation and returns why", async () => {
   await using at = await setup();
   const fake = new FakeBoot(REACHED);
   const access = { state: "absent", reason: "this machine has no /dev/kvm" } as const;
@@ -241,7 +241,7 @@ Deno.test("a machine without KVM is checked in software emulation and told why",
   assert.deepEqual(fake.requests.map((request) => request.accelerator), ["tcg"]);
 });
 
-Deno.test("a guest that does not come up is an error with what it printed", async () => {
+Deno.test("setup rejects and prints the last console lines when the check does not boot", async () => {
   await using at = await setup();
   const fake = new FakeBoot(({ until }) =>
     until === "runs" ? REACHED : { outcome: "timeout", afterMs: 60_000, tail: ["Kernel panic"] }
@@ -253,21 +253,21 @@ Deno.test("a guest that does not come up is an error with what it printed", asyn
       "A guest with kernel 6.1.0-7-amd64 did not come up within 60 s; try another one with " +
       "--kernel FILE --modules DIR",
   });
-  assert.equal(at.said.at(-1), "  Kernel panic");
+  assert.equal(at.printed.at(-1), "  Kernel panic");
 });
 
-Deno.test("a guest that cannot load a module is an error", async () => {
+Deno.test("setup rejects when the check cannot load a module", async () => {
   await using at = await setup();
   const tail = ["engine-probe: module 9p failed", "engine-probe: modules loaded"];
 
   await assert.rejects(at.run({ fake: new FakeBoot({ ...REACHED, tail }) }), /A guest with kernel/);
-  assert.ok(at.said.includes("  engine-probe: module 9p failed"));
+  assert.ok(at.printed.includes("  engine-probe: module 9p failed"));
 });
 
-Deno.test("root by way of sudo is told whose cache is filled", async () => {
+Deno.test("setup under sudo prints whose cache it fills", async () => {
   await using at = await setup({}, { uid: 0, sudoUser: "ada" });
 
   await at.run();
 
-  assert.match(at.said[0]!, /cache of root, not that of ada; leave out sudo/);
+  assert.match(at.printed[0]!, /cache of root, not that of ada; leave out sudo/);
 });

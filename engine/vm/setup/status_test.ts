@@ -21,7 +21,7 @@ async function setup(options: FakeHostOptions = {}) {
   return { ...at, status };
 }
 
-Deno.test("a machine with all parts and KVM is ready", async () => {
+Deno.test("statusOf() is ready with all parts and KVM", async () => {
   await using at = await setup();
 
   const status = await at.status();
@@ -39,7 +39,7 @@ Deno.test("a machine with all parts and KVM is ready", async () => {
   assert.ok(status.cache!.bytes > status.initramfs!.bytes);
 });
 
-Deno.test("a machine whose KVM runs no guest is ready, with software emulation and the reason", async () => {
+Deno.test("statusOf() is ready with software emulation and the reason if KVM runs no guest", async () => {
   await using at = await setup();
 
   const status = await at.status(
@@ -52,7 +52,7 @@ Deno.test("a machine whose KVM runs no guest is ready, with software emulation a
   assert.match(status.accelerator_reason!, /no guest ran under it within 5 s/);
 });
 
-Deno.test("a machine whose KVM cannot be opened is not ready, and says what to do", async () => {
+Deno.test("statusOf() is not ready if KVM cannot be opened, with what to do", async () => {
   await using at = await setup();
 
   const status = await at.status({ state: "denied", reason: "this user may not open /dev/kvm" });
@@ -62,7 +62,7 @@ Deno.test("a machine whose KVM cannot be opened is not ready, and says what to d
   assert.match(status.missing.join(), /^KVM: this user may not open \/dev\/kvm; run sudo usermod/);
 });
 
-Deno.test("each part that is missing is named with what to do, and nothing is booted", async () => {
+Deno.test("statusOf() lists each missing part with what to do, and boots nothing", async () => {
   await using at = await setup({ qemu: false, busybox: "none", kernel: false });
   const fake = new FakeBoot(REACHED);
 
@@ -79,7 +79,7 @@ Deno.test("each part that is missing is named with what to do, and nothing is bo
   assert.equal(fake.requests.length, 0);
 });
 
-Deno.test("an image that cannot be made is missing", async () => {
+Deno.test("statusOf() lists an image that cannot be built as missing", async () => {
   await using at = await setup();
   await Deno.writeTextFile(`${at.places.cache}/images`, "in the way");
 
@@ -89,7 +89,7 @@ Deno.test("an image that cannot be made is missing", async () => {
   assert.match(status.missing.join(), /^an image, which cannot be made in /);
 });
 
-Deno.test("another system than Linux on x86-64 is not ready and is not sent to the setup", async () => {
+Deno.test("statusOf() is not ready on other systems and does not suggest the setup", async () => {
   await using at = await setup();
 
   const status = await statusOf({ ...at.places, os: "darwin" });
@@ -100,7 +100,7 @@ Deno.test("another system than Linux on x86-64 is not ready and is not sent to t
   ]);
 });
 
-Deno.test("a QEMU that cannot be run has no version, and a user without a home no cache", async () => {
+Deno.test("statusOf() has no QEMU version if QEMU is not executable, and no cache without a home", async () => {
   await using at = await setup();
   await Deno.writeTextFile(`${at.path}/bin/qemu-system-x86_64`, "#!/nowhere/sh\n");
 
