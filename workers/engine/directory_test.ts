@@ -362,7 +362,7 @@ Deno.test("engine::workers::info picks the one that connected last among equals"
   assert.equal((left.worker as JsonObject).description, "Sells things");
 });
 
-function summaryOf(config: Json): Json {
+function wireTrace(config: Json): Json {
   const view: TriggerView = {
     id: "t",
     trigger_type: "http",
@@ -378,18 +378,18 @@ function summaryOf(config: Json): Json {
 }
 
 Deno.test("triggerSummary() keeps a short configuration whole", () => {
-  assert.equal(summaryOf({}), "{}");
-  assert.equal(summaryOf("x".repeat(78)), `"${"x".repeat(78)}"`);
+  assert.equal(wireTrace({}), "{}");
+  assert.equal(wireTrace("x".repeat(78)), `"${"x".repeat(78)}"`);
 });
 
 Deno.test("triggerSummary() cuts a long configuration after 80 characters", () => {
-  const summary = summaryOf("x".repeat(79)) as string;
+  const summary = wireTrace("x".repeat(79)) as string;
 
   assert.equal(summary, `"${"x".repeat(79)}…`);
 });
 
 Deno.test("triggerSummary() cuts between characters, not inside one", () => {
-  const summary = summaryOf("😀".repeat(1_000)) as string;
+  const summary = wireTrace("😀".repeat(1_000)) as string;
 
   assert.equal([...summary].length, 81);
   assert.ok(summary.isWellFormed());

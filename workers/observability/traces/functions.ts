@@ -1,7 +1,7 @@
 /**
- * `engine::traces::*` and `engine::sampling::rules`, as any worker may call them.
+ * Registers `engine::traces::*`, `engine::sampling::rules` and `engine::baggage::*`.
  *
- * What was sent and what came back is shown to operators only; see
+ * Any worker may call them; only operators receive payloads, see
  * {@linkcode TraceFunctionsSetup.isOperator}.
  *
  * @module
@@ -20,69 +20,73 @@ import { mapOf, MapRequest } from "./map.ts";
 import { GroupRequest, groupSpans, ListRequest, listSpans, treeOf, TreeRequest } from "./query.ts";
 import type { SpanStore } from "./store.ts";
 
-/** What the functions work with. */
+/** Dependencies of the functions. */
 export interface TraceFunctionsSetup {
   readonly clock: Clock;
   readonly traces: CallTraces;
   readonly store: SpanStore;
   readonly index: TraceIndex;
   readonly logs: LogRing;
-  /** Whether a connection belongs to somebody who may see payloads. */
+  /** Whether the caller, given by its connection, may see payloads. */
   isOperator(caller: string | undefined): boolean;
-  /** Whether a connection is that of a worker inside the engine. */
+  /** Whether a connection belongs to a built-in worker. */
   isInEngine(worker_id: string): boolean;
 }
 
-/** Registers the functions. */
+/** Registers `engine::traces::*` and `engine::sampling::rules`. */
 export function registerTraceFunctions(
   worker: Pick<Worker, "registerFunction">,
   setup: TraceFunctionsSetup,
 ): void {
   const { clock, store, index, traces } = setup;
-  const offer = (name: string, description: string, handler: Handler): void => {
+  const register = (name: string, description: string, handler: Handler): void => {
     worker.registerFunction(`engine::${name}`, handler, { description });
   };
-  offer("traces::list", "Spans that fit", (payload, _, { caller, function_id }) => {
+  register("traces::list", "Spans that match a filter", (payload, _, { caller, function_id }) => {
     const query = fit(function_id, ListRequest, payload);
     return listSpans(store, query, setup.isOperator(caller), clock.wall());
   });
-  offer("traces::tree", "The spans of one trace, as a tree", (payload, _, context) => {
+  register("traces::tree", "The spans of one trace, as a tree", (payload, _, context) => {
     const { trace_id } = fit(context.function_id, TreeRequest, payload);
     return treeOf(store, trace_id, setup.isOperator(context.caller));
   });
-  offer("traces::group_by", "Spans with equal values of an attribute", (payload, _, context) => {
+  register("traces::group_by", "Spans with equal values of an attribute", (payload, _, context) => {
     return groupSpans(store, fit(context.function_id, GroupRequest, payload), clock.wall());
   });
-  offer("traces::clear", "Forgets all spans but those of running calls", () => {
+  register("traces::clear", "Removes all spans but those of running calls", () => {
     store.clear();
     index.clear();
     return { success: true };
   });
-  offer("traces::summaries", "A line per trace, the newest first", async (payload, _, context) => {
-    const query = fit(context.function_id, SummariesRequest, payload);
-    return summarize(await index.list(), query);
-  });
-  offer("traces::map", "Who called what and who ran it, as a graph", mapHandler(setup));
-  offer("traces::explain", "What became of a call, and why", async (payload, _, context) => {
+  register(
+    "traces::summaries",
+    "A summary of each trace, the newest first",
+    async (payload, _, context) => {
+      const query = fit(context.function_id, SummariesRequest, payload);
+      return summarize(await index.list(), query);
+    },
+  );
+  register("traces::map", "Who called what and who ran it, as a graph", mapHandler(setup));
+  register("traces::explain", "How a call went, and why", async (payload, _, context) => {
     const { explain, ExplainRequest } = await import("../health/explain.ts");
     const { invocation_id } = fit(context.function_id, ExplainRequest, payload);
     const recording = recordingOf(traces);
     const { logs, isInEngine } = setup;
-    const about = { spans: store, logs, recording, isInEngine } as const;
-    return await explain(about, invocation_id, setup.isOperator(context.caller), clock.wall());
+    const sources = { spans: store, logs, recording, isInEngine } as const;
+    return await explain(sources, invocation_id, setup.isOperator(context.caller), clock.wall());
   });
-  offer("sampling::rules", "Which part of the traces is recorded", () => rulesOf(traces, clock));
+  register("sampling::rules", "Which part of the traces is recorded", () => rulesOf(traces, clock));
 }
 
-/** A map costs a look at many spans, so equal questions close together get one answer. */
+/** Caches the last map for a moment, since it scans many spans. */
 function mapHandler({ clock, store, traces }: TraceFunctionsSetup): Handler {
-  let kept: { key: string; until: number; map: JsonObject } | undefined;
+  let cached: { key: string; until: number; map: JsonObject } | undefined;
   return async (payload, _metadata, { function_id }) => {
     const query = fit(function_id, MapRequest, payload);
     const key = JSON.stringify(query);
-    if (kept?.key === key && clock.now() < kept.until) return kept.map;
+    if (cached?.key === key && clock.now() < cached.until) return cached.map;
     const map = await mapOf(store, query, clock.wall(), recordingOf(traces) !== "all");
-    kept = { key, until: clock.now() + TRACE_MAP_KEPT_MS, map };
+    cached = { key, until: clock.now() + TRACE_MAP_KEPT_MS, map };
     return map;
   };
 }
@@ -107,28 +111,28 @@ function rulesOf({ settings }: CallTraces, clock: Clock): JsonObject {
 const GetRequest = v.object({ key: v.string() });
 const SetRequest = v.object({ key: v.text(1), value: v.string() });
 
-const NOTE = "Baggage goes down with calls and never up: nothing was changed. " +
-  "Send the baggage with the calls that shall have it";
+const NOTE = "Baggage travels to callees, never back to the caller: nothing was changed. " +
+  "Send the baggage with the calls that need it";
 
 /** Registers `engine::baggage::{get,set,get_all}`. */
 export function registerBaggageFunctions(worker: Pick<Worker, "registerFunction">): void {
   worker.registerFunction("engine::baggage::get", (payload, _metadata, { baggage }) => {
     const { key } = fit("engine::baggage::get", GetRequest, payload);
     return { value: readBaggage(baggage).get(key) ?? null };
-  }, { description: "A value of the baggage that came with the call" });
+  }, { description: "A value of the call's baggage" });
   worker.registerFunction("engine::baggage::set", (payload) => {
     fit("engine::baggage::set", SetRequest, payload);
     return { success: false, note: NOTE };
-  }, { description: "Says why a call cannot change the baggage of its caller" });
+  }, { description: "Explains that a callee cannot change its caller's baggage" });
   worker.registerFunction("engine::baggage::get_all", (_payload, _metadata, { baggage }) => ({
     baggage: Object.fromEntries(readBaggage(baggage)),
-  }), { description: "All of the baggage that came with the call" });
+  }), { description: "The call's baggage" });
 }
 
 /**
- * The members of a W3C baggage header by key, percent-decoded, without their properties.
+ * Parses a W3C baggage header: values by key, percent-decoded, without properties.
  *
- * Members that are none are left out; of equal keys the last wins.
+ * Invalid members are skipped; the last of several equal keys wins.
  */
 export function readBaggage(header: string | undefined): Map<string, string> {
   const members = new Map<string, string>();
@@ -146,6 +150,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // Not an escape after all.
+    return text; // Not percent-encoded.
   }
 }

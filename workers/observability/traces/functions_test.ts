@@ -1,5 +1,5 @@
 /**
- * `engine::traces::*` as somebody calls them; what each answers is tested beside its own file.
+ * `engine::traces::*` and `engine::baggage::*` as called; queries are tested beside their files.
  *
  * @module
  */
@@ -33,7 +33,7 @@ for (
     ["traces::explain", { invocation_id: "i-1" }],
   ] as const
 ) {
-  Deno.test(`engine::${name} shows payloads to operators alone`, async () => {
+  Deno.test(`engine::${name} shows payloads to operators only`, async () => {
     const { call, traces } = setup();
     traces.add(callSpan());
 
@@ -42,7 +42,7 @@ for (
   });
 }
 
-Deno.test("engine::traces::map answers equal questions close together once", async () => {
+Deno.test("engine::traces::map caches its answer for a moment", async () => {
   const { call, traces, clock } = setup();
   const calls = async (payload = {}) => {
     const { edges } = await call("traces::map", payload);
@@ -59,7 +59,7 @@ Deno.test("engine::traces::map answers equal questions close together once", asy
   assert.equal(await calls(), 4);
 });
 
-Deno.test("engine::traces::clear also empties the list of traces", async () => {
+Deno.test("engine::traces::clear also clears the index", async () => {
   const { call, traces } = setup();
   traces.add(callSpan());
   assert.equal((await call("traces::summaries")).total, 1);
@@ -69,7 +69,7 @@ Deno.test("engine::traces::clear also empties the list of traces", async () => {
   assert.equal((await call("traces::summaries")).total, 0);
 });
 
-Deno.test("engine::sampling::rules says what is recorded", async () => {
+Deno.test("engine::sampling::rules returns the sampling configuration", async () => {
   const { call, traces, clock } = setup();
   traces.configure({ ...traces.settings, ratio: 0.5, rules: [{ operation: "a::*", rate: 0 }] });
 
@@ -91,7 +91,7 @@ function setupBaggage(baggage: string | undefined) {
     offers.call(`engine::baggage::${name}`, payload, { baggage });
 }
 
-Deno.test("engine::baggage::get answers with the value of the current call, or null", async () => {
+Deno.test("engine::baggage::get returns the value of the current call, or null", async () => {
   const call = setupBaggage("tenant=acme;ttl=5, user = Ann%20B");
 
   assert.deepEqual(await call("get", { key: "tenant" }), { value: "acme" });
@@ -100,12 +100,12 @@ Deno.test("engine::baggage::get answers with the value of the current call, or n
   assert.deepEqual(await setupBaggage(undefined)("get", { key: "tenant" }), { value: null });
 });
 
-Deno.test("engine::baggage::get_all answers with everything", async () => {
+Deno.test("engine::baggage::get_all returns all values", async () => {
   assert.deepEqual(await setupBaggage("a=1,b=2")("get_all"), { baggage: { a: "1", b: "2" } });
   assert.deepEqual(await setupBaggage(undefined)("get_all"), { baggage: {} });
 });
 
-Deno.test("engine::baggage::set says that nothing was changed", async () => {
+Deno.test("engine::baggage::set reports that nothing was changed", async () => {
   const answer = await setupBaggage("a=1")("set", { key: "a", value: "2" }) as Record<
     string,
     Json
@@ -121,7 +121,7 @@ for (const payload of [null, {}, { key: 5 }, { key: "a", value: 5 }, { key: "", 
   });
 }
 
-Deno.test("readBaggage() leaves out what is no member and keeps broken escapes", () => {
+Deno.test("readBaggage() skips invalid members and keeps invalid escapes", () => {
   assert.deepEqual([...readBaggage(",=x,,a,b=%zz,c=1,c=2,__proto__=3")], [
     ["b", "%zz"],
     ["c", "2"],
@@ -129,7 +129,7 @@ Deno.test("readBaggage() leaves out what is no member and keeps broken escapes",
   ]);
 });
 
-Deno.test("readBaggage() reads no more members than W3C allows", () => {
+Deno.test("readBaggage() bounds the number of members", () => {
   const header = Array.from({ length: 1_000 }, (_, i) => `k${i}=v`).join(",");
 
   assert.equal(readBaggage(header).size, 180);

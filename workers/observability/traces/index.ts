@@ -1,6 +1,8 @@
 /**
- * What each trace comes to, kept up to date from the spans that have ended since somebody asked
- * last. As long as nobody asks, it costs nothing.
+ * An index of traces: name, duration, errors and workers of each, for `engine::traces::summaries`.
+ *
+ * Updated on query from the spans that ended since the previous query, so that it costs nothing
+ * while no one asks.
  *
  * @module
  */
@@ -19,32 +21,32 @@ import {
 import type { SpanSummary } from "./span.ts";
 import type { SpanCursors, SpanStore } from "./store.ts";
 
-/** Spans that are read at once. */
-const PART = 500;
+/** Spans per chunk of an update. */
+const CHUNK_SPANS = 500;
 
 /** One trace. Times are milliseconds since 1970, with fractions. */
 export interface TraceEntry {
   readonly trace_id: string;
-  /** Name and worker of the span it began with, as far as that is known. */
+  /** Name and worker of the root span, or else of the earliest known span. */
   readonly name: string;
   readonly worker: string;
   readonly start_ms: number;
   readonly end_ms: number;
   readonly span_count: number;
   readonly error_count: number;
-  /** Of the span it began with, else of the first that failed. */
+  /** Of the root span, or else of the first that failed. */
   readonly error_code: string | null;
-  /** Names of workers, each once. */
+  /** Names of workers, without duplicates. */
   readonly services: readonly string[];
-  /** Functions that were called, each once. */
+  /** Functions that were called, without duplicates. */
   readonly function_ids: readonly string[];
-  /** Something in it still runs. */
+  /** A call of the trace is still running. */
   readonly pending: boolean;
-  /** All of it is of no interest to people. */
+  /** All spans belong to internal functions. */
   readonly internal: boolean;
 }
 
-/** The same while it grows. */
+/** An entry under construction. */
 class Entry implements TraceEntry {
   readonly trace_id: string;
   name = "";
@@ -58,7 +60,7 @@ class Entry implements TraceEntry {
   readonly function_ids: string[] = [];
   pending = false;
   internal = true;
-  /** How sure it is that the name is that of the beginning; the higher, the surer. */
+  /** How certain it is that `name` is the root's; see `#isRoot`. */
   #rank = -1;
   #rootStart = Infinity;
 
@@ -92,7 +94,7 @@ class Entry implements TraceEntry {
     return copy;
   }
 
-  /** A worker's clock is not the engine's: a handler only counts when there is nothing else. */
+  /** Ranks handlers lowest, since the clocks of worker and engine may differ. */
   #isRoot(span: SpanSummary): boolean {
     const rank = span.kind === "handler" ? 0 : span.parent_span_id === null ? 2 : 1;
     if (rank < this.#rank || (rank === this.#rank && span.start_ms >= this.#rootStart)) {
@@ -104,27 +106,26 @@ class Entry implements TraceEntry {
   }
 }
 
-/** See the top of this file. */
+/** Summaries of all stored traces. */
 export class TraceIndex {
   readonly #store: SpanStore;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
-  /** The same by start, while that holds. */
+  /** `#entries` sorted by start, while valid. */
   #sorted: Entry[] | undefined;
   #spans = 0;
   #cursors: SpanCursors = { call: 0, ring: 0 };
   #reading: Promise<void> | undefined;
 
-  /** Reads nothing yet. */
   constructor(store: SpanStore, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
   }
 
-  /** All traces that are known, those with running calls too, newest start first. */
+  /** All traces, including those with running calls, the newest start first. */
   async list(): Promise<TraceEntry[]> {
     await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
-    // Mostly in order already, so that sorting is quick.
+    // Nearly sorted already, which makes sorting cheap.
     this.#sorted ??= [...this.#entries.values()].sort((a, b) => a.start_ms - b.start_ms);
     const running = this.#running();
     if (running.size === 0) return this.#sorted.toReversed();
@@ -132,7 +133,7 @@ export class TraceIndex {
     return [...ended, ...running.values()].sort((a, b) => a.start_ms - b.start_ms).reverse();
   }
 
-  /** Traces in which something runs, with what has ended in them. */
+  /** Copies of the entries that have running calls, with those calls added. */
   #running(): Map<string, Entry> {
     const running = new Map<string, Entry>();
     const nowMs = this.#clock.wall();
@@ -147,7 +148,6 @@ export class TraceIndex {
     return running;
   }
 
-  /** Forgets all traces. */
   clear(): void {
     this.#entries.clear();
     this.#sorted = undefined;
@@ -155,22 +155,22 @@ export class TraceIndex {
   }
 
   async #read(): Promise<void> {
-    let turnEnd = this.#clock.now() + SPAN_TURN_MS;
-    // In a flood new ones come as fast as they are read; then the rest is for the next time.
-    let left = this.#store.capacity + PART;
-    for (let isAll = false; !isAll && left > 0;) {
-      const ended = this.#store.ended(this.#cursors, PART);
+    let chunkEnd = this.#clock.now() + SPAN_TURN_MS;
+    // Under heavy load spans may end as fast as they are read: the next query reads the rest.
+    let left = this.#store.capacity + CHUNK_SPANS;
+    for (let isComplete = false; !isComplete && left > 0;) {
+      const ended = this.#store.ended(this.#cursors, CHUNK_SPANS);
       this.#cursors = ended.cursors;
-      for (const fact of ended.facts) this.#add(fact);
-      if (ended.facts.length > 0) this.#sorted = undefined;
-      isAll = ended.isAll;
-      left -= ended.facts.length;
-      if (isAll || this.#clock.now() < turnEnd) continue;
-      // The rest of the engine has its turn: a first look at a full ring takes a while.
+      for (const span of ended.spans) this.#add(span);
+      if (ended.spans.length > 0) this.#sorted = undefined;
+      isComplete = ended.isComplete;
+      left -= ended.spans.length;
+      if (isComplete || this.#clock.now() < chunkEnd) continue;
+      // Yields to the event loop: the first read of a full ring takes a while.
       await new Promise<void>((resolve) => void this.#clock.after(0, resolve));
-      turnEnd = this.#clock.now() + SPAN_TURN_MS;
+      chunkEnd = this.#clock.now() + SPAN_TURN_MS;
     }
-    this.#makeRoom();
+    this.#evict();
   }
 
   #add(span: SpanSummary): void {
@@ -178,11 +178,11 @@ export class TraceIndex {
     if (!entry) this.#entries.set(span.trace_id, entry = new Entry(span.trace_id));
     entry.add(span, this.#store.isInternalSummary(span), span.end_ms ?? span.start_ms);
     this.#spans++;
-    if (this.#entries.size > 2 * TRACE_INDEX_MAX) this.#makeRoom();
+    if (this.#entries.size > 2 * TRACE_INDEX_MAX) this.#evict();
   }
 
-  /** The router forgets spans as new ones come, about in this order. */
-  #makeRoom(): void {
+  /** The router overwrites spans in about the same order. */
+  #evict(): void {
     const spansMax = this.#store.capacity;
     for (const [trace_id, { span_count }] of this.#entries) {
       if (this.#spans <= spansMax && this.#entries.size <= TRACE_INDEX_MAX) return;
@@ -197,7 +197,7 @@ function addName(names: string[], name: string): void {
   if (names.length < TRACE_INDEX_NAMES_MAX && !names.includes(name)) names.push(name);
 }
 
-/** Payload of `engine::traces::summaries`; everything may be left out. */
+/** Payload of `engine::traces::summaries`; all members are optional. */
 export const SummariesRequest = v.nullish(
   v.object({
     limit: v.opt(v.int(1, TRACE_LIST_LIMIT_MAX)),
@@ -213,18 +213,18 @@ export const SummariesRequest = v.nullish(
   {},
 );
 
-/** What `engine::traces::summaries` is asked for. */
+/** A parsed {@linkcode SummariesRequest}. */
 export type SummariesQuery = v.InferOutput<typeof SummariesRequest>;
 
-/** Answers `engine::traces::summaries`; `entries` are the newest first. */
+/** Answers `engine::traces::summaries` from entries, the newest first. */
 export function summarize(entries: readonly TraceEntry[], query: SummariesQuery): JsonObject {
   const fitting = entries.filter((entry) => fits(entry, query));
   const { limit = TRACE_LIST_LIMIT } = query;
-  return { traces: fitting.slice(0, limit).map(summaryOf), total: fitting.length };
+  return { traces: fitting.slice(0, limit).map(wireTrace), total: fitting.length };
 }
 
-/** One trace as it travels. */
-export function summaryOf(entry: TraceEntry): JsonObject {
+/** The wire form of a trace summary. */
+export function wireTrace(entry: TraceEntry): JsonObject {
   const { trace_id, name, worker, start_ms, span_count, error_count, error_code, pending } = entry;
   return {
     trace_id,

@@ -1,5 +1,5 @@
 /**
- * Every trace is one line, up to date when somebody asks, and free when nobody does.
+ * The index of traces is complete at each query and costs nothing in between.
  *
  * @module
  */
@@ -26,7 +26,7 @@ function call(n: number, trace: number, changes = {}) {
   });
 }
 
-Deno.test("TraceIndex sums up a trace, whose beginning may end last", async () => {
+Deno.test("TraceIndex summarizes a trace, also when the root ends last", async () => {
   const { traces, index } = setup();
   const inner = {
     parent_span_id: idOf(1, 16),
@@ -46,7 +46,7 @@ Deno.test("TraceIndex sums up a trace, whose beginning may end last", async () =
   assert.deepEqual([trace!.pending, trace!.internal], [false, false]);
 });
 
-Deno.test("TraceIndex lists the newest first and goes on where it stopped", async () => {
+Deno.test("TraceIndex lists the newest first and reads on incrementally", async () => {
   const { traces, index } = setup();
   traces.add(call(1, 1), call(2, 2));
   assert.deepEqual((await index.list()).map(({ name }) => name), ["f2", "f1"]);
@@ -57,7 +57,7 @@ Deno.test("TraceIndex lists the newest first and goes on where it stopped", asyn
   assert.deepEqual(names, [["f4", 1], ["f2", 1], ["f1", 2]]);
 });
 
-Deno.test("TraceIndex shows what runs, and does not count it twice when it has ended", async () => {
+Deno.test("TraceIndex includes running calls and counts them once after they end", async () => {
   const { traces, index } = setup();
   traces.add(call(1, 1), call(2, 1, { end_ms: null }), call(3, 3, { end_ms: null }));
 
@@ -72,7 +72,7 @@ Deno.test("TraceIndex shows what runs, and does not count it twice when it has e
   assert.deepEqual(seen(ended), [[1, false], [2, false]]);
 });
 
-Deno.test("TraceIndex names a trace by a request before its call, and by a handler last", async () => {
+Deno.test("TraceIndex names a trace by its request, else its call, else a handler", async () => {
   const { traces, ring, index } = setup();
   ring.add(
     storedSpan({ span_id: idOf(7, 16), name: "execute f1", start_ms: NOON - 5_000 }, {
@@ -92,7 +92,7 @@ Deno.test("TraceIndex names a trace by a request before its call, and by a handl
   assert.equal((await index.list())[0]!.name, "GET /");
 });
 
-Deno.test("TraceIndex knows traces of internal functions alone", async () => {
+Deno.test("TraceIndex marks traces that have internal functions only", async () => {
   const { traces, index } = setup();
   traces.add(call(1, 1, { function_id: "engine::x" }), call(2, 2, { function_id: "engine::y" }));
   traces.add(call(3, 2));
@@ -100,7 +100,7 @@ Deno.test("TraceIndex knows traces of internal functions alone", async () => {
   assert.deepEqual((await index.list()).map(({ internal }) => internal), [false, true]);
 });
 
-Deno.test("TraceIndex forgets traces as the record of calls does", async () => {
+Deno.test("TraceIndex drops traces as the recorder overwrites calls", async () => {
   const { traces, index } = setup();
   traces.capacity = 100;
   for (let n = 0; n < 1_000; n++) {
@@ -114,7 +114,7 @@ Deno.test("TraceIndex forgets traces as the record of calls does", async () => {
   assert.equal(list[0]!.name, "f999");
 });
 
-Deno.test("TraceIndex keeps a bounded number of traces and names", async () => {
+Deno.test("TraceIndex bounds the number of traces and names", async () => {
   const { traces, index } = setup();
   traces.capacity = 60_000;
   for (let n = 0; n < 60_000; n++) traces.add(call(n, n < 100 ? 0 : n));
@@ -127,7 +127,7 @@ Deno.test("TraceIndex keeps a bounded number of traces and names", async () => {
   assert.equal((await index.list())[0]!.function_ids.length, 32);
 });
 
-Deno.test("TraceIndex lets others have their turn while it reads a full record", async () => {
+Deno.test("TraceIndex yields while it reads a full recorder", async () => {
   const { clock, traces, index } = setup();
   traces.capacity = 5_000;
   for (let n = 0; n < 5_000; n++) traces.add(call(n, n));
@@ -179,7 +179,7 @@ function names(query: unknown): unknown[] {
   return (traces as { name: string }[]).map(({ name }) => name);
 }
 
-Deno.test("summarize() has all that is known of a trace in one line", () => {
+Deno.test("summarize() returns the summary of a trace", () => {
   const { traces, total } = summarize(entries, v.parse(SummariesRequest, null));
 
   assert.equal(total, 2);
@@ -216,7 +216,7 @@ for (
     [{ worker: null, text: null }, ["GET /orders", "f2"]],
   ] as const
 ) {
-  Deno.test(`summarize() with ${JSON.stringify(query)} finds ${expected.join(", ")}`, () => {
+  Deno.test(`summarize() with ${JSON.stringify(query)} returns ${expected.join(", ")}`, () => {
     assert.deepEqual(names(query), expected);
   });
 }

@@ -1,8 +1,9 @@
 /**
- * `engine::traces::map`: who called what and who ran it, as a graph with traffic on its edges.
+ * Answers `engine::traces::map`: callers, functions and workers as a graph, with calls, errors and
+ * latencies on its edges.
  *
- * It is made from the newest `TRACE_SCAN_MAX` spans at most: a sample of what happened, and the
- * answer says so when it is not all.
+ * Built from the newest `TRACE_SCAN_MAX` spans; `sampled` in the answer says whether calls may be
+ * missing.
  *
  * @module
  */
@@ -12,7 +13,7 @@ import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { type SpanSummary, summaryOfCall, summaryOfSpan } from "./span.ts";
 import type { SpanStore } from "./store.ts";
 
-/** Payload of `engine::traces::map`; everything may be left out. */
+/** Payload of `engine::traces::map`; all members are optional. */
 export const MapRequest = v.nullish(
   v.object({
     since_ms: v.opt(v.number()),
@@ -21,10 +22,9 @@ export const MapRequest = v.nullish(
   {},
 );
 
-/** What `engine::traces::map` is asked for. */
+/** A parsed {@linkcode MapRequest}. */
 export type MapQuery = v.InferOutput<typeof MapRequest>;
 
-/** What a node stands for. */
 type NodeKind = "worker" | "function" | "http" | "state" | "external";
 
 interface MapNode {
@@ -35,11 +35,11 @@ interface MapNode {
   readonly worker: string | null;
 }
 
-/** Callers that are people at a terminal, not workers. */
+/** Name under which the command line connects: a user rather than a worker. */
 const COMMAND_LINE = "engine-cli";
 const STATE = "engine-state";
 
-/** Answers `engine::traces::map`. `isSampled`: not every trace is recorded. */
+/** Computes the graph. `isSampled`: not every trace is recorded. */
 export async function mapOf(
   store: SpanStore,
   query: MapQuery,
@@ -77,7 +77,7 @@ class Graph {
     this.#nowMs = nowMs;
   }
 
-  /** A call is two edges: from who called to the function, and from there to who ran it. */
+  /** A call adds two edges: from caller to function, and from function to worker. */
   add(span: SpanSummary, requests: ReadonlyMap<string, SpanSummary>): void {
     if (span.kind !== "call") return;
     const { worker } = span;
@@ -109,7 +109,7 @@ class Graph {
     return this.#node("function", name, worker);
   }
 
-  /** `undefined` when there are too many already. */
+  /** `undefined` when the graph is full. */
   #node(kind: NodeKind, label: string, worker: string | null): MapNode | undefined {
     const id = kind === "state" ? "state" : `${kind}:${label}`;
     const known = this.#nodes.get(id);
@@ -159,7 +159,7 @@ class Edge {
   }
 }
 
-/** The nearest rank. */
+/** By nearest rank. */
 function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }

@@ -53,7 +53,7 @@ function setup() {
   return it;
 }
 
-Deno.test("mapOf() draws requests, commands, workers, functions and state", async () => {
+Deno.test("mapOf() has nodes for requests, commands, workers, functions and state", async () => {
   const map = await mapOf(setup().store, v.parse(MapRequest, {}), NOW, false);
 
   const nodes = (map.nodes as JsonObject[]).map(({ id, kind, worker }) => [id, kind, worker]);
@@ -78,7 +78,7 @@ Deno.test("mapOf() draws requests, commands, workers, functions and state", asyn
   assert.deepEqual([map.window_ms, map.sampled], [1_000, false]);
 });
 
-Deno.test("mapOf() counts durations by nearest rank", async () => {
+Deno.test("mapOf() computes quantiles by nearest rank", async () => {
   const { traces, store } = recorded();
   for (let n = 1; n <= 100; n++) traces.add(call(n, {}));
 
@@ -88,7 +88,7 @@ Deno.test("mapOf() counts durations by nearest rank", async () => {
   assert.deepEqual([edge!.calls, edge!.p50_ms, edge!.p99_ms], [100, 50, 99]);
 });
 
-Deno.test("mapOf() looks at one trace or one time, and says when it is a sample", async () => {
+Deno.test("mapOf() filters by trace or time, and reports sampling", async () => {
   const { store } = setup();
   const edges = async (query: object) => {
     const map = await mapOf(store, v.parse(MapRequest, query), NOW, true);
@@ -102,7 +102,7 @@ Deno.test("mapOf() looks at one trace or one time, and says when it is a sample"
   assert.deepEqual([map.sampled, map.window_ms], [true, 60_000]);
 });
 
-Deno.test("mapOf() has an end with tens of thousands of functions", async () => {
+Deno.test("mapOf() bounds the number of nodes", async () => {
   const { traces, store } = recorded();
   traces.capacity = 30_000;
   for (let n = 0; n < 30_000; n++) traces.add(call(n, { function_id: `f${n}` }));

@@ -1,7 +1,7 @@
 /**
- * `engine::traces::{list,tree,group_by}`: spans that fit, as trees, and in groups.
+ * Answers `engine::traces::{list,tree,group_by}`: matching spans, one trace as a tree, and groups.
  *
- * At most `TRACE_SCAN_MAX` spans are looked through, the newest.
+ * A query searches the newest `TRACE_SCAN_MAX` spans.
  *
  * @module
  */
@@ -24,7 +24,7 @@ const Limit = v.opt(v.int(1, TRACE_LIST_LIMIT_MAX));
 const Attribute = v.pipe(v.text(1), v.check(isSearchable, "payloads cannot be searched"));
 const Pairs = v.opt(v.list(v.tuple([Attribute, v.unknown()]), 100));
 
-/** Payload of `engine::traces::list`; nothing at all asks for the oldest spans. */
+/** Payload of `engine::traces::list`; empty: the oldest spans. */
 export const ListRequest = v.nullish(
   v.object({
     trace_id: v.opt(v.string()),
@@ -47,7 +47,7 @@ export const ListRequest = v.nullish(
   {},
 );
 
-/** What `engine::traces::list` is asked for. */
+/** A parsed {@linkcode ListRequest}. */
 export type ListQuery = v.InferOutput<typeof ListRequest>;
 
 /** Payload of `engine::traces::tree`. */
@@ -62,10 +62,10 @@ export const GroupRequest = v.object({
   include_internal: v.opt(v.boolean()),
 });
 
-/** What `engine::traces::group_by` is asked for. */
+/** A parsed {@linkcode GroupRequest}. */
 export type GroupQuery = v.InferOutput<typeof GroupRequest>;
 
-/** Answers `engine::traces::list`; payloads only come with traces that were named. */
+/** Answers `engine::traces::list`; includes payloads only of traces given by id. */
 export async function listSpans(
   store: SpanStore,
   query: ListQuery,
@@ -87,13 +87,12 @@ export async function listSpans(
   };
 }
 
-/** Children deeper than this hang from their ancestor of this depth, or nobody could read it. */
+/** Deeper spans become children of their ancestor at this depth. */
 const TREE_DEPTH_MAX = 200;
 
-/** A span with what it caused. */
 type Node = JsonObject & { children: Json[] };
 
-/** Answers `engine::traces::tree`. A span whose parent is not there is a root. */
+/** Answers `engine::traces::tree`; a span whose parent is not stored is a root. */
 export function treeOf(store: SpanStore, trace_id: string, withPayloads: boolean): JsonObject {
   const spans = store.trace(trace_id.toLowerCase(), withPayloads);
   const known = new Set(spans.map(({ span_id }) => span_id));
@@ -118,11 +117,13 @@ export function treeOf(store: SpanStore, trace_id: string, withPayloads: boolean
   for (const span of spans) {
     if (span.parent_span_id === null || !known.has(span.parent_span_id)) place(span);
   }
-  spans.forEach(place); // What is left runs in a circle: ids of strangers may.
+  spans.forEach(place); // Cycles, which the ids of untrusted spans can form.
   return { roots, storage: "memory" };
 }
 
-/** Answers `engine::traces::group_by`: groups of spans with equal values, the latest first. */
+/**
+ * Answers `engine::traces::group_by`: spans with equal attribute values, the latest group first.
+ */
 export async function groupSpans(
   store: SpanStore,
   query: GroupQuery,
@@ -146,13 +147,13 @@ export async function groupSpans(
   return { groups: sorted.slice(0, limit).map((group) => group.toJSON()), storage: "memory" };
 }
 
-/** Spans with all their attributes but the payloads. */
+/** Spans with all attributes except payloads. */
 const WHOLE = {
   ofCall: (call: CallSpan): StoredSpan => spanOfCall(call, null),
   ofSpan: (span: StoredSpan): StoredSpan => span,
 };
 
-/** Trace ids that a group names. */
+/** Trace ids per group. */
 const GROUP_TRACES_MAX = 1_000;
 
 class Group {
@@ -206,7 +207,7 @@ async function candidates(
   const ids = [...query.trace_ids ?? [], ...query.trace_id === undefined ? [] : [query.trace_id]];
   if (ids.length > 0) {
     const wanted = new Set(ids.map((id) => id.toLowerCase()));
-    // Few are cheaper one by one; for many a look at everything is.
+    // A few ids are cheaper to look up one by one; for many, one scan is cheaper.
     if (wanted.size <= 20) return [...wanted].flatMap((id) => store.trace(id, withPayloads));
     const spans = await store.scan({}, TRACE_SCAN_MAX, WHOLE);
     return spans.filter((span) => wanted.has(span.trace_id));
@@ -239,7 +240,7 @@ function has(text: string, part: string | undefined): boolean {
   return part === undefined || text.toLowerCase().includes(part.toLowerCase());
 }
 
-/** Values are compared as text, so that `"5"` finds 5. */
+/** Compares values as text, so that `"5"` matches 5. */
 function hasAttribute(span: StoredSpan, [name, wanted]: readonly [string, unknown]): boolean {
   const value = attributeOf(span, name);
   return value !== undefined && asText(value) === asText(wanted);

@@ -55,12 +55,12 @@ for (
     [{ exclude_attributes: [["engine.worker", "orders"]] }, ["f4"]],
   ] as const
 ) {
-  Deno.test(`listSpans() with ${JSON.stringify(query).slice(0, 80)} finds ${expected}`, async () => {
+  Deno.test(`listSpans() with ${JSON.stringify(query).slice(0, 80)} returns ${expected}`, async () => {
     assert.deepEqual(await names(query), expected);
   });
 }
 
-Deno.test("listSpans() counts all that fit and shows payloads of named traces to operators", async () => {
+Deno.test("listSpans() counts all matches and shows payloads of given traces to operators", async () => {
   const { store } = setup();
 
   const all = await listSpans(store, v.parse(ListRequest, { limit: 1 }), true, NOW);
@@ -81,7 +81,7 @@ const shape = (nodes: Node[]): unknown[] => nodes.map((n) => [n.name, shape(n.ch
 const tree = (store: Parameters<typeof treeOf>[0], id: string) =>
   shape(treeOf(store, id, false).roots as Node[]);
 
-Deno.test("treeOf() hangs spans below their parents, and orphans beside the roots", () => {
+Deno.test("treeOf() nests spans below their parents and makes orphans roots", () => {
   const { store, ring } = setup();
   ring.add(storedSpan({ span_id: idOf(20, 16), name: "execute", parent_span_id: idOf(2, 16) }));
   ring.add(storedSpan({ span_id: idOf(21, 16), name: "orphan", parent_span_id: idOf(77, 16) }));
@@ -93,7 +93,7 @@ Deno.test("treeOf() hangs spans below their parents, and orphans beside the root
   assert.deepEqual(tree(store, "unknown"), []);
 });
 
-Deno.test("treeOf() shows each span once where parents run in a circle", () => {
+Deno.test("treeOf() contains each span once when parents form a cycle", () => {
   const { store, ring } = recorded();
   const span = (n: number, parent: number) =>
     storedSpan({ span_id: idOf(n, 16), name: `s${n}`, parent_span_id: idOf(parent, 16) });
@@ -104,7 +104,7 @@ Deno.test("treeOf() shows each span once where parents run in a circle", () => {
   for (const name of ["s1", "s2", "s3", "s4"]) assert.equal(text.split(name).length, 2, name);
 });
 
-Deno.test("treeOf() stays readable when calls nest thousands deep", () => {
+Deno.test("treeOf() bounds the depth", () => {
   const { store, ring } = recorded();
   for (let n = 0; n < 1_000; n++) {
     ring.add(storedSpan({
@@ -164,7 +164,7 @@ Deno.test("groupSpans() groups by the value of an attribute, the latest group fi
   ]);
 });
 
-Deno.test("groupSpans() leaves out spans without the attribute, and keeps to its limit", async () => {
+Deno.test("groupSpans() skips spans without the attribute and respects its limit", async () => {
   const { store } = setup();
   const count = async (query: object) => {
     const { groups } = await groupSpans(store, v.parse(GroupRequest, query), NOW);
@@ -179,7 +179,7 @@ Deno.test("groupSpans() leaves out spans without the attribute, and keeps to its
 });
 
 for (const attribute of ["engine.request", "engine.response"]) {
-  Deno.test(`nobody can search for spans, or group them, by ${attribute}`, () => {
+  Deno.test(`Spans cannot be filtered or grouped by ${attribute}`, () => {
     const pair = [[attribute, '{"pin":1234}']];
 
     for (const query of [{ attributes: pair }, { exclude_attributes: pair }]) {

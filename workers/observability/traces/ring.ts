@@ -1,6 +1,6 @@
 /**
- * Spans that the router does not keep itself: those of workers and built-in workers, and what was
- * read back from disk. The oldest make room; memory is bounded in bytes.
+ * A ring of the spans that the router does not store: those of workers and built-in workers, and
+ * those restored from disk. Bounded in bytes; the oldest spans are dropped.
  *
  * @module
  */
@@ -9,76 +9,75 @@ import { TurnoverMap } from "../../../sdk/typescript/turnover_map.ts";
 import { SPANS_UNINDEXED_MAX } from "../../limits.ts";
 import { type StoredSpan, WorkSpan } from "./span.ts";
 
-/** Around the texts of a span: its objects, and its places in the tables. */
+/** Memory of a span without its texts, entries in tables included. */
 const SPAN_BYTES = 600;
-/** Around the texts of an attribute. */
+/** Memory of an attribute without its texts. */
 const ATTRIBUTE_BYTES = 80;
 
-/** See the top of this file. */
+/** The newest spans in order of arrival, found by trace id and by number. */
 export class SpanRing {
   #bytesMax: number;
   #bytes = 0;
   #seq = 0;
-  /** The oldest first; those before `#head` are gone. What each costs is beside it. */
-  #kept: (StoredSpan | undefined)[] = [];
+  /** The oldest first; spans before `#head` have been dropped. */
+  #spans: (StoredSpan | undefined)[] = [];
+  /** Estimated memory of each span. */
   #costs: number[] = [];
   #head = 0;
   /**
-   * Those before are in the table below. Others come there when somebody asks for a trace: most
-   * spans of HTTP requests are gone before, which saves 7 % of a request's CPU.
+   * Spans before this position are in `#byTrace`. The others are added when a trace is looked up:
+   * most spans of HTTP requests are dropped before that, which saves 7 % of a request's CPU.
    */
   #indexed = 0;
-  /** Most traces have but one span here, which needs no map of its own. */
+  /** Most traces have a single span here, which needs no map of its own. */
   readonly #byTrace = new TurnoverMap<string, StoredSpan | Map<string, StoredSpan>>();
 
-  /** Keeps so many bytes. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Spans that are there. */
   get size(): number {
-    return this.#kept.length - this.#head;
+    return this.#spans.length - this.#head;
   }
 
-  /** What they cost, about. */
+  /** Estimated memory of the spans. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Number of the newest span. */
+  /** Number of the newest span; spans are numbered from 1. */
   get seq(): number {
     return this.#seq;
   }
 
-  /** When the oldest span began; `null` when there is none. */
+  /** Start of the oldest span; `null` if there are none. */
   get oldestMs(): number | null {
-    return this.#kept[this.#head]?.start_ms ?? null;
+    return this.#spans[this.#head]?.start_ms ?? null;
   }
 
-  /** Changes how much is kept; the oldest go at once. */
+  /** Changes the bound; drops the oldest spans at once if needed. */
   resize(bytesMax: number): void {
     this.#bytesMax = bytesMax;
-    this.#makeRoom();
+    this.#evict();
   }
 
-  /** Keeps a span; one whose id is there already in its trace is left out: `false`. */
+  /** Stores a span; `false` for a duplicate within its trace, and for one larger than the bound. */
   add(span: StoredSpan): boolean {
-    // The engine's own have ids that were made for them.
+    // Ids of the engine's own spans are unique.
     if (!(span instanceof WorkSpan) && this.span(span.trace_id, span.span_id)) return false;
     const bytes = bytesOf(span);
     if (bytes > this.#bytesMax) return false;
-    this.#kept.push(span);
+    this.#spans.push(span);
     this.#costs.push(bytes);
     this.#seq++;
     this.#bytes += bytes;
-    this.#makeRoom();
-    const unindexed = this.#kept.length - Math.max(this.#indexed, this.#head);
-    if (unindexed > SPANS_UNINDEXED_MAX) this.#index(this.#kept.length - SPANS_UNINDEXED_MAX);
+    this.#evict();
+    const unindexed = this.#spans.length - Math.max(this.#indexed, this.#head);
+    if (unindexed > SPANS_UNINDEXED_MAX) this.#index(this.#spans.length - SPANS_UNINDEXED_MAX);
     return true;
   }
 
-  /** The spans of a trace, in the order of their coming. */
+  /** The spans of a trace, in order of arrival. */
   trace(trace_id: string): StoredSpan[] {
     this.#index();
     const trace = this.#byTrace.get(trace_id);
@@ -86,7 +85,7 @@ export class SpanRing {
     return trace instanceof Map ? [...trace.values()] : [trace];
   }
 
-  /** One span, if it is there. */
+  /** One span, if stored. */
   span(trace_id: string, span_id: string): StoredSpan | undefined {
     this.#index();
     const trace = this.#byTrace.get(trace_id);
@@ -94,25 +93,24 @@ export class SpanRing {
     return trace?.span_id === span_id ? trace : undefined;
   }
 
-  /** Spans that came after the one numbered `seq`, the oldest first. */
+  /** The spans after number `seq`, the oldest first. */
   *since(seq: number): Iterable<StoredSpan> {
-    const start = this.#kept.length - Math.min(this.size, this.#seq - seq);
-    for (let at = start; at < this.#kept.length; at++) yield this.#kept[at]!;
+    const start = this.#spans.length - Math.min(this.size, this.#seq - seq);
+    for (let at = start; at < this.#spans.length; at++) yield this.#spans[at]!;
   }
 
-  /** The newest spans that fit, newest first. */
+  /** The newest matching spans, the newest first. */
   find(fits: (span: StoredSpan) => boolean, limit: number): StoredSpan[] {
     const found: StoredSpan[] = [];
-    for (let at = this.#kept.length - 1; at >= this.#head && found.length < limit; at--) {
-      const span = this.#kept[at]!;
+    for (let at = this.#spans.length - 1; at >= this.#head && found.length < limit; at--) {
+      const span = this.#spans[at]!;
       if (fits(span)) found.push(span);
     }
     return found;
   }
 
-  /** Forgets all. */
   clear(): void {
-    this.#kept = [];
+    this.#spans = [];
     this.#costs = [];
     this.#head = 0;
     this.#indexed = 0;
@@ -120,10 +118,10 @@ export class SpanRing {
     this.#byTrace.clear();
   }
 
-  /** Puts into the table what came since somebody asked last, up to a place. */
-  #index(end: number = this.#kept.length): void {
+  /** Adds spans up to a position to `#byTrace`. */
+  #index(end: number = this.#spans.length): void {
     for (let at = Math.max(this.#indexed, this.#head); at < end; at++) {
-      const span = this.#kept[at]!;
+      const span = this.#spans[at]!;
       const trace = this.#byTrace.get(span.trace_id);
       if (!trace) this.#byTrace.set(span.trace_id, span);
       else if (trace instanceof Map) trace.set(span.span_id, span);
@@ -135,10 +133,10 @@ export class SpanRing {
     this.#indexed = end;
   }
 
-  #makeRoom(): void {
+  #evict(): void {
     while (this.#bytes > this.#bytesMax) this.#dropOldest();
-    if (this.#head > 1_024 && this.#head * 2 > this.#kept.length) {
-      this.#kept.splice(0, this.#head);
+    if (this.#head > 1_024 && this.#head * 2 > this.#spans.length) {
+      this.#spans.splice(0, this.#head);
       this.#costs.splice(0, this.#head);
       this.#indexed = Math.max(0, this.#indexed - this.#head);
       this.#head = 0;
@@ -147,8 +145,8 @@ export class SpanRing {
 
   #dropOldest(): void {
     const at = this.#head++;
-    const span = this.#kept[at]!;
-    this.#kept[at] = undefined; // Else it would stay until the places before the head are let go.
+    const span = this.#spans[at]!;
+    this.#spans[at] = undefined; // Releases the span before the array is compacted.
     this.#bytes -= this.#costs[at]!;
     if (at >= this.#indexed) return;
     const trace = this.#byTrace.get(span.trace_id);
@@ -157,7 +155,7 @@ export class SpanRing {
   }
 }
 
-/** What a span costs in memory, about. */
+/** Estimates the memory of a span. */
 export function bytesOf(span: StoredSpan): number {
   if (span instanceof WorkSpan) {
     const { chars, attributes } = span.size;

@@ -1,5 +1,5 @@
 /**
- * The newest spans stay, within their bytes.
+ * The newest spans are stored within a bound in bytes.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const span = (n: number, trace = n) =>
 const ids = (spans: Iterable<{ start_ms: number }>) => [...spans].map((s) => s.start_ms - NOON);
 const BYTES = bytesOf(span(1));
 
-Deno.test("SpanRing forgets the oldest when its bytes are used up", () => {
+Deno.test("SpanRing drops the oldest spans beyond its bound", () => {
   const ring = new SpanRing(3 * BYTES);
 
   for (let n = 0; n < 5; n++) assert.ok(ring.add(span(n)));
@@ -28,7 +28,7 @@ Deno.test("SpanRing forgets the oldest when its bytes are used up", () => {
   assert.equal(ring.span(idOf(4, 32), idOf(4, 16))!.start_ms, NOON + 4);
 });
 
-Deno.test("SpanRing keeps a span once, and none that is larger than all its memory", () => {
+Deno.test("SpanRing rejects duplicates and spans larger than its bound", () => {
   const ring = new SpanRing(2 * BYTES);
 
   assert.ok(ring.add(span(1)));
@@ -37,7 +37,7 @@ Deno.test("SpanRing keeps a span once, and none that is larger than all its memo
   assert.equal(ring.size, 1);
 });
 
-Deno.test("SpanRing knows each span of a trace, however many have come and gone", () => {
+Deno.test("SpanRing finds the spans of a trace after many evictions", () => {
   const ring = new SpanRing(2 * BYTES);
   const trace = idOf(1, 32);
 
@@ -54,7 +54,7 @@ Deno.test("SpanRing knows each span of a trace, however many have come and gone"
   assert.equal(ring.span(trace, idOf(4, 16)), undefined);
 });
 
-Deno.test("SpanRing.since() goes on where somebody stopped, also past what is gone", () => {
+Deno.test("SpanRing.since() continues at a number, also past dropped spans", () => {
   const ring = new SpanRing(3 * BYTES);
   ring.add(span(0));
   const cursor = ring.seq;
@@ -67,7 +67,7 @@ Deno.test("SpanRing.since() goes on where somebody stopped, also past what is go
   assert.deepEqual(ids(ring.since(ring.seq)), []);
 });
 
-Deno.test("SpanRing gives up at once what a smaller size has no room for", () => {
+Deno.test("SpanRing.resize() drops spans at once", () => {
   const ring = new SpanRing(10 * BYTES);
   for (let n = 0; n < 10; n++) ring.add(span(n));
 
@@ -80,7 +80,7 @@ Deno.test("SpanRing gives up at once what a smaller size has no room for", () =>
   assert.ok(ring.add(span(9)));
 });
 
-Deno.test("SpanRing stays quick and in bounds for one trace of very many spans", () => {
+Deno.test("SpanRing stays fast and bounded for one trace of many spans", () => {
   const ring = new SpanRing(5_000 * BYTES);
 
   for (let n = 0; n < 50_000; n++) ring.add(span(n, 1));
@@ -89,7 +89,7 @@ Deno.test("SpanRing stays quick and in bounds for one trace of very many spans",
   assert.equal(ring.trace(idOf(1, 32)).length, ring.size);
 });
 
-Deno.test("SpanRing lets go of a span as soon as it is forgotten", () => {
+Deno.test("SpanRing releases a span when it drops it", () => {
   const ring = new SpanRing(2 * BYTES);
   for (let n = 0; n < 3_000; n++) ring.add(span(n));
 
@@ -102,7 +102,9 @@ Deno.test("SpanRing lets go of a span as soon as it is forgotten", () => {
   assert.deepEqual(ids(ring.since(0)), []);
 });
 
-/** The engine's own span of an HTTP request; it is found by its trace only once that is asked for. */
+/**
+ * The engine's own span of an HTTP request; it is found by its trace only once that is asked for.
+ */
 const ownSpan = (n: number, trace = n) =>
   spanOfWork({
     traceparent: `00-${idOf(trace, 32)}-${idOf(n, 16)}-01`,
@@ -115,7 +117,7 @@ const ownSpan = (n: number, trace = n) =>
     attributes: {},
   }, new Redactor([]))!;
 
-Deno.test("SpanRing finds spans by trace that came since it was asked, own and others", () => {
+Deno.test("SpanRing finds spans added since the last lookup, of the engine and of workers", () => {
   const ring = new SpanRing(100 * BYTES);
   for (const n of [1, 2]) ring.add(ownSpan(n, 7));
   const before = ids(ring.trace(idOf(7, 32)));
@@ -130,7 +132,7 @@ Deno.test("SpanRing finds spans by trace that came since it was asked, own and o
   assert.equal(ring.span(idOf(7, 32), idOf(3, 16))!.start_ms, NOON + 3);
 });
 
-Deno.test("SpanRing forgets spans alike, whether or not anybody asked for their trace before", () => {
+Deno.test("SpanRing drops indexed and unindexed spans alike", () => {
   const own = bytesOf(ownSpan(1));
   for (const askedAt of [[], [2], [4], [2, 4, 5_000], [4_999]]) {
     const ring = new SpanRing(5 * own);
@@ -145,7 +147,7 @@ Deno.test("SpanRing forgets spans alike, whether or not anybody asked for their 
   }
 });
 
-Deno.test("SpanRing finds each of more spans than may stay unindexed", () => {
+Deno.test("SpanRing finds every span beyond the bound of unindexed spans", () => {
   const ring = new SpanRing(Infinity);
   for (let n = 1; n <= SPANS_UNINDEXED_MAX + 10; n++) ring.add(ownSpan(n));
 
@@ -154,7 +156,7 @@ Deno.test("SpanRing finds each of more spans than may stay unindexed", () => {
   }
 });
 
-Deno.test("SpanRing puts no more spans into its table for one question than may wait", () => {
+Deno.test("SpanRing bounds the spans that one lookup indexes", () => {
   const ring = new SpanRing(Infinity);
   const read = new Set<number>();
   const watched = (n: number) => {

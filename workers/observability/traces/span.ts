@@ -1,6 +1,8 @@
 /**
- * One shape for all spans: calls that the router saw, what built-in workers did, and what workers
- * sent as OTLP.
+ * Spans: one form for calls recorded by the router, work of built-in workers, and OTLP spans.
+ *
+ * {@linkcode StoredSpan} is the full form, {@linkcode SpanSummary} the part that lists and maps
+ * need of tens of thousands of spans.
  *
  * @module
  */
@@ -18,11 +20,11 @@ export interface StoredSpan {
   readonly trace_id: string;
   /** 16 hexadecimal digits. */
   readonly span_id: string;
-  /** `null`: it began the trace. */
+  /** `null`: a root span. */
   readonly parent_span_id: string | null;
-  /** Id of a function that was called, `execute <id>` of its handler, `GET /orders/:id`. */
+  /** Id of the called function, `execute <id>` of its handler, `GET /orders/:id`. */
   readonly name: string;
-  /** Name of the worker that did it; `engine` when nobody did. */
+  /** Name of the worker that ran it; `engine` if no worker did. */
   readonly service_name: string;
   readonly start_ms: number;
   /** `null` while it runs. */
@@ -34,17 +36,18 @@ export interface StoredSpan {
   /** As OTLP writes them. */
   readonly events: readonly Json[];
   readonly links: readonly Json[];
-  /** Library that made the span; `null`: the engine. */
+  /** Instrumentation library; `null`: the engine. */
   readonly scope_name: string | null;
   readonly scope_version: string | null;
 }
 
-/** Spans that ended, of all origins, as they become known. */
+/** Delivers ended spans of all origins. */
 export interface SpanFeed {
   /**
-   * Hears of heaps of ended spans, within a second of their end; must not throw. Calls are only
-   * collected while somebody listens, and are without their payloads unless those are asked for.
-   * Call the result to stop.
+   * Calls the listener with batches of ended spans, within a second of their end; it must not
+   * throw. Call the result to stop.
+   *
+   * Calls are collected only while there is a listener, by default without payloads.
    */
   listen(
     listener: (spans: readonly StoredSpan[]) => void,
@@ -52,37 +55,34 @@ export interface SpanFeed {
   ): () => void;
 }
 
-/** What a span tells of; the value of its attribute `engine.kind`. */
+/** Values of the attribute `engine.kind`. */
 export type SpanKind = "call" | "http" | "handler" | "work";
 
-/** Attributes that only operators may see: what was sent and what came back. */
+/** Attributes that only operators may see. */
 const PAYLOADS: ReadonlySet<string> = new Set(["engine.request", "engine.response"]);
 
-/**
- * Whether spans can be looked for by an attribute. Not by what only operators see: who asks whether
- * there is a span with such a payload would learn what is in it.
- */
+/** Whether queries may filter by an attribute: a match on a payload would disclose its content. */
 export function isSearchable(attribute: string): boolean {
   return !PAYLOADS.has(attribute);
 }
 
-/** The value of an attribute; `undefined` when there is none. */
+/** The value of an attribute, if present. */
 export function attributeOf(span: StoredSpan, name: string): Json | undefined {
   return span.attributes.find(([own]) => own === name)?.[1];
 }
 
-/** The text of an attribute; `undefined` when there is none, or no text. */
+/** The value of an attribute, if present and text. */
 export function attributeText(span: StoredSpan, name: string): string | undefined {
   const value = attributeOf(span, name);
   return typeof value === "string" ? value : undefined;
 }
 
-/** Milliseconds from start to end; to `nowMs` while it runs. */
+/** Milliseconds from start to end, or to `nowMs` while the span runs. */
 export function durationOf(span: StoredSpan, nowMs: number): number {
   return Math.max(0, (span.end_ms ?? nowMs) - span.start_ms);
 }
 
-/** A span as PROTOCOL 5.8 has it. Nanoseconds are numbers, exact to a quarter of a microsecond. */
+/** A span as PROTOCOL 5.8 specifies it. Nanoseconds are numbers, exact to a quarter microsecond. */
 export function wireSpan(span: StoredSpan, withPayloads: boolean): JsonObject {
   const { trace_id, span_id, parent_span_id, name, start_ms, end_ms } = span;
   const attributes = withPayloads
@@ -103,17 +103,17 @@ export function wireSpan(span: StoredSpan, withPayloads: boolean): JsonObject {
     links: [...span.links],
     ...span.scope_name !== null && { instrumentation_scope_name: span.scope_name },
     ...span.scope_version !== null && { instrumentation_scope_version: span.scope_version },
-    flags: 1, // Only sampled spans are kept.
+    flags: 1, // Only sampled spans are stored.
     ...end_ms === null && { pending: true },
   };
 }
 
-/** Nanoseconds since 1970 of milliseconds with fractions. */
+/** Converts milliseconds since 1970 to nanoseconds. */
 export function nanosOf(ms: number): number {
   return Math.round(ms * 1e3) * 1e3;
 }
 
-/** See the top of this file; the members are those of {@linkcode StoredSpan}. */
+/** The members of a span that lists and maps need; cheap to create. */
 export interface SpanSummary {
   readonly trace_id: string;
   readonly span_id: string;
@@ -126,15 +126,15 @@ export interface SpanSummary {
   readonly failed: boolean;
   readonly error_code: string | null;
   readonly namespace: string;
-  /** The function that was called; `null`: it is about none. */
+  /** The function that was called, if any. */
   readonly function_id: string | null;
-  /** Name of who called; `null`: it is no call. */
+  /** Name of the caller; `null`: not a call. */
   readonly caller: string | null;
-  /** Name of who ran it; `null`: nobody. */
+  /** Name of the worker that ran it; `null`: none. */
   readonly worker: string | null;
 }
 
-/** Of a call. */
+/** The summary of a call. */
 export function summaryOfCall(call: CallSpan): SpanSummary {
   const { trace_id, span_id, parent_span_id, function_id, namespace, error_code } = call;
   const worker = call.callee?.name ?? null;
@@ -156,7 +156,7 @@ export function summaryOfCall(call: CallSpan): SpanSummary {
   };
 }
 
-/** Of any other span. */
+/** The summary of any other span. */
 export function summaryOfSpan(span: StoredSpan): SpanSummary {
   const { trace_id, span_id, parent_span_id, name, service_name, start_ms, end_ms, status } = span;
   const failed = status === "error";
@@ -179,19 +179,16 @@ export function summaryOfSpan(span: StoredSpan): SpanSummary {
   };
 }
 
-/** As the engine itself writes them, so that no more has to be looked at. */
+/** The form in which the engine writes `traceparent`. */
 const OWN_TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
-/** Nobody ran it. */
-const NOBODY = "engine";
-
-/** The span of a call; with its payloads, redacted, when a redactor is given. */
+/** The span of a call, with redacted payloads if a redactor is given. */
 export function spanOfCall(call: CallSpan, redactor: Redactor | null): StoredSpan {
   return {
     trace_id: call.trace_id,
     span_id: call.span_id,
     parent_span_id: call.parent_span_id,
     name: call.function_id,
-    service_name: call.callee?.name ?? NOBODY,
+    service_name: call.callee?.name ?? "engine",
     start_ms: call.start_ms,
     end_ms: call.end_ms,
     status: call.error_code !== null ? "error" : call.end_ms === null ? "unset" : "ok",
@@ -204,14 +201,15 @@ export function spanOfCall(call: CallSpan, redactor: Redactor | null): StoredSpa
   };
 }
 
-/** The span of what a built-in worker did; `undefined` when its traceparent is none of ours. */
+/** The span of a built-in worker's work; `undefined` if the engine did not write its trace. */
 export function spanOfWork(ended: EndedSpan, redactor: Redactor): WorkSpan | undefined {
   return OWN_TRACEPARENT.test(ended.traceparent) ? new WorkSpan(ended, redactor) : undefined;
 }
 
 /**
- * What a built-in worker did. There may be one for each HTTP request, and most are forgotten
- * unread: so it keeps what it was told as it is, and has attributes once somebody looks at them.
+ * Work of a built-in worker, such as an HTTP request.
+ *
+ * Most of these spans are dropped without being read, so members are computed on access.
  */
 export class WorkSpan implements StoredSpan {
   readonly trace_id: string;
@@ -219,7 +217,6 @@ export class WorkSpan implements StoredSpan {
   readonly #redactor: Redactor;
   #attributes: readonly SpanAttribute[] | undefined;
 
-  /** Made by {@linkcode spanOfWork}. */
   constructor(ended: EndedSpan, redactor: Redactor) {
     this.trace_id = ended.traceparent.slice(3, 35);
     this.#ended = ended;
@@ -280,7 +277,7 @@ export class WorkSpan implements StoredSpan {
     return null;
   }
 
-  /** The characters in it, as `bytesOf()` counts them, and how many attributes it will have. */
+  /** Number of characters and attributes, from which `ring.ts` estimates its memory. */
   get size(): { readonly chars: number; readonly attributes: number } {
     const { name, error, service, attributes } = this.#ended;
     let chars = name.length + (error?.length ?? 0);
@@ -295,7 +292,7 @@ export class WorkSpan implements StoredSpan {
     return { chars: chars + worker, attributes: count + 1 };
   }
 
-  /** All of it, for the disk. */
+  /** The plain form, for the disk. */
   toJSON(): StoredSpan {
     const { trace_id, span_id, parent_span_id, name, service_name, start_ms, end_ms } = this;
     const { status, status_description, attributes, events, links } = this;

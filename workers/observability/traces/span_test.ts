@@ -1,5 +1,5 @@
 /**
- * Spans travel as PROTOCOL 5.8 has them.
+ * Spans: wire form (PROTOCOL 5.8), summaries, and spans of calls and built-in workers.
  *
  * @module
  */
@@ -31,27 +31,27 @@ Deno.test("wireSpan() writes times as nanoseconds and attributes as pairs", () =
   assert.equal("status_description" in wire, false);
 });
 
-Deno.test("wireSpan() marks what still runs", () => {
+Deno.test("wireSpan() marks running spans as pending", () => {
   const wire = wireSpan(storedSpan({ end_ms: null, status: "unset" }), false);
 
   assert.equal(wire.end_time_unix_nano, null);
   assert.equal(wire.pending, true);
 });
 
-Deno.test("wireSpan() shows payloads to those alone who may see them", () => {
+Deno.test("wireSpan() includes payloads only on request", () => {
   const span = storedSpan({}, { "engine.request": "1", "engine.response": "2", b: 3 });
 
   assert.deepEqual(wireSpan(span, false).attributes, [["b", 3]]);
   assert.equal((wireSpan(span, true).attributes as unknown[]).length, 3);
 });
 
-Deno.test("durationOf() counts to now while a span runs, and never back", () => {
+Deno.test("durationOf() of a running span is the time until now, never negative", () => {
   assert.equal(durationOf(storedSpan(), NOON + 99), 10);
   assert.equal(durationOf(storedSpan({ end_ms: null }), NOON + 99), 99);
   assert.equal(durationOf(storedSpan({ end_ms: NOON - 5 }), NOON), 0);
 });
 
-Deno.test("attributeText() is text or nothing", () => {
+Deno.test("attributeText() returns text only", () => {
   const span = storedSpan({}, { a: 1, b: "x" });
 
   assert.equal(attributeOf(span, "a"), 1);
@@ -68,14 +68,14 @@ for (
     ["still runs", { end_ms: null }],
   ] as const
 ) {
-  Deno.test(`A call that ${what} is known the same from its record and from its span`, () => {
+  Deno.test(`A call that ${what} has the same summary from its record and from its span`, () => {
     const call = callSpan(changes);
 
     assert.deepEqual(summaryOfCall(call), summaryOfSpan(spanOfCall(call, null)));
   });
 }
 
-Deno.test("summaryOfSpan() bears spans that say nothing of themselves", () => {
+Deno.test("summaryOfSpan() has defaults for missing attributes", () => {
   const { kind, error_code, function_id, namespace, caller, worker, start_ms } = summaryOfSpan(
     storedSpan({ status: "error" }, { "engine.function_id": 5 }),
   );
@@ -95,7 +95,7 @@ const redactor = new Redactor();
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const SPAN_ID = "b7ad6b7169203331";
 
-Deno.test("spanOfCall() says who called whom, and how long it waited", () => {
+Deno.test("spanOfCall() has caller, callee and queueing time", () => {
   const { attributes, ...span } = spanOfCall(callSpan(), null);
 
   assert.equal(span.name, "orders::create");
@@ -118,7 +118,7 @@ Deno.test("spanOfCall() says who called whom, and how long it waited", () => {
   });
 });
 
-Deno.test("spanOfCall() leaves out what there was not, and names the engine where nobody ran it", () => {
+Deno.test("spanOfCall() omits absent members, and names the engine if no worker ran the call", () => {
   const call = callSpan({
     callee: null,
     sent_ms: null,
@@ -140,7 +140,7 @@ Deno.test("spanOfCall() leaves out what there was not, and names the engine wher
   }
 });
 
-Deno.test("spanOfCall() has payloads, redacted, when there is a redactor", () => {
+Deno.test("spanOfCall() has redacted payloads if given a redactor", () => {
   const call = callSpan({ request: '{"password":"x","b":2}', response: null });
 
   const { attributes } = spanOfCall(call, redactor);
@@ -150,7 +150,7 @@ Deno.test("spanOfCall() has payloads, redacted, when there is a redactor", () =>
   assert.equal("engine.response" in found, false);
 });
 
-Deno.test("spanOfCall() lists the replicas there were", () => {
+Deno.test("spanOfCall() lists the candidate replicas", () => {
   const candidates = [{ worker_id: "w-2", name: "orders", in_flight: 3, passed_over: null }];
 
   const { attributes } = spanOfCall(callSpan({ candidates }), null);
@@ -158,7 +158,7 @@ Deno.test("spanOfCall() lists the replicas there were", () => {
   assert.deepEqual(Object.fromEntries(attributes)["engine.replicas"], candidates);
 });
 
-Deno.test("A running call is neither well nor failed", () => {
+Deno.test("The status of a running call is unset", () => {
   const span = spanOfCall(callSpan({ end_ms: null }), null);
 
   assert.equal(span.status, "unset");
@@ -176,7 +176,7 @@ const ended = {
   attributes: { "engine.kind": "http", token: "x" },
 };
 
-Deno.test("spanOfWork() takes its ids from the traceparent and hides secrets", () => {
+Deno.test("spanOfWork() takes its ids from the traceparent and redacts secrets", () => {
   const span = spanOfWork(ended, redactor)!;
 
   assert.deepEqual([span.trace_id, span.span_id, span.parent_span_id], [TRACE_ID, SPAN_ID, null]);
@@ -187,7 +187,7 @@ Deno.test("spanOfWork() takes its ids from the traceparent and hides secrets", (
   });
 });
 
-Deno.test("spanOfWork() has the stranger's span as parent, if it is of this trace", () => {
+Deno.test("spanOfWork() has the caller's span as parent if it is of the same trace", () => {
   const parent = `00-${TRACE_ID}-${idOf(4, 16)}-01`;
   const other = `00-${idOf(9, 32)}-${idOf(4, 16)}-01`;
 
@@ -197,7 +197,7 @@ Deno.test("spanOfWork() has the stranger's span as parent, if it is of this trac
   assert.equal(spanOfWork({ ...ended, error: "HTTP 500" }, redactor)!.status, "error");
 });
 
-Deno.test("spanOfWork() is written whole, costs what a plain span would, and looks no more often", () => {
+Deno.test("spanOfWork() serializes like a plain span, with the same size, and computes attributes once", () => {
   let looks = 0;
   const counting = new Redactor();
   counting.hits = (name) => (looks++, name === "token");
@@ -244,7 +244,7 @@ for (
     `00-${TRACE_ID}x${SPAN_ID}-01`,
   ]
 ) {
-  Deno.test(`spanOfWork() makes no span of ${text}`, () => {
+  Deno.test(`spanOfWork() rejects ${text}`, () => {
     assert.equal(spanOfWork({ ...ended, traceparent: text }, redactor), undefined);
   });
 }

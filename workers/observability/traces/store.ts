@@ -1,8 +1,8 @@
 /**
- * One view of all spans: the router's calls, read when asked for, and the ring of the others.
+ * A view of all spans: calls in the router's recorder, and the ring of all other spans.
  *
- * Nothing is done per call here. Whoever wants to hear of spans gets them in heaps, collected
- * `SPAN_COLLECT_MS` apart, and only while somebody listens.
+ * No work is done per call: queries read the recorder, and listeners receive batches that are
+ * collected every `SPAN_COLLECT_MS` while there is a listener.
  *
  * @module
  */
@@ -25,32 +25,32 @@ import {
   summaryOfSpan,
 } from "./span.ts";
 
-/** Calls that are read at once. */
-const SPAN_PART = 500;
+/** Calls per chunk of a scan. */
+const CHUNK_CALLS = 500;
 
-/** What the view is made of. */
+/** Dependencies of {@linkcode SpanStore}. */
 export interface SpanStoreSetup {
   readonly clock: Clock;
   readonly traces: CallTraces;
   readonly ring: SpanRing;
   readonly redactor: Redactor;
-  /** Whether a function is one that people do not ask about, such as the engine's own. */
+  /** Whether a function is internal, such as the engine's own. */
   isInternal(namespace: string, function_id: string): boolean;
 }
 
-/** Which spans; all that is given has to fit. */
+/** Selects spans; all given members must match. */
 export interface SpanFilter extends CallFilter {
-  /** Leaves out calls of internal functions, and what belongs to them. */
+  /** Excludes spans of internal functions. */
   readonly excludesInternal?: boolean;
 }
 
-/** See the top of this file. */
+/** Queries and feeds of spans. */
 export class SpanStore implements SpanFeed, Disposable {
   readonly #setup: SpanStoreSetup;
   readonly #listeners = new Set<Listener>();
-  readonly #forgetters = new Set<() => void>();
+  readonly #clearListeners = new Set<() => void>();
   readonly #stopListening: () => void;
-  /** Scans that are going on or wait, and the end of the last of them. */
+  /** Scans that run or wait, and the end of the last of them. */
   #scans = 0;
   #lastScan: Promise<void> = Promise.resolve();
   #cancel: (() => void) | undefined;
@@ -58,7 +58,7 @@ export class SpanStore implements SpanFeed, Disposable {
   #ringCursor = 0;
   #lost = 0;
 
-  /** Hears of what built-in workers record from now on. */
+  /** Stores the spans that built-in workers record from now on. */
   constructor(setup: SpanStoreSetup) {
     this.#setup = setup;
     this.#stopListening = setup.traces.spans.listen((ended) => {
@@ -67,12 +67,12 @@ export class SpanStore implements SpanFeed, Disposable {
     });
   }
 
-  /** Calls that were overwritten before they could be collected for listeners. */
+  /** Calls that the recorder overwrote before they were collected for listeners. */
   get lost(): number {
     return this.#lost;
   }
 
-  /** When the oldest span began, in milliseconds since 1970; `null` when there is none. */
+  /** Start of the oldest span, in milliseconds since 1970; `null` if there are none. */
   get oldestMs(): number | null {
     const { traces, ring } = this.#setup;
     const [call] = traces.ended(0, 1).spans;
@@ -80,11 +80,7 @@ export class SpanStore implements SpanFeed, Disposable {
     return times.length > 0 ? Math.min(...times) : null;
   }
 
-  /**
-   * Takes in a frame of OTLP; says how many spans came and how many were dropped.
-   *
-   * @throws {Error} When it is none.
-   */
+  /** Stores the spans of an OTLP frame. @throws {Error} The frame is malformed. */
   take(frame: unknown): { readonly taken: number; readonly dropped: number } {
     const { ring, redactor } = this.#setup;
     const { items, dropped } = readSpans(frame, redactor);
@@ -92,7 +88,7 @@ export class SpanStore implements SpanFeed, Disposable {
     return { taken, dropped: dropped + items.length - taken };
   }
 
-  /** All spans of a trace, by start; the caller before the callee where the start is the same. */
+  /** All spans of a trace, by start; with equal starts the caller before the callee. */
   trace(trace_id: string, withPayloads: boolean): StoredSpan[] {
     const { traces, ring } = this.#setup;
     const calls = traces.find({ trace_id }, SPAN_COLLECT_MAX);
@@ -102,12 +98,12 @@ export class SpanStore implements SpanFeed, Disposable {
     ]);
   }
 
-  /** A span that is no call of the router's, if it is known. */
+  /** A span other than a call, if stored. */
   ofTrace(trace_id: string | null, span_id: string): StoredSpan | undefined {
     return trace_id === null ? undefined : this.#setup.ring.span(trace_id, span_id);
   }
 
-  /** The newest spans that fit, newest first, calls without their payloads. */
+  /** The newest matching spans, the newest first; calls without payloads. */
   find(filter: SpanFilter, limit: number): StoredSpan[] {
     const { traces, ring } = this.#setup;
     const { excludesInternal = false, ...asked } = filter;
@@ -120,22 +116,22 @@ export class SpanStore implements SpanFeed, Disposable {
     return [...calls, ...others].sort((a, b) => b.start_ms - a.start_ms).slice(0, limit);
   }
 
-  /** Calls as the router has them, newest first. */
+  /** Calls as the router records them, the newest first. */
   calls(filter: CallFilter, limit: number): CallSpan[] {
     return this.#setup.traces.find(filter, limit);
   }
 
-  /** The same of calls that run, no more of each than lists need. */
+  /** Summaries of running calls. */
   running(limit: number): SpanSummary[] {
     return this.#setup.traces.find({ running: true }, limit).map(summaryOfCall);
   }
 
   /**
-   * The newest spans that fit, newest first, out of so many that ended last. Others have their turn
-   * meanwhile: reading as many spans as lists and maps look at takes a while. It takes memory too,
-   * so there is one at a time, and others wait.
+   * The newest matching spans, the newest first, among the last `limit` that ended.
    *
-   * @throws {EngineError} `overloaded` when too many wait already.
+   * Yields to the event loop between chunks. Scans run one at a time to bound their memory.
+   *
+   * @throws {EngineError} `overloaded` when too many scans wait.
    */
   async scan<Item extends { readonly start_ms: number }>(
     filter: SpanFilter,
@@ -143,13 +139,13 @@ export class SpanStore implements SpanFeed, Disposable {
     make: { ofCall(call: CallSpan): Item; ofSpan(span: StoredSpan): Item },
   ): Promise<Item[]> {
     if (this.#scans >= TRACE_SCANS_MAX) {
-      const message = `${TRACE_SCANS_MAX} look through the traces already; ask again later`;
+      const message = `${TRACE_SCANS_MAX} queries of traces are waiting; try again later`;
       throw new EngineError("overloaded", message);
     }
     this.#scans++;
-    const turn = this.#lastScan.then(() => this.#scan(filter, limit, make));
-    this.#lastScan = turn.then(() => {}, () => {});
-    return await turn.finally(() => this.#scans--);
+    const scan = this.#lastScan.then(() => this.#scan(filter, limit, make));
+    this.#lastScan = scan.then(() => {}, () => {});
+    return await scan.finally(() => this.#scans--);
   }
 
   async #scan<Item extends { readonly start_ms: number }>(
@@ -168,17 +164,17 @@ export class SpanStore implements SpanFeed, Disposable {
     return items.sort((a, b) => b.start_ms - a.start_ms).slice(0, limit);
   }
 
-  /** Calls and other spans that ended after the cursors, oldest first, so many calls at most. */
+  /** Spans that ended after the cursors, the oldest first; at most `limit` calls. */
   ended(cursors: SpanCursors, limit: number): EndedSpans {
     const { traces, ring } = this.#setup;
     const { spans: calls, cursor } = traces.ended(cursors.call, limit);
-    const facts = calls.map(summaryOfCall);
-    for (const span of ring.since(cursors.ring)) facts.push(summaryOfSpan(span));
-    const isAll = calls.length < limit;
-    return { facts, cursors: { call: cursor, ring: ring.seq }, isAll };
+    const spans = calls.map(summaryOfCall);
+    for (const span of ring.since(cursors.ring)) spans.push(summaryOfSpan(span));
+    const isComplete = calls.length < limit;
+    return { spans, cursors: { call: cursor, ring: ring.seq }, isComplete };
   }
 
-  /** Whether a span is of a call that people do not ask about, or belongs to one. */
+  /** Whether a span belongs to an internal function. */
   isInternal(span: StoredSpan): boolean {
     const function_id = attributeText(span, "engine.function_id");
     if (function_id === undefined) return false;
@@ -188,48 +184,48 @@ export class SpanStore implements SpanFeed, Disposable {
     );
   }
 
-  /** The same of what is known of one. */
+  /** The same for a summary. */
   isInternalSummary({ namespace, function_id }: SpanSummary): boolean {
     return function_id !== null && this.#setup.isInternal(namespace, function_id);
   }
 
-  /** The same of a call. */
+  /** The same for a call. */
   isInternalCall({ namespace, function_id }: CallSpan): boolean {
     return this.#setup.isInternal(namespace, function_id);
   }
 
-  /** How many spans there can be, with what the ring holds now. */
+  /** Upper bound of the number of stored spans, given the current size of the ring. */
   get capacity(): number {
     return this.#setup.traces.usage.capacity + this.#setup.ring.size;
   }
 
-  /** Forgets all but the running calls. */
+  /** Removes all spans except running calls. */
   clear(): void {
     this.#setup.traces.clear();
     this.#setup.ring.clear();
-    for (const forget of [...this.#forgetters]) forget();
+    for (const listener of [...this.#clearListeners]) listener();
   }
 
-  /** Hears when all is forgotten; call the result to stop. */
-  onClear(forget: () => void): () => void {
-    this.#forgetters.add(forget);
-    return () => void this.#forgetters.delete(forget);
+  /** Calls the listener after each {@linkcode clear}; call the result to stop. */
+  onClear(listener: () => void): () => void {
+    this.#clearListeners.add(listener);
+    return () => void this.#clearListeners.delete(listener);
   }
 
-  /** Hands listeners what has ended, without waiting for their turn. */
+  /** Delivers ended spans to listeners now. */
   flush(): void {
-    if (this.#listeners.size > 0) this.#hand();
+    if (this.#listeners.size > 0) this.#deliver();
   }
 
-  listen(hear: (spans: readonly StoredSpan[]) => void, withPayloads = false): () => void {
-    const own: Listener = { hear, withPayloads };
+  listen(receive: (spans: readonly StoredSpan[]) => void, withPayloads = false): () => void {
+    const listener: Listener = { receive, withPayloads };
     if (this.#listeners.size === 0) this.#skipToNow();
-    this.#listeners.add(own);
+    this.#listeners.add(listener);
     this.#cancel ??= this.#setup.clock.after(SPAN_COLLECT_MS, () => this.#collect());
-    return () => void this.#listeners.delete(own);
+    return () => void this.#listeners.delete(listener);
   }
 
-  /** Hands over what is left and listens no more. */
+  /** Delivers pending spans and stops listening. */
   [Symbol.dispose](): void {
     this.#cancel?.();
     this.flush();
@@ -237,24 +233,24 @@ export class SpanStore implements SpanFeed, Disposable {
     this.#stopListening();
   }
 
-  /** Those of a trace are found at once; all others are looked through in small parts. */
+  /** Looks up the calls of one trace at once; scans all others in chunks. */
   async *#newestCalls(filter: CallFilter, limit: number): AsyncIterable<CallSpan> {
     const { traces, clock } = this.#setup;
     if (filter.trace_id !== undefined) return yield* traces.find(filter, limit);
     const { since_ms = -Infinity, until_ms = Infinity } = filter;
-    const isWanted = ({ start_ms }: CallSpan) => start_ms >= since_ms && start_ms <= until_ms;
-    yield* traces.find({ running: true }, limit).filter(isWanted);
-    let turnEnd = clock.now() + SPAN_TURN_MS;
+    const isInRange = ({ start_ms }: CallSpan) => start_ms >= since_ms && start_ms <= until_ms;
+    yield* traces.find({ running: true }, limit).filter(isInRange);
+    let chunkEnd = clock.now() + SPAN_TURN_MS;
     const end = traces.ended(Number.MAX_SAFE_INTEGER, 1).cursor;
     let cursor = Math.max(0, end - limit);
-    for (let isAll = false; !isAll;) {
-      const part = traces.ended(cursor, SPAN_PART);
+    for (let isComplete = false; !isComplete;) {
+      const part = traces.ended(cursor, CHUNK_CALLS);
       cursor = part.cursor;
-      isAll = part.spans.length < SPAN_PART || cursor >= end;
-      for (const call of part.spans) if (isWanted(call)) yield call;
-      if (isAll || clock.now() < turnEnd) continue;
+      isComplete = part.spans.length < CHUNK_CALLS || cursor >= end;
+      for (const call of part.spans) if (isInRange(call)) yield call;
+      if (isComplete || clock.now() < chunkEnd) continue;
       await new Promise<void>((resolve) => void clock.after(0, resolve));
-      turnEnd = clock.now() + SPAN_TURN_MS;
+      chunkEnd = clock.now() + SPAN_TURN_MS;
     }
   }
 
@@ -271,11 +267,11 @@ export class SpanStore implements SpanFeed, Disposable {
   #collect(): void {
     this.#cancel = undefined;
     if (this.#listeners.size === 0) return;
-    this.#hand();
+    this.#deliver();
     this.#cancel = this.#setup.clock.after(SPAN_COLLECT_MS, () => this.#collect());
   }
 
-  #hand(): void {
+  #deliver(): void {
     const { traces, ring, redactor } = this.#setup;
     const { spans: calls, cursor } = traces.ended(this.#callCursor, SPAN_COLLECT_MAX);
     this.#lost += Math.max(0, cursor - this.#callCursor - calls.length);
@@ -285,35 +281,34 @@ export class SpanStore implements SpanFeed, Disposable {
     if (calls.length + others.length === 0) return;
     const listeners = [...this.#listeners];
     for (const withPayloads of [false, true]) {
-      const heard = listeners.filter((listener) => listener.withPayloads === withPayloads);
-      if (heard.length === 0) continue;
-      const own = calls.map((call) => spanOfCall(call, withPayloads ? redactor : null));
-      for (const { hear } of heard) hear([...own, ...others]);
+      const receivers = listeners.filter((listener) => listener.withPayloads === withPayloads);
+      if (receivers.length === 0) continue;
+      const spans = calls.map((call) => spanOfCall(call, withPayloads ? redactor : null));
+      for (const { receive } of receivers) receive([...spans, ...others]);
     }
   }
 }
 
-/** Who hears of ended spans. */
 interface Listener {
-  hear(spans: readonly StoredSpan[]): void;
+  receive(spans: readonly StoredSpan[]): void;
   readonly withPayloads: boolean;
 }
 
-/** How far somebody has read. */
+/** Positions of a reader. */
 export interface SpanCursors {
   readonly call: number;
   readonly ring: number;
 }
 
-/** What has ended since. */
+/** Spans that ended since the reader's cursors. */
 export interface EndedSpans {
-  readonly facts: SpanSummary[];
+  readonly spans: SpanSummary[];
   readonly cursors: SpanCursors;
-  /** `false`: there are more calls. */
-  readonly isAll: boolean;
+  /** `false`: more calls follow. */
+  readonly isComplete: boolean;
 }
 
-/** By start; the caller before the callee where the start is the same. */
+/** Sorts by start; with equal starts the caller before the callee. */
 export function inOrder(spans: StoredSpan[]): StoredSpan[] {
   return spans.sort((a, b) =>
     a.start_ms - b.start_ms || (a.span_id === b.parent_span_id ? -1 : 0) ||
@@ -334,35 +329,34 @@ function fits(span: StoredSpan, filter: CallFilter): boolean {
       attributeText(span, "engine.caller_invocation_id") === invocation_id);
 }
 
-/** Verdicts that are remembered. */
-const VERDICTS_MAX = 20_000;
+/** Cached results of {@linkcode InternalFunctions}. */
+const INTERNAL_CACHE_MAX = 20_000;
 
-/** See the top of this file. */
+/** Internal functions: the engine's own, and those registered as internal. */
 export class InternalFunctions implements Disposable {
   readonly #directory: EngineHost["directory"];
-  readonly #verdicts = new Map<string, boolean>();
+  readonly #cache = new Map<string, boolean>();
   readonly #stopListening: () => void;
 
-  /** Forgets what it knows whenever functions come or go. */
+  /** Clears its cache whenever functions are registered or removed. */
   constructor({ directory, onEvent }: Pick<EngineHost, "directory" | "onEvent">) {
     this.#directory = directory;
     this.#stopListening = onEvent(({ type }) => {
-      if (type === "functions_changed") this.#verdicts.clear();
+      if (type === "functions_changed") this.#cache.clear();
     });
   }
 
-  /** Whether this is such a function; `false` of one that nobody offers. */
+  /** Whether a function is internal; `false` if no worker offers it. */
   has(namespace: string, function_id: string): boolean {
     if (function_id.startsWith("engine::")) return true;
     const key = `${namespace}\n${function_id}`;
-    const known = this.#verdicts.get(key);
-    if (known !== undefined) return known;
-    const verdict = this.#directory.function(namespace, function_id)?.internal ?? false;
-    if (this.#verdicts.size < VERDICTS_MAX) this.#verdicts.set(key, verdict);
-    return verdict;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
+    const isInternal = this.#directory.function(namespace, function_id)?.internal ?? false;
+    if (this.#cache.size < INTERNAL_CACHE_MAX) this.#cache.set(key, isInternal);
+    return isInternal;
   }
 
-  /** Hears of nothing any more. */
   [Symbol.dispose](): void {
     this.#stopListening();
   }

@@ -1,5 +1,5 @@
 /**
- * Calls, workers' spans and built-in workers' spans are one view, and are heard of in heaps.
+ * One view of all spans, delivered to listeners in batches.
  *
  * @module
  */
@@ -25,7 +25,7 @@ function call(n: number, changes = {}) {
   });
 }
 
-Deno.test("SpanStore.trace() has calls and other spans in the order of their start", () => {
+Deno.test("SpanStore.trace() returns calls and other spans by start", () => {
   const { traces, ring, store } = recorded();
   traces.add(call(3), call(1), call(5, { end_ms: null }), call(2, { trace_id: idOf(9, 32) }));
   ring.add(storedSpan({ span_id: idOf(50, 16), name: "work", start_ms: NOON + 2 }));
@@ -34,7 +34,7 @@ Deno.test("SpanStore.trace() has calls and other spans in the order of their sta
   assert.deepEqual(names(store.trace(TRACE, false)), ["f1", "work", "f3", "f5"]);
 });
 
-Deno.test("SpanStore.trace() puts the caller before the callee that starts at the same moment", () => {
+Deno.test("SpanStore.trace() puts the caller before a callee with the same start", () => {
   const { traces, ring, store } = recorded();
   ring.add(storedSpan({ span_id: idOf(50, 16), name: "in", parent_span_id: idOf(1, 16) }));
   traces.add(call(1, { start_ms: NOON }));
@@ -42,7 +42,7 @@ Deno.test("SpanStore.trace() puts the caller before the callee that starts at th
   assert.deepEqual(names(store.trace(TRACE, false)), ["f1", "in"]);
 });
 
-Deno.test("SpanStore.find() has the newest first and can leave internal ones out", () => {
+Deno.test("SpanStore.find() returns the newest first and can exclude internal spans", () => {
   const { traces, ring, store } = recorded();
   traces.add(call(1), call(4, { function_id: "engine::logs::list" }));
   ring.add(storedSpan({ span_id: idOf(50, 16), name: "work", start_ms: NOON + 2 }));
@@ -60,7 +60,7 @@ Deno.test("SpanStore.find() has the newest first and can leave internal ones out
   assert.deepEqual(names(store.find({ since_ms: NOON + 2, until_ms: NOON + 2 }, 9)), ["work"]);
 });
 
-Deno.test("SpanStore hears what built-in workers record, until it is disposed of", () => {
+Deno.test("SpanStore stores what built-in workers record, until disposed", () => {
   const { traces, store } = recorded();
   const ended = {
     traceparent: `00-${TRACE}-${idOf(1, 16)}-01`,
@@ -81,7 +81,7 @@ Deno.test("SpanStore hears what built-in workers record, until it is disposed of
   assert.deepEqual(names(store.trace(TRACE, false)), ["GET /"]);
 });
 
-Deno.test("SpanStore.listen() hands over what ended since, in heaps, with payloads if asked for", () => {
+Deno.test("SpanStore.listen() delivers ended spans in batches, with payloads on request", () => {
   const { clock, traces, ring, store } = recorded();
   traces.add(call(1));
   const heaps: (readonly StoredSpan[])[] = [];
@@ -106,7 +106,7 @@ Deno.test("SpanStore.listen() hands over what ended since, in heaps, with payloa
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("SpanStore counts calls that are gone before anybody could hear of them", () => {
+Deno.test("SpanStore.lost counts calls that were overwritten before delivery", () => {
   const { clock, traces, store } = recorded();
   traces.capacity = 3;
   let heard = 0;
@@ -120,7 +120,7 @@ Deno.test("SpanStore counts calls that are gone before anybody could hear of the
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("SpanStore.flush() and its end hand over what is left", () => {
+Deno.test("SpanStore.flush() and dispose deliver pending spans", () => {
   const { traces, store } = recorded();
   const heaps: (readonly StoredSpan[])[] = [];
   store.listen((spans) => heaps.push(spans));
@@ -133,7 +133,7 @@ Deno.test("SpanStore.flush() and its end hand over what is left", () => {
   assert.deepEqual(heaps.map(names), [["f1"], ["f2"]]);
 });
 
-Deno.test("SpanStore.take() says what was taken, known already or broken", () => {
+Deno.test("SpanStore.take() counts stored, duplicate and malformed spans", () => {
   const { store } = recorded();
   const span = {
     traceId: TRACE,
@@ -149,7 +149,7 @@ Deno.test("SpanStore.take() says what was taken, known already or broken", () =>
   assert.equal(store.ofTrace(TRACE, idOf(1, 16))!.service_name, "unknown");
 });
 
-Deno.test("SpanStore.clear() forgets everything and says so", () => {
+Deno.test("SpanStore.clear() removes everything and notifies listeners", () => {
   const { traces, ring, store } = recorded();
   let told = 0;
   const stop = store.onClear(() => told++);
@@ -163,7 +163,7 @@ Deno.test("SpanStore.clear() forgets everything and says so", () => {
   assert.deepEqual([store.find({}, 10), store.oldestMs, told], [[], null, 1]);
 });
 
-Deno.test("SpanStore.scan() has the newest first, and lets others have their turn meanwhile", async () => {
+Deno.test("SpanStore.scan() returns the newest first and yields between chunks", async () => {
   const { clock, traces, ring, store } = recorded();
   traces.capacity = 5_000;
   for (let n = 0; n < 5_000; n++) traces.add(call(n));
@@ -196,7 +196,7 @@ Deno.test("SpanStore.scan() has the newest first, and lets others have their tur
   ]);
 });
 
-Deno.test("SpanStore.scan() looks for one at a time, and refuses when too many wait", async () => {
+Deno.test("SpanStore.scan() runs one at a time, and fails when too many wait", async () => {
   const { clock, traces, store } = recorded();
   traces.add(call(1));
   const ended = traces.ended.bind(traces);
@@ -220,7 +220,7 @@ Deno.test("SpanStore.scan() looks for one at a time, and refuses when too many w
   assert.equal((await store.scan({}, 10, starts)).length, 1);
 });
 
-Deno.test("SpanStore.scan() keeps to a time and to a trace", async () => {
+Deno.test("SpanStore.scan() filters by time and by trace", async () => {
   const { traces, store } = recorded();
   for (let n = 0; n < 10; n++) traces.add(call(n));
   traces.add(call(20, { trace_id: idOf(9, 32), end_ms: null }));
@@ -237,7 +237,7 @@ function startOf({ start_ms }: { readonly start_ms: number }) {
   return { start_ms };
 }
 
-Deno.test("InternalFunctions are the engine's own and those that say so, while they say so", async () => {
+Deno.test("InternalFunctions are the engine's own and those registered as internal", async () => {
   await using local = new LocalEngine();
   const listeners = new Set<(event: { type: "functions_changed" }) => void>();
   using it = new InternalFunctions({

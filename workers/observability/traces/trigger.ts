@@ -1,8 +1,8 @@
 /**
- * Triggers of type `trace`: functions that hear of traces in which something has ended.
+ * Triggers of type `trace`: call a function with the ids of traces in which spans have ended.
  *
- * Spans are collected for all triggers together, and only while there is one. Calls of internal
- * functions and what firings cause never fire a trigger.
+ * Spans are collected once for all triggers, and only while there is a trigger. Internal functions
+ * and the spans of firings never fire a trigger.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 
 import type { SpanFeed, StoredSpan } from "./span.ts";
-import { summaryOf, type TraceIndex } from "./index.ts";
+import { type TraceIndex, wireTrace } from "./index.ts";
 import { TriggerBatcher, type TriggerDispatcher } from "../trigger_dispatcher.ts";
 import { BatchMs, readConfig } from "../logs/trigger.ts";
 
@@ -23,33 +23,32 @@ const Config = v.object({
   summaries: v.opt(v.boolean()),
 });
 
-interface Watch {
+interface Subscription {
   readonly service_name: string | undefined;
   readonly status: string | undefined;
   readonly batch: TriggerBatcher<string>;
 }
 
-/** What the triggers hear of. */
+/** Dependencies of {@linkcode TraceTriggers}. */
 export interface TraceTriggersSetup {
   readonly dispatcher: TriggerDispatcher;
   readonly spans: SpanFeed;
   readonly index: Pick<TraceIndex, "list">;
-  /** Whether a span is of no interest to people. */
+  /** Whether a span belongs to an internal function. */
   isInternal(span: StoredSpan): boolean;
 }
 
-/** The triggers of type `trace` that are registered now. */
+/** Provider of the trigger type `trace`. */
 export class TraceTriggers {
   readonly #setup: TraceTriggersSetup;
-  readonly #watches = new Map<string, Watch>();
+  readonly #subscriptions = new Map<string, Subscription>();
   #stopListening: (() => void) | undefined;
 
-  /** Stores. */
   constructor(setup: TraceTriggersSetup) {
     this.#setup = setup;
   }
 
-  /** Provides the type. */
+  /** Registers the trigger type. */
   register(worker: Pick<Worker, "registerTriggerType">): void {
     worker.registerTriggerType({
       id: "trace",
@@ -59,8 +58,8 @@ export class TraceTriggers {
         properties: {
           service_name: { type: "string", description: "Only spans of this worker" },
           status: { type: "string", description: "Only spans with this status, such as error" },
-          batch_ms: { type: "integer", description: "Heaps so far apart, in milliseconds" },
-          summaries: { type: "boolean", description: "With a line on each trace" },
+          batch_ms: { type: "integer", description: "Interval of batches, in milliseconds" },
+          summaries: { type: "boolean", description: "Adds a summary of each trace" },
         },
       },
       call_request_format: {
@@ -73,7 +72,7 @@ export class TraceTriggers {
     });
   }
 
-  /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
+  /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
     const { service_name, status, batch_ms, summaries } = readConfig(Config, trigger);
     const batch = new TriggerBatcher<string>(this.#setup.dispatcher, {
@@ -85,26 +84,25 @@ export class TraceTriggers {
       }),
     });
     this.remove(trigger.id);
-    this.#watches.set(trigger.id, { service_name, status, batch });
-    this.#stopListening ??= this.#setup.spans.listen((spans) => this.hear(spans));
+    this.#subscriptions.set(trigger.id, { service_name, status, batch });
+    this.#stopListening ??= this.#setup.spans.listen((spans) => this.#onSpans(spans));
   }
 
-  /** Forgets a trigger, and what it has not told yet. */
+  /** Removes a trigger and discards its pending batch. */
   remove(id: string): void {
-    this.#watches.get(id)?.batch.stop();
-    this.#watches.delete(id);
-    if (this.#watches.size > 0) return;
+    this.#subscriptions.get(id)?.batch.stop();
+    this.#subscriptions.delete(id);
+    if (this.#subscriptions.size > 0) return;
     this.#stopListening?.();
     this.#stopListening = undefined;
   }
 
-  /** Spans have ended. */
-  hear(spans: readonly StoredSpan[]): void {
+  #onSpans(spans: readonly StoredSpan[]): void {
     const { dispatcher, isInternal } = this.#setup;
-    const heard = spans.filter((span) => !dispatcher.causedBy(span.trace_id) && !isInternal(span));
-    for (const { service_name, status, batch } of this.#watches.values()) {
+    const firing = spans.filter((span) => !dispatcher.causedBy(span.trace_id) && !isInternal(span));
+    for (const { service_name, status, batch } of this.#subscriptions.values()) {
       const ids = new Set<string>();
-      for (const span of heard) {
+      for (const span of firing) {
         if (service_name !== undefined && span.service_name !== service_name) continue;
         if (status === undefined || span.status.includes(status)) ids.add(span.trace_id);
       }
@@ -112,16 +110,16 @@ export class TraceTriggers {
     }
   }
 
-  /** Fires nothing any more. */
+  /** Removes all triggers. */
   stop(): void {
-    for (const id of [...this.#watches.keys()]) this.remove(id);
+    for (const id of [...this.#subscriptions.keys()]) this.remove(id);
   }
 
   async #payload(trace_ids: string[], withSummaries: boolean): Promise<JsonObject> {
     if (!withSummaries) return { trace_ids };
     const wanted = new Set(trace_ids);
     const entries = (await this.#setup.index.list()).filter(({ trace_id }) => wanted.has(trace_id));
-    const traces: JsonObject[] = entries.map(summaryOf);
+    const traces: JsonObject[] = entries.map(wireTrace);
     return { trace_ids, traces };
   }
 }

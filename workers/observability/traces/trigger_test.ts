@@ -1,5 +1,5 @@
 /**
- * Functions hear of traces in which something has ended, and never of their own firings.
+ * Trace triggers fire for traces with ended spans, never for those of firings.
  *
  * @module
  */
@@ -35,7 +35,7 @@ async function traceIds(it: Observed): Promise<Json[]> {
   return (traces as Item[]).map(({ trace_id }) => trace_id!);
 }
 
-Deno.test("A trace trigger hears the ids of traces once, and nothing of its own firings", async () => {
+Deno.test("A trace trigger receives trace ids once, and none of its own firings", async () => {
   await using on = await setup({});
   await on.buy();
   await on.buy();
@@ -47,7 +47,7 @@ Deno.test("A trace trigger hears the ids of traces once, and nothing of its own 
   assert.deepEqual(on.heard.flatMap(({ trace_ids }) => trace_ids as Json[]).sort(), ids.sort());
 });
 
-Deno.test("A trace trigger hears nothing of the engine's own functions", async () => {
+Deno.test("A trace trigger ignores the engine's own functions", async () => {
   await using on = await setup({});
 
   await on.it.ask("engine::traces::summaries");
@@ -69,7 +69,7 @@ Deno.test("A trace trigger filters by status and service", async () => {
   assert.deepEqual(other.heard, []);
 });
 
-Deno.test("A trace trigger brings summaries in heaps if it asks for them", async () => {
+Deno.test("A trace trigger delivers batches with summaries on request", async () => {
   await using on = await setup({ batch_ms: 1_000, summaries: true });
   await on.buy();
   await on.buy({ fail: true });
@@ -85,7 +85,7 @@ Deno.test("A trace trigger brings summaries in heaps if it asks for them", async
   assert.deepEqual((heap!.traces as Item[]).map(({ error_count }) => error_count).sort(), [0, 1]);
 });
 
-Deno.test("A trace trigger that was taken back hears nothing more", async () => {
+Deno.test("An unregistered trace trigger no longer fires", async () => {
   await using on = await setup({ batch_ms: 1_000 });
   await on.buy();
 
@@ -96,7 +96,7 @@ Deno.test("A trace trigger that was taken back hears nothing more", async () => 
 });
 
 for (const config of [{ batch_ms: 1 }, { summaries: "yes" }, { status: 5 }, "all"] as Json[]) {
-  Deno.test(`A trace trigger ${JSON.stringify(config)} is refused with what is wrong`, async () => {
+  Deno.test(`A trace trigger ${JSON.stringify(config)} is rejected with the reason`, async () => {
     await using on = await setup(config);
 
     const refusal = on.it.local.lines.find(({ level }) => level === "sdk");
