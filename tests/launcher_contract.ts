@@ -7,7 +7,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { OUTPUT_LINE_CHARS_MAX } from "../engine/supervisor/limits.ts";
+import { OUTPUT_LINE_CHARS_MAX } from "../engine/process/output.ts";
 import type { Launcher, LaunchSpec, OutputLine, Running } from "../engine/ports/launcher.ts";
 
 /** A launcher that a test may use, and a directory that its programs see. */

@@ -37,7 +37,7 @@ Deno.test("pinContainment() refuses a plain process that only the manifest asks 
   await there.pin(IN_VM);
 });
 
-Deno.test("pinContainment() lets config.yaml ask for a plain process, from then on for good", async () => {
+Deno.test("pinContainment() removes the pin when config.yaml asks for a plain process", async () => {
   await using there = await setup();
   await there.pin(IN_VM);
 
@@ -72,14 +72,14 @@ Deno.test("pinContainment() lets the network be narrowed", async () => {
   await assert.rejects(there.pin({ ...IN_VM, network: "full" }));
 });
 
-Deno.test("pinContainment() knows another worker of the same name by its directory", async () => {
+Deno.test("pinContainment() tells workers of the same name apart by their directories", async () => {
   await using there = await setup();
   await there.pin(IN_VM);
 
   await there.pin({ ...IN_PROCESS, path: "/p/other" });
 });
 
-Deno.test("pinContainment() refuses more of the machine that only the manifest asks for later", async () => {
+Deno.test("pinContainment() refuses more resources that only the manifest asks for later", async () => {
   await using there = await setup();
   await there.pin(IN_VM);
   const refused = (more: Partial<ContainmentRequest>, message: RegExp) =>
@@ -100,7 +100,7 @@ Deno.test("pinContainment() refuses more of the machine that only the manifest a
   await there.pin(IN_VM);
 });
 
-Deno.test("pinContainment() lets a worker take less and as much as before again", async () => {
+Deno.test("pinContainment() lets a worker ask for less, and later for as much as before", async () => {
   await using there = await setup();
   await there.pin(IN_VM);
 
@@ -108,7 +108,7 @@ Deno.test("pinContainment() lets a worker take less and as much as before again"
   await there.pin(IN_VM);
 });
 
-Deno.test("pinContainment() takes replicas of config.yaml for a person's request", async () => {
+Deno.test("pinContainment() allows any number of replicas that config.yaml sets", async () => {
   await using there = await setup();
   await there.pin(IN_VM);
 
@@ -118,7 +118,7 @@ Deno.test("pinContainment() takes replicas of config.yaml for a person's request
   await assert.rejects(there.pin({ ...IN_VM, replicas: 6 }));
 });
 
-Deno.test("pinContainment() holds a worker by its directory, whatever it calls itself", async () => {
+Deno.test("pinContainment() pins a directory, independent of the worker's name", async () => {
   await using there = await setup();
   const real = `${there.data}/w`;
   await Deno.mkdir(real);
@@ -129,7 +129,7 @@ Deno.test("pinContainment() holds a worker by its directory, whatever it calls i
   await assert.rejects(there.pin({ ...IN_PROCESS, name: "other", path: `${there.data}/alias` }));
 });
 
-Deno.test("allowManifest() lets network and amounts of the manifest count, not its isolation", async () => {
+Deno.test("allowManifest() allows network and resources of the manifest, not its isolation", async () => {
   await using there = await setup();
   const more = {
     ...IN_VM,
@@ -147,7 +147,7 @@ Deno.test("allowManifest() lets network and amounts of the manifest count, not i
   await there.pin(more);
 });
 
-Deno.test("containedFolders() names what contained workers can write, and no more", async () => {
+Deno.test("containedFolders() lists folders that contained workers can write, and no others", async () => {
   await using there = await setup();
   assert.deepEqual(await containedFolders(there.data), [`${there.data}/deps`]);
   await there.pin(IN_VM);

@@ -37,7 +37,7 @@ async function setup() {
   return { root, data, worker, home, deps, runtime, ...rest };
 }
 
-Deno.test("resolveShares() shows the system, what is read and what is the worker's, nothing else", async () => {
+Deno.test("resolveShares() shares the system, folders to read and the worker's own, nothing else", async () => {
   await using there = await setup();
   const { worker, deps, runtime } = there;
 
@@ -50,7 +50,7 @@ Deno.test("resolveShares() shows the system, what is read and what is the worker
   );
 });
 
-Deno.test("resolveShares() names outer folders first and leaves out what they show already", async () => {
+Deno.test("resolveShares() lists outer folders first and leaves out folders inside them", async () => {
   await using there = await setup();
   const { worker, runtime } = there;
   await Deno.mkdir(`${runtime}/inner`);
@@ -78,7 +78,7 @@ Deno.test("resolveShares() takes paths with spaces, commas, quotes and letters o
   await there.refused(`${odd}\n`, /has control characters/);
 });
 
-Deno.test("resolveShares() refuses folders that do not exist or are none", async () => {
+Deno.test("resolveShares() refuses missing folders and files", async () => {
   await using there = await setup();
   await Deno.writeTextFile(`${there.root}/file`, "");
   const missing = { code: "launch_failed", message: /nowhere is not a folder$/ };
@@ -89,7 +89,7 @@ Deno.test("resolveShares() refuses folders that do not exist or are none", async
   await assert.rejects(there.shares({}, `${there.root}/file`), { code: "launch_failed" });
 });
 
-Deno.test("resolveShares() refuses a worker's directory that shows what is nobody's business", async () => {
+Deno.test("resolveShares() refuses a worker's directory that contains private files", async () => {
   await using there = await setup();
   const { root, data, home } = there;
 
@@ -106,7 +106,7 @@ Deno.test("resolveShares() refuses a worker's directory that shows what is nobod
   }
 });
 
-Deno.test("resolveShares() is not deceived by links", async () => {
+Deno.test("resolveShares() resolves links before it checks", async () => {
   await using there = await setup();
   const { root, home, worker } = there;
   await Deno.symlink(`${root}/p`, `${root}/project`);
@@ -121,7 +121,7 @@ Deno.test("resolveShares() is not deceived by links", async () => {
   assert.ok(shares.some(({ path, writable }) => path === `${root}/linked` && writable));
 });
 
-Deno.test("resolveShares() refuses runtimes in folders where programs of all kinds keep things", async () => {
+Deno.test("resolveShares() refuses runtimes in folders where many programs keep files", async () => {
   await using there = await setup();
   const { root, home, data } = there;
   for (const path of [`${home}/.local/share`, `${home}/.pyenv/versions/3`]) {
@@ -138,7 +138,7 @@ Deno.test("resolveShares() refuses runtimes in folders where programs of all kin
   assert.ok(shares.some(({ path }) => path === `${home}/.pyenv/versions/3`));
 });
 
-Deno.test("resolveShares() refuses what lies behind a link in another shared folder", async () => {
+Deno.test("resolveShares() refuses folders behind a link in another shared folder", async () => {
   await using there = await setup();
   const { root, runtime, worker } = there;
   await Deno.mkdir(`${root}/real`);
@@ -169,7 +169,7 @@ Deno.test("checkDirectory() refuses every microVM of a project below /usr", asyn
   await below({ home: undefined });
 });
 
-Deno.test("checkDirectory() refuses a directory that holds what else is hidden", async () => {
+Deno.test("checkDirectory() refuses a directory that contains further hidden folders", async () => {
   await using there = await setup();
   const cache = `${there.worker}/cache`;
   await Deno.mkdir(cache);
@@ -248,7 +248,7 @@ Deno.test("guestEnv() leaves out files that the guest does not have", () => {
   });
 });
 
-Deno.test("guestEnv() leaves out where this machine's package managers keep things", () => {
+Deno.test("guestEnv() leaves out places of the host's package managers", () => {
   const env = {
     npm_config_cache: "/usr/cache",
     NPM_CONFIG_PREFIX: "/usr",

@@ -78,7 +78,7 @@ const UV = "runtime: { kind: python, package_manager: uv, entry: main.py }";
 const NODE = "runtime: { kind: javascript, entry: main.js }";
 const DENO = "runtime: { kind: typescript, entry: main.ts }";
 
-Deno.test("installDependencies() installs for Python beside the project, once", async () => {
+Deno.test("installDependencies() installs Python packages into the engine's folder, once", async () => {
   await using there = await setup(PYTHON, { "main.py": "", "requirements.txt": "requests\n" });
 
   const first = await there.install();
@@ -134,7 +134,7 @@ for (const file of ["requirements.txt", "pyproject.toml", "uv.lock", "engine.wor
   });
 }
 
-Deno.test("installDependencies() keeps the packages before for programs that still run", async () => {
+Deno.test("installDependencies() keeps the previous packages for programs that still run", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   await there.install();
   const [first] = there.folders();
@@ -164,7 +164,7 @@ Deno.test("installDependencies() installs again for another Python, not for edit
   assert.equal((await there.install()).result, "installed");
 });
 
-Deno.test("installDependencies() throws the cache away when it is asked to", async () => {
+Deno.test("installDependencies() installs again on reinstall", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   await there.install();
 
@@ -172,7 +172,7 @@ Deno.test("installDependencies() throws the cache away when it is asked to", asy
   assert.equal((await there.install()).result, "cached");
 });
 
-Deno.test("installDependencies() does an installation again that failed", async () => {
+Deno.test("installDependencies() repeats an installation that failed", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   there.launcher.onStart = (program) => program.exit(1);
   const { message } = await there.install().then(() => assert.fail(), (error) => error);
@@ -185,7 +185,7 @@ Deno.test("installDependencies() does an installation again that failed", async 
   assert.equal((await there.install()).result, "installed");
 });
 
-Deno.test("installDependencies() does an installation again that was cut short", async () => {
+Deno.test("installDependencies() repeats an installation that was interrupted", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   there.launcher.onStart = (program) => {
     Deno.writeTextFileSync(`${program.spec.env.PIP_TARGET}/half.py`, "");
@@ -201,7 +201,7 @@ Deno.test("installDependencies() does an installation again that was cut short",
   assert.notEqual(env.PIP_TARGET, half);
 });
 
-Deno.test("installDependencies() does an installation again whose packages are gone", async () => {
+Deno.test("installDependencies() repeats an installation whose packages are gone", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   await there.install();
   await Deno.remove(there.deps, { recursive: true });
@@ -245,7 +245,7 @@ Deno.test("installDependencies() ends an installation that takes too long", asyn
   assert.deepEqual(there.launcher.last.stops, [10_000]);
 });
 
-Deno.test("installDependencies() ends an installation that is no longer wanted", async () => {
+Deno.test("installDependencies() ends an installation when the signal aborts", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   there.launcher.onStart = () => {};
   const leaving = new AbortController();
@@ -259,7 +259,7 @@ Deno.test("installDependencies() ends an installation that is no longer wanted",
   assert.equal(there.clock.waiting, 0);
 });
 
-Deno.test("installDependencies() says how to get pip", async () => {
+Deno.test("installDependencies() explains how to install pip", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   await there.addProgram("python3", python("3.12.1", false));
 
@@ -277,7 +277,7 @@ for (
     ["deno", DENO, "main.ts"],
   ] as const
 ) {
-  Deno.test(`installDependencies() says what to install when ${program} is missing`, async () => {
+  Deno.test(`installDependencies() explains what to install when ${program} is missing`, async () => {
     await using there = await setup(runtime, { [entry]: "" });
     await Deno.remove(`${there.bin}/${program}`);
 
@@ -288,7 +288,7 @@ for (
   });
 }
 
-Deno.test("installDependencies() has npm install what package.json lists, if there is one", async () => {
+Deno.test("installDependencies() runs npm install where there is a package.json", async () => {
   await using there = await setup(NODE, { "main.js": "" });
   assert.equal((await there.install()).result, "none");
 
@@ -306,7 +306,7 @@ Deno.test("installDependencies() has npm install what package.json lists, if the
   assert.equal((await there.install()).result, "installed");
 });
 
-Deno.test("installDependencies() has Deno fetch what the entry imports", async () => {
+Deno.test("installDependencies() makes Deno download what the entry imports", async () => {
   await using there = await setup(DENO, { "main.ts": "", "deno.json": "{}" });
 
   assert.equal((await there.install()).result, "installed");
@@ -324,7 +324,7 @@ const CONTAINMENT: Containment = {
   accel: "auto",
 };
 
-Deno.test("installDependencies() installs contained, with the world to fetch from", async () => {
+Deno.test("installDependencies() installs in a guest with access to the network", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   await there.addProgram("python3", "echo this python must not be asked; exit 1");
 
@@ -335,7 +335,7 @@ Deno.test("installDependencies() installs contained, with the world to fetch fro
   assert.equal(keep, true);
 });
 
-Deno.test("a contained Python worker gets a copy of the SDK that keeps its bytecode", async () => {
+Deno.test("installDependencies() copies the SDK for a contained Python worker", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
 
   const { env } = await there.install({ containment: CONTAINMENT, facts: FACTS });
@@ -347,7 +347,7 @@ Deno.test("a contained Python worker gets a copy of the SDK that keeps its bytec
   assert.equal(env.PYTHONPATH, `${place}:${place}/.sdk`);
 });
 
-Deno.test("installDependencies() lets a plain process keep nothing", async () => {
+Deno.test("installDependencies() passes no containment to a plain process", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
 
   await there.install();
@@ -356,7 +356,7 @@ Deno.test("installDependencies() lets a plain process keep nothing", async () =>
   assert.deepEqual([containment, keep], [undefined, undefined]);
 });
 
-Deno.test("installDependencies() fetches again for a contained Deno whose cache is gone", async () => {
+Deno.test("installDependencies() downloads again for a contained Deno whose cache is gone", async () => {
   await using there = await setup(DENO, { "main.ts": "", "deno.json": "{}" });
   const options = { containment: CONTAINMENT };
   there.launcher.onStart = (program) => {
@@ -370,7 +370,7 @@ Deno.test("installDependencies() fetches again for a contained Deno whose cache 
   assert.equal(await results(), "installed");
 });
 
-Deno.test("installDependencies() keeps what was fetched, but for a reinstallation", async () => {
+Deno.test("installDependencies() keeps downloads, except on reinstall", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   await there.install();
   await Deno.mkdir(`${there.deps}/cache/pip`, { recursive: true });
@@ -393,7 +393,7 @@ Deno.test("installDependencies() installs again for another isolation", async ()
   assert.equal((await there.install({ launcher: contained })).result, "installed");
 });
 
-Deno.test("installDependencies() says what an installation waits for", async () => {
+Deno.test("installDependencies() reports the phases before a command runs", async () => {
   await using there = await setup(PYTHON, { "main.py": "" });
   const start: Launcher["start"] = (spec, output, phase) => {
     phase!("booting a microVM (tcg)");
@@ -408,7 +408,7 @@ Deno.test("installDependencies() says what an installation waits for", async () 
   ]);
 });
 
-Deno.test("dependencyHash() follows the files that say what to install, and what else matters", async () => {
+Deno.test("dependencyHash() changes with dependency files and further texts, not with sources", async () => {
   const directory = await Deno.makeTempDir();
   const write = (name: string, text: string) => Deno.writeTextFile(`${directory}/${name}`, text);
   await write("engine.worker.yaml", "name: w");
@@ -427,7 +427,7 @@ Deno.test("dependencyHash() follows the files that say what to install, and what
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("dependencyHash() does not wait for what is no file, nor read what has no end", async () => {
+Deno.test("dependencyHash() neither waits for a pipe nor reads an endless device", async () => {
   const directory = await Deno.makeTempDir();
   const before = await dependencyHash(directory, []);
   await new Deno.Command("mkfifo", { args: [`${directory}/requirements.txt`] }).output();
@@ -439,7 +439,7 @@ Deno.test("dependencyHash() does not wait for what is no file, nor read what has
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("dependencyHash() takes a file that is too large by its size and time", async () => {
+Deno.test("dependencyHash() counts a file that is too large by size and time", async () => {
   const directory = await Deno.makeTempDir();
   const path = `${directory}/package-lock.json`;
   await Deno.writeTextFile(path, "");
@@ -453,7 +453,7 @@ Deno.test("dependencyHash() takes a file that is too large by its size and time"
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("dependencyHash() takes what lies elsewhere by its size and time, and reads none of it", async () => {
+Deno.test("dependencyHash() counts a file outside of the directory by size and time, without reading it", async () => {
   const directory = await Deno.makeTempDir();
   const other = await Deno.makeTempFile();
   await Deno.symlink(other, `${directory}/requirements.txt`);
@@ -473,7 +473,7 @@ Deno.test("dependencyHash() takes what lies elsewhere by its size and time, and 
   await Deno.remove(other);
 });
 
-Deno.test("dependencyHash() reads so much in all and so many files", async () => {
+Deno.test("dependencyHash() bounds the bytes and files that it reads", async () => {
   const directory = await Deno.makeTempDir();
   for (let i = 0; i < 40; i++) {
     const path = `${directory}/requirements-${i}.txt`;
@@ -504,7 +504,7 @@ async function withData(check: (data: string) => Promise<void>): Promise<void> {
   await Deno.remove(data, { recursive: true });
 }
 
-Deno.test("readInstallation() gives what was written last for a worker", () =>
+Deno.test("readInstallation() returns what was last written for a worker", () =>
   withData(async (data) => {
     await writeInstallation(data, "w", { hash: "a", folder: "a-1" });
     await writeInstallation(data, "w", { hash: "b", folder: "b-2" });
@@ -515,7 +515,7 @@ Deno.test("readInstallation() gives what was written last for a worker", () =>
     assert.equal([...Deno.readDirSync(`${data}/installed`)].length, 2);
   }));
 
-Deno.test("readInstallation() knows nothing of what is missing or damaged", () =>
+Deno.test("readInstallation() ignores missing and damaged records", () =>
   withData(async (data) => {
     assert.equal(await readInstallation(data, "w"), undefined);
     await Deno.mkdir(`${data}/installed`);

@@ -66,7 +66,7 @@ restart: { policy: on-failure, max: 3, within_s: 600, backoff_ms: 250 }
   });
 });
 
-Deno.test("readManifest() fills in what is left out, also in mappings that say only a part", async () => {
+Deno.test("readManifest() fills in defaults, also in incomplete mappings", async () => {
   const files = { "main.py": "" };
   const bare = await read(`name: w\n${PYTHON}`, files);
   const part = await read(
@@ -83,7 +83,7 @@ Deno.test("readManifest() fills in what is left out, also in mappings that say o
   assert.deepEqual([part.network, part.microvmKeys], ["full", ["resources"]]);
 });
 
-Deno.test("readManifest() takes exceptions alone for exceptions from everything", async () => {
+Deno.test("readManifest() applies exceptions alone to the whole directory", async () => {
   const text = `name: w\n${PYTHON}watch: ["!generated/**"]\n`;
 
   assert.deepEqual((await read(text, { "main.py": "" })).watch, [".", "!generated/**"]);
@@ -144,21 +144,21 @@ Deno.test("readManifest() leaves the start to package.json where it has one", as
   assert.equal(spec.start, "exec npm run --silent start");
 });
 
-Deno.test("readManifest() asks for no entry beside a start command", async () => {
+Deno.test("readManifest() needs no entry beside a start command", async () => {
   const spec = await read("name: w\nruntime: { kind: javascript }\nscripts: { start: ./run }\n");
 
   assert.equal(spec.entry, null);
   assert.equal(spec.start, "./run");
 });
 
-Deno.test("readManifest() lets the installation make the entry", async () => {
+Deno.test("readManifest() lets an install script create the entry", async () => {
   const text = "name: w\nruntime: { kind: javascript, entry: dist/a.js }\n" +
     "scripts: { install: npm run build }\n";
 
   assert.equal((await read(text)).start, "exec node dist/a.js");
 });
 
-Deno.test("readManifest() takes an empty watch list for off", async () => {
+Deno.test("readManifest() takes an empty watch list as off", async () => {
   const text = "name: w\nruntime: { kind: python }\nwatch: []\n";
 
   assert.deepEqual((await read(text, { "main.py": "" })).watch, []);
@@ -310,14 +310,14 @@ for (const [title, text, ...problems] of BAD) {
   });
 }
 
-Deno.test("readManifest() says which files it looked for when there is no entry", async () => {
+Deno.test("readManifest() lists the files it looked for when there is no entry", async () => {
   assert.deepEqual(await problemsOf("name: w\nruntime: { kind: python }\n"), [
     "runtime.entry: expected the entry file, or scripts.start, or one of the files " +
     "main.py, worker.py, src/main.py, src/worker.py, received nothing (line 2)",
   ]);
 });
 
-Deno.test("readManifest() says where it looked when there is no manifest", () => {
+Deno.test("readManifest() names the path when there is no manifest", () => {
   const problem = "engine.worker.yaml: expected a file at /nowhere/w/engine.worker.yaml, " +
     "received nothing there";
 
@@ -327,7 +327,7 @@ Deno.test("readManifest() says where it looked when there is no manifest", () =>
   });
 });
 
-/** The problems of a directory in which somebody put something odd. */
+/** The problems of a directory with an unusual file. */
 async function problemsIn(fill: (directory: string) => Promise<unknown>): Promise<string[]> {
   const base = await Deno.makeTempDir();
   const directory = `${base}/w`;
@@ -345,7 +345,7 @@ async function problemsIn(fill: (directory: string) => Promise<unknown>): Promis
   }
 }
 
-Deno.test("readManifest() tells nothing of a file that a link outside leads to", async () => {
+Deno.test("readManifest() reveals nothing of a file behind a link out of the directory", async () => {
   const problems = await problemsIn(async (directory) => {
     await Deno.writeTextFile(`${directory}/../credentials`, "aws_secret_access_key: abc123");
     await Deno.symlink("../credentials", `${directory}/engine.worker.yaml`);
@@ -357,7 +357,7 @@ Deno.test("readManifest() tells nothing of a file that a link outside leads to",
   ]);
 });
 
-Deno.test("readManifest() waits for no pipe and reads nothing that is huge", async () => {
+Deno.test("readManifest() neither waits for a pipe nor reads a huge file", async () => {
   const pipe = await problemsIn((directory) =>
     new Deno.Command("mkfifo", { args: [`${directory}/engine.worker.yaml`] }).output()
   );
@@ -370,7 +370,7 @@ Deno.test("readManifest() waits for no pipe and reads nothing that is huge", asy
   assert.match(huge[0]!, /received 1099511627776 bytes, and at most 32768 are read$/);
 });
 
-Deno.test("readManifest() passes over a package.json that is a pipe or lies elsewhere", async () => {
+Deno.test("readManifest() ignores a package.json that is a pipe or lies elsewhere", async () => {
   const text = "name: w\nruntime: { kind: javascript }\n";
   const put = (fill: (path: string) => Promise<unknown>) =>
     problemsIn(async (directory) => {

@@ -59,7 +59,7 @@ async function setup(spec: Partial<WorkerSpec> = {}) {
   };
 }
 
-Deno.test("prepareLaunch() lets the entry win over the manifest, and the engine over both", async () => {
+Deno.test("prepareLaunch() prefers the entry's environment to the manifest's, and the engine's to both", async () => {
   await using there = await setup();
 
   const { env, dependencies } = await there.prepare({ isolation: "process" });
@@ -70,14 +70,14 @@ Deno.test("prepareLaunch() lets the entry win over the manifest, and the engine 
   assert.equal(env.PATH!.startsWith(Deno.env.get("PATH")!), true);
 });
 
-Deno.test("prepareLaunch() refuses an isolation that nobody can give", async () => {
+Deno.test("prepareLaunch() refuses an isolation without a launcher", async () => {
   await using there = await setup();
   delete there.launchers.microvm;
 
   await assert.rejects(there.prepare(), { code: "isolation_unavailable" });
 });
 
-Deno.test("prepareLaunch() contains no plain process", async () => {
+Deno.test("prepareLaunch() gives a plain process no containment", async () => {
   await using there = await setup();
 
   assert.equal((await there.prepare({ isolation: "process" })).containment, undefined);
@@ -119,7 +119,7 @@ Deno.test("prepareLaunch() takes the accelerator and a PATH from the entry", asy
   assert.equal(prepared.env.PATH, `${there.root}/node/bin:${bin}:/usr/bin:/bin`);
 });
 
-Deno.test("prepareLaunch() runs nothing on this machine that a contained worker's manifest names", async () => {
+Deno.test("prepareLaunch() runs no program on the host that a contained worker's manifest names", async () => {
   await using there = await setup();
   const script = `#!/bin/sh\ntouch ${there.root}/RAN\necho ${there.directory}\n`;
   await Deno.writeTextFile(`${there.directory}/node`, script, { mode: 0o755 });
@@ -131,7 +131,7 @@ Deno.test("prepareLaunch() runs nothing on this machine that a contained worker'
   assert.equal(await Deno.stat(`${there.root}/RAN`).then(() => true, () => false), false);
 });
 
-Deno.test("prepareLaunch() gives a microVM nothing else of the engine's environment", async () => {
+Deno.test("prepareLaunch() passes only safe variables of the engine's environment to a microVM", async () => {
   await using there = await setup();
   Deno.env.set("LC_TIME", "de_DE.UTF-8");
   Deno.env.set("MY_SECRET_TOKEN", "secret");
@@ -145,7 +145,7 @@ Deno.test("prepareLaunch() gives a microVM nothing else of the engine's environm
   assert.deepEqual([contained.env.HOME, contained.env.PYTHONPATH], [undefined, undefined]);
 });
 
-Deno.test("prepareLaunch() does not let a worker out because its own manifest says so", async () => {
+Deno.test("prepareLaunch() does not weaken containment because a manifest asks for it", async () => {
   await using there = await setup();
   await there.prepare();
 
@@ -158,7 +158,7 @@ Deno.test("prepareLaunch() does not let a worker out because its own manifest sa
   assert.equal(launcher.isolation, "process");
 });
 
-Deno.test("isolationOf() asks the entry, then the manifest, then the platform", () => {
+Deno.test("isolationOf() prefers the entry to the manifest, and both to the platform", () => {
   const inManifest = { ...SPEC, isolation: "process" } as const;
 
   assert.equal(isolationOf({ ...ENTRY, isolation: "microvm" }, inManifest, "linux"), "microvm");
@@ -187,7 +187,7 @@ function around(check?: Launcher["check"]): Host {
   return { platform: "linux", launchers, dataDirectory: "/nowhere/.engine" };
 }
 
-Deno.test("checkNewWorker() gives the name and how the worker would run", () =>
+Deno.test("checkNewWorker() returns the name and isolation of the worker", () =>
   withManifest("", async (path) => {
     const asked = await checkNewWorker({ path, isolation: "process" }, around());
     const usual = await checkNewWorker({ path }, around());
@@ -198,7 +198,7 @@ Deno.test("checkNewWorker() gives the name and how the worker would run", () =>
     assert.deepEqual(onMac, asked);
   }));
 
-Deno.test("checkNewWorker() takes the isolation of the manifest when nobody asks for one", () =>
+Deno.test("checkNewWorker() uses the manifest's isolation when the request has none", () =>
   withManifest("isolation: process\n", async (path) => {
     const found = await checkNewWorker({ path }, around());
     const asked = await checkNewWorker({ path, isolation: "microvm" }, around());
@@ -221,7 +221,7 @@ Deno.test("checkNewWorker() asks the launcher whether it could start the worker"
     assert.deepEqual(asked, [["math", "auto"], ["math", "tcg"]]);
   }));
 
-Deno.test("checkNewWorker() hands on why the launcher could not start it", () =>
+Deno.test("checkNewWorker() rejects with the launcher's error", () =>
   withManifest("", async (path) => {
     const refusal = new EngineError("isolation_unavailable", "KVM not accessible");
     const refusing = around(() => Promise.reject(refusal));
@@ -276,7 +276,7 @@ Deno.test("checkNewWorker() refuses a microVM for a directory that holds the com
     }
   }));
 
-Deno.test("checkNewWorker() takes a request for the worker as consent to its network", () =>
+Deno.test("checkNewWorker() allows the network of the manifest", () =>
   withManifest("", async (path) => {
     const dataDirectory = await Deno.makeTempDir();
     const resources = { cpus: 1, memory_mb: 512 };

@@ -1,9 +1,9 @@
 /**
- * Lays the SDKs beside a project, so that workers run before anything is on a registry.
+ * Writes the SDKs into a project, so that workers run before anything is on a registry.
  *
- * The files travel inside the engine as text: a compiled program and one that runs from an https
- * address carry them too. A file is written only when it differs, and in one step, because workers
- * may be reading it.
+ * The engine embeds the files as text, so a compiled program and one that runs from an https
+ * address have them too. A file is written atomically and only when it differs, because workers may
+ * be reading it.
  *
  * @module
  */
@@ -72,15 +72,15 @@ export const TYPESCRIPT_FILES: Readonly<Record<string, string>> = {
   "engine_sdk.d.ts": npmTypes,
 };
 
-/** What the Python SDK itself needs from pip. */
+/** The dependency of the Python SDK, for pip. */
 export const PYTHON_REQUIREMENT = "websockets>=13.0,<18";
 
-/** The folder with the SDKs of all languages. */
+/** The folder of all SDKs. */
 export function sdkDirectory(dataDirectory: string): string {
   return `${dataDirectory}/sdk`;
 }
 
-/** The folder that a Python worker needs on its path to import `engine_sdk`. */
+/** The folder that has to be on `PYTHONPATH` to import `engine_sdk`. */
 export function pythonSdkDirectory(dataDirectory: string): string {
   return `${sdkDirectory(dataDirectory)}/python`;
 }

@@ -24,7 +24,7 @@ Deno.test("PYTHON_REQUIREMENT is what the Python package asks for", async () => 
   assert.match(project, new RegExp(`^dependencies = \\["${PYTHON_REQUIREMENT}"\\]$`, "m"));
 });
 
-Deno.test("writeSdkCopies() writes both SDKs as they are and drops what is old", async () => {
+Deno.test("writeSdkCopies() writes both SDKs unchanged and removes old files", async () => {
   const directory = await Deno.makeTempDir();
   await Deno.mkdir(`${directory}/sdk/python/engine_sdk`, { recursive: true });
   await Deno.writeTextFile(`${directory}/sdk/python/engine_sdk/_gone.py`, "x = 1");

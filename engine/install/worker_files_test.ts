@@ -16,7 +16,7 @@ async function setup() {
   return { base, directory, read, [Symbol.asyncDispose]: remove };
 }
 
-Deno.test("readWorkerText() gives the text of a file in the directory, be it over a link", async () => {
+Deno.test("readWorkerText() reads a file in the directory, also through a link", async () => {
   await using it = await setup();
   await Deno.mkdir(`${it.directory}/sub`);
   await Deno.writeTextFile(`${it.directory}/sub/a.txt`, "héllo");
@@ -65,7 +65,7 @@ Deno.test("readWorkerText() neither waits for a pipe nor reads a device or a fol
   assert.throws(() => it.read("folder"), { message: "no ordinary file" });
 });
 
-Deno.test("readWorkerText() reads nothing that is too large", async () => {
+Deno.test("readWorkerText() refuses a file that is too large", async () => {
   await using it = await setup();
   await Deno.writeTextFile(`${it.directory}/huge`, "");
   await Deno.truncate(`${it.directory}/huge`, 10 * 1024 ** 4);
@@ -77,7 +77,7 @@ Deno.test("readWorkerText() reads nothing that is too large", async () => {
   assert.equal(it.read("fits").length, 100);
 });
 
-Deno.test("readWorkerText() tells where there is nothing", async () => {
+Deno.test("readWorkerText() reports a missing file", async () => {
   await using it = await setup();
   await Deno.symlink("loop", `${it.directory}/loop`);
   await Deno.symlink("nowhere", `${it.directory}/dead`);
@@ -88,7 +88,7 @@ Deno.test("readWorkerText() tells where there is nothing", async () => {
   assert.throws(() => it.read("loop"));
 });
 
-Deno.test("WorkerFile gives a file that grows in its size of before", async () => {
+Deno.test("WorkerFile reads a growing file up to its size when opened", async () => {
   await using it = await setup();
   await Deno.writeTextFile(`${it.directory}/log`, "one");
   using file = WorkerFile.open(it.directory, "log");
@@ -99,7 +99,7 @@ Deno.test("WorkerFile gives a file that grows in its size of before", async () =
   assert.equal(text, "one");
 });
 
-Deno.test("WorkerFile leaves no descriptor open, whatever it finds", async () => {
+Deno.test("WorkerFile leaves no descriptor open", async () => {
   await using it = await setup();
   const count = async () => (await Array.fromAsync(Deno.readDir("/proc/self/fd"))).length;
   await new Deno.Command("mkfifo", { args: [`${it.directory}/pipe`] }).output();
@@ -119,7 +119,7 @@ function isThere(path: string): Promise<boolean> {
   return Deno.lstat(path).then(() => true, () => false);
 }
 
-Deno.test("removeTree() removes what is there, and nothing that links lead to", async () => {
+Deno.test("removeTree() removes a tree without following links", async () => {
   const base = await Deno.makeTempDir();
   await Deno.mkdir(`${base}/kept/sub`, { recursive: true });
   await Deno.mkdir(`${base}/-rf ' $x/sub`, { recursive: true });
@@ -135,7 +135,7 @@ Deno.test("removeTree() removes what is there, and nothing that links lead to", 
   await Deno.remove(base, { recursive: true });
 });
 
-Deno.test("removeOthers() removes all but what is to stay", async () => {
+Deno.test("removeOthers() removes everything except the named entries", async () => {
   const base = await Deno.makeTempDir();
   await Promise.all(
     Array.from({ length: 450 }, (_, i) => Deno.mkdir(`${base}/f${i}/g`, { recursive: true })),
@@ -150,7 +150,7 @@ Deno.test("removeOthers() removes all but what is to stay", async () => {
   await removeTree(base);
 });
 
-Deno.test("removeTree() leaves the engine alone when a worker's folders are very deep", async () => {
+Deno.test("removeTree() removes very deep folders", async () => {
   const base = await Deno.makeTempDir();
   const script = `const depth = 20_000;
     Deno.chdir(${JSON.stringify(base)});

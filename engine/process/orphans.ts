@@ -1,57 +1,62 @@
 /**
- * Remembers what was started across the engine's own death, in one small file per program.
+ * Finds and ends orphan processes, which run on although the engine no longer holds them.
  *
- * An engine that comes back ends what its predecessor left running before it starts a second
- * copy. A process is only touched when both its id and its start are those in the file, and when
- * the engine that started it is gone: a worker runs on while its next version is installed.
+ * Two kinds exist. An engine that was killed leaves programs behind; {@linkcode PidFiles} records
+ * each program in a small file, so that the next engine ends them before it starts another copy.
+ * And a process that has left its process group, such as by `setsid`, is not ended with it; it is
+ * found by the id of its launch, which processes inherit in their environment. Only Linux lets the
+ * engine read that; a process that clears its environment as well is not found.
  *
  * @module
  */
-import { endGroup, startOf } from "./process_group.ts";
+import { endGroup, KILLED_MS, pollUntil, processStart } from "./process_group.ts";
 
-/** A process that nothing else can be taken for. */
+/** What tells a process from all others. */
 interface Identity {
   readonly pid: number;
-  /** See {@linkcode startOf}. */
+  /** See {@linkcode processStart}. */
   readonly started: string;
 }
 
-/** A program that was started. */
-interface Record extends Identity {
+/** The content of a pid file. */
+interface PidRecord extends Identity {
   readonly launch_id: string | null;
-  /** Who started it. */
+  /** The engine that started the program. */
   readonly engine: Identity;
 }
 
-/** The files of one project, in `<data>/run`. */
+/** The pid files of a project, in `<data>/run`, which is created when needed. */
 export class PidFiles {
   readonly #directory: string;
 
-  /** `directory` is made when it is needed. */
   constructor(directory: string) {
     this.#directory = directory;
   }
 
-  /** Writes down that a program runs. Does nothing where a start cannot be told. */
+  /** Records a running program. Does nothing where the system does not report start times. */
   async write(name: string, pid: number, launchId: string | null): Promise<void> {
-    const [started, engineStarted] = await Promise.all([startOf(pid), startOf(Deno.pid)]);
+    const [started, engineStarted] = await Promise.all([
+      processStart(pid),
+      processStart(Deno.pid),
+    ]);
     if (started === undefined || engineStarted === undefined) return;
     const engine = { pid: Deno.pid, started: engineStarted };
-    const record: Record = { pid, started, launch_id: launchId, engine };
+    const record: PidRecord = { pid, started, launch_id: launchId, engine };
     await Deno.mkdir(this.#directory, { recursive: true });
     const path = this.#path(name, pid);
     await Deno.writeTextFile(`${path}.tmp`, JSON.stringify(record));
     await Deno.rename(`${path}.tmp`, path);
   }
 
-  /** Forgets a program. */
+  /** Removes the record of a program. */
   async remove(name: string, pid: number): Promise<void> {
-    await Deno.remove(this.#path(name, pid)).catch(() => {}); // Gone is fine.
+    await Deno.remove(this.#path(name, pid)).catch(() => {}); // It is gone already.
   }
 
   /**
-   * Ends the programs of that name whose engine is gone, and what they had started. Returns the
-   * ids of those that still ran.
+   * Ends programs of that name whose engine is gone, with everything that they started. Programs
+   * of an engine that lives are left alone, since a worker runs on while its next version is
+   * installed. Returns the ids of programs that still ran.
    */
   async endLeftovers(name: string, graceMs: number): Promise<number[]> {
     const ended = await Promise.all(
@@ -60,8 +65,8 @@ export class PidFiles {
         if (record && await isAlive(record.engine)) return [];
         const isSame = record !== undefined && await isAlive(record);
         if (isSame) await endGroup(record.pid, graceMs);
-        await endStrays(record?.launch_id ?? null, graceMs);
-        await Deno.remove(path).catch(() => {}); // Somebody else has.
+        await endOrphans(record?.launch_id ?? null, graceMs);
+        await Deno.remove(path).catch(() => {}); // Another engine has removed it.
         return isSame ? [record.pid] : [];
       }),
     );
@@ -74,18 +79,18 @@ export class PidFiles {
         .filter((file) => file.startsWith(`${name}#`) && file.endsWith(".json"))
         .map((file) => `${this.#directory}/${file}`);
     } catch {
-      return []; // Nothing was ever started.
+      return []; // No program was ever started.
     }
   }
 
-  /** No name has a #, so no other worker's file is meant. */
+  /** Names of workers contain no #, so the files of two workers cannot be confused. */
   #path(name: string, pid: number): string {
     return `${this.#directory}/${name}#${pid}.json`;
   }
 }
 
-/** `undefined` when a crash cut it short: then nothing can be said. */
-async function readRecord(path: string): Promise<Record | undefined> {
+/** The record in a file; `undefined` when a crash has truncated it. */
+async function readRecord(path: string): Promise<PidRecord | undefined> {
   try {
     const record = JSON.parse(await Deno.readTextFile(path));
     return [record, record.engine].every(isIdentity) ? record : undefined;
@@ -99,24 +104,19 @@ function isIdentity({ pid, started }: Identity): boolean {
 }
 
 async function isAlive({ pid, started }: Identity): Promise<boolean> {
-  return await startOf(pid) === started;
+  return await processStart(pid) === started;
 }
 
-/** Only an id that nothing else can have says whose a process is. */
-const UNIQUE = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** Strays that are to end are looked at so soon, then ever less often. */
-const POLL_FIRST_MS = 10;
-const POLL_MAX_MS = 200;
-/** A process that was killed may take so long to go. */
-const KILLED_MS = 2_000;
+/** Ids of launches are UUIDs; any other value in an environment could mean something else. */
+const LAUNCH_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Ids of the living processes that have this launch in their environment, sorted. */
-export async function straysOf(launchId: string | null): Promise<number[]> {
-  if (Deno.build.os !== "linux" || launchId === null || !UNIQUE.test(launchId)) return [];
+/** Ids of the processes that have this launch in their environment, sorted. */
+export async function findOrphans(launchId: string | null): Promise<number[]> {
+  if (Deno.build.os !== "linux" || launchId === null || !LAUNCH_ID.test(launchId)) return [];
   const entry = `ENGINE_LAUNCH_ID=${launchId}`;
   const found = await Promise.all(
-    pidsHere().filter((pid) => Number.isInteger(pid) && pid !== Deno.pid).map(async (pid) => {
-      // Other users' are not to be read, and of those that are dead it is empty.
+    processIds().filter((pid) => Number.isInteger(pid) && pid !== Deno.pid).map(async (pid) => {
+      // The engine may not read processes of other users; zombies have an empty environment.
       const text = await Deno.readTextFile(`/proc/${pid}/environ`).catch(() => "");
       return text.split("\0").includes(entry) ? [pid] : [];
     }),
@@ -124,28 +124,27 @@ export async function straysOf(launchId: string | null): Promise<number[]> {
   return found.flat().sort((one, other) => one - other);
 }
 
-/** Asks the strays of a launch to leave; after `graceMs`, ends them. Returns when none is left. */
-export async function endStrays(launchId: string | null, graceMs: number): Promise<void> {
+/** Sends SIGTERM to the orphans of a launch and, after `graceMs`, SIGKILL, until none is left. */
+export async function endOrphans(launchId: string | null, graceMs: number): Promise<void> {
   const asked = new Set<number>();
   const began = performance.now();
-  for (let wait = POLL_FIRST_MS;; wait = Math.min(wait * 1.5, POLL_MAX_MS)) {
-    const strays = await straysOf(launchId);
-    const passed = performance.now() - began;
-    if (strays.length === 0 || passed > graceMs + KILLED_MS) return;
-    for (const pid of strays) {
-      if (passed > graceMs) send(pid, "SIGKILL");
+  await pollUntil(async () => {
+    const orphans = await findOrphans(launchId);
+    const isLate = performance.now() - began > graceMs;
+    for (const pid of orphans) {
+      if (isLate) send(pid, "SIGKILL");
       else if (!asked.has(pid)) send(pid, "SIGTERM");
       asked.add(pid);
     }
-    await new Promise((resolve) => setTimeout(resolve, wait));
-  }
+    return orphans.length === 0;
+  }, graceMs + KILLED_MS);
 }
 
-function pidsHere(): number[] {
+function processIds(): number[] {
   try {
     return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name));
   } catch {
-    return []; // Too many files are open: then no environment can be read either.
+    return []; // Too many files are open, so no environment can be read either.
   }
 }
 
@@ -153,6 +152,6 @@ function send(pid: number, signal: Deno.Signal): void {
   try {
     Deno.kill(pid, signal);
   } catch {
-    // It has gone meanwhile, or is not ours to end.
+    // It has ended, or belongs to another user.
   }
 }

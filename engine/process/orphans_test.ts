@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { until } from "../../tests/launcher_contract.ts";
-import { endStrays, PidFiles, straysOf } from "./orphans.ts";
-import { startOf } from "./process_group.ts";
+import { endOrphans, findOrphans, PidFiles } from "./orphans.ts";
+import { processStart } from "./process_group.ts";
 
 /** An engine that is gone. */
 const GONE = { pid: 4_194_303, started: "before" };
@@ -11,17 +11,17 @@ async function setup() {
   const directory = await Deno.makeTempDir();
   const run = `${directory}/run`;
   const child = new Deno.Command("sleep", { args: ["1000"], detached: true }).spawn();
-  const started = await startOf(child.pid);
+  const started = await processStart(child.pid);
   const end = async (): Promise<void> => {
     try {
       child.kill("SIGKILL");
     } catch {
-      // It has ended already, as most of these tests want.
+      // It has ended already.
     }
     await child.status;
     await Deno.remove(directory, { recursive: true });
   };
-  /** What an engine wrote about the program; `more` is otherwise. */
+  /** Writes the record of a gone engine about the program, changed by `more`. */
   const note = async (more: object = {}, file = `w#${child.pid}.json`): Promise<void> => {
     const record = { pid: child.pid, started, launch_id: null, engine: GONE, ...more };
     await Deno.mkdir(run, { recursive: true });
@@ -43,7 +43,7 @@ Deno.test("PidFiles.endLeftovers() ends the programs of an engine that is gone",
   assert.deepEqual(await files.endLeftovers("w", 5_000), []);
 });
 
-Deno.test("PidFiles.endLeftovers() leaves what an engine that lives has started", async () => {
+Deno.test("PidFiles.endLeftovers() leaves programs of a living engine", async () => {
   await using there = await setup();
   const { files, child } = there;
   await files.write("w", child.pid, crypto.randomUUID());
@@ -62,14 +62,14 @@ Deno.test({
     const { files, child } = there;
     const launchId = crypto.randomUUID();
     const env = { ENGINE_LAUNCH_ID: launchId };
-    const stray = new Deno.Command("sleep", { args: ["1000"], detached: true, env }).spawn();
+    const orphan = new Deno.Command("sleep", { args: ["1000"], detached: true, env }).spawn();
     await there.note({ launch_id: launchId });
     child.kill("SIGKILL");
     await child.status;
 
     assert.deepEqual(await files.endLeftovers("w", 5_000), []);
 
-    assert.equal((await stray.status).signal, "SIGTERM");
+    assert.equal((await orphan.status).signal, "SIGTERM");
   },
 });
 
@@ -108,7 +108,7 @@ for (
     `{"pid":-5,"started":"x","engine":${engine}}`,
   ]
 ) {
-  Deno.test(`PidFiles.endLeftovers() makes nothing of the file ${JSON.stringify(text)}`, async () => {
+  Deno.test(`PidFiles.endLeftovers() ignores the file ${JSON.stringify(text)}`, async () => {
     await using there = await setup();
     await Deno.mkdir(there.run);
     await Deno.writeTextFile(`${there.run}/w#7.json`, text);
@@ -131,8 +131,8 @@ Deno.test("PidFiles.remove() leaves the file of another program", async () => {
 
 const isLinux = Deno.build.os === "linux";
 
-/** A program of a launch that has a session of its own, as if somebody had sent it away. */
-function stray(launchId: string, script = "exec sleep 1000") {
+/** A program of a launch in a session of its own. */
+function orphan(launchId: string, script = "exec sleep 1000") {
   const child = new Deno.Command("sh", {
     args: ["-c", script],
     detached: true,
@@ -149,7 +149,7 @@ function stray(launchId: string, script = "exec sleep 1000") {
   return { pid: child.pid, status: child.status, [Symbol.asyncDispose]: end };
 }
 
-/** Whether a program has come so far as to ignore what asks it to leave. */
+/** Whether a program ignores SIGTERM by now. */
 async function ignoresTerm(pid: number): Promise<boolean> {
   const status = await Deno.readTextFile(`/proc/${pid}/status`);
   const ignored = BigInt(`0x${/^SigIgn:\s*(\w+)$/m.exec(status)![1]}`);
@@ -157,47 +157,47 @@ async function ignoresTerm(pid: number): Promise<boolean> {
 }
 
 Deno.test({
-  name: "straysOf() finds what has the launch in its environment, and what that started",
+  name: "findOrphans() finds processes with the launch in their environment, and their children",
   ignore: !isLinux,
   fn: async () => {
     const id = crypto.randomUUID();
-    await using other = stray(crypto.randomUUID());
-    await using one = stray(id, "setsid sleep 1000 & wait");
+    await using other = orphan(crypto.randomUUID());
+    await using one = orphan(id, "setsid sleep 1000 & wait");
 
-    await until(async () => (await straysOf(id)).length === 2);
+    await until(async () => (await findOrphans(id)).length === 2);
 
-    const found = await straysOf(id);
+    const found = await findOrphans(id);
     assert.ok(found.includes(one.pid));
     assert.ok(!found.includes(other.pid));
-    await endStrays(id, 5_000);
-    assert.deepEqual(await straysOf(id), []);
+    await endOrphans(id, 5_000);
+    assert.deepEqual(await findOrphans(id), []);
   },
 });
 
 Deno.test({
-  name: "endStrays() asks first, and ends those that stay",
+  name: "endOrphans() sends SIGTERM first, and kills processes that stay",
   ignore: !isLinux,
   fn: async () => {
     const id = crypto.randomUUID();
-    await using polite = stray(id);
-    await using stubborn = stray(id, "trap '' TERM; while :; do sleep 0.1; done");
-    await until(async () => (await straysOf(id)).length >= 2);
+    await using polite = orphan(id);
+    await using stubborn = orphan(id, "trap '' TERM; while :; do sleep 0.1; done");
+    await until(async () => (await findOrphans(id)).length >= 2);
     await until(() => ignoresTerm(stubborn.pid));
 
-    await endStrays(id, 300);
+    await endOrphans(id, 300);
 
     assert.equal((await stubborn.status).signal, "SIGKILL");
     assert.equal((await polite.status).success, false);
-    assert.deepEqual(await straysOf(id), []);
+    assert.deepEqual(await findOrphans(id), []);
   },
 });
 
 for (const id of [null, "", "launch-1", crypto.randomUUID().slice(1)]) {
-  Deno.test(`an id such as ${JSON.stringify(id)}, which others may have, finds nobody`, async () => {
-    await using one = stray(id ?? "");
+  Deno.test(`an id such as ${JSON.stringify(id)}, which other programs may have, finds nothing`, async () => {
+    await using one = orphan(id ?? "");
 
-    assert.deepEqual(await straysOf(id), []);
-    await endStrays(id, 5_000);
+    assert.deepEqual(await findOrphans(id), []);
+    await endOrphans(id, 5_000);
 
     assert.doesNotThrow(() => Deno.kill(one.pid, 0));
   });

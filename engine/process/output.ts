@@ -1,37 +1,42 @@
 /**
- * Cuts what a program prints into lines.
+ * The output of a worker: from bytes to lines, to the calls that printed them, to the log file.
  *
- * A line that is too long becomes several, what is no UTF-8 becomes replacement characters: a
- * program may print anything.
+ * A program may print anything. {@linkcode LineSplitter} cuts lines that are too long and replaces
+ * bytes that are not UTF-8. {@linkcode OutputMarks} takes out the marks with which the SDKs tie a
+ * line to a call, `ESC ] engine ; <trace>-<span> [;logger] BEL`; a logger outside of calls prints
+ * one without ids. Text without exactly that form stays in the line, and a mark can be forged, so
+ * nothing may rely on it. {@linkcode OutputLog} never delays the worker or the engine: it drops
+ * lines that the disk cannot take in time and writes how many.
  *
  * @module
  */
 import { TAIL_LINES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { OutputLine } from "../ports/launcher.ts";
 import type { PrintedLine } from "../ports/telemetry.ts";
-import {
-  LOG_FILE_BYTES_MAX,
-  OUTPUT_LINE_CHARS_MAX,
-  OUTPUT_PENDING_CHARS_MAX,
-} from "../supervisor/limits.ts";
 
-/** Collects bytes, hands on lines without their ends. */
+/** Longest line of a worker's output; a longer one is cut into several. */
+export const OUTPUT_LINE_CHARS_MAX = 16_384;
+/** Size at which a log file is rotated. */
+const LOG_FILE_BYTES_MAX = 10 * 1024 * 1024;
+/** Output that may wait to be written to a log; further lines are dropped. */
+const OUTPUT_PENDING_CHARS_MAX = 4 * 1024 * 1024;
+
+/** Splits bytes into lines, without line ends. */
 export class LineSplitter {
   readonly #decoder = new TextDecoder();
   readonly #line: (text: string) => void;
   #rest = "";
 
-  /** `line` is called in order, for every whole line. */
+  /** `line` is called for every complete line, in order. */
   constructor(line: (text: string) => void) {
     this.#line = line;
   }
 
-  /** Takes some bytes. */
   add(bytes: Uint8Array): void {
     this.#take(this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** Hands on what stands behind the last line end. */
+  /** Passes on what follows the last line end. */
   end(): void {
     this.#take(this.#decoder.decode());
     if (this.#rest !== "") this.#line(this.#rest);
@@ -45,7 +50,7 @@ export class LineSplitter {
     this.#rest = this.#cut(this.#rest, false);
   }
 
-  /** Hands on the full pieces of a line; the last piece too if the line has ended. */
+  /** Passes on full pieces of a line; the last piece too if the line has ended. */
   #cut(line: string, hasEnded: boolean): string {
     let rest = line;
     while (rest.length > OUTPUT_LINE_CHARS_MAX) {
@@ -57,30 +62,30 @@ export class LineSplitter {
   }
 }
 
-/** Asks the SDKs for marks. */
+/** The environment variable that makes the SDKs print marks. */
 export const OUTPUT_MARKS_VARIABLE = "ENGINE_OUTPUT_MARKS";
 
-/** The environment of what runs beside a program: nobody takes marks out of its output. */
+/** An environment for programs whose output is passed on as it is, marks included. */
 export function withoutMarks(env: Readonly<Record<string, string>>): Record<string, string> {
   const { [OUTPUT_MARKS_VARIABLE]: _, ...rest } = env;
   return rest;
 }
 
-/** A line without its marks, and what they said. */
+/** A line without its marks, and what the marks say. */
 export interface UnmarkedLine extends OutputLine, Pick<PrintedLine, "trace" | "isLogger"> {}
 
-/** Says quickly that there is none. */
+/** A cheap test for most lines, which have no mark. */
 const START = "\u001b]engine;";
 
 // deno-lint-ignore no-control-regex
 const MARK = /\u001b\]engine;(?:([0-9a-f]{32})-([0-9a-f]{16})(;logger)?|;logger)\u0007/g;
 
-/** Reads the lines of one program, in order. */
+/** Reads the marks in the lines of one program, which come in order. */
 export class OutputMarks {
-  /** By stream: the last line, when it was cut because it was too long. */
+  /** By stream: the last line, if it was cut because it was too long. */
   readonly #cut = new Map<OutputLine["stream"], UnmarkedLine>();
 
-  /** Takes the marks out of a line; the rest of one that was cut belongs where its start does. */
+  /** Takes the marks out of a line; the rest of a cut line belongs to the call of its start. */
   read({ stream, text }: OutputLine): UnmarkedLine {
     const before = this.#cut.get(stream);
     const said = text.includes(START) ? readMark(text, before !== undefined) : undefined;
@@ -97,9 +102,9 @@ export class OutputMarks {
 }
 
 /**
- * What the first mark of a line says, which is the SDK's own wherever there is one. Behind other
- * text it may be from a payload that is shown: then it never says that the line is known already,
- * which would hide it, and nothing at all in the rest of a line that was cut.
+ * What the first mark of a line says; the SDK's own mark comes before any text. A mark behind text
+ * may come from a payload that the program prints. Such a mark is not believed when it says that a
+ * logger has already sent the line, which would hide it, and not at all in the rest of a cut line.
  */
 function readMark(
   text: string,
@@ -115,10 +120,10 @@ function readMark(
   };
 }
 
-/** Bytes read at once from the end of a file. */
+/** Bytes read first from the end of a log file. */
 const TAIL_CHUNK_BYTES = 64 * 1024;
 
-/** The log of one worker: `<name>.log`, and `<name>.log.1` with what came before. */
+/** The log of one worker: `<name>.log`, and `<name>.log.1` with older lines. */
 export class OutputLog {
   /** Absolute path of the newer file. */
   readonly path: string;
@@ -132,14 +137,13 @@ export class OutputLog {
   #timeText = "";
   #writing: Promise<void> | undefined;
 
-  /** Opens nothing yet. `wall` gives milliseconds since 1970. */
+  /** `wall` gives milliseconds since 1970. */
   constructor(path: string, wall: () => number, maxBytes: number = LOG_FILE_BYTES_MAX) {
     this.path = path;
     this.#wall = wall;
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes a line. */
   write({ stream, text }: OutputLine): void {
     const line = `${this.#time()} ${stream === "stdout" ? "out" : "err"} ${text}`;
     this.#last.push(line);
@@ -153,14 +157,14 @@ export class OutputLog {
     this.#writing ??= this.#writeAll();
   }
 
-  /** Written once a millisecond: a program may print a hundred thousand lines in a second. */
+  /** Formatted once per millisecond: a program may print a hundred thousand lines per second. */
   #time(): string {
     const now = this.#wall();
     if (now !== this.#timeMs) [this.#timeMs, this.#timeText] = [now, new Date(now).toISOString()];
     return this.#timeText;
   }
 
-  /** The last lines with their times, older file included. */
+  /** The last lines with their times, also from the older file. */
   async tail(limit: number): Promise<string[]> {
     await this.#writing;
     if (limit <= this.#last.length) return limit <= 0 ? [] : this.#last.slice(-limit);

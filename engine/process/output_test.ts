@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { TAIL_LINES_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { OUTPUT_LINE_CHARS_MAX } from "../supervisor/limits.ts";
-import { LineSplitter, OutputLog, OutputMarks, withoutMarks } from "./output.ts";
+import {
+  LineSplitter,
+  OUTPUT_LINE_CHARS_MAX,
+  OutputLog,
+  OutputMarks,
+  withoutMarks,
+} from "./output.ts";
 
-/** The lines that come out when some bytes go in. */
+/** The lines in some pieces of output. */
 function split(...pieces: (string | number[])[]): string[] {
   const lines: string[] = [];
   const splitter = new LineSplitter((line) => void lines.push(line));
@@ -16,15 +21,15 @@ function split(...pieces: (string | number[])[]): string[] {
   return lines;
 }
 
-Deno.test("LineSplitter joins what came in pieces and keeps empty lines", () => {
+Deno.test("LineSplitter joins pieces and keeps empty lines", () => {
   assert.deepEqual(split("on", "e\n\ntw", "o\r\n", "three"), ["one", "", "two", "three"]);
 });
 
-Deno.test("LineSplitter puts a character together that was cut in two", () => {
+Deno.test("LineSplitter joins a character that was cut in two", () => {
   assert.deepEqual(split([0xc3], [0xa4, 0x0a]), ["ä"]);
 });
 
-Deno.test("LineSplitter replaces what is no UTF-8", () => {
+Deno.test("LineSplitter replaces bytes that are not UTF-8", () => {
   assert.deepEqual(split([0x61, 0xff, 0x0a, 0xc3]), ["a\ufffd", "\ufffd"]);
 });
 
@@ -91,7 +96,7 @@ Deno.test("OutputMarks.read() gives the rest of a line that was cut to the same 
   assert.deepEqual(traces, [TRACE, null, TRACE, TRACE, null]);
 });
 
-Deno.test("OutputMarks.read() believes a mark more than the line before", () => {
+Deno.test("OutputMarks.read() prefers a mark to the cut line before", () => {
   const marks = new OutputMarks();
   marks.read({ stream, text: MARK.padEnd(OUTPUT_LINE_CHARS_MAX, "x") });
 
@@ -100,7 +105,7 @@ Deno.test("OutputMarks.read() believes a mark more than the line before", () => 
   assert.deepEqual(line, { stream, text: "hello", trace: null, isLogger: true });
 });
 
-Deno.test("OutputMarks.read() lets no text that a program shows hide a line", () => {
+Deno.test("OutputMarks.read() does not let a payload that a program prints hide a line", () => {
   const [forged, hidden] = [MARK.replaceAll("a", "b"), "\u001b]engine;;logger\u0007"];
   const read = (text: string) => {
     const { trace, isLogger } = new OutputMarks().read({ stream, text });
@@ -115,7 +120,7 @@ Deno.test("OutputMarks.read() lets no text that a program shows hide a line", ()
   assert.deepEqual(rest, { stream, text: "x", trace: TRACE, isLogger: false });
 });
 
-Deno.test("withoutMarks() asks for none, and keeps the rest of an environment", () => {
+Deno.test("withoutMarks() removes its variable and keeps the rest of an environment", () => {
   assert.deepEqual(withoutMarks({ A: "1", ENGINE_OUTPUT_MARKS: "1" }), { A: "1" });
 });
 
@@ -177,7 +182,7 @@ Deno.test("OutputLog keeps the last lines in memory and reads more from the file
   assert.equal((await log.tail(TAIL_LINES_MAX + 5)).length, TAIL_LINES_MAX + 5);
 });
 
-Deno.test("OutputLog drops what the disk cannot take and says how much", async () => {
+Deno.test("OutputLog drops lines that the disk cannot take in time and writes how many", async () => {
   await using there = await setup();
   const { log, print } = there;
   const long = "x".repeat(1024 * 1024);
@@ -192,7 +197,7 @@ Deno.test("OutputLog drops what the disk cannot take and says how much", async (
   assert.match(lines.at(-1)!, /out after$/);
 });
 
-Deno.test("OutputLog bears a place where it cannot write", async () => {
+Deno.test("OutputLog keeps the last lines when it cannot write", async () => {
   const log = new OutputLog("/proc/nowhere/w.log", () => TIME);
 
   log.write({ stream: "stdout", text: "kept" });

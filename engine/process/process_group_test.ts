@@ -5,13 +5,13 @@ import {
   endGroup,
   gatedArgs,
   GroupedProcess,
-  groupEnds,
   Guard,
   isGroupAlive,
   openGate,
+  processStart,
   SHELL,
   signalGroup,
-  startOf,
+  waitForGroup,
 } from "./process_group.ts";
 
 function spawn(command: string): Deno.ChildProcess {
@@ -19,7 +19,7 @@ function spawn(command: string): Deno.ChildProcess {
   return new Deno.Command("sh", { args, detached: true, stdin: "null", stdout: "null" }).spawn();
 }
 
-Deno.test("endGroup() ends the leader and those it started", async () => {
+Deno.test("endGroup() ends the leader and what it started", async () => {
   const child = spawn("sleep 1000 & sleep 1000 & wait");
 
   await endGroup(child.pid, 5_000);
@@ -28,7 +28,7 @@ Deno.test("endGroup() ends the leader and those it started", async () => {
   assert.equal(await isGroupAlive(child.pid), false);
 });
 
-Deno.test("endGroup() uses force when the time is over", async () => {
+Deno.test("endGroup() kills a group that does not exit in time", async () => {
   const child = spawn("trap '' TERM; while :; do sleep 0.05; done");
   await new Promise((resolve) => setTimeout(resolve, 200)); // The trap has to be set.
 
@@ -42,29 +42,29 @@ Deno.test("isGroupAlive() counts a group whose leader has left", async () => {
   await child.status;
 
   assert.equal(await isGroupAlive(child.pid), true);
-  assert.equal(await groupEnds(child.pid, 30), false);
+  assert.equal(await waitForGroup(child.pid, 30), false);
 
   await endGroup(child.pid, 5_000);
   assert.equal(await isGroupAlive(child.pid), false);
 });
 
-Deno.test("signalGroup() never reaches the engine's own group or everybody", () => {
+Deno.test("signalGroup() never reaches the engine's own group or all processes", () => {
   for (const leader of [1, 0, -1]) assert.equal(signalGroup(leader, 0), false);
 });
 
-Deno.test("startOf() is equal for one process and there only while it runs", async () => {
+Deno.test("processStart() is equal for one process and known only while it runs", async () => {
   const child = spawn("exec sleep 1000");
-  const start = await startOf(child.pid);
+  const start = await processStart(child.pid);
 
-  assert.equal(await startOf(child.pid), start);
-  assert.notEqual(await startOf(Deno.pid), start);
+  assert.equal(await processStart(child.pid), start);
+  assert.notEqual(await processStart(Deno.pid), start);
 
   await endGroup(child.pid, 5_000);
   await child.status;
-  assert.equal(await startOf(child.pid), undefined);
+  assert.equal(await processStart(child.pid), undefined);
 });
 
-function spawnOfGuard(...argv: string[]): Deno.ChildProcess {
+function spawnGated(...argv: string[]): Deno.ChildProcess {
   return new Deno.Command(SHELL, {
     args: gatedArgs(argv),
     detached: true,
@@ -74,8 +74,8 @@ function spawnOfGuard(...argv: string[]): Deno.ChildProcess {
   }).spawn();
 }
 
-/** Runs a program whose standard input a shell holds open, which is then killed like an engine. */
-async function orphaned(asks: boolean): Promise<{ pid: number; end(): Promise<void> }> {
+/** An engine with a program, a gate and a guard; end() kills the engine. */
+async function orphaned(signals: boolean): Promise<{ pid: number; end(): Promise<void> }> {
   const url = new URL("./process_group.ts", import.meta.url).href;
   const source = `
     import { gatedArgs, Guard, openGate, SHELL } from ${JSON.stringify(url)};
@@ -83,7 +83,7 @@ async function orphaned(asks: boolean): Promise<{ pid: number; end(): Promise<vo
       args: gatedArgs(["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"]),
       detached: true, stdin: "piped", stdout: "null", stderr: "null",
     }).spawn();
-    new Guard(child.pid, { graceMs: 1_000, asks: ${asks} });
+    new Guard(child.pid, { graceMs: 1_000, signals: ${signals} });
     await openGate(child);
     console.log(child.pid);
     await new Promise((resolve) => setTimeout(resolve, 60_000));
@@ -104,8 +104,8 @@ async function orphaned(asks: boolean): Promise<{ pid: number; end(): Promise<vo
   return { pid: Number(value), end };
 }
 
-Deno.test("a program at the gate runs with the word of the engine, and has nothing to read", async () => {
-  const child = spawnOfGuard("sh", "-c", "cat; echo done");
+Deno.test("a program at the gate runs when the engine opens it, with empty standard input", async () => {
+  const child = spawnGated("sh", "-c", "cat; echo done");
 
   await openGate(child);
 
@@ -114,7 +114,7 @@ Deno.test("a program at the gate runs with the word of the engine, and has nothi
 });
 
 Deno.test("a program at the gate never runs when the engine goes away", async () => {
-  const child = spawnOfGuard("echo", "ran");
+  const child = spawnGated("echo", "ran");
 
   await child.stdin.abort();
 
@@ -123,8 +123,8 @@ Deno.test("a program at the gate never runs when the engine goes away", async ()
 });
 
 Deno.test("Guard.dismiss() leaves the program's group alone", async () => {
-  const child = spawnOfGuard("sh", "-c", "sleep 0.2; echo whole");
-  const guard = new Guard(child.pid, { graceMs: 1_000, asks: true });
+  const child = spawnGated("sh", "-c", "sleep 0.2; echo whole");
+  const guard = new Guard(child.pid, { graceMs: 1_000, signals: true });
   await openGate(child);
 
   await guard.dismiss();
@@ -132,9 +132,9 @@ Deno.test("Guard.dismiss() leaves the program's group alone", async () => {
   assert.equal(new TextDecoder().decode((await child.output()).stdout), "whole\n");
 });
 
-for (const asks of [true, false]) {
-  Deno.test(`a guard that ${asks ? "asks" : "waits"} ends what a killed engine leaves`, async () => {
-    const { pid, end } = await orphaned(asks);
+for (const signals of [true, false]) {
+  Deno.test(`a guard that ${signals ? "signals" : "waits"} ends what a killed engine leaves`, async () => {
+    const { pid, end } = await orphaned(signals);
     assert.ok(isAlive(pid));
 
     await end();
@@ -154,7 +154,7 @@ function setup(...argv: string[]) {
   return { process, bytes };
 }
 
-Deno.test("GroupedProcess runs nothing before it is opened, and not when it may not", async () => {
+Deno.test("GroupedProcess runs nothing when what comes before opening fails", async () => {
   const { process, bytes } = setup("echo", "ran");
 
   const refused = process.open(1_000, () => Promise.reject(new Error("disk full")));
@@ -164,7 +164,7 @@ Deno.test("GroupedProcess runs nothing before it is opened, and not when it may 
   assert.deepEqual(bytes.stdout, []);
 });
 
-Deno.test("GroupedProcess hands on every byte of both streams", async () => {
+Deno.test("GroupedProcess passes on every byte of both streams", async () => {
   const { process, bytes } = setup("sh", "-c", "printf '\\377\\000\\r\\n'; printf '%s' $A >&2");
 
   await process.open(1_000, NOTHING);
@@ -182,7 +182,7 @@ Deno.test("GroupedProcess passes arguments on as they are", async () => {
   assert.equal(String.fromCharCode(...bytes.stdout), "a b|$A|*|-n||");
 });
 
-Deno.test("GroupedProcess.stop() before it is opened leaves nobody behind", async () => {
+Deno.test("GroupedProcess.stop() before it is opened leaves no process behind", async () => {
   const { process } = setup("sleep", "1000");
 
   const ended = process.stop(1_000);

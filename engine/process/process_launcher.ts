@@ -1,9 +1,9 @@
 /**
- * Launcher on plain processes. It contains nothing: a worker may do what the engine's user may.
+ * Launcher for plain processes, without containment: a worker may do what the engine's user may.
  *
- * How a process is started, guarded and ended is {@linkcode GroupedProcess}'s business; here are
- * the pid files, which let an engine end what its killed predecessor left, lines of output, and
- * commands that run beside a program.
+ * {@linkcode GroupedProcess} starts, guards and ends a process; this file adds pid files, with
+ * which an engine ends programs of a killed predecessor, lines of output, and commands that run
+ * beside a program.
  *
  * @module
  */
@@ -19,19 +19,18 @@ import type {
 } from "../ports/launcher.ts";
 import { GroupedProcess, type ProcessSpec, SHELL, STOP_GRACE_MS } from "./process_group.ts";
 import { LineSplitter, withoutMarks } from "./output.ts";
-import { endStrays, PidFiles } from "./orphans.ts";
+import { endOrphans, PidFiles } from "./orphans.ts";
 import { findProgram } from "./programs.ts";
 
-/** Starts programs as processes, each leader of a group of its own. */
+/** Starts programs as processes, each the leader of a group. */
 export class ProcessLauncher implements Launcher {
-  /** Always `process`. */
   readonly isolation = "process";
   readonly #pidFiles: PidFiles;
   readonly #graceMs: number;
 
   /**
-   * Keeps its pid files in `run` below the data directory. A program whose engine has died gets
-   * `orphanGraceMs` to leave, in whole seconds.
+   * Keeps pid files in `run` below the data directory. A program whose engine has died has
+   * `orphanGraceMs`, in whole seconds, to exit.
    */
   constructor(dataDirectory: string, orphanGraceMs: number = ORPHAN_GRACE_MS) {
     this.#pidFiles = new PidFiles(`${dataDirectory}/run`);
@@ -40,8 +39,8 @@ export class ProcessLauncher implements Launcher {
 
   async start(spec: LaunchSpec, output: (line: OutputLine) => void): Promise<Running> {
     await this.#pidFiles.endLeftovers(spec.name, this.#graceMs);
-    const forget = (pid: number): Promise<void> => this.#pidFiles.remove(spec.name, pid);
-    const program = spawn(spec, () => new Program(spec, this.#graceMs, output, forget));
+    const removePidFile = (pid: number): Promise<void> => this.#pidFiles.remove(spec.name, pid);
+    const program = spawn(spec, () => new Program(spec, this.#graceMs, output, removePidFile));
     const launchId = spec.env.ENGINE_LAUNCH_ID ?? null;
     try {
       await program.open(() => this.#pidFiles.write(spec.name, program.pid, launchId));
@@ -52,10 +51,9 @@ export class ProcessLauncher implements Launcher {
   }
 }
 
-/** One program and the commands beside it. */
+/** One program and the commands that run beside it. */
 class Program implements Running {
   readonly ended: Promise<Ended>;
-  /** A plain process has none. */
   readonly accelerator = null;
   readonly #spec: LaunchSpec;
   readonly #graceMs: number;
@@ -67,7 +65,7 @@ class Program implements Running {
     spec: LaunchSpec,
     graceMs: number,
     output: (line: OutputLine) => void,
-    forget: (pid: number) => Promise<void>,
+    removePidFile: (pid: number) => Promise<void>,
   ) {
     const { command, directory, env } = spec;
     const splitter = (stream: OutputLine["stream"]): LineSplitter =>
@@ -83,8 +81,8 @@ class Program implements Running {
       lines.stdout.end();
       lines.stderr.end();
       await this.#endCommands(STOP_GRACE_MS);
-      await endStrays(env.ENGINE_LAUNCH_ID ?? null, STOP_GRACE_MS);
-      await forget(this.pid);
+      await endOrphans(env.ENGINE_LAUNCH_ID ?? null, STOP_GRACE_MS);
+      await removePidFile(this.pid);
       return ended;
     });
   }
@@ -93,7 +91,7 @@ class Program implements Running {
     return this.#process.pid;
   }
 
-  /** Lets it run when `beforehand` is done. */
+  /** Lets the program run after `beforehand`. */
   async open(beforehand: () => Promise<void>): Promise<void> {
     await this.#process.open(this.#graceMs, beforehand);
   }
@@ -136,7 +134,7 @@ class Program implements Running {
   }
 }
 
-/** The file that a command names: looked up on the worker's PATH, or relative to its directory. */
+/** The file of a command: on the worker's PATH, or relative to its directory. */
 async function findCommand({ name, directory, env }: LaunchSpec, command: string): Promise<string> {
   const isPath = command.includes("/");
   if (isPath) {

@@ -7,7 +7,7 @@ import {
 } from "../../tests/launcher_contract.ts";
 import type { Running } from "../ports/launcher.ts";
 import { ProcessLauncher } from "./process_launcher.ts";
-import { startOf } from "./process_group.ts";
+import { processStart } from "./process_group.ts";
 
 async function open(): Promise<LauncherUnderTest & { launcher: ProcessLauncher }> {
   const directory = await Deno.makeTempDir();
@@ -18,7 +18,7 @@ async function open(): Promise<LauncherUnderTest & { launcher: ProcessLauncher }
 
 testLauncher("ProcessLauncher", open);
 
-/** A program of its own that launches a worker and then does nothing; killed by the test. */
+/** An engine process that launches a worker and then waits until the test kills it. */
 async function engineProcess(directory: string, command: string) {
   const module = new URL("./process_launcher.ts", import.meta.url).href;
   const config = new URL("../../deno.json", import.meta.url).pathname;
@@ -60,7 +60,7 @@ Deno.test("ProcessLauncher leaves no worker behind when the engine is killed", a
   await until(async () => !await isProgram(shell!, "sh"));
 });
 
-Deno.test("ProcessLauncher ends a stubborn worker too when the engine is killed", async () => {
+Deno.test("ProcessLauncher ends a worker that ignores SIGTERM when the engine is killed", async () => {
   await using under = await open();
   const command = "trap '' TERM; echo $$; while :; do sleep 0.2; done";
   const engine = await engineProcess(under.directory, command);
@@ -77,7 +77,7 @@ Deno.test("ProcessLauncher ends the copy of a killed engine before it starts ano
   const pid = engine.pids[0]!;
   const path = `${under.directory}/.engine/run/w#${pid}.json`;
   const { engine: _, ...record } = JSON.parse(await Deno.readTextFile(path));
-  assert.deepEqual(record, { pid, started: await startOf(pid), launch_id: "launch-1" });
+  assert.deepEqual(record, { pid, started: await processStart(pid), launch_id: "launch-1" });
   await engine.kill();
 
   const { directory } = under;
@@ -88,7 +88,7 @@ Deno.test("ProcessLauncher ends the copy of a killed engine before it starts ano
   assert.deepEqual(await running.ended, { code: 0, signal: null });
 });
 
-Deno.test("ProcessLauncher leaves a program that runs when one of its name is started", async () => {
+Deno.test("ProcessLauncher leaves a running program when another of its name starts", async () => {
   await using under = await open();
   const { directory, launcher } = under;
   const running = await launcher.start(
@@ -96,7 +96,7 @@ Deno.test("ProcessLauncher leaves a program that runs when one of its name is st
     () => {},
   );
 
-  // As an installation does.
+  // An installation starts such a program.
   const second = await launcher.start(
     { name: "w", command: "exit 3", directory, env: {} },
     () => {},
@@ -107,7 +107,7 @@ Deno.test("ProcessLauncher leaves a program that runs when one of its name is st
   await running.stop(5_000);
 });
 
-Deno.test("ProcessLauncher forgets a program that has ended", async () => {
+Deno.test("ProcessLauncher removes the pid file of a program that has ended", async () => {
   await using under = await open();
   const spec = { name: "w", command: "true", directory: under.directory, env: {} };
 
@@ -117,7 +117,7 @@ Deno.test("ProcessLauncher forgets a program that has ended", async () => {
   assert.deepEqual(files, []);
 });
 
-Deno.test("ProcessLauncher does not wait for output of what left the program's group", async () => {
+Deno.test("ProcessLauncher does not wait for output of a process that left the group", async () => {
   await using under = await open();
   const command = "setsid sh -c 'echo $$; exec sleep 1000' & while :; do sleep 0.1; done";
   const lines: string[] = [];
@@ -132,7 +132,7 @@ Deno.test("ProcessLauncher does not wait for output of what left the program's g
 });
 
 Deno.test({
-  name: "ProcessLauncher ends what left the program's group, too",
+  name: "ProcessLauncher ends a process that left the group, too",
   ignore: Deno.build.os !== "linux",
   fn: async () => {
     await using under = await open();
@@ -168,7 +168,7 @@ function execOn(running: Running) {
   };
 }
 
-Deno.test("a command beside a program has its directory, its environment and nothing to read", async () => {
+Deno.test("a command beside a program has its directory, its environment and empty standard input", async () => {
   await using under = await open();
   await using program = await beside(under);
 
@@ -187,7 +187,7 @@ Deno.test("a command beside a program is found by its name, its path or in the d
   assert.equal((await program.exec(["./tool", "x"])).text, "tool x\n");
 });
 
-Deno.test("a command that is not there is refused by name", async () => {
+Deno.test("a command that does not exist is refused by name", async () => {
   await using under = await open();
   await using program = await beside(under);
 
@@ -199,7 +199,7 @@ Deno.test("a command that is not there is refused by name", async () => {
   await assert.rejects(program.exec([]), { code: "launch_failed" });
 });
 
-Deno.test("a command beside a program ends with its signal, with all that it started", async () => {
+Deno.test("a command beside a program ends when its signal aborts, with all that it started", async () => {
   await using under = await open();
   await using program = await beside(under);
   const stopping = new AbortController();

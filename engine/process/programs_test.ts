@@ -19,7 +19,7 @@ async function setup() {
   return { directory, [Symbol.asyncDispose]: remove };
 }
 
-Deno.test("findProgram() takes the first file on the PATH that may be run", async () => {
+Deno.test("findProgram() takes the first executable file on the PATH", async () => {
   await using there = await setup();
   const { directory } = there;
 
@@ -39,7 +39,7 @@ Deno.test("requireProgram() names the worker, the program and what to install", 
   await requireProgram(PYTHON, Deno.env.get("PATH")!, "math");
 });
 
-Deno.test("pathOutside() leaves out folders in which, or behind whose programs, somebody could write", async () => {
+Deno.test("pathOutside() leaves out folders that lie, or whose programs lie, in a writable directory", async () => {
   const root = await Deno.realPath(await Deno.makeTempDir());
   for (const folder of ["w/bin", "linked", "fine", "w-2"]) {
     await Deno.mkdir(`${root}/${folder}`, { recursive: true });
@@ -71,18 +71,18 @@ async function ask(script: string, limitMs?: number): Promise<string> {
   }
 }
 
-Deno.test("askProgram() gives what a program prints, and its arguments as they are", async () => {
+Deno.test("askProgram() returns what a program prints, and passes arguments unchanged", async () => {
   assert.equal(await ask(`printf ' %s|' "$@"`), "a b| c|");
 });
 
 for (
   const [what, script, said] of [
     ["fails", "echo no; echo why >&2; echo because >&2; exit 1", "because"],
-    ["says nothing that can be read", "echo odd >&2", "odd"],
-    ["fails without a word", "exit 1", ""],
+    ["prints nothing usable", "echo odd >&2", "odd"],
+    ["fails silently", "exit 1", ""],
   ] as const
 ) {
-  Deno.test(`askProgram() says what a program complains of that ${what}`, async () => {
+  Deno.test(`askProgram() reports the last error line of a program that ${what}`, async () => {
     await assert.rejects(ask(script), {
       code: "launch_failed",
       message: `Worker w needs node, which does not run here: ${said}`,
@@ -91,7 +91,7 @@ for (
 }
 
 Deno.test("askProgram() does not wait for a program that gives no answer", {
-  // It is told to end and not waited for, so it may end after this.
+  // The killed program is not awaited, so it may end after this.
   sanitizeOps: false,
   sanitizeResources: false,
 }, async () => {
@@ -118,7 +118,7 @@ Deno.test("shellWord() leaves a word as it is that means nothing else to a shell
   }
 });
 
-Deno.test("describeEnd() tells what there is to say besides", () => {
+Deno.test("describeEnd() appends the reason", () => {
   const reason = "out of memory (128 MiB)";
 
   assert.equal(
@@ -130,7 +130,7 @@ Deno.test("describeEnd() tells what there is to say besides", () => {
   assert.equal(describeEnd({ code: null, signal: null }), "an unknown end");
 });
 
-Deno.test("describeEnd() tells exit codes from signals", () => {
+Deno.test("describeEnd() distinguishes exit codes and signals", () => {
   assert.equal(describeEnd({ code: 1, signal: null }), "exit code 1");
   assert.equal(describeEnd({ code: null, signal: "SIGKILL" }), "signal SIGKILL");
   assert.match(describeEnd({ code: 127, signal: null }), /127 \(a program that it needs was not/);

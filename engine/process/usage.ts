@@ -1,18 +1,21 @@
 /**
- * What programs use now: memory, and the share of a processor.
+ * What running programs use: memory, and a share of a processor.
  *
- * A program is the whole family of a process. A share needs two looks: the one before serves when
- * it is recent, else two looks are taken a moment apart. Nothing is looked at unless asked for.
+ * A program is a process with its group and everything they started. Its share follows from two
+ * samples of processor time: an earlier sample serves if it is recent, else two are taken a moment
+ * apart. Nothing is sampled in the background. Linux reports processes in `/proc`, macOS through
+ * `ps`; elsewhere nothing is known.
  *
  * @module
  */
 import type { Clock } from "../ports/clock.ts";
+import { statFields } from "./process_group.ts";
 
 /** What one program uses. */
 export interface Usage {
-  /** Whether its first process lives; `true` where nobody can tell. */
+  /** Whether its first process lives; `true` where that is not known. */
   readonly isAlive: boolean;
-  /** A process of it that a signal holds; left out when there is none or nobody can tell. */
+  /** A process of it that a signal has stopped; left out when there is none or it is not known. */
   readonly halted?: number;
   /** Resident memory; `null` when unknown. */
   readonly memoryBytes: number | null;
@@ -20,35 +23,35 @@ export interface Usage {
   readonly cpuPercent: number | null;
 }
 
-/** Looks at programs. */
-export interface Usages {
-  /** What each of these programs, known by the process ids of their first process, uses now. */
-  of(pids: readonly number[]): Promise<ReadonlyMap<number, Usage>>;
+/** Measures programs. */
+export interface UsageMeter {
+  /** What each of these programs uses now, by the id of its first process. */
+  measure(pids: readonly number[]): Promise<ReadonlyMap<number, Usage>>;
 }
 
-/** A look from before serves when it is at least so old. */
-const LOOK_MS_MIN = 500;
-/** A look from before says nothing of lately when it is older. */
-const LOOK_MS_MAX = 30_000;
-/** Between two looks when there is no look from before. */
-const LOOK_GAP_MS = 200;
+/** An earlier sample serves when it is at least so old. */
+const SAMPLE_MS_MIN = 500;
+/** An older sample says nothing about the present. */
+const SAMPLE_MS_MAX = 30_000;
+/** Time between two samples when there is no earlier one. */
+const SAMPLE_GAP_MS = 200;
 
-/** Processor time of a program when somebody looked. */
-interface Look {
+/** Processor time of a program at one moment. */
+interface Sample {
   readonly atMs: number;
   /** By process id, in milliseconds. */
   readonly cpuMs: ReadonlyMap<number, number>;
-  /** What was told then; `undefined`: this is the first look. */
+  /** The share up to this sample; `undefined`: it is the first. */
   readonly percent: number | undefined;
 }
 
-/** {@linkcode Usages} of this machine. */
-export class ProcessUsages implements Usages {
+/** {@linkcode UsageMeter} for processes of this machine. */
+export class ProcessUsageMeter implements UsageMeter {
   readonly #clock: Clock;
   readonly #read: () => Promise<ProcessTable | undefined>;
-  readonly #looks = new Map<number, Look>();
+  readonly #samples = new Map<number, Sample>();
 
-  /** `read` gives the processes there are, `undefined` where nobody can tell. */
+  /** `read` gives all processes, `undefined` where they are not known. */
   constructor(
     clock: Clock,
     read: () => Promise<ProcessTable | undefined> = readProcessTable,
@@ -57,58 +60,59 @@ export class ProcessUsages implements Usages {
     this.#read = read;
   }
 
-  async of(pids: readonly number[]): Promise<ReadonlyMap<number, Usage>> {
+  async measure(pids: readonly number[]): Promise<ReadonlyMap<number, Usage>> {
     if (pids.length === 0) return new Map();
-    let table = await this.#look(pids);
-    if (table && pids.some((pid) => this.#looks.has(pid) && !this.#isTold(pid))) {
-      await new Promise<void>((resolve) => this.#clock.after(LOOK_GAP_MS, resolve));
-      table = await this.#look(pids);
+    let table = await this.#sample(pids);
+    if (table && pids.some((pid) => this.#isFirstSample(pid))) {
+      await new Promise<void>((resolve) => this.#clock.after(SAMPLE_GAP_MS, resolve));
+      table = await this.#sample(pids);
     }
     const usages = pids.map(async (pid) => [pid, await this.#usage(pid, table)] as const);
     return new Map(await Promise.all(usages));
   }
 
-  /** Looks at each program; forgets those that are gone. */
-  async #look(pids: readonly number[]): Promise<ProcessTable | undefined> {
+  /** Samples each program and deletes samples of programs that are gone. */
+  async #sample(pids: readonly number[]): Promise<ProcessTable | undefined> {
     const table = await this.#read();
     if (!table) return undefined;
     const living = new Set(table.rows.filter(({ isAlive }) => isAlive).map(({ pid }) => pid));
-    for (const pid of this.#looks.keys()) if (!living.has(pid)) this.#looks.delete(pid);
-    for (const pid of pids) if (living.has(pid)) this.#note(pid, table);
+    for (const pid of this.#samples.keys()) if (!living.has(pid)) this.#samples.delete(pid);
+    for (const pid of pids) if (living.has(pid)) this.#record(pid, table);
     return table;
   }
 
-  #note(pid: number, { rows }: ProcessTable): void {
+  #record(pid: number, { rows }: ProcessTable): void {
     const atMs = this.#clock.now();
-    const before = this.#looks.get(pid);
+    const before = this.#samples.get(pid);
     const age = before ? atMs - before.atMs : Infinity;
-    if (before?.percent !== undefined && age < LOOK_MS_MIN) return;
-    const cpuMs = new Map(familyOf(rows, pid).map((row) => [row.pid, row.cpuMs]));
-    if (!before || age > LOOK_MS_MAX) {
-      this.#looks.set(pid, { atMs, cpuMs, percent: undefined });
-    } else if (age >= LOOK_GAP_MS) {
-      // A process that is new since then has used all of its time since then.
+    if (before?.percent !== undefined && age < SAMPLE_MS_MIN) return;
+    const cpuMs = new Map(processFamily(rows, pid).map((row) => [row.pid, row.cpuMs]));
+    if (!before || age > SAMPLE_MS_MAX) {
+      this.#samples.set(pid, { atMs, cpuMs, percent: undefined });
+    } else if (age >= SAMPLE_GAP_MS) {
+      // A process that is new since the earlier sample has used all of its time since then.
       const used = [...cpuMs].map(([id, ms]) => Math.max(0, ms - (before.cpuMs.get(id) ?? 0)));
       const percent = used.reduce((sum, ms) => sum + ms, 0) / age * 100;
-      this.#looks.set(pid, { atMs, cpuMs, percent: Math.round(percent * 10) / 10 });
+      this.#samples.set(pid, { atMs, cpuMs, percent: Math.round(percent * 10) / 10 });
     }
   }
 
-  #isTold(pid: number): boolean {
-    return this.#looks.get(pid)?.percent !== undefined;
+  #isFirstSample(pid: number): boolean {
+    const sample = this.#samples.get(pid);
+    return sample !== undefined && sample.percent === undefined;
   }
 
   async #usage(pid: number, table: ProcessTable | undefined): Promise<Usage> {
     if (!table) return { isAlive: true, memoryBytes: null, cpuPercent: null };
-    const rows = familyOf(table.rows, pid);
+    const rows = processFamily(table.rows, pid);
     const family = rows.map((row) => row.pid);
     if (!family.includes(pid)) return { isAlive: false, memoryBytes: null, cpuPercent: null };
     const halted = rows.find(({ isHalted }) => isHalted)?.pid;
     return {
       isAlive: true,
       ...halted !== undefined && { halted },
-      memoryBytes: await table.memoryOf(family) || null, // None: it has just ended.
-      cpuPercent: this.#looks.get(pid)?.percent ?? null,
+      memoryBytes: await table.memoryOf(family) || null, // 0: it has just ended.
+      cpuPercent: this.#samples.get(pid)?.percent ?? null,
     };
   }
 }
@@ -119,9 +123,9 @@ export interface ProcessRow {
   readonly parent: number;
   /** Id of its process group. */
   readonly group: number;
-  /** `false` of the dead whom nobody has buried. */
+  /** `false` for a zombie. */
   readonly isAlive: boolean;
-  /** A signal holds it until another lets it go on. A debugger's hold does not count. */
+  /** A signal has stopped it until SIGCONT; a debugger's stop does not count. */
   readonly isHalted?: true;
   /** Processor time it has used since it started, in milliseconds. */
   readonly cpuMs: number;
@@ -130,44 +134,44 @@ export interface ProcessRow {
 /** All processes at one moment. */
 export interface ProcessTable {
   readonly rows: readonly ProcessRow[];
-  /** Resident memory of these processes, in bytes; of those that are gone: nothing. */
+  /** Resident memory of these processes, in bytes; 0 for processes that are gone. */
   memoryOf(pids: readonly number[]): Promise<number>;
 }
 
-/** Reads the table; `undefined` where the system does not tell. */
+/** Reads all processes; `undefined` where the system does not report them. */
 export async function readProcessTable(): Promise<ProcessTable | undefined> {
   const table = Deno.build.os === "linux"
     ? await readProc()
     : Deno.build.os === "darwin"
     ? await readPs()
     : undefined;
-  // A table without the one who reads it is not to be trusted.
+  // A table that lacks the engine itself cannot be trusted.
   return table?.rows.some(({ pid }) => pid === Deno.pid) ? table : undefined;
 }
 
-/** The process, its group and all that they started, as far as they live. */
-export function familyOf(rows: readonly ProcessRow[], leader: number): ProcessRow[] {
+/** The living ones among a process, its group and everything that they started. */
+export function processFamily(rows: readonly ProcessRow[], leader: number): ProcessRow[] {
   const children = Map.groupBy(rows, ({ parent }) => parent);
   const family = new Set(rows.filter(({ pid, group }) => pid === leader || group === leader));
   for (const row of family) for (const child of children.get(row.pid) ?? []) family.add(child);
   return [...family].filter(({ isAlive }) => isAlive);
 }
 
-/** In Linux's `/proc`, times are told in hundredths of a second whatever the kernel counts in. */
+/** `/proc` reports times in hundredths of a second, independent of the kernel's clock. */
 const TICK_MS = 10;
 
 async function readProc(): Promise<ProcessTable> {
   const names = [...Deno.readDirSync("/proc")].map(({ name }) => name);
   const texts = await Promise.all(
     names.filter((name) => /^\d+$/.test(name))
-      .map((name) => Deno.readTextFile(`/proc/${name}/stat`).catch(() => "")), // Gone meanwhile.
+      .map((name) => Deno.readTextFile(`/proc/${name}/stat`).catch(() => "")), // It has ended.
   );
   return { rows: texts.filter((text) => text !== "").map(parseStat), memoryOf: procMemory };
 }
 
-/** One line of `/proc/<pid>/stat`. The name may hold anything, so the fields are read behind it. */
+/** The row in `/proc/<pid>/stat`. */
 export function parseStat(text: string): ProcessRow {
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const fields = statFields(text);
   return {
     pid: parseInt(text),
     parent: Number(fields[1]),
@@ -189,7 +193,7 @@ async function procMemory(pids: readonly number[]): Promise<number> {
 async function readPs(): Promise<ProcessTable | undefined> {
   const args = ["-A", "-o", "pid=,ppid=,pgid=,stat=,rss=,time="];
   const { stdout } = await new Deno.Command("ps", { args }).output()
-    .catch(() => ({ stdout: new Uint8Array() })); // No ps: nothing is known.
+    .catch(() => ({ stdout: new Uint8Array() })); // There is no ps.
   return parsePs(new TextDecoder().decode(stdout));
 }
 

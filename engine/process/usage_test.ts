@@ -3,16 +3,16 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { until } from "../../tests/launcher_contract.ts";
 import { systemClock } from "../platform/system_clock.ts";
 import {
-  familyOf,
   parsePs,
   parseStat,
+  processFamily,
   type ProcessRow,
   type ProcessTable,
-  ProcessUsages,
+  ProcessUsageMeter,
   readProcessTable,
 } from "./usage.ts";
 
-/** A machine with processes in the hands of a test; each holds 1,000 bytes. */
+/** A machine whose processes a test controls; each holds 1,000 bytes. */
 function setup() {
   const clock = new FakeClock();
   const rows = new Map<number, ProcessRow>();
@@ -22,19 +22,19 @@ function setup() {
     rows: [...rows.values()],
     memoryOf: (pids) => Promise.resolve(pids.length * 1_000),
   });
-  const usages = new ProcessUsages(clock, () => Promise.resolve(table()));
-  /** Asks; when a second look is needed, lets the time between pass and `between` happen. */
+  const meter = new ProcessUsageMeter(clock, () => Promise.resolve(table()));
+  /** Measures; when a second sample is needed, runs `between` and lets the time in between pass. */
   const ask = async (pids: number[], between = () => {}) => {
-    const asked = usages.of(pids);
+    const asked = meter.measure(pids);
     for (let i = 0; i < 20; i++) await Promise.resolve();
     between();
     if (clock.waiting > 0) clock.tick(200);
     return await asked;
   };
-  return { clock, rows, set, ask, usages };
+  return { clock, rows, set, ask };
 }
 
-Deno.test("ProcessUsages tells memory and share of a program, with all that it started", async () => {
+Deno.test("ProcessUsageMeter measures memory and share of a program with everything that it started", async () => {
   const { set, ask } = setup();
   set(7, 1_000);
   set(8, 500, 7);
@@ -48,7 +48,7 @@ Deno.test("ProcessUsages tells memory and share of a program, with all that it s
   assert.deepEqual(usage, { isAlive: true, memoryBytes: 3_000, cpuPercent: 50 });
 });
 
-Deno.test("ProcessUsages takes the look before when it is recent", async () => {
+Deno.test("ProcessUsageMeter uses the earlier sample when it is recent", async () => {
   const { clock, set, ask } = setup();
   set(7, 0);
   await ask([7]);
@@ -62,7 +62,7 @@ Deno.test("ProcessUsages takes the look before when it is recent", async () => {
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("ProcessUsages looks twice when the look before is of long ago", async () => {
+Deno.test("ProcessUsageMeter takes two samples when the earlier one is old", async () => {
   const { clock, set, ask } = setup();
   set(7, 0);
   await ask([7]);
@@ -74,7 +74,7 @@ Deno.test("ProcessUsages looks twice when the look before is of long ago", async
   assert.equal(usage!.cpuPercent, 1);
 });
 
-Deno.test("ProcessUsages says that a process is gone, also one that nobody has buried", async () => {
+Deno.test("ProcessUsageMeter reports a missing process and a zombie as gone", async () => {
   const { set, ask } = setup();
   set(7, 10, 1, false);
   const gone = { isAlive: false, memoryBytes: null, cpuPercent: null };
@@ -84,7 +84,7 @@ Deno.test("ProcessUsages says that a process is gone, also one that nobody has b
   assert.deepEqual([usages.get(7), usages.get(8)], [gone, gone]);
 });
 
-Deno.test("ProcessUsages takes a later process with the same id for another one", async () => {
+Deno.test("ProcessUsageMeter takes a later process with the same id for another one", async () => {
   const { rows, clock, set, ask } = setup();
   set(7, 5_000);
   await ask([7]);
@@ -98,35 +98,35 @@ Deno.test("ProcessUsages takes a later process with the same id for another one"
   assert.equal(usage!.cpuPercent, 10);
 });
 
-Deno.test("ProcessUsages knows nothing where the system does not tell", async () => {
-  const usages = new ProcessUsages(new FakeClock(), () => Promise.resolve(undefined));
+Deno.test("ProcessUsageMeter reports nothing where the system reports no processes", async () => {
+  const meter = new ProcessUsageMeter(new FakeClock(), () => Promise.resolve(undefined));
 
-  const usage = (await usages.of([7])).get(7);
+  const usage = (await meter.measure([7])).get(7);
 
   assert.deepEqual(usage, { isAlive: true, memoryBytes: null, cpuPercent: null });
-  assert.equal((await usages.of([])).size, 0);
+  assert.equal((await meter.measure([])).size, 0);
 });
 
-Deno.test("ProcessUsages sees what a real program does, that it is held and that it is gone", async () => {
+Deno.test("ProcessUsageMeter measures a real program, and reports when it is stopped or gone", async () => {
   if (Deno.build.os !== "linux" && Deno.build.os !== "darwin") return;
   const args = ["-c", "while :; do :; done"];
   const child = new Deno.Command("sh", { args, detached: true }).spawn();
-  const usages = new ProcessUsages(systemClock);
+  const meter = new ProcessUsageMeter(systemClock);
 
-  let busy = (await usages.of([child.pid])).get(child.pid)!;
+  let busy = (await meter.measure([child.pid])).get(child.pid)!;
   await until(async () => {
-    busy = (await usages.of([child.pid])).get(child.pid)!;
-    return busy.cpuPercent! > 0; // Others may have the processors for a while.
+    busy = (await meter.measure([child.pid])).get(child.pid)!;
+    return busy.cpuPercent! > 0; // Other programs may keep the processors busy.
   });
   child.kill("SIGSTOP");
   const held = (): Promise<number | undefined> =>
-    usages.of([child.pid]).then((all) => all.get(child.pid)!.halted);
+    meter.measure([child.pid]).then((all) => all.get(child.pid)!.halted);
   await until(async () => await held() === child.pid);
   child.kill("SIGCONT");
   await until(async () => await held() === undefined);
   child.kill("SIGKILL");
   await child.status;
-  const gone = (await usages.of([child.pid])).get(child.pid)!;
+  const gone = (await meter.measure([child.pid])).get(child.pid)!;
 
   assert.ok(busy.isAlive && busy.memoryBytes! > 0, JSON.stringify(busy));
   assert.equal(gone.isAlive, false);
@@ -136,7 +136,7 @@ function row(pid: number, parent: number, group: number, isAlive = true): Proces
   return { pid, parent, group, isAlive, cpuMs: 0 };
 }
 
-Deno.test("parseStat() reads the fields behind a name that holds anything", () => {
+Deno.test("parseStat() reads the fields behind a name with any characters", () => {
   const text = "42 (a) b (c) R 7 40 40 0 -1 4194560 1 0 0 0 13 29 0 0 20 0 1 0 5 1 2\n";
 
   assert.deepEqual(parseStat(text), { pid: 42, parent: 7, group: 40, isAlive: true, cpuMs: 420 });
@@ -161,14 +161,14 @@ Deno.test("parsePs() reads what ps prints, times of any length", async () => {
   assert.equal(await table.memoryOf([1, 4711, 8]), 21_504 * 1_024);
 });
 
-Deno.test("familyOf() is the group and all that it started, without the dead", () => {
+Deno.test("processFamily() is the group and all that it started, without zombies", () => {
   const rows = [row(5, 1, 5), row(6, 5, 5), row(7, 6, 7), row(8, 7, 8), row(9, 1, 5)];
   const others = [row(1, 0, 1), row(2, 1, 2), row(3, 5, 5, false)];
 
-  const family = familyOf([...others, ...rows], 5).map(({ pid }) => pid).sort();
+  const family = processFamily([...others, ...rows], 5).map(({ pid }) => pid).sort();
 
   assert.deepEqual(family, [5, 6, 7, 8, 9]);
-  assert.deepEqual(familyOf(rows, 4), []);
+  assert.deepEqual(processFamily(rows, 4), []);
 });
 
 Deno.test("readProcessTable() knows this process and its memory", async () => {

@@ -10,12 +10,6 @@
 export const STARTS_AT_ONCE_MAX = 4;
 /** Time from start to ready. */
 export const READY_TIMEOUT_MS = 120_000;
-/** One log file of a worker; at this size it is rotated. */
-export const LOG_FILE_BYTES_MAX = 10 * 1024 * 1024;
-/** Longest line of a worker's output; a longer one is cut into several. */
-export const OUTPUT_LINE_CHARS_MAX = 16_384;
-/** Output of a worker that waits to be written to its log; beyond it lines are dropped. */
-export const OUTPUT_PENDING_CHARS_MAX = 4 * 1024 * 1024;
 /** Edits that go on and on are told after so long all the same. */
 export const EDIT_HOLD_MS = 5_000;
 /** Patterns that say which files of a worker to watch, alternatives in braces counted each. */

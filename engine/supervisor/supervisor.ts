@@ -12,7 +12,7 @@ import type { DirectoryEntry } from "../ports/config.ts";
 import type { EngineEvent } from "../ports/events.ts";
 import type { Ended, OutputChunk, Running } from "../ports/launcher.ts";
 import type { ExecRequest, WorkerStatus } from "../ports/supervision.ts";
-import { ProcessUsages, type Usages } from "../process/usage.ts";
+import { ProcessUsageMeter, type UsageMeter } from "../process/usage.ts";
 import { watchWorker } from "../watch/worker_watch.ts";
 import { EXEC_OUTPUT_BYTES_MAX, EXEC_TIMEOUT_MS, STARTS_AT_ONCE_MAX } from "./limits.ts";
 import { StartSlots } from "./abortable.ts";
@@ -24,7 +24,7 @@ export type SupervisorOptions =
   & Partial<Pick<GroupTools, "watch" | "newId">>
   & {
     /** Looks at what programs use; a test may put something else in. */
-    readonly usages?: Usages;
+    readonly usageMeter?: UsageMeter;
   };
 
 /** A worker that is no longer listed and has not ended yet. */
@@ -37,14 +37,14 @@ interface Leaving {
 /** The workers of one engine that are directories. */
 export class Supervisor {
   readonly #tools: GroupTools;
-  readonly #usages: Usages;
+  readonly #usageMeter: UsageMeter;
   readonly #groups = new Map<string, WorkerGroup>();
   /** By name; one of the same name that comes back waits for them. */
   readonly #leaving = new Map<string, Leaving[]>();
 
   /** Runs nothing yet. */
   constructor(options: SupervisorOptions) {
-    this.#usages = options.usages ?? new ProcessUsages(options.clock);
+    this.#usageMeter = options.usageMeter ?? new ProcessUsageMeter(options.clock);
     this.#tools = {
       watch: watchWorker,
       newId: () => crypto.randomUUID(),
@@ -72,7 +72,7 @@ export class Supervisor {
   /** All workers, in the order in which they were added, each claim checked now. */
   async list(): Promise<WorkerStatus[]> {
     const pids = [...this.#groups.values()].flatMap((group) => group.pids);
-    const usages = await this.#usages.of(pids);
+    const usages = await this.#usageMeter.measure(pids);
     return [...this.#groups.values()].map((group) => group.status(usages));
   }
 
@@ -178,7 +178,7 @@ export class Supervisor {
   }
 
   async #statusOf(group: WorkerGroup): Promise<WorkerStatus> {
-    return group.status(await this.#usages.of(group.pids));
+    return group.status(await this.#usageMeter.measure(group.pids));
   }
 
   #group(name: string): WorkerGroup {

@@ -29,7 +29,7 @@ import type {
 } from "../ports/launcher.ts";
 import type { Log } from "../ports/log.ts";
 import { PidFiles } from "../process/orphans.ts";
-import { startOf } from "../process/process_group.ts";
+import { processStart } from "../process/process_group.ts";
 import { pathOutside } from "../process/programs.ts";
 import { Guest, type GuestOptions } from "./guest/guest.ts";
 import { addressedEnv } from "./guest_env.ts";
@@ -257,7 +257,7 @@ export class RunFolders {
 
 /** Differs for a later process with the same id, but for one after the next boot, by bad luck. */
 async function ownerOf(pid: number): Promise<string> {
-  return `${pid}-${(await startOf(pid))?.split("/").at(-1) ?? ""}`;
+  return `${pid}-${(await processStart(pid))?.split("/").at(-1) ?? ""}`;
 }
 
 async function sweep(parent: string): Promise<void> {

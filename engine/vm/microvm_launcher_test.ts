@@ -357,10 +357,15 @@ Deno.test("MicroVmLauncher refuses what would show too much, before it boots any
 Deno.test("MicroVmLauncher ends the machine that a killed engine left before it boots another", async () => {
   await using there = await setup();
   const sleep = new Deno.Command("sleep", { args: ["1000"], detached: true }).spawn();
-  const { startOf } = await import("../process/process_group.ts");
+  const { processStart } = await import("../process/process_group.ts");
   await Deno.mkdir(`${there.dataDirectory}/run`);
   const engine = { pid: 4_194_303, started: "before" };
-  const record = { pid: sleep.pid, started: await startOf(sleep.pid), launch_id: null, engine };
+  const record = {
+    pid: sleep.pid,
+    started: await processStart(sleep.pid),
+    launch_id: null,
+    engine,
+  };
   await Deno.writeTextFile(`${there.dataDirectory}/run/w#7.json`, JSON.stringify(record));
 
   await there.start();

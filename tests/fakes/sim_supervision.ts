@@ -119,7 +119,7 @@ export class SimSupervision implements AsyncDisposable {
       log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
       launchers: { process: this.#launcher() },
       prepare: (_tools, options) => this.#prepare(options),
-      usages: { of: () => Promise.resolve(new Map()) },
+      usageMeter: { measure: () => Promise.resolve(new Map()) },
       dataDirectory: root,
       engineUrl: () => "ws://127.0.0.1:1",
       platform: "darwin",

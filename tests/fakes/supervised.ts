@@ -73,7 +73,7 @@ export async function supervised(
     engineUrl: () => "ws://127.0.0.1:1",
     directory,
     traffic,
-    usages: { of: () => Promise.resolve(usages) },
+    usageMeter: { measure: () => Promise.resolve(usages) },
     platform: "darwin",
     newId: () => `launch-${++launches}`,
     watch: (options) => {

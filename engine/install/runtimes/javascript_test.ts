@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { findProgram } from "../../process/programs.ts";
 import { pathWithDeno } from "./javascript.ts";
 
-Deno.test("pathWithDeno() leaves a PATH alone that has one", async () => {
+Deno.test("pathWithDeno() does not change a PATH with a deno", async () => {
   const directory = await Deno.makeTempDir();
   await Deno.writeTextFile(`${directory}/deno`, "", { mode: 0o755 });
 
@@ -10,7 +10,7 @@ Deno.test("pathWithDeno() leaves a PATH alone that has one", async () => {
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("pathWithDeno() adds the engine's own Deno behind the others", async () => {
+Deno.test("pathWithDeno() appends the engine's own Deno", async () => {
   const directory = await Deno.makeTempDir();
 
   const path = await pathWithDeno("/nowhere", directory, "/x/deno-1");

@@ -35,7 +35,7 @@ function pythonSays(executable: string, prefix: string, basePrefix = prefix): st
   return `echo '${JSON.stringify([true, true, "3.12.1", executable, prefix, basePrefix])}'`;
 }
 
-Deno.test("findRuntime() finds the Python of this machine behind whatever script leads to it", async () => {
+Deno.test("findRuntime() finds the Python of this machine behind a script", async () => {
   await using there = await setup();
 
   const { folders, bins, facts } = await there.find("pip", PATH);
@@ -57,7 +57,7 @@ Deno.test("findRuntime() shares nothing for a Python below /usr, and puts it fir
   assert.deepEqual([folders, bins], [[], ["/usr/local/bin"]]);
 });
 
-Deno.test("findRuntime() shares a virtual environment and what it is made of", async () => {
+Deno.test("findRuntime() shares a virtual environment and its base installation", async () => {
   await using there = await setup();
   const { root } = there;
   await Deno.mkdir(`${root}/pyenv/3.12.1/bin`, { recursive: true });
@@ -72,7 +72,7 @@ Deno.test("findRuntime() shares a virtual environment and what it is made of", a
   assert.deepEqual(bins, [`${root}/venv/bin`, `${root}/pyenv/3.12/bin`]);
 });
 
-Deno.test("findRuntime() shares managers as a whole whose parts need each other", async () => {
+Deno.test("findRuntime() shares the whole prefix of Nix", async () => {
   await using there = await setup();
   const prefix = "/nix/store/abc-python3-3.12.1";
   const path = await there.program("bin/python3", pythonSays(`${prefix}/bin/python3`, prefix));
@@ -82,7 +82,7 @@ Deno.test("findRuntime() shares managers as a whole whose parts need each other"
   assert.deepEqual(folders, ["/nix/store"]);
 });
 
-Deno.test("findRuntime() runs nothing of the worker's, not by PATH and not by a link", async () => {
+Deno.test("findRuntime() runs no program in the worker's directory, neither by PATH nor by a link", async () => {
   await using there = await setup();
   const { root, directory } = there;
   const ran = `${root}/RAN`;
@@ -123,7 +123,7 @@ Deno.test("findRuntime() runs programs at the root, where no version file lies",
   assert.equal(bins[0], "/opt/node/bin");
 });
 
-Deno.test("findRuntime() shares where Node is installed, whatever script leads to it", async () => {
+Deno.test("findRuntime() shares the installation of Node behind a script", async () => {
   await using there = await setup();
   const { root } = there;
   await there.program("nvm/v20/bin/node", "exit 1");
@@ -149,7 +149,7 @@ Deno.test("findRuntime() shares an npm that is installed apart from Node", async
 });
 
 for (const [manager, program] of [["deno", "deno"], ["uv", "uv"]] as const) {
-  Deno.test(`findRuntime() gives ${program} a folder of its own, for others lie beside it`, async () => {
+  Deno.test(`findRuntime() gives ${program} a folder of its own, without the files beside it`, async () => {
     await using there = await setup();
     const path = await there.binary(`.local/bin/${program}`);
     await there.program(".local/bin/python3", pythonSays("/usr/bin/python3", "/usr"));
@@ -170,7 +170,7 @@ for (const [manager, program] of [["deno", "deno"], ["uv", "uv"]] as const) {
   });
 }
 
-Deno.test("findRuntime() finds uv beside the Python whose script leads to it", async () => {
+Deno.test("findRuntime() finds uv beside the Python behind a script", async () => {
   await using there = await setup();
   const { root } = there;
   const path = await there.program(
@@ -190,7 +190,7 @@ Deno.test("findRuntime() finds uv beside the Python whose script leads to it", a
   assert.equal(folders.length, 2);
 });
 
-Deno.test("findRuntime() asks a script what Deno it leads to, and does not ask the program", async () => {
+Deno.test("findRuntime() asks a script for its Deno, but runs no binary", async () => {
   await using there = await setup();
   const { root } = there;
   await there.binary("real/deno");
@@ -202,7 +202,7 @@ Deno.test("findRuntime() asks a script what Deno it leads to, and does not ask t
   assert.deepEqual([...content], [0x7f, 0x45, 0x4c, 0x46, 1]);
 });
 
-Deno.test("findRuntime() says which program is missing or does not run", async () => {
+Deno.test("findRuntime() names a program that is missing or does not run", async () => {
   await using there = await setup();
   for (
     const [manager, program] of [["npm", "node"], ["deno", "deno"], ["pip", "python3"]] as const
@@ -219,7 +219,7 @@ Deno.test("findRuntime() says which program is missing or does not run", async (
   }
 });
 
-Deno.test("findRuntime() runs no program that another contained worker could have written", async () => {
+Deno.test("findRuntime() runs no program that another contained worker can write", async () => {
   await using there = await setup();
   await pinContainment(there.dataDirectory, {
     name: "v",
@@ -238,7 +238,7 @@ Deno.test("findRuntime() runs no program that another contained worker could hav
   await assert.rejects(Deno.stat(`${there.root}/escaped`));
 });
 
-Deno.test("cacheEnv() has everything that is fetched kept in one folder", () => {
+Deno.test("cacheEnv() keeps all downloads in one folder", () => {
   const env = cacheEnv("/p/.engine/deps/w/cache");
 
   const places = Object.values(env).filter((value) => value.startsWith("/"));

@@ -22,7 +22,7 @@ function facts(isRecent: boolean, hasPip: boolean, version: string): string {
 
 const PATH = Deno.env.get("PATH")!;
 
-Deno.test("inspectPython() knows the Python of this machine", async () => {
+Deno.test("inspectPython() reads the facts of this machine's Python", async () => {
   const question = { name: "w", directory: "/", env: { PATH } };
 
   for (const isolated of [true, false]) {
@@ -57,7 +57,7 @@ Deno.test("inspectPython() runs nothing that lies in the directory", async () =>
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("inspectPython() asks an isolated Python for what is installed with it only", () =>
+Deno.test("inspectPython() ignores user packages when isolated", () =>
   withPython(
     `[ "$1" = -I ] && ${facts(true, false, "1")} || ${facts(true, true, "2")}`,
     async (probe) => {
@@ -83,13 +83,13 @@ Deno.test("inspectPython() reports a Python that does not run, with its last lin
   }));
 
 for (const answer of ["hello", "[]", "{}", "null", '[true,true,"3.12"]', ""]) {
-  Deno.test(`inspectPython() takes the answer ${answer || "nothing"} for none`, () =>
+  Deno.test(`inspectPython() refuses the answer ${answer || "nothing"}`, () =>
     withPython(`echo '${answer}'`, async (probe) => {
       await assert.rejects(probe(), { code: "launch_failed", message: /which does not run here/ });
     }));
 }
 
-Deno.test("inspectPython() says what Python it is, where it lies and whether it has pip", () =>
+Deno.test("inspectPython() returns version, places and whether there is pip", () =>
   withPython(facts(true, false, "3.11.2"), async (probe) => {
     assert.deepEqual(await probe(), {
       version: "3.11.2",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { vmHere } from "../../../tests/fakes/vm_host.ts";
 import { until } from "../../../tests/launcher_contract.ts";
-import { startOf } from "../../process/process_group.ts";
+import { processStart } from "../../process/process_group.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
 
 const ignore = typeof vmHere === "string";
@@ -30,7 +30,7 @@ async function setup(more: Partial<GuestOptions> = {}) {
   };
 }
 
-const isGone = async (pid: number): Promise<boolean> => await startOf(pid) === undefined;
+const isGone = async (pid: number): Promise<boolean> => await processStart(pid) === undefined;
 
 Deno.test({
   name: "when QEMU is killed or the kernel panics, the guest's programs end with the reason",

@@ -44,7 +44,7 @@ export class Machine {
     let child: Deno.ChildProcess | undefined;
     try {
       child = spawn(command);
-      const guard = new Guard(child.pid, { graceMs: ORPHAN_GRACE_MS, asks: false });
+      const guard = new Guard(child.pid, { graceMs: ORPHAN_GRACE_MS, signals: false });
       const machine = new Machine(child, guard);
       await openGate(child);
       return machine;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { until } from "../../../tests/launcher_contract.ts";
-import { isGroupAlive, startOf } from "../../process/process_group.ts";
+import { isGroupAlive, processStart } from "../../process/process_group.ts";
 import { endReasonOf, Machine } from "./machine.ts";
 
 const shell = (script: string) => Machine.start("math", ["/bin/sh", "-c", script]);
@@ -94,12 +94,12 @@ Deno.test("a machine and its guard end soon after the engine was killed", async 
   }).spawn();
   const reader = engine.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const pid = Number((await reader.read()).value);
-  assert.notEqual(await startOf(pid), undefined);
+  assert.notEqual(await processStart(pid), undefined);
 
   engine.kill("SIGKILL");
   await engine.status;
 
-  await until(async () => await startOf(pid) === undefined);
+  await until(async () => await processStart(pid) === undefined);
   await reader.cancel();
   await Deno.remove(path);
 });
