@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { TraceSpan } from "../../workers/console/page/pages/traces/trace_span.ts";
+import type { TraceSpan } from "../../workers/console/page/pages/traces/span_tree.ts";
 
 /** A span of a worker that took a millisecond and ended well, but for what is given. */
 export function span(fields: Partial<TraceSpan> & { readonly id: string }): TraceSpan {

@@ -4,13 +4,17 @@
  * @module
  */
 import { render } from "preact";
-import { browserClipboard } from "./kit/clipboard.ts";
+import {
+  browserClipboard,
+  type Keep,
+  openSession,
+  Preferences,
+  withoutKey,
+} from "./kit/browser.ts";
 import { Live } from "./kit/live.ts";
-import type { LineSocket } from "./kit/live_line.ts";
-import { type Keep, Preferences } from "./kit/preferences.ts";
+import type { LineSocket } from "./kit/connection.ts";
 import { type AddressBar, Router } from "./kit/router.ts";
-import { openSession, withoutKey } from "./kit/session.ts";
-import { Toasts } from "./kit/toasts.ts";
+import { Toasts } from "./kit/context.tsx";
 import { PAGES } from "./pages/mod.ts";
 import { App, secondClock } from "./shell/app.tsx";
 

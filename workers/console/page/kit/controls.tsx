@@ -4,8 +4,9 @@
  * @module
  */
 import type { ComponentChildren, JSX, Ref, VNode } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icons.tsx";
+import { useShell } from "./context.tsx";
 
 /** What a {@linkcode Button} takes. */
 export interface ButtonProps {
@@ -221,5 +222,35 @@ export function Search(
         onKeyDown={onKey}
       />
     </div>
+  );
+}
+
+/** How long the button shows that it has copied. */
+const COPIED_MS = 1_500;
+
+/** Copies what `text` gives when it is pressed. Without `children` it is an icon. */
+export function CopyButton(
+  { text, label = "Copy", children }: { text: () => string; label?: string; children?: string },
+): VNode {
+  const { clipboard, toasts } = useShell();
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    if (!await clipboard.copy(text())) {
+      toasts.show("bad", "The browser does not let the page copy");
+      return;
+    }
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  };
+  return (
+    <Button
+      kind="bare"
+      small
+      icon={copied ? "check" : "copy"}
+      label={copied ? "Copied" : label}
+      onPress={() => void copy()}
+    >
+      {children}
+    </Button>
   );
 }

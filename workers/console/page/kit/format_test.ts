@@ -15,7 +15,7 @@ import {
   formatSpan,
   formatTime,
   NONE,
-} from "./format.ts";
+} from "./format.tsx";
 
 for (
   const [ms, text] of [

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 
 const STROKES = {
   workers: "M2.5 3.5h11v3.5h-11zM2.5 9h11v3.5h-11zM4.8 5.25h.01M4.8 10.75h.01",
@@ -59,4 +59,40 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }): VN
       <path d={STROKES[name]} />
     </svg>
   );
+}
+
+/** What a colour means; the same everywhere. */
+export type Tone = "neutral" | "ok" | "warn" | "bad" | "info" | "accent";
+
+/** A word on its colour. */
+export function Badge(
+  { tone = "neutral", dot = false, title, children }: {
+    tone?: Tone | undefined;
+    /** A dot before the word. */
+    dot?: boolean | undefined;
+    title?: string | undefined;
+    children: ComponentChildren;
+  },
+): VNode {
+  return (
+    <span class={`badge ${tone}`} title={title}>
+      {dot && <i class="dot" />}
+      {children}
+    </span>
+  );
+}
+
+/** A dot alone; `label` says what it means. `pulse`: something goes on. */
+export function Dot({ tone, label, pulse }: { tone: Tone; label: string; pulse?: boolean }): VNode {
+  return <i class={`dot ${tone} ${pulse ? "pulse" : ""}`} role="img" aria-label={label} />;
+}
+
+/** An id or a code, in the fixed-width face. */
+export function Code({ children, title }: { children: ComponentChildren; title?: string }): VNode {
+  return <code class="code" title={title}>{children}</code>;
+}
+
+/** A key of the keyboard. */
+export function Key({ children }: { children: ComponentChildren }): VNode {
+  return <kbd class="key">{children}</kbd>;
 }

@@ -4,10 +4,9 @@
  * @module
  */
 import type { ComponentChildren, VNode } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
-import type { Tone } from "./badge.tsx";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Button } from "./controls.tsx";
-import { Icon, type IconName } from "./icons.tsx";
+import { Icon, type IconName, type Tone } from "./icons.tsx";
 import type { CallFailure } from "./live.ts";
 
 /** A whole page: head with actions, filters, content. `fill`: the content scrolls itself. */
@@ -260,4 +259,56 @@ export function Stat(
       {children}
     </div>
   );
+}
+
+/** See the module. Escape and a click beside it close it. */
+export function Dialog(
+  { label, class: name, onClose, children }: {
+    /** Said by screen readers. */
+    label: string;
+    class: string;
+    onClose: () => void;
+    children: ComponentChildren;
+  },
+): VNode {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    box.current!.showModal();
+    return () => box.current?.close();
+  }, []);
+  return (
+    <dialog
+      ref={box}
+      class={name}
+      aria-label={label}
+      onClose={onClose}
+      onClick={(event) => event.target === event.currentTarget && onClose()}
+    >
+      {children}
+    </dialog>
+  );
+}
+
+/** As in the style: below it, the page is laid out for phones. */
+const NARROW = "(max-width: 760px)";
+/** What stands around a drawing, in pixels: the side bar; heads, filters and tabs. */
+const AROUND = { width: 204, height: 170 };
+
+/** Whether the page is laid out for phones; drawn anew when that changes. */
+export function useIsNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
+  useEffect(() => {
+    const media = matchMedia(NARROW);
+    const heard = () => setNarrow(media.matches);
+    heard();
+    media.addEventListener("change", heard);
+    return () => media.removeEventListener("change", heard);
+  }, []);
+  return isNarrow;
+}
+
+/** About the room that a drawing has, in pixels. */
+export function roomForDrawing(isNarrow: boolean): { width: number; height: number } {
+  const width = isNarrow ? innerWidth : innerWidth - AROUND.width;
+  return { width: Math.max(200, width), height: Math.max(200, innerHeight - AROUND.height) };
 }

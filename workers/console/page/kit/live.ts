@@ -10,8 +10,7 @@ import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody, Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
-import { type Answer, type LineSocket, type LineState, LiveLine } from "./live_line.ts";
-import { patched } from "./query_items.ts";
+import { type Answer, type LineSocket, type LineState, LiveLine } from "./connection.ts";
 
 /** The page waits this much longer than the deadline of a call for its answer. */
 export const ANSWER_GRACE_MS = 5_000;
@@ -311,4 +310,35 @@ function next(state: QueryState, key: readonly string[], answer: Answer): QueryS
     default:
       return state; // `missed`: a snapshot follows it.
   }
+}
+
+/** The key of an item as the wire spells it; `undefined` for what is no object. */
+export function itemKey(item: Json, members: readonly string[]): string | undefined {
+  if (item === null || typeof item !== "object" || Array.isArray(item)) return undefined;
+  return JSON.stringify(members.map((member) => item[member] ?? null));
+}
+
+/** The list after a patch: known items in their place, new ones at the end. */
+export function patched(
+  items: readonly Json[],
+  members: readonly string[],
+  set: readonly Json[],
+  gone: readonly string[],
+): readonly Json[] {
+  const fresh = new Map<string, Json>();
+  for (const item of set) fresh.set(itemKey(item, members) ?? JSON.stringify(item), item);
+  const without = new Set(gone);
+  const list: Json[] = [];
+  for (const item of items) {
+    const key = itemKey(item, members) ?? "";
+    const next = fresh.get(key);
+    if (next !== undefined) {
+      list.push(next);
+      fresh.delete(key);
+    } else if (!without.has(key)) {
+      list.push(item);
+    }
+  }
+  list.push(...fresh.values());
+  return list;
 }

@@ -5,9 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/wire/limits.ts";
-import { ANSWER_GRACE_MS } from "./live.ts";
-import { CallFailure, Live } from "./live.ts";
-import type { LineSocket } from "./live_line.ts";
+import type { LineSocket } from "./connection.ts";
+import { ANSWER_GRACE_MS, CallFailure, itemKey, Live, patched } from "./live.ts";
 
 interface Sent {
   readonly type: string;
@@ -233,4 +232,46 @@ Deno.test("Live.connection tells of the line, the engine and what the page may d
   assert.deepEqual([live.connection.value.engine, live.connection.value.since_ms], [false, 77]);
   socket.onclose?.({ code: 1006 });
   assert.deepEqual([live.connection.value.line, live.connection.value.engine], ["lost", null]);
+});
+
+for (
+  const [item, members, key] of [
+    [{ id: "a" }, ["id"], '["a"]'],
+    [{ n: "x", id: 'a"b' }, ["n", "id"], '["x","a\\"b"]'],
+    [{ n: 1 }, ["id"], "[null]"],
+    [null, ["id"], undefined],
+    ["text", ["id"], undefined],
+    [[1], ["id"], undefined],
+  ] as const
+) {
+  Deno.test(`the key of ${JSON.stringify(item)} by ${members} is ${key}`, () => {
+    assert.equal(itemKey(item as never, members), key);
+  });
+}
+
+Deno.test("patched() keeps the order, changes in place and appends what is new", () => {
+  const items = [{ id: 1, v: "a" }, { id: 2, v: "b" }, { id: 3, v: "c" }];
+
+  const after = patched(items, ["id"], [{ id: 4, v: "d" }, { id: 2, v: "B" }], ["[1]"]);
+
+  assert.deepEqual(after, [{ id: 2, v: "B" }, { id: 3, v: "c" }, { id: 4, v: "d" }]);
+  assert.equal(items.length, 3);
+});
+
+Deno.test("patched() takes one item once, also when it is set twice or gone and set", () => {
+  const after = patched([{ id: 1 }], ["id"], [{ id: 2, v: 1 }, { id: 2, v: 2 }, { id: 1 }], [
+    "[1]",
+    "[9]",
+  ]);
+
+  assert.deepEqual(after, [{ id: 1 }, { id: 2, v: 2 }]);
+});
+
+Deno.test("patched() of ten thousand items leaves those alone that did not change", () => {
+  const items = Array.from({ length: 10_000 }, (_, id) => ({ id }));
+
+  const after = patched(items, ["id"], [{ id: 5, v: 1 }], []);
+
+  assert.equal(after[9_999], items[9_999]);
+  assert.deepEqual(after[5], { id: 5, v: 1 });
 });

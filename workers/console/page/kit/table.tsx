@@ -9,8 +9,7 @@
 import type { ComponentChildren, JSX, Ref, VNode } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons.tsx";
-import { ordered, readOrder, type RowOrder, type SortValue, writeOrder } from "./row_order.ts";
-import { useQueryMember } from "./shell.ts";
+import { useQueryMember } from "./context.tsx";
 import { VirtualList } from "./virtual_list.tsx";
 
 /** Rows that PageUp and PageDown move by. */
@@ -63,7 +62,7 @@ const HEAD_HEIGHT = 32;
 export function Table<T>(props: TableProps<T>): VNode {
   const { columns, items, keyOf, onOpen, open = null, rowHeight = 36 } = props;
   const id = useId();
-  const box = useFocusBack(open);
+  const box = useTableFocus(open);
   const [written, write] = useQueryMember(props.orderName ?? "sort");
   const order = readOrder(written, props.order ?? { column: "", descending: false });
   const rows = useRows(columns, items, order);
@@ -134,7 +133,7 @@ export function Table<T>(props: TableProps<T>): VNode {
 }
 
 /** The box has the focus again when what was open is closed and has taken the focus with it. */
-function useFocusBack(open: string | null): Ref<HTMLDivElement> {
+function useTableFocus(open: string | null): Ref<HTMLDivElement> {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef(open);
   useEffect(() => {
@@ -243,4 +242,49 @@ function tracksOf<T>(columns: readonly Column<T>[]): Record<string, string> {
     "--columns-middle": tracks("tablet"),
     "--columns-narrow": tracks("tablet", "phone"),
   };
+}
+
+/** What rows are compared by; `null` stands last either way. */
+export type SortValue = string | number | null;
+
+/** Which column decides, and which way. */
+export interface RowOrder {
+  readonly column: string;
+  readonly descending: boolean;
+}
+
+/** The rows sorted; equal ones stay in the order they came in. */
+export function ordered<T>(
+  items: readonly T[],
+  valueOf: (item: T) => SortValue,
+  descending: boolean,
+): readonly T[] {
+  const sign = descending ? -1 : 1;
+  const rows = items.map((item) => ({ item, value: valueOf(item) }));
+  rows.sort((a, b) => {
+    if (a.value === null || b.value === null) {
+      return Number(a.value === null) - Number(b.value === null);
+    }
+    return sign * compare(a.value, b.value);
+  });
+  return rows.map(({ item }) => item);
+}
+
+/** The order as the address spells it: `name`, or `-name` for descending. */
+export function readOrder(text: string, fallback: RowOrder): RowOrder {
+  if (text === "") return fallback;
+  return text.startsWith("-")
+    ? { column: text.slice(1), descending: true }
+    : { column: text, descending: false };
+}
+
+/** See {@linkcode readOrder}. */
+export function writeOrder({ column, descending }: RowOrder): string {
+  return descending ? `-${column}` : column;
+}
+
+function compare(a: string | number, b: string | number): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  const [left, right] = [String(a), String(b)];
+  return left < right ? -1 : left > right ? 1 : 0;
 }

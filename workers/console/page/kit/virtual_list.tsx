@@ -5,9 +5,8 @@
  *
  * @module
  */
-import type { ComponentChildren, JSX, VNode } from "preact";
+import type { ComponentChildren, JSX, Ref, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { reachRow, rowsInView } from "./rows_in_view.ts";
 
 /** Rows drawn beyond the visible ones, on each side. */
 const OVERSCAN_ROWS = 8;
@@ -109,4 +108,50 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
 /** Carries the key; draws nothing of its own. */
 function RowSlot({ children }: { children: ComponentChildren }): VNode {
   return <>{children}</>;
+}
+
+/** The rows from `first` up to, not including, `last`. */
+export interface RowRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** What a box shows, with some rows more on both sides. Heights are pixels. */
+export function rowsInView(
+  count: number,
+  rowHeight: number,
+  view: { readonly top: number; readonly height: number },
+  overscan: number,
+): RowRange {
+  // A list that became shorter is still scrolled to where it was for a moment.
+  const top = Math.max(0, Math.min(view.top, count * rowHeight - view.height));
+  const first = Math.max(0, Math.floor(top / rowHeight) - overscan);
+  const last = Math.min(count, Math.ceil((top + view.height) / rowHeight) + overscan);
+  return { first: Math.min(first, last), last };
+}
+
+/** Where to scroll so that a row is seen; where the box is already, if it is. */
+export function reachRow(
+  row: number,
+  rowHeight: number,
+  scrollTop: number,
+  boxHeight: number,
+): number {
+  const top = row * rowHeight;
+  if (top < scrollTop) return top;
+  return top + rowHeight > scrollTop + boxHeight ? top + rowHeight - boxHeight : scrollTop;
+}
+
+/** The list within has the focus again when what was open has taken the focus with it. */
+export function useFocusBack(isOpen: boolean): Ref<HTMLDivElement> {
+  const box = useRef<HTMLDivElement>(null);
+  const before = useRef(isOpen);
+  useEffect(() => {
+    const hasClosed = before.current && !isOpen;
+    before.current = isOpen;
+    if (hasClosed && document.activeElement === document.body) {
+      box.current?.querySelector<HTMLElement>(".virtual")?.focus({ preventScroll: true });
+    }
+  }, [isOpen]);
+  return box;
 }

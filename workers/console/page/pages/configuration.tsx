@@ -7,6 +7,7 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { ConfigValue } from "../../../../engine/ports/config.ts";
 import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
+import { useIsNarrow } from "../kit/layout.tsx";
 import {
   Badge,
   type Column,
@@ -23,8 +24,6 @@ import {
   useQuery,
   useQueryMember,
 } from "../kit/mod.ts";
-import { fitsSetting, isChanged, originWords } from "./config_values.ts";
-import { useIsNarrow } from "../kit/room.ts";
 
 const SETTINGS = { function_id: "engine::config::list" };
 const CHANGES = [{ type: "engine::config-changed" }];
@@ -187,4 +186,31 @@ function Origin({ setting }: { setting: ConfigValue }): VNode {
   if (setting.source === "default") return <span class="quiet">default</span>;
   const words = originWords(setting);
   return <Badge tone={tones[setting.source]} title={words}>{words}</Badge>;
+}
+
+/** Whether the value is another than without any configuration. */
+export function isChanged({ value, default: usual }: ConfigValue): boolean {
+  return JSON.stringify(value) !== JSON.stringify(usual);
+}
+
+/** Where a value comes from: `line 12`, `PORT, line 12`, `command line`, `default`. */
+export function originWords({ source, line, variable }: ConfigValue): string {
+  const place = line === null ? "" : `line ${line}`;
+  switch (source) {
+    case "file":
+      return place || "file";
+    case "variable":
+      return [variable ?? "variable", place].filter((part) => part !== "").join(", ");
+    case "option":
+      return "command line";
+    case "default":
+      return "default";
+  }
+}
+
+/** Whether a search finds a setting: every word in its name, its value or where it is from. */
+export function fitsSetting(setting: ConfigValue, search: string): boolean {
+  const text = `${setting.key} ${JSON.stringify(setting.value)} ${originWords(setting)}`
+    .toLowerCase();
+  return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { ConsolePage } from "../kit/page_list.ts";
+import type { ConsolePage } from "../kit/router.ts";
 import { configurationPage } from "./configuration.tsx";
 import { flowPage } from "./flow/flow.tsx";
 import { functionsPage } from "./functions/functions.tsx";

@@ -6,18 +6,16 @@
 import { type ReadonlySignal, signal, useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useErrorBoundary, useMemo } from "preact/hooks";
-import { Button } from "../kit/controls.tsx";
-import { KeyChords } from "./key_chords.ts";
+import { Link, type Shell, ShellContext, useNow, useRoute, useShell } from "../kit/context.tsx";
+import { Button, Field } from "../kit/controls.tsx";
+import { formatSpan } from "../kit/format.tsx";
+import { Icon } from "../kit/icons.tsx";
 import { Empty } from "../kit/layout.tsx";
-import { Link } from "../kit/link.tsx";
-import type { ConsolePage } from "../kit/page_list.ts";
-import { type Shell, ShellContext, useRoute, useShell } from "../kit/shell.ts";
-import { Banner } from "./banner.tsx";
-import { KeysDialog } from "./keys_dialog.tsx";
+import type { Connection } from "../kit/live.ts";
+import type { ConsolePage } from "../kit/router.ts";
+import { KeyChords, KeysDialog } from "./keys.tsx";
 import { Palette } from "./palette.tsx";
 import { SideBar } from "./side_bar.tsx";
-import { ToastList } from "./toast_list.tsx";
-import { TokenForm } from "./token_form.tsx";
 
 /** Everything that is to be seen. */
 export function App({ shell, pages }: { shell: Shell; pages: readonly ConsolePage[] }): VNode {
@@ -140,4 +138,101 @@ export function secondClock(now: () => number): [ReadonlySignal<number>, () => v
   const clock = signal(now());
   const timer = setInterval(() => clock.value = now(), 1_000);
   return [clock, () => clearInterval(timer)];
+}
+
+/** See the module. */
+export function Banner(): VNode {
+  const { live } = useShell();
+  const words = wordsOf(live.connection.value);
+  return (
+    <div role="status" class="banner-place">
+      {words !== null && (
+        <div class="banner">
+          <Icon name="warning" />
+          <p>
+            <b>{words}</b> <Lasting since_ms={live.connection.value.since_ms} />{" "}
+            What you see is from before; it goes on by itself.
+          </p>
+          {live.connection.value.line === "lost" && (
+            <Button small onPress={() => live.start()}>Try now</Button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Counts on by itself, but is not read out each second. */
+function Lasting({ since_ms }: { since_ms: number }): VNode {
+  return <span aria-hidden="true">since {formatSpan(useNow() - since_ms)}.</span>;
+}
+
+function wordsOf({ line, engine }: Connection): string | null {
+  if (line === "lost") return "The console is not reachable";
+  return line === "open" && engine === false ? "The engine is not reachable" : null;
+}
+
+const ICONS = { ok: "check", bad: "warning", info: "info" } as const;
+
+/** See the module. */
+export function ToastList(): VNode {
+  const { toasts } = useShell();
+  return (
+    <div class="toasts" role="log" aria-label="Notices" aria-live="polite">
+      {toasts.list.value.map((toast) => (
+        <div key={toast.id} class={`toast ${toast.tone}`}>
+          <Icon name={ICONS[toast.tone]} />
+          <div>
+            <b>{toast.text}</b>
+            {toast.detail && <p>{toast.detail}</p>}
+          </div>
+          <Button
+            kind="bare"
+            small
+            icon="close"
+            label="Close the notice"
+            onPress={() => toasts.close(toast.id)}
+          />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** See the module. */
+export function TokenForm(): VNode {
+  const { live, session } = useShell();
+  const token = useSignal("");
+  const wrong = session.token() !== "";
+  const submit = () => {
+    if (token.value.trim() === "") return;
+    session.setToken(token.value.trim());
+    live.start();
+  };
+  return (
+    <div class="token-form">
+      <form
+        class="panel"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <h1>This console needs a token</h1>
+        <p>
+          It is in{" "}
+          <code class="code">config.yaml</code>, as token of engine-console or auth_token of engine.
+        </p>
+        <Field
+          label="Token"
+          type="password"
+          code
+          value={token.value}
+          onChange={(value) => token.value = value}
+          error={wrong && token.value === "" ? "The console does not take the token it got" : null}
+        />
+        <Button kind="primary" type="submit">Open the console</Button>
+      </form>
+    </div>
+  );
 }

@@ -5,13 +5,11 @@
  */
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
-import { Dot, Key } from "../kit/badge.tsx";
+import { Dot, Icon, Key } from "../kit/icons.tsx";
 import { Button } from "../kit/controls.tsx";
-import { Icon } from "../kit/icons.tsx";
-import { Link } from "../kit/link.tsx";
-import type { ConsolePage } from "../kit/page_list.ts";
-import type { Theme } from "../kit/preferences.ts";
-import { useRoute, useShell } from "../kit/shell.ts";
+import { Link, useRoute, useShell } from "../kit/context.tsx";
+import type { ConsolePage } from "../kit/router.ts";
+import type { Theme } from "../kit/browser.ts";
 
 const GROUPS = [
   { id: "run", title: "Run" },

@@ -31,8 +31,8 @@ import {
   flowGraph,
   type FlowInput,
   type FlowTrigger,
+  layOutFlow,
 } from "./flow_graph.ts";
-import { layOutFlow } from "./flow_layout.ts";
 import {
   type FunctionRate,
   type LineTraffic,
@@ -42,8 +42,8 @@ import {
 } from "./flow_traffic.ts";
 import { readServiceMap, type ServiceMap } from "../traces/service_map.ts";
 import { CardDetail, FlowCardView } from "./flow_card.tsx";
-import { useIsNarrow } from "../../kit/room.ts";
-import { useTypedMember } from "../../kit/settled.ts";
+import { useIsNarrow } from "../../kit/layout.tsx";
+import { useTypedMember } from "../../kit/context.tsx";
 
 /** Cards drawn. */
 const CARDS_MAX = 60;

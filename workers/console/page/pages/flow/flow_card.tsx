@@ -16,8 +16,7 @@ import {
   Link,
   link,
 } from "../../kit/mod.ts";
-import type { FlowCard, FlowGraph, FlowLine, FlowRow } from "./flow_graph.ts";
-import { CARD } from "./flow_layout.ts";
+import { CARD, type FlowCard, type FlowGraph, type FlowLine, type FlowRow } from "./flow_graph.ts";
 import type { FunctionRate, LineTraffic } from "./flow_traffic.ts";
 
 const ICONS: Readonly<Record<FlowCard["kind"], IconName>> = {

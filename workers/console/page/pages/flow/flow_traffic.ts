@@ -9,7 +9,7 @@
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { edgeKey, type FlowLine } from "./flow_graph.ts";
 import type { MapEdge, ServiceMap } from "../traces/service_map.ts";
-import { numberOf, objectOf, textOf } from "../../kit/stored_json.ts";
+import { numberOf, objectOf, textOf } from "../../kit/json.ts";
 
 /** How busy a function is. */
 export interface FunctionRate {

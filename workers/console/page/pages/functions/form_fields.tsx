@@ -7,10 +7,16 @@
  * @module
  */
 import type { VNode } from "preact";
-import { Button, Field as TextField, JsonEdit, Select } from "../../kit/mod.ts";
-import { type Draft, draftOf, type ListDraft, type ObjectDraft, problemAt } from "./form_draft.ts";
-import type { JsonPath, Misfit } from "./schema_fit.ts";
-import type { Field } from "./schema_form.ts";
+import { Button, Field, JsonEdit, Select } from "../../kit/mod.ts";
+import {
+  type Draft,
+  draftOf,
+  type FormField,
+  type ListDraft,
+  type ObjectDraft,
+  problemAt,
+} from "./form.ts";
+import type { JsonPath, Misfit } from "./schema_check.ts";
 
 /** What every field of a form is drawn from. */
 export interface FormProps {
@@ -22,7 +28,7 @@ export interface FormProps {
 }
 
 interface FieldProps extends FormProps {
-  readonly field: Field;
+  readonly field: FormField;
   readonly draft: Draft;
   readonly path: JsonPath;
   readonly name: string;
@@ -30,7 +36,7 @@ interface FieldProps extends FormProps {
 }
 
 /** A whole form. */
-export function FormFields(props: FormProps & { field: Field; draft: Draft }): VNode {
+export function FormFields(props: FormProps & { field: FormField; draft: Draft }): VNode {
   const { field, draft } = props;
   if (field.kind !== "object") {
     return <AnyField {...props} path={[]} name="payload" required />;
@@ -41,7 +47,7 @@ export function FormFields(props: FormProps & { field: Field; draft: Draft }): V
   return <Members {...props} field={field} draft={draft} path={[]} name="" required />;
 }
 
-function Members(props: FieldProps & { field: Extract<Field, { kind: "object" }> }): VNode {
+function Members(props: FieldProps & { field: Extract<FormField, { kind: "object" }> }): VNode {
   const { field, path } = props;
   const draft = props.draft as ObjectDraft | undefined;
   return (
@@ -66,7 +72,7 @@ function AnyField(props: FieldProps): VNode {
   if (draft === null) {
     return (
       <div class="form-null">
-        <TextField label={name} value="null" onChange={() => {}} disabled code />
+        <Field label={name} value="null" onChange={() => {}} disabled code />
         <Button small onPress={() => onChange(path, undefined)}>Fill in</Button>
       </div>
     );
@@ -107,7 +113,7 @@ function Typed(props: FieldProps): VNode {
   const { field, draft, name, path, required, onChange, onSubmit } = props;
   const text = typeof draft === "string" ? draft : "";
   return (
-    <TextField
+    <Field
       label={name}
       required={required}
       value={text}
@@ -162,7 +168,7 @@ function Written(props: FieldProps): VNode {
   );
 }
 
-function Listed(props: FieldProps & { field: Extract<Field, { kind: "list" }> }): VNode {
+function Listed(props: FieldProps & { field: Extract<FormField, { kind: "list" }> }): VNode {
   const { field, name, path, required, onChange } = props;
   const items = (props.draft as ListDraft | undefined)?.items ?? [];
   const put = (items: readonly Draft[] | undefined) =>
@@ -204,7 +210,7 @@ function Listed(props: FieldProps & { field: Extract<Field, { kind: "list" }> })
   );
 }
 
-function Grouped(props: FieldProps & { field: Extract<Field, { kind: "object" }> }): VNode {
+function Grouped(props: FieldProps & { field: Extract<FormField, { kind: "object" }> }): VNode {
   const { field, name, required } = props;
   const error = wrong(props);
   return (
@@ -222,6 +228,6 @@ function wrong({ problems, path, tried, draft }: FieldProps): string | null {
   return message ?? null;
 }
 
-function about({ description, hint }: Field): string {
+function about({ description, hint }: FormField): string {
   return description && hint ? `${description} (${hint})` : description || hint;
 }

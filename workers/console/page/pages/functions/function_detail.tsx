@@ -4,8 +4,7 @@
  * @module
  */
 import type { VNode } from "preact";
-import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { DEFAULT_NAMESPACE } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
   Chart,
@@ -26,30 +25,11 @@ import {
   useQueryMember,
   useTrigger,
 } from "../../kit/mod.ts";
-import { functionKey } from "./function_rows.ts";
-import { triggerLabel } from "../trigger_label.ts";
-import { CallCode } from "./call_code.tsx";
-import { InvokePanel } from "./invoke_panel.tsx";
-import { useInvoke } from "./use_invoke.ts";
-import type { SamplesState } from "../metrics/use_samples.ts";
-
-/** The answer of `engine::functions::info`, as far as it is shown. */
-export interface FunctionInfo {
-  readonly function_id: string;
-  readonly namespace: string;
-  readonly worker_name: string;
-  readonly description?: string;
-  readonly metadata?: Json;
-  readonly request_schema?: Json;
-  readonly response_schema?: Json;
-  /** Left out by engines that do not say. */
-  readonly workers?: readonly { readonly worker_id: string; readonly name: string }[];
-  readonly registered_triggers: readonly {
-    readonly id: string;
-    readonly trigger_type: string;
-    readonly config: Json;
-  }[];
-}
+import type { FunctionInfo } from "./function_rows.ts";
+import { functionKey, triggerLabel } from "../references.tsx";
+import { CallCode } from "./snippets.tsx";
+import { InvokePanel, useInvoke } from "./invoke_panel.tsx";
+import type { SamplesState } from "../metrics/samples.ts";
 
 const TABS = [
   { id: "call", title: "Call" },

@@ -7,9 +7,10 @@
  *
  * @module
  */
-import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { DEFAULT_NAMESPACE } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { objectOf } from "../../kit/stored_json.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { objectOf } from "../../kit/json.ts";
+import type { FunctionTraffic } from "../metrics/samples.ts";
+import { functionKey } from "../references.tsx";
 
 /** A function as `engine::functions::list` has it. */
 export interface FunctionItem {
@@ -22,17 +23,27 @@ export interface FunctionItem {
   readonly replicas?: number;
 }
 
+/** The answer of `engine::functions::info`, as far as it is shown. */
+export interface FunctionInfo {
+  readonly function_id: string;
+  readonly namespace: string;
+  readonly worker_name: string;
+  readonly description?: string;
+  readonly metadata?: Json;
+  readonly request_schema?: Json;
+  readonly response_schema?: Json;
+  /** Left out by engines that do not say. */
+  readonly workers?: readonly { readonly worker_id: string; readonly name: string }[];
+  readonly registered_triggers: readonly {
+    readonly id: string;
+    readonly trigger_type: string;
+    readonly config: Json;
+  }[];
+}
+
 /** Whether a function is its worker's own business, such as one that a trigger of it runs. */
 export function isKeptBack({ metadata }: FunctionItem): boolean {
   return objectOf(metadata ?? null).internal === true;
-}
-
-/** What a function did lately. */
-export interface FunctionTraffic {
-  readonly calls_per_s: number;
-  readonly errors_per_s: number;
-  readonly p50_ms: number | null;
-  readonly p99_ms: number | null;
 }
 
 /** One row: the head of a group or a function. */
@@ -59,11 +70,6 @@ export interface FunctionView {
   readonly descending: boolean;
   /** Keys of groups whose functions are not shown; a search shows them all. */
   readonly closed: ReadonlySet<string>;
-}
-
-/** The key of a function, the same everywhere on the page. */
-export function functionKey(namespace: string, function_id: string): string {
-  return `${namespace}/${function_id}`;
 }
 
 /** Rows and how many functions they stand for. */

@@ -3,10 +3,10 @@ import {
   type FunctionItem,
   type FunctionRow,
   functionRows,
-  type FunctionTraffic,
   type FunctionView,
   isKeptBack,
 } from "./function_rows.ts";
+import type { FunctionTraffic } from "../metrics/samples.ts";
 
 const ALL: FunctionView = {
   search: "",

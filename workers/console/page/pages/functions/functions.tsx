@@ -7,19 +7,26 @@ import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
+import { useTypedMember } from "../../kit/context.tsx";
 import {
+  type Column,
   type ConsolePage,
   Empty,
   Failed,
   formatCount,
+  formatDuration,
+  formatRate,
+  Icon,
   link,
+  NONE,
   Page,
   type PageProps,
-  type QueryMembers,
   readOrder,
   Search,
   Select,
   Skeleton,
+  type SortValue,
+  Sparkline,
   Split,
   Table,
   Toggle,
@@ -27,19 +34,16 @@ import {
   useQueryMember,
   useShell,
 } from "../../kit/mod.ts";
-import type { EngineSamples } from "../metrics/engine_samples.ts";
+import { type EngineSamples, type SamplesState, useSamples } from "../metrics/samples.ts";
+import { functionAddress, functionKey } from "../references.tsx";
+import { FunctionDetail } from "./function_detail.tsx";
 import {
   type FunctionItem,
-  functionKey,
   type FunctionOrder,
   type FunctionRow,
   functionRows,
   isKeptBack,
 } from "./function_rows.ts";
-import { functionColumns } from "./function_columns.tsx";
-import { FunctionDetail } from "./function_detail.tsx";
-import { useTypedMember } from "../../kit/settled.ts";
-import { type SamplesState, useSamples } from "../metrics/use_samples.ts";
 
 /** Samples between two sorts of the list by traffic. */
 const RERANK_SAMPLES = 3;
@@ -72,17 +76,6 @@ export const functionsPage: ConsolePage = {
   view: Functions,
   finders: [{ kind: "Function", query: query(true), on: ON, find: findFunction }],
 };
-
-/** The address of a function. */
-export function functionLink(
-  function_id: string,
-  namespace: string,
-  query: QueryMembers = {},
-): string {
-  return namespace === DEFAULT_NAMESPACE
-    ? link("/functions", function_id, query)
-    : link("/functions", namespace, function_id, query);
-}
 
 function Functions({ rest }: PageProps): VNode {
   const { router } = useShell();
@@ -159,7 +152,9 @@ function List(
   const press = (row: FunctionRow) => {
     if (row.kind === "group") return listed.toggle(row.key);
     const { function_id, namespace } = row.item;
-    router.go(functionLink(function_id, namespace, Object.fromEntries(router.route.value.query)));
+    router.go(
+      functionAddress(function_id, namespace, Object.fromEntries(router.route.value.query)),
+    );
   };
   return (
     <Table<FunctionRow>
@@ -252,5 +247,112 @@ function findFunction(item: Json): { text: string; hint: string; to: string } | 
   // What workers keep to themselves is on the page, when somebody asks for it there.
   if (isKeptBack(found)) return null;
   const { function_id, namespace, worker_name } = found;
-  return { text: function_id, hint: worker_name, to: functionLink(function_id, namespace) };
+  return { text: function_id, hint: worker_name, to: functionAddress(function_id, namespace) };
+}
+
+/** Samples in the small line of a row: a minute. */
+const SPARK_SAMPLES = 60;
+
+/** The columns; numbers are those of the samples now. */
+export function functionColumns(
+  samples: EngineSamples,
+  placeOf: (row: FunctionRow) => SortValue,
+): readonly Column<FunctionRow>[] {
+  const column = (
+    id: string,
+    title: string,
+    width: string,
+    cell: (item: FunctionItem, key: string) => VNode | string | null,
+    more: Partial<Column<FunctionRow>> = {},
+  ): Column<FunctionRow> => ({
+    id,
+    title,
+    width,
+    sort: placeOf,
+    cell: (row) => row.kind === "group" ? null : cell(row.item, row.key),
+    ...more,
+  });
+  const traffic = (key: string) => samples.traffic(key);
+  const end = { align: "end" } as const;
+  return [
+    { ...column("name", "Function", "minmax(120px, 3fr)", () => null), cell: NameCell },
+    column("worker", "Worker", "minmax(90px, 1fr)", ({ worker_name }) => <>{worker_name}</>, {
+      hide: "phone",
+    }),
+    column("replicas", "Replicas", "76px", ({ replicas }) => String(replicas ?? NONE), {
+      ...end,
+      hide: "tablet",
+    }),
+    column("calls", "Calls", "76px", (_item, key) => {
+      return <Rate value={traffic(key)?.calls_per_s ?? 0} />;
+    }, end),
+    {
+      id: "spark",
+      title: "Last minute",
+      width: "104px",
+      hide: "phone",
+      cell: (row) => row.kind === "group" ? null : <TrafficLines samples={samples} row={row} />,
+    },
+    column("errors", "Errors", "76px", (_item, key) => {
+      return <Rate value={traffic(key)?.errors_per_s ?? 0} bad />;
+    }, { ...end, hide: "phone" }),
+    column("p50", "p50", "84px", (_item, key) => formatDuration(traffic(key)?.p50_ms), {
+      ...end,
+      hide: "tablet",
+    }),
+    column("p99", "p99", "84px", (_item, key) => formatDuration(traffic(key)?.p99_ms), end),
+  ];
+}
+
+function NameCell(row: FunctionRow): VNode {
+  if (row.kind === "group") {
+    return (
+      <span class="fn-group">
+        <Icon name={row.isClosed ? "right" : "down"} size={12} />
+        <b>{row.title}</b>
+        <span class="count">{row.count}</span>
+      </span>
+    );
+  }
+  const { function_id, description } = row.item;
+  return (
+    <span class="fn-name" title={description}>
+      <code>{function_id}</code>
+      {description && <span class="fn-about">{description}</span>}
+    </span>
+  );
+}
+
+function Rate({ value, bad }: { value: number; bad?: boolean }): VNode {
+  const tone = value === 0 ? "faint" : bad ? "bad-text" : "";
+  return <span class={`num ${tone}`}>{formatRate(value)}</span>;
+}
+
+/** Calls, and errors over them on the same scale. */
+function TrafficLines(
+  { samples, row }: {
+    samples: EngineSamples;
+    row: Extract<FunctionRow, { kind: "function" }>;
+  },
+): VNode | null {
+  const { key, item } = row;
+  if (!samples.functions.has(key)) return null;
+  const calls = samples.functions.series(key, "calls_per_s", SPARK_SAMPLES);
+  const errors = samples.functions.series(key, "errors_per_s", SPARK_SAMPLES);
+  const max = calls.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
+  const failed = errors.some((value) => (value ?? 0) > 0);
+  return (
+    <span class="fn-lines">
+      <Sparkline values={calls} max={max} label={`Calls of ${item.function_id}`} />
+      {failed && (
+        <Sparkline
+          values={errors}
+          max={max}
+          tone="bad"
+          fill={false}
+          label={`Errors of ${item.function_id}`}
+        />
+      )}
+    </span>
+  );
 }

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { isObject } from "./schema_fit.ts";
+import { isObject } from "./schema_check.ts";
 
 /** Headers a browser's page or the console's client sets itself. */
 const OWN_HEADERS =

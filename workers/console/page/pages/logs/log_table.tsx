@@ -26,11 +26,10 @@ import {
   type Tone,
   VirtualList,
 } from "../../kit/mod.ts";
-import { type LogLevel, type LogLine, partsOf } from "./log_record.ts";
-import { newerThan } from "./log_tail.ts";
-import { useFocusBack } from "../../kit/focus_back.ts";
+import { type LogLevel, type LogLine, newerThan, partsOf } from "./log_lines.ts";
+import { useFocusBack } from "../../kit/virtual_list.tsx";
 import type { Logs } from "./use_logs.ts";
-import { figure, functionLink, workerLink } from "../links.tsx";
+import { figure, functionLink, workerLink } from "../references.tsx";
 
 const ROW_HEIGHT = 24;
 const PAGE_ROWS = 20;

@@ -17,11 +17,11 @@ import {
   useQueryMember,
   useShell,
 } from "../../kit/mod.ts";
-import { LOG_LEVELS, LOG_SOURCES, type LogFilter, type LogLevel } from "./log_record.ts";
+import { LOG_LEVELS, LOG_SOURCES, type LogFilter, type LogLevel } from "./log_lines.ts";
 import { useLogs } from "./use_logs.ts";
 import { LogTable, SOURCE_WORDS } from "./log_table.tsx";
-import { useTypedMember } from "../../kit/settled.ts";
-import { WorkerSelect } from "../traces/traces_list.tsx";
+import { useTypedMember } from "../../kit/context.tsx";
+import { WorkerSelect } from "../references.tsx";
 
 const LEVELS = LOG_LEVELS.map((level) => ({
   value: level,

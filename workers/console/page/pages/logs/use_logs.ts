@@ -10,11 +10,11 @@ import {
   fitsFilter,
   type LogFilter,
   type LogLine,
+  LogTail,
   readLogLine,
   SEVERITY_OF,
-} from "./log_record.ts";
-import { LogTail } from "./log_tail.ts";
-import { numberOf, objectOf } from "../../kit/stored_json.ts";
+} from "./log_lines.ts";
+import { numberOf, objectOf } from "../../kit/json.ts";
 
 /** Lines fetched at once. */
 const PAGE_LINES = 500;

@@ -5,7 +5,7 @@
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { CHARTED_MAX } from "./engine_samples.ts";
+import { CHARTED_MAX, type SamplesState } from "./samples.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
 import {
   Chart,
@@ -23,9 +23,7 @@ import {
   useQueryMember,
   useShell,
 } from "../../kit/mod.ts";
-import { functionKey } from "../functions/function_rows.ts";
-import { functionLink } from "../functions/functions.tsx";
-import type { SamplesState } from "./use_samples.ts";
+import { functionAddress, functionKey } from "../references.tsx";
 
 /** One of `engine::metrics::functions`. */
 interface FunctionTotals {
@@ -136,7 +134,7 @@ function Totals({ all }: { all: boolean }): VNode {
         items={shown}
         keyOf={({ namespace, function_id }) => functionKey(namespace, function_id)}
         order={BY_CALLS}
-        onOpen={({ function_id, namespace }) => router.go(functionLink(function_id, namespace))}
+        onOpen={({ function_id, namespace }) => router.go(functionAddress(function_id, namespace))}
         empty={<Empty icon="functions" title="Nothing was called yet">Call something first.</Empty>}
       />
     </div>

@@ -4,12 +4,11 @@
  * @module
  */
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { Badge, Button, Empty, Icon, Time, type Tone } from "../../kit/mod.ts";
-import type { StateChange } from "./entries.ts";
-import { DiffCount, DiffView } from "./diff_view.tsx";
-import type { SeenChange } from "./use_entries.ts";
+import type { SeenChange, StateChange } from "./entries.ts";
+import { type DiffLine, diffValues, foldDiff } from "./value_diff.ts";
 
 const KINDS: Readonly<Record<StateChange["event_type"], readonly [word: string, tone: Tone]>> = {
   "state:created": ["created", "ok"],
@@ -105,4 +104,59 @@ function sides(
     event_type === "state:created" ? undefined : old_value,
     event_type === "state:deleted" ? undefined : new_value,
   ];
+}
+
+/** Unchanged lines beside a change. */
+const AROUND = 3;
+
+/** Shows a diff; `undefined` is no value at all. */
+export function DiffView(
+  { before, after, label }: {
+    before: Json | undefined;
+    after: Json | undefined;
+    /** Said by screen readers. */
+    label: string;
+  },
+): VNode {
+  const [whole, setWhole] = useState(false);
+  const diff = useMemo(() => diffValues(before, after), [before, after]);
+  const lines = useMemo(() => whole ? diff.lines : foldDiff(diff, AROUND), [diff, whole]);
+  if (diff.added === 0 && diff.removed === 0) return <p class="said">Nothing is different.</p>;
+  return (
+    <div class="diff" role="group" aria-label={label} tabIndex={0}>
+      {lines.map((line, at) =>
+        line === null
+          ? (
+            <button type="button" key={at} class="diff-gap" onClick={() => setWhole(true)}>
+              … unchanged lines
+            </button>
+          )
+          : <Line key={at} line={line} />
+      )}
+      {diff.cut > 0 && <p class="said">{diff.cut} lines more</p>}
+    </div>
+  );
+}
+
+/** How much changed: `+3 −1`. */
+export function DiffCount(
+  { before, after }: { before: Json | undefined; after: Json | undefined },
+): VNode {
+  const { added, removed } = useMemo(() => diffValues(before, after), [before, after]);
+  return (
+    <span class="diff-count num">
+      {added > 0 && <b class="added" aria-label={`${added} lines added`}>+{added}</b>}
+      {removed > 0 && <b class="removed" aria-label={`${removed} lines removed`}>−{removed}</b>}
+    </span>
+  );
+}
+
+function Line({ line: { mark, level, text } }: { line: DiffLine }): VNode {
+  const kind = mark === "+" ? "added" : mark === "-" ? "removed" : "";
+  return (
+    <div class={`diff-line ${kind}`}>
+      <i>{mark}</i>
+      <span style={{ paddingLeft: `${level * 14}px` }}>{text}</span>
+    </div>
+  );
 }

@@ -27,7 +27,7 @@ import {
   type StoredEntry,
   writeOf,
 } from "./entry_edit.ts";
-import { DiffView } from "./diff_view.tsx";
+import { DiffView } from "./changes.tsx";
 
 /** What it edits. */
 export interface EntryEditorProps {

@@ -27,7 +27,7 @@ import {
 import type { StoredEntry } from "./entry_edit.ts";
 import { EntryEditor } from "./editor.tsx";
 import { StateChanges } from "./changes.tsx";
-import type { SeenChange } from "./use_entries.ts";
+import type { SeenChange } from "./entries.ts";
 
 /** What stands beside the list; `name` is the key. */
 export function StateEntry(

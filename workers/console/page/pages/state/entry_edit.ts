@@ -7,9 +7,9 @@
  *
  * @module
  */
-import { seenJson } from "../../kit/seen_json.ts";
+import { seenJson } from "../../kit/json.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { sameJson } from "../functions/schema_fit.ts";
+import { sameJson } from "../functions/schema_check.ts";
 
 /** Longest life of an entry, as `engine-state` allows it: a hundred years. */
 const TTL_MS_MAX = 3_155_760_000_000;

@@ -7,6 +7,7 @@ import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
+import { useTypedMember } from "../../kit/context.tsx";
 import {
   Button,
   type Column,
@@ -27,14 +28,18 @@ import {
   useQuery,
   useQueryMember,
   useShell,
+  VirtualList,
 } from "../../kit/mod.ts";
-import { briefly, searchEntries, type ShownEntry } from "./entries.ts";
-import { EntryEditor } from "./editor.tsx";
-import { useTypedMember } from "../../kit/settled.ts";
 import { StateChanges } from "./changes.tsx";
+import { EntryEditor } from "./editor.tsx";
+import {
+  briefly,
+  type EntriesState,
+  searchEntries,
+  type ShownEntry,
+  useEntries,
+} from "./entries.ts";
 import { StateEntry } from "./entry.tsx";
-import { StateScopes } from "./state_scopes.tsx";
-import { type EntriesState, useEntries } from "./use_entries.ts";
 
 const SCOPES: WatchedQuery = { function_id: "state::list_groups", items: "groups" };
 const ON: readonly WatchedTrigger[] = [{ type: "state" }];
@@ -283,4 +288,40 @@ function countOf({ list, isCut }: EntriesState, shown: number): string {
   const more = isCut || !list.isComplete ? "+" : "";
   const all = `${formatCount(list.entries.length)}${more}`;
   return shown === list.entries.length ? all : `${formatCount(shown)} of ${all}`;
+}
+
+const ROW_HEIGHT = 32;
+
+/** A list beside the entries; phones choose in a field instead. */
+export function StateScopes(
+  { scopes, open }: { scopes: readonly string[]; open: string },
+): VNode {
+  const { router } = useShell();
+  const { view } = Object.fromEntries(router.route.value.query);
+  return (
+    <nav class="state-scopes" aria-label="Scopes">
+      <h2>
+        Scopes <span class="count">{scopes.length}</span>
+      </h2>
+      <VirtualList
+        items={scopes}
+        rowHeight={ROW_HEIGHT}
+        keyOf={(scope) => scope}
+        label="Scopes"
+        reach={scopes.indexOf(open)}
+        row={(scope) => (
+          <div role="listitem" style={{ height: `${ROW_HEIGHT}px` }}>
+            <Link
+              to={link("/state", scope, { view })}
+              class="state-scope"
+              title={scope}
+              current={scope === open}
+            >
+              {scope}
+            </Link>
+          </div>
+        )}
+      />
+    </nav>
+  );
 }

@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { seenJson } from "../../kit/seen_json.ts";
+import { seenJson } from "../../kit/json.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { isObject, sameJson } from "../functions/schema_fit.ts";
+import { isObject, sameJson } from "../functions/schema_check.ts";
 
 /** Longest lists whose items are aligned; the work grows with the product. */
 const ALIGNED_ITEMS_MAX = 300;

@@ -7,8 +7,13 @@
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { type SpanTree, startTimes } from "./span_tree.ts";
-import { attributeNumber, attributeText, type TraceSpan } from "./trace_span.ts";
+import {
+  attributeNumber,
+  attributeText,
+  type SpanTree,
+  startTimes,
+  type TraceSpan,
+} from "./span_tree.ts";
 
 /** One message. */
 export interface PathStep {

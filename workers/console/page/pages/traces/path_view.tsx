@@ -5,19 +5,9 @@
  */
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import {
-  Badge,
-  Detail,
-  Empty,
-  formatCount,
-  formatDuration,
-  JsonView,
-  Split,
-  VirtualList,
-} from "../../kit/mod.ts";
-import { callPath, type KeptPayload, keptPayload, OUTSIDE, type PathStep } from "./call_path.ts";
-import type { TraceViewProps } from "./trace.tsx";
-import { colourOf } from "./waterfall_view.tsx";
+import { Badge, Detail, Empty, formatDuration, Split, VirtualList } from "../../kit/mod.ts";
+import { callPath, keptPayload, OUTSIDE, type PathStep } from "./call_path.ts";
+import { colourOf, PayloadView, type TraceViewProps } from "./view.tsx";
 
 const ROW_HEIGHT = 44;
 /** More parties than these make lanes too narrow to read; the others share the last lane. */
@@ -176,21 +166,6 @@ function StepDetail(
       )}
       <PayloadView payload={keptPayload(step.payload)} label={`What was ${what}`} />
     </Detail>
-  );
-}
-
-/** A payload that was kept, or why there is none. */
-export function PayloadView(
-  { payload, label, chars }: { payload: KeptPayload; label: string; chars?: number },
-): VNode {
-  if (payload.type === "json") return <JsonView value={payload.value} label={label} depth={3} />;
-  if (payload.type === "text") return <pre class="raw-text" tabIndex={0}>{payload.text}</pre>;
-  return (
-    <p class="quiet">
-      {chars
-        ? `${formatCount(chars)} characters, which were not kept (see traces.payload_chars)`
-        : "Nothing was kept"}
-    </p>
   );
 }
 

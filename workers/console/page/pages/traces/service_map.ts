@@ -4,7 +4,7 @@
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { numberOf, objectOf, textOf } from "../../kit/stored_json.ts";
+import { numberOf, objectOf, textOf } from "../../kit/json.ts";
 
 /** Somebody or something that takes part. */
 export interface MapNode {

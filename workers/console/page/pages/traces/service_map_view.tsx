@@ -22,8 +22,8 @@ import {
 } from "../../kit/mod.ts";
 import { type Layout, layOutWithin } from "../../kit/graph_layout.ts";
 import { type BusyNode, type MapEdge, type ServiceMap, shownMap } from "./service_map.ts";
-import { workerLink } from "../links.tsx";
-import { roomForDrawing, useIsNarrow } from "../../kit/room.ts";
+import { workerLink } from "../references.tsx";
+import { roomForDrawing, useIsNarrow } from "../../kit/layout.tsx";
 
 /** Nodes drawn. */
 const NODES_MAX = 120;

@@ -19,20 +19,21 @@ import {
   useLive,
 } from "../../kit/mod.ts";
 import { keptPayload } from "./call_path.ts";
-import { ALL_LOGS } from "../logs/log_record.ts";
-import type { SpanRow, SpanTree } from "./span_tree.ts";
-import { objectOf, textOf } from "../../kit/stored_json.ts";
+import { ALL_LOGS } from "../logs/log_lines.ts";
 import {
   attributeNumber,
   attributeText,
   durationOf,
   functionOf,
+  type SpanRow,
+  type SpanTree,
   type TraceSpan,
-} from "./trace_span.ts";
+} from "./span_tree.ts";
+import { objectOf, textOf } from "../../kit/json.ts";
 import { useLogs } from "../logs/use_logs.ts";
 import { LogLineText } from "../logs/log_table.tsx";
-import { copiedId, figure, functionLink, workerLink } from "../links.tsx";
-import { PayloadView } from "./path_view.tsx";
+import { copiedId, figure, functionLink, workerLink } from "../references.tsx";
+import { PayloadView } from "./view.tsx";
 
 /** Shown in words or as payloads, so not again in the list. */
 const SHOWN_ELSEWHERE = new Set([

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { numberOf, objectOf, textOf } from "../../kit/stored_json.ts";
+import { numberOf, objectOf, textOf } from "../../kit/json.ts";
 
 /** Changes of traces arrive in batches of this time. */
 export const TRACE_BATCH_MS = 500;

@@ -4,10 +4,47 @@
  * @module
  */
 import type { VNode } from "preact";
-import { type ConsolePage, Page, type PageProps, Segments, useQueryMember } from "../../kit/mod.ts";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { useTypedMember } from "../../kit/context.tsx";
+import { objectOf } from "../../kit/json.ts";
+import {
+  Badge,
+  Button,
+  type Column,
+  type ConsolePage,
+  Dot,
+  Empty,
+  Failed,
+  formatCount,
+  formatDuration,
+  formatSpan,
+  link,
+  Page,
+  type PageProps,
+  Search,
+  Segments,
+  Select,
+  Skeleton,
+  Table,
+  Time,
+  Toggle,
+  useQuery,
+  useQueryMember,
+  useShell,
+} from "../../kit/mod.ts";
+import { readServiceMap, workersOnly } from "./service_map.ts";
+import { WorkerSelect } from "../references.tsx";
+import { ServiceMapView } from "./service_map_view.tsx";
 import { TraceView } from "./trace.tsx";
-import { TraceFilters, TraceList, useTraceFilter } from "./traces_list.tsx";
-import { TracesMap } from "./traces_map.tsx";
+import {
+  joinedTraces,
+  readTraceSummary,
+  summariesPayload,
+  TRACE_BATCH_MS,
+  type TraceFilter,
+  type TraceSummary,
+} from "./trace_summary.ts";
 
 const VIEWS = [
   { value: "", label: "List" },
@@ -41,6 +78,315 @@ function Listed({ views }: { views: VNode }): VNode {
   return (
     <Page title="Traces" fill actions={views} filters={<TraceFilters filter={filter} />}>
       <TraceList filter={filter} />
+    </Page>
+  );
+}
+
+/** Traces fetched at once, and kept up to date. */
+const PAGE_TRACES = 200;
+/** Traces that the list holds after scrolling down. */
+const TRACES_MAX = 20_000;
+
+const STATUSES = [
+  { value: "", label: "Any outcome" },
+  { value: "error", label: "Failed" },
+  { value: "ok", label: "Ended well" },
+];
+const DURATIONS = [
+  { value: "", label: "Any duration" },
+  { value: "1", label: "1 ms and longer" },
+  { value: "10", label: "10 ms and longer" },
+  { value: "100", label: "100 ms and longer" },
+  { value: "1000", label: "1 s and longer" },
+];
+
+/** The filter as it stands in the address, and what changes it. */
+export interface TraceFilterState {
+  readonly filter: TraceFilter;
+  readonly typed: string;
+  readonly isPaused: boolean;
+  readonly type: (text: string) => void;
+  readonly pause: (paused: boolean) => void;
+}
+
+/** Reads the filter from the address. */
+export function useTraceFilter(): TraceFilterState {
+  const [typed, type, text] = useTypedMember("text");
+  const [isPaused, pause] = useState(false);
+  const { router } = useShell();
+  const { query } = router.route.value;
+  const member = (name: string): string => query.get(name) ?? "";
+  const filter = {
+    text,
+    function_id: member("function"),
+    worker: member("worker"),
+    status: member("status"),
+    min: member("min"),
+    internal: member("internal"),
+  };
+  return { filter, typed, type, isPaused, pause };
+}
+
+/** The fields above the list. */
+export function TraceFilters({ filter: state }: { filter: TraceFilterState }): VNode {
+  const [status, setStatus] = useQueryMember("status");
+  const [worker, setWorker] = useQueryMember("worker");
+  const [min, setMin] = useQueryMember("min");
+  const [internal, setInternal] = useQueryMember("internal");
+  const [called, setCalled] = useQueryMember("function");
+  return (
+    <>
+      <Search
+        label="Find traces"
+        placeholder="Function, worker or trace id"
+        value={state.typed}
+        onChange={state.type}
+      />
+      <Select label="Outcome" quiet value={status} choices={STATUSES} onChange={setStatus} />
+      <WorkerSelect value={worker} onChange={setWorker} />
+      <Select label="Duration" quiet value={min} choices={DURATIONS} onChange={setMin} />
+      {called !== "" && (
+        <Button
+          small
+          icon="close"
+          label={`Any function, not only ${called}`}
+          onPress={() => setCalled("")}
+        >
+          {called}
+        </Button>
+      )}
+      <Toggle
+        label="Engine's own calls"
+        checked={internal === "1"}
+        onChange={(on) => setInternal(on ? "1" : "")}
+      />
+      <Button
+        icon={state.isPaused ? "play" : "pause"}
+        pressed={state.isPaused}
+        onPress={() => state.pause(!state.isPaused)}
+      >
+        {state.isPaused ? "Go on" : "Hold"}
+      </Button>
+    </>
+  );
+}
+
+/** The table; a row leads to its trace. */
+export function TraceList({ filter: state }: { filter: TraceFilterState }): VNode {
+  const { router } = useShell();
+  const listed = useTraces(state.filter, state.isPaused);
+  const slowest = useMemo(
+    () => listed.traces.reduce((most, { durationMs }) => Math.max(most, durationMs), 0),
+    [listed.traces],
+  );
+  const columns = useMemo(() => columnsFor(slowest), [slowest]);
+  if (listed.status === "loading" && listed.traces.length === 0) return <Skeleton rows={12} />;
+  if (listed.status === "failed") {
+    return <Failed what="Traces cannot be listed" error={listed.error} retry={listed.retry} />;
+  }
+  return (
+    <Table
+      label="Traces, the newest first"
+      columns={columns}
+      items={listed.traces}
+      keyOf={({ trace_id }) => trace_id}
+      onOpen={({ trace_id }) => router.go(link("/traces", trace_id))}
+      onNearEnd={listed.more}
+      empty={<NoTraces filter={state.filter} />}
+    />
+  );
+}
+
+function NoTraces({ filter }: { filter: TraceFilter }): VNode {
+  const { router } = useShell();
+  const isFiltered = Object.values(filter).some((value) => value !== "");
+  if (isFiltered) {
+    return (
+      <Empty
+        icon="filter"
+        title="No trace fits"
+        action={<Button onPress={() => router.go("/traces")}>Show all traces</Button>}
+      >
+        Traces of calls that fit will appear here as they end.
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="traces" title="No traces yet">
+      <p>Every call becomes a trace. Call a function, and it appears here:</p>
+      <code class="code">engine trigger &lt;function&gt; key=value</code>
+      <p>Nothing comes? Then tracing is off; see traces.enabled of engine-observability.</p>
+    </Empty>
+  );
+}
+
+/** The watched newest ones, and older ones that were asked for. */
+function useTraces(filter: TraceFilter, isPaused: boolean) {
+  const { live, toasts } = useShell();
+  const asked = JSON.stringify(filter);
+  const query = useQuery<JsonObject>(
+    {
+      function_id: "engine::traces::summaries",
+      payload: summariesPayload(filter, PAGE_TRACES),
+      items: "traces",
+      key: ["trace_id"],
+    },
+    [{ type: "trace", config: { batch_ms: TRACE_BATCH_MS } }],
+  );
+  const newest = useMemo(
+    () => query.items.map(readTraceSummary).sort((a, b) => b.startMs - a.startMs),
+    [query.items],
+  );
+  const [older, setOlder] = useState<readonly TraceSummary[]>([]);
+  const asking = useRef(false);
+  useEffect(() => setOlder([]), [asked]);
+  const all = useMemo(() => joinedTraces(newest, older), [newest, older]);
+  const held = useRef(all);
+  if (!isPaused || held.current.length === 0) held.current = all;
+  const more = () => {
+    const last = all.at(-1);
+    const isFull = newest.length >= PAGE_TRACES && all.length < TRACES_MAX;
+    if (asking.current || last === undefined || !isFull) return;
+    asking.current = true;
+    const payload = summariesPayload(filter, PAGE_TRACES, last.startMs);
+    live.call("engine::traces::summaries", payload).then((result) => {
+      const traces = tracesOf(result);
+      // An empty answer ends it: the same question would be asked for ever.
+      if (traces.length === 0) return;
+      asking.current = false;
+      setOlder((known) => joinedTraces(known, traces).slice(0, TRACES_MAX));
+    }).catch((failure: Error) => toasts.show("bad", `Older traces: ${failure.message}`));
+  };
+  useEffect(() => {
+    asking.current = false;
+  }, [asked]);
+  return { ...query, traces: held.current, more };
+}
+
+function tracesOf(result: Json): TraceSummary[] {
+  const { traces } = objectOf(result);
+  return (Array.isArray(traces) ? traces : []).map(readTraceSummary);
+}
+
+function columnsFor(slowestMs: number): readonly Column<TraceSummary>[] {
+  return [
+    {
+      id: "name",
+      title: "Trace",
+      width: "minmax(160px, 3fr)",
+      cell: (trace) => <TraceName trace={trace} />,
+    },
+    {
+      id: "worker",
+      title: "Worker",
+      width: "minmax(90px, 1fr)",
+      hide: "phone",
+      cell: ({ worker }) => worker,
+    },
+    {
+      id: "services",
+      title: "Passes through",
+      width: "minmax(120px, 2fr)",
+      hide: "tablet",
+      cell: ({ services }) => <span class="cut quiet">{services.join(", ")}</span>,
+    },
+    {
+      id: "spans",
+      title: "Spans",
+      width: "64px",
+      align: "end",
+      hide: "phone",
+      cell: ({ spans }) => <span class="num">{formatCount(spans)}</span>,
+    },
+    {
+      id: "duration",
+      title: "Duration",
+      width: "minmax(96px, 180px)",
+      align: "end",
+      cell: (trace) => <DurationBar trace={trace} slowestMs={slowestMs} />,
+    },
+    {
+      id: "start",
+      title: "Started",
+      width: "104px",
+      align: "end",
+      cell: ({ startMs }) => <Time ms={startMs} fine />,
+    },
+  ];
+}
+
+function TraceName({ trace }: { trace: TraceSummary }): VNode {
+  const { isPending, errors } = trace;
+  return (
+    <span class="trace-name">
+      {isPending
+        ? <Dot tone="info" label="Running" pulse />
+        : <Dot tone={errors > 0 ? "bad" : "ok"} label={errors > 0 ? "Failed" : "Ended well"} />}
+      <span class="cut">{trace.name}</span>
+      {trace.errorCode !== null && <Badge tone="bad">{trace.errorCode}</Badge>}
+      {trace.errorCode === null && errors > 0 && <Badge tone="bad">{`${errors} failed`}</Badge>}
+    </span>
+  );
+}
+
+function DurationBar({ trace, slowestMs }: { trace: TraceSummary; slowestMs: number }): VNode {
+  const { durationMs, errors, isPending } = trace;
+  // The root keeps the differences between short ones visible beside a long one.
+  const part = slowestMs > 0 ? Math.sqrt(durationMs / slowestMs) : 0;
+  return (
+    <span class="duration-bar">
+      <i class={errors > 0 ? "bad" : ""} style={{ width: `${Math.round(part * 100)}%` }} />
+      <span class="num">{isPending ? "running" : formatDuration(durationMs)}</span>
+    </span>
+  );
+}
+
+const LEVELS = [
+  { value: "", label: "Workers" },
+  { value: "functions", label: "Functions" },
+];
+
+/** The page's content while the map is shown. */
+export function TracesMap({ views }: { views: VNode }): VNode {
+  const [level, setLevel] = useQueryMember("level");
+  const [typed, type, text] = useTypedMember("text");
+  const query = useQuery(
+    { function_id: "engine::traces::map" },
+    [{ type: "trace", config: { batch_ms: 2 * TRACE_BATCH_MS } }],
+  );
+  const whole = useMemo(() => readServiceMap(query.value), [query.value]);
+  const map = useMemo(() => level === "functions" ? whole : workersOnly(whole), [whole, level]);
+  const filters = (
+    <>
+      <Search label="Find in the map" value={typed} onChange={type} />
+      <Segments label="Detail" value={level} choices={LEVELS} onChange={setLevel} />
+      {query.status === "ready" && whole.windowMs > 0 && (
+        <span class="quiet">
+          Of the last {formatSpan(whole.windowMs)}
+          {whole.sampled && ", from the newest spans"}
+        </span>
+      )}
+    </>
+  );
+  return (
+    <Page title="Traces" fill actions={views} filters={filters}>
+      {query.status === "loading" && <Skeleton rows={8} />}
+      {query.status === "failed" && (
+        <Failed what="The map cannot be made" error={query.error} retry={query.retry} />
+      )}
+      {query.status === "ready" && (
+        <ServiceMapView
+          map={map}
+          text={text}
+          empty={text === ""
+            ? (
+              <Empty icon="flow" title="Nobody called anybody yet">
+                The map grows with the first calls between workers.
+              </Empty>
+            )
+            : <Empty icon="filter" title={`Nothing in the map is called “${text}”`} />}
+        />
+      )}
     </Page>
   );
 }

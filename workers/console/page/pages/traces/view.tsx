@@ -5,7 +5,8 @@
  */
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { formatDuration } from "../../kit/mod.ts";
+import { formatCount, formatDuration, JsonView } from "../../kit/mod.ts";
+import type { KeptPayload } from "./call_path.ts";
 import type { SpanTree } from "./span_tree.ts";
 import { ticksOf, type TimeWindow, WINDOW_MS_MIN } from "./waterfall.ts";
 
@@ -13,6 +14,40 @@ import { ticksOf, type TimeWindow, WINDOW_MS_MIN } from "./waterfall.ts";
 const TICK_WIDTH = 84;
 /** A shorter drag is a click. */
 const DRAG_PIXELS_MIN = 5;
+
+/** What the views of a trace share. */
+export interface TraceViewProps {
+  readonly tree: SpanTree;
+  /** Service to the number of its colour, from 1. */
+  readonly colours: ReadonlyMap<string, number>;
+  readonly nowMs: number;
+  readonly window: TimeWindow;
+  /** `null` shows all. */
+  readonly setWindow: (window: TimeWindow | null) => void;
+  /** Id of the chosen span; empty when there is none. */
+  readonly chosen: string;
+  readonly choose: (span_id: string) => void;
+}
+
+/** The colour of a service, for CSS. */
+export function colourOf(colours: ReadonlyMap<string, number>, service: string): string {
+  return `var(--series-${colours.get(service) ?? 1})`;
+}
+
+/** A payload that was kept, or why there is none. */
+export function PayloadView(
+  { payload, label, chars }: { payload: KeptPayload; label: string; chars?: number },
+): VNode {
+  if (payload.type === "json") return <JsonView value={payload.value} label={label} depth={3} />;
+  if (payload.type === "text") return <pre class="raw-text" tabIndex={0}>{payload.text}</pre>;
+  return (
+    <p class="quiet">
+      {chars
+        ? `${formatCount(chars)} characters, which were not kept (see traces.payload_chars)`
+        : "Nothing was kept"}
+    </p>
+  );
+}
 
 /** See the module. */
 export function TraceAxis(

@@ -6,8 +6,7 @@
  *
  * @module
  */
-import type { SpanRow, SpanTree } from "./span_tree.ts";
-import { attributeNumber } from "./trace_span.ts";
+import { attributeNumber, type SpanRow, type SpanTree } from "./span_tree.ts";
 
 /** The part of a trace that is shown, in milliseconds since 1970. */
 export interface TimeWindow {

@@ -18,16 +18,15 @@ import {
 } from "../../kit/mod.ts";
 import {
   ancestorsOf,
+  durationOf,
   matchingRows,
   type SpanRow,
   type SpanTree,
   visibleRows,
 } from "./span_tree.ts";
-import { durationOf } from "./trace_span.ts";
 import { type Bar, barOf } from "./waterfall.ts";
-import { useFocusBack } from "../../kit/focus_back.ts";
-import type { TraceViewProps } from "./trace.tsx";
-import { TraceAxis } from "./view.tsx";
+import { useFocusBack } from "../../kit/virtual_list.tsx";
+import { colourOf, TraceAxis, type TraceViewProps } from "./view.tsx";
 
 const ROW_HEIGHT = 26;
 const INDENT = 12;
@@ -277,11 +276,6 @@ function placeOf(
     return { style: { right: `calc(${percent(1 - bar.left)} + 6px)` }, isInside: false };
   }
   return { style: { right: `calc(${percent(1 - right)} + 6px)` }, isInside: true };
-}
-
-/** The colour of a service, for CSS. */
-export function colourOf(colours: ReadonlyMap<string, number>, service: string): string {
-  return `var(--series-${colours.get(service) ?? 1})`;
 }
 
 function percent(part: number): string {

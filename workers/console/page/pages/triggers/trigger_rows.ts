@@ -4,7 +4,7 @@
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { triggerLabel } from "../trigger_label.ts";
+import { triggerLabel } from "../references.tsx";
 
 /** A trigger as `engine::registered-triggers::list` has it. */
 export interface TriggerItem {

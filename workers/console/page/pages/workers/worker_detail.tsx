@@ -6,7 +6,6 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
-import { GAUGE_SAMPLES_MAX } from "./worker_gauges.ts";
 import {
   Badge,
   Button,
@@ -15,26 +14,29 @@ import {
   Detail,
   Dot,
   Empty,
+  Failed,
   formatBytes,
   formatCount,
   formatDuration,
   formatPercent,
   Link,
   link,
+  NONE,
   Pairs,
+  Panel,
   Since,
+  Skeleton,
+  Table,
   Tabs,
   Time,
+  useQuery,
   useQueryMember,
   useShell,
 } from "../../kit/mod.ts";
-import { plainText } from "../logs/log_record.ts";
-import type { Gauge } from "./worker_gauges.ts";
-import { gaugeIds, isolationWords, toneOf, type WorkerRow } from "./worker_rows.ts";
-import type { GaugesState } from "./use_worker_gauges.ts";
-import { WorkerFunctions } from "./worker_functions.tsx";
+import { plainText } from "../logs/log_lines.ts";
+import { type Gauge, GAUGE_SAMPLES_MAX, type GaugesState } from "./worker_gauges.ts";
 import { WorkerLogs } from "./worker_logs.tsx";
-import { WorkerReplicas } from "./worker_replicas.tsx";
+import { gaugeIds, isolationWords, toneOf, type WorkerRow } from "./worker_rows.ts";
 
 /** Time for a restart: its drain takes up to 10 s, an installation longer. */
 const ACTION_TIMEOUT_MS = 70_000;
@@ -269,5 +271,115 @@ function Links({ name }: { name: string }): VNode {
       <Link to={link("/logs", { worker: name })}>Logs</Link>
       <Link to={link("/flow", { at: name })}>Flow</Link>
     </span>
+  );
+}
+
+interface Offered {
+  readonly function_id: string;
+  readonly namespace: string;
+  readonly description?: string;
+}
+
+/** See the module. */
+export function WorkerFunctions({ name }: { name: string }): VNode {
+  const { router } = useShell();
+  const { status, items, error, retry } = useQuery<Offered>({
+    function_id: "engine::functions::list",
+    payload: { worker: name, include_internal: true },
+    items: "functions",
+    key: ["namespace", "function_id"],
+  }, [{ type: "engine::functions-available" }]);
+  if (status === "loading") return <Skeleton rows={5} />;
+  if (status === "failed") {
+    return <Failed what="The functions cannot be listed" error={error} retry={retry} />;
+  }
+  const address = ({ namespace, function_id }: Offered) =>
+    link("/functions", namespace, function_id);
+  return (
+    <div class="bleed">
+      <Table
+        label={`Functions of ${name}`}
+        orderName="by"
+        order={{ column: "id", descending: false }}
+        items={items}
+        keyOf={({ namespace, function_id }) => `${namespace} ${function_id}`}
+        onOpen={(item) => router.go(address(item))}
+        empty={
+          <Empty icon="functions" title="It offers no functions now">
+            <p>Functions show here as soon as the worker registers them.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            id: "id",
+            title: "Function",
+            width: "minmax(160px, 1fr)",
+            sort: ({ function_id }) => function_id,
+            cell: (item) => <Link to={address(item)} class="cut mono">{item.function_id}</Link>,
+          },
+          {
+            id: "description",
+            title: "Description",
+            width: "minmax(120px, 1fr)",
+            hide: "phone",
+            cell: ({ description }) => <span class="cut quiet">{description}</span>,
+          },
+        ]}
+      />
+    </div>
+  );
+}
+
+/** See the module. */
+export function WorkerReplicas({ row }: { row: WorkerRow }): VNode {
+  const replicas = row.status?.replicas ?? [];
+  return (
+    <Panel title="Replicas" flush>
+      <table class="plain-table">
+        <thead>
+          <tr>
+            <th>Number</th>
+            <th>State</th>
+            <th class="end">Pid</th>
+            <th class="end">Up</th>
+            <th class="end">Memory</th>
+            <th class="end">CPU</th>
+            <th class="end">Restarts</th>
+          </tr>
+        </thead>
+        <tbody>
+          {replicas.map((replica) => (
+            <tr key={replica.number}>
+              <td>{replica.number}</td>
+              <td>
+                <Badge tone={toneOf(replica.state)}>{replica.state}</Badge>
+              </td>
+              <td class="end">{replica.pid ?? NONE}</td>
+              <td class="end">
+                {replica.started_at_ms === null ? NONE : <Since ms={replica.started_at_ms} />}
+              </td>
+              <td class="end">{formatBytes(replica.memory_bytes)}</td>
+              <td class="end">{formatPercent(replica.cpu_percent)}</td>
+              <td class="end">{replica.restarts}</td>
+            </tr>
+          ))}
+          {replicas.length === 0 && row.lines.map((line, index) => (
+            <tr key={line.id}>
+              <td>{index + 1}</td>
+              <td>
+                <Dot tone={toneOf(line.status)} label={line.status} /> {line.status}
+              </td>
+              <td class="end">{NONE}</td>
+              <td class="end">
+                <Since ms={line.connected_at_ms} />
+              </td>
+              <td class="end">{NONE}</td>
+              <td class="end">{NONE}</td>
+              <td class="end">{NONE}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
   );
 }

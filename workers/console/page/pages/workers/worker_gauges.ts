@@ -7,6 +7,10 @@
  *
  * @module
  */
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { SPARK_POINTS_MAX } from "../../kit/charts.tsx";
+import { useLive, useTrigger } from "../../kit/mod.ts";
 
 /** Samples kept per worker: five minutes at one a second. */
 export const GAUGE_SAMPLES_MAX = 300;
@@ -121,4 +125,66 @@ function joined(values: readonly (number | null)[], gauge: Gauge): number | null
   if (known.length === 0) return null;
   if (gauge === "event_loop_lag_ms") return Math.max(...known);
   return known.reduce((sum, value) => sum + value, 0);
+}
+
+type EngineUse = Omit<WorkerSample, "worker_id" | "name" | "in_flight">;
+
+interface Sampled {
+  readonly at_ms: number;
+  readonly engine: EngineUse;
+  readonly workers: readonly WorkerSample[];
+}
+
+interface Remembered {
+  readonly at_ms: readonly number[];
+  readonly engine: Omit<WorkerSeries, "worker_id" | "name" | "in_flight">;
+  readonly workers: readonly WorkerSeries[];
+}
+
+/** What workers use, and how to fetch more of the past. */
+export interface GaugesState {
+  readonly gauges: WorkerGauges;
+  /** Changes with every sample. */
+  readonly taken: number;
+  /** Fetches all that is known of these lines. */
+  readonly remember: (ids: readonly string[]) => void;
+}
+
+/** Workers whose last minute is fetched at first. */
+const WORKERS_MAX = 500;
+
+/** See the module. */
+export function useWorkerGauges(): GaugesState {
+  const live = useLive();
+  const held = useRef<WorkerGauges | null>(null);
+  held.current ??= new WorkerGauges();
+  const gauges = held.current;
+  const [taken, setTaken] = useState(0);
+  const fetchPast = useCallback(async (payload: JsonObject) => {
+    try {
+      const series = await live.call("engine::metrics::series", payload);
+      const { at_ms, engine, workers } = series as unknown as Remembered;
+      const whole = { ...engine, worker_id: ENGINE_GAUGES, name: "engine", in_flight: [] };
+      gauges.begin(at_ms, [...workers, whole]);
+      setTaken((count) => count + 1);
+    } catch {
+      // Without what was: the samples from now on do.
+    }
+  }, [live, gauges]);
+  useEffect(() => {
+    // Of functions nothing is wanted, so one is named that is not there.
+    const payload = { seconds: SPARK_POINTS_MAX, top: WORKERS_MAX, function_id: "-" };
+    void fetchPast(payload);
+  }, [fetchPast]);
+  useTrigger<Sampled & object>({ type: "engine::metrics-sampled" }, (sample) => {
+    const whole = { ...sample.engine, worker_id: ENGINE_GAUGES, name: "engine", in_flight: null };
+    gauges.take(sample.at_ms, [...sample.workers, whole]);
+    setTaken((count) => count + 1);
+  });
+  const remember = useCallback((ids: readonly string[]) => {
+    for (const worker_id of ids) {
+      void fetchPast({ seconds: GAUGE_SAMPLES_MAX, top: 1, function_id: "-", worker_id });
+    }
+  }, [fetchPast]);
+  return { gauges, taken, remember };
 }

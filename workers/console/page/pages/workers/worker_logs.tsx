@@ -19,8 +19,7 @@ import {
   useTrigger,
   VirtualList,
 } from "../../kit/mod.ts";
-import { type LogLine, readLogLine } from "../logs/log_record.ts";
-import { LogTail } from "../logs/log_tail.ts";
+import { type LogLine, LogTail, readLogLine } from "../logs/log_lines.ts";
 
 /** Lines fetched at first. */
 const LOG_LINES = 500;

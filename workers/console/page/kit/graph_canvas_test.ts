@@ -1,0 +1,53 @@
+/**
+ * Moving and magnifying a drawing.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { boundsOf, fitted, ZOOM_MAX, ZOOM_MIN, zoomed } from "./graph_canvas.tsx";
+
+const WINDOW = { width: 1_000, height: 500 };
+
+Deno.test("what is under the mouse stays there while it is magnified", () => {
+  const view = zoomed({ x: 10, y: 20, scale: 1 }, 2, 110, 70);
+
+  assert.deepEqual(view, { scale: 2, x: -90, y: -30 });
+});
+
+Deno.test("magnifying has an end on both sides", () => {
+  assert.equal(zoomed({ x: 0, y: 0, scale: 1 }, 1e9, 0, 0).scale, ZOOM_MAX);
+  assert.equal(zoomed({ x: 0, y: 0, scale: 1 }, 1e-9, 0, 0).scale, ZOOM_MIN);
+});
+
+Deno.test("a small drawing is shown in the middle as it is, a large one smaller", () => {
+  const small = fitted({ x: 0, y: 0, width: 200, height: 100 }, WINDOW);
+  const large = fitted({ x: -500, y: 0, width: 4_000, height: 100 }, WINDOW);
+
+  assert.deepEqual(small, { scale: 1, x: 400, y: 200 });
+  assert.equal(large.scale, 952 / 4_000);
+  assert.equal(large.x + large.scale * -500, 24);
+});
+
+Deno.test("a window or a drawing without size gives numbers still", () => {
+  for (const box of [boundsOf([]), { x: 0, y: 0, width: 0, height: 0 }]) {
+    const { x, y, scale } = fitted(box, { width: 0, height: 0 });
+    assert.ok([x, y, scale].every(Number.isFinite));
+  }
+});
+
+Deno.test("boundsOf() holds all boxes", () => {
+  const boxes = [{ x: 5, y: 5, width: 10, height: 10 }, { x: -5, y: 0, width: 5, height: 50 }];
+
+  assert.deepEqual(boundsOf(boxes), { x: -5, y: 0, width: 20, height: 50 });
+});
+
+Deno.test("fitted() shows the upper part of what would become too small to read", () => {
+  const drawing = { x: 0, y: 0, width: 2_000, height: 4_000 };
+
+  const view = fitted(drawing, { width: 400, height: 800 }, 0.7);
+
+  assert.equal(view.scale, 0.7);
+  assert.equal(view.y, 24);
+  assert.equal(view.x, 200 - 0.7 * 1_000);
+  assert.ok(fitted(drawing, { width: 400, height: 800 }).scale < 0.2);
+});

@@ -1,0 +1,103 @@
+/**
+ * JSON text, and where it is none.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { attributesOf, msOf, numberOf, objectOf, parseJson, seenJson, textOf } from "./json.ts";
+
+for (const text of ["1", ' {"a": [null, "x"]} ', '"text"', "null"]) {
+  Deno.test(`${text} is JSON`, () => {
+    assert.deepEqual(parseJson(text), { ok: true, value: JSON.parse(text) });
+  });
+}
+
+Deno.test("a blank text is what its field says, or wrong", () => {
+  assert.deepEqual(parseJson("  ", null), { ok: true, value: null });
+  assert.deepEqual(parseJson("  "), { ok: false, message: "Type a JSON value" });
+});
+
+for (
+  const [text, message] of [
+    ['{\n  "a": tru\n}', "Expected a value, line 2, column 8"],
+    ["[1,]", "Expected a value, line 1, column 4"],
+    ["[1 2]", "Expected a comma or ], line 1, column 4"],
+    ['{"a":1', "Expected a comma or }, at the end"],
+    ['{"a"}', "Expected a colon, line 1, column 5"],
+    ["{a: 1}", "Expected a name in double quotes, line 1, column 2"],
+    ["{'a': 1}", "Expected a name in double quotes, line 1, column 2"],
+    ["['a']", "Texts stand in double quotes, line 1, column 2"],
+    ["undefined", "Expected a value, line 1, column 1"],
+    ["01", "Expected a value, line 1, column 1"],
+    ["1 1", "Expected nothing more, line 1, column 3"],
+    ['"a\nb"', "The text has no end on its line, line 1, column 3"],
+    ['"a', "The text has no end on its line, at the end"],
+    ['"\\x"', "Unknown escape, line 1, column 2"],
+    ["[", "Expected a value, at the end"],
+  ] as const
+) {
+  Deno.test(`${JSON.stringify(text)} is no JSON: ${message}`, () => {
+    assert.deepEqual(parseJson(text), { ok: false, message });
+  });
+}
+
+Deno.test("whatever JSON.parse() refuses has a message, whatever it takes has none", () => {
+  const parts = ["{", "}", "[", "]", ",", ":", '"', "a", "1", "-", ".", "e", "\\", "\n", "null"];
+  let seed = 7;
+  const random = (count: number) => (seed = (seed * 48_271) % 2_147_483_647) % count;
+
+  for (let i = 0; i < 5_000; i++) {
+    const text = Array.from({ length: random(8) + 1 }, () => parts[random(parts.length)]).join("");
+    const parsed = parseJson(text);
+    if (!parsed.ok && text.trim() !== "") {
+      assert.throws(() => JSON.parse(text));
+      assert.doesNotMatch(parsed.message, /SyntaxError/, text);
+    }
+  }
+});
+
+Deno.test("a text nested too deeply is no fault of ours", () => {
+  assert.equal(parseJson("[".repeat(200_000)).ok, false);
+});
+
+Deno.test("seenJson() writes what nobody sees, and what turns words around, as escapes", () => {
+  const value = { "a\u200bb": "x\u202etxt.exe", plain: "Zoë 日本 🫖" };
+
+  const text = seenJson(value);
+
+  assert.equal(text, '{"a\\u200bb":"x\\u202etxt.exe","plain":"Zoë 日本 🫖"}');
+  assert.deepEqual(JSON.parse(text), value);
+});
+
+Deno.test("seenJson() indents as JSON does", () => {
+  const value = { a: [1, null, true], b: "\u0000\u009b" };
+
+  assert.equal(seenJson(value, 2), JSON.stringify(value, null, 2).replace("\u009b", "\\u009b"));
+});
+
+Deno.test("textOf() leaves text, writes other values as JSON, and nothing as nothing", () => {
+  assert.deepEqual([textOf("a"), textOf(5), textOf({ a: 1 })], ["a", "5", '{"a":1}']);
+  assert.deepEqual([textOf(null), textOf(undefined)], ["", ""]);
+});
+
+Deno.test("numberOf() reads digits and falls back for what is no number", () => {
+  assert.deepEqual([numberOf("12"), numberOf(1.5)], [12, 1.5]);
+  for (const value of [undefined, null, "", "soon", {}, [1, 2]]) {
+    assert.equal(numberOf(value, 7), 7);
+  }
+});
+
+Deno.test("msOf() makes milliseconds of nanoseconds", () => {
+  assert.equal(msOf("1700000000000500000"), 1700000000000.5);
+  assert.equal(msOf(null), 0);
+});
+
+Deno.test("attributesOf() takes pairs and objects, and skips what is neither", () => {
+  assert.deepEqual(attributesOf([["a", 1], ["b"], "c", null]), { a: 1, b: null });
+  assert.deepEqual(attributesOf({ a: 1 }), { a: 1 });
+  assert.deepEqual(attributesOf("a"), {});
+});
+
+Deno.test("objectOf() of anything but an object is empty", () => {
+  for (const value of [null, undefined, 5, "a", [1]]) assert.deepEqual(objectOf(value), {});
+});

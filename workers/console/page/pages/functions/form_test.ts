@@ -1,0 +1,296 @@
+import assert from "node:assert/strict";
+import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import {
+  type Draft,
+  draftOf,
+  fieldOf,
+  fitsForm,
+  type FormField,
+  placeName,
+  problemAt,
+  readDraft,
+  withDraft,
+} from "./form.ts";
+import type { JsonPath } from "./schema_check.ts";
+
+/** Kinds of the members, such as `a: text!` for a required one. */
+function kinds(schema: Json): string[] {
+  const field = fieldOf(schema);
+  if (field.kind !== "object") return [field.kind];
+  return field.members.map(({ name, required, field }) =>
+    `${name}: ${kindOf(field)}${field.nullable ? "?" : ""}${required ? "!" : ""}`
+  );
+}
+
+function kindOf(field: FormField): string {
+  if (field.kind === "list") return `list of ${kindOf(field.item)}`;
+  if (field.kind === "choice") return field.options.map((each) => JSON.stringify(each)).join("|");
+  if (field.kind === "object") return `{${field.members.map(({ name }) => name).join(",")}}`;
+  if (field.kind === "number" && field.isWhole) return "integer";
+  return field.kind;
+}
+
+Deno.test("each plain type has its field", () => {
+  const schema = {
+    type: "object",
+    required: ["name"],
+    properties: {
+      name: { type: "string" },
+      n: { type: "integer" },
+      x: { type: "number" },
+      on: { type: "boolean" },
+      size: { enum: ["s", 2, null] },
+      fixed: { const: "v1" },
+      tags: { type: "array", items: { type: "string" } },
+      at: { type: "object", properties: { lat: {}, lon: {} } },
+      any: {},
+      map: { type: "object", additionalProperties: { type: "string" } },
+      pair: { type: "array", prefixItems: [{ type: "string" }] },
+    },
+  };
+
+  assert.deepEqual(kinds(schema), [
+    "name: text!",
+    "n: integer",
+    "x: number",
+    "on: flag",
+    'size: "s"|2|null',
+    'fixed: "v1"',
+    "tags: list of text",
+    "at: {lat,lon}",
+    "any: json",
+    "map: json",
+    "pair: json",
+  ]);
+});
+
+Deno.test("a shape or null is the field of the shape, however it is written", () => {
+  const schema = {
+    properties: {
+      zod: { anyOf: [{ type: "string" }, { type: "null" }] },
+      plain: { type: ["integer", "null"] },
+      referred: { anyOf: [{ $ref: "#/$defs/Size" }, { type: "null" }], default: null },
+      several: { anyOf: [{ type: "string" }, { type: "integer" }] },
+      choice: { oneOf: [{ const: "a" }, { const: "b" }] },
+    },
+    $defs: { Size: { type: "string", enum: ["s", "m"] } },
+  };
+
+  assert.deepEqual(kinds(schema), [
+    "zod: text?",
+    "plain: integer?",
+    'referred: "s"|"m"?',
+    "several: json",
+    'choice: "a"|"b"',
+  ]);
+});
+
+Deno.test("allOf is one form", () => {
+  const schema = {
+    allOf: [{ $ref: "#/$defs/base" }, { properties: { b: { type: "string" } }, required: ["b"] }],
+    $defs: { base: { type: "object", properties: { a: { type: "integer" } }, required: ["a"] } },
+  };
+
+  assert.deepEqual(kinds(schema), ["a: integer!", "b: text!"]);
+});
+
+Deno.test("a schema that refers to itself ends in JSON text", () => {
+  const schema = { type: "object", properties: { child: { $ref: "#" } } };
+
+  let field = fieldOf(schema);
+  let levels = 0;
+  while (field.kind === "object") {
+    field = field.members[0]!.field;
+    levels++;
+  }
+
+  assert.equal(field.kind, "json");
+  assert.equal(levels, 5);
+});
+
+Deno.test("a schema whose members multiply makes a form of bounded size", () => {
+  const names = Array.from({ length: 30 }, (_, i) => [`m${i}`, { $ref: "#" }]);
+  const count = (field: FormField): number =>
+    field.kind === "object" ? field.members.reduce((n, { field }) => n + count(field), 1) : 1;
+
+  const fields = count(fieldOf({ type: "object", properties: Object.fromEntries(names) }));
+
+  assert.ok(fields < 5_000, `${fields} fields`);
+});
+
+Deno.test("what is no schema is one field of JSON", () => {
+  for (const schema of [undefined, null, true, 3, "x", [], { type: "array", items: 5 }.items]) {
+    assert.deepEqual(kinds(schema as Json), ["json"]);
+  }
+});
+
+Deno.test("hints say what a person has to know and not the bounds of the language", () => {
+  const hints = (schema: Json) => fieldOf(schema).hint;
+
+  assert.equal(hints({ type: "integer", minimum: 1, maximum: 9 }), "integer, 1 to 9");
+  const zod = { type: "integer", minimum: -(2 ** 53) + 1, maximum: 2 ** 53 - 1 };
+  assert.equal(hints(zod), "integer");
+  assert.equal(
+    hints({ type: "string", format: "email", maxLength: 9 }),
+    "text, email, at most 9 characters",
+  );
+  assert.equal(hints({ type: "string", pattern: "^a+$" }), "text, like ^a+$");
+});
+
+Deno.test("descriptions and defaults are kept, titles stand in for descriptions", () => {
+  assert.equal(fieldOf({ type: "string", description: "Whom" }).description, "Whom");
+  assert.equal(fieldOf({ type: "string", title: "Who" }).description, "Who");
+  assert.equal(fieldOf({ type: "integer", default: 7 }).preset, 7);
+});
+
+const SCHEMA: Json = {
+  type: "object",
+  required: ["sku", "qty"],
+  properties: {
+    sku: { type: "string" },
+    qty: { type: "integer", minimum: 1 },
+    gift: { type: "boolean" },
+    note: { type: ["string", "null"] },
+    size: { enum: ["s", 2] },
+    at: { type: "object", required: ["lat"], properties: { lat: { type: "number" } } },
+    lines: { type: "array", items: { type: "object", properties: { n: { type: "integer" } } } },
+    extra: {},
+  },
+};
+const FORM = fieldOf(SCHEMA);
+
+/** The draft after a person typed these, in order. */
+function typed(...entries: [JsonPath, Draft][]): Draft {
+  return entries.reduce<Draft>(
+    (draft, [path, value]) => withDraft(FORM, draft, path, value),
+    draftOf(FORM, undefined),
+  );
+}
+
+function read(draft: Draft): { payload: Json | undefined; problems: string[] } {
+  const { payload, problems } = readDraft(SCHEMA, FORM, draft);
+  return {
+    payload,
+    problems: problems.map(({ path, message }) => `${placeName(path)} ${message}`),
+  };
+}
+
+Deno.test("what is typed becomes the payload, and what is left out stays out", () => {
+  const draft = typed(
+    [["sku"], "tea"],
+    [["qty"], " 3 "],
+    [["gift"], "true"],
+    [["size"], "2"],
+    [["at", "lat"], "1.5e1"],
+    [["lines", 0, "n"], "1"],
+    [["extra"], '{"a":[1]}'],
+  );
+
+  assert.deepEqual(read(draft), {
+    payload: {
+      sku: "tea",
+      qty: 3,
+      gift: true,
+      size: 2,
+      at: { lat: 15 },
+      lines: [{ n: 1 }],
+      extra: { a: [1] },
+    },
+    problems: [],
+  });
+});
+
+Deno.test("an empty form says what is required, and optional objects are not", () => {
+  assert.deepEqual(read(typed()), {
+    payload: {},
+    problems: ["sku is required", "qty is required"],
+  });
+});
+
+Deno.test("numbers that are none are told at their place, with everything else that is wrong", () => {
+  for (const text of ["abc", "1,5", "0x10", "Infinity", "--1", "1 2", "NaN", "1e999"]) {
+    assert.deepEqual(read(typed([["qty"], text])).problems, [
+      "qty must be a number",
+      "sku is required",
+    ]);
+  }
+  const half = read(typed([["sku"], "a"], [["qty"], "1.5"]));
+  assert.deepEqual(half.problems, ["qty must be a whole number"]);
+  const long = read(typed([["sku"], "a"], [["qty"], "12345678901234567890"]));
+  assert.deepEqual(long.problems, ["qty has more digits than a number in JSON keeps"]);
+  const low = read(typed([["sku"], "a"], [["qty"], "0"]));
+  assert.deepEqual(low.problems, ["qty must be at least 1"]);
+});
+
+Deno.test("JSON that is none is told at its place", () => {
+  const draft = typed([["sku"], "a"], [["qty"], "1"], [["extra"], "{a:1}"]);
+
+  assert.match(read(draft).problems.join(), /^extra is not JSON: /);
+});
+
+Deno.test("a list says which of its items is empty", () => {
+  const form = fieldOf({ type: "array", items: { type: "integer" } });
+  const draft: Draft = { kind: "list", items: ["1", undefined, "x"] };
+
+  const { problems } = readDraft(undefined, form, draft);
+
+  assert.equal(problemAt(problems, [0]), undefined);
+  assert.equal(problemAt(problems, [1]), "is empty; fill it in or remove it");
+  assert.equal(problemAt(problems, [2]), "must be a number");
+});
+
+Deno.test("a member of an optional object makes its other members required", () => {
+  const schema: Json = {
+    properties: {
+      at: {
+        type: "object",
+        required: ["lat", "lon"],
+        properties: { lat: { type: "number" }, lon: { type: "number" } },
+      },
+    },
+  };
+  const form = fieldOf(schema);
+  const empty = draftOf(form, undefined);
+
+  assert.deepEqual(readDraft(schema, form, empty), { payload: {}, problems: [] });
+  const half = withDraft(form, empty, ["at", "lat"], "1");
+  assert.deepEqual(readDraft(schema, form, half).problems, [
+    { path: ["at", "lon"], message: "is required" },
+  ]);
+});
+
+Deno.test("values that fit a form come out of it unchanged", () => {
+  const values: Json[] = [
+    {},
+    { sku: "", qty: 1, note: null },
+    { sku: "12", qty: 0, at: {}, lines: [], unknown: { deep: [1] } },
+    { at: { lat: 1, more: true }, lines: [{ n: 1 }, { n: 2, x: "y" }], extra: "text" },
+    JSON.parse('{"__proto__":{"a":1},"constructor":2}'),
+  ];
+
+  for (const value of values) {
+    assert.equal(fitsForm(FORM, value), true, JSON.stringify(value));
+    const { payload } = readDraft(SCHEMA, FORM, draftOf(FORM, value));
+    assert.deepEqual(payload, value);
+  }
+});
+
+Deno.test("values that a form would change are told apart", () => {
+  for (const value of [[], "text", { at: [1] }, { sku: 12 }, { lines: {} }] as Json[]) {
+    assert.equal(fitsForm(FORM, value), false, JSON.stringify(value));
+  }
+});
+
+Deno.test("a change of a draft leaves the one before as it was", () => {
+  const before = typed([["sku"], "a"]);
+
+  withDraft(FORM, before, ["sku"], "b");
+
+  assert.equal((read(before).payload as { sku: string }).sku, "a");
+});
+
+Deno.test("places read as in JavaScript", () => {
+  assert.equal(placeName([]), "payload");
+  assert.equal(placeName(["items", 2, "name"]), "items[2].name");
+  assert.equal(placeName([0]), "[0]");
+});

@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import {
+  ALL_LOGS,
+  fitsFilter,
+  levelOf,
+  LogTail,
+  newerThan,
+  partsOf,
+  plainText,
+  readLogLine,
+} from "./log_lines.ts";
+
+const STORED = {
+  seq: 12,
+  timestamp_unix_nano: "1700000000000500000",
+  severity_number: 13,
+  severity_text: "WARN",
+  body: "Stock is low",
+  attributes: {
+    "engine.worker": "shop",
+    "engine.replica": 2,
+    "engine.source": "logger",
+    "engine.function_id": "shop::buy",
+    product: "Tea",
+  },
+  trace_id: "abc",
+  span_id: "def",
+  service_name: "shop-service",
+};
+
+Deno.test("readLogLine() reads a stored record", () => {
+  assert.deepEqual(readLogLine(STORED), {
+    seq: 12,
+    atMs: 1700000000000.5,
+    level: "warn",
+    text: "Stock is low",
+    worker: "shop",
+    replica: 2,
+    source: "logger",
+    functionId: "shop::buy",
+    traceId: "abc",
+    spanId: "def",
+    attributes: { product: "Tea" },
+  });
+});
+
+Deno.test("readLogLine() makes something to show of anything", () => {
+  for (const raw of [null, 5, [], {}, { body: { a: 1 }, attributes: "x" }]) {
+    const line = readLogLine(raw);
+    assert.equal(typeof line.text, "string");
+    assert.equal(line.traceId, null);
+  }
+});
+
+Deno.test("readLogLine() takes the time of arrival when a record says none", () => {
+  const line = readLogLine({ observed_timestamp_unix_nano: "5000000" });
+
+  assert.equal(line.atMs, 5);
+});
+
+Deno.test("levelOf() goes by name, else by OpenTelemetry's number", () => {
+  assert.deepEqual(["INFO", "warning", "Error", "FATAL", "info2"].map((name) => levelOf(name)), [
+    "info",
+    "warn",
+    "error",
+    "error",
+    "info",
+  ]);
+  assert.deepEqual([0, 1, 5, 9, 13, 17, 21].map((number) => levelOf("", number)), [
+    "info",
+    "trace",
+    "debug",
+    "info",
+    "warn",
+    "error",
+    "error",
+  ]);
+});
+
+Deno.test("fitsFilter() wants all that is given to fit", () => {
+  const line = readLogLine(STORED);
+  const fits = (filter: Partial<typeof ALL_LOGS>) => fitsFilter(line, { ...ALL_LOGS, ...filter });
+
+  assert.ok(fits({}));
+  assert.ok(fits({ level: "warn", worker: "shop", functionId: "shop::buy", traceId: "abc" }));
+  assert.ok(fits({ text: "STOCK" }) && fits({ text: "tea" }) && fits({ source: "logger" }));
+  for (
+    const other of [
+      { level: "error" },
+      { worker: "sho" },
+      { functionId: "shop" },
+      { traceId: "x" },
+      { text: "coffee" },
+      { source: "output" },
+    ] as const
+  ) assert.equal(fits(other), false, JSON.stringify(other));
+});
+
+Deno.test("partsOf() cuts a text where a word stands in it, whatever the case", () => {
+  const cut = (text: string, word: string) =>
+    partsOf(text, word).map(({ text, isHit }) => isHit ? `[${text}]` : text).join("|");
+
+  assert.equal(cut("Tea and tea", "TEA"), "[Tea]| and |[tea]");
+  assert.equal(cut("coffee", "tea"), "coffee");
+  assert.equal(cut("coffee", ""), "coffee");
+  assert.equal(cut("", "tea"), "");
+  assert.equal(cut("\u0130stanbul", "stan"), "\u0130stanbul");
+});
+
+Deno.test("plainText() takes out what tells a terminal about colours and titles", () => {
+  assert.equal(plainText("\x1b[1;31mred\x1b[0m and \x1b]0;title\x07rest"), "red and rest");
+  assert.equal(plainText("a [b] c"), "a [b] c");
+});
+
+Deno.test("LogTail holds lines by number, whatever the order they come in", () => {
+  const tail = new LogTail(10);
+
+  tail.add(lines(5, 6));
+  tail.add(lines(3, 4, 5));
+  tail.addOlder(lines(2, 1, 2));
+
+  assert.deepEqual(numbers(tail), [1, 2, 3, 4, 5, 6]);
+});
+
+Deno.test("LogTail.add() says how many lines were new", () => {
+  const tail = new LogTail(10);
+
+  assert.equal(tail.add(lines(1, 2)), 2);
+  assert.equal(tail.add(lines(2, 3, 3)), 1);
+  assert.equal(tail.add([]), 0);
+});
+
+Deno.test("LogTail.add() pushes out the oldest lines and counts them", () => {
+  const tail = new LogTail(3);
+
+  tail.add(lines(1, 2, 3, 4, 5));
+  tail.miss(2);
+
+  assert.deepEqual(numbers(tail), [3, 4, 5]);
+  assert.equal(tail.dropped, 4);
+});
+
+Deno.test("LogTail.addOlder() takes the newest of the older, as far as there is room", () => {
+  const tail = new LogTail(4);
+  tail.add(lines(10, 11));
+
+  assert.equal(tail.addOlder(lines(5, 6, 7)), true);
+  assert.deepEqual(numbers(tail), [6, 7, 10, 11]);
+  assert.equal(tail.hasRoom, false);
+  assert.equal(tail.addOlder(lines(1)), false);
+});
+
+Deno.test("LogTail.addOlder() of lines that are known adds nothing", () => {
+  const tail = new LogTail(4);
+  tail.add(lines(1, 2));
+
+  assert.equal(tail.addOlder(lines(1, 2)), false);
+});
+
+Deno.test("LogTail.lines is another array after a change, the same without", () => {
+  const tail = new LogTail(4);
+  tail.add(lines(1));
+  const before = tail.lines;
+
+  tail.add(lines(1));
+  assert.equal(tail.lines, before);
+  tail.add(lines(2));
+  assert.notEqual(tail.lines, before);
+});
+
+Deno.test("LogTail.clear() forgets the lines and the count", () => {
+  const tail = new LogTail(1);
+  tail.add(lines(1, 2));
+
+  tail.clear();
+
+  assert.deepEqual([numbers(tail), tail.dropped], [[], 0]);
+});
+
+Deno.test("newerThan() counts the lines behind one, also when that was pushed out", () => {
+  assert.equal(newerThan(lines(3, 4, 7), 4), 1);
+  assert.equal(newerThan(lines(3, 4, 7), 1), 3);
+  assert.equal(newerThan(lines(3, 4, 7), 7), 0);
+  assert.equal(newerThan([], 7), 0);
+});
+
+function lines(...seqs: number[]) {
+  return seqs.map((seq) => readLogLine({ seq, body: `line ${seq}` }));
+}
+
+function numbers(tail: LogTail): number[] {
+  return tail.lines.map(({ seq }) => seq);
+}

@@ -1,0 +1,374 @@
+/**
+ * Measurements of many things over the same stretch of time, one sample after the other.
+ *
+ * A thing that a sample does not name was idle then, so it gets what idle means (0 calls, no
+ * latency). A thing that was idle for the whole window is forgotten: memory is bounded by the
+ * window and by how many things had something to do in it.
+ *
+ * @module
+ */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { CallFailure, useLive, useTrigger } from "../../kit/mod.ts";
+import { functionKey } from "../references.tsx";
+
+/** What one thing measured in one sample; fields left out are as when idle. */
+export type Measured<Field extends string> = Readonly<Partial<Record<Field, number | null>>>;
+
+/** Samples of things by key. `Field` names what is measured of each. */
+export class SampleWindow<Field extends string> {
+  readonly #capacity: number;
+  readonly #idle: Readonly<Record<Field, number | null>>;
+  readonly #at: Float64Array;
+  readonly #rows = new Map<string, Row<Field>>();
+  /** Samples so far; the newest has the number below. */
+  #count = 0;
+
+  /** `capacity`: samples kept; `idle`: what a thing measures when nothing is said of it. */
+  constructor(capacity: number, idle: Readonly<Record<Field, number | null>>) {
+    this.#capacity = capacity;
+    this.#idle = idle;
+    this.#at = new Float64Array(capacity);
+  }
+
+  /** Times of the samples in milliseconds since 1970, the oldest first. */
+  get at_ms(): number[] {
+    return this.#read((slot) => this.#at[slot]!);
+  }
+
+  /** Keys of the things that were not idle all the time. */
+  get keys(): string[] {
+    return [...this.#rows.keys()];
+  }
+
+  /** One more sample; the oldest makes room. One that is not newer than the last is skipped. */
+  add(at_ms: number, measured: Iterable<readonly [key: string, values: Measured<Field>]>): boolean {
+    if (this.#count > 0 && at_ms <= this.#at[this.#slotOf(this.#count - 1)]!) return false;
+    const number = this.#count++;
+    const slot = this.#slotOf(number);
+    this.#at[slot] = at_ms;
+    for (const row of this.#rows.values()) this.#write(row, slot, {} as Measured<Field>);
+    for (const [key, values] of measured) {
+      let row = this.#rows.get(key);
+      if (!row) this.#rows.set(key, row = this.#makeRow());
+      row.seen = number;
+      this.#write(row, slot, values);
+    }
+    for (const [key, { seen }] of this.#rows) {
+      if (number - seen >= this.#capacity) this.#rows.delete(key);
+    }
+    return true;
+  }
+
+  /** What a thing measured over time, the oldest first; `null`: not measured. */
+  series(key: string, field: Field, newest = this.#capacity): (number | null)[] {
+    const column = this.#rows.get(key)?.columns[field];
+    const idle = this.#idle[field];
+    return this.#read((slot) => {
+      if (!column) return idle;
+      const value = column[slot]!;
+      return Number.isNaN(value) ? null : value;
+    }, newest);
+  }
+
+  /** What a thing measured last; `null`: not measured, or nothing is known. */
+  latest(key: string, field: Field): number | null {
+    if (this.#count === 0) return null;
+    return this.series(key, field, 1)[0] ?? null;
+  }
+
+  /** What a thing measured when it last measured anything; `null`: not within the window. */
+  last(key: string, field: Field): number | null {
+    const column = this.#rows.get(key)?.columns[field];
+    const oldest = Math.max(0, this.#count - this.#capacity);
+    for (let number = this.#count - 1; column && number >= oldest; number--) {
+      const value = column[this.#slotOf(number)]!;
+      if (!Number.isNaN(value)) return value;
+    }
+    return null;
+  }
+
+  /** Whether a thing was not idle all the time. */
+  has(key: string): boolean {
+    return this.#rows.has(key);
+  }
+
+  /** Keys of the things with the largest sum of a measure, the largest first. */
+  largest(field: Field, count: number): string[] {
+    const sums = this.keys.map((key) => ({
+      key,
+      sum: this.series(key, field).reduce<number>((sum, value) => sum + (value ?? 0), 0),
+    }));
+    sums.sort((a, b) => b.sum - a.sum || (a.key < b.key ? -1 : 1));
+    return sums.slice(0, count).map(({ key }) => key);
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#rows.clear();
+    this.#count = 0;
+  }
+
+  #slotOf(number: number): number {
+    return number % this.#capacity;
+  }
+
+  #read<T>(at: (slot: number) => T, newest = this.#capacity): T[] {
+    const length = Math.min(this.#count, this.#capacity, newest);
+    const first = this.#count - length;
+    return Array.from({ length }, (_, i) => at(this.#slotOf(first + i)));
+  }
+
+  #write(row: Row<Field>, slot: number, values: Measured<Field>): void {
+    for (const field of Object.keys(this.#idle) as Field[]) {
+      const value = values[field] === undefined ? this.#idle[field] : values[field];
+      row.columns[field][slot] = value ?? NaN;
+    }
+  }
+
+  #makeRow(): Row<Field> {
+    const columns = {} as Record<Field, Float32Array>;
+    for (const field of Object.keys(this.#idle) as Field[]) {
+      columns[field] = new Float32Array(this.#capacity).fill(this.#idle[field] ?? NaN);
+    }
+    return { columns, seen: 0 };
+  }
+}
+
+interface Row<Field extends string> {
+  readonly columns: Readonly<Record<Field, Float32Array>>;
+  /** Number of the sample that named it last. */
+  seen: number;
+}
+
+/** Functions or workers in one chart. */
+export const CHARTED_MAX = 6;
+
+/** Samples of the engine as a whole: 15 minutes. */
+export const ENGINE_SAMPLES = 900;
+/** Samples of each function and worker: 5 minutes. */
+const THING_SAMPLES = 300;
+/** The key of the engine in its own window. */
+const ENGINE = "engine";
+
+/** What is measured of the engine; rates are per second. */
+export const ENGINE_FIELDS = [
+  "calls_per_s",
+  "errors_per_s",
+  "p50_ms",
+  "p99_ms",
+  "in_flight",
+  "held",
+  "lines",
+  "queued_bytes",
+  "event_loop_lag_ms",
+  "memory_bytes",
+  "heap_bytes",
+  "cpu_percent",
+  "state_commits_per_s",
+  "restarts",
+] as const;
+
+/** One of them. */
+export type EngineField = (typeof ENGINE_FIELDS)[number];
+/** What is measured of a function. */
+export type FunctionField = "calls_per_s" | "errors_per_s" | "p50_ms" | "p99_ms" | "in_flight";
+/** What is measured of a worker. */
+export type WorkerField = "memory_bytes" | "cpu_percent" | "in_flight" | "event_loop_lag_ms";
+
+type Numbers<Field extends string> = Readonly<Partial<Record<Field, number | null>>>;
+
+/** One firing of `engine::metrics-sampled`. */
+export interface EngineSample {
+  readonly at_ms: number;
+  readonly engine: Numbers<EngineField>;
+  readonly functions: readonly (Numbers<FunctionField> & {
+    readonly function_id: string;
+    readonly namespace: string;
+  })[];
+  readonly workers: readonly (Numbers<WorkerField> & {
+    readonly worker_id: string;
+    readonly name: string | null;
+  })[];
+}
+
+type Lists<Field extends string> = Readonly<Partial<Record<Field, readonly (number | null)[]>>>;
+
+/** The answer of `engine::metrics::series`. */
+export interface EngineSeries {
+  readonly at_ms: readonly number[];
+  readonly engine: Lists<EngineField>;
+  readonly functions: readonly (Lists<FunctionField> & {
+    readonly function_id: string;
+    readonly namespace: string;
+  })[];
+  readonly workers: readonly (Lists<WorkerField> & {
+    readonly worker_id: string;
+    readonly name: string | null;
+  })[];
+}
+
+const NOTHING = Object.fromEntries(ENGINE_FIELDS.map((field) => [field, null])) as Record<
+  EngineField,
+  null
+>;
+
+/** What a function did lately. */
+export interface FunctionTraffic {
+  readonly calls_per_s: number;
+  readonly errors_per_s: number;
+  readonly p50_ms: number | null;
+  readonly p99_ms: number | null;
+}
+
+/** See the module. */
+export class EngineSamples {
+  readonly engine = new SampleWindow<EngineField>(ENGINE_SAMPLES, NOTHING);
+  readonly functions = new SampleWindow<FunctionField>(THING_SAMPLES, {
+    calls_per_s: 0,
+    errors_per_s: 0,
+    p50_ms: null,
+    p99_ms: null,
+    in_flight: 0,
+  });
+  readonly workers = new SampleWindow<WorkerField>(THING_SAMPLES, {
+    memory_bytes: null,
+    cpu_percent: null,
+    in_flight: null,
+    event_loop_lag_ms: null,
+  });
+  readonly #workerNames = new Map<string, string>();
+
+  /** Starts anew from what the engine kept. */
+  fill(series: EngineSeries): void {
+    this.engine.clear();
+    this.functions.clear();
+    this.workers.clear();
+    this.#workerNames.clear();
+    series.at_ms.forEach((at_ms, i) => {
+      this.add({
+        at_ms,
+        engine: numbersAt(series.engine, i),
+        functions: series.functions.map((each) => ({
+          ...numbersAt<FunctionField>(each as Lists<FunctionField>, i),
+          function_id: each.function_id,
+          namespace: each.namespace,
+        })),
+        workers: series.workers.map((each) => ({
+          ...numbersAt<WorkerField>(each as Lists<WorkerField>, i),
+          worker_id: each.worker_id,
+          name: each.name,
+        })),
+      });
+    });
+  }
+
+  /** One more sample. */
+  add(sample: EngineSample): void {
+    const { at_ms } = sample;
+    if (!this.engine.add(at_ms, [[ENGINE, sample.engine]])) return;
+    this.functions.add(
+      at_ms,
+      sample.functions.filter(isBusy).map((each) =>
+        [functionKey(each.namespace, each.function_id), each] as const
+      ),
+    );
+    this.workers.add(at_ms, sample.workers.map((each) => [each.worker_id, each] as const));
+    for (const { worker_id, name } of sample.workers) {
+      if (name !== null) this.#workerNames.set(worker_id, name);
+    }
+    const known = new Set(this.workers.keys);
+    for (const id of this.#workerNames.keys()) if (!known.has(id)) this.#workerNames.delete(id);
+  }
+
+  /** A measure of the engine over time, the oldest first. */
+  engineSeries(field: EngineField): (number | null)[] {
+    return this.engine.series(ENGINE, field);
+  }
+
+  /** A measure of the engine as it was last. */
+  engineLatest(field: EngineField): number | null {
+    return this.engine.latest(ENGINE, field);
+  }
+
+  /** What a function did in the last sample; `undefined`: nothing in the whole window. */
+  traffic(key: string): FunctionTraffic | undefined {
+    if (!this.functions.has(key)) return undefined;
+    return {
+      calls_per_s: this.functions.latest(key, "calls_per_s") ?? 0,
+      errors_per_s: this.functions.latest(key, "errors_per_s") ?? 0,
+      p50_ms: this.functions.last(key, "p50_ms"),
+      p99_ms: this.functions.last(key, "p99_ms"),
+    };
+  }
+
+  /** Things with the largest sum of a measure over the window, the largest first. */
+  busiest(count: number): string[] {
+    return this.functions.largest("calls_per_s", count);
+  }
+
+  /** The name of a worker's connection; its id when it has none. */
+  workerName(id: string): string {
+    return this.#workerNames.get(id) ?? id;
+  }
+}
+
+function isBusy(each: Numbers<FunctionField>): boolean {
+  return Boolean(each.calls_per_s) || Boolean(each.errors_per_s) || Boolean(each.in_flight);
+}
+
+function numbersAt<Field extends string>(lists: Lists<Field>, i: number): Numbers<Field> {
+  const numbers: Partial<Record<Field, number | null>> = {};
+  for (const [field, values] of Object.entries(lists as Record<string, unknown>)) {
+    if (Array.isArray(values)) numbers[field as Field] = values[i] as number | null ?? null;
+  }
+  return numbers;
+}
+
+/** What is known; `samples` is changed in place, `version` says when. */
+export interface SamplesState {
+  readonly samples: EngineSamples;
+  /** Grows with every sample. */
+  readonly version: number;
+  readonly status: "loading" | "ready" | "failed";
+  readonly error: CallFailure | null;
+  /** Asks for what was kept anew. */
+  readonly retry: () => void;
+}
+
+/** See the module. */
+export function useSamples(): SamplesState {
+  const live = useLive();
+  const samples = useRef<EngineSamples>();
+  samples.current ??= new EngineSamples();
+  const [version, setVersion] = useState(0);
+  const [attempt, setAttempt] = useState(0);
+  const [asked, setAsked] = useState<Pick<SamplesState, "status" | "error">>(LOADING);
+  const engine = live.connection.value.engine;
+  useEffect(() => {
+    if (engine === false) return;
+    const abort = new AbortController();
+    const payload = { seconds: ENGINE_SAMPLES, top: 200 };
+    live.call("engine::metrics::series", payload, { signal: abort.signal }).then((series) => {
+      samples.current!.fill(series as unknown as EngineSeries);
+      setAsked({ status: "ready", error: null });
+      setVersion((version) => version + 1);
+    }, (thrown: unknown) => {
+      if (abort.signal.aborted) return;
+      setAsked({ status: "failed", error: thrown instanceof CallFailure ? thrown : null });
+    });
+    return () => abort.abort();
+    // Asked anew when the engine is back: its clock and its workers may be others.
+  }, [live, engine, attempt]);
+  useTrigger<EngineSample>({ type: "engine::metrics-sampled" }, (sample) => {
+    samples.current!.add(sample);
+    setVersion((version) => version + 1);
+  });
+  return {
+    samples: samples.current,
+    version,
+    ...asked,
+    retry: () => (setAsked(LOADING), setAttempt(attempt + 1)),
+  };
+}
+
+const LOADING = { status: "loading", error: null } as const;

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { type EngineSample, EngineSamples, SampleWindow } from "./samples.ts";
+
+const make = (capacity = 3) => new SampleWindow<"calls" | "ms">(capacity, { calls: 0, ms: null });
+
+Deno.test("samples come out in the order of time, the oldest made room", () => {
+  const window = make();
+  for (let i = 1; i <= 5; i++) window.add(i * 1_000, [["a", { calls: i, ms: i / 2 }]]);
+
+  assert.deepEqual(window.at_ms, [3_000, 4_000, 5_000]);
+  assert.deepEqual(window.series("a", "calls"), [3, 4, 5]);
+  assert.deepEqual(window.series("a", "ms", 2), [2, 2.5]);
+  assert.equal(window.latest("a", "calls"), 5);
+});
+
+Deno.test("a thing that a sample does not name was idle", () => {
+  const window = make();
+  window.add(1, [["a", { calls: 2, ms: 7 }]]);
+  window.add(2, []);
+  window.add(3, [["b", { calls: 1 }]]);
+
+  assert.deepEqual(window.series("a", "calls"), [2, 0, 0]);
+  assert.deepEqual(window.series("a", "ms"), [7, null, null]);
+  assert.equal(window.last("a", "ms"), 7);
+  assert.equal(window.latest("a", "ms"), null);
+  assert.deepEqual(window.series("b", "calls"), [0, 0, 1]);
+});
+
+Deno.test("a thing that was idle for the whole window is forgotten", () => {
+  const window = make();
+  window.add(1, [["a", { calls: 1 }]]);
+  window.add(2, []);
+  window.add(3, []);
+  assert.equal(window.has("a"), true);
+
+  window.add(4, []);
+
+  assert.equal(window.has("a"), false);
+  assert.deepEqual(window.series("a", "calls"), [0, 0, 0]);
+});
+
+Deno.test("a sample that is not newer than the last is left out", () => {
+  const window = make();
+  assert.equal(window.add(5, [["a", { calls: 1 }]]), true);
+
+  assert.equal(window.add(5, [["a", { calls: 2 }]]), false);
+  assert.equal(window.add(4, [["a", { calls: 2 }]]), false);
+
+  assert.deepEqual(window.series("a", "calls"), [1]);
+});
+
+Deno.test("a measure that is null is a gap, also where idle is a number", () => {
+  const window = make();
+  window.add(1, [["a", { calls: null, ms: null }]]);
+
+  assert.deepEqual(window.series("a", "calls"), [null]);
+});
+
+Deno.test("the largest are those with the largest sum", () => {
+  const window = make();
+  window.add(1, [["a", { calls: 5 }], ["b", { calls: 1 }], ["c", { calls: 2 }]]);
+  window.add(2, [["b", { calls: 9 }], ["c", { calls: 2 }]]);
+
+  assert.deepEqual(window.largest("calls", 2), ["b", "a"]);
+});
+
+Deno.test("an empty window has nothing to tell, and so has a cleared one", () => {
+  const window = make();
+  assert.deepEqual([window.at_ms, window.series("a", "calls"), window.latest("a", "ms")], [
+    [],
+    [],
+    null,
+  ]);
+
+  window.add(9, [["a", { calls: 1 }]]);
+  window.clear();
+  assert.deepEqual([window.at_ms, window.keys], [[], []]);
+  assert.equal(window.add(1, []), true);
+});
+
+function sample(at_ms: number, more: Partial<EngineSample> = {}): EngineSample {
+  return { at_ms, engine: { calls_per_s: 1 }, functions: [], workers: [], ...more };
+}
+
+const busy = { function_id: "a::b", namespace: "default", calls_per_s: 4, p99_ms: 12, p50_ms: 3 };
+
+Deno.test("what the engine kept and what it tells from then on are one series", () => {
+  const samples = new EngineSamples();
+
+  samples.fill({
+    at_ms: [1_000, 2_000],
+    engine: { calls_per_s: [5, 6], p99_ms: [null, 8] },
+    functions: [{ function_id: "a::b", namespace: "default", calls_per_s: [5, 6] }],
+    workers: [{ worker_id: "w1", name: "shop", memory_bytes: [10, 20] }],
+  });
+  samples.add(sample(2_000, { engine: { calls_per_s: 99 } }));
+  samples.add(sample(3_000, { engine: { calls_per_s: 7 } }));
+
+  assert.deepEqual(samples.engine.at_ms, [1_000, 2_000, 3_000]);
+  assert.deepEqual(samples.engineSeries("calls_per_s"), [5, 6, 7]);
+  assert.deepEqual(samples.engineSeries("p99_ms"), [null, 8, null]);
+  assert.deepEqual(samples.functions.series("default/a::b", "calls_per_s"), [5, 6, 0]);
+  assert.equal(samples.workerName("w1"), "shop");
+});
+
+Deno.test("the traffic of a function is of now, its latency of its last calls", () => {
+  const samples = new EngineSamples();
+  samples.add(sample(1_000, { functions: [busy] }));
+  samples.add(sample(2_000));
+
+  assert.deepEqual(samples.traffic("default/a::b"), {
+    calls_per_s: 0,
+    errors_per_s: 0,
+    p50_ms: 3,
+    p99_ms: 12,
+  });
+  assert.equal(samples.traffic("default/none"), undefined);
+});
+
+Deno.test("a function without calls takes no room", () => {
+  const samples = new EngineSamples();
+
+  samples.add(sample(1_000, {
+    functions: [busy, { ...busy, function_id: "idle", calls_per_s: 0 }],
+  }));
+
+  assert.deepEqual(samples.functions.keys, ["default/a::b"]);
+  assert.deepEqual(samples.busiest(5), ["default/a::b"]);
+});
+
+Deno.test("filled anew, nothing of before is left, also when its clock went back", () => {
+  const samples = new EngineSamples();
+  samples.add(sample(9_000, { functions: [busy] }));
+
+  samples.fill({ at_ms: [1_000], engine: {}, functions: [], workers: [] });
+
+  assert.deepEqual(samples.engine.at_ms, [1_000]);
+  assert.deepEqual(samples.functions.keys, []);
+});
+
+Deno.test("names of workers that are gone are forgotten", () => {
+  const samples = new EngineSamples();
+  const worker = (worker_id: string) => ({ worker_id, name: "shop", memory_bytes: 1 });
+  samples.add(sample(0, { workers: [worker("old")] }));
+
+  for (let i = 1; i <= 301; i++) samples.add(sample(i, { workers: [worker("new")] }));
+
+  assert.equal(samples.workerName("old"), "old");
+  assert.equal(samples.workerName("new"), "shop");
+});
