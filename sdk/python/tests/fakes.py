@@ -13,7 +13,7 @@ from engine_sdk._codec import Invocation, TriggerInstance
 from engine_sdk._handlers import bind
 from engine_sdk._registrations import Function, Trigger, TriggerType
 from engine_sdk._session import Session
-from engine_sdk._transport import LineLost, Transport
+from engine_sdk._transport import ConnectionLost, Transport
 
 LIMIT_S = 20.0
 """Longest wait for something that takes milliseconds on an idle machine."""
@@ -43,9 +43,9 @@ class FakeHost:
     def __init__(self) -> None:
         self.invocations: list[Invocation] = []
         self.aborted: list[tuple[Invocation, str | None]] = []
-        self.provided: list[tuple[TriggerInstance, int]] = []
-        self.withdrawn: list[str] = []
-        self.withdrawn_types: list[str] = []
+        self.started_triggers: list[tuple[TriggerInstance, int]] = []
+        self.stopped_triggers: list[str] = []
+        self.stopped_types: list[str] = []
         self.lost = 0
         self.refusals: list[str] = []
         self.deadlines: list[float] = []
@@ -62,16 +62,18 @@ class FakeHost:
     def abort(self, invocation: Invocation, reason: str | None) -> None:
         self.aborted.append((invocation, reason))
 
-    def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
-        self.provided.append((trigger, line))
+    def start_trigger(
+        self, trigger: TriggerInstance, trigger_type: TriggerType, connection: int
+    ) -> None:
+        self.started_triggers.append((trigger, connection))
 
-    def withdraw(self, trigger_id: str) -> None:
-        self.withdrawn.append(trigger_id)
+    def stop_trigger(self, trigger_id: str) -> None:
+        self.stopped_triggers.append(trigger_id)
 
-    def withdraw_all(self, offer: TriggerType) -> None:
-        self.withdrawn_types.append(offer.id)
+    def stop_triggers(self, trigger_type: TriggerType) -> None:
+        self.stopped_types.append(trigger_type.id)
 
-    def line_lost(self) -> None:
+    def connection_lost(self) -> None:
         self.lost += 1
 
     def refused(self, reason: str) -> None:
@@ -87,7 +89,7 @@ class Bench:
         self.session = Session(ANNOUNCEMENT, self.host, self.clock)
 
     def open(self, **registered: Any) -> list[dict[str, Any]]:
-        """Open a line and return what was said on it first."""
+        """Open a connection and return its first frames."""
         self.session.opened()
         first = self.sent()
         self.receive({**REGISTERED, **registered})
@@ -141,7 +143,7 @@ class Answer:
 
 
 def function(id_: str, handler: Callable[..., Any] = lambda payload: payload) -> Function:
-    """Make a function to offer."""
+    """Return a function to register."""
     call, is_async = bind(handler, id_)
     return Function(id_, call, is_async, None, None, None, None, None)
 
@@ -156,7 +158,7 @@ def trigger_type(
     start: Callable[[Any], Any] = lambda _: None,
     stop: Callable[[Any], Any] = lambda _: None,
 ) -> TriggerType:
-    """Make a trigger type to offer."""
+    """Return a trigger type to register."""
     return TriggerType(id_, "Watches", start, stop, None, None, None)
 
 
@@ -173,28 +175,28 @@ class FakeEngine:
         self.batch = batch
         self._capabilities = capabilities or ["cancel", "timeout", "progress"]
         self._changed = threading.Condition()
-        self._line: FakeLine | None = None
-        self._offered: set[str] = set()
+        self._transport: FakeTransport | None = None
+        self._functions: set[str] = set()
 
     async def dial(self) -> Transport:
         with self._changed:
             self.dials += 1
             self._changed.notify_all()
         if self.refuse is not None:
-            raise LineLost(self.refuse)
-        self._line = FakeLine(self)
+            raise ConnectionLost(self.refuse)
+        self._transport = FakeTransport(self)
         self.send({**REGISTERED, "capabilities": self._capabilities})
-        return self._line
+        return self._transport
 
     def send(self, message: dict[str, Any] | str) -> None:
         """Send to the worker."""
-        assert self._line is not None
-        self._line.deliver(message if isinstance(message, str) else json.dumps(message))
+        assert self._transport is not None
+        self._transport.deliver(message if isinstance(message, str) else json.dumps(message))
 
     def drop(self) -> None:
-        """End the line from this side."""
-        assert self._line is not None
-        self._line.deliver(None)
+        """Close the connection from this side."""
+        assert self._transport is not None
+        self._transport.deliver(None)
 
     def take(self, message: dict[str, Any]) -> None:
         """Handle one message of the worker."""
@@ -238,7 +240,7 @@ class FakeEngine:
     def _route(self, message: dict[str, Any]) -> None:
         kind, id_ = message["type"], message.get("invocation_id")
         if kind == "registerfunction":
-            self._offered.add(message["id"])
+            self._functions.add(message["id"])
         elif kind == "invokefunction":
             self._call(message)
         elif kind == "cancelinvocation":
@@ -248,7 +250,7 @@ class FakeEngine:
 
     def _call(self, message: dict[str, Any]) -> None:
         id_, function_id = message.get("invocation_id"), message["function_id"]
-        if function_id in self._offered:
+        if function_id in self._functions:
             forwarded = {k: v for k, v in message.items() if k != "action"}
             self.send({**forwarded, "invocation_id": f"e-{id_}" if id_ else "void"})
         elif id_ is not None and function_id != "silent":
@@ -257,8 +259,8 @@ class FakeEngine:
             self.send({**answer, "error": error})
 
 
-class FakeLine:
-    """The worker's end of a line to a FakeEngine."""
+class FakeTransport:
+    """The worker's end of a connection to a FakeEngine."""
 
     is_full = False
 
@@ -280,7 +282,7 @@ class FakeLine:
 
     def write(self, frames: Sequence[str | bytes]) -> None:
         if self._over.is_set():
-            raise LineLost("closed")
+            raise ConnectionLost("closed")
         for frame in frames:
             if isinstance(frame, bytes):
                 self._engine.take_binary(frame)
@@ -290,7 +292,7 @@ class FakeLine:
 
     async def drain(self) -> None:
         if self._over.is_set():
-            raise LineLost("closed")
+            raise ConnectionLost("closed")
 
     async def ended(self) -> str:
         await self._over.wait()

@@ -1,7 +1,7 @@
 """
-An engine of a few lines on a real socket, in a process of its own: answers each call itself.
+A minimal engine on a real socket, in a process of its own, that answers each call itself.
 
-The first line it prints is its port. ``echo`` returns the payload, ``drop`` ends the line,
+The first line it prints is its port. ``echo`` returns the payload, ``drop`` closes the connection,
 ``silent`` never answers.
 """
 

@@ -84,7 +84,7 @@ def test_encode_refuses_what_holds_itself_and_what_is_nested_without_end() -> No
         deep = [deep]
 
     for value in (loop, deep):
-        with pytest.raises(EngineError, match="nested too deeply or holds itself"):
+        with pytest.raises(EngineError, match="nested too deeply or contains itself"):
             encode(value, "Payload")
 
 

@@ -1,4 +1,4 @@
-"""JSON by orjson and by Python's own: nobody can tell which of the two it was."""
+"""JSON with orjson equals JSON with Python's ``json``; the loop of a worker."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def fast() -> tuple[Any, Any]:
 
 
 def written(dumps: Any, value: Any) -> str:
-    """What comes of writing a value, as whoever reads it sees it; also the order of keys."""
+    """The decoded form of an encoded value, order of keys included."""
     try:
         text = dumps(value)
     except (TypeError, ValueError, RuntimeError, OverflowError):

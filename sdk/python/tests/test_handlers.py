@@ -81,7 +81,7 @@ def test_a_coroutine_function_is_known_as_one(handler: Callable[..., Any]) -> No
         (lambda: None, r"must take \(payload\)"),
         (lambda a, b, c, d: None, r"must take \(payload\)"),
         (lambda **rest: None, r"must take \(payload\)"),
-        (required_by_name, "Handler of a::b requires shop, which nobody gives it"),
+        (required_by_name, "Handler of a::b requires shop, which the SDK does not pass"),
     ],
 )
 def test_a_handler_that_cannot_be_called_is_refused(handler: Any, words: str) -> None:

@@ -94,7 +94,7 @@ def test_a_logger_without_a_console_still_tells_the_engine(
     assert engine.wait(lambda frame: frame.get("function_id") == "engine::log::info")
 
 
-def test_only_so_many_lines_wait_for_a_line(
+def test_the_queue_of_a_disconnected_logger_is_bounded(
     connect: Connect, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []

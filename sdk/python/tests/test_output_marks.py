@@ -166,7 +166,7 @@ def test_write_tells_how_much_the_program_wrote(monkeypatch: pytest.MonkeyPatch)
         sys.stdout.write(b"bytes")  # type: ignore[arg-type]
 
 
-def test_what_a_logger_prints_says_so_in_a_handler_and_outside(
+def test_output_of_a_logger_has_its_mark_in_a_handler_and_outside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = begin(monkeypatch)
@@ -192,7 +192,7 @@ def test_marking_twice_marks_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "0", "true"])
-def test_nothing_is_marked_that_nobody_asked_for(
+def test_nothing_is_marked_without_the_variable(
     monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
     stream = Stream()

@@ -1,4 +1,4 @@
-"""When a worker dials again; no line, no time."""
+"""When a worker dials again, without sockets and clocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from engine_sdk import ReconnectOptions
-from engine_sdk._reconnect import Keeper, wait_before
+from engine_sdk._reconnect import Reconnector, wait_before
 from fakes import LIMIT_S, Bench, FakeEngine, function
 
 
@@ -34,7 +34,7 @@ def test_waits_double_up_to_a_bound_give_or_take_chance(
 
 
 class Life:
-    """A keeper whose pauses a test counts and ends."""
+    """A reconnector whose pauses a test counts and ends."""
 
     def __init__(self, engine: FakeEngine, **options: int) -> None:
         self.bench = Bench()
@@ -42,7 +42,7 @@ class Life:
         self.pauses: list[float] = []
         self.engine = engine
         self.stop_after = 10
-        self.keeper = Keeper(
+        self.reconnector = Reconnector(
             self.bench.session,
             engine.dial,
             "ws://fake:1",
@@ -55,13 +55,13 @@ class Life:
     async def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
         if len(self.pauses) >= self.stop_after:
-            self.keeper.stop()
+            self.reconnector.stop()
 
     def run(self) -> None:
-        asyncio.run(asyncio.wait_for(self.keeper.run(), LIMIT_S))
+        asyncio.run(asyncio.wait_for(self.reconnector.run(), LIMIT_S))
 
 
-def test_a_keeper_waits_longer_after_each_attempt_and_says_so_once(
+def test_delays_grow_with_each_attempt_and_are_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = FakeEngine()
@@ -73,12 +73,12 @@ def test_a_keeper_waits_longer_after_each_attempt_and_says_so_once(
 
     assert life.pauses == [1, 2, 4, 8, 16, 30, 30]
     assert life.states == ["connecting", "reconnecting", "disconnected"]
-    told = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     text = "[engine] Cannot reach the engine at ws://fake:1 (connection refused); trying again"
-    assert told == [text]
+    assert warnings == [text]
 
 
-def test_a_keeper_starts_counting_anew_once_it_was_on_a_line(
+def test_the_count_of_attempts_restarts_after_a_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -91,7 +91,7 @@ def test_a_keeper_starts_counting_anew_once_it_was_on_a_line(
         if len(life.pauses) == 3:
             engine.refuse = None
         if len(life.pauses) == 5:
-            life.keeper.stop()
+            life.reconnector.stop()
 
     original = life.states.append
 
@@ -101,17 +101,17 @@ def test_a_keeper_starts_counting_anew_once_it_was_on_a_line(
             engine.refuse = "gone again"
             engine.drop()
 
-    life.keeper._pause = pause
-    life.keeper._state_changed = heard
+    life.reconnector._pause = pause
+    life.reconnector._state_changed = heard
     life.run()
 
     assert life.pauses == [1, 2, 4, 1, 1]
     assert life.states[1:4] == ["reconnecting", "connected", "reconnecting"]
     assert "Reached the engine at ws://fake:1" in caplog.text
-    assert "Lost the line to ws://fake:1 (1001 going away); trying again" in caplog.text
+    assert "Lost the connection to ws://fake:1 (1001 going away); trying again" in caplog.text
 
 
-def test_a_keeper_gives_up_after_the_last_attempt() -> None:
+def test_a_reconnector_gives_up_after_the_last_attempt() -> None:
     engine = FakeEngine()
     engine.refuse = "HTTP 401"
     life = Life(engine, max_attempts=2)
@@ -119,41 +119,41 @@ def test_a_keeper_gives_up_after_the_last_attempt() -> None:
     life.run()
 
     assert (engine.dials, len(life.pauses), life.states[-1]) == (2, 1, "failed")
-    assert life.keeper.failure == "Gave up ws://fake:1 after 2 attempts: HTTP 401"
+    assert life.reconnector.failure == "Gave up ws://fake:1 after 2 attempts: HTTP 401"
 
 
-def test_a_keeper_told_to_stop_writes_what_is_queued() -> None:
+def test_stop_writes_what_is_queued() -> None:
     engine = FakeEngine()
     life = Life(engine)
 
     def heard(state: str) -> None:
         if state == "connected":
             life.bench.session.add_function(function("a::b"))
-            life.keeper.stop()
+            life.reconnector.stop()
 
-    life.keeper._state_changed = heard
+    life.reconnector._state_changed = heard
     life.run()
 
     assert [frame["type"] for frame in engine.frames] == ["invokefunction", "registerfunction"]
 
 
-def test_a_keeper_told_to_stop_before_it_starts_does_not_dial_for_long() -> None:
+def test_stop_before_the_start_ends_dialling() -> None:
     engine = FakeEngine()
 
     async def never() -> None:
         await asyncio.Event().wait()
 
     life = Life(engine)
-    life.keeper._dial = never  # type: ignore[assignment]
-    life.keeper.stop()
+    life.reconnector._dial = never  # type: ignore[assignment]
+    life.reconnector.stop()
 
     life.run()
 
     assert life.states == ["connecting", "disconnected"]
 
 
-class NarrowLine:
-    """A line that is full after each write, until a test says that it is not."""
+class NarrowTransport:
+    """A transport that is full after each write, until a test empties it."""
 
     def __init__(self, batch: bool) -> None:
         self.batch = batch
@@ -185,37 +185,37 @@ class NarrowLine:
         return
 
 
-def on_a_narrow_line(
-    batch: bool, test: Callable[[Life, NarrowLine], Awaitable[None]]
+def on_a_narrow_transport(
+    batch: bool, test: Callable[[Life, NarrowTransport], Awaitable[None]]
 ) -> list[list[str | bytes]]:
-    async def run() -> NarrowLine:
-        life, line = Life(FakeEngine()), NarrowLine(batch)
+    async def run() -> NarrowTransport:
+        life, transport = Life(FakeEngine()), NarrowTransport(batch)
 
-        async def dial() -> NarrowLine:
-            return line
+        async def dial() -> NarrowTransport:
+            return transport
 
-        life.keeper._dial = dial
-        running = asyncio.ensure_future(life.keeper.run())
-        await asyncio.wait_for(line.greeted.wait(), LIMIT_S)
-        line.writes.clear()
-        await line.empty()
-        await test(life, line)
-        life.keeper.stop()
+        life.reconnector._dial = dial
+        running = asyncio.ensure_future(life.reconnector.run())
+        await asyncio.wait_for(transport.greeted.wait(), LIMIT_S)
+        transport.writes.clear()
+        await transport.empty()
+        await test(life, transport)
+        life.reconnector.stop()
         await asyncio.wait_for(running, LIMIT_S)
-        return line
+        return transport
 
     return asyncio.run(run()).writes
 
 
 @pytest.mark.parametrize("batch", [True, False])
-def test_what_one_turn_says_is_one_write(batch: bool) -> None:
-    async def test(life: Life, line: NarrowLine) -> None:
+def test_messages_of_one_loop_iteration_are_one_write(batch: bool) -> None:
+    async def test(life: Life, transport: NarrowTransport) -> None:
         for _ in range(3):
-            life.keeper.output_ready()
+            life.reconnector.output_ready()
             life.bench.session.add_function(function("a::b"))
         await asyncio.sleep(0)
 
-    writes = on_a_narrow_line(batch, test)
+    writes = on_a_narrow_transport(batch, test)
 
     frames = [str(frame) for frame in writes[0]]
     assert len(frames) == (1 if batch else 3)
@@ -223,31 +223,31 @@ def test_what_one_turn_says_is_one_write(batch: bool) -> None:
     assert [json.loads(m)["type"] for m in messages] == ["registerfunction"] * 3
 
 
-def test_a_full_line_is_not_written_to_until_it_has_room() -> None:
-    async def test(life: Life, line: NarrowLine) -> None:
+def test_a_full_transport_is_not_written_to_until_it_has_room() -> None:
+    async def test(life: Life, transport: NarrowTransport) -> None:
         for name in ("a::a", "a::b", "a::c"):
-            life.keeper.output_ready()
+            life.reconnector.output_ready()
             life.bench.session.add_function(function(name))
             await asyncio.sleep(0)
-        assert len(line.writes) == 1
-        await line.empty()
-        assert len(line.writes) == 2
+        assert len(transport.writes) == 1
+        await transport.empty()
+        assert len(transport.writes) == 2
 
-    writes = on_a_narrow_line(True, test)
+    writes = on_a_narrow_transport(True, test)
 
     assert [str(frame).count("registerfunction") for [frame] in writes[:2]] == [1, 2]
 
 
 def test_a_batch_stays_below_a_mebibyte_and_a_large_message_travels_alone() -> None:
-    async def test(life: Life, line: NarrowLine) -> None:
-        life.keeper.output_ready()
+    async def test(life: Life, transport: NarrowTransport) -> None:
+        life.reconnector.output_ready()
         for size in (100, 200_000, 3_000_000, 100, *[1_000] * 1_000):
             life.bench.call(payload=f'"{"🚀" * size}"', invocation_id=None)
         await asyncio.sleep(0)
-        while line.is_full:
-            await line.empty()
+        while transport.is_full:
+            await transport.empty()
 
-    writes = on_a_narrow_line(True, test)
+    writes = on_a_narrow_transport(True, test)
 
     frames = [str(frame) for write in writes for frame in write]
     sizes = [len(frame.encode()) for frame in frames]

@@ -1,4 +1,4 @@
-"""What users hand in, and what they are told when it makes no sense."""
+"""The checks of requests and options, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine_sdk._calls import CallIds, plan_call
 from engine_sdk._codec import read_invocation
 from engine_sdk._context import CallContext
 from engine_sdk._registrations import plan_trigger, plan_trigger_type
-from engine_sdk._transport import read_url, shown
+from engine_sdk._transport import read_url, redacted_url
 from fakes import FakeClock
 
 ID: dict[str, Any] = {"function_id": "a::b"}
@@ -159,13 +159,13 @@ def test_an_address_is_made_one_of_a_web_socket(url: str, expected: str) -> None
 
 
 @pytest.mark.parametrize("url", ["ftp://h", "ws://", "ws://h:port", "ws://h:99999", "ws://[::1"])
-def test_an_address_nobody_can_dial_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(EngineError, match="is no address of an engine"):
         read_url(url)
 
 
 def test_an_address_is_shown_without_its_secrets() -> None:
-    assert shown("wss://user:pw@h:1/x?token=secret") == "wss://h:1/x"
+    assert redacted_url("wss://user:pw@h:1/x?token=secret") == "wss://h:1/x"
 
 
 def test_ids_of_calls_are_uuids_that_never_come_twice() -> None:

@@ -1,4 +1,4 @@
-"""What a session says on a new line, and what it keeps of the old one."""
+"""A session without sockets and clocks: its connections, the engine's messages, its calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fakes import ANNOUNCEMENT, Bench, function, trigger, trigger_type
 
 
-def test_first_line_says_who_then_types_then_functions_then_triggers_then_calls() -> None:
+def test_the_first_connection_sends_announcement_types_functions_triggers_calls() -> None:
     bench = Bench()
     bench.call("x::y", payload="1")
     bench.session.add_trigger(trigger())
@@ -29,7 +29,7 @@ def test_first_line_says_who_then_types_then_functions_then_triggers_then_calls(
     assert frames[4]["data"] == 1
 
 
-def test_every_later_line_begins_with_reattach_to_the_one_before() -> None:
+def test_every_later_connection_begins_with_reattach_to_the_previous_one() -> None:
     bench = Bench()
     bench.session.add_function(function("a::b"))
     bench.open(worker_id="w1", reattach_token="t1")
@@ -45,7 +45,7 @@ def test_every_later_line_begins_with_reattach_to_the_one_before() -> None:
     assert [frame["type"] for frame in second[1:]] == ["invokefunction", "registerfunction"]
 
 
-def test_registrations_made_without_a_line_go_out_once() -> None:
+def test_registrations_made_without_a_connection_are_sent_once() -> None:
     bench = Bench()
     bench.open()
     bench.session.closed()
@@ -57,22 +57,22 @@ def test_registrations_made_without_a_line_go_out_once() -> None:
     assert bench.sent() == []
 
 
-def test_what_was_taken_back_without_a_line_is_not_said_again() -> None:
+def test_what_was_unregistered_without_a_connection_is_not_sent_again() -> None:
     bench = Bench()
-    offer, type_ = function("a::b"), trigger_type()
-    bench.session.add_function(offer)
+    registered, type_ = function("a::b"), trigger_type()
+    bench.session.add_function(registered)
     bench.session.add_type(type_)
     bench.open()
     bench.session.closed()
 
-    bench.session.remove_function(offer)
+    bench.session.remove_function(registered)
     bench.session.remove_type(type_)
 
     assert [frame["type"] for frame in bench.open()] == ["reattach", "invokefunction"]
-    assert bench.host.withdrawn_types == ["watch"]
+    assert bench.host.stopped_types == ["watch"]
 
 
-def test_a_trigger_ended_without_a_line_is_ended_on_the_next_if_it_was_ever_sent() -> None:
+def test_a_sent_trigger_removed_without_a_connection_is_unregistered_on_the_next() -> None:
     bench = Bench()
     known, unknown = trigger("known"), trigger("unknown")
     bench.session.add_trigger(known)
@@ -162,7 +162,7 @@ def test_a_second_invocation_with_an_id_that_runs_is_ignored() -> None:
     assert len(bench.host.invocations) == 1
 
 
-def test_a_result_never_leaves_on_another_line_than_its_call_came_on() -> None:
+def test_a_result_is_never_sent_on_another_connection_than_its_invocation() -> None:
     bench = Bench()
     bench.session.add_function(function("a::b"))
     bench.open()
@@ -188,7 +188,7 @@ def test_progress_is_not_sent_to_an_engine_that_does_not_forward_it() -> None:
     assert bench.sent() == []
 
 
-def test_a_cancel_reaches_the_handler_it_names_and_nobody_else() -> None:
+def test_a_cancel_reaches_only_the_handler_it_names() -> None:
     bench = Bench()
     bench.session.add_function(function("a::b"))
     bench.open()
@@ -208,19 +208,19 @@ def test_a_trigger_for_a_type_of_this_worker_is_provided_and_answered() -> None:
     message = {"type": "registertrigger", "id": "t9", "trigger_type": "watch", "function_id": "f"}
     bench.receive({**message, "config": {"dir": "in"}, "metadata": 1})
 
-    given, line = bench.host.provided[0]
-    bench.session.answer_trigger(given, None, line)
-    bench.session.answer_trigger(given, {"code": "c", "message": "m"}, line)
-    bench.session.answer_trigger(given, None, line - 1)
+    given, connection = bench.host.started_triggers[0]
+    bench.session.answer_trigger(given, None, connection)
+    bench.session.answer_trigger(given, {"code": "c", "message": "m"}, connection)
+    bench.session.answer_trigger(given, None, connection - 1)
     bench.receive({"type": "unregistertrigger", "id": "t9"})
 
     assert (given.config, given.metadata, given.function_id) == ({"dir": "in"}, 1, "f")
     result = {**message, "type": "triggerregistrationresult"}
     assert bench.sent() == [result, {**result, "error": {"code": "c", "message": "m"}}]
-    assert bench.host.withdrawn == ["t9"]
+    assert bench.host.stopped_triggers == ["t9"]
 
 
-def test_a_trigger_for_a_type_nobody_offers_is_answered_with_an_error() -> None:
+def test_a_trigger_of_an_unknown_type_is_answered_with_an_error() -> None:
     bench = Bench()
     bench.open()
 
@@ -304,7 +304,7 @@ def test_nothing_the_engine_may_send_stops_a_session(text: str) -> None:
     assert len(bench.host.invocations) == 1
 
 
-def test_nobody_is_left_waiting_for_a_message_that_is_nested_too_deeply() -> None:
+def test_a_message_that_is_nested_too_deeply_ends_its_call() -> None:
     bench = Bench()
     bench.open()
     answer = bench.call()
@@ -437,7 +437,7 @@ def test_a_sent_call_times_out_at_its_deadline_when_the_engine_has_no_deadlines(
     assert bench.sent() == []
 
 
-def test_a_lost_line_ends_the_calls_it_carried_and_keeps_the_others() -> None:
+def test_a_lost_connection_ends_the_calls_sent_on_it_and_keeps_the_others() -> None:
     bench = Bench()
     bench.open()
     sent = bench.call(invocation_id="c1")
@@ -453,7 +453,7 @@ def test_a_lost_line_ends_the_calls_it_carried_and_keeps_the_others() -> None:
     assert bench.host.lost == 1
 
 
-def test_a_line_that_never_opened_changes_nothing_when_it_closes() -> None:
+def test_a_connection_that_never_opened_changes_nothing_when_it_closes() -> None:
     bench = Bench()
     answer = bench.call()
 
@@ -544,5 +544,5 @@ def test_answered_calls_do_not_pile_up_until_their_deadline() -> None:
         bench.sent()
         bench.receive({"type": "invocationresult", "invocation_id": f"c{number}"})
 
-    assert len(bench.session._waiting) == 0
-    assert len(bench.session._waiting._due) < 300
+    assert len(bench.session._pending) == 0
+    assert len(bench.session._pending._due) < 300

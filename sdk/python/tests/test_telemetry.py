@@ -1,4 +1,4 @@
-"""What a worker tells about itself, over a line of its own."""
+"""Telemetry of a worker, over its connection to ``/otel``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def receiver() -> FakeEngine:
 
 
 @pytest.fixture
-def told(engine: FakeEngine, receiver: FakeEngine, connect: Connect) -> Worker:
+def observed(engine: FakeEngine, receiver: FakeEngine, connect: Connect) -> Worker:
     """Make a worker that sends telemetry to the receiver."""
     return connect(engine, receiver)
 
@@ -59,10 +59,10 @@ def invoke(engine: FakeEngine, function_id: str, invocation_id: str = "e-1") -> 
     engine.send({"type": "invokefunction", **ids, "traceparent": TRACEPARENT})
 
 
-def test_log_lines_travel_as_telemetry_with_the_call_they_belong_to(
-    told: Worker, engine: FakeEngine, receiver: FakeEngine
+def test_log_lines_are_telemetry_with_the_trace_of_their_call(
+    observed: Worker, engine: FakeEngine, receiver: FakeEngine
 ) -> None:
-    told.register_function("a::b", lambda _: Logger(told).info("sold", {"order": 7}))
+    observed.register_function("a::b", lambda _: Logger(observed).info("sold", {"order": 7}))
     invoke(engine, "a::b")
 
     frame = receiver.wait_telemetry("LOGS")
@@ -76,8 +76,8 @@ def test_log_lines_travel_as_telemetry_with_the_call_they_belong_to(
     assert not [frame for frame in engine.frames if "engine::log" in str(frame)]
 
 
-def test_a_logger_may_speak_for_another_service(told: Worker, receiver: FakeEngine) -> None:
-    Logger(told, "billing").error("lost")
+def test_a_logger_may_speak_for_another_service(observed: Worker, receiver: FakeEngine) -> None:
+    Logger(observed, "billing").error("lost")
 
     assert resource(receiver.wait_telemetry("LOGS"))["service.name"] == "billing"
 
@@ -100,14 +100,14 @@ async def succeed(_: Any) -> int:
     ],
 )
 def test_a_handler_becomes_a_span(
-    told: Worker,
+    observed: Worker,
     engine: FakeEngine,
     receiver: FakeEngine,
     handler: Any,
     status: dict[str, Any],
     code: str | None,
 ) -> None:
-    told.register_function("a::b", handler)
+    observed.register_function("a::b", handler)
     invoke(engine, "a::b")
 
     [span] = records(receiver.wait_telemetry("OTLP"))
@@ -119,10 +119,10 @@ def test_a_handler_becomes_a_span(
     assert 0 <= int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"]) < LIMIT_S * 1e9
 
 
-def test_a_handler_that_was_cancelled_says_so_in_its_span(
-    told: Worker, engine: FakeEngine, receiver: FakeEngine
+def test_the_span_of_a_cancelled_handler_has_its_error(
+    observed: Worker, engine: FakeEngine, receiver: FakeEngine
 ) -> None:
-    told.register_function("a::b", lambda _payload, _metadata, run: run.wait_cancelled(LIMIT_S))
+    observed.register_function("a::b", lambda _payload, _metadata, run: run.wait_cancelled(LIMIT_S))
     invoke(engine, "a::b")
     engine.send({"type": "cancelinvocation", "invocation_id": "e-1"})
 
@@ -130,7 +130,7 @@ def test_a_handler_that_was_cancelled_says_so_in_its_span(
     assert values(span["attributes"])["engine.error_code"] == "cancelled"
 
 
-def test_what_the_process_uses_is_told(
+def test_the_gauges_of_the_process_are_sent(
     engine: FakeEngine,
     receiver: FakeEngine,
     connect: Connect,
@@ -145,7 +145,7 @@ def test_what_the_process_uses_is_told(
     assert "process.cpu.utilization" in names
 
 
-def test_the_line_of_telemetry_comes_back_by_itself(
+def test_the_telemetry_connection_is_reopened(
     engine: FakeEngine, receiver: FakeEngine, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_telemetry, "wait_before", lambda *_: 1.0)
@@ -162,20 +162,20 @@ def test_the_line_of_telemetry_comes_back_by_itself(
     assert worker.connection_state == "connected"
 
 
-def test_what_is_said_last_is_sent(told: Worker, receiver: FakeEngine) -> None:
-    Logger(told).info("first")
+def test_what_is_said_last_is_sent(observed: Worker, receiver: FakeEngine) -> None:
+    Logger(observed).info("first")
     receiver.wait_telemetry("LOGS")
     receiver.telemetry.clear()
 
-    Logger(told).info("good bye")
-    told.shutdown()
-    Logger(told).info("too late")
+    Logger(observed).info("good bye")
+    observed.shutdown()
+    Logger(observed).info("too late")
 
     assert records(receiver.telemetry[0][1])[0]["body"]["stringValue"] == "good bye"
     assert len(receiver.telemetry) == 1
 
 
-def test_what_is_said_last_takes_the_workers_own_line_if_need_be(
+def test_the_last_records_take_the_workers_own_connection_if_need_be(
     engine: FakeEngine, receiver: FakeEngine, connect: Connect
 ) -> None:
     receiver.refuse = "HTTP 404"
@@ -208,8 +208,8 @@ def test_a_flood_is_bounded_and_says_what_is_missing(
     assert len(engine.telemetry) > 3
 
 
-def test_only_so_many_spans_are_made_in_a_second(told: Worker) -> None:
-    telemetry = told.telemetry
+def test_only_so_many_spans_are_made_in_a_second(observed: Worker) -> None:
+    telemetry = observed.telemetry
     assert telemetry is not None
     begun = [telemetry.begin(_invocation(TRACEPARENT)) for _ in range(500)]
 
@@ -217,10 +217,10 @@ def test_only_so_many_spans_are_made_in_a_second(told: Worker) -> None:
 
 
 @pytest.mark.parametrize("traceparent", [None, "nonsense", f"00-{TRACE}-{SPAN}-00"])
-def test_a_call_that_is_not_traced_makes_no_span(told: Worker, traceparent: str | None) -> None:
-    assert told.telemetry is not None
+def test_a_call_that_is_not_traced_makes_no_span(observed: Worker, traceparent: str | None) -> None:
+    assert observed.telemetry is not None
 
-    assert told.telemetry.begin(_invocation(traceparent)) is None
+    assert observed.telemetry.begin(_invocation(traceparent)) is None
 
 
 def _invocation(traceparent: str | None) -> Invocation:
@@ -328,15 +328,15 @@ def test_the_share_of_a_processor_is_that_since_the_last_time() -> None:
     assert machine.read() == {}
 
 
-def test_the_lag_is_told_at_worst_and_mostly_and_only_once() -> None:
+def test_the_lag_is_read_as_maximum_and_p99_and_only_once() -> None:
     machine = Machine()
     for n in range(200):
         machine.gauges.note_lag({7: 0.4, 8: 0.1}.get(n, 0.002))
     machine.gauges.note_lag(-1.0)
 
-    told = machine.read()
+    observed = machine.read()
 
-    assert told == {"engine.event_loop.lag.p99": 0.002, "engine.event_loop.lag.max": 0.4}
+    assert observed == {"engine.event_loop.lag.p99": 0.002, "engine.event_loop.lag.max": 0.4}
     assert machine.read() == {}
 
 
@@ -348,7 +348,7 @@ def test_only_so_many_samples_are_kept() -> None:
     assert machine.read()["engine.event_loop.lag.max"] == 1.0
 
 
-def test_memory_is_told_where_the_system_tells_it(tmp_path: Path) -> None:
+def test_memory_is_read_where_the_system_reports_it(tmp_path: Path) -> None:
     statm = tmp_path / "statm"
     statm.write_text("1000 250 1 1 0 1 0\n")
     known = {gauge.name: gauge for gauge in Gauges(statm=str(statm)).read()}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine_sdk import _threads
-from engine_sdk._threads import Mailbox, ThreadPool, mailbox_here
+from engine_sdk._threads import Mailbox, ThreadPool, running_loop_mailbox
 from fakes import LIMIT_S
 
 
@@ -197,7 +197,7 @@ def test_much_work_wakes_the_loop_once_and_is_done_in_order() -> None:
     assert (loop.woken, done[-2:]) == (2, [5, "emptied"])
 
 
-def test_what_comes_while_the_loop_works_waits_for_its_next_turn() -> None:
+def test_work_put_while_the_loop_works_waits_for_its_next_iteration() -> None:
     loop, done = CountingLoop(), []
     box = mailbox(loop)
 
@@ -222,7 +222,7 @@ def test_work_that_fails_hurts_no_other(caplog: pytest.LogCaptureFixture) -> Non
     loop.turn()
 
     assert done == [1]
-    assert "failed by a bug" in caplog.text
+    assert "because of a bug in the SDK" in caplog.text
 
 
 def test_ctrl_c_in_the_middle_leaves_nothing_behind() -> None:
@@ -296,7 +296,7 @@ def test_nothing_is_lost_when_many_threads_put_and_the_end_comes_between() -> No
 
 def test_all_who_ask_in_a_loop_share_its_mailbox_and_the_next_loop_has_another() -> None:
     async def two() -> list[Mailbox]:
-        return [mailbox_here(), mailbox_here()]
+        return [running_loop_mailbox(), running_loop_mailbox()]
 
     first, second = asyncio.run(two()), asyncio.run(two())
 

@@ -1,4 +1,4 @@
-"""The line on real sockets: sizes, latency, headers, silence, loss."""
+"""Connections on real sockets: sizes, latency, headers, silence, loss; hints about TLS."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from engine_sdk import (
     _transport,
     register_worker,
 )
-from engine_sdk._transport import LineLost, Transport, WebSocketDial, with_tls_hint
+from engine_sdk._transport import ConnectionLost, Transport, WebSocketDial, with_tls_hint
 from fakes import LIMIT_S
 
 ENGINE = Path(__file__).parent / "real_engine.py"
@@ -71,7 +71,7 @@ def test_no_size_of_message_stalls(worker: Worker, size: int) -> None:
     assert min(medians) < 0.005
 
 
-def test_a_worker_comes_back_after_a_line_was_cut(worker: Worker) -> None:
+def test_a_worker_reconnects_after_its_connection_was_cut(worker: Worker) -> None:
     states: list[str] = []
     back = threading.Event()
 
@@ -116,11 +116,11 @@ def test_a_refused_upgrade_is_tried_again_and_named(url: str) -> None:
         worker.trigger({"function_id": "echo"})
 
 
-def test_a_port_nobody_listens_on_is_tried_until_somebody_does() -> None:
+def test_a_closed_port_is_dialled_until_it_opens() -> None:
     async def refuse() -> None:
         await WebSocketDial("ws://127.0.0.1:1")()
 
-    with pytest.raises(LineLost):
+    with pytest.raises(ConnectionLost):
         asyncio.run(refuse())
 
 
@@ -136,9 +136,9 @@ def test_messages_share_frames_with_an_engine_that_wants_it() -> None:
     dial = WebSocketDial(f"ws://127.0.0.1:{port}")
 
     async def negotiate() -> bool:
-        line = await dial()
-        await line.close()
-        return line.batch
+        transport = await dial()
+        await transport.close()
+        return transport.batch
 
     try:
         assert asyncio.run(negotiate())
@@ -146,7 +146,7 @@ def test_messages_share_frames_with_an_engine_that_wants_it() -> None:
         process.communicate()
 
 
-def test_a_line_that_falls_silent_is_given_up() -> None:
+def test_a_silent_connection_is_closed() -> None:
     async def upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         key = next(
@@ -165,32 +165,32 @@ def test_a_line_that_falls_silent_is_given_up() -> None:
     async def fall_silent() -> None:
         server = await asyncio.start_server(upgrade, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        line = await WebSocketDial(f"ws://127.0.0.1:{port}", ping_ms=20, silence_ms=100)()
-        assert await asyncio.wait_for(line.ended(), LIMIT_S) == "connection lost"
+        transport = await WebSocketDial(f"ws://127.0.0.1:{port}", ping_ms=20, silence_ms=100)()
+        assert await asyncio.wait_for(transport.ended(), LIMIT_S) == "connection lost"
         assert [ping[0] for ping in pings] == [0x89]
-        await line.close()
+        await transport.close()
         server.close()
 
     pings: list[bytes] = []
     asyncio.run(fall_silent())
 
 
-def test_a_line_on_which_nothing_but_pongs_come_is_kept(url: str) -> None:
+def test_a_connection_with_only_pongs_is_kept(url: str) -> None:
     async def stay() -> None:
         address = url.replace("http", "ws")
-        line = await WebSocketDial(address, ping_ms=10, silence_ms=2_000)()
+        transport = await WebSocketDial(address, ping_ms=10, silence_ms=2_000)()
         came: asyncio.Queue[str] = asyncio.Queue()
-        line.listen(lambda frames: came.put_nowait("".join(frames)), lambda: None)
+        transport.listen(lambda frames: came.put_nowait("".join(frames)), lambda: None)
         assert "workerregistered" in await asyncio.wait_for(came.get(), LIMIT_S)
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(came.get(), 0.2)
-        line.write(['{"type":"invokefunction","invocation_id":"1","function_id":"echo"}'])
+        transport.write(['{"type":"invokefunction","invocation_id":"1","function_id":"echo"}'])
         assert "invocationresult" in await asyncio.wait_for(came.get(), LIMIT_S)
-        await line.close()
-        with pytest.raises(LineLost):
-            line.write(["late"])
-        with pytest.raises(LineLost):
-            await line.drain()
+        await transport.close()
+        with pytest.raises(ConnectionLost):
+            transport.write(["late"])
+        with pytest.raises(ConnectionLost):
+            await transport.drain()
 
     asyncio.run(stay())
 
@@ -221,7 +221,7 @@ def frame(opcode: int, payload: bytes, fin: bool = True) -> bytes:
 
 
 class Peer:
-    """The server's end of one line."""
+    """The server's end of one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -242,14 +242,14 @@ class Peer:
         return first & 0x0F, bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
 
 
-class Ears:
-    """What came on a line."""
+class Received:
+    """What a transport delivers."""
 
-    def __init__(self, line: Transport) -> None:
+    def __init__(self, transport: Transport) -> None:
         self.reads: list[list[str]] = []
         self.writable = 0
         self.changed = asyncio.Event()
-        line.listen(self.heard, self.noted)
+        transport.listen(self.heard, self.noted)
 
     def heard(self, frames: list[str]) -> None:
         self.reads.append(frames)
@@ -272,10 +272,10 @@ class Ears:
         return [frame for read in self.reads for frame in read]
 
 
-def on_a_line(
+def connected_to(
     test: Callable[[Transport, Peer], Awaitable[None]], after_upgrade: bytes = b""
 ) -> None:
-    """Run a test on both ends of one line."""
+    """Run a test on both ends of one connection."""
 
     async def run() -> None:
         met: asyncio.Future[Peer] = asyncio.get_running_loop().create_future()
@@ -297,64 +297,64 @@ def on_a_line(
 
         server = await asyncio.start_server(upgrade, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        line = await WebSocketDial(f"ws://127.0.0.1:{port}")()
+        transport = await WebSocketDial(f"ws://127.0.0.1:{port}")()
         peer = await met
         try:
-            await asyncio.wait_for(test(line, peer), LIMIT_S)
+            await asyncio.wait_for(test(transport, peer), LIMIT_S)
         finally:
             peer.writer.transport.abort()
-            await line.close()
+            await transport.close()
             server.close()
 
     asyncio.run(run())
 
 
-def test_messages_that_come_together_are_handed_over_together() -> None:
-    async def test(line: Transport, peer: Peer) -> None:
-        ears = Ears(line)
+def test_messages_that_arrive_together_are_delivered_together() -> None:
+    async def test(transport: Transport, peer: Peer) -> None:
+        received = Received(transport)
         peer.say(*(frame(TEXT, b"%d" % n) for n in range(100)))
 
-        await ears.until(lambda: len(ears.frames) == 100)
+        await received.until(lambda: len(received.frames) == 100)
 
-        assert ears.frames == [str(n) for n in range(100)]
-        assert len(ears.reads) < 10
+        assert received.frames == [str(n) for n in range(100)]
+        assert len(received.reads) < 10
 
-    on_a_line(test)
+    connected_to(test)
 
 
-def test_what_comes_right_behind_the_upgrade_is_kept_until_somebody_listens() -> None:
-    async def test(line: Transport, peer: Peer) -> None:
+def test_what_arrives_right_after_the_upgrade_is_kept_until_listen() -> None:
+    async def test(transport: Transport, peer: Peer) -> None:
         await asyncio.sleep(0.01)
-        ears = Ears(line)
+        received = Received(transport)
 
-        await ears.until(lambda: len(ears.frames) == 2)
+        await received.until(lambda: len(received.frames) == 2)
 
-        assert ears.frames == ["first", "second"]
+        assert received.frames == ["first", "second"]
 
-    on_a_line(test, frame(TEXT, b"first") + frame(TEXT, b"second"))
+    connected_to(test, frame(TEXT, b"first") + frame(TEXT, b"second"))
 
 
 def test_a_message_in_parts_is_one_also_with_a_ping_between() -> None:
-    async def test(line: Transport, peer: Peer) -> None:
-        ears = Ears(line)
+    async def test(transport: Transport, peer: Peer) -> None:
+        received = Received(transport)
         whole = "żółć 🚀".encode()
         parts = [whole[i : i + 1] for i in range(len(whole))]
         peer.say(frame(TEXT, parts[0], fin=False), frame(PING, b"p"))
         peer.say(*(frame(CONT, part, fin=False) for part in parts[1:]), frame(CONT, b""))
         peer.say(frame(TEXT, b"", fin=False), frame(CONT, b"x"), frame(BINARY, b"\xff!"))
 
-        await ears.until(lambda: len(ears.frames) == 3)
+        await received.until(lambda: len(received.frames) == 3)
 
-        assert ears.frames == ["żółć 🚀", "x", "\ufffd!"]
+        assert received.frames == ["żółć 🚀", "x", "\ufffd!"]
         assert await peer.hear() == (PONG, b"p")
 
-    on_a_line(test)
+    connected_to(test)
 
 
 @pytest.mark.parametrize("parts", [[b"\xff"], [b"a\xc5", b"a"]])
-def test_text_that_is_no_utf_8_ends_the_line_with_1007(parts: list[bytes]) -> None:
-    async def test(line: Transport, peer: Peer) -> None:
-        ears = Ears(line)
+def test_text_that_is_not_utf_8_ends_the_connection_with_1007(parts: list[bytes]) -> None:
+    async def test(transport: Transport, peer: Peer) -> None:
+        received = Received(transport)
         last = len(parts) - 1
         peer.say(frame(TEXT, b"good"))
         peer.say(*(frame(CONT if i else TEXT, p, i == last) for i, p in enumerate(parts)))
@@ -363,41 +363,41 @@ def test_text_that_is_no_utf_8_ends_the_line_with_1007(parts: list[bytes]) -> No
         kind, body = await peer.hear()
 
         assert (kind, int.from_bytes(body[:2], "big")) == (CLOSE, 1007)
-        assert (await line.ended()).startswith("1007 ")
-        assert ears.frames == ["good"]
-        with pytest.raises(LineLost):
-            line.write(["late"])
+        assert (await transport.ended()).startswith("1007 ")
+        assert received.frames == ["good"]
+        with pytest.raises(ConnectionLost):
+            transport.write(["late"])
 
-    on_a_line(test)
+    connected_to(test)
 
 
-def test_a_peer_that_closes_but_leaves_the_socket_open_ends_the_line_at_once() -> None:
-    async def test(line: Transport, peer: Peer) -> None:
-        ears = Ears(line)
+def test_a_peer_that_closes_but_leaves_the_socket_open_ends_the_connection_at_once() -> None:
+    async def test(transport: Transport, peer: Peer) -> None:
+        received = Received(transport)
         peer.say(frame(TEXT, b"last words"), frame(CLOSE, b"\x03\xe9going away"))
 
-        assert await line.ended() == "1001 going away"
-        assert ears.frames == ["last words"]
+        assert await transport.ended() == "1001 going away"
+        assert received.frames == ["last words"]
         assert (await peer.hear())[0] == CLOSE
 
-    on_a_line(test)
+    connected_to(test)
 
 
-def test_a_message_that_is_too_large_ends_the_line_with_1009(
+def test_a_message_that_is_too_large_ends_the_connection_with_1009(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_transport, "MESSAGE_BYTES_MAX", 1_000)
     monkeypatch.setattr(_transport, "MESSAGE_SLACK_BYTES", 0)
 
-    async def test(line: Transport, peer: Peer) -> None:
-        ears = Ears(line)
+    async def test(transport: Transport, peer: Peer) -> None:
+        received = Received(transport)
         peer.say(frame(TEXT, b"x" * 1_000), frame(TEXT, b"x" * 600, fin=False))
         peer.say(frame(CONT, b"x" * 600))
 
-        assert (await line.ended()).startswith("1009")
-        assert len(ears.frames) == 1
+        assert (await transport.ended()).startswith("1009")
+        assert len(received.frames) == 1
 
-    on_a_line(test)
+    connected_to(test)
 
 
 class CountingTransport:
@@ -416,29 +416,29 @@ class CountingTransport:
 
 
 def test_frames_written_together_leave_in_one_piece() -> None:
-    async def test(line: Any, peer: Peer) -> None:
-        counting = CountingTransport(line._connection.transport)
-        line._connection.transport = counting
+    async def test(transport: Any, peer: Peer) -> None:
+        counting = CountingTransport(transport._connection.transport)
+        transport._connection.transport = counting
 
-        line.write([*(json.dumps({"n": n}) for n in range(50)), b"OTLP"])
+        transport.write([*(json.dumps({"n": n}) for n in range(50)), b"OTLP"])
 
         heard = [await peer.hear() for _ in range(51)]
         assert heard[49:] == [(TEXT, b'{"n": 49}'), (BINARY, b"OTLP")]
         assert counting.writes == 1
 
-    on_a_line(test)
+    connected_to(test)
 
 
-def test_a_peer_that_does_not_read_fills_the_line_until_it_does() -> None:
-    async def test(line: Transport, peer: Peer) -> None:
-        ears = Ears(line)
+def test_a_peer_that_does_not_read_fills_the_transport_until_it_does() -> None:
+    async def test(transport: Transport, peer: Peer) -> None:
+        received = Received(transport)
         text = "x" * 1_000_000
         sent = 0
-        while not line.is_full:
-            line.write([text])
+        while not transport.is_full:
+            transport.write([text])
             sent += 1
             await asyncio.sleep(0)
-            assert sent < 1_000, "a line takes no end of bytes"
+            assert sent < 1_000, "the transport never becomes full"
 
         async def read() -> None:
             for _ in range(sent):
@@ -446,13 +446,13 @@ def test_a_peer_that_does_not_read_fills_the_line_until_it_does() -> None:
                 await peer.reader.readexactly(int.from_bytes(head[2:10], "big"))
 
         reading = asyncio.ensure_future(read())
-        await line.drain()
-        await ears.until(lambda: ears.writable == 1)
+        await transport.drain()
+        await received.until(lambda: received.writable == 1)
 
-        assert not line.is_full
+        assert not transport.is_full
         await reading
 
-    on_a_line(test)
+    connected_to(test)
 
 
 VERIFY = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
@@ -469,7 +469,7 @@ VERIFY = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
         (VERIFY + "unable to get local issuer certificate", "name the PEM file of its CA"),
     ],
 )
-def test_what_the_ssl_module_says_comes_with_what_to_do(reason: str, hint: str) -> None:
+def test_failures_of_tls_have_a_hint(reason: str, hint: str) -> None:
     said = with_tls_hint(reason)
 
     assert said.startswith(f"{reason}; ")

@@ -14,7 +14,7 @@ from fakes import LIMIT_S, FakeEngine
 TRIGGER = {"trigger_type": "watch", "function_id": "f", "config": {}}
 
 
-def test_a_provider_is_handed_triggers_and_ends_them(worker: Worker, engine: FakeEngine) -> None:
+def test_a_provider_starts_and_stops_triggers(worker: Worker, engine: FakeEngine) -> None:
     happened: list[Any] = []
 
     class Watch:
@@ -47,7 +47,9 @@ def test_a_provider_is_handed_triggers_and_ends_them(worker: Worker, engine: Fak
     engine.wait(lambda frame: frame["type"] == "unregistertriggertype")
 
 
-def test_a_lost_line_ends_the_triggers_of_a_provider(worker: Worker, engine: FakeEngine) -> None:
+def test_a_lost_connection_stops_the_triggers_of_a_provider(
+    worker: Worker, engine: FakeEngine
+) -> None:
     started: list[str] = []
     ended = threading.Event()
     worker.register_trigger_type(
@@ -150,7 +152,9 @@ def test_a_trigger_that_cannot_be_ended_is_logged(
     assert "Could not end trigger t1" in caplog.text
 
 
-def test_an_id_that_comes_again_waits_for_its_end(worker: Worker, engine: FakeEngine) -> None:
+def test_a_trigger_id_that_is_used_again_waits_for_its_stop(
+    worker: Worker, engine: FakeEngine
+) -> None:
     happened: list[str] = []
     ending, may_end, started_again = threading.Event(), threading.Event(), threading.Event()
 

@@ -143,15 +143,15 @@ def write_call(m: dict[str, Any]) -> str:
 
 def write_result(m: dict[str, Any]) -> str:
     error: ErrorBody | None = m.get("error")
-    told = None if error is None else encode_error(error)
-    return result_frame(read_invocation(m, 1, 0), text(m, "result"), told)
+    encoded = None if error is None else encode_error(error)
+    return result_frame(read_invocation(m, 1, 0), text(m, "result"), encoded)
 
 
 def write_trigger_result(m: dict[str, Any]) -> str:
     error: ErrorBody | None = m.get("error")
-    told = None if error is None else encode_error(error)
+    encoded = None if error is None else encode_error(error)
     given: TriggerInstance = read_trigger(m)
-    return trigger_result_frame(given, told)
+    return trigger_result_frame(given, encoded)
 
 
 def write_plain(m: dict[str, Any]) -> str:
@@ -160,7 +160,9 @@ def write_plain(m: dict[str, Any]) -> str:
 
 
 def write_function_end(m: dict[str, Any]) -> str:
-    return Function(m["id"], print, False, m.get("namespace"), None, None, None, None).encode_end()
+    return Function(
+        m["id"], print, False, m.get("namespace"), None, None, None, None
+    ).encode_unregister()
 
 
 def write_trigger_end(m: dict[str, Any]) -> str:
@@ -168,14 +170,14 @@ def write_trigger_end(m: dict[str, Any]) -> str:
         return frame("unregistertrigger", id=quote(m["id"]), trigger_type=quote_if(None))
     return Trigger(
         m["id"], m["trigger_type"], "", encode_if(None, ""), None, None, None
-    ).encode_end()
+    ).encode_unregister()
 
 
 WRITERS = {
     "registerfunction": write_function,
     "unregisterfunction": write_function_end,
     "registertriggertype": lambda m: trigger_type(m).encode(),
-    "unregistertriggertype": lambda m: trigger_type(m).encode_end(),
+    "unregistertriggertype": lambda m: trigger_type(m).encode_unregister(),
     "registertrigger": write_trigger,
     "unregistertrigger": write_trigger_end,
     "triggerregistrationresult": write_trigger_result,

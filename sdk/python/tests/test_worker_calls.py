@@ -85,7 +85,7 @@ def test_what_a_handler_printed_is_finished_when_it_ends(
     assert ends == ["a::sync", "a::async"]
 
 
-def test_an_ordinary_function_may_hand_out_a_coroutine(worker: Worker) -> None:
+def test_an_ordinary_function_may_return_a_coroutine(worker: Worker) -> None:
     async def later(payload: int) -> int:
         return payload + 1
 
@@ -115,7 +115,7 @@ async def raise_async(error: BaseException) -> Any:
         (RecursionError("deep"), "invocation_failed", "deep"),
     ],
 )
-def test_whatever_a_handler_raises_ends_its_call_and_nothing_else(
+def test_any_exception_of_a_handler_ends_its_call_and_nothing_else(
     worker: Worker, raiser: Callable[..., Any], error: BaseException, code: str, message: str
 ) -> None:
     if raiser is raise_async:
@@ -306,7 +306,7 @@ def test_a_nested_call_takes_over_the_deadline_and_the_trace(
     assert answer["traceparent"] == trace["traceparent"]
 
 
-def test_a_task_that_a_handler_left_behind_has_its_own_time(
+def test_a_task_that_a_handler_left_running_has_its_own_timeout(
     worker: Worker, engine: FakeEngine
 ) -> None:
     go = asyncio.Event()

@@ -56,9 +56,7 @@ def test_a_worker_without_a_name_is_named_after_its_process(
     assert Worker(None, InitOptions()).name.rpartition(":")[2].isdigit()
 
 
-def test_a_worker_comes_back_and_says_again_what_it_offers(
-    worker: Worker, engine: FakeEngine
-) -> None:
+def test_a_worker_reconnects_and_registers_again(worker: Worker, engine: FakeEngine) -> None:
     states: list[str] = []
     worker.on_connection_state(states.append)
     worker.on_connection_state(lambda _: 1 / 0)
@@ -75,9 +73,7 @@ def test_a_worker_comes_back_and_says_again_what_it_offers(
     assert states[:2] == ["reconnecting", "connected"]
 
 
-def test_a_call_that_has_left_ends_when_the_line_is_lost(
-    worker: Worker, engine: FakeEngine
-) -> None:
+def test_a_sent_call_ends_when_the_connection_is_lost(worker: Worker, engine: FakeEngine) -> None:
     async def lose() -> None:
         call = asyncio.ensure_future(worker.trigger_async({"function_id": "silent"}))
         await asyncio.to_thread(engine.wait, lambda f: f.get("function_id") == "silent")
@@ -89,8 +85,10 @@ def test_a_call_that_has_left_ends_when_the_line_is_lost(
     assert raised.value.code == "invocation_stopped"
 
 
-def test_a_call_made_without_a_line_waits_for_one(connect: Connect, engine: FakeEngine) -> None:
-    engine.refuse = "nobody there"
+def test_a_call_made_without_a_connection_waits_for_one(
+    connect: Connect, engine: FakeEngine
+) -> None:
+    engine.refuse = "connection refused"
     worker = Worker("ws://fake:1", InitOptions(reconnect=QUICK), engine.dial)
     threading.Thread(target=worker.start, daemon=True).start()
     try:
@@ -108,9 +106,7 @@ def test_a_call_made_without_a_line_waits_for_one(connect: Connect, engine: Fake
         worker.shutdown()
 
 
-def test_a_worker_gives_up_after_as_many_attempts_as_it_was_told(
-    connect: Connect, engine: FakeEngine
-) -> None:
+def test_a_worker_gives_up_after_max_attempts(connect: Connect, engine: FakeEngine) -> None:
     engine.refuse = "HTTP 401"
     worker = connect(engine, reconnect=ReconnectOptions(first_ms=1, max_ms=1, max_attempts=3))
 
@@ -190,7 +186,7 @@ def test_a_worker_is_a_context_manager(engine: FakeEngine) -> None:
     assert worker.connection_state == "disconnected"
 
 
-def test_register_worker_refuses_an_address_nobody_can_dial() -> None:
+def test_register_worker_refuses_an_invalid_address() -> None:
     with pytest.raises(EngineError, match="'ftp://h' is no address of an engine"):
         register_worker("ftp://h")
     assert PROCESS.last is None

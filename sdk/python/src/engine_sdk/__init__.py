@@ -1,5 +1,5 @@
 """
-Offer functions to the engine and call functions of others, in Python.
+Register functions with the engine and call the functions of other workers, in Python.
 
 Example:
     from engine_sdk import InitOptions, register_worker

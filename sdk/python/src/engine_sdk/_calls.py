@@ -1,4 +1,10 @@
-"""Calls on their way: who waits for which answer, and until when; one heap of deadlines."""
+"""
+The calls that this worker makes: checked requests in, frames out, results or errors back.
+
+`plan_call` checks a request and encodes it as a `Call`. `PendingCalls` holds the calls without an
+answer, with one heap of deadlines. `ThreadWaiter` and `LoopWaiter` block the caller's thread or
+suspend its coroutine until the call ends.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +30,27 @@ from ._requests import (
     check_namespace,
     check_timeout,
 )
-from ._threads import mailbox_here
+from ._threads import running_loop_mailbox
 
 TIMEOUT_GRACE_MS: Final = 1_000
-"""How long to wait beyond a deadline for the engine's own word on it."""
+"""How long to wait after a deadline for the engine's own ``timeout`` error."""
 
 
 Settle = Callable[[Any, "ErrorBody | None"], None]
-"""Is told once how a call ended: its result, or an error."""
+"""Receives the outcome of a call once: its result, or an error."""
+
+_STUCK_MS = 5_000
 
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """One call of this worker; its texts are JSON already, its times are milliseconds."""
+    """One call of this worker; its strings are encoded JSON, its times milliseconds."""
 
     function_id: str
     timeout_ms: float
     deadline: float
     invocation_id: str | None = None
-    """None: nobody waits, and nothing is answered."""
+    """None: a void call, which gets no answer."""
     payload: str | None = None
     action: str | None = None
     metadata: str | None = None
@@ -57,18 +65,18 @@ class Call:
 
     @property
     def weight(self) -> int:
-        """What the call takes in a queue, about, in bytes."""
+        """Approximate size of the queued call in bytes."""
         return 256 + len(self.payload or "") + len(self.metadata or "")
 
     def encode(self, now: float) -> str:
-        """Make its frame, with what is left of its time."""
+        """Encode its frame, with the remaining time as ``timeout_ms``."""
         head = ""
         if self.namespace is not None:
             head = f',"namespace":{quote(self.namespace)}'
         if self.action is not None:
             head += f',"action":{self.action}'
         if self.invocation_id is not None:
-            # The engine uses its own default where nobody waits (PROTOCOL 3.3).
+            # For void calls the engine uses its own default (PROTOCOL 3.3).
             head += f',"timeout_ms":{max(1, round(self.deadline - now))}'
         if self.metadata is not None:
             head += f',"metadata":{self.metadata}'
@@ -78,7 +86,7 @@ class Call:
         return f"{ids}{head}{data}}}"
 
     def end(self, result: Any, error: ErrorBody | None) -> None:
-        """Tell whoever waits, once."""
+        """Deliver the outcome to the caller, once."""
         if self.done:
             return
         self.done = True
@@ -86,7 +94,7 @@ class Call:
             self.settle(result, error)
 
 
-class Waiting:
+class PendingCalls:
     """The calls that have an id and no answer yet."""
 
     def __init__(self) -> None:
@@ -105,33 +113,33 @@ class Waiting:
         return self._due[0][0] if self._due else None
 
     def add(self, call: Call) -> None:
-        """Wait for a call."""
+        """Add a call that expects an answer."""
         assert call.invocation_id is not None, "a call that waits has an id"
         self._calls[call.invocation_id] = call
         self._push(call.deadline, call)
 
     def get(self, invocation_id: object) -> Call | None:
-        """Return the call of this id, if it still waits."""
+        """Return the call with this id, if it is still pending."""
         return self._calls.get(invocation_id) if isinstance(invocation_id, str) else None
 
     def end(self, call: Call, result: Any, error: ErrorBody | None) -> None:
-        """Take a call out and tell whoever waits."""
+        """Remove a call and deliver its outcome."""
         if call.invocation_id is not None:
             self._calls.pop(call.invocation_id, None)
         call.end(result, error)
         if len(self._due) > 2 * len(self._calls) + 256:
-            # Answered calls stay in the heap until they are due; that can be long.
+            # Answered calls stay in the heap until their deadlines, which can be far away.
             self._due = [entry for entry in self._due if not entry[2].done]
             heapq.heapify(self._due)
 
     def expire(self, now: float, engine_enforces: bool) -> list[Call]:
         """
-        End the calls whose time is over.
+        End the calls whose deadlines have passed.
 
         Args:
             now: Milliseconds, on the clock of the deadlines.
-            engine_enforces: The engine announced ``timeout``: a call that it has gets a
-                little longer, because its own word on the deadline says more.
+            engine_enforces: Whether the engine announced ``timeout``. A sent call then gets
+                `TIMEOUT_GRACE_MS` more, because the engine's own error says more.
 
         Returns:
             The calls that have ended.
@@ -150,7 +158,7 @@ class Waiting:
         return ended
 
     def end_sent(self, error: ErrorBody) -> None:
-        """End every call that has left: the line it left on is gone."""
+        """End every call that was sent: its connection is closed."""
         for call in [call for call in self._calls.values() if call.sent]:
             self.end(call, None, error)
 
@@ -160,19 +168,15 @@ class Waiting:
             self.end(call, None, error)
 
     def _push(self, due: float, call: Call) -> None:
-        self._added += 1  # Equal deadlines must not be decided by comparing calls.
+        self._added += 1  # Breaks ties of equal deadlines: calls cannot be compared.
         heapq.heappush(self._due, (due, self._added, call))
-
-
-_STUCK_MS = 5_000
 
 
 class CallIds:
     """
-    Ids of the calls of one worker, in the form of UUIDs.
+    Call ids of one worker, in the form of UUIDs.
 
-    Chance in front, the same for all, and a number behind: a random id for each call would
-    take a system call.
+    A random prefix per worker and a counter: a random id per call would cost a system call.
     """
 
     def __init__(self) -> None:
@@ -180,7 +184,7 @@ class CallIds:
         self._numbers = itertools.count(1)
 
     def make(self) -> str:
-        """Make the next one; any thread may."""
+        """Return the next id; thread-safe."""
         return f"{self._front}{next(self._numbers):012x}"
 
 
@@ -196,15 +200,16 @@ def plan_call(
 
     Args:
         request: What to call.
-        default_ms: Time-out if the request names none.
-        context: The run this call belongs to; its deadline and its trace hold here too.
+        default_ms: Timeout if the request has none.
+        context: The invocation whose handler makes this call; it passes on its deadline
+            and its trace context.
         now: Milliseconds.
-        ids: Where the id of the call comes from.
+        ids: Generates the id of the call.
 
     Raises:
-        InvocationError: ``TIMEOUT`` when the run this call belongs to has no time left.
+        InvocationError: ``TIMEOUT`` when the calling handler has no time left.
         EngineError: ``INVALID_ARGUMENTS`` when a key is missing, unknown or out of bounds,
-            ``serialization_error`` when JSON cannot hold the payload.
+            ``serialization_error`` when JSON cannot represent the payload.
 
     """
     check_keys(request, TriggerRequest, "request")
@@ -235,12 +240,12 @@ def plan_call(
 
 
 def failure(call: Call, error: ErrorBody) -> Exception:
-    """Make the error that a call ended with."""
+    """Convert a call's error body to an exception."""
     return invocation_error(error, call.function_id, call.invocation_id)
 
 
-class ThreadAnswer:
-    """Waits for a call in a thread; news are handed over in that thread as well."""
+class ThreadWaiter:
+    """Blocks a thread until a call ends; progress callbacks run in the same thread."""
 
     def __init__(self, call: Call, on_progress: Callable[[Any], object] | None) -> None:
         self._call = call
@@ -259,7 +264,7 @@ class ThreadAnswer:
 
         """
         while True:
-            # The loop ends the call in time; this is for a loop that a handler blocks.
+            # Normally the loop ends the call in time; this covers a loop that a handler blocks.
             left = self._call.deadline + TIMEOUT_GRACE_MS + _STUCK_MS - now()
             try:
                 ended, value, error = self._arrived.get(timeout=max(0.0, left) / 1000)
@@ -274,17 +279,17 @@ class ThreadAnswer:
                 self._on_progress(value)
 
 
-class LoopAnswer:
-    """Waits for a call on the running loop, whosever it is."""
+class LoopWaiter:
+    """Awaits a call on the running loop, which may be the worker's or any other."""
 
     def __init__(self, call: Call, on_progress: Callable[[Any], object] | None) -> None:
-        mailbox = mailbox_here()
+        mailbox = running_loop_mailbox()
         loop = mailbox.loop
         self._future: asyncio.Future[Any] = loop.create_future()
         self._call = call
         call.settle = lambda result, error: mailbox.put(lambda: self._end(result, error))
         if on_progress is not None:
-            # On its own, for it may raise.
+            # In a loop callback of its own, because it may raise.
             call.progress = lambda data: mailbox.put(lambda: loop.call_soon(on_progress, data))
 
     async def wait(self) -> Any:

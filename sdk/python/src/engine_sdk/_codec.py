@@ -1,8 +1,9 @@
 """
-Values to JSON text, messages to frames, and back.
+Messages of the wire: values to JSON text, messages to frames, and back.
 
-Frames are put together from parts that are text already, so that a payload is encoded
-once, in the thread of whoever sent it. Key order is the canonical one (PROTOCOL 1.8).
+Frames are assembled from encoded parts, so that a payload is encoded once, in the thread that
+sends it. Key order is the canonical one (PROTOCOL 1.8). Also here: the announcement
+(PROTOCOL 1.4) and the package's version, which it contains.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ._errors import EngineError, ErrorBody
 from ._fast import dumps, loads
 
 MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Largest message on a line."""
+"""Largest message on a connection."""
 
 
 _escaped = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -32,20 +33,24 @@ _HEAD = re.compile(
 )
 _DEPTH_MAX = 60
 
+__version__ = "0.1.0"
+CAPABILITIES = ["cancel", "timeout", "progress", "batch"]
+"""The optional parts of the protocol that this SDK supports (PROTOCOL 1.5)."""
+
 
 def encode(value: Any, what: str) -> str:
     """
-    Encode one value as JSON text.
+    Encode a value as JSON text.
 
     Args:
-        value: Anything JSON can hold; tuples become lists, keys become text.
+        value: Any JSON value; tuples become lists, keys become text.
         what: What the value is, for the message, such as ``"Payload of math::add"``.
 
     Returns:
         JSON without spaces, in one line.
 
     Raises:
-        EngineError: ``serialization_error`` when JSON cannot hold the value, or when it is
+        EngineError: ``serialization_error`` when JSON cannot represent the value, or when it is
             larger than any message may be.
 
     """
@@ -66,9 +71,9 @@ def encode(value: Any, what: str) -> str:
 
 
 def _blame(value: Any, path: str, depth: int) -> str | None:
-    """Find the first part of a value that JSON cannot hold."""
+    """Find the first part of a value that JSON cannot represent."""
     if depth > _DEPTH_MAX:
-        return f"{path[:80]}… is nested too deeply or holds itself"
+        return f"{path[:80]}… is nested too deeply or contains itself"
     if value is None or isinstance(value, (str, int)):
         return None
     if isinstance(value, float):
@@ -89,13 +94,13 @@ def _blame(value: Any, path: str, depth: int) -> str | None:
 
 
 def quote(text: str) -> str:
-    """Encode a text; unlike `encode` it cannot fail."""
+    """Encode a string; unlike `encode` it cannot fail."""
     quoted = encode_basestring(text)
     return quoted if quoted.isascii() or _is_whole(quoted) else encode_basestring_ascii(text)
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text has a UTF-8 form: no half of a surrogate pair."""
+    """Whether a string has a UTF-8 form, that is, no unpaired surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -104,13 +109,13 @@ def _is_whole(text: str) -> bool:
 
 
 def frame(type_: str, **parts: str | None) -> str:
-    """Put a message together; parts are JSON text in wire order, None leaves a key out."""
+    """Assemble a message; parts are JSON text in wire order, None leaves a key out."""
     fields = [f',"{name}":{part}' for name, part in parts.items() if part is not None]
     return f'{{"type":"{type_}"{"".join(fields)}}}'
 
 
 def encode_ids(type_: str, invocation_id: str | None, function_id: str) -> str:
-    """Make the beginning of the messages there are most of, as `frame` would."""
+    """Assemble the prefix of the most frequent messages, as `frame` would."""
     if invocation_id is None:
         return f'{{"type":"{type_}","function_id":{quote(function_id)}'
     ids = f'"invocation_id":{quote(invocation_id)},"function_id":{quote(function_id)}'
@@ -118,14 +123,14 @@ def encode_ids(type_: str, invocation_id: str | None, function_id: str) -> str:
 
 
 def encode_trace(traceparent: str | None, baggage: str | None) -> str:
-    """Make the fields of a trace, as `frame` would."""
-    told = "" if traceparent is None else f',"traceparent":{quote(traceparent)}'
-    return told if baggage is None else f'{told},"baggage":{quote(baggage)}'
+    """Assemble the trace context fields, as `frame` would."""
+    fields = "" if traceparent is None else f',"traceparent":{quote(traceparent)}'
+    return fields if baggage is None else f'{fields},"baggage":{quote(baggage)}'
 
 
 def decode(text: str) -> dict[str, Any]:
     """
-    Read one message.
+    Decode one message.
 
     Raises:
         ValueError: When the text is not a JSON object with a ``type``.
@@ -141,14 +146,14 @@ def decode(text: str) -> dict[str, Any]:
 
 
 def read_head(text: str) -> tuple[str, str, str | None] | None:
-    """Read type, invocation id and function id of a message that `decode` cannot read."""
+    """Extract type, invocation id and function id from a message that `decode` rejects."""
     head = _HEAD.match(text)
     return (head[1], head[2], head[3]) if head else None
 
 
 @dataclass(eq=False, slots=True)
 class Invocation:
-    """One run of a function of this worker; `line` numbers the line it came on."""
+    """One invocation of a function of this worker."""
 
     invocation_id: str | None
     function_id: str
@@ -160,7 +165,8 @@ class Invocation:
     traceparent: str | None
     baggage: str | None
     caller: str | None
-    line: int
+    connection: int
+    """Number of the connection that it arrived on."""
 
 
 @dataclass(frozen=True)
@@ -168,15 +174,15 @@ class TriggerInstance:
     """
     A trigger, as the provider of its type sees it.
 
-    When one ends, only `id` and `trigger_type` are told. After a lost line the engine hands
-    its triggers over again, each with the id it had.
+    When a trigger ends, only `id` and `trigger_type` are set. After a reconnect the engine sends
+    its triggers again, each with the same id.
 
     Attributes:
-        id: Names the trigger from now on.
+        id: Identifies the trigger.
         trigger_type: Its type.
-        function_id: The function to call when it happens.
-        config: What the type wanted to know; ``{}`` if nothing was given.
-        metadata: To be handed to the function with every call.
+        function_id: The function to call when it fires.
+        config: The configuration that the type defines; ``{}`` if absent.
+        metadata: To be passed to the function with every call.
         namespace: Namespace of the function; None: the default one.
 
     """
@@ -189,7 +195,7 @@ class TriggerInstance:
     namespace: str | None = None
 
 
-def read_invocation(message: dict[str, Any], line: int, now: float) -> Invocation:
+def read_invocation(message: dict[str, Any], connection: int, now: float) -> Invocation:
     """
     Read ``invokefunction``.
 
@@ -209,7 +215,7 @@ def read_invocation(message: dict[str, Any], line: int, now: float) -> Invocatio
         traceparent=_text(message, "traceparent"),
         baggage=_text(message, "baggage"),
         caller=_text(message, "caller"),
-        line=line,
+        connection=connection,
     )
 
 
@@ -233,7 +239,7 @@ def read_trigger(message: dict[str, Any]) -> TriggerInstance:
 
 
 def result_frame(invocation: Invocation, result: str | None, error: str | None) -> str:
-    """Make the answer to an invocation; parts are JSON text."""
+    """Encode the answer to an invocation; parts are JSON text."""
     ids = encode_ids("invocationresult", invocation.invocation_id or "", invocation.function_id)
     trace = encode_trace(invocation.traceparent, invocation.baggage)
     if error is not None:
@@ -242,7 +248,7 @@ def result_frame(invocation: Invocation, result: str | None, error: str | None) 
 
 
 def trigger_result_frame(trigger: TriggerInstance, error: str | None) -> str:
-    """Make a provider's answer to ``registertrigger``."""
+    """Encode a provider's answer to ``registertrigger``."""
     return frame(
         "triggerregistrationresult",
         id=quote(trigger.id),
@@ -253,7 +259,7 @@ def trigger_result_frame(trigger: TriggerInstance, error: str | None) -> str:
 
 
 def encode_error(body: ErrorBody) -> str:
-    """Encode an error object; details that JSON cannot hold are left out."""
+    """Encode an error object; details that JSON cannot represent are left out."""
     try:
         return encode(body, "Error")
     except Exception:
@@ -273,15 +279,9 @@ def _text(message: dict[str, Any], key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-__version__ = "0.1.0"
-
-CAPABILITIES = ["cancel", "timeout", "progress", "batch"]
-"""What this SDK supports besides the base protocol."""
-
-
 def announcement(name: str, description: str | None, namespace: str | None) -> str:
-    """Make the frame that tells the engine who this worker is."""
-    who: dict[str, Any] = {
+    """Encode the frame that announces this worker to the engine."""
+    metadata: dict[str, Any] = {
         "runtime": "python",
         "version": __version__,
         "name": name,
@@ -296,19 +296,19 @@ def announcement(name: str, description: str | None, namespace: str | None) -> s
         },
     }
     if description is not None:
-        who["description"] = description
+        metadata["description"] = description
     if namespace is not None:
-        who["namespace"] = namespace
+        metadata["namespace"] = namespace
     return frame(
         "invokefunction",
         function_id=quote("engine::workers::register"),
         action='{"type":"void"}',
-        data=encode(who, "Announcement"),
+        data=encode(metadata, "Announcement"),
     )
 
 
 def worker_name(option: str | None) -> str:
-    """Name a worker: by the option, else ``ENGINE_WORKER_NAME``, else ``<hostname>:<pid>``."""
+    """Return the option, else ``ENGINE_WORKER_NAME``, else ``<hostname>:<pid>``."""
     return option or os.environ.get("ENGINE_WORKER_NAME") or f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -316,5 +316,5 @@ def _language() -> str | None:
     try:
         language = locale.getlocale()[0]
     except ValueError:
-        return None  # A locale that Python does not know.
+        return None  # A locale that Python cannot parse.
     return language.replace("_", "-") if language else None

@@ -1,4 +1,4 @@
-"""What a handler may know about its run, and which run the present code belongs to."""
+"""The invocation as its handler sees it, and the invocation that the current code belongs to."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any
 from ._codec import Invocation
 
 CURRENT: ContextVar[CallContext | None] = ContextVar("engine_sdk_current", default=None)
-"""The run that the present code belongs to: its deadline holds for calls made here."""
+"""The invocation that the current code belongs to; calls made here inherit its deadline."""
 
 
 _LOCK = threading.Lock()
-"""One for all runs: it is held for a moment, and by few."""
+"""Shared by all invocations: it is held briefly and rarely contended."""
 
 
 class CallContext:
     """
-    One run of a function, as its handler sees it.
+    One invocation of a function, as its handler sees it.
 
     Attributes:
         function_id: The function that was called.
-        invocation_id: The run, as the engine's logs name it.
-        caller: Who called, where the engine tells it.
-        timeout_ms: What was left of the caller's time at the start; None: not told.
-        traceparent: The caller's W3C trace context; handed on by calls made here.
-        baggage: The caller's W3C baggage; handed on as well.
-        cancel_reason: Why the result is no longer wanted, once `cancelled`: the caller's own
-            words, ``"timeout"``, ``"line lost"``; may be None.
+        invocation_id: The invocation, as the engine's logs name it.
+        caller: Id of the calling worker, where the engine sends it.
+        timeout_ms: The caller's remaining time at the start; None: not sent.
+        traceparent: The caller's W3C trace context; calls made here pass it on.
+        baggage: The caller's W3C baggage; calls made here pass it on.
+        cancel_reason: Why the invocation was cancelled, once `cancelled`: the caller's reason,
+            ``"timeout"``, ``"connection lost"``; may be None.
 
     Example:
         def count(payload, metadata, context):
@@ -58,24 +58,24 @@ class CallContext:
         self._progress = progress
         self._is_cancelled = False
         self._over = False
-        # Made when needed: most runs are neither cancelled nor make calls.
+        # Created on demand: most invocations are neither cancelled nor make calls.
         self._sleeper: threading.Event | None = None
         self._watchers: list[Callable[[], None]] = []
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody wants the result any more; a sync handler should then return."""
+        """Whether the invocation was cancelled; a sync handler should then return."""
         return self._is_cancelled
 
     def wait_cancelled(self, seconds: float) -> bool:
         """
-        Sleep, but not beyond the moment nobody wants the result any more.
+        Sleep until the time is up or the invocation is cancelled.
 
         Args:
-            seconds: How long at most.
+            seconds: Longest sleep.
 
         Returns:
-            Whether the run was cancelled.
+            Whether the invocation was cancelled.
 
         """
         with _LOCK:
@@ -87,25 +87,25 @@ class CallContext:
 
     @property
     def remaining_ms(self) -> float | None:
-        """What is left of the caller's time, below 0 if it is over; None: not told, or ended."""
+        """The caller's remaining time, negative once it has passed; None: not sent, or ended."""
         deadline = self._invocation.deadline
         return None if deadline is None or self._over else deadline - self._now()
 
     def progress(self, data: Any) -> None:
         """
-        Send the caller news of this run; ignored after its end.
+        Send progress to the caller; ignored after the end of the invocation.
 
         Args:
-            data: Anything JSON can hold.
+            data: Any JSON value.
 
         Raises:
-            EngineError: ``serialization_error`` when JSON cannot hold the data.
+            EngineError: ``serialization_error`` when JSON cannot represent the data.
 
         """
         self._progress(self._invocation, data)
 
     def cancel(self, reason: str | None) -> None:
-        """Say that nobody wants the result any more; for the SDK, not for handlers."""
+        """Mark the invocation as cancelled; for the SDK, not for handlers."""
         with _LOCK:
             if self._is_cancelled:
                 return
@@ -118,11 +118,11 @@ class CallContext:
             watcher()
 
     def end(self) -> None:
-        """Note that the handler has ended: a task it left behind has its own time."""
+        """Mark the handler as ended: tasks that it left running do not inherit its deadline."""
         self._over = True
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
-        """Run something once when the run is cancelled, at once if it is; returns the undo."""
+        """Call ``watcher`` on cancellation, immediately if cancelled already; returns the undo."""
         with _LOCK:
             if not self._is_cancelled:
                 self._watchers.append(watcher)

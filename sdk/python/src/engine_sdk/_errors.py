@@ -14,11 +14,11 @@ import traceback
 from typing import Any, Final, TypedDict
 
 STACKTRACE_CHARS_MAX: Final = 32 * 1024
-"""What travels of a stack; its end says most."""
+"""Characters of a stack trace that are sent; the end is kept, as it says most."""
 
 
 RETRYABLE_CODES = frozenset({"overloaded", "channel_send_failed"})
-"""Codes that mean: the handler did not start, and the same call may succeed later."""
+"""Codes of calls whose handler did not start and which may succeed later."""
 
 
 class _ErrorBodyRequired(TypedDict):
@@ -27,7 +27,7 @@ class _ErrorBodyRequired(TypedDict):
 
 
 class ErrorBody(_ErrorBodyRequired, total=False):
-    """A failure as it travels."""
+    """An error as it is sent (PROTOCOL 2.10)."""
 
     stacktrace: str
     details: dict[str, Any]
@@ -36,12 +36,12 @@ class ErrorBody(_ErrorBodyRequired, total=False):
 
 class EngineError(Exception):
     """
-    A failure with a code; a handler that raises one sends its code, details and ``retryable``.
+    An error with a code; a handler that raises one sends its code, details and ``retryable``.
 
     Attributes:
-        code: What happened, for programs, such as ``"function_not_found"`` or one of your own.
-        message: What happened, for people: one sentence.
-        details: The values to act on; an empty dict if there are none.
+        code: Identifies the error for programs: ``"function_not_found"`` or one of your own.
+        message: Describes the error for people, in one sentence.
+        details: Values to act on; an empty dict if there are none.
         retryable: Whether the handler did not start and the same call may succeed later.
 
     Example:
@@ -51,7 +51,7 @@ class EngineError(Exception):
 
     """
 
-    __module__ = "engine_sdk"  # Tracebacks show the name that programs import.
+    __module__ = "engine_sdk"  # Tracebacks show the public name.
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class InvocationError(EngineError):
     Attributes:
         function_id: The function that was called.
         invocation_id: The call, as the engine's logs name it; ``None`` if it never had an id.
-        stacktrace: Where the handler failed, in the callee's process; ``None`` if not told.
+        stacktrace: Stack of the handler in the callee's process; ``None`` if not sent.
 
     """
 
@@ -101,16 +101,16 @@ class InvocationError(EngineError):
 
 
 def invalid(message: str) -> EngineError:
-    """Make the error for what user code handed over wrongly."""
+    """Return the error for an invalid argument of user code."""
     return EngineError("INVALID_ARGUMENTS", message)
 
 
 def is_timeout(error: object) -> bool:
     """
-    Tell whether a failure is a deadline that passed.
+    Return whether an error means that a deadline passed.
 
     Args:
-        error: Whatever was caught.
+        error: Any caught exception.
 
     Returns:
         True for the engine's ``timeout`` and for ``TIMEOUT``, which the SDK raises itself.
@@ -124,7 +124,7 @@ def is_timeout(error: object) -> bool:
 
 
 def normalise_error(error: Any) -> ErrorBody:
-    """Turn any ``error`` field that arrived into a body: a bare string has code UNKNOWN."""
+    """Convert a received ``error`` field to a body: a bare string gets code ``UNKNOWN``."""
     if not isinstance(error, dict):
         bare = error if isinstance(error, str) else json.dumps(error)
         return {"code": "UNKNOWN", "message": bare}
@@ -143,7 +143,7 @@ def normalise_error(error: Any) -> ErrorBody:
 
 
 def invocation_error(body: ErrorBody, function_id: str, invocation_id: str | None) -> Exception:
-    """Make the error that a failed call raises."""
+    """Convert an error body to the exception that a failed call raises."""
     return InvocationError(
         body["code"],
         body["message"],
@@ -157,13 +157,13 @@ def invocation_error(body: ErrorBody, function_id: str, invocation_id: str | Non
 
 def describe_raised(raised: BaseException) -> ErrorBody:
     """
-    Describe whatever a handler raised, as it travels.
+    Convert any exception of a handler to an error body.
 
-    An error with a text ``code`` keeps it with its details; everything else is
+    An exception with a string ``code`` keeps it with its details; every other becomes
     ``invocation_failed`` with its text and its stack.
     """
     own = getattr(raised, "code", None)
-    # The code of a SystemExit is what the process was to end with.
+    # The code of a SystemExit is an exit code.
     has_own = isinstance(own, str) and own and not isinstance(raised, SystemExit)
     code = str(own) if has_own else "invocation_failed"
     body: ErrorBody = {"code": code, "message": _text_of(raised)}
@@ -183,6 +183,6 @@ def _text_of(raised: BaseException) -> str:
     try:
         text = str(raised)
     except Exception:
-        return kind  # An error whose own text fails is still an error.
-    # The text of a KeyError is the bare key, that of a SystemExit a number.
+        return kind  # Its __str__ raises.
+    # The text of a KeyError is the bare key, that of a SystemExit an exit code.
     return f"{kind}: {text}" if isinstance(raised, (KeyError, SystemExit)) else text or kind

@@ -1,4 +1,10 @@
-"""Packages that are used where they are installed: the extra ``engine-sdk[fast]``."""
+"""
+The packages of the extra ``engine-sdk[fast]``, used if installed: ``orjson`` and ``uvloop``.
+
+Results are the same with and without them. orjson therefore handles only values that it treats
+exactly as Python's ``json`` does; everything else goes to ``json``, which decides. uvloop runs the
+worker's own thread only.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +18,19 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-
-def find_extra(name: str) -> ModuleType | None:
-    """Import a package of the extra; None: it is not there, or ``ENGINE_SDK_FAST=0``."""
-    if os.environ.get("ENGINE_SDK_FAST", "").lower() in ("0", "false"):
-        return None
-    try:
-        return importlib.import_module(name)
-    except Exception:
-        return None  # Not installed, or not made for this Python: the plain way works as well.
-
-
 _compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _DIGITS = bytes(48 if chr(byte) in "0123456789" else 32 for byte in range(256))
-"""Makes every digit a 0 and everything else a blank."""
+"""Translates every digit to 0 and every other byte to a blank."""
 _LONG_NUMBER = b"0" * 19
-"""The shortest integer that may need more than 64 bits."""
+"""The shortest integer literal that may need more than 64 bits."""
 
 
 def plain_dumps(value: Any) -> str:
     """
-    Write a value as JSON without spaces, in one line.
+    Encode a value as JSON without spaces, in one line, with Python's ``json``.
 
     Raises:
-        TypeError, ValueError, RuntimeError: When JSON cannot hold it.
+        TypeError, ValueError, RuntimeError: When JSON cannot represent it.
 
     """
     return _compact.encode(value)
@@ -43,31 +38,31 @@ def plain_dumps(value: Any) -> str:
 
 def plain_loads(text: str) -> Any:
     """
-    Read JSON.
+    Decode JSON with Python's ``json``.
 
     Raises:
-        ValueError, RecursionError: When the text is none, or is nested too deeply.
+        ValueError, RecursionError: When the text is not JSON, or is nested too deeply.
 
     """
     return json.loads(text)
 
 
 def make_fast(orjson: Any) -> tuple[Callable[[Any], str], Callable[[str], Any]]:
-    """Make what `plain_dumps` and `plain_loads` do, but with orjson."""
+    """Return the equivalents of `plain_dumps` and `plain_loads` that use orjson."""
 
     def dumps(value: Any) -> str:
         try:
-            # Refuses all but the plain types: orjson writes dates, UUIDs, enums and the like too.
-            # A look at each part in Python takes as long as writing JSON does.
+            # Rejects all but plain types: orjson encodes dates, UUIDs, enums and others too.
+            # Checking each part in Python would take as long as encoding it.
             marshal.dumps(value, 2)
             encoded: bytes = orjson.dumps(value)
         except Exception:
             return plain_dumps(value)
-        # NaN would have become null.
+        # orjson encodes NaN as null.
         return plain_dumps(value) if b"null" in encoded else encoded.decode()
 
     def loads(text: str) -> Any:
-        # Integers beyond 64 bits would come as floats.
+        # orjson decodes integers beyond 64 bits as floats.
         if _LONG_NUMBER in text.encode("utf-8", "replace").translate(_DIGITS):
             return plain_loads(text)
         try:
@@ -79,20 +74,26 @@ def make_fast(orjson: Any) -> tuple[Callable[[Any], str], Callable[[str], Any]]:
 
 
 def choose() -> tuple[Callable[[Any], str], Callable[[str], Any]]:
-    """Look which way of writing and reading there is."""
+    """Return the encoder and the decoder to use."""
     orjson = find_extra("orjson")
     return (plain_dumps, plain_loads) if orjson is None else make_fast(orjson)
 
 
-dumps, loads = choose()
+def find_extra(name: str) -> ModuleType | None:
+    """Import a package of the extra; None: not installed, or ``ENGINE_SDK_FAST=0``."""
+    if os.environ.get("ENGINE_SDK_FAST", "").lower() in ("0", "false"):
+        return None
+    try:
+        return importlib.import_module(name)
+    except Exception:
+        return None  # Not installed, or not built for this Python.
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
     """
-    Make a loop.
+    Create the event loop of a worker's thread: uvloop's if installed.
 
-    The loops of a program that set a policy of its own stay what they are. Nobody else's loop
-    is touched: uvloop is used for the worker's own thread and for nothing else.
+    A program that set its own event loop policy gets a loop of that policy.
     """
     loop = asyncio.new_event_loop()
     if sys.platform == "win32" or type(loop) is not asyncio.SelectorEventLoop:
@@ -103,3 +104,6 @@ def new_loop() -> asyncio.AbstractEventLoop:
     loop.close()
     made: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return made
+
+
+dumps, loads = choose()

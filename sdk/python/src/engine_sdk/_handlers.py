@@ -1,7 +1,7 @@
 """
 Runs handlers: coroutine functions on the loop, all others in threads.
 
-Whatever a handler raises, a SystemExit too, ends its own run and nothing else.
+An exception in a handler, SystemExit included, ends its invocation and nothing else.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ._telemetry import Span, Telemetry
 from ._threads import ThreadPool
 
 Bound = Callable[[Any, Any, CallContext], Any]
-"""A handler that takes all three arguments, whichever the user's takes."""
+"""A handler adapted to all three arguments, whichever the user's handler accepts."""
 
 
 def bind(handler: Callable[..., Any], what: str) -> tuple[Bound, bool]:
     """
-    Look once at what a handler takes, and whether it is a coroutine function.
+    Adapt a handler to its three arguments; also return whether it is a coroutine function.
 
-    A handler takes the payload, then, if it has room, ``metadata`` and ``context``. An
-    argument with a default is filled only if it has that name, so that
+    A handler takes the payload and, if its signature has room, ``metadata`` and ``context``.
+    A parameter with a default is filled only if it has one of these names, so that
     ``lambda payload, shop=shop: …`` keeps its shop.
 
     Raises:
-        EngineError: ``INVALID_ARGUMENTS`` when it cannot be called with these.
+        EngineError: ``INVALID_ARGUMENTS`` when the handler cannot be called with these.
 
     """
     if not callable(handler):
@@ -86,12 +86,14 @@ def _read_parameters(parameters: list[inspect.Parameter], what: str) -> tuple[in
         if parameter.name in ("metadata", "context"):
             keywords.append(parameter.name)
         elif parameter.default is parameter.empty:
-            raise invalid(f"Handler of {what} requires {parameter.name}, which nobody gives it")
+            raise invalid(
+                f"Handler of {what} requires {parameter.name}, which the SDK does not pass"
+            )
     return count, keywords
 
 
 class Runner:
-    """Runs invocations and answers them; its methods belong to the thread of the loop."""
+    """Runs invocations and answers them; its methods run in the loop's thread."""
 
     def __init__(
         self,
@@ -111,7 +113,7 @@ class Runner:
         self._runs: dict[Invocation, _Run] = {}
 
     def run(self, invocation: Invocation, function: Function) -> None:
-        """Start a handler; its end answers the invocation."""
+        """Start a handler; its outcome answers the invocation."""
         run = _Run(invocation, CallContext(invocation, self._now, self._send_progress))
         self._runs[invocation] = run
         if function.is_async:
@@ -124,19 +126,19 @@ class Runner:
             self._end(run, None, describe_raised(error))
 
     def abort(self, invocation: Invocation, reason: str | None) -> None:
-        """Tell a handler that nobody wants its result."""
+        """Cancel an invocation: set its context's flag, cancel its task."""
         if (run := self._runs.get(invocation)) is not None:
             run.context.cancel(reason)
             if run.task is not None:
                 run.task.cancel()
 
-    def line_lost(self) -> None:
-        """Tell every handler that nobody waits; coroutines go on, for they may be half-way."""
+    def connection_lost(self) -> None:
+        """Set the cancelled flag of every invocation; coroutines run on, to finish their work."""
         for run in list(self._runs.values()):
-            run.context.cancel("line lost")
+            run.context.cancel("connection lost")
 
     async def abort_all(self, seconds: float) -> None:
-        """Tell every handler that the worker leaves; wait a little for those on the loop."""
+        """Cancel every invocation at shutdown; wait up to ``seconds`` for those on the loop."""
         for invocation in list(self._runs):
             self.abort(invocation, "worker shuts down")
         if tasks := [run.task for run in self._runs.values() if run.task is not None]:
@@ -175,7 +177,7 @@ class Runner:
             else:
                 value = function.call(invocation.payload, invocation.metadata, run.context)
                 if inspect.isawaitable(value):
-                    # An ordinary function that hands out a coroutine, such as a lambda.
+                    # An ordinary function that returns a coroutine, such as a lambda.
                     self._post(lambda: self._start_task(run, lambda: value))
                     return
                 result = _encode_result(invocation, value)
@@ -183,11 +185,11 @@ class Runner:
             error = describe_raised(raised)
         finish_output()
         if run.span is not None:
-            run.span.stop()  # Here, since the loop may be late.
+            run.span.stop()  # Here, because the loop may be late.
         self._post(lambda: self._end(run, result, error))
 
     def _begin_span(self, run: _Run) -> None:
-        """Note the beginning of a run; one that goes on as a coroutine has begun already."""
+        """Start the span, unless the sync part of the handler started it."""
         if self._telemetry is not None and run.span is None:
             run.span = self._telemetry.begin(run.invocation)
 
@@ -197,8 +199,8 @@ class Runner:
         if run.span is not None and self._telemetry is not None:
             self._telemetry.end(run.span, CANCELLED if run.context.cancelled else error)
         run.context.end()
-        told = None if error is None else encode_error(error)
-        self._session.finish(run.invocation, result, told)
+        encoded = None if error is None else encode_error(error)
+        self._session.finish(run.invocation, result, encoded)
 
     def _end_unstarted(self, run: _Run) -> None:
         if run.invocation in self._runs:  # Cancelled before its first step.
@@ -210,7 +212,7 @@ class Runner:
 
 
 class _Run:
-    """One run of a handler, until it is answered."""
+    """One running invocation, until it is answered."""
 
     __slots__ = ("context", "invocation", "span", "task")
 

@@ -1,4 +1,4 @@
-"""What a worker says: on its console, and in the engine's log."""
+"""The logger of workers: writes to the console and to the engine's log."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ._requests import TriggerAction
 from ._worker import Worker
 
 OFFLINE_LOG_LINES_MAX: Final = 1_000
-"""Log lines a logger lets wait for a line."""
+"""Log lines that a logger queues while the worker is not connected."""
 
 
 class Logger:
     """
-    Writes to the console and to the engine's log; it never raises and never waits.
+    Writes to the console and to the engine's log; it never raises and never blocks.
 
     Warnings and errors go to standard error, the rest to standard output.
 
     Args:
-        worker: Whose line to use; left out: that of the worker registered last.
-        service_name: Who speaks; left out: the worker, by its name.
+        worker: The worker whose connection to use; default: the one registered last.
+        service_name: The name that is logged; default: the worker's.
 
     Example:
         Logger().info("order accepted", {"order": 7})
@@ -39,23 +39,23 @@ class Logger:
         self._waiting_lines = 0
 
     def trace(self, message: object, data: Any = None) -> None:
-        """Say what only somebody who looks for a fault wants to read."""
+        """Log details for tracing a fault."""
         self._write("trace", message, data)
 
     def debug(self, message: object, data: Any = None) -> None:
-        """Say what helps to follow what happens."""
+        """Log details for following the program."""
         self._write("debug", message, data)
 
     def info(self, message: object, data: Any = None) -> None:
-        """Say what happened."""
+        """Log an event."""
         self._write("info", message, data)
 
     def warn(self, message: object, data: Any = None) -> None:
-        """Say what somebody should look at."""
+        """Log something that needs attention."""
         self._write("warn", message, data)
 
     def error(self, message: object, data: Any = None) -> None:
-        """Say what failed."""
+        """Log a failure."""
         self._write("error", message, data)
 
     def _write(self, level: Level, message: object, data: Any) -> None:
@@ -68,23 +68,23 @@ class Logger:
             with printing_as_logger() if sent else nullcontext():
                 _print(level, text, plain, service)
         except Exception:
-            return  # A log line is not worth an error of its own.
+            return  # Logging must not fail the program.
 
     def _send(
         self, worker: Worker, level: Level, text: str, plain: Any, service: str | None
     ) -> bool:
-        """Tell the engine, if it can be told."""
+        """Send the line to the engine; false when it is dropped."""
         if worker.telemetry is not None:
             return worker.telemetry.take_log(level, text, plain, service)
         if not self._may_send(worker):
             return False
-        with suppress(Exception):  # The line is on the console all the same.
+        with suppress(Exception):  # The console gets the line in any case.
             _call(worker, level, text, plain, service)
             return True
         return False
 
     def _may_send(self, worker: Worker) -> bool:
-        """While there is no line only the first lines wait for one: calls need the room more."""
+        """Limit what is queued while disconnected, to leave the queue to calls."""
         state = worker.connection_state
         self._waiting_lines = 0 if state == "connected" else self._waiting_lines + 1
         return state not in ("failed", "disconnected") and (
@@ -99,7 +99,7 @@ def _print(level: Level, text: str, plain: Any, service: str | None) -> None:
     try:
         print(f"{level.upper():<5}{name} {text}{rest}", file=stream, flush=True)
     except (OSError, ValueError, AttributeError):
-        return  # A console that is closed or gone; the engine may still be told.
+        return  # The console is closed; the engine may still get the line.
 
 
 def _call(worker: Worker, level: Level, text: str, plain: Any, service: str | None) -> None:
@@ -124,7 +124,7 @@ def _text_of(message: object) -> str:
 
 
 def _plain(data: Any) -> Any:
-    """Turn data into what JSON can hold; the rest as Python shows it."""
+    """Convert data to JSON values; others to their ``repr``."""
     if data is None:
         return None
     try:

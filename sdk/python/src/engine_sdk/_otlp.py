@@ -1,8 +1,8 @@
 """
-Telemetry as OTLP/JSON: log records, spans and gauges, and the frames that carry them.
+Telemetry as OTLP/JSON (PROTOCOL 9): log records, spans, gauges, and the frames that carry them.
 
-A record is written when it is made, so that what waits is a text whose size is known; the
-frame around it is written when it leaves.
+Records are encoded when they occur, so that queues hold strings of known size; the frame around
+them is encoded when it is sent. Also here: reading W3C ``traceparent`` values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ _WRAPPINGS: dict[Signal, tuple[str, str, str]] = {
 }
 _SAFE_INTEGER = 2**63
 _DEPTH_MAX = 8
-"""Levels of nesting that are kept as they are; below, JSON text stands for a value."""
+"""Levels of nesting that are kept; deeper values become JSON text."""
+
+_FORM = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
+)
+_SAMPLED = frozenset("13579bdf")
 
 
 class Gauge(NamedTuple):
@@ -44,27 +49,27 @@ class SpanRecord(NamedTuple):
     """The span of a handler; times are seconds since 1970."""
 
     ids: TraceIds
-    """The call's own."""
+    """Trace context of the call; its span is the parent."""
     span_id: str
     name: str
     start: float
     end: float
     attributes: Mapping[str, Any]
-    """What is None is left out."""
+    """Attributes; those with value None are left out."""
     error: str | None
-    """Why it failed."""
+    """Message of the error that ended it; None: it succeeded."""
 
 
 def encode_log(level: Level, message: str, data: Any, at: float, ids: TraceIds | None) -> str:
     """
-    Write a log record.
+    Encode a log record.
 
     Args:
-        level: How urgent it is.
-        message: The text; one that is too long is cut.
-        data: Anything JSON can hold; None: nothing. The members of a dict become attributes.
+        level: Severity.
+        message: The text; cut at `TELEMETRY_VALUE_CHARS_MAX`.
+        data: Any JSON value; None: none. The items of a dict become attributes.
         at: Seconds since 1970.
-        ids: The call in which it was said.
+        ids: Trace context of the call that logs it.
 
     """
     record: dict[str, Any] = {
@@ -82,7 +87,7 @@ def encode_log(level: Level, message: str, data: Any, at: float, ids: TraceIds |
 
 
 def encode_span(span: SpanRecord) -> str:
-    """Write the span of something that served a call."""
+    """Encode the server span of a handler."""
     status = {"code": 1} if span.error is None else {"code": 2, "message": _cut(span.error)}
     return _text(
         {
@@ -100,7 +105,7 @@ def encode_span(span: SpanRecord) -> str:
 
 
 def encode_gauge(gauge: Gauge, at: float) -> str:
-    """Write a gauge as it was at a time, in seconds since 1970."""
+    """Encode a gauge measured at a time, in seconds since 1970."""
     points = [{"timeUnixNano": _nanos(at), "asDouble": gauge.value}]
     return _text({"name": gauge.name, "unit": gauge.unit, "gauge": {"dataPoints": points}})
 
@@ -109,11 +114,11 @@ def encode_frame(
     signal: Signal, groups: Iterable[tuple[Mapping[str, Any], Iterable[str]]]
 ) -> bytes:
     """
-    Make a frame: four letters, then the records of each resource.
+    Encode a frame: the signal's four letters, then the records of each resource.
 
     Args:
-        signal: What it carries.
-        groups: Attributes of each resource, and what it says.
+        signal: Which records it carries.
+        groups: Attributes of each resource, and its encoded records.
 
     """
     outer, inner, name = _WRAPPINGS[signal]
@@ -168,31 +173,26 @@ def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-_FORM = re.compile(
-    r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
-)
-
-
 class TraceIds(NamedTuple):
-    """What a ``traceparent`` says."""
+    """The fields of a ``traceparent``."""
 
     trace_id: str
     """32 hexadecimal digits."""
     span_id: str
-    """16 hexadecimal digits: the span that what carries it belongs to."""
+    """16 hexadecimal digits: the parent span."""
     is_sampled: bool
     """Whether the trace is recorded."""
 
 
 def read_traceparent(text: str | None) -> TraceIds | None:
     """
-    Read a ``traceparent``.
+    Parse a ``traceparent``.
 
     Args:
-        text: As it came; may be anything.
+        text: As received; may be anything.
 
     Returns:
-        Its ids; None when it is none.
+        Its fields; None when it is absent or malformed.
 
     """
     found = _FORM.fullmatch(text) if text else None
@@ -202,8 +202,5 @@ def read_traceparent(text: str | None) -> TraceIds | None:
 
 
 def looks_sampled(text: str) -> bool:
-    """Tell whether a text says that its trace is recorded, if it is a ``traceparent``."""
+    """Check the sampled flag only, without validating the ``traceparent``."""
     return text[54:55] in _SAMPLED
-
-
-_SAMPLED = frozenset("13579bdf")

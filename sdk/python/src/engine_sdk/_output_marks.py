@@ -1,12 +1,12 @@
 """
-Marks what handlers print, so that the engine knows which call a line of output belongs to.
+Marks the output of handlers, so that the engine can assign each printed line to a call.
 
-A mark is ``ESC ] engine ; <trace>-<span> [;logger] BEL`` at the start of a line; terminals
-show nothing of it, and whoever started this program with ``ENGINE_OUTPUT_MARKS=1`` takes it
-out. Without that variable the streams stay as they are.
+A mark is ``ESC ] engine ; <trace>-<span> [;logger] BEL`` at the start of a line. Terminals do not
+show it, and the engine, which starts workers with ``ENGINE_OUTPUT_MARKS=1``, removes it. Without
+that variable the streams stay unchanged.
 
-``print`` writes a line in pieces, and handlers run side by side: what a handler has begun is kept
-until the line is whole, flushed, or the handler ends, so that no two share a line.
+``print`` writes a line in pieces, and handlers run concurrently: an incomplete line of a handler is
+buffered until it is complete or flushed, or the handler ends, so that no two handlers share a line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._context import CURRENT
 from ._otlp import read_traceparent
 
 OUTPUT_LINE_CHARS_MAX: Final = 64 * 1024
-"""Longest beginning of a printed line that is kept until the line is whole."""
+"""Longest incomplete line that is buffered."""
 
 
 _LOGGER_PRINTS: ContextVar[bool] = ContextVar("engine_sdk_logger_prints", default=False)
@@ -32,7 +32,7 @@ _MARKED = "_engine_sdk_marks"
 
 @contextmanager
 def printing_as_logger() -> Iterator[None]:
-    """Say in the mark of what is printed here that it was sent to the engine as well."""
+    """Mark output of this block as sent to the engine already."""
     token = _LOGGER_PRINTS.set(True)
     try:
         yield
@@ -41,7 +41,7 @@ def printing_as_logger() -> Iterator[None]:
 
 
 def mark_output() -> None:
-    """From now on mark what handlers print, if whoever started this program asked for it."""
+    """Start to mark the output of handlers, if ``ENGINE_OUTPUT_MARKS=1``."""
     if os.environ.get("ENGINE_OUTPUT_MARKS") != "1":
         return
     for stream in (sys.stdout, sys.stderr):
@@ -49,11 +49,11 @@ def mark_output() -> None:
             try:
                 _mark(stream)
             except AttributeError:
-                continue  # A stream that takes no other method stays as it is.
+                continue  # The methods of this stream cannot be replaced.
 
 
 def finish_output() -> None:
-    """Write what the handler that ends here has begun as a line."""
+    """Write the incomplete line of the handler that ends here."""
     for stream in (sys.stdout, sys.stderr):
         lines = getattr(stream, _MARKED, None)
         if isinstance(lines, _Lines):
@@ -61,21 +61,21 @@ def finish_output() -> None:
 
 
 class _Lines:
-    """Writes to one stream in whole lines of whoever prints; ``""`` is who is no handler."""
+    """Writes to one stream in whole lines per handler; mark ``""`` is code outside handlers."""
 
     def __init__(self, stream: TextIO) -> None:
         self._write = stream.write
         self._flush = stream.flush
-        # Also taken again by a signal handler that prints in the middle of this.
+        # Reentrant, because a signal handler may print while it is held.
         self._lock = threading.RLock()
         self._begun: dict[str, str] = {}
         self._open: str | None = None
-        """Whose line on the stream has no end yet."""
+        """Mark of the incomplete line on the stream."""
         self._was_ended = False
-        """Whether the line of who is no handler was ended for somebody else."""
+        """Whether a handler's output ended an incomplete line of code outside handlers."""
 
     def write(self, text: Any) -> int:
-        """Replace the stream's own."""
+        """Replace the stream's ``write``."""
         if not isinstance(text, str) or not text:
             return self._write(text)
         mark = _current_mark()
@@ -87,7 +87,7 @@ class _Lines:
         return len(text)
 
     def flush(self) -> None:
-        """Replace the stream's own."""
+        """Replace the stream's ``flush``."""
         with self._lock:
             mark = _current_mark()
             if rest := self._begun.pop(mark, ""):
@@ -95,7 +95,7 @@ class _Lines:
         self._flush()
 
     def finish(self) -> None:
-        """Write the rest of this handler."""
+        """Write the incomplete line of the current handler."""
         with self._lock:
             mark = _current_mark()
             if rest := self._begun.pop(mark, ""):
@@ -130,7 +130,7 @@ class _Lines:
 
 def _mark(stream: TextIO) -> None:
     lines = _Lines(stream)
-    setattr(stream, "write", lines.write)  # noqa: B010 - only its type forbids it
+    setattr(stream, "write", lines.write)  # noqa: B010 - the type declares it read-only
     setattr(stream, "flush", lines.flush)  # noqa: B010
     setattr(stream, _MARKED, lines)
 

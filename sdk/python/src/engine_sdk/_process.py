@@ -1,9 +1,9 @@
 """
-The process around the workers: which there are, and how a signal ends them.
+The live workers of the process, and how signals end them.
 
-Signal handlers belong to the program, so they are only set where it set none. One rule: a
-main thread that still runs gets what Python would give it (KeyboardInterrupt, SystemExit);
-one that has ended leaves with exit code 0 as soon as the workers have.
+Signal handlers belong to the program, so they are set only where it set none. While the main
+thread runs, it gets what Python would raise (KeyboardInterrupt, SystemExit); after it has ended,
+the process exits with code 0 as soon as the workers have shut down.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _SIGTERM_EXIT = 128 + 15
 _SIGINT_EXIT = 128 + 2
 
 
-class Leaver(Protocol):
-    """Something that can begin to end."""
+class LiveWorker(Protocol):
+    """A worker as the process sees it."""
 
     def leave(self) -> None:
-        """Begin to end, without waiting and without a lock."""
+        """Begin to shut down, without blocking and without a lock."""
 
     @property
     def is_alive(self) -> bool:
-        """Whether it keeps the process alive."""
+        """Whether its thread keeps the process alive."""
         ...
 
 
@@ -40,19 +40,19 @@ class Process:
     """The live workers of this process."""
 
     def __init__(self) -> None:
-        self._workers: list[Leaver] = []
+        self._workers: list[LiveWorker] = []
         self._leaving = False
         self._hooked = False
         self._exit_code = 0
         self._wake = _thread.allocate_lock()
 
     @property
-    def last(self) -> Leaver | None:
-        """The worker that was registered last and still lives."""
+    def last(self) -> LiveWorker | None:
+        """The live worker that was registered last."""
         return self._workers[-1] if self._workers else None
 
-    def add(self, worker: Leaver) -> None:
-        """Note a new worker; it is ended by the signals that end the program."""
+    def add(self, worker: LiveWorker) -> None:
+        """Add a worker; the signals that end the program shut it down."""
         self._workers.append(worker)
         if threading.current_thread() is not threading.main_thread() or hasattr(sys, "ps1"):
             return  # At a prompt Ctrl-C stops a command, not the program.
@@ -62,21 +62,21 @@ class Process:
             signal.signal(signal.SIGTERM, self._terminated)
         if not self._hooked:
             self._hooked = True
-            # Started now: Python may refuse to start a thread when the signal comes.
+            # Started now: Python may refuse to start threads when the signal arrives.
             self._wake.acquire()
             threading.Thread(target=self._end, name="engine-sdk-end", daemon=True).start()
             self._previous_hook = sys.excepthook
             sys.excepthook = self._uncaught
 
-    def remove(self, worker: Leaver) -> None:
-        """Forget a worker that has ended."""
+    def remove(self, worker: LiveWorker) -> None:
+        """Remove a worker that has shut down."""
         with contextlib.suppress(ValueError):
             self._workers.remove(worker)
 
     def _interrupted(self, signum: int, frame: FrameType | None) -> None:
         main_runs = threading.main_thread().is_alive()
         if self._leaving and not main_runs:
-            os._exit(_SIGINT_EXIT)  # A second Ctrl-C does not wait for anything.
+            os._exit(_SIGINT_EXIT)  # A second Ctrl-C does not wait.
         self._leave(_SIGINT_EXIT)
         if main_runs:
             signal.default_int_handler(signum, frame)
@@ -98,19 +98,19 @@ class Process:
     def _uncaught(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        # A script that failed must not stay alive with half of its functions.
+        # A failed script must not stay alive with some of its functions.
         for worker in list(self._workers):
             worker.leave()
         if not issubclass(kind, KeyboardInterrupt):
             self._previous_hook(kind, error, trace)
 
     def _end(self) -> None:
-        """End the process if a worker keeps it alive long after it was told to leave."""
+        """Exit if a worker keeps the process alive long after the signal."""
         self._wake.acquire()
         threading.main_thread().join()
         time.sleep(2 * LEAVE_MS / 1000)
         if not any(worker.is_alive for worker in list(self._workers)):
-            return  # Threads of the program's own are its own matter.
+            return  # Other threads are the program's concern.
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
@@ -118,4 +118,4 @@ class Process:
 
 
 PROCESS = Process()
-"""The one process there is: signals and ``Logger()`` have no other place to look."""
+"""The singleton that signal handlers and ``Logger()`` use."""

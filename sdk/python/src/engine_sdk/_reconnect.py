@@ -1,7 +1,7 @@
 """
-Keeps a session on a line: dials, carries frames both ways, comes back after a loss.
+Keeps a session connected: dials, transports frames both ways, reconnects with growing delays.
 
-Only this file decides when to dial again; what is said on a new line is the session's.
+Only this file decides when to dial; the session decides what to send on a new connection.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final, Literal, TypeVar
 
 from ._requests import ReconnectOptions
 from ._session import Session
-from ._transport import LEAVE_MS, Dial, LineLost, Transport
+from ._transport import LEAVE_MS, ConnectionLost, Dial, Transport
 
 BATCH_CHARS_MAX: Final = 256 * 1024
 """Messages share a frame up to this size: below 1 MiB, whatever the characters."""
 
 RECONNECT_JITTER: Final = 0.3
-"""Part of the wait that chance adds or takes."""
+"""Random part of the delay, in both directions."""
 
 
 log = logging.getLogger("engine_sdk")
@@ -35,12 +35,12 @@ after ``shutdown()``, ``failed`` when it will not try again.
 
 def wait_before(attempt: int, options: ReconnectOptions, chance: float) -> float:
     """
-    Tell how long to wait before dialling again.
+    Return the delay before the next attempt.
 
     Args:
         attempt: 1 for the first attempt after a loss.
-        options: The waits.
-        chance: From 0 to 1; 0.5 neither adds nor takes.
+        options: The delays.
+        chance: Random number from 0 to 1; 0.5 means no jitter.
 
     Returns:
         Milliseconds.
@@ -50,8 +50,20 @@ def wait_before(attempt: int, options: ReconnectOptions, chance: float) -> float
     return min(doubled, options.max_ms) * (1 + RECONNECT_JITTER * (2 * chance - 1))
 
 
-class Keeper:
-    """Keeps one session on a line until it is told to stop; belongs to one loop."""
+async def until_stopped(work: Awaitable[Result], stop: asyncio.Event) -> Result | None:
+    """Wait for work; once ``stop`` is set, cancel it and return None."""
+    task = asyncio.ensure_future(work)
+    stopper = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopper}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        task.cancel()
+        stopper.cancel()
+
+
+class Reconnector:
+    """Keeps one session connected until `stop`; belongs to one loop."""
 
     def __init__(
         self,
@@ -62,9 +74,9 @@ class Keeper:
         state_changed: Callable[[ConnectionState], None],
         pause: Callable[[float], Awaitable[None]],
         chance: Callable[[], float],
-        last_words: Callable[[], list[bytes]] = list,
+        final_frames: Callable[[], list[bytes]] = list,
     ) -> None:
-        self._last_words = last_words
+        self._final_frames = final_frames
         self._session = session
         self._dial = dial
         self._address = address
@@ -75,29 +87,29 @@ class Keeper:
         self._stop = asyncio.Event()
         self._transport: Transport | None = None
         self._is_due = False
-        """Whether the loop is about to flush."""
+        """Whether a flush is scheduled."""
         self.failure: str | None = None
-        """Why it has given up."""
-        self._told = ""
+        """Why it gave up; None: it did not."""
+        self._last_logged = ""
         self._state: ConnectionState | None = None
 
     def output_ready(self) -> None:
-        """Write what the session has at the end of this turn of the loop."""
+        """Schedule a flush for the end of this loop iteration."""
         if not self._is_due and self._transport is not None:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self.flush)
 
     def stop(self) -> None:
-        """Write what is queued, close the line and end."""
+        """Write what is queued, close the connection and end."""
         self._stop.set()
 
     def refuse(self, reason: str) -> None:
-        """End: the engine does not want this worker."""
+        """End: the engine refuses this worker."""
         self.failure = reason
         self.stop()
 
     async def run(self) -> None:
-        """Stay on a line until told to stop, or until there is no point in trying."""
+        """Stay connected until `stop`, or until the attempts are used up."""
         attempt = 0
         self._set_state("connecting")
         while True:
@@ -113,33 +125,33 @@ class Keeper:
                 break
             self._set_state("reconnecting")
             wait = wait_before(max(attempt, 1), self._options, self._chance())
-            await self._or_stop(self._pause(wait / 1000))
+            await until_stopped(self._pause(wait / 1000), self._stop)
             if self._stop.is_set():
                 break
         self._set_state("failed" if self.failure else "disconnected")
 
     async def _stay(self, attempt: int) -> str | None:
-        """Dial once and stay; returns why there was no line, None if there was one."""
+        """Dial once and stay connected; returns why dialling failed, None if it did not."""
         try:
-            transport = await self._or_stop(self._dial())
-        except LineLost as lost:
-            self._tell(f"Cannot reach the engine at {self._address} ({lost}); trying again")
+            transport = await until_stopped(self._dial(), self._stop)
+        except ConnectionLost as lost:
+            self._log_once(f"Cannot reach the engine at {self._address} ({lost}); trying again")
             return str(lost)
         if transport is None:
             return None
-        if self._told:
+        if self._last_logged:
             log.info("[engine] Reached the engine at %s", self._address)
-        self._told = ""
+        self._last_logged = ""
         self._session.opened()
         self._set_state("connected")
-        lost_why = await self._carry(transport)
+        lost_reason = await self._carry(transport)
         self._session.closed()
         if not self._stop.is_set():
-            self._tell(f"Lost the line to {self._address} ({lost_why}); trying again")
+            self._log_once(f"Lost the connection to {self._address} ({lost_reason}); trying again")
         return None
 
     async def _carry(self, transport: Transport) -> str:
-        """Carry frames both ways until the line ends, or until all is said after a stop."""
+        """Transport frames both ways until the connection ends, or until all is written on stop."""
         self._transport = transport
         transport.listen(self._received, self.output_ready)
         self.flush()
@@ -148,11 +160,11 @@ class Keeper:
         try:
             await asyncio.wait({ended, stopper}, return_when=asyncio.FIRST_COMPLETED)
             if not ended.done():
-                with contextlib.suppress(asyncio.TimeoutError, LineLost):
-                    await asyncio.wait_for(self._say_all(transport), LEAVE_MS / 1000)
+                with contextlib.suppress(asyncio.TimeoutError, ConnectionLost):
+                    await asyncio.wait_for(self._write_all(transport), LEAVE_MS / 1000)
             await asyncio.wait_for(transport.close(), LEAVE_MS / 1000)
-        except (asyncio.TimeoutError, LineLost):
-            pass  # The peer does not answer; the line is gone all the same.
+        except (asyncio.TimeoutError, ConnectionLost):
+            pass  # The peer does not answer; the connection is closed anyway.
         finally:
             self._transport = None
             reason = ended.result() if ended.done() else "closed"
@@ -160,23 +172,23 @@ class Keeper:
             stopper.cancel()
         return reason
 
-    async def _say_all(self, transport: Transport) -> None:
+    async def _write_all(self, transport: Transport) -> None:
         self.flush()
         while transport.is_full:
             await transport.drain()
             self.flush()
-        transport.write(self._last_words())
+        transport.write(self._final_frames())
 
     def _received(self, frames: list[str]) -> None:
         batch = self._transport is not None and self._transport.batch
         for frame in frames:
             for message in frame.split("\n") if batch else (frame,):
                 self._session.received(message)
-        # Behind what these messages have set off, so that all answers leave together.
+        # After the callbacks that these messages scheduled, so that all answers leave together.
         self.output_ready()
 
     def flush(self) -> None:
-        """Write what the session has, as much as the line takes."""
+        """Write the session's frames, as far as the connection accepts them."""
         self._is_due = False
         transport = self._transport
         if transport is None:
@@ -184,11 +196,11 @@ class Keeper:
         try:
             while not transport.is_full and (frames := self._take(transport.batch)):
                 transport.write(frames)
-        except LineLost:
-            return  # `ended` says so as well.
+        except ConnectionLost:
+            return  # `ended` reports it as well.
 
     def _take(self, batch: bool) -> list[str]:
-        """Take what one write is to hold, as frames."""
+        """Take the frames of one write."""
         texts: list[str] = []
         size = 0
         while size < BATCH_CHARS_MAX and (text := self._session.take()) is not None:
@@ -201,23 +213,14 @@ class Keeper:
             return ["\n".join(texts[:-1]), texts[-1]]
         return ["\n".join(texts)]
 
-    async def _or_stop(self, work: Awaitable[Result]) -> Result | None:
-        """Wait for work, or give it up when told to stop."""
-        task = asyncio.ensure_future(work)
-        stopper = asyncio.ensure_future(self._stop.wait())
-        try:
-            await asyncio.wait({task, stopper}, return_when=asyncio.FIRST_COMPLETED)
-            return task.result() if task.done() else None
-        finally:
-            task.cancel()
-            stopper.cancel()
-
     def _set_state(self, state: ConnectionState) -> None:
         if state != self._state:
             self._state = state
             self._state_changed(state)
 
-    def _tell(self, text: str) -> None:
-        # Once for each new reason, not for each attempt.
-        log.log(logging.DEBUG if text == self._told else logging.WARNING, "[engine] %s", text)
-        self._told = text
+    def _log_once(self, text: str) -> None:
+        # Once per reason, not per attempt.
+        log.log(
+            logging.DEBUG if text == self._last_logged else logging.WARNING, "[engine] %s", text
+        )
+        self._last_logged = text

@@ -1,4 +1,8 @@
-"""What a worker offers and asks for: functions, trigger types, triggers, and their frames."""
+"""
+What a worker registers: functions, trigger types and triggers, checked, and their frames.
+
+`Registration` is what user code gets back.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from ._requests import TriggerInput, TriggerTypeInput, check_id, check_keys, che
 
 @dataclass(eq=False, frozen=True)
 class Function:
-    """A function on offer; `call` is the handler, taking what `_handlers` hands it."""
+    """A registered function; `call` is the handler as `_handlers.bind` adapts it."""
 
     id: str
     call: Callable[..., Any]
@@ -25,7 +29,7 @@ class Function:
     metadata: str | None
 
     def encode(self) -> str:
-        """Make the frame that offers it."""
+        """Encode ``registerfunction``."""
         return frame(
             "registerfunction",
             id=quote(self.id),
@@ -36,15 +40,15 @@ class Function:
             metadata=self.metadata,
         )
 
-    def encode_end(self) -> str:
-        """Make the frame that takes it back."""
+    def encode_unregister(self) -> str:
+        """Encode ``unregisterfunction``."""
         namespace = quote_if(self.namespace)
         return frame("unregisterfunction", id=quote(self.id), namespace=namespace)
 
 
 @dataclass(eq=False, frozen=True)
 class TriggerType:
-    """A trigger type on offer; the two handlers may be coroutine functions."""
+    """A registered trigger type; both handlers may be coroutine functions."""
 
     id: str
     description: str
@@ -55,7 +59,7 @@ class TriggerType:
     namespace: str | None
 
     def encode(self) -> str:
-        """Make the frame that offers it."""
+        """Encode ``registertriggertype``."""
         return frame(
             "registertriggertype",
             id=quote(self.id),
@@ -65,15 +69,15 @@ class TriggerType:
             call_request_format=self.call_request_format,
         )
 
-    def encode_end(self) -> str:
-        """Make the frame that takes it back."""
+    def encode_unregister(self) -> str:
+        """Encode ``unregistertriggertype``."""
         namespace = quote_if(self.namespace)
         return frame("unregistertriggertype", id=quote(self.id), namespace=namespace)
 
 
 @dataclass(eq=False)
 class Trigger:
-    """A trigger this worker asked for; `sent` once the engine may know it."""
+    """A trigger of this worker; `sent` once the engine may have it."""
 
     id: str
     trigger_type: str
@@ -85,7 +89,7 @@ class Trigger:
     sent: bool = False
 
     def encode(self) -> str:
-        """Make the frame that asks for it."""
+        """Encode ``registertrigger``."""
         return frame(
             "registertrigger",
             id=quote(self.id),
@@ -97,28 +101,28 @@ class Trigger:
             config=self.config,
         )
 
-    def encode_end(self) -> str:
-        """Make the frame that ends it."""
+    def encode_unregister(self) -> str:
+        """Encode ``unregistertrigger``."""
         id_, type_ = quote(self.id), quote(self.trigger_type)
         return frame("unregistertrigger", id=id_, trigger_type=type_)
 
 
 def quote_if(text: str | None) -> str | None:
-    """Encode a text, if there is one."""
+    """Encode a string, unless it is None."""
     return None if text is None else quote(text)
 
 
 def encode_if(value: Any, what: str) -> str | None:
-    """Encode a value, if there is one."""
+    """Encode a value, unless it is None."""
     return None if value is None else encode(value, what)
 
 
 class Registration:
     """
-    Something a worker has registered.
+    A registered function, trigger or trigger type.
 
     Attributes:
-        id: Its id; that of a trigger was made up.
+        id: Its id; that of a trigger is generated.
 
     """
 
@@ -127,7 +131,7 @@ class Registration:
         self._unregister = unregister
 
     def unregister(self) -> None:
-        """Take it back; once more does nothing."""
+        """Unregister it; idempotent."""
         self._unregister()
 
 
@@ -135,10 +139,10 @@ class TriggerHandler(Protocol):
     """Serves a trigger type; both methods may also be coroutine functions."""
 
     def register_trigger(self, trigger: TriggerInstance) -> Any:
-        """Start a trigger; what this raises is told to whoever asked for the trigger."""
+        """Start a trigger; the worker that registered it gets what this raises."""
 
     def unregister_trigger(self, trigger: TriggerInstance) -> Any:
-        """End a trigger, found by its ``id`` alone."""
+        """Stop a trigger, identified by its ``id`` alone."""
 
 
 def plan_trigger(trigger: TriggerInput, id_: str) -> Trigger:
@@ -147,7 +151,7 @@ def plan_trigger(trigger: TriggerInput, id_: str) -> Trigger:
 
     Raises:
         EngineError: ``INVALID_ARGUMENTS`` when a key is missing or unknown,
-            ``serialization_error`` when JSON cannot hold a part.
+            ``serialization_error`` when JSON cannot represent a part.
 
     """
     check_keys(trigger, TriggerInput, "trigger")
@@ -171,7 +175,7 @@ def plan_trigger_type(
 
     Raises:
         EngineError: ``INVALID_ARGUMENTS`` when a key is missing or unknown or a handler cannot
-            be called, ``serialization_error`` when JSON cannot hold a format.
+            be called, ``serialization_error`` when JSON cannot represent a format.
 
     """
     check_keys(given, TriggerTypeInput, "trigger type")

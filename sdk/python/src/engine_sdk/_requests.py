@@ -1,4 +1,4 @@
-"""What users hand in: calls, triggers, trigger types, options; checked once, here."""
+"""The options and requests of user code, and their checks."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from typing import Any, Final, Literal, TypedDict
 from ._errors import invalid
 
 CALL_TIMEOUT_MS: Final = 30_000
-"""A call without a time-out of its own."""
+"""Timeout of a call that names none."""
 
 TIMEOUT_MS_MAX: Final = 604_800_000
-"""The longest time-out a call may ask for: a week."""
+"""Longest timeout of a call: a week."""
 
 ID_CHARS_MAX: Final = 1_024
 """Longest id of a function, a trigger or a type, in characters."""
 
 RECONNECT_FIRST_MS: Final = 1_000
-"""First wait before a worker dials again."""
+"""First delay before a worker dials again."""
 
 RECONNECT_MAX_MS: Final = 30_000
-"""Longest wait before a worker dials again."""
+"""Longest delay before a worker dials again."""
 
 THREADS_BUSY_MAX: Final = 32
-"""Sync handlers that compute at the same time, unless an option says otherwise."""
+"""Sync handlers that run concurrently, unless an option is set."""
 
 
 class VoidAction(TypedDict):
-    """Run it; nobody waits for the result."""
+    """Run the function without returning its result."""
 
     type: Literal["void"]
 
 
 class EnqueueAction(TypedDict):
-    """Put it into a queue; the result is a receipt."""
+    """Put the call into a queue; the result is a receipt."""
 
     type: Literal["enqueue"]
     queue: str
@@ -44,7 +44,7 @@ class EnqueueAction(TypedDict):
 
 class TriggerAction:
     """
-    How a call is to be run, if not as a plain call.
+    The mode of a call that does not wait for its function (PROTOCOL 3.1).
 
     Example:
         >>> TriggerAction.Enqueue("mails")
@@ -54,12 +54,12 @@ class TriggerAction:
 
     @staticmethod
     def Void() -> VoidAction:  # noqa: N802 - the same name in every SDK
-        """Run it; nobody waits for the result."""
+        """Run the function without returning its result."""
         return {"type": "void"}
 
     @staticmethod
     def Enqueue(queue: str) -> EnqueueAction:  # noqa: N802
-        """Put it into the queue of this name; the result is ``{"messageReceiptId": …}``."""
+        """Put the call into this queue; the result is ``{"messageReceiptId": …}``."""
         return {"type": "enqueue", "queue": queue}
 
 
@@ -68,7 +68,7 @@ class _TriggerRequestRequired(TypedDict):
 
 
 class TriggerRequest(_TriggerRequestRequired, total=False):
-    """A call: ``function_id`` such as ``"math::add"``; everything else may be left out."""
+    """A call: ``function_id`` such as ``"math::add"``; the other keys are optional."""
 
     payload: Any
     action: VoidAction | EnqueueAction | None
@@ -84,7 +84,7 @@ class _TriggerInputRequired(TypedDict):
 
 
 class TriggerInput(_TriggerInputRequired, total=False):
-    """A trigger: ``config`` is what its type wants to know, ``metadata`` goes to the function."""
+    """A trigger: its type defines ``config``; the function gets ``metadata``."""
 
     config: Any
     metadata: Any
@@ -98,7 +98,7 @@ class _TriggerTypeInputRequired(TypedDict):
 
 
 class TriggerTypeInput(_TriggerTypeInputRequired, total=False):
-    """A trigger type; the formats are JSON Schemas of ``config`` and of what functions get."""
+    """A trigger type; the formats are JSON Schemas of ``config`` and of the payload."""
 
     trigger_request_format: Any
     call_request_format: Any
@@ -108,12 +108,12 @@ class TriggerTypeInput(_TriggerTypeInputRequired, total=False):
 @dataclass(frozen=True, kw_only=True)
 class ReconnectOptions:
     """
-    How to come back after the line was lost.
+    How to reconnect.
 
     Attributes:
-        first_ms: First wait; it doubles with every attempt, give or take 30 %.
-        max_ms: Longest wait.
-        max_attempts: Attempts in a row before the state becomes ``"failed"``; None: no end.
+        first_ms: First delay; it doubles with every attempt, ± 30 %.
+        max_ms: Longest delay.
+        max_attempts: Failed attempts in a row until the state is ``"failed"``; None: unlimited.
 
     """
 
@@ -125,21 +125,21 @@ class ReconnectOptions:
 @dataclass(frozen=True, kw_only=True)
 class InitOptions:
     """
-    Who this worker is, and how it behaves.
+    Name and behaviour of a worker.
 
     Attributes:
         worker_name: Shown in lists; else ``ENGINE_WORKER_NAME``, else ``<hostname>:<pid>``.
         description: Shown in lists.
         token: Sent as ``Authorization: Bearer`` with the upgrade.
         headers: Sent with the upgrade.
-        namespace: Reported only; registrations name their own.
-        timeout_ms: Time-out of calls that name none.
-        reconnect: How to come back after the line was lost.
-        max_threads: Sync handlers that compute at the same time; one that waits for a call
-            of its own does not count.
-        telemetry: Send log lines, spans of handlers and what the process uses to the engine,
-            over a line of their own; ``OTEL_ENABLED=false`` switches it off as well. Log
-            lines travel as calls of ``engine::log::*`` otherwise.
+        namespace: Reported only; registrations have their own.
+        timeout_ms: Timeout of calls that name none.
+        reconnect: How to reconnect.
+        max_threads: Sync handlers that run concurrently; one that waits for a call of its
+            own does not count.
+        telemetry: Send log lines, spans of handlers and gauges of the process to the engine,
+            over a connection of their own; ``OTEL_ENABLED=false`` switches it off as well.
+            Without it, log lines are sent as calls of ``engine::log::*``.
 
     Example:
         >>> InitOptions(worker_name="math").timeout_ms
@@ -185,7 +185,7 @@ def check_id(value: object, what: str) -> str:
 
 def check_namespace(value: object) -> str | None:
     """
-    Check a namespace; None is the default one.
+    Check a namespace; None means ``default``.
 
     Raises:
         EngineError: ``INVALID_ARGUMENTS``.
@@ -198,7 +198,7 @@ def check_namespace(value: object) -> str | None:
 
 def check_keys(given: Mapping[str, Any], shape: type, what: str) -> None:
     """
-    Check that a dict has the keys of its shape and no others.
+    Check that a dict has the required keys of a TypedDict and no unknown ones.
 
     Raises:
         EngineError: ``INVALID_ARGUMENTS``.
@@ -223,7 +223,7 @@ def _keys_of(shape: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 def check_timeout(value: object) -> float:
     """
-    Check a time-out in milliseconds.
+    Check a timeout in milliseconds.
 
     Raises:
         EngineError: ``INVALID_ARGUMENTS``.
@@ -238,7 +238,7 @@ def check_timeout(value: object) -> float:
 
 def check_action(action: object) -> str | None:
     """
-    Check how a call is to be run.
+    Check the action of a call.
 
     Returns:
         The type of the action; None for a plain call.

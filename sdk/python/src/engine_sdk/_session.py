@@ -1,4 +1,9 @@
-"""What a session leaves to others, because it takes threads, sockets or time."""
+"""
+A worker's side of the protocol, without sockets, threads or clocks.
+
+Events of the connection and requests of the program come in as method calls; frames wait in the
+outbox until `take` fetches them, everything else goes to the `Host`. Nothing here blocks.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from ._calls import Call, Waiting
+from ._calls import Call, PendingCalls
 from ._codec import (
     Invocation,
     TriggerInstance,
@@ -25,39 +30,7 @@ from ._errors import ErrorBody, normalise_error
 from ._registrations import Function, Trigger, TriggerType, quote_if
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes of calls that wait for the line."""
-
-
-class Host(Protocol):
-    """What a session needs done; every method returns at once."""
-
-    def output_ready(self) -> None:
-        """Call `take`: it has something to give."""
-
-    def deadline_set(self, at: float) -> None:
-        """Call `expire` at this time, perhaps earlier than thought."""
-
-    def run_function(self, invocation: Invocation, function: Function) -> None:
-        """Run a function, then `finish`."""
-
-    def abort(self, invocation: Invocation, reason: str | None) -> None:
-        """Tell a handler that nobody wants its result any more."""
-
-    def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
-        """Start a trigger, then `answer_trigger`."""
-
-    def withdraw(self, trigger_id: str) -> None:
-        """End a trigger, if it was started."""
-
-    def withdraw_all(self, offer: TriggerType) -> None:
-        """End all triggers of a type."""
-
-    def line_lost(self) -> None:
-        """Tell handlers that nobody waits, and end all triggers: a new line brings them anew."""
-
-    def refused(self, reason: str) -> None:
-        """End: the engine does not want this worker at all."""
-
+"""Bytes of calls that wait to be sent."""
 
 log = logging.getLogger("engine_sdk")
 DEFAULT_NAMESPACE = "default"
@@ -68,8 +41,41 @@ NO_FUNCTION: ErrorBody = {"code": "function_not_found", "message": "Function not
 NO_TYPE: ErrorBody = {"code": "trigger_type_not_found", "message": "Trigger type not found"}
 
 
+class Host(Protocol):
+    """What a session needs from its surroundings; no method blocks."""
+
+    def output_ready(self) -> None:
+        """Schedule `Session.take`: it has frames."""
+
+    def deadline_set(self, at: float) -> None:
+        """Schedule `Session.expire` at this time, unless it is scheduled earlier."""
+
+    def run_function(self, invocation: Invocation, function: Function) -> None:
+        """Run a function, then call `Session.finish`."""
+
+    def abort(self, invocation: Invocation, reason: str | None) -> None:
+        """Cancel a running invocation."""
+
+    def start_trigger(
+        self, trigger: TriggerInstance, trigger_type: TriggerType, connection: int
+    ) -> None:
+        """Start a trigger, then call `Session.answer_trigger`."""
+
+    def stop_trigger(self, trigger_id: str) -> None:
+        """Stop a trigger, if it was started."""
+
+    def stop_triggers(self, trigger_type: TriggerType) -> None:
+        """Stop all triggers of a type."""
+
+    def connection_lost(self) -> None:
+        """Cancel invocations and stop triggers: the engine sends them again after a reconnect."""
+
+    def refused(self, reason: str) -> None:
+        """End: the engine refuses this worker."""
+
+
 class Session:
-    """One worker's functions, triggers and calls, over as many lines as it takes."""
+    """One worker's functions, triggers and calls, across all of its connections."""
 
     def __init__(self, announcement: str, host: Host, now: Callable[[], float]) -> None:
         self._announcement = announcement
@@ -79,10 +85,10 @@ class Session:
         self._types: dict[tuple[str, str], TriggerType] = {}
         self._triggers: dict[str, Trigger] = {}
         self._running: dict[str, Invocation] = {}
-        self._waiting = Waiting()
+        self._pending = PendingCalls()
         self._outbox = Outbox()
         self._open = False
-        self._line = 0
+        self._connection = 0
         self._previous: tuple[str, str] | None = None
         self._capabilities: frozenset[str] = frozenset()
         self._handle: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -98,42 +104,42 @@ class Session:
             "error": self._on_error,
         }
 
-    # The line.
+    # The connection.
 
     def opened(self) -> None:
-        """Say on a new line who this is and what it offers, then what was kept."""
+        """Queue the first frames of a new connection (PROTOCOL 1.3) before the queued calls."""
         self._open = True
-        self._line += 1
+        self._connection += 1
         first = [self._announcement]
         if self._previous is not None:
             worker_id, token = map(quote, self._previous)
             first.insert(0, frame("reattach", previous_worker_id=worker_id, reattach_token=token))
-        first += [offer.encode() for offer in self._types.values()]
-        first += [offer.encode() for offer in self._functions.values()]
+        first += [trigger_type.encode() for trigger_type in self._types.values()]
+        first += [function.encode() for function in self._functions.values()]
         for trigger in self._triggers.values():
             trigger.sent = True
             first.append(trigger.encode())
-        self._outbox.begin_line(first)
+        self._outbox.begin_connection(first)
         self._host.output_ready()
 
     @property
     def worker_id(self) -> str | None:
-        """Its id on the present line or the last one; None before the engine has said it."""
+        """Its id on the current or last connection; None before the engine has sent one."""
         return None if self._previous is None else self._previous[0]
 
     def closed(self) -> None:
-        """Give up the line, and with it whatever had been sent on it."""
+        """Discard the state of the connection, and end the calls sent on it."""
         if not self._open:
             return
         self._open = False
         self._capabilities = frozenset()
         self._running.clear()
-        self._outbox.end_line()
-        self._waiting.end_sent(STOPPED)
-        self._host.line_lost()
+        self._outbox.end_connection()
+        self._pending.end_sent(STOPPED)
+        self._host.connection_lost()
 
     def received(self, text: str) -> None:
-        """Handle one message; whatever it is, the session goes on."""
+        """Handle one message; no message ends the session."""
         if not text or text.isspace():
             return
         try:
@@ -144,7 +150,7 @@ class Session:
             return
         handle = self._handle.get(message["type"])
         if handle is None:
-            return  # A newer engine may say more; also ping and pong (PROTOCOL 1.7).
+            return  # Of a newer engine; also ping and pong (PROTOCOL 1.7).
         try:
             handle(message)
         except ValueError as error:
@@ -153,105 +159,107 @@ class Session:
             log.exception("[engine] Could not handle a message of type %s", message["type"])
 
     def take(self) -> str | None:
-        """Take the next frame to write; None when there is no more or no line."""
+        """Take the next frame to write; None without frames or connection."""
         return self._outbox.take(self._now()) if self._open else None
 
     def expire(self) -> None:
-        """End the calls whose time is over."""
-        for call in self._waiting.expire(self._now(), "timeout" in self._capabilities):
-            self._tell_cancelled(call, "timeout")
-        if (due := self._waiting.next_deadline) is not None:
+        """End the calls whose deadlines have passed."""
+        for call in self._pending.expire(self._now(), "timeout" in self._capabilities):
+            self._send_cancel(call, "timeout")
+        if (due := self._pending.next_deadline) is not None:
             self._host.deadline_set(due)
 
     def end_calls(self, error: ErrorBody) -> None:
-        """End every call; whatever else was queued may still be taken."""
-        self._waiting.end_all(error)
+        """End every call; other queued frames can still be taken."""
+        self._pending.end_all(error)
 
-    # What this worker offers.
+    # Registrations.
 
     def add_function(self, function: Function) -> None:
-        """Offer a function, in place of one with the same id."""
+        """Register a function; it replaces one with the same id."""
         self._functions[_key(function.namespace, function.id)] = function
         self._send(function.encode())
 
     def remove_function(self, function: Function) -> None:
-        """Take a function back, unless another one stands in its place."""
+        """Unregister a function, unless it was replaced."""
         key = _key(function.namespace, function.id)
         if self._functions.get(key) is function:
             del self._functions[key]
-            self._send(function.encode_end())
+            self._send(function.encode_unregister())
 
-    def add_type(self, offer: TriggerType) -> None:
-        """Offer a trigger type, in place of one with the same id."""
-        self._types[_key(offer.namespace, offer.id)] = offer
-        self._send(offer.encode())
+    def add_type(self, trigger_type: TriggerType) -> None:
+        """Register a trigger type; it replaces one with the same id."""
+        self._types[_key(trigger_type.namespace, trigger_type.id)] = trigger_type
+        self._send(trigger_type.encode())
 
-    def remove_type(self, offer: TriggerType) -> None:
-        """Take a trigger type back, unless another one stands in its place."""
-        key = _key(offer.namespace, offer.id)
-        if self._types.get(key) is offer:
+    def remove_type(self, trigger_type: TriggerType) -> None:
+        """Unregister a trigger type, unless it was replaced."""
+        key = _key(trigger_type.namespace, trigger_type.id)
+        if self._types.get(key) is trigger_type:
             del self._types[key]
-            self._host.withdraw_all(offer)
-            self._send(offer.encode_end())
+            self._host.stop_triggers(trigger_type)
+            self._send(trigger_type.encode_unregister())
 
     def add_trigger(self, trigger: Trigger) -> None:
-        """Ask for a trigger."""
+        """Register a trigger."""
         self._triggers[trigger.id] = trigger
         trigger.sent = self._open
         self._send(trigger.encode())
 
     def remove_trigger(self, trigger: Trigger) -> None:
-        """End a trigger; the next line is told if there is none now."""
+        """Unregister a trigger, after the reconnect if not connected."""
         if self._triggers.pop(trigger.id, None) is not None and trigger.sent:
-            self._outbox.add_kept(trigger.encode_end())
+            self._outbox.add_persistent(trigger.encode_unregister())
             self._host.output_ready()
 
-    # Calls of this worker.
+    # Calls.
 
     def start_call(self, call: Call) -> None:
-        """Make a call; without a line it waits for one."""
+        """Queue a call; without a connection it waits for one."""
         if not self._outbox.add_call(call, self._now()):
-            message = "Too much waits for the line to the engine; call again later"
+            message = "Too many calls wait for the connection to the engine; call again later"
             if call.settle is None:
                 log.warning("[engine] Dropped a call of %s: %s", call.function_id, message)
             call.end(None, {"code": "overloaded", "message": message, "retryable": True})
             return
         if call.invocation_id is not None:
-            self._waiting.add(call)
+            self._pending.add(call)
             self._host.deadline_set(call.deadline)
         self._host.output_ready()
 
     def cancel_call(self, call: Call, reason: str | None = None) -> None:
-        """End a call that its caller no longer wants; the engine is told if it has it."""
+        """Cancel a call; the engine gets a cancel if the call was sent."""
         if call.done:
             return
-        self._waiting.end(call, None, CANCELLED)
-        self._tell_cancelled(call, reason)
+        self._pending.end(call, None, CANCELLED)
+        self._send_cancel(call, reason)
 
-    # Runs of functions of this worker.
+    # Invocations.
 
     def finish(self, invocation: Invocation, result: str | None, error: str | None) -> None:
-        """Answer an invocation; both texts are JSON, and neither means: nothing returned."""
-        if self._is_running(invocation):  # Else its line is gone, or nobody waits.
+        """Answer an invocation with an encoded result or error; neither: nothing returned."""
+        if self._is_running(invocation):  # Else its connection is closed, or it was void.
             self._running.pop(invocation.invocation_id or "")
             self._send(result_frame(invocation, result, error))
 
     def progress(self, invocation: Invocation, data: str) -> None:
-        """Send news of an invocation: none after its end, none that nobody can read."""
+        """Send progress, if the invocation still runs and the engine forwards progress."""
         if self._is_running(invocation) and "progress" in self._capabilities:
             invocation_id = quote(invocation.invocation_id or "")
             self._send(frame("invocationprogress", invocation_id=invocation_id, data=data))
 
-    def answer_trigger(self, trigger: TriggerInstance, error: ErrorBody | None, line: int) -> None:
-        """Tell the engine whether a trigger of this worker's type is live."""
-        if line == self._line:
-            told = None if error is None else encode_error(error)
-            self._send(trigger_result_frame(trigger, told))
+    def answer_trigger(
+        self, trigger: TriggerInstance, error: ErrorBody | None, connection: int
+    ) -> None:
+        """Answer ``registertrigger``, unless the connection that it arrived on is closed."""
+        if connection == self._connection:
+            encoded = None if error is None else encode_error(error)
+            self._send(trigger_result_frame(trigger, encoded))
 
-    def _tell_cancelled(self, call: Call, reason: str | None) -> None:
+    def _send_cancel(self, call: Call, reason: str | None) -> None:
         if call.sent and call.invocation_id is not None and "cancel" in self._capabilities:
-            invocation_id, told = quote(call.invocation_id), quote_if(reason)
-            self._send(frame("cancelinvocation", invocation_id=invocation_id, reason=told))
+            invocation_id, text = quote(call.invocation_id), quote_if(reason)
+            self._send(frame("cancelinvocation", invocation_id=invocation_id, reason=text))
 
     def _is_running(self, invocation: Invocation) -> bool:
         return self._running.get(invocation.invocation_id or "") is invocation
@@ -272,7 +280,7 @@ class Session:
             self._capabilities = frozenset(str(name) for name in capabilities)
 
     def _on_invoke(self, message: dict[str, Any]) -> None:
-        invocation = read_invocation(message, self._line, self._now())
+        invocation = read_invocation(message, self._connection, self._now())
         if (id_ := invocation.invocation_id) is not None:
             if id_ in self._running:
                 raise ValueError(f"{id_} runs already")
@@ -284,15 +292,15 @@ class Session:
             self._host.run_function(invocation, function)
 
     def _on_result(self, message: dict[str, Any]) -> None:
-        call = self._waiting.get(message.get("invocation_id"))
+        call = self._pending.get(message.get("invocation_id"))
         if call is None:
-            return  # Late: the caller was already told.
+            return  # Late: the call has ended.
         error = message.get("error")
         body = None if error is None else normalise_error(error)
-        self._waiting.end(call, message.get("result"), body)
+        self._pending.end(call, message.get("result"), body)
 
     def _on_progress(self, message: dict[str, Any]) -> None:
-        call = self._waiting.get(message.get("invocation_id"))
+        call = self._pending.get(message.get("invocation_id"))
         if call is not None and call.progress is not None:
             call.progress(message.get("data"))
 
@@ -304,24 +312,24 @@ class Session:
 
     def _on_register_trigger(self, message: dict[str, Any]) -> None:
         trigger = read_trigger(message)
-        offer = self._types.get(_key(message.get("trigger_namespace"), trigger.trigger_type))
-        if offer is None:
-            self.answer_trigger(trigger, NO_TYPE, self._line)
+        trigger_type = self._types.get(_key(message.get("trigger_namespace"), trigger.trigger_type))
+        if trigger_type is None:
+            self.answer_trigger(trigger, NO_TYPE, self._connection)
         else:
-            self._host.provide(trigger, offer, self._line)
+            self._host.start_trigger(trigger, trigger_type, self._connection)
 
     def _on_unregister_trigger(self, message: dict[str, Any]) -> None:
-        # Only the id is certain to be there (PROTOCOL 2.8).
-        self._host.withdraw(str(message.get("id")))
+        # Only the id is required (PROTOCOL 2.8).
+        self._host.stop_trigger(str(message.get("id")))
 
     def _on_trigger_result(self, message: dict[str, Any]) -> None:
         if (error := message.get("error")) is not None:
-            told = (
+            fields = (
                 message.get("id"),
                 message.get("trigger_type"),
                 normalise_error(error)["message"],
             )
-            log.error('[engine] Trigger registration failed for "%s" (%s): %s', *told)
+            log.error('[engine] Trigger registration failed for "%s" (%s): %s', *fields)
 
     def _on_rejected(self, message: dict[str, Any]) -> None:
         code, what = message.get("code"), message.get("function_id") or message.get("worker_name")
@@ -335,41 +343,42 @@ class Session:
         log.warning("[engine] The engine reports %s: %s", body["code"], body["message"])
 
     def _answer_unread(self, text: str, error: ErrorBody) -> None:
-        """Leave nobody waiting for a message that was too much for the parser."""
+        """End the call or the invocation of a message that cannot be decoded."""
         type_, invocation_id, function_id = read_head(text) or ("", "", None)
         if type_ == "invocationresult":
-            if (call := self._waiting.get(invocation_id)) is not None:
-                self._waiting.end(call, None, error)
+            if (call := self._pending.get(invocation_id)) is not None:
+                self._pending.end(call, None, error)
         elif function_id is not None:
             message = {"invocation_id": invocation_id, "function_id": function_id}
-            invocation = read_invocation(message, self._line, self._now())
+            invocation = read_invocation(message, self._connection, self._now())
             self._send(result_frame(invocation, None, encode_error(error)))
 
 
-def _key(namespace: object, id_: str) -> tuple[str, str]:
-    return (namespace if isinstance(namespace, str) else DEFAULT_NAMESPACE, id_)
-
-
 class Outbox:
-    """Frames and calls, oldest first."""
+    """
+    Frames and calls that wait to be written, oldest first.
+
+    Frames belong to the current connection and are dropped with it. Calls stay queued while there
+    is no connection, until their deadlines.
+    """
 
     def __init__(self) -> None:
-        self._items: deque[Call | str | _Kept] = deque()
+        self._items: deque[Call | str | _PersistentFrame] = deque()
         self._queued_bytes = 0
 
     def __len__(self) -> int:
         return len(self._items)
 
     def add_frame(self, frame: str) -> None:
-        """Put a frame of the present line last."""
+        """Append a frame of the current connection."""
         self._items.append(frame)
 
-    def add_kept(self, frame: str) -> None:
-        """Put a frame last that also the next line is to carry."""
-        self._items.append(_Kept(frame))
+    def add_persistent(self, frame: str) -> None:
+        """Append a frame that stays queued for the next connection."""
+        self._items.append(_PersistentFrame(frame))
 
     def add_call(self, call: Call, now: float) -> bool:
-        """Put a call last; false when too much waits already."""
+        """Append a call; false when the queue is full."""
         if self._queued_bytes and self._queued_bytes + call.weight > QUEUED_BYTES_MAX:
             self._drop_over(now)
             if self._queued_bytes + call.weight > QUEUED_BYTES_MAX:
@@ -379,12 +388,12 @@ class Outbox:
         return True
 
     def take(self, now: float) -> str | None:
-        """Take the next frame; a call counts as sent from now on."""
+        """Remove the next frame; a call counts as sent from now on."""
         while self._items:
             item = self._items.popleft()
             if isinstance(item, str):
                 return item
-            if isinstance(item, _Kept):
+            if isinstance(item, _PersistentFrame):
                 return item.frame
             self._queued_bytes -= item.weight
             if _is_over(item, now):
@@ -393,13 +402,13 @@ class Outbox:
             return item.encode(now)
         return None
 
-    def begin_line(self, first: list[str]) -> None:
-        """Put the first frames of a new line before whatever was kept."""
-        self.end_line()
+    def begin_connection(self, first: list[str]) -> None:
+        """Prepend the first frames of a new connection."""
+        self.end_connection()
         self._items.extendleft(reversed(first))
 
-    def end_line(self) -> None:
-        """Drop what belonged to a line that is gone."""
+    def end_connection(self) -> None:
+        """Drop the frames of the closed connection."""
         self._items = deque(item for item in self._items if not isinstance(item, str))
 
     def _drop_over(self, now: float) -> None:
@@ -409,10 +418,14 @@ class Outbox:
         self._queued_bytes = sum(item.weight for item in self._items if isinstance(item, Call))
 
 
-class _Kept:
+class _PersistentFrame:
     def __init__(self, frame: str) -> None:
         self.frame = frame
 
 
 def _is_over(call: Call, now: float) -> bool:
     return call.done or call.deadline <= now
+
+
+def _key(namespace: object, id_: str) -> tuple[str, str]:
+    return (namespace if isinstance(namespace, str) else DEFAULT_NAMESPACE, id_)

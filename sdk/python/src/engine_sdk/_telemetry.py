@@ -1,9 +1,9 @@
 """
-What a worker tells about itself: its log lines, the spans of its handlers, what it uses.
+Telemetry of a worker: log lines, spans of its handlers, gauges of its process.
 
-Any thread may add; sending belongs to the loop of the line's thread, over a line of its own.
-Everything is queued, bounded, and quiet: no handler is to suffer from being watched. What
-cannot be sent is left out, and the logs say how many lines that were.
+Any thread may add records; the worker's loop sends them, over the connection to ``/otel``. Queues
+are bounded and failures are silent, so that telemetry never delays or fails a handler. Records
+that do not fit are dropped; a log record states how many.
 """
 
 from __future__ import annotations
@@ -38,45 +38,47 @@ from ._otlp import (
     looks_sampled,
     read_traceparent,
 )
-from ._reconnect import wait_before
+from ._reconnect import until_stopped, wait_before
 from ._requests import InitOptions, ReconnectOptions
-from ._transport import LEAVE_MS, Dial, LineLost, Transport, WebSocketDial
+from ._transport import LEAVE_MS, ConnectionLost, Dial, Transport, WebSocketDial
 
 TELEMETRY_BATCH_MS: Final = 100
-"""Logs and spans wait so long for more of them before they are sent."""
+"""Logs and spans are collected for so long before they are sent."""
 
 TELEMETRY_QUEUE_CHARS_MAX: Final = 1024 * 1024
-"""Logs that wait to be sent, in characters, and spans; beyond, they are left out."""
+"""Queued logs, and queued spans, in characters; further ones are dropped."""
 
 TELEMETRY_FRAME_CHARS_MAX: Final = 256 * 1024
-"""Characters of logs or spans in one frame; the rest waits for the next."""
+"""Characters of logs or spans in one frame; the rest goes into the next."""
 
 SPANS_PER_SECOND: Final = 100
 """Spans of handlers that a worker sends in a second."""
 
 GAUGES_MS: Final = 5_000
-"""How often a worker tells what it uses, unless OTEL_METRIC_EXPORT_INTERVAL says."""
+"""Interval of gauges, unless ``OTEL_METRIC_EXPORT_INTERVAL`` is set."""
 
 GAUGES_MS_MIN: Final = 500
-"""Shortest such time."""
+"""Shortest such interval."""
 
 GAUGES_MS_MAX: Final = 3_600_000
-"""Longest such time."""
+"""Longest such interval."""
 
 GAUGES_FIRST_MS: Final = 1_000
-"""How soon a worker tells it first."""
+"""Time until the first gauges."""
 
 LOOP_LAG_SAMPLE_MS: Final = 50
-"""How often a worker looks whether its event loop is late."""
+"""Interval at which the lateness of the event loop is measured."""
+
+_SAMPLES_MAX = 60_000 // LOOP_LAG_SAMPLE_MS
 
 
 def telemetry_dial(address: str, options: InitOptions) -> Dial | None:
-    """Tell how to reach the telemetry route; None when the worker is to send none."""
+    """Return the dial of the telemetry route; None when telemetry is off."""
     if not options.telemetry or os.environ.get("OTEL_ENABLED", "").lower() in ("false", "0"):
         return None
     parts = urlsplit(address)
     url = parts._replace(path=parts.path.rstrip("/") + "/otel").geturl()
-    # The token and nothing else: the other headers are for the worker's own line.
+    # Only the token: other headers are for the worker's own connection.
     headers = {
         name: value for name, value in options.headers.items() if name.lower() == "authorization"
     }
@@ -84,18 +86,18 @@ def telemetry_dial(address: str, options: InitOptions) -> Dial | None:
 
 
 class Span:
-    """The run of one handler, while it lasts."""
+    """The span of a running handler."""
 
     def __init__(self, invocation: Invocation, ids: TraceIds) -> None:
         self.invocation = invocation
         self.ids = ids
         self.start = time.time()
         self.seconds: float | None = None
-        """How long it took, once it has ended."""
+        """Duration, once it has ended."""
         self._began = time.perf_counter()
 
     def stop(self) -> None:
-        """Note that it has ended; once more changes nothing."""
+        """End it; idempotent."""
         if self.seconds is None:
             self.seconds = time.perf_counter() - self._began
 
@@ -124,10 +126,10 @@ class Telemetry:
         self._transport: Transport | None = None
         self._gauges = Gauges()
 
-    # Any thread.
+    # Thread-safe.
 
     def take_log(self, level: Level, text: str, plain: Any, service: str | None) -> bool:
-        """Take a log line, for the call in whose handler it is said; false: it is left out."""
+        """Queue a log line, with the trace of the current handler; false: dropped."""
         if self._ended:
             return False
         context = CURRENT.get()
@@ -138,17 +140,17 @@ class Telemetry:
         return taken
 
     def begin(self, invocation: Invocation) -> Span | None:
-        """Note that a handler begins; None: nobody wants to know."""
+        """Start the span of a handler; None: the call is not traced, or the rate is used up."""
         if self._ended or invocation.traceparent is None:
             return None
-        # In this order, since a busy worker is out of tokens nearly always.
+        # In this order, because a busy worker is out of tokens nearly always.
         if not looks_sampled(invocation.traceparent) or not self._tokens.take(_now_ms()):
             return None
         ids = read_traceparent(invocation.traceparent)
         return None if ids is None else Span(invocation, ids)
 
     def end(self, span: Span, error: ErrorBody | None) -> None:
-        """Note how a handler has ended."""
+        """End and queue the span of a handler."""
         span.stop()
         attributes = {
             "engine.function.id": span.invocation.function_id,
@@ -168,31 +170,31 @@ class Telemetry:
         self._send_soon()
 
     def _send_soon(self) -> None:
-        if not self._signalled:  # Once for a batch; twice does no harm.
+        if not self._signalled:  # Once per frame; a race only wakes the loop twice.
             self._signalled = True
             self._post(self._wake.set)
 
-    # The loop of the line's thread.
+    # In the worker's thread.
 
     def stop(self) -> None:
-        """Send what waits, then end."""
+        """Send what is queued, then end."""
         self._ended = True
         self._stop.set()
         self._wake.set()
 
-    def last_words(self) -> list[bytes]:
-        """Take what waits, for the worker's own line, if there is no line of telemetry."""
+    def final_frames(self) -> list[bytes]:
+        """Take what is queued, for the worker's own connection, if ``/otel`` is not connected."""
         self._ended = True
         return [] if self._transport is not None else list(self._frames())
 
     async def run(self) -> None:
-        """Stay on a line until told to stop."""
+        """Stay connected until `stop`."""
         attempt = 0
         while not self._stop.is_set():
             attempt += 1
             try:
-                self._transport = await self._or_stop(self._dial())
-            except LineLost:
+                self._transport = await until_stopped(self._dial(), self._stop)
+            except ConnectionLost:
                 self._transport = None
             if self._transport is not None:
                 attempt = 1
@@ -200,7 +202,7 @@ class Telemetry:
                 self._transport = None
             if not self._stop.is_set():
                 wait = wait_before(attempt, ReconnectOptions(), random.random())
-                await self._or_stop(asyncio.sleep(wait / 1000))
+                await until_stopped(asyncio.sleep(wait / 1000), self._stop)
 
     async def _carry(self, transport: Transport) -> None:
         tasks = [
@@ -220,21 +222,21 @@ class Telemetry:
                     tasks, timeout=LEAVE_MS / 1000, return_when=asyncio.FIRST_COMPLETED
                 )
             await asyncio.wait_for(transport.close(), LEAVE_MS / 1000)
-        except (asyncio.TimeoutError, LineLost):
-            pass  # The peer does not answer; the line is gone all the same.
+        except (asyncio.TimeoutError, ConnectionLost):
+            pass  # The peer does not answer; the connection is closed anyway.
         finally:
             for task in (*tasks, stopper):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, transport: Transport) -> None:
-        await transport.ended()  # Nothing comes.
+        await transport.ended()  # The engine sends nothing here.
 
     async def _write(self, transport: Transport) -> None:
         while True:
             if not self._stop.is_set():
                 await self._wake.wait()
-                await self._or_stop(asyncio.sleep(TELEMETRY_BATCH_MS / 1000))
+                await until_stopped(asyncio.sleep(TELEMETRY_BATCH_MS / 1000), self._stop)
             self._wake.clear()
             self._signalled = False
             ended = self._stop.is_set()
@@ -252,7 +254,7 @@ class Telemetry:
             await asyncio.sleep(_gauges_ms() / 1000)
 
     def _frames(self) -> Iterator[bytes]:
-        """Take what waits, frame by frame."""
+        """Take what is queued, frame by frame."""
         while len(self._logs) or len(self._spans):
             dropped = self._logs.take_dropped()
             if logs := self._logs.take_frame():
@@ -279,16 +281,123 @@ class Telemetry:
             "process.runtime.version": platform.python_version(),
         }
 
-    async def _or_stop(self, work: Any) -> Any:
-        """Wait for work, or give it up when told to stop."""
-        task = asyncio.ensure_future(work)
-        stopper = asyncio.ensure_future(self._stop.wait())
-        try:
-            await asyncio.wait({task, stopper}, return_when=asyncio.FIRST_COMPLETED)
-            return task.result() if task.done() else None
-        finally:
-            task.cancel()
-            stopper.cancel()
+
+class TelemetryQueue:
+    """The queued records of one signal, oldest first; thread-safe. Counts what does not fit."""
+
+    def __init__(self, chars_max: int = TELEMETRY_QUEUE_CHARS_MAX) -> None:
+        self._chars_max = chars_max
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[str, str]] = deque()
+        self._chars = 0
+        self._dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, service: str, text: str) -> bool:
+        """Queue a record; false when there is no room."""
+        with self._lock:
+            if self._chars + len(text) > self._chars_max:
+                self._dropped += 1
+                return False
+            self._waiting.append((service, text))
+            self._chars += len(text)
+            return True
+
+    def take_dropped(self) -> int:
+        """Return and reset the number of dropped records."""
+        with self._lock:
+            dropped, self._dropped = self._dropped, 0
+            return dropped
+
+    def take_frame(self) -> dict[str, list[str]]:
+        """Remove the oldest records, about one frame, grouped by service."""
+        groups: dict[str, list[str]] = {}
+        size = 0
+        with self._lock:
+            while self._waiting:
+                service, text = self._waiting[0]
+                if size > 0 and size + len(text) > TELEMETRY_FRAME_CHARS_MAX:
+                    break
+                self._waiting.popleft()
+                self._chars -= len(text)
+                size += len(text)
+                groups.setdefault(service, []).append(text)
+        return groups
+
+
+class TokenBucket:
+    """A rate limit with bursts of one second's worth; thread-safe."""
+
+    def __init__(self, per_second: float, now_ms: float) -> None:
+        self._lock = threading.Lock()
+        self._per_second = per_second
+        self._tokens = per_second
+        self._at = now_ms
+
+    def take(self, now_ms: float) -> bool:
+        """Take a token, if there is one."""
+        with self._lock:
+            gained = max(0.0, now_ms - self._at) * self._per_second / 1000
+            self._tokens = min(self._per_second, self._tokens + gained)
+            self._at = now_ms
+            if self._tokens < 1:
+                return False
+            self._tokens -= 1
+            return True
+
+
+class Gauges:
+    """Measures the process and the lateness of one loop, which calls that arrive experience."""
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        processor_time: Callable[[], float] = time.process_time,
+        statm: str = "/proc/self/statm",
+    ) -> None:
+        self._now = now
+        self._processor_time = processor_time
+        self._statm = statm
+        self._lags: deque[float] = deque(maxlen=_SAMPLES_MAX)
+        self._read_at = now()
+        self._processor_at = processor_time()
+
+    async def watch_loop(self) -> None:
+        """Measure the lateness of the loop until cancelled."""
+        while True:
+            due = self._now() + LOOP_LAG_SAMPLE_MS / 1000
+            await asyncio.sleep(LOOP_LAG_SAMPLE_MS / 1000)
+            self.note_lag(self._now() - due)
+
+    def note_lag(self, seconds: float) -> None:
+        """Add a measured lateness."""
+        self._lags.append(max(0.0, seconds))
+
+    def read(self) -> list[Gauge]:
+        """Return what was measured since the last call; unavailable values are left out."""
+        gauges = []
+        if (memory := self._memory()) is not None:
+            gauges.append(Gauge("process.memory.usage", "By", memory))
+        now, processor = self._now(), self._processor_time()
+        if now > self._read_at:
+            share = (processor - self._processor_at) / (now - self._read_at)
+            gauges.append(Gauge("process.cpu.utilization", "1", share))
+        self._read_at, self._processor_at = now, processor
+        if lags := sorted(self._lags):
+            p99 = lags[math.ceil(len(lags) * 0.99) - 1]
+            gauges.append(Gauge("engine.event_loop.lag.p99", "s", p99))
+            gauges.append(Gauge("engine.event_loop.lag.max", "s", lags[-1]))
+            self._lags.clear()
+        return gauges
+
+    def _memory(self) -> int | None:
+        try:  # Only Linux has this file.
+            with open(self._statm, encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError, IndexError, AttributeError):
+            return None
 
 
 async def _send(transport: Transport, frame: bytes) -> None:
@@ -310,124 +419,3 @@ def _gauges_ms() -> float:
 
 def _now_ms() -> float:
     return time.monotonic() * 1000
-
-
-class TelemetryQueue:
-    """The records of one signal; what does not fit is counted."""
-
-    def __init__(self, chars_max: int = TELEMETRY_QUEUE_CHARS_MAX) -> None:
-        self._chars_max = chars_max
-        self._lock = threading.Lock()
-        self._waiting: deque[tuple[str, str]] = deque()
-        self._chars = 0
-        self._dropped = 0
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def add(self, service: str, text: str) -> bool:
-        """Take a record in; false when there is no room."""
-        with self._lock:
-            if self._chars + len(text) > self._chars_max:
-                self._dropped += 1
-                return False
-            self._waiting.append((service, text))
-            self._chars += len(text)
-            return True
-
-    def take_dropped(self) -> int:
-        """Tell how many found no room since this was asked last."""
-        with self._lock:
-            dropped, self._dropped = self._dropped, 0
-            return dropped
-
-    def take_frame(self) -> dict[str, list[str]]:
-        """Take out the oldest, about as many as a frame should hold, by service."""
-        groups: dict[str, list[str]] = {}
-        size = 0
-        with self._lock:
-            while self._waiting:
-                service, text = self._waiting[0]
-                if size > 0 and size + len(text) > TELEMETRY_FRAME_CHARS_MAX:
-                    break
-                self._waiting.popleft()
-                self._chars -= len(text)
-                size += len(text)
-                groups.setdefault(service, []).append(text)
-        return groups
-
-
-class TokenBucket:
-    """So many things in a second, and a second's worth at once at most; for any thread."""
-
-    def __init__(self, per_second: float, now_ms: float) -> None:
-        self._lock = threading.Lock()
-        self._per_second = per_second
-        self._tokens = per_second
-        self._at = now_ms
-
-    def take(self, now_ms: float) -> bool:
-        """Take one, if there is one."""
-        with self._lock:
-            gained = max(0.0, now_ms - self._at) * self._per_second / 1000
-            self._tokens = min(self._per_second, self._tokens + gained)
-            self._at = now_ms
-            if self._tokens < 1:
-                return False
-            self._tokens -= 1
-            return True
-
-
-_SAMPLES_MAX = 60_000 // LOOP_LAG_SAMPLE_MS
-
-
-class Gauges:
-    """Measures this process; belongs to one loop."""
-
-    def __init__(
-        self,
-        now: Callable[[], float] = time.monotonic,
-        processor_time: Callable[[], float] = time.process_time,
-        statm: str = "/proc/self/statm",
-    ) -> None:
-        self._now = now
-        self._processor_time = processor_time
-        self._statm = statm
-        self._lags: deque[float] = deque(maxlen=_SAMPLES_MAX)
-        self._read_at = now()
-        self._processor_at = processor_time()
-
-    async def watch_loop(self) -> None:
-        """Look again and again how late the loop is; for ever."""
-        while True:
-            due = self._now() + LOOP_LAG_SAMPLE_MS / 1000
-            await asyncio.sleep(LOOP_LAG_SAMPLE_MS / 1000)
-            self.note_lag(self._now() - due)
-
-    def note_lag(self, seconds: float) -> None:
-        """Take one measured lateness."""
-        self._lags.append(max(0.0, seconds))
-
-    def read(self) -> list[Gauge]:
-        """Tell what was measured since the last time; what cannot be told is left out."""
-        gauges = []
-        if (memory := self._memory()) is not None:
-            gauges.append(Gauge("process.memory.usage", "By", memory))
-        now, processor = self._now(), self._processor_time()
-        if now > self._read_at:
-            share = (processor - self._processor_at) / (now - self._read_at)
-            gauges.append(Gauge("process.cpu.utilization", "1", share))
-        self._read_at, self._processor_at = now, processor
-        if lags := sorted(self._lags):
-            p99 = lags[math.ceil(len(lags) * 0.99) - 1]
-            gauges.append(Gauge("engine.event_loop.lag.p99", "s", p99))
-            gauges.append(Gauge("engine.event_loop.lag.max", "s", lags[-1]))
-            self._lags.clear()
-        return gauges
-
-    def _memory(self) -> int | None:
-        try:  # Only Linux tells how much memory is resident now.
-            with open(self._statm, encoding="ascii") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError, IndexError, AttributeError):
-            return None

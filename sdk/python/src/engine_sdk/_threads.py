@@ -1,9 +1,9 @@
 """
-The threads that sync handlers run in.
+Threads for sync handlers, and how other threads pass work to an event loop.
 
-A thread that waits for a call of its own does not count as busy: else a few handlers that
-call functions of their own worker could wait for each other for ever. The threads are
-daemons, so that a handler that never returns cannot keep the program from ending.
+A thread that waits for a call of its own does not count as busy: otherwise a few handlers that
+call functions of their own worker could deadlock. The threads are daemons, so that a handler that
+never returns does not keep the program alive.
 """
 
 from __future__ import annotations
@@ -20,16 +20,20 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 THREADS_MAX: Final = 1_024
-"""Threads in all, those included that wait for a call of their own."""
+"""Threads in total, including those that wait for calls of their own."""
 
 THREAD_IDLE_MS: Final = 10_000
-"""A thread that nobody needed for so long ends."""
+"""A thread without work for so long ends."""
 
 
 Result = TypeVar("Result")
 
-# These start no thread any more once the main thread has ended (CPython issue 113964).
+# These cannot start threads once the main thread has ended (CPython issue 113964).
 _STARTS_EARLY = (3, 12, 0) <= sys.version_info[:3] < (3, 12, 2)
+
+log = logging.getLogger("engine_sdk")
+Work = Callable[[], object]
+_here = threading.local()
 
 
 class ThreadPool:
@@ -44,7 +48,7 @@ class ThreadPool:
         self._idle = 0
         self._busy = 0
         self._is_coming = False
-        """Whether a thread was woken or started and has not taken a job yet."""
+        """Whether a woken or started thread has not taken a job yet."""
         self._closed = False
         if _STARTS_EARLY:
             for _ in range(busy_max):
@@ -60,7 +64,7 @@ class ThreadPool:
             self._serve()
 
     def close(self) -> None:
-        """Drop the jobs that have not started, and let the threads end."""
+        """Drop the jobs that have not started; the threads end after their jobs."""
         with self._changed:
             self._closed = True
             self._jobs.clear()
@@ -68,7 +72,7 @@ class ThreadPool:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Let another job run while this thread only waits."""
+        """Do not count this thread as busy in the block, so that another job can run."""
         with self._changed:
             self._busy -= 1
             self._serve()
@@ -76,14 +80,14 @@ class ThreadPool:
             yield
         finally:
             with self._changed:
-                self._busy += 1  # Perhaps one more than allowed, until a job ends.
+                self._busy += 1  # May exceed the bound until a job ends.
 
     def _serve(self) -> None:
         """
-        Wake or start a thread for a waiting job; the lock is held.
+        Wake or start a thread for a queued job; the lock is held.
 
-        One at a time: the one that comes sees to the next. Many short jobs are then done by
-        few threads, which do not fight for the interpreter.
+        One at a time: that thread then wakes the next. Few threads thus do many short jobs,
+        without contention for the interpreter.
         """
         if not self._jobs or self._busy >= self._busy_max or self._is_coming:
             return
@@ -95,7 +99,7 @@ class ThreadPool:
             self._threads += 1
             try:
                 PoolThread(self).start()
-            except RuntimeError:  # The system has no more threads; those there are go on.
+            except RuntimeError:  # The system has no more threads; existing ones continue.
                 self._is_coming = False
                 self._threads -= 1
                 if self._threads == 0:
@@ -103,7 +107,7 @@ class ThreadPool:
                     raise
 
     def work(self) -> None:
-        """Do jobs until there are none for a while."""
+        """Run jobs until there are none for `THREAD_IDLE_MS`."""
         self._arrive()
         while (job := self._next()) is not None:
             try:
@@ -127,7 +131,7 @@ class ThreadPool:
                 self._idle += 1
                 woken = self._changed.wait(THREAD_IDLE_MS / 1000)
                 self._idle -= 1
-                # Also if it was not woken: it may have been, at the very moment its time was up.
+                # Also on timeout: the wake-up may have come at the same moment.
                 self._is_coming = False
                 if self._closed or not (woken or self._jobs or _STARTS_EARLY):
                     self._threads -= 1
@@ -142,20 +146,20 @@ class PoolThread(threading.Thread):
         self.pool = pool
 
     def run(self) -> None:
-        """Do the pool's jobs."""
+        """Run the pool's jobs."""
         self.pool.work()
 
 
 class LoopExecutor(ThreadPoolExecutor):
     """
-    The default executor of a worker's loop: name look-ups, and ``asyncio.to_thread`` of handlers.
+    The default executor of a worker's loop: name lookups, and ``asyncio.to_thread`` of handlers.
 
-    Python's own takes no work any more once the main thread has ended, which is when most
-    workers begin to live; and it waits for its threads before the process may end.
+    Python's own accepts no work once the main thread has ended, which is how most workers run,
+    and it joins its threads before the process may exit.
     """
 
     def __init__(self, pool: ThreadPool) -> None:
-        super().__init__(max_workers=1)  # Never used: submit() is all that a loop calls.
+        super().__init__(max_workers=1)  # Unused: a loop calls only submit().
         self._engine_pool = pool
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
@@ -176,13 +180,13 @@ class LoopExecutor(ThreadPoolExecutor):
         return future
 
 
-log = logging.getLogger("engine_sdk")
-Work = Callable[[], object]
-_here = threading.local()
-
-
 class Mailbox:
-    """Work for one loop, oldest first."""
+    """
+    Work for one loop from any thread, oldest first; wakes the loop once per batch.
+
+    Waking the loop of another thread costs a system call, more than most of the work. Takes no
+    lock, because a signal handler may interrupt the loop's thread anywhere.
+    """
 
     def __init__(
         self,
@@ -192,37 +196,37 @@ class Mailbox:
     ) -> None:
         self.loop = loop
         self.thread: int | None = thread
-        """Number of the thread in which the loop runs."""
+        """Identifier of the thread that runs the loop."""
         self._emptied = emptied
         self._works: deque[Work] = deque()
         self._is_woken = False
         self._is_closed = False
 
     def put(self, work: Work) -> None:
-        """Have something done: now if this is the loop's thread, else in the order of asking."""
+        """Run ``work``: now in the loop's thread, from other threads in the order of arrival."""
         if threading.get_ident() == self.thread:
             work()
             return
         self._works.append(work)
         if self._is_closed:
-            self._do(len(self._works))  # The loop has ended, so nobody else would.
+            self._do(len(self._works))  # The loop has ended.
         elif not self._is_woken:
             self._is_woken = True
-            with contextlib.suppress(RuntimeError):  # Closed, and nobody waits for it any more.
+            with contextlib.suppress(RuntimeError):  # The loop is closed.
                 self.loop.call_soon_threadsafe(self._empty)
 
     def close(self) -> None:
-        """Do what is left; from now on everything is done where it is put."""
+        """Run the remaining work; later work runs in the thread that puts it."""
         self._is_closed = True
         self._do(len(self._works))
 
     def _empty(self) -> None:
         try:
-            # What comes meanwhile waits for its turn: the loop has more to do than this.
+            # Work that arrives meanwhile waits, so that the loop can do other things in between.
             self._do(len(self._works))
-        finally:  # Also when Ctrl-C came in the middle.
+        finally:  # Also when Ctrl-C interrupts it.
             self._is_woken = False
-            # Looked at only now: what was put before this line has woken nobody.
+            # Checked after the flag is cleared: earlier puts did not wake the loop.
             if self._works:
                 self._is_woken = True
                 self.loop.call_soon(self._empty)
@@ -233,15 +237,15 @@ class Mailbox:
             try:
                 work = self._works.popleft()
             except IndexError:
-                return  # Two threads may do this after the end.
+                return  # Two threads may run this after the end.
             try:
                 work()
             except Exception:
-                log.exception("[engine] A piece of work failed by a bug of the SDK")
+                log.exception("[engine] Work failed because of a bug in the SDK")
 
 
-def mailbox_here() -> Mailbox:
-    """Return the mailbox of the loop that runs in this thread: one for all who ask."""
+def running_loop_mailbox() -> Mailbox:
+    """Return the mailbox of the loop that runs in this thread, shared by all callers."""
     loop = asyncio.get_running_loop()
     found: Mailbox | None = getattr(_here, "mailbox", None)
     if found is None or found.loop is not loop:

@@ -1,7 +1,8 @@
 """
-What a line to the engine is, and where it leads; how it is made is in `_websocket`.
+Connections to the engine: the `Transport` protocol, and WebSockets that implement it.
 
-A line carries whole text messages in order; it never repeats anything.
+A transport carries whole messages in order and never repeats one. This is the only file that
+imports `websockets`.
 """
 
 from __future__ import annotations
@@ -28,70 +29,87 @@ from ._codec import MESSAGE_BYTES_MAX
 from ._errors import invalid
 
 MESSAGE_SLACK_BYTES: Final = 1024 * 1024
-"""What an incoming message may exceed that by: its envelope is the engine's."""
+"""Excess over `MESSAGE_BYTES_MAX` of incoming messages, to which the engine adds fields."""
 
 PING_INTERVAL_MS: Final = 20_000
-"""How often a line is pinged."""
+"""Interval of pings on a connection."""
 
 SILENCE_MS: Final = 60_000
-"""A line from which nothing came for so long is dead."""
+"""A connection without any input for so long is dead."""
 
 OPEN_TIMEOUT_MS: Final = 10_000
-"""A line has to be open by then."""
+"""Time for opening a connection."""
 
 CLOSE_TIMEOUT_MS: Final = 10_000
-"""How long a peer may take to answer a close."""
+"""Time for the peer to answer a close frame."""
 
 LEAVE_MS: Final = 2_000
-"""What ``shutdown()`` gives queued frames, cancelled handlers and the peer, each."""
+"""Time that ``shutdown()`` gives queued frames, cancelled handlers and the peer, each."""
+
+BATCH_PROTOCOL = Subprotocol("engine.batch.v1")
+LAUNCH_ID_HEADER = "x-engine-launch-id"
+_DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
+_HINTS: Final = (
+    (r"WRONG_VERSION_NUMBER", "no TLS is spoken there; dial ws:// instead of wss://"),
+    (r"HTTP 426|valid HTTP response", "TLS may be spoken there; dial wss:// instead of ws://"),
+    (
+        r"Hostname mismatch|IP address mismatch",
+        "the certificate there is for another name; dial one that it has",
+    ),
+    (r"expired|not yet valid", "the certificate there does not hold at this time"),
+    (
+        r"CERTIFICATE_VERIFY_FAILED",
+        "the certificate there is not trusted here; name the PEM file of its CA in SSL_CERT_FILE",
+    ),
+)
 
 
-class LineLost(Exception):  # noqa: N818 - it is how every line ends
-    """The line is over, or never opened; the text says why."""
+class ConnectionLost(Exception):  # noqa: N818 - every connection ends so
+    """The connection ended or did not open; the text says why."""
 
 
 class Transport(Protocol):
-    """One end of a line. Its methods belong to the loop it was opened on."""
+    """One open connection. Call its methods in the loop that opened it."""
 
     batch: bool
     """Whether a frame may hold several messages, a newline between them."""
 
     @property
     def is_full(self) -> bool:
-        """Whether the peer does not keep up: what is written now stays in memory."""
+        """Whether the peer does not keep up, so that writes stay in memory."""
         ...
 
     def listen(self, received: Callable[[list[str]], None], writable: Callable[[], None]) -> None:
         """
-        Hand over what comes from now on, and what has come already.
+        Deliver incoming frames, those that arrived already included.
 
         Args:
-            received: Gets the frames that came together, in order; must not raise.
-            writable: Is called when the line is full no more; must not raise.
+            received: Gets frames that arrived together, in order; must not raise.
+            writable: Called when the connection is no longer full; must not raise.
 
         """
 
     def write(self, frames: Sequence[str | bytes]) -> None:
-        """Send text or binary frames, all in one go. Raises LineLost."""
+        """Send text or binary frames in one write. Raises ConnectionLost."""
 
     async def drain(self) -> None:
-        """Wait until the line is full no more. Raises LineLost."""
+        """Wait until the connection is no longer full. Raises ConnectionLost."""
 
     async def ended(self) -> str:
-        """Wait until the line is over; returns why."""
+        """Wait until the connection has ended; returns why."""
         ...
 
     async def close(self) -> None:
-        """End the line in an orderly way."""
+        """Close with a close frame."""
 
 
 Dial = Callable[[], Awaitable[Transport]]
-"""Opens a line; raises LineLost when that fails."""
+"""Opens a connection; raises ConnectionLost when that fails."""
 
 
 def read_url(url: str) -> str:
     """
-    Turn an address into one that can be dialled.
+    Normalise an address for dialling.
 
     Args:
         url: ``ws://``, ``wss://``, ``http://``, ``https://``, or ``host:port``.
@@ -105,7 +123,7 @@ def read_url(url: str) -> str:
     full = {"http": "ws", "https": "wss"}.get(scheme.lower(), scheme.lower()) + "://" + rest
     try:
         parts = urlsplit(full)
-        _ = parts.port  # Is only looked at here.
+        _ = parts.port  # Parsed on access.
     except ValueError as error:
         raise invalid(f"{url!r} is no address of an engine: {error}") from None
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
@@ -113,15 +131,10 @@ def read_url(url: str) -> str:
     return full
 
 
-def shown(url: str) -> str:
-    """Return an address without what may be secret in it."""
+def redacted_url(url: str) -> str:
+    """Return an address without user, password and query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-BATCH_PROTOCOL = Subprotocol("engine.batch.v1")
-LAUNCH_ID_HEADER = "x-engine-launch-id"
-_DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
 @dataclass(frozen=True)
@@ -137,7 +150,7 @@ class WebSocketDial:
     silence_ms: float = SILENCE_MS
 
     async def __call__(self) -> Transport:
-        """Open a line."""
+        """Open a connection."""
         try:
             connection = await connect(
                 self.url,
@@ -152,9 +165,9 @@ class WebSocketDial:
                 **_PROXY,
             )
         except InvalidStatus as error:
-            raise LineLost(with_tls_hint(f"HTTP {error.response.status_code}")) from error
+            raise ConnectionLost(with_tls_hint(f"HTTP {error.response.status_code}")) from error
         except Exception as error:
-            raise LineLost(with_tls_hint(_reason(error))) from error
+            raise ConnectionLost(with_tls_hint(_reason(error))) from error
         assert isinstance(connection, _Connection), "create_connection decides the class"
         return WebSocketTransport(connection, self.ping_ms, self.silence_ms)
 
@@ -169,21 +182,21 @@ class WebSocketDial:
 
 class _Connection(ClientConnection):
     """
-    Hands over whole messages, those together that came together.
+    Delivers whole messages, together if they arrived together.
 
-    The library's own way of reading and writing costs a turn of the loop and a system call for
-    each message. Its protocol, which knows all the rules, is the same.
+    The library's own reading and writing costs a loop iteration and a system call per message.
+    Its protocol implementation is used unchanged.
     """
 
     heard = 0.0
-    """When anything came, also the parts of a long message."""
+    """Time of the last input, parts of a message included."""
     received: Callable[[list[str]], None] | None = None
     writable: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.over = asyncio.Event()
-        """Set as soon as nothing more can be said."""
+        """Set as soon as nothing can be sent any more."""
         self.drained = asyncio.Event()
         self.drained.set()
         self._messages: list[str] = []
@@ -193,7 +206,7 @@ class _Connection(ClientConnection):
     def data_received(self, data: bytes) -> None:
         self.heard = self.loop.time()
         super().data_received(data)
-        self._hand_over()
+        self._deliver()
         if self.protocol.state not in (State.CONNECTING, State.OPEN):
             self._end_soon()
 
@@ -212,7 +225,7 @@ class _Connection(ClientConnection):
         if self.over.is_set():
             return
         try:
-            # A binary frame that cannot be read is only a message that cannot.
+            # A binary frame that is not UTF-8 is a malformed message, not a broken connection.
             self._messages.append(str(whole, "utf-8", "strict" if self._is_text else "replace"))
         except UnicodeDecodeError as error:
             self.protocol.fail(1007, f"{error.reason} at position {error.start}")
@@ -221,7 +234,7 @@ class _Connection(ClientConnection):
 
     def listen(self, received: Callable[[list[str]], None], writable: Callable[[], None]) -> None:
         self.received, self.writable = received, writable
-        self._hand_over()
+        self._deliver()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -238,7 +251,7 @@ class _Connection(ClientConnection):
         self.over.set()
         self.drained.set()
 
-    def _hand_over(self) -> None:
+    def _deliver(self) -> None:
         if self._messages and self.received is not None:
             messages, self._messages = self._messages, []
             self.received(messages)
@@ -246,7 +259,7 @@ class _Connection(ClientConnection):
     def _end_soon(self) -> None:
         if not self.over.is_set():
             self.over.set()
-            # The peer is to close now; it has as long as for the answer to a close.
+            # The peer has to close now, within the time for answering a close frame.
             self.loop.call_later(CLOSE_TIMEOUT_MS / 1000, self.transport.abort)
 
 
@@ -254,8 +267,8 @@ class WebSocketTransport:
     """
     One open WebSocket.
 
-    It pings by itself: the library would end the line when one pong is late, also while
-    a long message is arriving.
+    It sends its own pings: the library's would end the connection when a pong is late, even while
+    a long message arrives.
     """
 
     def __init__(self, connection: _Connection, ping_ms: float, silence_ms: float) -> None:
@@ -283,7 +296,7 @@ class WebSocketTransport:
         """Send text or binary frames, all in one go."""
         protocol, transport = self._connection.protocol, self._connection.transport
         if protocol.state is not State.OPEN or transport.is_closing():
-            raise LineLost(self._why())
+            raise ConnectionLost(self._why())
         for frame in frames:
             if isinstance(frame, str):
                 protocol.send_text(frame.encode())
@@ -292,19 +305,19 @@ class WebSocketTransport:
         transport.write(b"".join(protocol.data_to_send()))
 
     async def drain(self) -> None:
-        """Wait until the line is full no more."""
+        """Wait until the connection is no longer full."""
         await self._connection.drained.wait()
         if self._connection.over.is_set():
-            raise LineLost(self._why())
+            raise ConnectionLost(self._why())
 
     async def ended(self) -> str:
-        """Wait until the line is over; returns why."""
+        """Wait until the connection has ended; returns why."""
         await self._connection.over.wait()
         self._end_tasks()
         return self._why()
 
     async def close(self) -> None:
-        """End the line in an orderly way."""
+        """Close with a close frame."""
         try:
             await self._connection.close()
         finally:
@@ -320,7 +333,7 @@ class WebSocketTransport:
                 return
             if loop.time() - pinged >= self._ping:
                 pinged = loop.time()
-                # On its own: behind a full buffer it waits, and the silence must be seen.
+                # In a task: it waits behind a full buffer, and silence must still be detected.
                 self._tasks.add(asyncio.ensure_future(self._send_ping()))
             self._tasks = {task for task in self._tasks if not task.done()}
 
@@ -337,6 +350,12 @@ class WebSocketTransport:
         return _closed_by(protocol.close_rcvd or protocol.close_sent)
 
 
+# Versions before 15 have no such argument. Workers dial directly, as in every SDK.
+_PROXY: dict[str, Any] = (
+    {"proxy": None} if "proxy" in inspect.signature(connect.__init__).parameters else {}
+)
+
+
 def _reason(error: BaseException) -> str:
     if isinstance(error, ConnectionClosed):
         return _closed_by(error.rcvd or error.sent)
@@ -349,30 +368,8 @@ def _closed_by(closed: Close | None) -> str:
     return f"{closed.code} {closed.reason}".strip() if closed else "connection lost"
 
 
-# Versions before 15 know no proxies and no such argument. A worker dials directly, as in
-# every other language.
-_PROXY: dict[str, Any] = (
-    {"proxy": None} if "proxy" in inspect.signature(connect.__init__).parameters else {}
-)
-
-
-_HINTS: Final = (
-    (r"WRONG_VERSION_NUMBER", "no TLS is spoken there; dial ws:// instead of wss://"),
-    (r"HTTP 426|valid HTTP response", "TLS may be spoken there; dial wss:// instead of ws://"),
-    (
-        r"Hostname mismatch|IP address mismatch",
-        "the certificate there is for another name; dial one that it has",
-    ),
-    (r"expired|not yet valid", "the certificate there does not hold at this time"),
-    (
-        r"CERTIFICATE_VERIFY_FAILED",
-        "the certificate there is not trusted here; name the PEM file of its CA in SSL_CERT_FILE",
-    ),
-)
-
-
 def with_tls_hint(failure: str) -> str:
-    """Return a failure, and behind it what to do if it has to do with TLS."""
+    """Append a hint to the text of a failure that TLS caused."""
     for pattern, hint in _HINTS:
         if re.search(pattern, failure):
             missing = _missing_file() if pattern == "CERTIFICATE_VERIFY_FAILED" else None
@@ -381,7 +378,7 @@ def with_tls_hint(failure: str) -> str:
 
 
 def _missing_file() -> str | None:
-    """Name the file of certificates that was asked for and cannot be read: `ssl` says nothing."""
+    """Describe a configured certificate file that cannot be read, which `ssl` ignores."""
     variable = ssl.get_default_verify_paths().openssl_cafile_env
     path = os.environ.get(variable)
     if not path or os.access(path, os.R_OK):

@@ -1,8 +1,8 @@
 """
-Runs the handlers of trigger types: tells a provider what to watch, and the engine how it went.
+Runs the handlers of the worker's trigger types and answers the engine.
 
-Every start that went well is paired with one stop. What concerns one trigger happens in
-order, also when its handlers take their time; different triggers do not wait for each other.
+Every successful start is paired with one stop. Steps of one trigger run in order, even if its
+handlers are slow; different triggers do not wait for each other.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ log = logging.getLogger("engine_sdk")
 
 
 @dataclass(eq=False)
-class _Watched:
-    offer: TriggerType
-    wanted: bool = True
+class _Started:
+    trigger_type: TriggerType
+    is_desired: bool = True
     last: asyncio.Task[None] | None = None
-    """The step that whatever comes next has to wait for."""
-    taken: bool = False
-    """The provider took it; it is asked to stop only then."""
+    """The last step; the next one waits for it."""
+    is_live: bool = False
+    """The start handler succeeded, so that the stop handler has to run."""
 
 
-class Providers:
-    """The triggers of this worker's types; belongs to the thread of the loop."""
+class ProvidedTriggers:
+    """The triggers of the worker's types; its methods run in the loop's thread."""
 
     def __init__(
         self,
@@ -47,49 +47,49 @@ class Providers:
         self._session = session
         self._pool = pool
         self._post = post
-        self._watched: dict[str, _Watched] = {}
+        self._started: dict[str, _Started] = {}
         self._steps: set[asyncio.Task[None]] = set()
         self._ending: dict[str, asyncio.Task[None]] = {}
-        """By trigger id, the stop that still runs; a trigger that comes again waits for it."""
+        """By trigger id, the stop that still runs; a new start of the trigger waits for it."""
 
-    def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
-        """Start a trigger, in place of one with the same id, and say how that went."""
-        self.withdraw(trigger.id)
-        watched = _Watched(offer, last=self._ending.get(trigger.id))
-        self._watched[trigger.id] = watched
+    def start(self, trigger: TriggerInstance, trigger_type: TriggerType, connection: int) -> None:
+        """Start a trigger, replacing one with the same id, and answer the engine."""
+        self.stop(trigger.id)
+        started = _Started(trigger_type, last=self._ending.get(trigger.id))
+        self._started[trigger.id] = started
 
-        async def start() -> None:
+        async def run_start() -> None:
             error: ErrorBody | None = None
-            if watched.wanted:
+            if started.is_desired:
                 try:
-                    await self._call(offer.start, trigger)
-                    watched.taken = True
+                    await self._call(trigger_type.start, trigger)
+                    started.is_live = True
                 except Exception as raised:
                     message = describe_raised(raised)["message"]
                     error = {"code": "trigger_registration_failed", "message": message}
-            if error is not None and self._watched.get(trigger.id) is watched:
-                del self._watched[trigger.id]
-            self._session.answer_trigger(trigger, error, line)
+            if error is not None and self._started.get(trigger.id) is started:
+                del self._started[trigger.id]
+            self._session.answer_trigger(trigger, error, connection)
 
-        self._append(watched, start)
+        self._append(started, run_start)
 
-    def withdraw(self, trigger_id: str) -> None:
-        """End a trigger; one that is not watched is ignored."""
-        watched = self._watched.pop(trigger_id, None)
-        if watched is None:
+    def stop(self, trigger_id: str) -> None:
+        """Stop a trigger; an unknown one is ignored."""
+        started = self._started.pop(trigger_id, None)
+        if started is None:
             return
-        watched.wanted = False
-        instance = TriggerInstance(trigger_id, watched.offer.id)
+        started.is_desired = False
+        instance = TriggerInstance(trigger_id, started.trigger_type.id)
 
-        async def stop() -> None:
-            if not watched.taken:
+        async def run_stop() -> None:
+            if not started.is_live:
                 return
             try:
-                await self._call(watched.offer.stop, instance)
+                await self._call(started.trigger_type.stop, instance)
             except Exception:
                 log.exception("[engine] Could not end trigger %s (%s)", trigger_id, instance)
 
-        step = self._append(watched, stop)
+        step = self._append(started, run_stop)
         self._ending[trigger_id] = step
 
         def forget(_: asyncio.Task[None]) -> None:
@@ -98,20 +98,20 @@ class Providers:
 
         step.add_done_callback(forget)
 
-    def withdraw_all(self, offer: TriggerType | None = None) -> None:
-        """End all triggers, or those of one type."""
-        for trigger_id, watched in list(self._watched.items()):
-            if offer is None or watched.offer is offer:
-                self.withdraw(trigger_id)
+    def stop_all(self, trigger_type: TriggerType | None = None) -> None:
+        """Stop all triggers, or those of one type."""
+        for trigger_id, started in list(self._started.items()):
+            if trigger_type is None or started.trigger_type is trigger_type:
+                self.stop(trigger_id)
 
     async def end(self, seconds: float) -> None:
-        """End all triggers, and wait a little for their providers."""
-        self.withdraw_all()
+        """Stop all triggers; wait up to ``seconds`` for their handlers."""
+        self.stop_all()
         if self._steps:
             await asyncio.wait(list(self._steps), timeout=seconds)
 
-    def _append(self, watched: _Watched, step: Callable[[], Any]) -> asyncio.Task[None]:
-        before = watched.last
+    def _append(self, started: _Started, step: Callable[[], Any]) -> asyncio.Task[None]:
+        before = started.last
 
         async def run() -> None:
             if before is not None:
@@ -119,13 +119,13 @@ class Providers:
             await step()
 
         task = self._loop.create_task(run())
-        watched.last = task
+        started.last = task
         self._steps.add(task)
         task.add_done_callback(self._steps.discard)
         return task
 
     async def _call(self, handler: Callable[[Any], Any], trigger: TriggerInstance) -> None:
-        """Run a handler; a thread is used unless it is a coroutine function."""
+        """Run a handler: a coroutine function on the loop, any other in a thread."""
         if inspect.iscoroutinefunction(handler):
             await _run_guarded(handler(trigger))
             return
@@ -146,7 +146,7 @@ class Providers:
 
 
 async def _run_guarded(work: Any) -> None:
-    """Await user code; a SystemExit of it must not end the loop."""
+    """Await user code; its SystemExit must not end the loop."""
     try:
         await work
     except (SystemExit, KeyboardInterrupt) as raised:
@@ -155,7 +155,7 @@ async def _run_guarded(work: Any) -> None:
 
 def _settle(ended: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
     if ended.done():
-        return  # The worker has left meanwhile.
+        return  # The worker has shut down meanwhile.
     if error is None:
         ended.set_result(value)
     elif isinstance(error, Exception) and not isinstance(error, StopIteration):

@@ -1,4 +1,4 @@
-"""A worker: the functions it offers, and its calls to functions of others."""
+"""`Worker`, the public face of the package, and `register_worker`, which connects one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, Final
 
-from ._calls import Call, CallIds, LoopAnswer, ThreadAnswer, failure, plan_call
+from ._calls import Call, CallIds, LoopWaiter, ThreadWaiter, failure, plan_call
 from ._codec import TriggerInstance, announcement, worker_name
 from ._context import CURRENT
 from ._errors import invalid
@@ -35,21 +35,21 @@ from ._requests import (
 )
 from ._telemetry import telemetry_dial
 from ._threads import PoolThread, ThreadPool
-from ._transport import LEAVE_MS, Dial, WebSocketDial, read_url, shown
-from ._worker_thread import LineThread, log, now_ms
+from ._transport import LEAVE_MS, Dial, WebSocketDial, read_url, redacted_url
+from ._worker_thread import WorkerThread, log, now_ms
 
 ENGINE_URL_DEFAULT: Final = "ws://127.0.0.1:49134"
-"""Where a worker looks for the engine when nobody says otherwise."""
+"""Address of the engine, unless the program or ``ENGINE_URL`` names another."""
 
 REGISTER_WAIT_MS: Final = 30_000
-"""How long ``register_worker`` waits for the line before it goes on without."""
+"""How long ``register_worker`` waits for the connection before it returns without."""
 
 
 class Worker:
     """
-    One worker; every method may be called from any thread.
+    A connected worker, created by `register_worker`; every method is thread-safe.
 
-    Made by `register_worker`. As a context manager it shuts down at the end of the block.
+    As a context manager it shuts down at the end of the block.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class Worker:
         who = announcement(self.name, options.description, options.namespace)
         self._options = options
         self._ids = CallIds()
-        self._address = shown(address)
-        self._thread = LineThread(
+        self._address = redacted_url(address)
+        self._thread = WorkerThread(
             who,
             dial or WebSocketDial(address, options.token, options.headers),
             self._address,
@@ -76,24 +76,24 @@ class Worker:
             telemetry_dial(address, options) if dial is None else telemetry,
         )
         self.telemetry = self._thread.telemetry
-        """For `Logger`; None: its lines travel as calls."""
+        """For `Logger`; None: its lines are sent as calls."""
 
     @property
     def connection_state(self) -> ConnectionState:
-        """Where the line stands."""
+        """State of the connection."""
         return self._thread.state
 
     def on_connection_state(
         self, listener: Callable[[ConnectionState], object]
     ) -> Callable[[], None]:
         """
-        Listen to what happens to the line.
+        Listen to changes of the connection state.
 
         Args:
             listener: Gets each new state, in the worker's own thread; it must not block.
 
         Returns:
-            A function that ends the listening.
+            A function that removes the listener.
 
         """
         listeners = self._thread.listeners
@@ -112,26 +112,26 @@ class Worker:
         namespace: str | None = None,
     ) -> Registration:
         """
-        Offer a function; the same id again replaces it.
+        Register a function; the same id again replaces it.
 
         Args:
             id: ``group::name``, such as ``"math::add"``.
             handler: Takes ``(payload)``, ``(payload, metadata)`` or ``(payload, metadata,
-                context)`` and returns anything JSON can hold; ``None``: nothing. A coroutine
+                context)`` and returns any JSON value; ``None``: no result. A coroutine
                 function runs on the worker's loop and must not block; any other runs in a
-                thread, several at a time. What it raises is what the caller gets.
-            description: What it does, for people.
+                thread, several concurrently. The caller gets what it raises.
+            description: Shown in lists.
             request_format: JSON Schema of the payload; the engine checks calls against it.
             response_format: JSON Schema of the result; reported, not checked.
-            metadata: Anything JSON can hold, shown in lists.
+            metadata: Any JSON value, redacted_url in lists.
             namespace: Left out: the default one.
 
         Returns:
-            The registration, to take it back.
+            The registration, for unregistering.
 
         Raises:
-            EngineError: ``INVALID_ARGUMENTS`` when the handler cannot be called like that,
-                ``serialization_error`` when JSON cannot hold a format.
+            EngineError: ``INVALID_ARGUMENTS`` when the handler's signature does not fit,
+                ``serialization_error`` when JSON cannot represent a format.
 
         Example:
             worker.register_function("math::add", lambda payload: payload["a"] + payload["b"])
@@ -154,18 +154,18 @@ class Worker:
 
     def register_trigger(self, trigger: TriggerInput) -> Registration:
         """
-        Have a function called when something happens.
+        Register a trigger, which calls a function when an event of its type occurs.
 
         Args:
-            trigger: ``type``, ``function_id``, and what the type wants to know in ``config``.
+            trigger: ``type``, ``function_id``, and the type's configuration in ``config``.
                 The function and the type need not exist yet. A refusal is logged.
 
         Returns:
-            The registration, to take it back.
+            The registration, for unregistering.
 
         Raises:
             EngineError: ``INVALID_ARGUMENTS`` when a key is missing or unknown,
-                ``serialization_error`` when JSON cannot hold the config.
+                ``serialization_error`` when JSON cannot represent the config.
 
         Example:
             worker.register_trigger({
@@ -187,21 +187,21 @@ class Worker:
         unregister: Callable[[TriggerInstance], Any] | None = None,
     ) -> Registration:
         """
-        Offer to watch for something and to call functions when it happens.
+        Register a trigger type: this worker calls functions when its events occur.
 
         Args:
             trigger_type: ``id``, ``description``, and JSON Schemas in
                 ``trigger_request_format`` and ``call_request_format``.
-            handler: An object with ``register_trigger`` and ``unregister_trigger``; or only
-                the first of these, as a callable.
-            unregister: The second of these, where ``handler`` is the first.
+            handler: An object with ``register_trigger`` and ``unregister_trigger``; or the
+                first of these as a callable.
+            unregister: The second of these, if ``handler`` is the first.
 
         Returns:
-            The registration, to take it back.
+            The registration, for unregistering.
 
         Raises:
             EngineError: ``INVALID_ARGUMENTS`` when a key is missing or unknown or a handler
-                cannot be called, ``serialization_error`` when JSON cannot hold a format.
+                cannot be called, ``serialization_error`` when JSON cannot represent a format.
 
         Example:
             worker.register_trigger_type(
@@ -209,20 +209,20 @@ class Worker:
             )
 
         """
-        offer = plan_trigger_type(trigger_type, handler, unregister)
+        planned = plan_trigger_type(trigger_type, handler, unregister)
         session, post = self._thread.session, self._thread.post
-        post(lambda: session.add_type(offer))
-        return Registration(offer.id, lambda: post(lambda: session.remove_type(offer)))
+        post(lambda: session.add_type(planned))
+        return Registration(planned.id, lambda: post(lambda: session.remove_type(planned)))
 
     def trigger(self, request: TriggerRequest) -> Any:
         """
-        Call a function, wherever it runs, and wait for its result.
+        Call a function of any worker and wait for its result.
 
         Args:
             request: ``function_id`` such as ``"math::add"``; ``payload``, anything JSON can
                 hold; ``timeout_ms``, 30,000 if left out, and never more than what the handler
                 that calls has left; ``action``; ``metadata``; ``namespace``; ``on_progress``,
-                called here with each piece of news.
+                called in this thread with each progress value.
 
         Returns:
             What the function returned; ``None`` if it returned nothing.
@@ -230,8 +230,8 @@ class Worker:
         Raises:
             InvocationError: ``function_not_found``, ``invocation_stopped``, ``TIMEOUT``,
                 ``SHUTDOWN``, or the code that the function itself failed with.
-            EngineError: ``INVALID_ARGUMENTS`` for a request that makes no sense, and in a
-                coroutine on the worker's loop, which must not wait.
+            EngineError: ``INVALID_ARGUMENTS`` for an invalid request, and in a coroutine on
+                the worker's loop, which must not block.
 
         Example:
             worker.trigger({"function_id": "math::add", "payload": {"a": 2, "b": 3}})
@@ -242,19 +242,19 @@ class Worker:
         if call.invocation_id is None:
             self._start(call)
             return None
-        if isinstance(here := threading.current_thread(), LineThread):
+        if isinstance(here := threading.current_thread(), WorkerThread):
             raise invalid(
                 "trigger() would block the loop it waits for; "
                 "write 'await worker.trigger_async(...)' in a coroutine"
             )
-        answer = ThreadAnswer(call, request.get("on_progress"))
+        answer = ThreadWaiter(call, request.get("on_progress"))
         unwatch = None if context is None else context.watch(lambda: self._cancel(call))
         self._start(call)
         try:
             with here.pool.waiting() if isinstance(here, PoolThread) else nullcontext():
                 return answer.wait(now_ms)
         except BaseException:
-            self._cancel(call)  # Does nothing to a call that has ended.
+            self._cancel(call)  # No effect on a call that has ended.
             raise
         finally:
             if unwatch is not None:
@@ -262,9 +262,9 @@ class Worker:
 
     async def trigger_async(self, request: TriggerRequest) -> Any:
         """
-        Call a function, wherever it runs; on the worker's loop or on any other.
+        Call a function of any worker; on the worker's loop or on any other.
 
-        Cancelling the task that waits cancels the call.
+        Cancelling the awaiting task cancels the call.
 
         Args:
             request: As for `trigger`.
@@ -285,7 +285,7 @@ class Worker:
         if call.invocation_id is None:
             self._start(call)
             return None
-        answer = LoopAnswer(call, request.get("on_progress"))
+        answer = LoopWaiter(call, request.get("on_progress"))
         self._start(call)
         try:
             return await answer.wait()
@@ -294,25 +294,25 @@ class Worker:
             raise
 
     def shutdown(self) -> None:
-        """End: what is queued is written, calls fail with ``SHUTDOWN``, the line closes."""
+        """Write what is queued, fail pending calls with ``SHUTDOWN``, close the connection."""
         PROCESS.remove(self)
         self._thread.stop()
         self._thread.join_or_warn(4 * LEAVE_MS / 1000)
 
     @property
     def is_alive(self) -> bool:
-        """Whether it keeps the process alive: from its start until its end."""
+        """Whether its thread runs, which keeps the process alive."""
         return self._thread.is_alive()
 
     def leave(self) -> None:
-        """Begin to shut down, without waiting; safe in a signal handler."""
+        """Begin to shut down, without blocking; safe in a signal handler."""
         self._thread.stop()
 
     def start(self) -> None:
-        """Dial, and wait a while for the line; for `register_worker`."""
+        """Dial, and wait up to `REGISTER_WAIT_MS` for the connection; for `register_worker`."""
         self._thread.start()
         if not self._thread.settled.wait(REGISTER_WAIT_MS / 1000):
-            log.warning("[engine] No engine at %s yet; going on without", self._address)
+            log.warning("[engine] No engine at %s yet; continuing without", self._address)
 
     def __enter__(self) -> Worker:
         return self
@@ -322,7 +322,7 @@ class Worker:
 
     def _start(self, call: Call) -> None:
         if call.settle is None and (ended := self._thread.ended) is not None:
-            raise failure(call, ended)  # Nobody else would tell.
+            raise failure(call, ended)  # A void call has no other way to fail.
         self._thread.post(lambda: self._thread.start_call(call))
 
     def _cancel(self, call: Call) -> None:
@@ -333,20 +333,19 @@ def register_worker(url: str | None = None, options: InitOptions | None = None) 
     """
     Connect to the engine, and stay connected until ``shutdown()``.
 
-    Waits up to 30 s for the line; after that the worker goes on trying in the background.
-    The program stays alive after its main thread has ended. In the main thread, and only
-    where the program has no handlers of its own, Ctrl-C and SIGTERM are made to end it
-    cleanly.
+    Waits up to 30 s for the connection; after that the worker keeps trying in the background.
+    The program stays alive after its main thread has ended. If called in the main thread of a
+    program without signal handlers of its own, Ctrl-C and SIGTERM shut it down cleanly.
 
     Args:
-        url: Address of the engine; else ``ENGINE_URL``, else ``ws://127.0.0.1:49134``.
-        options: Who this worker is, and how it behaves.
+        url: Address of the engine; default ``ENGINE_URL``, else ``ws://127.0.0.1:49134``.
+        options: Name and behaviour of the worker.
 
     Returns:
         The worker.
 
     Raises:
-        EngineError: ``INVALID_ARGUMENTS`` when the address is none.
+        EngineError: ``INVALID_ARGUMENTS`` when the address is invalid.
 
     Example:
         worker = register_worker(options=InitOptions(worker_name="math"))

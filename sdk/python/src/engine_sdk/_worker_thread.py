@@ -1,8 +1,8 @@
 """
-The thread that owns a worker's line: one event loop, and everything that happens on it.
+The thread of a worker: one event loop that runs its session, connection, timers and coroutines.
 
-It is no daemon: a script whose main thread has ended stays alive until ``shutdown()``.
-Other threads hand it work with `post`; inside, nothing needs a lock.
+It is not a daemon: a script whose main thread has ended stays alive until ``shutdown()``.
+Other threads pass it work with `post`, so nothing here needs a lock.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from ._codec import Invocation, TriggerInstance
 from ._errors import ErrorBody
 from ._fast import new_loop
 from ._handlers import Runner
-from ._reconnect import ConnectionState, Keeper
+from ._reconnect import ConnectionState, Reconnector
 from ._registrations import Function, TriggerType
 from ._requests import ReconnectOptions
 from ._session import SHUTDOWN, Session
 from ._telemetry import Telemetry
 from ._threads import LoopExecutor, Mailbox, ThreadPool, Work
 from ._transport import LEAVE_MS, Dial
-from ._trigger_types import Providers
+from ._trigger_types import ProvidedTriggers
 
 THREADS_LOOKUP_MAX: Final = 8
-"""Threads for name look-ups and for what coroutines hand to ``asyncio.to_thread``."""
+"""Threads for name lookups and for ``asyncio.to_thread`` in coroutines."""
 
 
 log = logging.getLogger("engine_sdk")
 
 
 def now_ms() -> float:
-    """Milliseconds of a clock that never goes back."""
+    """Milliseconds of a monotonic clock."""
     return time.monotonic() * 1000
 
 
-class LineThread(threading.Thread):
-    """Runs a session on its own loop; it is the session's host."""
+class WorkerThread(threading.Thread):
+    """Runs a session on a loop of its own, as the session's `Host`."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class LineThread(threading.Thread):
         service: str = "",
         telemetry_dial: Dial | None = None,
     ) -> None:
-        # At a prompt nobody could end the program otherwise.
+        # At a prompt the program could not exit otherwise.
         super().__init__(name="engine-sdk", daemon=hasattr(sys, "ps1"))
         self.session = Session(announcement, self, now_ms)
         self.settled = threading.Event()
-        """Set once the first line is open, or there will be none."""
+        """Set once the first connection is open, or dialling was given up."""
         self.state: ConnectionState = "connecting"
         self.listeners: list[Callable[[ConnectionState], object]] = []
         self._pool = pool
@@ -68,15 +68,15 @@ class LineThread(threading.Thread):
         self._loop = new_loop()
         self._loop.set_default_executor(LoopExecutor(self._lookups))
         self.telemetry: Telemetry | None = None
-        """What the worker tells about itself; None: nothing."""
+        """None: telemetry is off."""
         if telemetry_dial is not None:
             self.telemetry = Telemetry(
                 service, telemetry_dial, self.post, lambda: self.session.worker_id
             )
-        self._telling: asyncio.Task[None] | None = None
+        self._telemetry_task: asyncio.Task[None] | None = None
         self._runner = Runner(self._loop, self.session, pool, self.post, now_ms, self.telemetry)
-        self._providers = Providers(self._loop, self.session, pool, self.post)
-        self._keeper = Keeper(
+        self._provided = ProvidedTriggers(self._loop, self.session, pool, self.post)
+        self._reconnector = Reconnector(
             self.session,
             dial,
             address,
@@ -84,58 +84,58 @@ class LineThread(threading.Thread):
             self._set_state,
             asyncio.sleep,
             random.random,
-            *([] if self.telemetry is None else [self.telemetry.last_words]),
+            *([] if self.telemetry is None else [self.telemetry.final_frames]),
         )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self.ended: ErrorBody | None = None
-        """What calls end with, once the worker leaves."""
-        self._mailbox = Mailbox(self._loop, emptied=self._keeper.flush)
+        """The error of calls, once the worker shuts down."""
+        self._mailbox = Mailbox(self._loop, emptied=self._reconnector.flush)
 
     def post(self, work: Work) -> None:
-        """Do something in this thread: now if this is it, else in the order of asking."""
+        """Run ``work`` in this thread: now if called there, else in the order of arrival."""
         self._mailbox.put(work)
 
     def start_call(self, call: Call) -> None:
-        """Make a call, unless the worker leaves."""
+        """Start a call, unless the worker shuts down."""
         if self.ended is not None:
             call.end(None, self.ended)
         else:
             self.session.start_call(call)
 
     def stop(self) -> None:
-        """Ask the thread to end; takes no lock, so that a signal handler may call it."""
+        """Begin to shut down; takes no lock, so that a signal handler may call it."""
         with contextlib.suppress(RuntimeError):  # It has ended already.
-            self._loop.call_soon_threadsafe(self._leave, SHUTDOWN)
+            self._loop.call_soon_threadsafe(self._begin_shutdown, SHUTDOWN)
 
     def run(self) -> None:
-        """Keep the worker on its line until told to stop."""
+        """Keep the worker connected until `stop`."""
         asyncio.set_event_loop(self._loop)
         self._mailbox.thread = self.ident
         try:
-            self._loop.run_until_complete(self._stay())
+            self._loop.run_until_complete(self._main())
         except BaseException:
-            log.exception("[engine] The worker ended by a bug of the SDK")
+            log.exception("[engine] The worker ended because of a bug in the SDK")
         finally:
             self._close()
 
-    async def _stay(self) -> None:
-        await self._keeper.run()
+    async def _main(self) -> None:
+        await self._reconnector.run()
         if self.state == "failed":
-            message = self._keeper.failure or "The worker has given up"
-            self._leave({"code": "engine_unreachable", "message": message})
+            message = self._reconnector.failure or "The worker has given up"
+            self._begin_shutdown({"code": "engine_unreachable", "message": message})
         await self._runner.abort_all(LEAVE_MS / 1000)
-        await self._providers.end(LEAVE_MS / 1000)
-        if self._telling is not None:
-            await asyncio.wait({self._telling}, timeout=2 * LEAVE_MS / 1000)
+        await self._provided.end(LEAVE_MS / 1000)
+        if self._telemetry_task is not None:
+            await asyncio.wait({self._telemetry_task}, timeout=2 * LEAVE_MS / 1000)
 
-    def _leave(self, error: ErrorBody) -> None:
+    def _begin_shutdown(self, error: ErrorBody) -> None:
         if self.ended is None:
             self.ended = error
             self.session.end_calls(error)
             if self.telemetry is not None:
                 self.telemetry.stop()
-            self._keeper.stop()
+            self._reconnector.stop()
 
     def _close(self) -> None:
         if self.ended is None:
@@ -148,7 +148,7 @@ class LineThread(threading.Thread):
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
-        # One more turn: what was posted and what was cancelled comes to its end.
+        # One more iteration, for posted work and cancelled tasks.
         self._loop.run_until_complete(asyncio.sleep(0.01))
         if tasks:
             self._loop.run_until_complete(asyncio.wait(tasks, timeout=LEAVE_MS / 1000))
@@ -158,8 +158,8 @@ class LineThread(threading.Thread):
 
     def _set_state(self, state: ConnectionState) -> None:
         self.state = state
-        if state == "connected" and self.telemetry is not None and self._telling is None:
-            self._telling = self._loop.create_task(self.telemetry.run())
+        if state == "connected" and self.telemetry is not None and self._telemetry_task is None:
+            self._telemetry_task = self._loop.create_task(self.telemetry.run())
         if state in ("connected", "failed", "disconnected"):
             self.settled.set()
         for listener in list(self.listeners):
@@ -168,14 +168,14 @@ class LineThread(threading.Thread):
             except Exception:
                 log.exception("[engine] A listener for the connection state failed")
 
-    # What the session needs done.
+    # The session's `Host`.
 
     def output_ready(self) -> None:
-        """Write what the session has."""
-        self._keeper.output_ready()
+        """Schedule writing the session's frames."""
+        self._reconnector.output_ready()
 
     def deadline_set(self, at: float) -> None:
-        """Look for calls that are over at this time: one timer, for the earliest."""
+        """Set the one timer to the earliest deadline."""
         if self._timer is not None and self._timer_at <= at:
             return
         if self._timer is not None:
@@ -192,32 +192,34 @@ class LineThread(threading.Thread):
         self._runner.run(invocation, function)
 
     def abort(self, invocation: Invocation, reason: str | None) -> None:
-        """Tell a handler that nobody wants its result."""
+        """Cancel a running invocation."""
         self._runner.abort(invocation, reason)
 
-    def provide(self, trigger: TriggerInstance, offer: TriggerType, line: int) -> None:
-        """Start a trigger."""
-        self._providers.provide(trigger, offer, line)
+    def start_trigger(
+        self, trigger: TriggerInstance, trigger_type: TriggerType, connection: int
+    ) -> None:
+        """Start a trigger of one of the worker's types."""
+        self._provided.start(trigger, trigger_type, connection)
 
-    def withdraw(self, trigger_id: str) -> None:
-        """End a trigger, if it was started."""
-        self._providers.withdraw(trigger_id)
+    def stop_trigger(self, trigger_id: str) -> None:
+        """Stop a trigger, if it was started."""
+        self._provided.stop(trigger_id)
 
-    def withdraw_all(self, offer: TriggerType) -> None:
-        """End all triggers of a type."""
-        self._providers.withdraw_all(offer)
+    def stop_triggers(self, trigger_type: TriggerType) -> None:
+        """Stop all triggers of a type."""
+        self._provided.stop_all(trigger_type)
 
-    def line_lost(self) -> None:
-        """Tell handlers that nobody waits, and end all triggers: a new line brings them anew."""
-        self._runner.line_lost()
-        self._providers.withdraw_all()
+    def connection_lost(self) -> None:
+        """Cancel invocations and stop triggers: the engine sends them again after a reconnect."""
+        self._runner.connection_lost()
+        self._provided.stop_all()
 
     def refused(self, reason: str) -> None:
-        """End: the engine does not want this worker."""
-        self._keeper.refuse(reason)
+        """End: the engine refuses this worker."""
+        self._reconnector.refuse(reason)
 
     def join_or_warn(self, seconds: float) -> None:
-        """Wait for the end of the thread, unless this is it."""
+        """Wait for the end of the thread, unless called in it."""
         if threading.current_thread() is self:
             return
         self.join(seconds)
