@@ -64,22 +64,7 @@ export interface VmSetupReport {
  * @throws {EngineError} `isolation_unavailable`, `install_failed` or `launch_failed`, with what to
  * do. Completed steps are not repeated next time.
  */
-export async function setUpVm(options: VmSetupOptions): Promise<VmSetupReport> {
-  return await setUpMachine(options);
-}
-
-/**
- * The commands that {@linkcode setUpVm} would run on this machine; empty when nothing is missing.
- *
- * @throws {EngineError} `isolation_unavailable` when the machine cannot be set up, with what to do.
- */
-export async function vmSetupCommands(kernel?: NamedKernel): Promise<string[]> {
-  const machine = thisMachine();
-  return planLines(await planSetup(machine, kernel), machine.places.cache!);
-}
-
-/** Sets up any machine; see {@linkcode setUpVm}. */
-export async function setUpMachine(
+export async function setUpVm(
   options: VmSetupOptions,
   parts: SetupParts = {},
 ): Promise<VmSetupReport> {
@@ -92,26 +77,14 @@ export async function setUpMachine(
   return { ...await checkBoot(host, print, parts), kernel: host.image.version, cache };
 }
 
-/** The installed parts with the image. */
-async function readyHost({ places }: SetupMachine): Promise<VmHost> {
-  const parts = await findVmParts(places);
-  const host = await assembleVmHost(parts, places).catch((thrown) => {
-    throw failed(`The image cannot be made in ${places.cache}`, thrown);
-  });
-  if (host) return host;
-  const missing = parts.missing.join(", ");
-  const message = `Every command has run, and this machine still lacks ${missing}`;
-  throw new EngineError("install_failed", message);
-}
-
-/** Removes old kernels and images, except those that another engine may be writing. */
-async function removeUnused(cache: string, { image }: VmHost): Promise<void> {
-  const now = Date.now();
-  const folderOf = (path: string) => path.split("/").at(-2)!;
-  const kernel = folderOf(image.kernel);
-  await removeStale(cache, () => true, now);
-  await removeStale(`${cache}/kernels`, (name) => name === kernel || name === "current", now);
-  await removeStale(`${cache}/images`, (name) => name === folderOf(image.initrd), now);
+/**
+ * The commands that {@linkcode setUpVm} would run on this machine; empty when nothing is missing.
+ *
+ * @throws {EngineError} `isolation_unavailable` when the machine cannot be set up, with what to do.
+ */
+export async function vmSetupCommands(kernel?: NamedKernel): Promise<string[]> {
+  const machine = thisMachine();
+  return planLines(await planSetup(machine, kernel), machine.places.cache!);
 }
 
 async function installParts(
@@ -190,6 +163,43 @@ async function copyKernel(
   }
 }
 
+/** Prints a command, then runs it. */
+async function run(
+  machine: SetupMachine,
+  command: readonly string[],
+  directory: string,
+  print: (line: string) => void,
+): Promise<void> {
+  const line = command.join(" ");
+  print(`$ ${line}`);
+  const { success, output } = await machine.run(command, directory, (text) => print(`  ${text}`));
+  if (!success) {
+    throw new EngineError("install_failed", `${line} failed: ${adviceFor(output)}`);
+  }
+}
+
+/** The installed parts with the image. */
+async function readyHost({ places }: SetupMachine): Promise<VmHost> {
+  const parts = await findVmParts(places);
+  const host = await assembleVmHost(parts, places).catch((thrown) => {
+    throw failed(`The image cannot be made in ${places.cache}`, thrown);
+  });
+  if (host) return host;
+  const missing = parts.missing.join(", ");
+  const message = `Every command has run, and this machine still lacks ${missing}`;
+  throw new EngineError("install_failed", message);
+}
+
+/** Removes old kernels and images, except those that another engine may be writing. */
+async function removeUnused(cache: string, { image }: VmHost): Promise<void> {
+  const now = Date.now();
+  const folderOf = (path: string) => path.split("/").at(-2)!;
+  const kernel = folderOf(image.kernel);
+  await removeStale(cache, () => true, now);
+  await removeStale(`${cache}/kernels`, (name) => name === kernel || name === "current", now);
+  await removeStale(`${cache}/images`, (name) => name === folderOf(image.initrd), now);
+}
+
 async function checkBoot(
   host: VmHost,
   print: (line: string) => void,
@@ -215,21 +225,6 @@ async function checkBoot(
     `A guest with kernel ${host.image.version} ${what}; try another one with --kernel FILE` +
       " --modules DIR",
   );
-}
-
-/** Prints a command, then runs it. */
-async function run(
-  machine: SetupMachine,
-  command: readonly string[],
-  directory: string,
-  print: (line: string) => void,
-): Promise<void> {
-  const line = command.join(" ");
-  print(`$ ${line}`);
-  const { success, output } = await machine.run(command, directory, (text) => print(`  ${text}`));
-  if (!success) {
-    throw new EngineError("install_failed", `${line} failed: ${adviceFor(output)}`);
-  }
 }
 
 function failed(what: string, thrown: unknown): EngineError {

@@ -14,7 +14,7 @@ import {
 } from "../../../tests/fakes/fake_vm_host.ts";
 import { openKernel } from "../image/kernel_store.ts";
 import type { KvmAccess } from "../machine/accelerators.ts";
-import { setUpMachine } from "./setup.ts";
+import { setUpVm } from "./setup.ts";
 import type { NamedKernel } from "./plan.ts";
 
 const GRANTED: KvmAccess = { state: "granted" };
@@ -56,7 +56,7 @@ async function setup(host: FakeHostOptions = {}, options: FakeMachineOptions = {
       kernel?: NamedKernel;
     } = {},
   ) =>
-    setUpMachine({ print: (line) => printed.push(line), kernel }, {
+    setUpVm({ print: (line) => printed.push(line), kernel }, {
       machine,
       boot: fake.boot,
       kvm: {

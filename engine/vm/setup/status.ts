@@ -39,13 +39,15 @@ export interface VmStatus {
   readonly cache: { readonly path: string; readonly bytes: number } | null;
 }
 
-/** Status of this machine; takes up to 5 s if KVM was not probed before. */
-export async function vmStatus(): Promise<VmStatus> {
-  return await statusOf(vmPlaces());
-}
-
-/** Status of any machine. */
-export async function statusOf(places: VmPlaces, kvm: KvmOptions = {}): Promise<VmStatus> {
+/**
+ * Status of this machine; takes up to 5 s if KVM was not probed before.
+ *
+ * @param places Where to search; tests pass folders of their own, and a fake KVM.
+ */
+export async function vmStatus(
+  places: VmPlaces = vmPlaces(),
+  kvm: KvmOptions = {},
+): Promise<VmStatus> {
   const parts = await findVmParts(places);
   const { unsupported, qemu, busybox, kernel } = parts;
   const { cache } = places;

@@ -6,14 +6,14 @@ import {
   REACHED,
 } from "../../../tests/fakes/fake_vm_host.ts";
 import type { KvmAccess } from "../machine/accelerators.ts";
-import { statusOf } from "./status.ts";
+import { vmStatus } from "./status.ts";
 
 const GRANTED: KvmAccess = { state: "granted" };
 
 async function setup(options: FakeHostOptions = {}) {
   const at = await fakeVmPlaces(options);
   const status = (access: KvmAccess = GRANTED, fake = new FakeBoot(REACHED)) =>
-    statusOf(at.places, {
+    vmStatus(at.places, {
       access: () => Promise.resolve(access),
       boot: fake.boot,
       cache: undefined,
@@ -21,7 +21,7 @@ async function setup(options: FakeHostOptions = {}) {
   return { ...at, status };
 }
 
-Deno.test("statusOf() is ready with all parts and KVM", async () => {
+Deno.test("vmStatus() is ready with all parts and KVM", async () => {
   await using at = await setup();
 
   const status = await at.status();
@@ -39,7 +39,7 @@ Deno.test("statusOf() is ready with all parts and KVM", async () => {
   assert.ok(status.cache!.bytes > status.initramfs!.bytes);
 });
 
-Deno.test("statusOf() is ready with software emulation and the reason if KVM runs no guest", async () => {
+Deno.test("vmStatus() is ready with software emulation and the reason if KVM runs no guest", async () => {
   await using at = await setup();
 
   const status = await at.status(
@@ -52,7 +52,7 @@ Deno.test("statusOf() is ready with software emulation and the reason if KVM run
   assert.match(status.accelerator_reason!, /no guest ran under it within 5 s/);
 });
 
-Deno.test("statusOf() is not ready if KVM cannot be opened, with what to do", async () => {
+Deno.test("vmStatus() is not ready if KVM cannot be opened, with what to do", async () => {
   await using at = await setup();
 
   const status = await at.status({ state: "denied", reason: "this user may not open /dev/kvm" });
@@ -62,7 +62,7 @@ Deno.test("statusOf() is not ready if KVM cannot be opened, with what to do", as
   assert.match(status.missing.join(), /^KVM: this user may not open \/dev\/kvm; run sudo usermod/);
 });
 
-Deno.test("statusOf() lists each missing part with what to do, and boots nothing", async () => {
+Deno.test("vmStatus() lists each missing part with what to do, and boots nothing", async () => {
   await using at = await setup({ qemu: false, busybox: "none", kernel: false });
   const fake = new FakeBoot(REACHED);
 
@@ -79,7 +79,7 @@ Deno.test("statusOf() lists each missing part with what to do, and boots nothing
   assert.equal(fake.requests.length, 0);
 });
 
-Deno.test("statusOf() lists an image that cannot be built as missing", async () => {
+Deno.test("vmStatus() lists an image that cannot be built as missing", async () => {
   await using at = await setup();
   await Deno.writeTextFile(`${at.places.cache}/images`, "in the way");
 
@@ -89,10 +89,10 @@ Deno.test("statusOf() lists an image that cannot be built as missing", async () 
   assert.match(status.missing.join(), /^an image, which cannot be made in /);
 });
 
-Deno.test("statusOf() is not ready on other systems and does not suggest the setup", async () => {
+Deno.test("vmStatus() is not ready on other systems and does not suggest the setup", async () => {
   await using at = await setup();
 
-  const status = await statusOf({ ...at.places, os: "darwin" });
+  const status = await vmStatus({ ...at.places, os: "darwin" });
 
   assert.deepEqual(status.missing, [
     "microVMs run only on Linux on x86-64, this is darwin on x86_64; " +
@@ -100,11 +100,11 @@ Deno.test("statusOf() is not ready on other systems and does not suggest the set
   ]);
 });
 
-Deno.test("statusOf() has no QEMU version if QEMU is not executable, and no cache without a home", async () => {
+Deno.test("vmStatus() has no QEMU version if QEMU is not executable, and no cache without a home", async () => {
   await using at = await setup();
   await Deno.writeTextFile(`${at.path}/bin/qemu-system-x86_64`, "#!/nowhere/sh\n");
 
-  const status = await statusOf({ ...at.places, cache: undefined });
+  const status = await vmStatus({ ...at.places, cache: undefined });
 
   assert.equal(status.qemu?.version, "unknown");
   assert.equal(status.cache, null);
