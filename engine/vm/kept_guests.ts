@@ -1,42 +1,40 @@
 /**
- * Booted machines that wait a moment for the next program of their worker.
+ * Booted machines without a program, kept for the next program of their worker.
  *
- * A boot takes seconds in software emulation, so an installation and the start after it share one,
- * and so do a worker and itself after an edit. A machine is lent to a program that would get an
- * equal one; one that has ended meanwhile is not.
+ * A boot takes seconds in software emulation, so an installation and the start that follows it use
+ * one machine, as does a worker before and after an edit.
  *
  * @module
  */
 import type { Clock } from "../ports/clock.ts";
 
-/** A machine that runs no program now. */
+/** A booted machine without a program. */
 export interface IdleGuest {
-  /** Equal for machines of which one is as good as the other. */
+  /** Equal for machines with the same configuration. */
   readonly key: string;
-  /** The worker's directory; no other worker gets the machine. */
+  /** Directory of the worker that owns the machine. */
   readonly directory: string;
-  /** Settles when the machine is gone. */
+  /** Resolves when the machine is gone. */
   readonly ended: Promise<unknown>;
-  /** Powers it off and tidies up. A second call changes nothing. */
+  /** Powers the machine off and cleans up. A second call changes nothing. */
   release(): Promise<void>;
 }
 
-/** Those that wait. */
+/** Keeps idle machines for a limited time. */
 export class KeptGuests<Guest extends IdleGuest> {
   readonly #clock: Clock;
   readonly #keepMs: number;
-  /** With what cancels its time. */
+  /** The machines, each with a function that cancels its timer. */
   readonly #idle = new Map<Guest, () => void>();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #releasing = new Set<Promise<void>>();
   #isClosed = false;
 
-  /** A machine waits for `keepMs`. */
   constructor(clock: Clock, keepMs: number) {
     this.#clock = clock;
     this.#keepMs = keepMs;
   }
 
-  /** Has a machine wait; nothing waits after close(). */
+  /** Keeps a machine for `keepMs`; releases it immediately after `close()`. */
   keep(guest: Guest): void {
     if (this.#isClosed) return this.#release(guest);
     const cancelTimer = this.#clock.after(this.#keepMs, () => this.#release(guest));
@@ -44,7 +42,7 @@ export class KeptGuests<Guest extends IdleGuest> {
     void guest.ended.then(() => this.#idle.has(guest) && this.#release(guest));
   }
 
-  /** One that waits and is equal; others of that worker are no longer needed. */
+  /** Returns an idle machine with this key; releases the worker's machines with other keys. */
   take(key: string, directory: string): Guest | undefined {
     const own = [...this.#idle.keys()].filter((guest) => guest.directory === directory);
     for (const guest of own) if (guest.key !== key) this.#release(guest);
@@ -53,17 +51,17 @@ export class KeptGuests<Guest extends IdleGuest> {
     return found;
   }
 
-  /** Powers all off and waits until they are. */
+  /** Releases all machines and waits until they are off. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const guest of [...this.#idle.keys()]) this.#release(guest);
-    await Promise.all(this.#leaving);
+    await Promise.all(this.#releasing);
   }
 
   #release(guest: Guest): void {
     this.#forget(guest);
-    const leaving = guest.release().finally(() => this.#leaving.delete(leaving));
-    this.#leaving.add(leaving);
+    const releasing = guest.release().finally(() => this.#releasing.delete(releasing));
+    this.#releasing.add(releasing);
   }
 
   #forget(guest: Guest): void {

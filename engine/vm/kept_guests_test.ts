@@ -26,7 +26,7 @@ function setup() {
   return { clock, kept: new KeptGuests<TestGuest>(clock, 1_000) };
 }
 
-Deno.test("KeptGuests lends a machine to who would get an equal one, once", () => {
+Deno.test("KeptGuests.take() returns a machine with the same key once", () => {
   const { kept, clock } = setup();
   const guest = new TestGuest("a");
   kept.keep(guest);
@@ -37,7 +37,7 @@ Deno.test("KeptGuests lends a machine to who would get an equal one, once", () =
   assert.equal(guest.releases, 0);
 });
 
-Deno.test("KeptGuests powers a machine off that waited long enough", () => {
+Deno.test("KeptGuests releases a machine after its time", () => {
   const { kept, clock } = setup();
   const guest = new TestGuest("a");
   kept.keep(guest);
@@ -50,7 +50,7 @@ Deno.test("KeptGuests powers a machine off that waited long enough", () => {
   assert.equal(kept.take("a", "/w"), undefined);
 });
 
-Deno.test("KeptGuests powers off what its worker has no use for any more", () => {
+Deno.test("KeptGuests.take() releases the worker's machines with other keys", () => {
   const { kept } = setup();
   const [old, other] = [new TestGuest("a"), new TestGuest("a", "/other")];
   kept.keep(old);
@@ -70,7 +70,7 @@ Deno.test("KeptGuests keeps several equal machines of one worker", () => {
   assert.equal(kept.take("a", "/w"), guests[1]);
 });
 
-Deno.test("KeptGuests lends no machine that has ended", async () => {
+Deno.test("KeptGuests.take() returns no machine that has ended", async () => {
   const { kept, clock } = setup();
   const guest = new TestGuest("a");
   kept.keep(guest);
@@ -83,7 +83,7 @@ Deno.test("KeptGuests lends no machine that has ended", async () => {
   assert.deepEqual([guest.releases, clock.waiting], [1, 0]);
 });
 
-Deno.test("KeptGuests powers all off when it closes, and keeps none after that", async () => {
+Deno.test("KeptGuests.close() releases all machines, and later ones immediately", async () => {
   const { kept, clock } = setup();
   const guests = [new TestGuest("a"), new TestGuest("b", "/other"), new TestGuest("c")];
   kept.keep(guests[0]!);

@@ -1,10 +1,12 @@
 /**
- * Launcher on microVMs: each program runs in a machine of its own, which sees the system's
- * programs, the folders that its containment names, and nothing else.
+ * Launcher for microVMs: each worker's program runs in a machine of its own, which sees only the
+ * system's programs and the folders in its containment.
  *
- * A machine is known by all that decides what it is, as one text: where that is equal, one that
- * waits is as good as a new one. What a boot is made of comes from others: what runs it, the
- * folders, the image.
+ * What lies where: `image/` builds what a guest boots, `machine/` finds and runs QEMU, `guest/`
+ * runs programs in a booted machine, `setup/` is `engine vm setup` and `engine vm status`.
+ *
+ * The whole configuration of a machine, as one text, is its key. A program takes over an idle
+ * machine of its worker if the keys are equal.
  *
  * @module
  */
@@ -37,25 +39,25 @@ import { Accelerators } from "./machine/accelerators.ts";
 import { findVmHost, HOST_PROGRAMS, type VmHost, vmPlaces } from "./machine/host_tools.ts";
 import { type BootedGuest, MicroVmProgram } from "./microvm_program.ts";
 
-/** What a {@linkcode MicroVmLauncher} works with. */
+/** Dependencies of a {@linkcode MicroVmLauncher}; the optional ones are replaced by tests. */
 export interface MicroVmOptions {
-  /** Absolute; pid files and what guests need while they run are kept in `run` below it. */
+  /** Absolute path of the engine's files; `run` in it holds pid files and files of guests. */
   readonly dataDirectory: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where the engine listens on this machine, at the moment of a boot. */
+  /** Current address of the engine's listener on this machine. */
   readonly engine: () => { readonly hostname: string; readonly port: number };
-  /** Finds image and programs. Default: those of this machine. */
+  /** Finds image and programs. Default: on this machine. */
   readonly findHost?: (name: string) => Promise<VmHost>;
-  /** Says what runs a machine. Default: KVM where it runs guests. */
+  /** Chooses the accelerator. Default: see {@linkcode Accelerators}. */
   readonly accelerators?: Pick<Accelerators, "choose">;
   /** Boots a machine. Default: {@linkcode Guest.boot}. */
   readonly boot?: (options: GuestOptions, signal?: AbortSignal) => Promise<BootedGuest>;
-  /** The user's home, which no guest sees. Default: `HOME`. */
+  /** The user's home directory, which no guest sees. Default: `HOME`. */
   readonly home?: string;
 }
 
-/** All that decides what a machine is. */
+/** Configuration of a machine. */
 interface Plan {
   readonly key: string;
   readonly host: VmHost;
@@ -64,12 +66,12 @@ interface Plan {
   readonly containment: Containment;
 }
 
-/** A machine that was booted, with what it leaves behind. */
+/** A booted machine. */
 interface Booted extends IdleGuest {
   readonly guest: BootedGuest;
 }
 
-/** For a program that says nothing. */
+/** Containment of a program that specifies none. */
 const LEAST: Containment = {
   reads: [],
   writes: [],
@@ -77,14 +79,14 @@ const LEAST: Containment = {
   resources: { cpus: 1, memory_mb: GUEST_MEMORY_MB_MIN },
   accel: "auto",
 };
-/** How long a booted machine waits for the next program of its worker. */
+/** How long an idle machine is kept for the next program of its worker. */
 const GUEST_KEEP_MS = 10_000;
-/** How long a guest without a program may take to power off by itself. */
+/** How long an idle guest may take to power off before it is killed. */
 const POWER_OFF_MS = 5_000;
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /** Starts programs in microVMs. */
 export class MicroVmLauncher implements Launcher {
-  /** Always `microvm`. */
   readonly isolation = "microvm";
   readonly #options: MicroVmOptions;
   readonly #findHost: (name: string) => Promise<VmHost>;
@@ -96,7 +98,6 @@ export class MicroVmLauncher implements Launcher {
   readonly #kept: KeptGuests<Booted>;
   #isWarned = false;
 
-  /** Looks for nothing and boots nothing yet. */
   constructor(options: MicroVmOptions) {
     const { dataDirectory, clock } = options;
     this.#options = options;
@@ -119,15 +120,15 @@ export class MicroVmLauncher implements Launcher {
     signal?: AbortSignal,
   ): Promise<Running> {
     const plan = await this.#plan(spec);
-    if (signal?.aborted) throw unwanted(spec);
+    if (signal?.aborted) throw cancelled(spec);
     const { directory } = spec;
     const kept = this.#kept.take(plan.key, directory);
-    // It may have died this very moment; then a new one is booted like for anybody.
-    const again = kept && await this.#run(kept, plan, spec, output).catch(() => undefined);
-    if (again) return again;
+    // A kept machine that ended at this moment cannot run it; then a new one is booted.
+    const running = kept && await this.#run(kept, plan, spec, output).catch(() => undefined);
+    if (running) return running;
     phase(`booting a microVM (${plan.accelerator})`);
     const booted = await this.#bootFor(plan, spec, signal).catch((thrown) => {
-      throw signal?.aborted ? unwanted(spec) : thrown;
+      throw signal?.aborted ? cancelled(spec) : thrown;
     });
     return await this.#run(booted, plan, spec, output);
   }
@@ -153,14 +154,14 @@ export class MicroVmLauncher implements Launcher {
   async #plan(spec: LaunchSpec): Promise<Plan> {
     const containment = spec.containment ?? LEAST;
     const { host, accelerator } = await this.#choose(spec.name, containment.accel);
-    const shares = await resolveShares(spec, this.#guarded(host));
+    const shares = await resolveShares(spec, this.#protectedFolders(host));
     await this.#folders.claim(spec.name, spec.directory);
     const { network, resources } = containment;
     const parts = [host, accelerator, shares, network, resources, this.#options.engine()];
     return { key: JSON.stringify(parts), host, accelerator, shares, containment };
   }
 
-  #guarded({ image }: VmHost): ProtectedFolders {
+  #protectedFolders({ image }: VmHost): ProtectedFolders {
     const { dataDirectory, home = Deno.env.get("HOME") } = this.#options;
     const more = [image.kernel, image.initrd, keyFolder(thisUser())];
     return { dataDirectory, home, more };
@@ -202,12 +203,12 @@ export class MicroVmLauncher implements Launcher {
     const env = addressedEnv(spec.env, guest.engineUrlHost);
     try {
       const program = await guest.run({ command, directory, env }, output);
-      const leave = async (isKept: boolean): Promise<void> => {
+      const endUse = async (isKept: boolean): Promise<void> => {
         if (isKept) this.#kept.keep(booted);
         else await booted.release();
       };
       const { clock } = this.#options;
-      return new MicroVmProgram(program, { spec, env, guest, accelerator, clock, leave });
+      return new MicroVmProgram(program, { spec, env, guest, accelerator, clock, endUse });
     } catch (thrown) {
       await booted.release();
       throw launchFailed(name, thrown);
@@ -215,17 +216,17 @@ export class MicroVmLauncher implements Launcher {
   }
 }
 
-function unwanted({ name }: LaunchSpec): EngineError {
-  return new EngineError("cancelled", `The start of ${name} is no longer wanted`);
+function cancelled({ name }: LaunchSpec): EngineError {
+  return new EngineError("cancelled", `The start of ${name} was cancelled`);
 }
 
-/** A worker may have put a QEMU of its own where the PATH leads. */
+/** Finds image and programs, never a program in a folder that contained workers can write. */
 async function findHost(name: string, dataDirectory: string): Promise<VmHost> {
   const places = vmPlaces();
-  const theirs = await containedFolders(dataDirectory);
+  const writable = await containedFolders(dataDirectory);
   return await findVmHost(name, {
     ...places,
-    path: await pathOutside(places.path, theirs, HOST_PROGRAMS),
+    path: await pathOutside(places.path, writable, HOST_PROGRAMS),
   });
 }
 
@@ -237,33 +238,36 @@ function launchFailed(name: string, thrown: unknown): EngineError {
   return new EngineError("launch_failed", message, { cause: thrown });
 }
 
-/** The folders of one project's guests. */
+/**
+ * The folders for files of running guests. Each is named after the engine's process, so that a
+ * later engine can remove the folders of one that was killed.
+ */
 export class RunFolders {
   readonly #parent: string;
-  #swept: Promise<void> | undefined;
+  #cleaned: Promise<void> | undefined;
 
-  /** `parent` need not exist. */
   constructor(parent: string) {
     this.#parent = parent;
   }
 
-  /** The absolute path of a new folder, which is not made. */
+  /** Absolute path for a new folder, which the guest creates and removes. */
   async next(): Promise<string> {
-    await (this.#swept ??= sweep(this.#parent));
+    await (this.#cleaned ??= removeOrphans(this.#parent));
     return `${this.#parent}/${await ownerOf(Deno.pid)}-${crypto.randomUUID().slice(0, 8)}`;
   }
 }
 
-/** Differs for a later process with the same id, but for one after the next boot, by bad luck. */
+/** Identifies a process by its id and start time, which is counted from the boot of the host. */
 async function ownerOf(pid: number): Promise<string> {
   return `${pid}-${(await processStart(pid))?.split("/").at(-1) ?? ""}`;
 }
 
-async function sweep(parent: string): Promise<void> {
+async function removeOrphans(parent: string): Promise<void> {
   for (const name of await namesIn(parent)) {
     const [, owner, pid] = /^((\d+)-\d*)-\w+$/.exec(name) ?? [];
     if (owner === undefined || owner === await ownerOf(Number(pid))) continue;
-    await Deno.remove(`${parent}/${name}`, { recursive: true }).catch(() => {}); // Next time.
+    await Deno.remove(`${parent}/${name}`, { recursive: true })
+      .catch(() => {}); // Removed next time.
   }
 }
 
@@ -271,16 +275,14 @@ async function namesIn(folder: string): Promise<string[]> {
   try {
     return (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
   } catch {
-    return []; // There is none yet.
+    return []; // Not created yet.
   }
 }
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-
 /**
- * The environment as a booted guest needs it: what leads to this machine's loopback address leads
- * to `engineHost` (such as `10.0.2.2:49134`), under which the guest reaches the engine, and no
- * proxy stands between the two.
+ * Adapts a program's environment to the network of its guest: `ENGINE_URL` and proxies on loopback
+ * get the host of `engineHost` (such as `10.0.2.2:49134`), and connections to the engine bypass
+ * proxies.
  */
 export function addressedEnv(
   env: Readonly<Record<string, string>>,

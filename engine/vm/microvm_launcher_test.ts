@@ -19,7 +19,7 @@ const HOST: VmHost = {
 };
 const DONE: Ended = { code: 0, signal: null };
 
-/** A project with a worker, and a launcher whose machines are fakes. */
+/** A project with a worker, and a launcher with fake machines. */
 async function setup(more: Partial<MicroVmOptions> = {}) {
   const root = await Deno.realPath(await Deno.makeTempDir());
   const dataDirectory = `${root}/.engine`;
@@ -51,7 +51,7 @@ async function setup(more: Partial<MicroVmOptions> = {}) {
       ({ text }) => void lines.push(text),
       (what) => void phases.push(what),
     );
-  /** Pid files. */
+  /** Names of the remaining pid files. */
   const left = (): string[] => {
     const entries = [...Deno.readDirSync(dataDirectory)];
     if (!entries.some(({ name }) => name === "run")) return [];
@@ -88,8 +88,9 @@ Deno.test("MicroVmLauncher boots the machine that the containment describes", as
   const [deps, runtime] = [`${dataDirectory}/deps/w`, `${root}/python`];
   for (const path of [deps, runtime]) await Deno.mkdir(path, { recursive: true });
 
-  const wish = containment({ reads: [runtime], writes: [deps] });
-  const running = await there.start({ containment: wish });
+  const running = await there.start({
+    containment: containment({ reads: [runtime], writes: [deps] }),
+  });
 
   const { runDirectory, shares, ...rest } = there.machines[0]!.options;
   assert.ok(runDirectory.startsWith(`${dataDirectory}/run/vm/`));
@@ -114,7 +115,7 @@ Deno.test("MicroVmLauncher boots the machine that the containment describes", as
   assert.deepEqual(there.phases, ["booting a microVM (tcg)"]);
 });
 
-Deno.test("MicroVmLauncher gives least to a program that says nothing", async () => {
+Deno.test("MicroVmLauncher gives a program without containment the least resources", async () => {
   await using there = await setup();
 
   await there.start();
@@ -124,7 +125,7 @@ Deno.test("MicroVmLauncher gives least to a program that says nothing", async ()
   assert.deepEqual(shares.map(({ path }) => path).sort(), ["/usr", there.directory].sort());
 });
 
-Deno.test("MicroVmLauncher leads the program to the engine, and hands on what it prints", async () => {
+Deno.test("MicroVmLauncher adapts ENGINE_URL for the program and passes on its output", async () => {
   await using there = await setup();
 
   await there.start({ env: { ENGINE_URL: "ws://127.0.0.1:49134?token=x", A: "b" } });
@@ -136,7 +137,7 @@ Deno.test("MicroVmLauncher leads the program to the engine, and hands on what it
   assert.deepEqual(there.lines, ["hello"]);
 });
 
-Deno.test("MicroVmLauncher powers the machine off when its program has ended", async () => {
+Deno.test("MicroVmLauncher powers the machine off when the program has ended", async () => {
   await using there = await setup();
   const running = await there.start({ env: { ENGINE_LAUNCH_ID: "launch-1" } });
   const [machine] = there.machines;
@@ -149,7 +150,7 @@ Deno.test("MicroVmLauncher powers the machine off when its program has ended", a
   assert.deepEqual(there.left(), []);
 });
 
-Deno.test("MicroVmLauncher says how the machine ended when that ends the program", async () => {
+Deno.test("MicroVmLauncher reports the reason when the machine ends with the program", async () => {
   await using there = await setup();
   const running = await there.start({ keep: true });
   const reason = "kernel panic: Attempted to kill init!";
@@ -207,7 +208,7 @@ for (
     ["folders", { reads: ["/work"] }],
   ] as const
 ) {
-  Deno.test(`MicroVmLauncher boots anew for other ${what}`, async () => {
+  Deno.test(`MicroVmLauncher boots a new machine for other ${what}`, async () => {
     await using there = await setup();
     await Deno.mkdir(`${there.root}/work`);
     await (await there.start({ containment: containment() })).stop(1_000, { keep: true });
@@ -220,7 +221,7 @@ for (
   });
 }
 
-Deno.test("MicroVmLauncher gives no worker the machine of another", async () => {
+Deno.test("MicroVmLauncher never gives a worker's machine to another worker", async () => {
   await using there = await setup();
   await Deno.mkdir(`${there.root}/other`);
   await (await there.start()).stop(1_000, { keep: true });
@@ -230,7 +231,7 @@ Deno.test("MicroVmLauncher gives no worker the machine of another", async () => 
   assert.equal(there.machines.length, 2);
 });
 
-Deno.test("MicroVmLauncher boots anew when a kept machine takes no program", async () => {
+Deno.test("MicroVmLauncher boots a new machine when a kept one cannot run the program", async () => {
   await using there = await setup();
   await (await there.start()).stop(1_000, { keep: true });
   there.machines[0]!.isBroken = true;
@@ -241,30 +242,28 @@ Deno.test("MicroVmLauncher boots anew when a kept machine takes no program", asy
   assert.equal(there.machines[0]!.powerOffs.length, 1);
 });
 
-Deno.test("MicroVmLauncher gives up a boot that is no longer wanted", async () => {
+Deno.test("MicroVmLauncher.start() aborts a boot when its signal aborts", async () => {
   const booting = Promise.withResolvers<AbortSignal | undefined>();
   await using there = await setup({
     boot: (_options, signal) => {
       booting.resolve(signal);
-      return new Promise((_, reject) =>
-        signal!.addEventListener("abort", () => reject("given up"))
-      );
+      return new Promise((_, reject) => signal!.addEventListener("abort", () => reject("aborted")));
     },
   });
-  const asked = new AbortController();
+  const aborted = new AbortController();
   const spec = { name: "w", command: "run", directory: there.directory, env: {} };
 
-  const starting = there.launcher.start(spec, () => {}, () => {}, asked.signal);
+  const starting = there.launcher.start(spec, () => {}, () => {}, aborted.signal);
   await booting.promise;
-  asked.abort();
+  aborted.abort();
 
   await assert.rejects(starting, {
     code: "cancelled",
-    message: "The start of w is no longer wanted",
+    message: "The start of w was cancelled",
   });
 });
 
-Deno.test("MicroVmLauncher boots nothing when the signal came before", async () => {
+Deno.test("MicroVmLauncher.start() boots nothing when its signal is already aborted", async () => {
   await using there = await setup();
   const spec = { name: "w", command: "run", directory: there.directory, env: {} };
 
@@ -274,25 +273,25 @@ Deno.test("MicroVmLauncher boots nothing when the signal came before", async () 
   assert.deepEqual(there.machines, []);
 });
 
-Deno.test("MicroVmLauncher hands on why a boot fails", async () => {
+Deno.test("MicroVmLauncher passes on the reason why a boot fails", async () => {
   const boot = () => Promise.reject(new EngineError("launch_failed", "no answer"));
   await using there = await setup({ boot });
 
   await assert.rejects(there.start(), { code: "launch_failed", message: "no answer" });
 });
 
-Deno.test("MicroVmLauncher says why a machine takes no program", async () => {
+Deno.test("MicroVmLauncher reports why a machine cannot run the program", async () => {
   await using there = await setup({
     boot: (options) => Promise.resolve(Object.assign(new FakeGuest(options), { isBroken: true })),
   });
 
   await assert.rejects(there.start(), {
     code: "launch_failed",
-    message: "Worker w cannot be started in a microVM: the line to the guest is gone",
+    message: "Worker w cannot be started in a microVM: the connection to the guest is closed",
   });
 });
 
-Deno.test("MicroVmLauncher ends a machine of which it cannot take a note", async () => {
+Deno.test("MicroVmLauncher ends a machine if it cannot write its pid file", async () => {
   const machines: FakeGuest[] = [];
   await using there = await setup({
     boot: async (options) => {
@@ -308,7 +307,7 @@ Deno.test("MicroVmLauncher ends a machine of which it cannot take a note", async
   await Deno.remove(`${there.dataDirectory}/run`);
 });
 
-Deno.test("MicroVmLauncher warns once of software emulation that nobody asked for", async () => {
+Deno.test("MicroVmLauncher warns once about software emulation that was not requested", async () => {
   const warning = "KVM opens and runs no guest";
   const choose = () => Promise.resolve({ accelerator: "tcg", warning } as const);
   await using there = await setup({ accelerators: { choose } });
@@ -320,7 +319,7 @@ Deno.test("MicroVmLauncher warns once of software emulation that nobody asked fo
   assert.deepEqual(there.warnings, [[text, { worker: "w", reason: warning }]]);
 });
 
-Deno.test("MicroVmLauncher.check() looks for what a machine needs and boots none", async () => {
+Deno.test("MicroVmLauncher.check() searches the parts of a machine and boots none", async () => {
   const asked: unknown[] = [];
   const failure = new EngineError("isolation_unavailable", "KVM not accessible");
   await using there = await setup({
@@ -343,7 +342,7 @@ Deno.test("MicroVmLauncher.check() looks for what a machine needs and boots none
   assert.equal(there.machines.length, 0);
 });
 
-Deno.test("MicroVmLauncher refuses what would show too much, before it boots anything", async () => {
+Deno.test("MicroVmLauncher refuses private folders before it boots a machine", async () => {
   await using there = await setup();
   await Deno.mkdir(`${there.directory}/inner`);
   const refused = { code: "isolation_unavailable" };
@@ -359,7 +358,7 @@ Deno.test("MicroVmLauncher refuses what would show too much, before it boots any
   assert.equal(there.machines.length, 1);
 });
 
-Deno.test("MicroVmLauncher ends the machine that a killed engine left before it boots another", async () => {
+Deno.test("MicroVmLauncher ends the machine of a killed engine before it boots another", async () => {
   await using there = await setup();
   const sleep = new Deno.Command("sleep", { args: ["1000"], detached: true }).spawn();
   const { processStart } = await import("../process/process_group.ts");
@@ -384,7 +383,7 @@ async function withFolder(check: (parent: string) => Promise<void>): Promise<voi
   await Deno.remove(root, { recursive: true });
 }
 
-Deno.test("RunFolders names a new folder each time and makes none", () =>
+Deno.test("RunFolders.next() returns a new path each time and creates nothing", () =>
   withFolder(async (parent) => {
     const folders = new RunFolders(parent);
     const paths = [await folders.next(), await folders.next(), await new RunFolders(parent).next()];
@@ -396,7 +395,7 @@ Deno.test("RunFolders names a new folder each time and makes none", () =>
     }
   }));
 
-Deno.test("RunFolders removes what engines left that are no more, and nothing else", () =>
+Deno.test("RunFolders.next() removes folders of engines that are gone, and nothing else", () =>
   withFolder(async (parent) => {
     const living = await new RunFolders(parent).next();
     const left = ["999999999-1-ab12cd", "1-0-ab12cd", `${Deno.pid}-1-ab12cd`];
@@ -410,7 +409,7 @@ Deno.test("RunFolders removes what engines left that are no more, and nothing el
     assert.deepEqual(paths, [living, `${parent}/other`].sort());
   }));
 
-Deno.test("addressedEnv() leads ENGINE_URL to where the guest reaches the engine", () => {
+Deno.test("addressedEnv() points ENGINE_URL to the engine's address in the guest", () => {
   const url = (text: string) => addressedEnv({ ENGINE_URL: text }, "10.0.2.2:7").ENGINE_URL;
 
   assert.equal(url("ws://127.0.0.1:49134"), "ws://10.0.2.2:7");
@@ -418,7 +417,7 @@ Deno.test("addressedEnv() leads ENGINE_URL to where the guest reaches the engine
   assert.equal(url("ws://localhost:49134/path"), "ws://10.0.2.2:7/path");
 });
 
-Deno.test("addressedEnv() leads proxies on loopback to this machine, and none to the engine", () => {
+Deno.test("addressedEnv() points loopback proxies to the host and excludes the engine from them", () => {
   const env = {
     http_proxy: "http://user:word@127.0.0.1:3128/",
     HTTPS_PROXY: "localhost:3128",
@@ -437,7 +436,7 @@ Deno.test("addressedEnv() leads proxies on loopback to this machine, and none to
   assert.equal(addressed.NO_PROXY, ".corp,10.0.2.2");
 });
 
-Deno.test("addressedEnv() invents no proxy settings", () => {
+Deno.test("addressedEnv() adds no proxy settings", () => {
   const names = Object.keys(addressedEnv({ LANG: "C" }, "10.0.2.2:7"));
 
   assert.deepEqual(names, ["LANG"]);

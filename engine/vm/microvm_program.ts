@@ -1,9 +1,9 @@
 /**
  * A worker's program in a microVM, as the supervisor sees it.
  *
- * The program is asked to leave first, then ended, and if the guest does not do that either, the
- * machine is. Whether the machine goes with it or waits for the next program is decided when the
- * program has ended: after one that ran out of memory, or that a signal ended unasked, it goes.
+ * `stop()` sends `TERM`, then `KILL`, and kills the machine if the guest obeys neither. When the
+ * program has ended, the machine is kept for the next program or released. It is always released
+ * after the program ran out of memory or was killed by a signal that `stop()` did not send.
  *
  * @module
  */
@@ -20,25 +20,25 @@ import type {
 } from "../ports/launcher.ts";
 import type { Guest, GuestProgram } from "./guest/guest.ts";
 
-/** What is asked of a guest that was booted; see {@linkcode Guest}. */
+/** The part of {@linkcode Guest} that programs and launcher use. */
 export type BootedGuest = Pick<
   Guest,
   "pid" | "engineUrlHost" | "ended" | "run" | "exec" | "powerOff"
 >;
 
-/** What a program runs in, and what becomes of that. */
-export interface ProgramSurroundings {
+/** Context of a program in a guest. */
+export interface ProgramContext {
   readonly spec: LaunchSpec;
-  /** The whole environment of the program, and of what runs beside it. */
+  /** The whole environment of the program and of commands run by `exec()`. */
   readonly env: Readonly<Record<string, string>>;
   readonly guest: BootedGuest;
   readonly accelerator: Accelerator;
   readonly clock: Clock;
-  /** Called once, when the program has ended: the guest is kept, or gone when it resolves. */
-  leave(isKept: boolean): Promise<void>;
+  /** Keeps or releases the guest; called once, when the program has ended. */
+  endUse(isKept: boolean): Promise<void>;
 }
 
-/** How long a guest may take to end a program by force, before the machine itself is ended. */
+/** How long a guest may take to obey `KILL` before the machine is killed. */
 const KILL_MS = 5_000;
 
 /** One program in a guest. */
@@ -46,23 +46,22 @@ export class MicroVmProgram implements Running {
   readonly pid: number;
   readonly ended: Promise<Ended>;
   readonly accelerator: Accelerator;
-  readonly #around: ProgramSurroundings;
+  readonly #context: ProgramContext;
   readonly #program: GuestProgram;
-  readonly #over = new AbortController();
+  readonly #hasEnded = new AbortController();
   #isKept: boolean | undefined;
   #stopping: Promise<void> | undefined;
 
-  /** The program was started already. */
-  constructor(program: GuestProgram, around: ProgramSurroundings) {
-    this.#around = around;
+  constructor(program: GuestProgram, context: ProgramContext) {
+    this.#context = context;
     this.#program = program;
-    this.pid = around.guest.pid;
-    this.accelerator = around.accelerator;
+    this.pid = context.guest.pid;
+    this.accelerator = context.accelerator;
     this.ended = this.#watch();
   }
 
   async stop(graceMs: number, { keep = false }: StopProgram = {}): Promise<Ended> {
-    // Who wants the machine gone wins over who wants it kept.
+    // One call that does not keep the machine overrides those that do.
     this.#isKept = keep && this.#isKept !== false;
     this.#stopping ??= this.#stop(graceMs);
     await this.#stopping;
@@ -74,20 +73,20 @@ export class MicroVmProgram implements Running {
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
   ): Promise<Ended> {
-    const { spec: { name, directory }, env, guest } = this.#around;
-    if (this.#over.signal.aborted) {
+    const { spec: { name, directory }, env, guest } = this.#context;
+    if (this.#hasEnded.signal.aborted) {
       throw new EngineError("launch_failed", `Worker ${name} does not run any more`);
     }
-    const either = AbortSignal.any([signal, this.#over.signal]);
+    const either = AbortSignal.any([signal, this.#hasEnded.signal]);
     return await guest.exec({ command, directory, env: withoutMarks(env) }, output, either);
   }
 
   async #watch(): Promise<Ended> {
-    const { spec, leave } = this.#around;
+    const { spec, endUse } = this.#context;
     const ended = await this.#program.ended;
-    this.#over.abort();
-    const isWanted = this.#isKept ?? (spec.keep === true && ended.code !== null);
-    await leave(isWanted && ended.reason === undefined);
+    this.#hasEnded.abort();
+    const isKept = this.#isKept ?? (spec.keep === true && ended.code !== null);
+    await endUse(isKept && ended.reason === undefined);
     return ended;
   }
 
@@ -96,15 +95,15 @@ export class MicroVmProgram implements Running {
     if (await this.#endsWithin(graceMs)) return;
     this.#program.signal("KILL");
     if (await this.#endsWithin(KILL_MS)) return;
-    await this.#around.guest.powerOff(0);
+    await this.#context.guest.powerOff(0);
   }
 
   async #endsWithin(ms: number): Promise<boolean> {
     const late = Promise.withResolvers<false>();
-    const cancelTimer = this.#around.clock.after(ms, () => late.resolve(false));
+    const cancelTimer = this.#context.clock.after(ms, () => late.resolve(false));
     const ended = this.#program.ended.then(() => true);
-    const isOver = await Promise.race([ended, late.promise]);
+    const hasEnded = await Promise.race([ended, late.promise]);
     cancelTimer();
-    return isOver;
+    return hasEnded;
   }
 }

@@ -8,7 +8,7 @@ import { MicroVmProgram } from "./microvm_program.ts";
 const DONE: Ended = { code: 0, signal: null };
 const SPEC: LaunchSpec = { name: "w", command: "run", directory: "/w", env: {} };
 
-/** A program in a guest, and what was decided of the guest when it ended. */
+/** A program in a guest; `kept` records whether the guest was kept when the program ended. */
 async function setup(more: Partial<LaunchSpec> = {}) {
   const clock = new FakeClock();
   const guest = new FakeGuest({} as GuestOptions);
@@ -16,15 +16,15 @@ async function setup(more: Partial<LaunchSpec> = {}) {
   const env = { A: "b" };
   const program = await guest.run({ command: "run", directory: "/w", env }, () => {});
   const kept: boolean[] = [];
-  const leave = (isKept: boolean): Promise<void> => {
+  const endUse = (isKept: boolean): Promise<void> => {
     kept.push(isKept);
     return Promise.resolve();
   };
-  const around = { spec, env, guest, accelerator: "tcg", clock, leave } as const;
-  return { clock, guest, program, kept, running: new MicroVmProgram(program, around) };
+  const context = { spec, env, guest, accelerator: "tcg", clock, endUse } as const;
+  return { clock, guest, program, kept, running: new MicroVmProgram(program, context) };
 }
 
-Deno.test("MicroVmProgram lets the guest go when it ends, unless another program follows", async () => {
+Deno.test("MicroVmProgram releases its guest when it ends, unless another program follows", async () => {
   for (const [keep, code] of [[false, 0], [true, 0], [true, 1]] as const) {
     const { program, running, kept } = await setup({ keep });
 
@@ -42,11 +42,11 @@ for (
       signal: "SIGKILL",
       reason: "out of memory (128 MiB)",
     }],
-    ["of which somebody ran out of memory", { code: 1, signal: null, reason: "out of memory" }],
+    ["with a child that ran out of memory", { code: 1, signal: null, reason: "out of memory" }],
     ["that crashed", { code: null, signal: "SIGSEGV" }],
   ] as const
 ) {
-  Deno.test(`MicroVmProgram keeps no guest of a program ${what}`, async () => {
+  Deno.test(`MicroVmProgram releases the guest of a program ${what}`, async () => {
     const { program, running, kept } = await setup({ keep: true });
 
     program.end(ended);
@@ -56,7 +56,7 @@ for (
   });
 }
 
-Deno.test("MicroVmProgram keeps no guest that ran out of memory while it was stopped", async () => {
+Deno.test("MicroVmProgram releases a guest that ran out of memory during stop()", async () => {
   const { program, running, kept } = await setup();
   program.onSignal = () => program.end({ code: 1, signal: null, reason: "out of memory" });
 
@@ -65,7 +65,7 @@ Deno.test("MicroVmProgram keeps no guest that ran out of memory while it was sto
   assert.deepEqual(kept, [false]);
 });
 
-Deno.test("MicroVmProgram asks to leave, then ends the program, then the machine", async () => {
+Deno.test("MicroVmProgram.stop() sends TERM, then KILL, then kills the machine", async () => {
   const { clock, guest, program, running, kept } = await setup();
   program.onSignal = () => {};
 
@@ -82,7 +82,7 @@ Deno.test("MicroVmProgram asks to leave, then ends the program, then the machine
   assert.deepEqual([guest.powerOffs, kept, clock.waiting], [[0], [false], 0]);
 });
 
-Deno.test("MicroVmProgram keeps a guest whose program had to be ended by force", async () => {
+Deno.test("MicroVmProgram.stop() keeps the guest of a program that needed KILL", async () => {
   const { clock, program, running, kept } = await setup();
   program.onSignal = (name) => name === "KILL" && program.end({ code: null, signal: "SIGKILL" });
 
@@ -93,7 +93,7 @@ Deno.test("MicroVmProgram keeps a guest whose program had to be ended by force",
   assert.deepEqual(kept, [true]);
 });
 
-Deno.test("MicroVmProgram stops once; who wants the guest gone wins", async () => {
+Deno.test("MicroVmProgram.stop() stops once, and releases the guest unless every call keeps it", async () => {
   const { program, running, kept } = await setup();
   program.onSignal = () => {};
 
@@ -107,7 +107,7 @@ Deno.test("MicroVmProgram stops once; who wants the guest gone wins", async () =
   assert.deepEqual([program.signals, kept], [["TERM"], [false]]);
 });
 
-Deno.test("MicroVmProgram runs commands beside itself, with its environment, while it runs", async () => {
+Deno.test("MicroVmProgram.exec() runs commands in its environment while it runs", async () => {
   const { guest, running } = await setup();
   const printed: string[] = [];
   const { signal } = new AbortController();

@@ -57,7 +57,7 @@ export class FakeGuest implements BootedGuest {
   }
 
   run(program: Parameters<BootedGuest["run"]>[0], output: (line: OutputLine) => void) {
-    if (this.isBroken) return Promise.reject(new Error("the line to the guest is gone"));
+    if (this.isBroken) return Promise.reject(new Error("the connection to the guest is closed"));
     this.programs.push(new FakeGuestProgram(program, output));
     return Promise.resolve(this.programs.at(-1)!);
   }

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { SYSTEM_PATH } from "../../install/guest_access.ts";
 import type { Network } from "../../ports/launcher.ts";
 import { shellWord } from "../../process/programs.ts";
 import type { SharedFolder } from "../machine/qemu.ts";
@@ -16,8 +17,6 @@ const SCRIPTS_TAG = "host";
 const ETC_TAG = "etc";
 /** Symbolic links at the root of systems with a merged `/usr`. */
 const ROOT_LINKS = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-/** Default `PATH` of programs. */
-const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Files and whole folders of the host's `/etc` that programs in `/usr` need. */
 const COPIED = [
   "alternatives",
@@ -180,7 +179,7 @@ export function bootScript({ shares, etcTag, links, user }: GuestLayout): string
 
 /** Content of `<n>.sh`, which executes the program. */
 export function programScript(script: GuestScript, user: GuestUser): string {
-  const env = { PATH, HOME: user.home, ...script.env };
+  const env = { PATH: SYSTEM_PATH, HOME: user.home, ...script.env };
   const words = [
     ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
     ...script.command,
