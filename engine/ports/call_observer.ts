@@ -1,104 +1,103 @@
 /**
- * What the router tells of calls while they happen.
+ * The router's events about calls, for recording and counting.
  *
- * Told on the hottest path there is: nothing here is made for one call only, and texts are handed
- * over as places in a frame. For each call that was opened, exactly one of `settled` and `failed`
- * follows; a call that was never opened is `refused` or `answered`, once.
+ * Called on the hot path; implementations must not allocate per call. Texts are passed as ranges of
+ * the frame's memory. Each opened call is followed by exactly one `settled` or `failed`; a call
+ * that is not opened is reported by one `refused` or `answered`.
  *
  * @module
  */
 import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import type { Candidate, RouterLoad } from "./telemetry.ts";
 
-/** A function whose calls are counted together; made by the observer, kept by the router. */
+/** Handle of a function whose calls are counted together; created by the observer. */
 export interface ObservedFunction {
   readonly function_id: string;
   readonly namespace: string;
 }
 
-/** A worker that calls or runs; made by the observer, kept by the router. */
+/** Handle of a caller or callee; created by the observer. */
 export interface ObservedEndpoint {
   readonly worker_id: string;
 }
 
-/** A running call. The object serves other calls later: nobody keeps it beyond the end. */
+/**
+ * A running call. The object is reused for later calls: keep no reference beyond the call's end.
+ */
 export interface ObservedCall {
-  /** A small number that no other running call has. */
+  /** A small number, unique among running calls. */
   readonly slot: number;
-  /** Grows whenever the slot is used again. */
+  /** Number of uses of the slot. */
   readonly uses: number;
-  /** The caller's id, as it stands between quotes in JSON: its first bytes. */
+  /** The caller's id as JSON text without quotes, at the start of this buffer. */
   readonly callerId: Uint8Array;
-  /** So many; 0: nobody waits. */
+  /** Length of the caller's id; 0 when the caller does not wait. */
   readonly callerIdBytes: number;
   readonly timeout_ms: number;
-  /** When it was opened, on the clock's now(). */
+  /** When it was opened, by the clock's now(). */
   readonly since: number;
   readonly subject: ObservedFunction;
 }
 
-/** Where in memory a call lies, and what goes with it; valid while it is told of. */
+/** Offsets in the memory of a call's frame; valid during the event. */
 export interface CallLayout {
   /** UTF-8. */
   readonly memory: Uint8Array;
-  /** `,"traceparent":"…"`, or where it would have to stand. */
+  /** Start of `,"traceparent":"…"`, or where that would have to be. */
   readonly traceStart: number;
-  /** Behind it; equal to the start when there is none. `,"baggage":"…"` may follow. */
+  /** Offset behind it; equal to the start without one. `,"baggage":"…"` may follow. */
   readonly traceEnd: number;
-  /** The payload, which ends before the brace; -1: there is none. */
+  /** Start of the payload, which ends before the last brace; -1 without a payload. */
   readonly dataStart: number;
-  /** Behind the brace that ends the call. */
+  /** Offset behind the last brace. */
   readonly end: number;
 }
 
-/** A field of a call, all of it. */
+/** A whole field of a frame. */
 export interface TraceBytes {
   /** UTF-8. */
   readonly memory: Uint8Array;
-  /** The same, to be read in words. */
+  /** The same memory, for access by words. */
   readonly view: DataView;
 }
 
-/** A call that was never opened. */
+/** A call that was not opened. */
 export interface UnopenedCall {
   readonly function_id: string;
   readonly namespace: string;
-  /** The caller's id; `undefined`: nobody waits. */
+  /** The caller's id; `undefined` when it does not wait. */
   readonly caller_invocation_id: string | undefined;
   readonly caller: ObservedEndpoint;
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
   readonly timeout_ms: number;
-  /** JSON text of the payload, made only when it is wanted. */
+  /** JSON text of the payload, produced on demand. */
   request(): string | undefined;
 }
 
-/** What the router can be asked. */
+/** What an observer can ask of the router. */
 export interface CallSource {
-  /**
-   * The engine's id of a call, from the two numbers that name it; it begins with the slot in eight
-   * hexadecimal digits.
-   */
+  /** The engine's id of a call; it starts with the slot as eight hexadecimal digits. */
   callId(slot: number, uses: number): string;
   load(): RouterLoad;
 }
 
-/** Hears of calls; must not throw. */
+/** Receives the events of calls; must not throw. */
 export interface CallObserver {
-  /** The router that tells, before anything else. */
+  /** Called once, before any event. */
   attach(source: CallSource): void;
-  /** The function of that name; ask once and keep it. */
+  /** The handle of a function; request it once and keep it. */
   functionOf(namespace: string, function_id: string): ObservedFunction;
-  /** A worker under its name, empty while it has none; ask once and keep it. */
+  /** The handle of a worker with its name, empty if unknown; request it once and keep it. */
   endpointOf(worker_id: string, name: string): ObservedEndpoint;
-  /** A call has begun; it may have to wait before it is sent. */
+  /** A call was opened; it may be parked before it is sent. */
   opened(call: ObservedCall, caller: ObservedEndpoint, places: CallLayout): void;
-  /** Whether somebody will want to know who could have run it. */
+  /** Whether the observer wants the candidates of this call. */
   wantsCandidates(call: ObservedCall): boolean;
   /**
-   * It goes to a worker, or the engine itself runs it. What is to stand instead of the caller's
-   * `traceparent`, such as `,"traceparent":"…"`, valid until the next call of the observer;
-   * `undefined`: what the caller sent.
+   * A call is sent to a worker, or executed by the engine itself. Returns the field that replaces
+   * the caller's `traceparent`, such as `,"traceparent":"…"`, valid until the next event;
+   * `undefined` keeps the caller's.
    */
   sent(
     call: ObservedCall,
@@ -106,12 +105,14 @@ export interface CallObserver {
     now: number,
     candidates: readonly Candidate[] | undefined,
   ): TraceBytes | undefined;
-  /** It ended well: the value is `memory` from `start` to `end`; -1 as start: there is none. */
+  /**
+   * The call ended with the value in `memory` from `start` to `end`; `start` is -1 without a value.
+   */
   settled(call: ObservedCall, memory: Uint8Array, start: number, end: number): void;
-  /** It ended with an error; `endedBy` says who ended it before its time. */
+  /** The call ended with an error; `endedBy` says what ended it early. */
   failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void;
-  /** A call did not begin. */
+  /** A call was rejected. */
   refused(call: UnopenedCall, error: ErrorBody): void;
-  /** The engine ran and answered a call at once; `result` makes its JSON text. */
+  /** The engine executed a call at once; `result` produces its JSON text. */
   answered(call: UnopenedCall, result: () => string): void;
 }

@@ -1,15 +1,15 @@
 /**
- * Time, as everything but the adapters sees it.
+ * Time, for everything except the adapters.
  *
  * @module
  */
 
-/** A clock that tests can move by hand. */
+/** A clock; tests use one that they advance by hand. */
 export interface Clock {
-  /** Milliseconds since an unspecified start; never goes back. For durations. */
+  /** Monotonic milliseconds from an unspecified origin. For durations. */
   now(): number;
-  /** Milliseconds since 1970, as the calendar says. For what is written down. */
+  /** Milliseconds since 1970. For timestamps. */
   wall(): number;
-  /** Runs `task` once, `ms` milliseconds from now; call the result to cancel. */
+  /** Runs `task` once after `ms` milliseconds; call the result to cancel. */
   after(ms: number, task: () => void): () => void;
 }

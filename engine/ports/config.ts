@@ -1,5 +1,5 @@
 /**
- * What a checked configuration looks like, for those who act on it.
+ * The validated configuration.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Isolation } from "./launcher.ts";
 import type { LogLevel } from "./log.ts";
 
-/** A config.yaml after every check: types are true and nobody checks again. */
+/** A config.yaml after validation; its users need no further checks. */
 export interface Config {
   /** Absolute path of the file; `null` when the embedded defaults are in use. */
   readonly path: string | null;
@@ -19,7 +19,7 @@ export interface Config {
   readonly log: LogSettings;
   /** In the order of the file; names are unique. */
   readonly workers: readonly WorkerEntry[];
-  /** Every value in force, and where it comes from. */
+  /** Every effective value and its source. */
   readonly values: readonly ConfigValue[];
 }
 
@@ -27,17 +27,17 @@ export interface Config {
 export interface EngineSettings {
   /** Address of the worker listener. */
   readonly host: string;
-  /** Port of the worker listener; 0: any free one. */
+  /** Port of the worker listener; 0 for any free port. */
   readonly port: number;
-  /** What clients have to present; left out: nothing. */
+  /** The token that clients have to present; without it none is required. */
   readonly auth_token?: string;
   /** Allows an address that is not loopback without a token. */
   readonly insecure: boolean;
-  /** Web origins besides loopback ones that may open a line. */
+  /** Web origins besides loopback ones that may connect. */
   readonly allowed_origins: readonly string[];
-  /** What carries lines: our own framing on TCP, or Deno's HTTP server and WebSocket. */
+  /** The WebSocket implementation: our own on TCP, or Deno's HTTP server and WebSocket. */
   readonly transport: "raw" | "deno-serve";
-  /** PEM files of the certificate and of its key, absolute; left out: lines are not encrypted. */
+  /** Absolute paths of the PEM files of the certificate and its key; without them no encryption. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly max_message_bytes: number;
   readonly invocation_timeout_ms: number;
@@ -60,9 +60,9 @@ export type WorkerEntry = BuiltinEntry | DirectoryEntry;
 export interface BuiltinEntry {
   readonly kind: "builtin";
   readonly name: string;
-  /** As the worker's own `parse` returned it. */
+  /** As the worker's `parse` returned it. */
   readonly config: unknown;
-  /** As it stands in the file, variables filled in; what is compared to see a change. */
+  /** As in the file, with variables filled in; compared to detect changes. */
   readonly raw: Json;
 }
 
@@ -72,30 +72,30 @@ export interface DirectoryEntry {
   readonly name: string;
   /** Absolute. */
   readonly path: string;
-  /** Left out: what the manifest says, else what the platform offers. */
+  /** Default: the manifest's, else what the platform offers. */
   readonly isolation?: Isolation;
-  /** What runs its microVM; left out: `auto`. */
+  /** Accelerator of the microVM. Default: `auto`. */
   readonly accel?: Accelerator | "auto";
-  /** How many copies run at once; left out: what the manifest says, else 1. */
+  /** Number of replicas. Default: the manifest's, else 1. */
   readonly replicas?: number;
-  /** Wins over the manifest's `env`. */
+  /** Overrides the manifest's `env`. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** One value of the configuration, and where it comes from. */
+/** One effective value and its source. */
 export interface ConfigValue {
   /** Such as `engine.port` or `workers[2].config.port`. */
   readonly key: string;
-  /** Secrets show their first four characters at most. */
+  /** Of a secret, the first four characters at most. */
   readonly value: Json;
-  /** `null` when there is none. */
+  /** `null` without a default. */
   readonly default: Json;
-  /** What decided: the file (with the line), a variable in it, the command line, or nobody. */
+  /** What set the value: the file, a variable in it, the command line, or the default. */
   readonly source: "file" | "variable" | "option" | "default";
-  /** From 1; `null` unless a file decided. */
+  /** Line in the file, from 1; `null` unless the file set the value. */
   readonly line: number | null;
-  /** Name of the environment variable; `null` unless one decided. */
+  /** Name of the environment variable; `null` unless one set the value. */
   readonly variable: string | null;
-  /** Takes effect when the engine starts anew. */
+  /** Takes effect after a restart of the engine. */
   readonly needs_restart: boolean;
 }

@@ -1,22 +1,23 @@
 /**
- * One peer's line, whatever carries it, and how a port is opened for such lines.
+ * A connection to one peer, independent of its transport, and the listener that accepts
+ * connections.
  *
  * @module
  */
 
-/** One peer's line. Nothing here waits or throws. */
+/** A connection to one peer. No method blocks or throws. */
 export interface Connection {
-  /** Unique among the lines of this engine's life. */
+  /** Unique among the connections of this engine. */
   readonly id: string;
-  /** Whether several messages may share a frame on it. */
+  /** Whether several messages may share a frame. */
   readonly isBatching: boolean;
-  /** Bytes that send() took and that have not left this process. */
+  /** Bytes that were sent and have not left this process. */
   readonly queuedBytes: number;
   /** Sends one text message. */
   send(text: string): void;
   /**
-   * Sends one text message of two parts: the first `headBytes` bytes of `head`, and behind them
-   * those of `memory` from `start` to `end`. Together they are UTF-8. Copies before it returns.
+   * Sends one text message in two parts: the first `headBytes` bytes of `head`, then the bytes of
+   * `memory` from `start` to `end`. Together they are UTF-8. Copies before it returns.
    */
   forward(
     head: Uint8Array,
@@ -27,31 +28,31 @@ export interface Connection {
   ): void;
   /** Sends one binary message. */
   sendBinary(bytes: Uint8Array): void;
-  /** Stops reading until resume(); `false` where the carrier cannot stop. */
+  /** Stops reading until resume(); `false` if the transport cannot. */
   pause(): boolean;
-  /** Reads again. */
+  /** Continues reading. */
   resume(): void;
-  /** Ends the line; `closed` follows, whatever the peer does. */
+  /** Closes the connection; `closed` follows, whatever the peer does. */
   close(code: number, reason: string): void;
 }
 
-/** What a line reports, in order; `closed` comes once and last. */
+/** The events of a connection, in order; `closed` comes once and last. */
 export interface ConnectionEvents {
   text(text: string): void;
   /**
-   * A text message as UTF-8: the bytes of `memory` from `start` to `end`, valid until this
-   * returns; they may be overwritten meanwhile, and so may all that lies before them: messages
-   * that are done with. `isPlain`: no backslash is among them.
+   * A text message as UTF-8: the bytes of `memory` from `start` to `end`, valid until this returns.
+   * The receiver may overwrite them and all bytes before them, which belong to earlier messages.
+   * `isPlain`: the message contains no backslash.
    */
   textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void;
   /** A binary message, valid until this returns. */
   binary(bytes: Uint8Array): void;
-  /** `queuedBytes` has fallen below the low mark again. */
+  /** `queuedBytes` has fallen below the low-water mark. */
   drained(): void;
   closed(code: number, reason: string): void;
 }
 
-/** The request that wants to become a line. */
+/** A WebSocket upgrade request. */
 export interface Upgrade {
   /** Path without the query, such as `/` or `/otel`. */
   readonly path: string;
@@ -61,20 +62,20 @@ export interface Upgrade {
   readonly address: string;
 }
 
-/** The HTTP answer to an upgrade that is not wanted. */
+/** The HTTP response to a rejected upgrade. */
 export interface Refusal {
   readonly status: number;
   /** One sentence, sent as text. */
   readonly message: string;
 }
 
-/** Takes a line that has opened. */
+/** Accepts an open connection. */
 export type Accept = (connection: Connection) => ConnectionEvents;
 
-/** Refuses an upgrade with an HTTP answer, or says who takes the line. */
+/** Rejects an upgrade with an HTTP response, or returns the receiver of the connection. */
 export type Gate = (upgrade: Upgrade) => Refusal | Accept;
 
-/** What is answered to a request that asks for no WebSocket. */
+/** The response to a request that is not an upgrade. */
 export interface PageAnswer {
   readonly status: number;
   /** Such as `text/plain; version=0.0.4; charset=utf-8`. */
@@ -82,31 +83,31 @@ export interface PageAnswer {
   readonly body: string;
 }
 
-/** Answers such a GET request; `undefined` when there is nothing at its path. Never rejects. */
+/** Answers such a GET request; `undefined` for an unknown path. Never rejects. */
 export type AnswerPage = (request: Upgrade) => Promise<PageAnswer | Refusal> | undefined;
 
-/** Where to listen, and the bounds of its lines. */
+/** Where to listen, and the limits of connections. */
 export interface ListenOptions {
   readonly hostname: string;
-  /** 0: any free port. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly maxMessageBytes: number;
-  /** A line whose unsent bytes pass this is cut: its peer has stopped reading. */
+  /** A connection with more unsent bytes is closed: its peer has stopped reading. */
   readonly maxQueuedBytes: number;
-  /** A line from which nothing comes for so long is dead. Default: `SILENCE_MS`. */
+  /** A connection is closed when nothing arrives for this long. Default: `SILENCE_MS`. */
   readonly silenceMs?: number;
-  /** Hears which lines the listener itself ended, and why; for the log. */
+  /** Called when the listener itself closes a connection; for the log. */
   readonly onCut?: (address: string, reason: string) => void;
-  /** Pages of the port; left out: there are none. */
+  /** Pages of the port. Default: none. */
   readonly answerPage?: AnswerPage;
 }
 
 /** An open port. */
 export interface Listener {
   readonly hostname: string;
-  /** The port in fact, also when 0 was asked for. */
+  /** The actual port, also if 0 was requested. */
   readonly port: number;
-  /** Takes no new lines, closes those there are with 1001, and returns when they are gone. */
+  /** Stops accepting, closes all connections with 1001, and resolves when they are closed. */
   close(): Promise<void>;
 }
 

@@ -1,11 +1,11 @@
 /**
- * A read-only view of the core's tables, made when somebody asks.
+ * Read-only views of the core's tables, built on request.
  *
  * @module
  */
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
-/** A function that some live worker offers; described by its newest registration. */
+/** A function with at least one live replica; described by its newest registration. */
 export interface FunctionView {
   readonly function_id: string;
   readonly namespace: string;
@@ -18,13 +18,13 @@ export interface FunctionView {
   readonly metadata?: Json;
   /** `metadata.internal` is `true`. */
   readonly internal: boolean;
-  /** Offered by the engine itself. */
+  /** Registered by a built-in worker. */
   readonly builtin: boolean;
-  /** Connections that offer it, the newest last. */
+  /** Connections that registered it, the newest last. */
   readonly worker_ids: readonly string[];
 }
 
-/** A kind of trigger that some live worker provides. */
+/** A trigger type with a live provider. */
 export interface TriggerTypeView {
   readonly id: string;
   readonly namespace: string;
@@ -34,7 +34,7 @@ export interface TriggerTypeView {
   readonly configuration_schema?: Json;
   readonly request_schema?: Json;
   readonly builtin: boolean;
-  /** Triggers of the type, parked ones too. */
+  /** Number of triggers of the type, parked ones included. */
   readonly instance_count: number;
 }
 
@@ -48,7 +48,7 @@ export interface TriggerView {
   readonly config: Json;
   readonly metadata?: Json;
   readonly state: "parked" | "offered" | "refused";
-  /** Connection that asked for it. */
+  /** Connection that registered it. */
   readonly worker_id: string;
   readonly worker_name: string;
 }
@@ -56,7 +56,7 @@ export interface TriggerView {
 /** A connection. */
 export interface WorkerView {
   readonly id: string;
-  /** Announced; `null` before. */
+  /** As announced; `null` before. */
   readonly name: string | null;
   readonly namespace: string | null;
   readonly description: string | null;
@@ -69,20 +69,20 @@ export interface WorkerView {
   readonly status: "connected" | "draining";
   readonly announced: boolean;
   readonly builtin: boolean;
-  /** Belongs to the command line of the engine's own user on this machine: may manage workers. */
+  /** A command line of the engine's own user on this machine: may manage workers. */
   readonly operator: boolean;
   readonly function_count: number;
   readonly trigger_count: number;
   /** Milliseconds since 1970. */
   readonly connected_at_ms: number;
-  /** Calls it is running. */
+  /** Calls that it executes. */
   readonly active_invocations: number;
-  /** Bytes that its peer has not taken yet. */
+  /** Bytes that its peer has not received yet. */
   readonly queued_bytes: number;
   readonly ip_address: string | null;
 }
 
-/** What is registered now. Lists are in no particular order. */
+/** The current registrations. Lists are in no particular order. */
 export interface Directory {
   functions(): FunctionView[];
   function(namespace: string, function_id: string): FunctionView | undefined;
@@ -90,7 +90,7 @@ export interface Directory {
   triggerType(namespace: string, id: string): TriggerTypeView | undefined;
   triggers(): TriggerView[];
   trigger(id: string): TriggerView | undefined;
-  /** All lines, also those not announced. */
+  /** All connections, including those without an announcement. */
   workers(): WorkerView[];
   worker(id: string): WorkerView | undefined;
 }

@@ -1,10 +1,10 @@
 /**
- * Rare things the core reports; log, supervisor and built-in workers read them.
+ * Rare events of the engine; the log, the supervisor and built-in workers receive them.
  *
  * @module
  */
 
-/** Something that happened; never one per call. */
+/** An event; never one per call. */
 export type EngineEvent =
   | { type: "worker_connected"; worker_id: string; address: string | null }
   | {
@@ -12,18 +12,18 @@ export type EngineEvent =
     worker_id: string;
     name: string;
     pid: number;
-    /** Which start of the engine's own this is, if it is one. */
+    /** Id of the launch, if the engine started this worker. */
     launch_id: string | null;
   }
   | { type: "worker_disconnected"; worker_id: string; name: string | null; reason: string }
-  /** A worker's functions changed; `ids_changed` says whether the set of all ids did. */
+  /** A worker's functions changed; `ids_changed`: the set of all ids did, too. */
   | { type: "functions_changed"; worker_id: string; ids_changed: boolean }
   | { type: "triggers_changed"; worker_id: string }
-  /** A worker that the engine runs fares otherwise: its state, reason, process or functions. */
+  /** A supervised worker changed its state, reason, process or functions. */
   | { type: "supervised_changed"; name: string }
   /** Another configuration is in force. */
   | { type: "config_changed" }
-  /** Nobody provides the type of a trigger; `worker_id` asked for it. It waits. */
+  /** A trigger of the worker `worker_id` is parked because its type has no provider. */
   | {
     type: "trigger_parked";
     worker_id: string;
@@ -31,8 +31,8 @@ export type EngineEvent =
     trigger_type: string;
     function_id: string;
   }
-  /** Something a person should look at. */
+  /** Something that needs attention. */
   | { type: "warning"; text: string; worker_id: string | null; detail: string };
 
-/** Hears of events; must not throw. */
+/** Receives events; must not throw. */
 export type EventListener = (event: EngineEvent) => void;

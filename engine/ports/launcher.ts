@@ -4,7 +4,7 @@
  * @module
  */
 
-/** How a worker is kept apart from the rest of the machine. */
+/** How a worker is isolated from the rest of the machine. */
 export type Isolation = "microvm" | "process";
 
 /** Where a contained program may connect to: the world and the engine, or the engine only. */
@@ -13,15 +13,15 @@ export type Network = "full" | "engine";
 /** What runs a microVM: hardware (`kvm`) or software emulation (`tcg`). */
 export type Accelerator = "kvm" | "tcg";
 
-/** What a worker's machine consists of. */
+/** Resources of a microVM. */
 export interface Resources {
   /** Virtual processors, at least 1. */
   readonly cpus: number;
-  /** Memory in MiB; more ends the worker. */
+  /** Memory in MiB; a worker that exceeds it is ended. */
   readonly memory_mb: number;
 }
 
-/** What a contained program gets besides its directory and the system's programs. */
+/** What a contained program may use besides its directory and the system's programs. */
 export interface Containment {
   /** Absolute paths of folders that it may read, found at the same place. */
   readonly reads: readonly string[];
@@ -37,28 +37,28 @@ export interface Containment {
 export interface LaunchSpec {
   /** The worker's name; names files and log lines. */
   readonly name: string;
-  /** The command as a shell understands it. */
+  /** A shell command line. */
   readonly command: string;
-  /** Where it runs. */
+  /** Its working directory. */
   readonly directory: string;
-  /** Added to the engine's own environment; all there is for a contained program. */
+  /** Added to the engine's environment; the whole environment of a contained program. */
   readonly env: Readonly<Record<string, string>>;
-  /** What it gets of the machine; left out: nothing, with the least resources. */
+  /** Default: nothing, with the least resources. */
   readonly containment?: Containment;
   /**
-   * Another program of this worker follows, so what is costly to make (a booted machine) may be
-   * kept for a few seconds after this one ended.
+   * Another program of this worker will follow, so expensive parts (a booted machine) may be kept
+   * for a few seconds after this one has ended.
    */
   readonly keep?: boolean;
 }
 
-/** Some bytes that a program printed. */
+/** Output of a program. */
 export interface OutputChunk {
   readonly stream: "stdout" | "stderr";
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** One line that a program printed. */
+/** A line of output. */
 export interface OutputLine {
   readonly stream: "stdout" | "stderr";
   readonly text: string;
@@ -70,29 +70,29 @@ export interface Ended {
   readonly code: number | null;
   /** Such as `SIGKILL`; `null` when it exited by itself. */
   readonly signal: string | null;
-  /** What there is to say besides, such as `out of memory (128 MiB)` or `kernel panic: …`. */
+  /** Details such as `out of memory (128 MiB)` or `kernel panic: …`. */
   readonly reason?: string;
 }
 
 /** How to stop. */
 export interface StopProgram {
-  /** The same worker starts again at once: see {@linkcode LaunchSpec.keep}. */
+  /** The same worker will start again at once: see {@linkcode LaunchSpec.keep}. */
   readonly keep?: boolean;
 }
 
-/** A program that runs. */
+/** A running program. */
 export interface Running {
-  /** Process id of the program (of its process group's leader). */
+  /** Process id, of the leader of its process group. */
   readonly pid: number;
-  /** Settles when the program and all that it started are gone. Never rejects. */
+  /** Resolves when the program and its descendants have ended. Never rejects. */
   readonly ended: Promise<Ended>;
-  /** What runs its microVM; `null` for a plain process. */
+  /** Accelerator of its microVM; `null` for a plain process. */
   readonly accelerator: Accelerator | null;
-  /** Asks it to leave; after `graceMs` ends it and all that it started. Resolves like `ended`. */
+  /** Asks it to exit; ends it and its descendants after `graceMs`. Resolves like `ended`. */
   stop(graceMs: number, how?: StopProgram): Promise<Ended>;
   /**
-   * Runs another program beside it: same directory, same environment, same containment, nothing to
-   * read. Resolves when that has ended; the signal ends it, as does the end of this program.
+   * Runs another program in the same directory, environment and containment, without input.
+   * Resolves when that has ended; it is ended by the signal, and with this program.
    *
    * @throws {EngineError} `launch_failed` when it cannot be started, with what to do.
    */
@@ -103,16 +103,16 @@ export interface Running {
   ): Promise<Ended>;
 }
 
-/** Starts programs. If the engine dies, what it started ends within 30 s. */
+/** Starts programs. If the engine dies, its programs end within 30 s. */
 export interface Launcher {
   readonly isolation: Isolation;
   /**
-   * Starts a program; `output` gets what it prints, line by line, until it has ended, and `phase`
-   * what takes its time before it runs, such as `booting a microVM`. The signal gives up what takes
-   * its time; a program that runs by then is its caller's to stop.
+   * Starts a program. `output` receives its output line by line until it has ended; `phase`
+   * receives slow steps before it runs, such as `booting a microVM`. The signal aborts these steps;
+   * once the program runs, the caller has to stop it.
    *
    * @throws {EngineError} `launch_failed`, `isolation_unavailable` when it cannot, with what to do;
-   * `cancelled` when the signal came first.
+   * `cancelled` when it was aborted.
    */
   start(
     spec: LaunchSpec,
@@ -121,12 +121,11 @@ export interface Launcher {
     signal?: AbortSignal,
   ): Promise<Running>;
   /**
-   * Says, before anything is written down or started, whether a program could be started; nothing
-   * happens when it could.
+   * Checks whether a program could be started, before anything is written or started.
    *
    * @throws {EngineError} `isolation_unavailable` with what to do.
    */
   check?(name: string, accel: Accelerator | "auto"): Promise<void>;
-  /** Gives back what it keeps between programs. */
+  /** Releases what it keeps between programs. */
   close?(): Promise<void>;
 }

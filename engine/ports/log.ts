@@ -1,13 +1,13 @@
 /**
- * What the engine says about itself.
+ * The engine's log.
  *
  * @module
  */
 
-/** From the most talkative to the one that wakes somebody up. */
+/** From the most verbose to the most severe. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** Values that belong to a line; `undefined` ones are left out. */
+/** Fields of a log line; `undefined` ones are omitted. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /** The text is constant, the values are fields. */

@@ -1,12 +1,12 @@
 /**
- * The workers the engine was asked to run, built-in ones and directories alike.
+ * The workers that the engine runs, built-in ones and directories, and the operations on them.
  *
  * @module
  */
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Ended, Isolation, Network, OutputChunk, Resources } from "./launcher.ts";
 
-/** Where a supervised worker stands. */
+/** State of a supervised worker. */
 export type WorkerState =
   | "queued"
   | "installing"
@@ -17,27 +17,27 @@ export type WorkerState =
   | "stopped"
   | "failed";
 
-/** One supervised worker, as it is now. */
+/** Status of one supervised worker. */
 export interface WorkerStatus {
   /** Unique among the workers of an engine. */
   readonly name: string;
   /** Part of the engine, or a directory with an engine.worker.yaml. */
   readonly kind: "builtin" | "directory";
-  /** Where it stands now; of several replicas, the state of the one that is furthest. */
+  /** Current state; of several replicas, that of the one that is furthest. */
   readonly state: WorkerState;
   /** When that state began, in milliseconds since 1970. */
   readonly since_ms: number;
-  /** What it says of itself: a summary, or why it waits or failed. */
+  /** A summary, or why it waits or failed. */
   readonly reason: string | null;
   /** Absolute path of its directory; `null` for built-in ones. */
   readonly path: string | null;
-  /** How it is kept apart; `null` for built-in ones. */
+  /** Its isolation; `null` for built-in ones. */
   readonly isolation: Isolation | null;
-  /** Process id, of the first replica that runs; `null` when none does. */
+  /** Process id of the first running replica; `null` when none runs. */
   readonly pid: number | null;
-  /** Functions it offers now. */
+  /** Functions that it provides now. */
   readonly functions: readonly string[];
-  /** Unasked ends since it was last started by hand. */
+  /** Unexpected exits since its last manual start. */
   readonly restarts: number;
   /** Milliseconds since 1970; `null` when it does not run. */
   readonly started_at_ms: number | null;
@@ -45,75 +45,76 @@ export interface WorkerStatus {
   readonly ready_after_ms: number | null;
   /** How the last run ended, such as `exit code 1`. */
   readonly last_exit: string | null;
-  /** What the installation did. */
+  /** What the installation of dependencies did. */
   readonly dependencies: "none" | "installed" | "cached" | null;
-  /** Grows with every start, so that a restart can be told from the run before it. */
+  /** Incremented with every start, to tell a restart from the run before it. */
   readonly launch: number;
-  /** Last lines it printed while it failed; empty otherwise. */
+  /** Last lines of output before it failed; empty otherwise. */
   readonly tail: readonly string[];
   /** Its log file; `null` for built-in ones. */
   readonly log_path: string | null;
-  /** Why it last failed or ended unasked, also after it has come back; `null`: it never did. */
+  /** Why it last failed or exited unexpectedly, also after it recovered; `null`: it never did. */
   readonly last_error: string | null;
-  /** What runs its microVM; `null` for other ones and while it does not run. */
+  /** Accelerator of its microVM; `null` for others, and while it does not run. */
   readonly accelerator: Accelerator | null;
-  /** Where it may connect to; `null` when nothing restrains it. */
+  /** Where it may connect to; `null` without restrictions. */
   readonly network: Network | null;
-  /** What its microVM consists of; `null` for other ones. */
+  /** Resources of its microVM; `null` for others. */
   readonly resources: Resources | null;
-  /** Memory its processes hold now (resident), all replicas together; `null` when unknown. */
+  /** Resident memory of all its processes; `null` when unknown. */
   readonly memory_bytes: number | null;
-  /** Share of one processor it used lately, in percent, all replicas together; `null`: unknown. */
+  /** Recent CPU use of all its processes in percent of one processor; `null` when unknown. */
   readonly cpu_percent: number | null;
-  /** Each copy that is wanted; one, unless `replicas` says otherwise. Empty for built-in ones. */
+  /** Its desired replicas; one unless `replicas` says otherwise. Empty for built-in ones. */
   readonly replicas: readonly ReplicaStatus[];
 }
 
-/** One copy of a supervised worker, as it is now. */
+/** Status of one replica of a supervised worker. */
 export interface ReplicaStatus {
   /** From 1. */
   readonly number: number;
-  /** Where it stands now. */
+  /** Current state. */
   readonly state: WorkerState;
   /** When that state began, in milliseconds since 1970. */
   readonly since_ms: number;
-  /** Why it waits or failed, or what it does now. */
+  /** Why it waits or failed, or its current step. */
   readonly reason: string | null;
   /** Process id; `null` when it does not run. */
   readonly pid: number | null;
-  /** Connection ids that it announced itself on. */
+  /** Worker ids of the connections that it announced itself on. */
   readonly worker_ids: readonly string[];
-  /** Unasked ends since it was last started by hand. */
+  /** Unexpected exits since its last manual start. */
   readonly restarts: number;
   /** Milliseconds since 1970; `null` when it does not run. */
   readonly started_at_ms: number | null;
   /** How the last run ended, such as `exit code 1`. */
   readonly last_exit: string | null;
-  /** Memory its processes hold now (resident); `null` when unknown. */
+  /** Resident memory of its processes; `null` when unknown. */
   readonly memory_bytes: number | null;
-  /** Share of one processor it used lately, in percent; `null` when unknown. */
+  /** Recent CPU use in percent of one processor; `null` when unknown. */
   readonly cpu_percent: number | null;
 }
 
 /**
- * Works on them. Any operation may throw `NOT_FOUND`, `INVALID_ARGUMENTS`, `config_invalid` or
- * `config_conflict`.
+ * Operations on supervised workers. Any of them may throw `NOT_FOUND`, `INVALID_ARGUMENTS`,
+ * `config_invalid` or `config_conflict`.
  */
 export interface Supervision {
   list(): Promise<WorkerStatus[]>;
-  /** @throws {EngineError} `NOT_FOUND` with the names there are. */
+  /**
+   * @throws {EngineError} `NOT_FOUND` with the existing names.
+   */
   status(name: string): Promise<WorkerStatus>;
-  /** Wants it to run; clears a `failed`. */
+  /** Marks it as desired; clears a `failed`. */
   start(name: string): Promise<WorkerStatus>;
-  /** Wants it not to run, until start() or the engine's next start. */
+  /** Stops it until start() or the next start of the engine. */
   stop(name: string): Promise<WorkerStatus>;
   /**
-   * Ends it and starts it again, one replica after the other; `reinstall` throws the cached
-   * dependencies away first.
+   * Restarts it, one replica after the other; `reinstall` deletes the cached dependencies first.
    */
   restart(name: string, options: { reinstall: boolean }): Promise<WorkerStatus>;
   /**
-   * Runs a command beside a worker that runs: same directory, environment and containment.
+   * Runs a command in the directory, environment and containment of a running worker.
    *
    * @throws {EngineError} `NOT_FOUND`, `launch_failed`, `INVALID_ARGUMENTS` when it does not run.
    */
@@ -123,19 +124,20 @@ export interface Supervision {
     signal: AbortSignal,
   ): Promise<Ended>;
   /**
-   * Adds a worker to `config.yaml`, or changes its isolation or configuration there, and wants it
-   * to run. `added` is `false` when it was there already, `changed` says whether it is another now.
+   * Adds a worker to `config.yaml`, or changes its isolation or configuration there, and marks it
+   * as desired. `added` is `false` if it was there already; `changed` says whether its entry
+   * changed.
    */
   add(request: AddRequest): Promise<AddAnswer>;
-  /** Takes a worker out of `config.yaml` and stops it. */
+  /** Removes a worker from `config.yaml` and stops it. */
   remove(name: string): Promise<{ config_path: string }>;
   /** The last lines of its log with their times; `NOT_FOUND` for built-in ones. */
   logs(name: string, tail: number): Promise<string[]>;
-  /** Where this engine's project lies. */
+  /** Facts about this engine. */
   info(): EngineInfo;
 }
 
-/** What adding did. */
+/** Result of {@linkcode Supervision.add}. */
 export interface AddAnswer {
   readonly added: boolean;
   readonly changed: boolean;
@@ -143,12 +145,12 @@ export interface AddAnswer {
   readonly worker: WorkerStatus;
 }
 
-/** What to run beside a worker. */
+/** A command to run beside a worker. */
 export interface ExecRequest {
   readonly name: string;
-  /** The program and its arguments; no shell reads them. */
+  /** The program and its arguments; not passed through a shell. */
   readonly command: readonly string[];
-  /** From 1; left out: the first that runs. */
+  /** From 1. Default: the first running one. */
   readonly replica?: number;
 }
 
@@ -157,7 +159,7 @@ export interface AddRequest {
   readonly name?: string;
   readonly path?: string;
   readonly isolation?: Isolation;
-  /** What runs its microVM. */
+  /** Accelerator of its microVM. */
   readonly accel?: Accelerator | "auto";
   readonly replicas?: number;
   readonly reinstall?: boolean;
@@ -165,7 +167,7 @@ export interface AddRequest {
   readonly config?: JsonObject;
 }
 
-/** What a client may want to know of the engine itself. */
+/** Facts about the engine. */
 export interface EngineInfo {
   /** Such as `0.1.0`. */
   readonly version: string;
@@ -179,21 +181,21 @@ export interface EngineInfo {
   readonly endpoints: readonly Endpoint[];
   /** Milliseconds since 1970. */
   readonly started_at_ms: number;
-  /** What the engine runs on, as `Deno.build.os` names it: `linux`, `darwin`, `windows` … */
+  /** Operating system, as in `Deno.build.os`: `linux`, `darwin`, `windows` … */
   readonly platform: string;
-  /** How a command line proves that it is the engine's own user on its machine. */
+  /** How a command line proves that it runs as the engine's own user on its machine. */
   readonly control_key: ControlKeyInfo;
 }
 
-/** The file with which a command line proves whose it is. */
+/** The key file that proves it. */
 export interface ControlKeyInfo {
   /** Absolute path. */
   readonly path: string;
-  /** Why the file is not there, so that nobody may change workers; `null`: it is there. */
+  /** Why the file is missing, so that no command may change workers; `null` if it exists. */
   readonly problem: string | null;
 }
 
-/** One address the engine serves. */
+/** An address that the engine serves. */
 export interface Endpoint {
   /** Such as `workers` or `http`. */
   readonly name: string;

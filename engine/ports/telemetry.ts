@@ -1,120 +1,123 @@
 /**
- * What the router remembers of calls, and who else reports what happened.
+ * What the router records of calls, and other sources of telemetry.
  *
- * Two things are kept apart. *Spans* are single calls, sampled, in a ring of bounded memory.
- * *Meters* count every call of a function, sampled or not. Reading makes objects; recording makes
- * none.
+ * *Spans* are single calls, sampled, in a ring of limited memory. *Meters* count every call of a
+ * function, sampled or not. Recording allocates nothing; reading creates objects.
  *
  * @module
  */
 import type { LogFields, LogLevel } from "./log.ts";
 
-/** One end of a call. */
+/** Caller or callee. */
 export interface CallEndpoint {
-  /** Id of its connection. */
+  /** Worker id of its connection. */
   readonly worker_id: string;
-  /** As it was called then: announced, else the first part of the function's id. */
+  /** Its name at that time: announced, else the group of the function id. */
   readonly name: string;
 }
 
-/** A replica that could have run a call. */
+/** A replica that could have executed a call. */
 export interface Candidate extends CallEndpoint {
-  /** Calls it was running when one was chosen. */
+  /** Calls in flight at the time of the choice. */
   readonly in_flight: number;
-  /** Why it was out of the question, such as `draining` or `at its bound`; `null`: it was not. */
+  /** Why it was skipped, such as `draining` or `at its bound of calls`; `null` if it was not. */
   readonly passed_over: string | null;
 }
 
-/** One call, as the router saw it. Times are milliseconds since 1970, with fractions. */
+/** One recorded call. Times are milliseconds since 1970, with fractions. */
 export interface CallSpan {
-  /** Grows with every call that started; never used twice in an engine's life. */
+  /** Sequence number, by start; never reused while the engine runs. */
   readonly seq: number;
   /** 32 hexadecimal digits. */
   readonly trace_id: string;
-  /** 16 hexadecimal digits; what the callee got as parent. */
+  /** 16 hexadecimal digits; the callee's parent span. */
   readonly span_id: string;
-  /** From the caller's `traceparent`; `null` when the call began a trace. */
+  /** From the caller's `traceparent`; `null` when the call started a trace. */
   readonly parent_span_id: string | null;
   readonly function_id: string;
   readonly namespace: string;
   /**
-   * The engine's id of the call; the caller's own is `caller_invocation_id`. Empty for a call that
-   * never began, or that the engine itself answered at once.
+   * The engine's id of the call; the caller's is `caller_invocation_id`. Empty for a call that was
+   * not opened.
    */
   readonly invocation_id: string;
-  /** `null` when nobody waits for the result. */
+  /** `null` when the caller does not wait. */
   readonly caller_invocation_id: string | null;
   readonly caller: CallEndpoint;
-  /** `null` when nobody ran it. */
+  /** `null` when it was not sent. */
   readonly callee: CallEndpoint | null;
   readonly start_ms: number;
-  /** When it went to the callee, later than the start when it was held; `null`: it never did. */
+  /** When it was sent, later than the start if it was parked; `null` when it was not sent. */
   readonly sent_ms: number | null;
-  /** When its result came, or what else ended it; `null` while it runs. */
+  /** When it ended; `null` while it runs. */
   readonly end_ms: number | null;
-  /** Code of the error it ended with; `null` when it ended well or runs. */
+  /** Code of its error; `null` after a success and while it runs. */
   readonly error_code: string | null;
   readonly error_message: string | null;
-  /** Who ended it before its time, such as `the caller cancelled` or `the caller left`. */
+  /** What ended it early, such as `the caller cancelled` or `the caller left`. */
   readonly ended_by: string | null;
-  /** The limit that held, in milliseconds. */
+  /** The applied time limit, in milliseconds. */
   readonly timeout_ms: number;
-  /** Characters of the payload and of the result, at most; `null`: none. */
+  /** Upper bound of the characters of payload and result; `null` without one. */
   readonly request_chars: number | null;
   readonly response_chars: number | null;
-  /** JSON text as it passed, not redacted; `null` when it is not kept (too large, or too many). */
+  /** The JSON text, not redacted; `null` when it was not kept (too large, or too many calls). */
   readonly request: string | null;
   readonly response: string | null;
-  /** W3C baggage as it came; `null`: none. */
+  /** W3C baggage as received; `null` without any. */
   readonly baggage: string | null;
-  /** Who could have run it, the chosen one included; `null` when that is not kept. */
+  /** Possible replicas, including the chosen one; `null` when not kept. */
   readonly candidates: readonly Candidate[] | null;
 }
 
 /** What to record; PROTOCOL 5.8 calls the ratio `default_ratio`. */
 export interface TraceSettings {
-  /** `false`: no spans, no ids, and not a nanosecond per call. Meters go on. */
+  /** `false`: no spans, no ids, no cost per call. Meters stay on. */
   readonly enabled: boolean;
-  /** Part of new traces that is recorded, 0 to 1. A trace that came with a decision keeps it. */
+  /**
+   * Share of new traces to record, 0 to 1. A trace that was sampled elsewhere keeps its decision.
+   */
   readonly ratio: number;
-  /** The first that fits the id of a new trace's first function wins over `ratio`. */
+  /** The first rule that matches the first function of a new trace overrides `ratio`. */
   readonly rules: readonly SamplingRule[];
-  /** Memory of the ring; the oldest spans make room. */
+  /** Memory of the ring; the oldest spans are overwritten. */
   readonly memory_bytes: number;
-  /** Longest payload or result that is kept whole, in characters; 0: none is kept. */
+  /** Longest payload or result to keep, in characters; 0 keeps none. */
   readonly payload_chars: number;
 }
 
-/** An exception from the sampling ratio. */
+/** An exception to the sampling ratio. */
 export interface SamplingRule {
-  /** Function id; `*` stands for any characters. */
+  /** Function id; `*` matches any characters. */
   readonly operation: string;
-  /** Part of the traces, 0 to 1. */
+  /** Share of the traces, 0 to 1. */
   readonly rate: number;
 }
 
-/** The calls that were recorded. Every list is a copy, made when asked for. */
+/** Access to the recorded calls. Every list is a copy. */
 export interface CallTraces {
-  /** What holds now. */
+  /** The current settings. */
   readonly settings: TraceSettings;
-  /** Changes what is recorded from the next call on. A smaller ring forgets the oldest at once. */
+  /**
+   * Changes what is recorded from the next call on. A smaller ring drops its oldest spans at once.
+   */
   configure(settings: TraceSettings): void;
   /**
-   * Calls that ended, whose number of ending is above `cursor`, oldest first. The answer's `cursor`
-   * is the number of the last one in it; of the newest there is, when none is above.
+   * Calls that ended after position `cursor`, oldest first. The returned `cursor` is the position
+   * of the last one returned, or of the newest call if there are none.
    */
   ended(cursor: number, limit: number): { readonly spans: CallSpan[]; readonly cursor: number };
-  /** The newest calls that fit, newest first, running ones too. */
+  /** The newest matching calls, newest first, running ones included. */
   find(filter: CallFilter, limit: number): CallSpan[];
-  /** Forgets all but the running ones. */
+  /** Removes all but the running calls. */
   clear(): void;
-  /** How full the ring is. */
+  /** Usage of the ring. */
   readonly usage: TraceUsage;
-  /** A `traceparent` for work outside of calls, such as an HTTP request; see {@linkcode Spans}. */
+  /** Spans of work other than calls, such as HTTP requests. */
   readonly spans: Spans;
 }
 
-/** Which calls; all that is given has to fit. */
+/** Conditions on calls; all given ones must match. */
 export interface CallFilter {
   readonly trace_id?: string;
   readonly span_id?: string;
@@ -127,100 +130,100 @@ export interface CallFilter {
   readonly running?: boolean;
 }
 
-/** How full the ring is. */
+/** Usage of the ring. */
 export interface TraceUsage {
-  /** Spans in the ring, and how many fit. */
+  /** Number of spans, and how many fit. */
   readonly spans: number;
   readonly capacity: number;
-  /** Memory, at most, in bytes. */
+  /** Memory limit in bytes. */
   readonly bytes: number;
-  /** Recorded since the engine started, and overwritten since by newer ones. */
+  /** Spans recorded since the engine's start, and how many of them were overwritten. */
   readonly recorded: number;
   readonly overwritten: number;
 }
 
-/** Spans of built-in workers that are no calls. */
+/** Spans of built-in workers that are not calls. */
 export interface Spans {
   /**
-   * A `traceparent` for something that begins under `parent` (what a stranger sent; anything that
-   * is none counts as absent) or begins a trace, sampled as `operation`. `null` when nothing is
-   * traced and there was no parent. Hand it to the calls that belong to it.
+   * Returns a `traceparent` for work that starts under `parent` (received from outside; an invalid
+   * one counts as none) or starts a trace, sampled as `operation`. `null` when tracing is off and
+   * there is no parent. Pass it to the calls of this work.
    */
   open(parent: string | null, operation: string): string | null;
-  /** Tells whoever listens, if its traceparent says that it is sampled; keeps nothing itself. */
+  /** Passes a span to the listeners if its traceparent is sampled; does not store it. */
   record(span: EndedSpan): void;
-  /** Hears of what is recorded from now on; must not throw. Call the result to stop. */
+  /** Receives the spans recorded from now on; must not throw. Call the result to stop. */
   listen(listener: (span: EndedSpan) => void): () => void;
 }
 
-/** Something that a built-in worker did. */
+/** A finished piece of work of a built-in worker. */
 export interface EndedSpan {
-  /** As {@linkcode Spans.open} gave it. */
+  /** From {@linkcode Spans.open}. */
   readonly traceparent: string;
-  /** As it came from outside. */
+  /** As received from outside. */
   readonly parent: string | null;
   /** Such as `GET /orders/:id`. */
   readonly name: string;
-  /** Which built-in worker, such as `engine-http`. */
+  /** The built-in worker, such as `engine-http`. */
   readonly service: string;
   readonly start_ms: number;
   readonly end_ms: number;
-  /** `null` when it ended well. */
+  /** `null` after a success. */
   readonly error: string | null;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** Every call of one function since the engine started. */
+/** Counts of one function since the engine's start. */
 export interface FunctionMeter {
   readonly function_id: string;
   readonly namespace: string;
-  /** Those that run and those that did not begin are counted, too. */
+  /** Includes running calls and rejected ones. */
   readonly calls: number;
   readonly in_flight: number;
-  /** By code; what the handler threw under a code of its own included. */
+  /** By code, including codes of handlers. */
   readonly errors: ReadonlyMap<string, number>;
   readonly duration_sum_ms: number;
-  /** Ended calls by duration: one count per bound of {@linkcode Meters.bounds_ms}, one beyond. */
+  /** Ended calls by duration: one count per bound of {@linkcode Meters.bounds_ms}, plus one. */
   readonly durations: ArrayLike<number>;
 }
 
-/** How busy the router is at this moment. */
+/** Current load of the router. */
 export interface RouterLoad {
-  /** Calls that run or wait to start. */
+  /** Calls that run or are parked. */
   readonly running: number;
-  /** Of those, calls that wait for a worker that is being restarted. */
+  /** Of those, the parked ones. */
   readonly parked: number;
   readonly connections: number;
-  /** Bytes that peers have not taken yet, over all lines. */
+  /** Bytes that peers have not received yet, over all connections. */
   readonly queued_bytes: number;
 }
 
-/** Counts. The objects are live: read them, keep copies. */
+/** Counts of calls. The objects are live: copy what you keep. */
 export interface Meters {
-  /** Upper bounds of the durations' buckets, in milliseconds, rising. */
+  /** Upper bounds of the duration buckets in milliseconds, ascending. */
   readonly bounds_ms: readonly number[];
   functions(): Iterable<FunctionMeter>;
-  /** Functions without a meter of their own (too many) count here; `function_id` is `(other)`. */
+  /** Counts of all functions beyond the limit; `function_id` is `(other)`. */
   readonly other: FunctionMeter;
   load(): RouterLoad;
 }
 
-/** Telemetry that a worker sent: OTLP/JSON behind four letters. */
+/** Telemetry of a worker: four letters followed by OTLP/JSON. */
 export interface TelemetryFrame {
   /** Traces, metrics or logs. */
   readonly kind: "OTLP" | "MTRC" | "LOGS";
   /** The JSON in UTF-8; valid until the listener returns. */
   readonly bytes: Uint8Array;
-  /** Connection it came on, when that is a worker's own line; `null`: a line of telemetry only. */
+  /** Its connection, if that is a worker connection; `null` for one that carries only telemetry. */
   readonly worker_id: string | null;
   /** Address of the sender, such as `127.0.0.1`; `null` inside this process. */
   readonly address: string | null;
 }
 
-/** Hears of telemetry; must not throw. */
+/** Receives telemetry; must not throw. */
 export type TelemetryListener = (frame: TelemetryFrame) => void;
 
-/** A line that a supervised worker printed. */
+/** A line of output of a supervised worker. */
 export interface PrintedLine {
   readonly worker: string;
   /** From 1. */
@@ -229,13 +232,13 @@ export interface PrintedLine {
   readonly text: string;
   /** Milliseconds since 1970. */
   readonly at_ms: number;
-  /** The call in whose handler it was printed, as far as the SDK said so. */
+  /** The call whose handler printed it, if the SDK marked it. */
   readonly trace: { readonly trace_id: string; readonly span_id: string } | null;
-  /** The SDK's logger printed it, which sends the same as telemetry. */
+  /** Printed by the SDK's logger, which also sends it as telemetry. */
   readonly isLogger: boolean;
 }
 
-/** Hears of what workers print; must not throw. */
+/** Receives the output of workers; must not throw. */
 export type PrintListener = (line: PrintedLine) => void;
 
 /** A line of the engine's own log. */
@@ -247,7 +250,7 @@ export interface EngineLogLine {
   readonly at_ms: number;
 }
 
-/** Hears of the engine's own log, every level; must not throw. */
+/** Receives the engine's log at every level; must not throw. */
 export type EngineLogListener = (line: EngineLogLine) => void;
 
 /** A GET request to a path of the worker port. */

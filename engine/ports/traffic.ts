@@ -1,39 +1,38 @@
 /**
- * What whoever restarts workers asks of the core, so that a restart loses no call.
+ * Draining of workers that are restarted or stopped, so that no call is lost.
  *
  * @module
  */
 
-/** How lines are to be relieved. */
+/** How to drain. */
 export interface DrainOptions {
   /**
-   * Somebody comes to offer the same again: calls that nobody else can run wait for that, each for
-   * `CALL_PARK_MS` at most, and triggers stay in place. Otherwise such calls fail at once. Of two
-   * handovers that concern one line or one function, either can make them wait.
+   * The workers will register the same again: calls that no other worker can execute are parked,
+   * each for at most `CALL_PARK_MS`, and triggers stay. Otherwise such calls fail at once. If two
+   * handovers concern one connection or one function, one of them is enough.
    */
   readonly isComingBack: boolean;
 }
 
-/** Lines that get no new calls. */
+/** Connections that get no new calls. */
 export interface Handover {
-  /** Calls that these lines are running now. */
+  /** Calls that these connections execute now. */
   readonly runningCalls: number;
   /**
-   * It is over: somebody has taken over, or nobody will. Calls that still wait for a function that
-   * nobody offers fail with `function_not_found`; triggers that nobody took over end. Lines that
-   * are not over yet stay relieved, and what they leave later is not kept. A second call changes
-   * nothing.
+   * Ends the handover, because the new workers are ready or will not come. Calls that are still
+   * parked for a function without replicas fail with `function_not_found`; orphaned triggers end.
+   * Open connections keep draining, and nothing of them is kept afterwards. A second call has no
+   * effect.
    */
   end(): void;
 }
 
-/** Relieves lines of their calls. */
+/** Drains connections. */
 export interface Traffic {
   /**
-   * From now on, until their end, these lines (ids of connections) get no new calls but for their
-   * own: a call that one of them runs may call what only that line offers. What they run goes on.
-   * A line that comes back by `reattach` is relieved as well. Ids of lines that are over or never
-   * were are passed over, unless a handover that concerns them is open.
+   * Stops new calls to these connections (worker ids) until they close; running calls go on, and
+   * may call functions that only their own connection provides. A connection that reattaches is
+   * drained as well. Ids of closed connections are ignored, unless an open handover concerns them.
    */
   drain(worker_ids: readonly string[], options: DrainOptions): Handover;
 }

@@ -1,10 +1,10 @@
 /**
- * Everything that is remembered of calls: what the router tells comes in, spans and counts go out.
+ * Records calls: receives the router's events, provides spans and counts.
  *
- * Counting goes on always. Spans are recorded while {@linkcode CallTraces.configure} says so: then
- * each call gets a `traceparent`, and if its trace is sampled, it goes to the ring when it ends.
- * Payloads and candidates are kept for so many calls a second and no more, so that a flood costs
- * no more than its numbers.
+ * Every call is counted. Spans are recorded while {@linkcode CallTraces.configure} enables them:
+ * each call then gets a `traceparent`, and if its trace is sampled it is written to the ring when
+ * it ends. Payloads and candidates are kept for a limited number of calls per second, so a flood
+ * costs only its numbers.
  *
  * @module
  */
@@ -38,14 +38,14 @@ import { BuiltinSpans, SpanRecorder } from "./span_recorder.ts";
 import { findSpans } from "./span_ring.ts";
 import { type FillRandom, IdSource } from "./trace_ids.ts";
 
-/** What a {@linkcode CallRecorder} is given of the world. */
+/** Dependencies of a {@linkcode CallRecorder}. */
 export interface CallRecorderOptions {
   readonly clock: Clock;
   /** Default: `crypto.getRandomValues`. */
   readonly random?: FillRandom;
 }
 
-/** Nothing is recorded until somebody asks for it. */
+/** Settings until the first {@linkcode CallTraces.configure}. */
 const OFF: TraceSettings = {
   enabled: false,
   ratio: 1,
@@ -55,7 +55,7 @@ const OFF: TraceSettings = {
 };
 const WORKER_NAME_CHARS_MAX = 128;
 
-/** Remembers calls. One for each router, which it is handed to as `observer`. */
+/** Records the calls of one router, as its `observer`. */
 export class CallRecorder implements CallObserver, CallTraces, Meters {
   readonly #clock: Clock;
   readonly #spans: SpanRecorder;
@@ -67,7 +67,6 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
   readonly spans: Spans;
   readonly bounds_ms: readonly number[] = BOUNDS_MS;
 
-  /** Makes one that counts, and records no spans before {@linkcode configure}. */
   constructor({ clock, random = cryptoRandom }: CallRecorderOptions) {
     const ids = new IdSource(random);
     const spans = new SpanRecorder(clock, ids, OFF);

@@ -1,5 +1,8 @@
 /**
- * Who is counted: functions and workers, each under one object that is kept as long as it counts.
+ * Counts per function: calls, errors and durations.
+ *
+ * The number of functions and of error codes with counts of their own is limited; all others count
+ * under `(other)`.
  *
  * @module
  */
@@ -13,18 +16,18 @@ import type { ObservedFunction } from "../ports/call_observer.ts";
 import type { FunctionMeter } from "../ports/telemetry.ts";
 import { copyText, textBytes } from "./span_detail.ts";
 
-/** Name under which calls of all further functions count. */
+/** Name of the meter for all further functions. */
 const OTHER = "(other)";
 
-/** The functions that were ever called. */
+/** The meters of all functions that were called. */
 export class FunctionMeters {
   /** By namespace, then by id. */
   readonly #subjects = new Map<string, Map<string, MeteredFunction>>();
   #count = 0;
-  /** Calls of functions without a meter of their own. */
+  /** Meter of the functions without one of their own. */
   readonly other: CountingMeter = new CountingMeter("", OTHER);
 
-  /** A function that is offered; counted by itself while there is room. */
+  /** A registered function; it gets its own meter while there is room. */
   functionOf(namespace: string, function_id: string): MeteredFunction {
     const known = this.#subjects.get(namespace)?.get(function_id);
     if (known) return known;
@@ -38,13 +41,13 @@ export class FunctionMeters {
     return subject;
   }
 
-  /** A function that perhaps nobody ever offered: only known ones are counted by themselves. */
+  /** A function that may not exist: only known ones have their own meter. */
   functionOrOther(namespace: string, function_id: string): MeteredFunction {
     return this.#subjects.get(namespace)?.get(function_id) ??
       this.#unmetered(namespace, function_id);
   }
 
-  /** All that have counts of their own. */
+  /** All meters except {@linkcode other}. */
   *meters(): Generator<FunctionMeter> {
     for (const subjects of this.#subjects.values()) {
       for (const { meter } of subjects.values()) yield meter;
@@ -61,29 +64,29 @@ export class FunctionMeters {
 
 const FIRST_MS = 0.01;
 const LAST_MS = 100_000;
-/** Bounds per doubling. */
+/** Buckets per doubling. */
 const STEPS = 4;
 const COUNT = Math.ceil(STEPS * Math.log2(LAST_MS / FIRST_MS)) + 1;
-/** Codes beyond those that are counted apart. */
+/** Name for all further error codes. */
 const OTHER_CODES = "(other)";
 
-/** Upper bounds of durations in milliseconds: 0.01 ms, and from there by the fourth root of 2. */
+/** Upper bounds of the duration buckets in milliseconds: from 0.01 ms by a factor of 2^(1/4). */
 export const BOUNDS_MS: readonly number[] = Array.from(
   { length: COUNT },
   (_, at) => Math.min(LAST_MS, FIRST_MS * 2 ** (at / STEPS)),
 );
 
-/** The place of a duration among {@linkcode BOUNDS_MS}: the first bound that it does not pass. */
+/** Index of the first of {@linkcode BOUNDS_MS} that a duration does not exceed. */
 export function bucketOf(ms: number): number {
   if (!(ms > FIRST_MS)) return 0;
   if (ms > LAST_MS) return COUNT;
   const at = Math.min(COUNT - 1, Math.ceil(STEPS * Math.log2(ms / FIRST_MS)));
-  // Logarithms are not exact at the bounds themselves.
+  // Logarithms are not exact at the bounds.
   if (ms > BOUNDS_MS[at]!) return at + 1;
   return ms <= BOUNDS_MS[at - 1]! ? at - 1 : at;
 }
 
-/** Counts calls of one function. */
+/** Counts the calls of one function. */
 export class CountingMeter implements FunctionMeter {
   readonly function_id: string;
   readonly namespace: string;
@@ -92,17 +95,16 @@ export class CountingMeter implements FunctionMeter {
   duration_sum_ms = 0;
   readonly errors: Map<string, number> = new Map();
   readonly durations: Float64Array = new Float64Array(COUNT + 1);
-  /** A duration and its bucket: calls of one turn begin and end at the same times. */
+  /** Cache of the last bucket: calls of one tick start and end at the same times. */
   #lastMs = 0;
   #lastBucket = 0;
 
-  /** Makes one that has counted nothing. */
   constructor(namespace: string, function_id: string) {
     this.namespace = namespace;
     this.function_id = function_id;
   }
 
-  /** A call that had begun is over. */
+  /** Counts the end of a call that was open. */
   ended(ms: number): void {
     this.in_flight--;
     this.duration_sum_ms += ms;
@@ -113,7 +115,7 @@ export class CountingMeter implements FunctionMeter {
     this.durations[this.#lastBucket]!++;
   }
 
-  /** A call ended with an error, or did not begin. */
+  /** Counts an error, also of a call that was never opened. */
   failed(code: string): void {
     const { errors } = this;
     let name = code.length > METERED_CODE_CHARS_MAX ? copyText(code, METERED_CODE_CHARS_MAX) : code;
@@ -123,7 +125,7 @@ export class CountingMeter implements FunctionMeter {
   }
 }
 
-/** A function, as spans refer to it. */
+/** A function, shared by its spans. */
 export class MeteredFunction implements ObservedFunction {
   readonly function_id: string;
   readonly namespace: string;
@@ -131,18 +133,17 @@ export class MeteredFunction implements ObservedFunction {
   /** See {@linkcode SpanEndpoint.page}. */
   page = -1;
   place = 0;
-  /** Part of the traces to record that begin with it, as of this version of the settings. */
+  /** Share of new traces to record that start with it, for this version of the settings. */
   rate = 0;
   rateVersion = -1;
 
-  /** Makes one. */
   constructor(namespace: string, function_id: string, meter: CountingMeter) {
     this.namespace = namespace;
     this.function_id = function_id;
     this.meter = meter;
   }
 
-  /** What it costs to keep it. */
+  /** Memory of this object. */
   get bytes(): number {
     return 64 + textBytes(this.function_id) + textBytes(this.namespace);
   }

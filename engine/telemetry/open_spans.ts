@@ -1,9 +1,9 @@
 /**
- * The calls that are being recorded, each in a row of one array.
+ * The spans of running calls, each in one row of an array.
  *
- * A row has what nobody else knows of a running call: ids, its number, when it was sent. It is one
- * line of the processor's memory, since with a thousand calls in flight fetching memory costs more
- * than everything that is done with it. The rest is the call's own and is read when it ends.
+ * A row has what the call's record does not have: ids, sequence number, time of sending. It fills
+ * one cache line, because with a thousand calls in flight memory access costs more than everything
+ * else. Other fields are read from the call's record when it ends.
  *
  * @module
  */
@@ -13,35 +13,35 @@ import type { MeteredFunction } from "./function_meters.ts";
 import { SpanDetail, type SpanEndpoint } from "./span_detail.ts";
 import { UUID_WORDS, writeUuid } from "./trace_ids.ts";
 
-/** Places in the words of a row. Trace, span and parent: see `traceparent.ts`. */
+/** Offsets of the words in a row. For trace, span and parent see `trace_ids.ts`. */
 export const OPEN_WORD = {
   trace: 0,
   span: 4,
   parent: 6,
-  /** What holds of it, and the call's uses, by which it is known again: the lower 32 bits. */
+  /** State bits, and the lower 32 bits of the call's uses, which identify the call. */
   state: 8,
   uses: 9,
-  /** Characters of payload and result; {@linkcode NO_NUMBER}: none. */
+  /** Characters of payload and result; {@linkcode NO_NUMBER} without one. */
   requestChars: 10,
   responseChars: 11,
   row: 16,
 } as const;
 
-/** Places in the same row as wide numbers, which lie behind the words. */
+/** Offsets of the 64-bit numbers, which follow the words in the same row. */
 export const OPEN_NUMBER = {
   seq: 6,
-  /** On the clock's now(); `NaN`: not yet. */
+  /** By the clock's now(); `NaN` until it is sent. */
   sent: 7,
   row: 8,
 } as const;
 
-/** Stands for a number that there is not. */
+/** Marks a missing number. */
 export const NO_NUMBER = 0xffffffff;
 
-/** The place for calls that end as soon as they begin. */
+/** Row for calls that were never opened. */
 export const UNOPENED_PLACE = 0;
 
-/** Bits of a state; 0: the row is nobody's. */
+/** Bits of the state; 0 marks a free row. */
 const OPEN = 1;
 const SAMPLED = 2;
 const DETAILED = 4;
@@ -50,29 +50,28 @@ const HAS_MORE = 16;
 
 const ROWS_FIRST = 64;
 
-/** The rows, each at a place of its own. */
+/** The rows of running calls, by index. */
 export class OpenSpans {
-  /** All rows, one behind the other; another array when there are more. */
+  /** All rows, contiguous; replaced when the table grows. */
   words: Uint32Array<ArrayBuffer> = new Uint32Array(0);
   /** The same memory. */
   numbers: Float64Array<ArrayBuffer> = new Float64Array(0);
-  /** Of the span that was last prepared: when it ended, and its caller's id or zeros. */
+  /** Of the span prepared last: end time, and the caller's id or zeros. */
   ended = NaN;
   readonly callerId: Uint32Array = new Uint32Array(UUID_WORDS);
   #rows = 0;
-  // By place. They are left as they are when a call ends: the next one is often of the same
-  // endpoints, and what is not written needs no looking after by the collector of garbage.
+  // By row. Not cleared when a call ends: the next call often has the same endpoints, and an
+  // unchanged reference causes no work for the garbage collector.
   readonly #calls: (ObservedCall | undefined)[] = [];
   readonly #callers: (SpanEndpoint | undefined)[] = [];
   readonly #callees: (SpanEndpoint | undefined)[] = [];
   readonly #details: (SpanDetail | undefined)[] = [];
 
-  /** Makes one without rows. */
   constructor() {
     this.#grow(ROWS_FIRST);
   }
 
-  /** Begins the span of a call; what it gives is its place. */
+  /** Starts the span of a call; returns its row. */
   open(call: ObservedCall, caller: SpanEndpoint, place: number = call.slot + 1): number {
     if (place >= this.#rows) this.#grow(place + 1);
     const row = place * OPEN_WORD.row;
@@ -83,7 +82,7 @@ export class OpenSpans {
     return place;
   }
 
-  /** The place of a running call; -1 when it has none. */
+  /** Row of a running call; -1 when it has none. */
   find({ slot, uses }: ObservedCall): number {
     const place = slot + 1;
     if (place >= this.#rows) return -1;
@@ -92,7 +91,7 @@ export class OpenSpans {
     return this.words[row + OPEN_WORD.uses] === uses >>> 0 ? place : -1;
   }
 
-  /** It is to be recorded under this number. */
+  /** Marks a span as sampled, with its sequence number. */
   sample(place: number, seq: number): void {
     const row = place * OPEN_WORD.row;
     this.words[row + OPEN_WORD.state]! |= SAMPLED;
@@ -102,19 +101,19 @@ export class OpenSpans {
     this.numbers[place * OPEN_NUMBER.row + OPEN_NUMBER.sent] = NaN;
   }
 
-  /** Its payloads and candidates are to be kept. */
+  /** Marks that payloads and candidates are kept. */
   detail(place: number): void {
     this.words[place * OPEN_WORD.row + OPEN_WORD.state]! |= DETAILED;
   }
 
-  /** It went to whoever runs it. */
+  /** Records that the call was sent. */
   send(place: number, callee: SpanEndpoint, now: number): void {
     this.words[place * OPEN_WORD.row + OPEN_WORD.state]! |= SENT;
     this.numbers[place * OPEN_NUMBER.row + OPEN_NUMBER.sent] = now;
     if (this.#callees[place] !== callee) this.#callees[place] = callee;
   }
 
-  /** Whether it is recorded. */
+  /** Whether the span is recorded. */
   isSampled(place: number): boolean {
     return this.#has(place, SAMPLED);
   }
@@ -124,32 +123,32 @@ export class OpenSpans {
     return this.#has(place, DETAILED);
   }
 
-  /** Its call. */
+  /** The call in a row. */
   callAt(place: number): ObservedCall {
     return this.#calls[place]!;
   }
 
-  /** Its function. */
+  /** The function of the call in a row. */
   subjectAt(place: number): MeteredFunction {
     return this.#calls[place]!.subject as MeteredFunction;
   }
 
-  /** Who called. */
+  /** The caller of the call in a row. */
   callerAt(place: number): SpanEndpoint {
     return this.#callers[place]!;
   }
 
-  /** Who runs it, if anybody. */
+  /** The callee of the call in a row; `undefined` before it is sent. */
   calleeAt(place: number): SpanEndpoint | undefined {
     return this.#has(place, SENT) ? this.#callees[place] : undefined;
   }
 
-  /** What only some have, if it has. */
+  /** The details of the span in a row, if it has any. */
   detailAt(place: number): SpanDetail | undefined {
     return this.#has(place, HAS_MORE) ? this.#details[place] : undefined;
   }
 
-  /** The same, made with the first of it. */
+  /** The details of the span in a row, created if necessary. */
   more(place: number): SpanDetail {
     const known = this.detailAt(place);
     if (known) return known;
@@ -157,7 +156,7 @@ export class OpenSpans {
     return this.#details[place] = new SpanDetail();
   }
 
-  /** Before it is written to a page: when it ended, and how its caller calls it. */
+  /** Sets {@linkcode ended} and {@linkcode callerId} before the span is written to a page. */
   prepare(place: number, ended: number): void {
     const { callerId, callerIdBytes } = this.callAt(place);
     this.ended = ended;
@@ -165,13 +164,13 @@ export class OpenSpans {
     this.more(place).setCallerId(textOf(callerId, 0, callerIdBytes));
   }
 
-  /** The call is over. */
+  /** Frees a row. */
   close(place: number): void {
     if (this.#has(place, HAS_MORE)) this.#details[place] = undefined;
     this.words[place * OPEN_WORD.row + OPEN_WORD.state] = 0;
   }
 
-  /** The places of those that are recorded. */
+  /** The rows of spans that are recorded. */
   *sampled(): Generator<number> {
     for (let place = 0; place < this.#rows; place++) if (this.isSampled(place)) yield place;
   }

@@ -1,7 +1,7 @@
 /**
- * What only some recorded calls have: texts, and who could have run it.
+ * What a span refers to beyond numbers: texts, candidates and endpoints.
  *
- * Every text is a copy of a bounded length, so that no frame outlives its turn.
+ * Every text is a copy of limited length, so that no frame stays in memory.
  *
  * @module
  */
@@ -15,51 +15,51 @@ import type { CallEndpoint, Candidate } from "../ports/telemetry.ts";
 
 const CANDIDATE_BYTES = 256;
 
-/** Details of one span. Texts are as they stood in the frame. */
+/** Details of one span. Texts are as in the frame. */
 export class SpanDetail {
   request: string | null = null;
   response: string | null = null;
-  /** What stood between the quotes. */
+  /** JSON text without quotes. */
   baggage: string | null = null;
   candidates: readonly Candidate[] | null = null;
   error_code: string | null = null;
   error_message: string | null = null;
   ended_by: string | null = null;
-  /** The caller's id, where it is no UUID, as it stood between the quotes. */
+  /** The caller's id if it is not a UUID, as JSON text without quotes. */
   callerId: string | null = null;
-  /** What it costs to keep it. */
+  /** Memory of the details. */
   bytes = 128;
-  /** Of those, bytes that count as a running call's. */
+  /** Part of it that was counted for a running call. */
   charged = 0;
 
-  /** Keeps the payload, which is short enough. */
+  /** Stores the payload, which is within the limit. */
   setRequest(text: string): void {
     this.request = this.#keep(text, Infinity);
   }
 
-  /** Keeps the result, which is short enough. */
+  /** Stores the result, which is within the limit. */
   setResponse(text: string): void {
     this.response = this.#keep(text, Infinity);
   }
 
-  /** Keeps baggage, unless it is too long to mean anything when cut. */
+  /** Stores the baggage, unless it is too long: truncated baggage would be misleading. */
   setBaggage(text: string): void {
     if (text.length <= TRACE_BAGGAGE_CHARS_MAX) this.baggage = this.#keep(text, Infinity);
   }
 
-  /** Keeps the first of an id. */
+  /** Stores an id, truncated if necessary. */
   setCallerId(text: string): void {
     this.callerId ??= this.#keep(text, TRACE_NAME_CHARS_MAX);
   }
 
-  /** Keeps what it ended with. */
+  /** Stores the error, and what ended the call early. */
   setError({ code, message }: ErrorBody, endedBy: string | null): void {
     this.error_code = this.#keep(code, TRACE_NAME_CHARS_MAX);
     this.error_message = this.#keep(message, TRACE_ERROR_CHARS_MAX);
     this.ended_by = endedBy;
   }
 
-  /** Keeps who could have run it. */
+  /** Stores the candidates. */
   setCandidates(candidates: readonly Candidate[]): void {
     this.candidates = candidates;
     this.bytes += candidates.length * CANDIDATE_BYTES;
@@ -72,39 +72,38 @@ export class SpanDetail {
   }
 }
 
-/** A worker that calls or runs, as spans refer to it. */
+/** A caller or callee, shared by its spans. */
 export class SpanEndpoint implements CallEndpoint {
   readonly worker_id: string;
-  /** Empty: the first part of the function's id stands for it. */
+  /** Empty until it is known; readers then show the group of the function id. */
   readonly name: string;
-  /** Number of the page that last came to hold it, and its place there. */
+  /** The page that last referred to it, and its index there. */
   page = -1;
   place = 0;
 
-  /** Makes one. */
   constructor(worker_id: string, name: string) {
     this.worker_id = worker_id;
     this.name = name;
   }
 
-  /** What it costs to keep it. */
+  /** Memory of this object. */
   get bytes(): number {
     return 64 + textBytes(this.worker_id) + textBytes(this.name);
   }
 }
 
-/** Around the characters of a text in memory. */
+/** Overhead of a string. */
 const TEXT_BYTES = 32;
 // deno-lint-ignore no-control-regex
 const WIDE = /[^\x00-\xff]/;
 
-/** A copy, of at most `max` characters: a mere view keeps alive what it was cut from. */
+/** A copy of at most `max` characters. A slice would keep the whole frame in memory. */
 export function copyText(text: string, max: number = Infinity): string {
   const whole = text.length > max ? ` ${text.slice(0, max - 1)}…` : ` ${text}`;
-  return whole.slice(1); // Which writes the pieces into one text first.
+  return whole.slice(1); // slice() flattens the concatenation into a string of its own.
 }
 
-/** Bytes of a text in memory, at most. */
+/** Upper bound of a string's memory. */
 export function textBytes(text: string): number {
   return TEXT_BYTES + (WIDE.test(text) ? 2 : 1) * (text.length + 1);
 }

@@ -1,8 +1,8 @@
 /**
- * Some hundreds of recorded calls, side by side in arrays of numbers.
+ * A few hundred recorded calls in arrays of numbers.
  *
- * Nothing is made for a span but where it has more than numbers say: each has a row of words and
- * one of times. An object comes into being when somebody reads.
+ * A span has a row of words and 64-bit numbers, and an object only for details that numbers cannot
+ * hold. Objects for readers are created on reading.
  *
  * @module
  */
@@ -13,76 +13,75 @@ import { NO_NUMBER, OPEN_NUMBER, OPEN_WORD, type OpenSpans } from "./open_spans.
 import type { SpanDetail, SpanEndpoint } from "./span_detail.ts";
 import { idText, readId, UUID_WORDS, uuidText, writeUuid } from "./trace_ids.ts";
 
-/** Places in the words of a row. */
+/** Offsets of the words in a row. */
 const WORD = {
-  /** Its trace, itself and its parent: see `traceparent.ts`. */
+  /** Trace id, span id and parent id: see `trace_ids.ts`. */
   trace: 0,
   span: 4,
   parent: 6,
-  /** The caller's id of it, where that is a UUID; zeros where not. */
+  /** The caller's id, if it is a UUID; else zeros. */
   callerId: 8,
-  /** What names the call at the engine; {@linkcode NO_NUMBER}: it never began. */
+  /** Slot of the call; {@linkcode NO_NUMBER} for a call that was never opened. */
   slot: 12,
-  /** Characters of payload and result; {@linkcode NO_NUMBER}: none. */
+  /** Characters of payload and result; {@linkcode NO_NUMBER} without one. */
   requestChars: 13,
   responseChars: 14,
-  /** What it refers to, by place in the page's lists. */
+  /** Indexes in the lists of the page. */
   subject: 15,
   caller: 16,
   callee: 17,
   detail: 18,
-  /** So many words, of which the last is free. */
+  /** Length of a row; the last word is unused. */
   row: 20,
 } as const;
 
-/** Places in the numbers behind them. Times are the calendar's; `NaN`: not yet. */
+/** Offsets of the 64-bit numbers behind the words. Times are wall clock times; `NaN`: not yet. */
 const TIME = { seq: 0, since: 1, sent: 2, ended: 3, timeout_ms: 4, uses: 5, row: 6 } as const;
 
-/** Numbers of a row, each as wide as two words: its times stand at the end. */
+/** Length of a row in 64-bit numbers, words included. */
 const ROW_NUMBERS = WORD.row / 2 + TIME.row;
 
-/** What a span costs before any of its {@linkcode SpanDetail}. */
+/** Memory of a span without {@linkcode SpanDetail}. */
 export const SPAN_BYTES = 8 * ROW_NUMBERS;
 
-/** The engine's id of a call, from what names it. */
+/** Returns the engine's id of a call. */
 export type CallIdOf = (slot: number, uses: number) => string;
 
-/** A filter that was looked at once: the ids it asks for stand where a span has them. */
+/** A filter whose ids were converted to the form that they have in a row. */
 export interface PreparedFilter {
   readonly filter: CallFilter;
   readonly words: Uint32Array;
-  /** Whether the id of a call is a UUID; only then it can be one of the engine's. */
+  /** Whether the call id is a UUID; only then it can be an engine's id. */
   readonly isUuid: boolean;
-  /** The id of a call as it stands between quotes in JSON. */
+  /** The call id as JSON text without quotes. */
   readonly callerId: string;
 }
 
-/** Spans in the order they were written. */
+/** Spans in the order in which they were written. */
 export class SpanPage {
-  /** Spans that fit. */
+  /** Number of spans that fit. */
   readonly size: number;
-  /** Grows from page to page; 0: a page that is only read. */
+  /** Number of the page, increasing; 0 for a page that is only read. */
   number = 0;
-  /** Spans that it holds. */
+  /** Number of spans in the page. */
   count = 0;
-  /** What they have beyond {@linkcode SPAN_BYTES}, in bytes. */
+  /** Memory of the spans beyond {@linkcode SPAN_BYTES}. */
   extraBytes = 0;
-  /** The rows, one behind the other: as words, and the same memory as wide numbers. */
+  /** The rows, contiguous: as words, and the same memory as 64-bit numbers. */
   readonly #words: Uint32Array;
   readonly #numbers: Float64Array;
   #subjects: MeteredFunction[] = [];
   #endpoints: SpanEndpoint[] = [];
-  /** Those of spans that have some, in the order they were written. */
+  /** Details of those spans that have some, in the order in which they were written. */
   #details: SpanDetail[] = [];
 
-  /** Makes room for so many. */
   constructor(size: number) {
     this.size = size;
     this.#numbers = new Float64Array(size * ROW_NUMBERS);
     this.#words = new Uint32Array(this.#numbers.buffer);
   }
 
-  /** Begins anew. */
+  /** Empties the page and gives it a new number. */
   reuse(number: number): void {
     this.number = number;
     this.count = 0;
@@ -92,7 +91,7 @@ export class SpanPage {
     this.#details = [];
   }
 
-  /** Adds a span that was prepared; there must be room. `epoch`: the clock's wall() at now() 0. */
+  /** Adds a prepared span; the page must have room. `epoch`: the clock's wall() at now() 0. */
   write(open: OpenSpans, place: number, epoch: number): void {
     const at = this.count++;
     const call = open.callAt(place);
@@ -118,7 +117,7 @@ export class SpanPage {
     this.#link(row, subject, open.callerAt(place), open.calleeAt(place), open.detailAt(place));
   }
 
-  /** Adds a span of another page; there must be room. */
+  /** Adds a span of another page; the page must have room. */
   copy(from: SpanPage, at: number): void {
     const to = this.count++;
     const [start, row] = [at * 2 * ROW_NUMBERS, to * 2 * ROW_NUMBERS];
@@ -127,7 +126,7 @@ export class SpanPage {
     this.#link(row, subject, caller, callee, detail);
   }
 
-  /** What a span has beyond {@linkcode SPAN_BYTES} that this page does not hold yet. */
+  /** Memory of a span beyond {@linkcode SPAN_BYTES} that this page does not hold yet. */
   extraBytesOf(
     subject: MeteredFunction,
     caller: SpanEndpoint,
@@ -141,7 +140,7 @@ export class SpanPage {
     return bytes;
   }
 
-  /** The span at a place. */
+  /** The span at an index. */
   read(at: number, callId: CallIdOf): CallSpan {
     const words = this.#words.subarray(at * 2 * ROW_NUMBERS, (at + 1) * 2 * ROW_NUMBERS);
     const times = this.#numbers.subarray(at * ROW_NUMBERS + WORD.row / 2, (at + 1) * ROW_NUMBERS);
@@ -178,7 +177,7 @@ export class SpanPage {
     };
   }
 
-  /** What the span at a place refers to. */
+  /** Function, endpoints and details of the span at an index. */
   linksAt(at: number): SpanLinks {
     const row = at * 2 * ROW_NUMBERS;
     return {
@@ -189,12 +188,12 @@ export class SpanPage {
     };
   }
 
-  /** Number of the call at a place, in the order they started. */
+  /** Sequence number of the span at an index, by start. */
   seqAt(at: number): number {
     return this.#timeAt(at, TIME.seq);
   }
 
-  /** Whether a span is one of those asked for. */
+  /** Whether the span at an index matches a filter. */
   fits(at: number, prepared: PreparedFilter, callId: CallIdOf): boolean {
     const { trace_id, span_id, invocation_id, function_id, since_ms, until_ms } = prepared.filter;
     if (trace_id !== undefined && !this.#has(at, prepared, WORD.trace, WORD.span)) return false;
@@ -230,7 +229,7 @@ export class SpanPage {
     return this.#numbers[at * ROW_NUMBERS + WORD.row / 2 + time]!;
   }
 
-  /** What several spans share counts once for each page. */
+  /** Stores the references of a span. Shared objects count once per page. */
   #link(
     row: number,
     subject: MeteredFunction,
@@ -257,14 +256,14 @@ export class SpanPage {
   #placeOf<Shared extends SpanEndpoint | MeteredFunction>(shared: Shared, list: Shared[]): number {
     const place = list.push(shared) - 1;
     this.extraBytes += shared.bytes;
-    if (this.number === 0) return place; // Others' places must hold.
+    if (this.number === 0) return place; // A page that is only read must not change the indexes of others.
     shared.page = this.number;
     shared.place = place;
     return place;
   }
 }
 
-/** Looks at a filter; `undefined` when nothing can fit it. */
+/** Prepares a filter; `undefined` when no span can match it. */
 export function prepareFilter(filter: CallFilter): PreparedFilter | undefined {
   const words = new Uint32Array(WORD.row);
   const { trace_id, span_id, invocation_id = "" } = filter;
@@ -273,11 +272,11 @@ export function prepareFilter(filter: CallFilter): PreparedFilter | undefined {
   if (filter.invocation_id === "") return undefined;
   const id = bytesOf(invocation_id);
   const isUuid = writeUuid(id, 0, id.length, words, WORD.callerId);
-  words[WORD.slot] = words[WORD.callerId]!; // With which an id of the engine begins.
+  words[WORD.slot] = words[WORD.callerId]!; // An engine's id starts with the slot.
   return { filter, words, isUuid, callerId: JSON.stringify(invocation_id).slice(1, -1) };
 }
 
-/** Looking for what is not there is slow where most have nothing. */
+/** Reading beyond the end of an array is slow, and most spans have none. */
 function itemAt<Item>(list: readonly Item[], place: number): Item | undefined {
   return place === NO_NUMBER ? undefined : list[place];
 }
@@ -286,12 +285,12 @@ function viewOf({ worker_id, name }: SpanEndpoint, { function_id }: MeteredFunct
   return { worker_id, name: name !== "" ? name : function_id.split("::", 1)[0]! };
 }
 
-/** What a text says that stood between quotes in JSON. */
+/** Decodes JSON text without its quotes. */
 function unquoted(text: string): string {
   try {
     return JSON.parse(`"${text}"`) as string;
   } catch {
-    return text; // Cut where it was escaped.
+    return text; // Cut inside an escape sequence.
   }
 }
 
@@ -307,7 +306,11 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
-/** The JSON value that a text begins with, as it was written; `null` when there is none. */
+/**
+ * The JSON value at the start of a text, as written; `null` when there is none. The end of a
+ * forwarded frame is not parsed: another field may follow the payload, and it may not be JSON at
+ * all.
+ */
 export function firstValue(text: string): string | null {
   if (isJson(text)) return text.trim();
   const end = commaBehind(text);
@@ -315,7 +318,7 @@ export function firstValue(text: string): string | null {
   return isJson(first) ? first.trim() : null;
 }
 
-/** The first comma that is in no string, object or array; -1 when there is none. */
+/** Index of the first comma outside of strings, objects and arrays; -1 when there is none. */
 function commaBehind(text: string): number {
   let depth = 0;
   let inString = false;
@@ -337,11 +340,11 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    return false; // Which is all that was asked.
+    return false; // Not JSON.
   }
 }
 
-/** What a span refers to. */
+/** The objects that a span refers to. */
 export interface SpanLinks {
   readonly subject: MeteredFunction;
   readonly caller: SpanEndpoint;

@@ -1,10 +1,9 @@
 /**
- * Makes spans of calls: ids when one begins, details while there is a budget for them, and a line
- * in the ring when it ends.
+ * Makes the spans of calls and of other work of built-in workers.
  *
- * Running calls are kept apart from the ring, by the slot of the call, so that a flood of short
- * calls cannot push out a long one. Payloads and candidates are kept for so many calls a second
- * and no more.
+ * A call gets its ids when it starts, details while there is a budget for them, and a row in the
+ * ring when it ends. Running calls are kept apart from the ring, by the slot of the call, so that a
+ * flood of short calls cannot push out a long one.
  *
  * @module
  */
@@ -36,24 +35,24 @@ import {
   traceparentOf,
 } from "./trace_ids.ts";
 
-/** Part of the memory that details of running calls may take; the ring has the rest. */
+/** Share of the memory for details of running calls; the ring gets the rest. */
 const OPEN_PART = 1 / 8;
 const SECOND_MS = 1_000;
-/** The machine's two clocks are read one after the other, and one of them in whole milliseconds. */
+/** The two system clocks are read one after the other, and one of them has whole milliseconds. */
 const CLOCK_TOLERANCE_MS = 2;
 const CHANCES = 2 ** 32;
-/** Chance for a span and its trace. */
+/** Random bytes for a span id and a trace id. */
 const ID_BYTES = 24;
 const BAGGAGE = bytesOf(BAGGAGE_KEY);
 
-/** Records calls. */
+/** Records the spans of calls. */
 export class SpanRecorder {
   readonly #clock: Clock;
   readonly #ids: IdSource;
   readonly #open = new OpenSpans();
   readonly #field = new TraceField();
   #settings: TraceSettings;
-  /** Grows with each change of the settings. */
+  /** Incremented with each change of the settings. */
   #version = 0;
   #ring: SpanRing;
   #seq = 0;
@@ -64,7 +63,6 @@ export class SpanRecorder {
   #secondFrom = -Infinity;
   #detailsLeft = 0;
 
-  /** Makes one that records nothing yet. */
   constructor(clock: Clock, ids: IdSource, settings: TraceSettings) {
     this.#clock = clock;
     this.#ids = ids;
@@ -74,7 +72,7 @@ export class SpanRecorder {
     this.configure(settings);
   }
 
-  /** What is recorded, and how. */
+  /** The current settings. */
   get settings(): TraceSettings {
     return this.#settings;
   }
@@ -84,7 +82,7 @@ export class SpanRecorder {
     return this.#ring;
   }
 
-  /** The calls that run now, as a page. */
+  /** The running calls, as a page. */
   running(): SpanPage {
     const open = this.#open;
     const places = [...open.sampled()];
@@ -96,7 +94,7 @@ export class SpanRecorder {
     return page;
   }
 
-  /** What holds for calls that begin from now on. */
+  /** Applies settings to calls that start from now on. */
   configure(settings: TraceSettings): void {
     const bytes = settings.memory_bytes;
     if (bytes !== this.#settings.memory_bytes || this.#version === 0) {
@@ -107,13 +105,13 @@ export class SpanRecorder {
     this.#version++;
   }
 
-  /** Whether to record a new trace that begins so; `chance` is 32 random bits. */
+  /** Whether to record a new trace that starts with this operation; `chance`: 32 random bits. */
   shouldSample(operation: string, chance: number): boolean {
     const { rules, ratio } = this.#settings;
     return chance < samplingRateOf(operation, rules, ratio) * CHANCES;
   }
 
-  /** A call has begun. */
+  /** Starts the span of a call. */
   open(call: ObservedCall, caller: SpanEndpoint, places: CallLayout): void {
     const open = this.#open;
     const place = open.open(call, caller);
@@ -138,17 +136,17 @@ export class SpanRecorder {
     if (hasBaggage || isDetailed) this.#charge(place);
   }
 
-  /** Where the span of a running call is; -1 when it has none. */
+  /** Row of a running call; -1 when it has none. */
   find(call: ObservedCall): number {
     return this.#open.find(call);
   }
 
-  /** Whether candidates are wanted of the call at a place. */
+  /** Whether details of the call in this row are kept. */
   isDetailed(place: number): boolean {
     return this.#open.isDetailed(place);
   }
 
-  /** A call goes to whoever runs it; the field to send along. */
+  /** Records that a call is sent; returns the trace field to send along. */
   sent(
     place: number,
     callee: SpanEndpoint,
@@ -167,7 +165,9 @@ export class SpanRecorder {
     return this.#field.of(open.words, place * OPEN_WORD.row, isSampled);
   }
 
-  /** A call ended with the value in `memory` from `start` to `end`; -1 as start: with none. */
+  /**
+   * Ends a call with the value in `memory` from `start` to `end`; `start` is -1 without a value.
+   */
   settle(place: number, now: number, memory: Uint8Array, start: number, end: number): void {
     const open = this.#open;
     if (!open.isSampled(place)) return open.close(place);
@@ -181,14 +181,14 @@ export class SpanRecorder {
     this.#end(place, now);
   }
 
-  /** A call ended with an error. */
+  /** Ends a call with an error. */
   fail(place: number, now: number, error: ErrorBody, endedBy: string | null): void {
     if (!this.#open.isSampled(place)) return this.#open.close(place);
     this.#open.more(place).setError(error, endedBy);
     this.#end(place, now);
   }
 
-  /** A call ended as soon as it had begun, in an error or in a result. */
+  /** Records a call that was never opened, with its error or result. */
   record(
     call: UnopenedCall,
     subject: MeteredFunction,
@@ -223,7 +223,7 @@ export class SpanRecorder {
     this.#end(place, now);
   }
 
-  /** Gives a span its ids and its place in the order; `false` when it is not to be recorded. */
+  /** Assigns the ids and the sequence number; `false` if the span is not sampled. */
   #begin(place: number, memory: Uint8Array, start: number, end: number): boolean {
     const { words } = this.#open;
     const row = place * OPEN_WORD.row;
@@ -249,7 +249,7 @@ export class SpanRecorder {
     return isSampled;
   }
 
-  /** What a running call has besides numbers counts against a bound of its own. */
+  /** Counts the memory of a running call's details. */
   #charge(place: number): void {
     const detail = this.#open.detailAt(place);
     if (!detail) return;
@@ -274,7 +274,7 @@ export class SpanRecorder {
     return subject.rate;
   }
 
-  /** Whether one more call may have details; it has them then. */
+  /** Takes one call from the budget of details; `false` if it is used up. */
   #takeDetail(now: number): boolean {
     if (now - this.#secondFrom >= SECOND_MS) this.#nextSecond(now);
     if (this.#detailsLeft <= 0 || this.#openBytes >= this.#openBytesMax) return false;
@@ -287,19 +287,20 @@ export class SpanRecorder {
     this.#detailsLeft = TRACE_DETAILS_PER_SECOND;
     const epoch = this.#clock.wall() - this.#clock.now();
     const late = epoch - this.#epoch;
-    // Whole milliseconds are cut: the largest difference is the true one, unless time was set.
+    // Milliseconds are truncated: the largest difference is the correct one, unless the clock was
+    // set.
     if (late > 0 || late < -CLOCK_TOLERANCE_MS) this.#epoch = epoch;
   }
 
-  /** The text of a payload that is kept; `undefined`: it is too long. */
+  /** The text of a payload; `undefined` if it is too long to keep. */
   #shortText(memory: Uint8Array, start: number, end: number): string | undefined {
-    // A character is at most three bytes: what is longer still need not be read.
+    // A character takes at most three bytes: a longer payload need not be decoded.
     if (!this.#isShort((end - start) / 3)) return undefined;
     const text = textOf(memory, start, end);
     return this.#isShort(text.length) ? text : undefined;
   }
 
-  /** Whether a payload of so many characters is kept. */
+  /** Whether a payload of this length is kept. */
   #isShort(chars: number): boolean {
     return chars <= Math.min(this.#settings.payload_chars, this.#ring.detailBytesMax / 2);
   }
@@ -309,7 +310,7 @@ function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Share of new traces to record that begin with an operation; the first matching rule decides. */
+/** Share of new traces to record that start with an operation; the first matching rule decides. */
 export function samplingRateOf(
   operation: string,
   rules: readonly SamplingRule[],
@@ -318,7 +319,7 @@ export function samplingRateOf(
   return rules.find((rule) => matchesPattern(operation, rule.operation))?.rate ?? ratio;
 }
 
-/** Whether a text matchesPattern a pattern in which `*` stands for any characters. */
+/** Whether a text matches a pattern in which `*` stands for any characters. */
 export function matchesPattern(text: string, pattern: string): boolean {
   let at = 0;
   let next = 0;
@@ -342,22 +343,21 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return next === pattern.length;
 }
 
-/** What {@linkcode BuiltinSpans} works with. */
+/** Dependencies of {@linkcode BuiltinSpans}. */
 export interface BuiltinSpansOptions {
   readonly ids: IdSource;
-  /** Whether anything is traced now. */
+  /** Whether tracing is enabled. */
   isTracing(): boolean;
-  /** Whether to record a new trace that begins with this operation; `chance` is 32 random bits. */
+  /** Whether to record a new trace that starts with this operation; `chance`: 32 random bits. */
   shouldSample(operation: string, chance: number): boolean;
 }
 
-/** Spans of built-in workers. */
+/** Spans of built-in workers that are not calls, such as HTTP requests. */
 export class BuiltinSpans implements Spans {
   readonly #options: BuiltinSpansOptions;
   readonly #words = new Uint32Array(PARENT_WORDS);
   readonly #listeners = new Set<(span: EndedSpan) => void>();
 
-  /** Makes one to which nobody listens. */
   constructor(options: BuiltinSpansOptions) {
     this.#options = options;
   }
@@ -374,7 +374,7 @@ export class BuiltinSpans implements Spans {
   }
 
   record(span: EndedSpan): void {
-    // As open() made it, so that the last digit tells: reading all takes a third of recording.
+    // open() made it, so the last digit suffices: parsing it all takes a third of the time.
     if ((parseInt(span.traceparent.charAt(FLAGS_AT + 1), 16) & 1) !== 1) return;
     for (const listen of this.#listeners) listen(span);
   }

@@ -1,8 +1,8 @@
 /**
- * The calls that ended, in the order they did; the oldest make room.
+ * The calls that ended, oldest first, within a memory limit.
  *
- * A row of pages: spans are written to the last one, and the first one goes as a whole when the
- * memory is used up. Its arrays serve the next page.
+ * A queue of pages: spans are written to the last page, and the first one is dropped as a whole
+ * when the memory is used up. The next page reuses its arrays.
  *
  * @module
  */
@@ -13,56 +13,56 @@ import type { OpenSpans } from "./open_spans.ts";
 import type { SpanDetail, SpanEndpoint } from "./span_detail.ts";
 import { type CallIdOf, prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
 
-/** The memory is divided into so many pages at least. */
+/** Least number of pages that the memory is divided into. */
 const PAGES = 16;
 
-/** Recorded calls within a bound of memory. */
+/** Recorded calls within a memory limit. */
 export class SpanRing {
   readonly #bytesMax: number;
   readonly #pageSize: number;
-  /** The oldest first. */
+  /** Oldest first. */
   #pages: SpanPage[] = [];
-  /** Of all pages but the last. */
+  /** Memory of all pages but the last. */
   #bytes = 0;
   #number = 0;
   #spans = 0;
   #recorded = 0;
   #overwritten = 0;
 
-  /** Makes an empty one; of more than `bytes` it forgets the oldest. */
+  /** Drops the oldest spans beyond `bytes`. */
   constructor(bytes: number) {
     this.#bytesMax = bytes;
     this.#pageSize = Math.min(TRACE_PAGE_SPANS_MAX, Math.floor(bytes / SPAN_BYTES / PAGES));
   }
 
-  /** Spans that it holds. */
+  /** Number of spans. */
   get spans(): number {
     return this.#spans;
   }
 
-  /** Spans that fit when they have nothing besides. */
+  /** Number of spans without details that fit. */
   get capacity(): number {
     const bytes = this.#bytesMax * (PAGES - 1) / PAGES;
     const pages = Math.floor(bytes / SPAN_BYTES / Math.max(1, this.#pageSize));
     return this.#pageSize * pages;
   }
 
-  /** Spans ever written; the number of the newest one. */
+  /** Spans written since the start; also the number of the newest span. */
   get recorded(): number {
     return this.#recorded;
   }
 
-  /** Spans that had to make room. */
+  /** Spans dropped since the start. */
   get overwritten(): number {
     return this.#overwritten;
   }
 
-  /** Most that one span may have besides. */
+  /** Limit of the details of one span. */
   get detailBytesMax(): number {
     return this.#bytesMax / PAGES / 4;
   }
 
-  /** Adds a span that was prepared. `epoch`: the clock's wall() when its now() was 0. */
+  /** Adds a prepared span. `epoch`: the clock's wall() at now() 0. */
   write(open: OpenSpans, place: number, epoch: number): void {
     this.#recorded++;
     const subject = open.subjectAt(place);
@@ -73,7 +73,7 @@ export class SpanRing {
     this.#spans++;
   }
 
-  /** Spans with a number above `cursor`, the oldest first. */
+  /** Spans with a number above `cursor`, oldest first. */
   after(cursor: number, limit: number, callId: CallIdOf): { spans: CallSpan[]; cursor: number } {
     const spans: CallSpan[] = [];
     let number = this.#recorded - this.#spans;
@@ -89,12 +89,12 @@ export class SpanRing {
     return { spans, cursor: this.#recorded };
   }
 
-  /** Where they are, the newest endings last. */
+  /** The pages, oldest first. */
   get pages(): readonly SpanPage[] {
     return this.#pages;
   }
 
-  /** The same in another size: it holds the newest, and counts on. This one is of no use then. */
+  /** A ring of another size with the newest spans and the same counters; replaces this one. */
   resized(bytes: number): SpanRing {
     const ring = new SpanRing(bytes);
     ring.#number = this.#number;
@@ -112,14 +112,14 @@ export class SpanRing {
     return ring;
   }
 
-  /** Forgets everything. */
+  /** Removes all spans. */
   clear(): void {
     this.#pages = [];
     this.#bytes = 0;
     this.#spans = 0;
   }
 
-  /** The page to write such a span to; `undefined`: there is no room for it in any. */
+  /** The page for a span; `undefined` when it does not fit into any. */
   #pageFor(
     subject: MeteredFunction,
     caller: SpanEndpoint,
@@ -163,7 +163,7 @@ function pageBytes({ size, extraBytes }: SpanPage): number {
   return size * SPAN_BYTES + extraBytes;
 }
 
-/** A span that fits, before anybody makes an object of it. */
+/** A matching span before it becomes an object. */
 interface Found {
   readonly page: SpanPage;
   readonly at: number;
@@ -171,8 +171,8 @@ interface Found {
 }
 
 /**
- * The calls in `pages` that fit and started last, at most `limit`, the newest first. It is quick
- * when the pages come newest first.
+ * The matching calls in `pages` that started last, at most `limit`, newest first. Fast when the
+ * newest pages come first.
  */
 export function findSpans(
   pages: readonly SpanPage[],
@@ -189,7 +189,7 @@ export function findSpans(
       const seq = page.seqAt(at);
       if (seq <= floor || !page.fits(at, prepared, callId)) continue;
       found.push({ page, at, seq });
-      // There is one of each id, and most questions are about what ended just now.
+      // Span ids are unique, and most queries ask for a call that ended just now.
       if (filter.span_id !== undefined) return [page.read(at, callId)];
       if (found.length < 2 * limit) continue;
       found = newest(found, limit);

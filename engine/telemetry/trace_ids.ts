@@ -1,8 +1,9 @@
 /**
- * W3C `traceparent`, as bytes of text and as numbers.
+ * Ids of traces, spans and calls, as text and as 32-bit words.
  *
- * An id is kept as words of 32 bits: eight hexadecimal digits each, the first digits in the first
- * word. A trace id has four words and a span id two, so a `traceparent` is six, and a flag.
+ * A word holds eight hexadecimal digits, the first digits in the first word. A trace id has four
+ * words and a span id two, so a W3C `traceparent` has six and a flag; a UUID has four. Random ids
+ * are produced in blocks, because a call of the random generator costs microseconds.
  *
  * @module
  */
@@ -12,26 +13,26 @@ import type { TraceBytes } from "../ports/call_observer.ts";
 
 /** Words of a trace id. */
 export const TRACE_WORDS = 4;
-/** Words of a trace id and the id of its span. */
+/** Words of a trace id and a span id. */
 export const PARENT_WORDS = 6;
 
-/** Where the trace id begins. */
+/** Offset of the trace id. */
 export const TRACE_ID_AT = 3;
-/** Where the id of the span begins. */
+/** Offset of the span id. */
 export const SPAN_ID_AT = 36;
 
-/** Where the flags begin. */
+/** Offset of the flags. */
 export const FLAGS_AT = 53;
 
 const LENGTH = 55;
 const DASH = 0x2d;
-/** The value of each hexadecimal digit in lower case; -1 for all other bytes. */
+/** Values of the lower-case hexadecimal digits; -1 for all other bytes. */
 const VALUES: Int8Array = new Int8Array(256).fill(-1);
 bytesOf("0123456789abcdef").forEach((digit, value) => VALUES[digit] = value);
 
 /**
- * Reads the `traceparent` in `memory` from `start` to `end` into six words from `to` on: 1 when it
- * says that its trace is sampled, 0 when not, and -1 when it is none; then the words mean nothing.
+ * Parses the `traceparent` in `memory` from `start` to `end` into six words from `to` on: 1 if its
+ * trace is sampled, 0 if not, -1 if it is invalid and the words are meaningless.
  */
 export function readTraceparent(
   memory: Uint8Array,
@@ -46,7 +47,7 @@ export function readTraceparent(
   if (memory[start + FLAGS_AT - 1] !== DASH) return -1;
   const version = twoDigits(memory, start);
   if (version < 0 || version === 0xff) return -1;
-  // Later versions may go on; this one may not.
+  // Later versions may be longer, version 0 may not.
   if (length > LENGTH && (version === 0 || memory[start + LENGTH] !== DASH)) return -1;
   const flags = twoDigits(memory, start + FLAGS_AT);
   const isTrace = readWords(memory, start + TRACE_ID_AT, words, to, to + TRACE_WORDS);
@@ -55,12 +56,12 @@ export function readTraceparent(
   return flags < 0 || !isTrace || !isSpan ? -1 : flags & 1;
 }
 
-/** Reads an id by itself, lower case, into the words from `from` to `to`; `false`: it is none. */
+/** Parses a lower-case id into the words from `from` to `to`; `false` if it is invalid. */
 export function readId(text: string, words: Uint32Array, from: number, to: number): boolean {
   return text.length === (to - from) * 8 && readWords(bytesOf(text), 0, words, from, to);
 }
 
-/** A `traceparent` of this version. */
+/** A `traceparent` of version 0. */
 export function traceparentOf(trace_id: string, span_id: string, isSampled: boolean): string {
   return `00-${trace_id}-${span_id}-0${isSampled ? 1 : 0}`;
 }
@@ -72,7 +73,7 @@ export function idText(words: Uint32Array, from: number, to: number): string {
   return text;
 }
 
-/** `false` when there is something else than digits, or only zeros. */
+/** `false` for anything but digits, and for all zeros. */
 function readWords(
   memory: Uint8Array,
   start: number,
@@ -93,15 +94,15 @@ function readWords(
 }
 
 /**
- * What four lower-case hexadecimal digits say, all of which lie in the memory; below zero when they
- * are none: one that is no digit leaves its sign. Without a loop, since every call has some.
+ * Value of four lower-case hexadecimal digits; negative if one is invalid, because its sign bit
+ * remains. Unrolled, since it runs for every call.
  */
 export function fourDigits(memory: Uint8Array, at: number): number {
   return VALUES[memory[at]!]! << 12 | VALUES[memory[at + 1]!]! << 8 |
     VALUES[memory[at + 2]!]! << 4 | VALUES[memory[at + 3]!]!;
 }
 
-/** What two of them say; below zero when they are none. */
+/** Value of two digits; negative if one is invalid. */
 function twoDigits(memory: Uint8Array, at: number): number {
   return VALUES[memory[at]!]! << 4 | VALUES[memory[at + 1]!]!;
 }
@@ -113,8 +114,8 @@ const CHARS = 36;
 const GROUPS = [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]] as const;
 
 /**
- * Writes the UUID in lower case that stands in `memory` from `start` to `end` as words from `to`
- * on; zeros and `false` when it is none.
+ * Parses a lower-case UUID in `memory` from `start` to `end` into the words from `to` on; zeros and
+ * `false` if it is none.
  */
 export function writeUuid(
   memory: Uint8Array,
@@ -145,7 +146,7 @@ export function writeUuid(
   return false;
 }
 
-/** The UUID that such words say; `null` for zeros. */
+/** The UUID of four words; `null` for zeros. */
 export function uuidText(words: Uint32Array, from: number): string | null {
   const text = idText(words, from, from + UUID_WORDS);
   if (/^0*$/.test(text)) return null;
@@ -159,21 +160,23 @@ function hasDashes(memory: Uint8Array, start: number): boolean {
 
 const DIGITS_PER_WORD = 8;
 const DIGIT_ZERO = 0x30;
-/** The two digits of each number from 0 to 255, the first one in the upper byte. */
+/** The two digits of each byte value, the first one in the upper byte. */
 const DIGITS = Uint16Array.from({ length: 256 }, (_, byte) => {
   const [first, second] = bytesOf(byte.toString(16).padStart(2, "0"));
   return first! << 8 | second!;
 });
 const START = TRACEPARENT_KEY.length;
 
-/** A field that is written anew for each span. */
+/** A `traceparent` field of a frame, in a buffer that is reused for each span. */
 export class TraceField implements TraceBytes {
   readonly memory: Uint8Array = bytesOf(
     `${TRACEPARENT_KEY}00-${"0".repeat(32)}-${"0".repeat(16)}-00"`,
   );
   readonly view: DataView = viewOf(this.memory);
 
-  /** The field of a span: four words from `from` on are its trace, the next two its own. */
+  /**
+   * The field of a span: its trace id is in four words from `from` on, its own id in the next two.
+   */
   of(words: Uint32Array, from: number, isSampled: boolean): this {
     for (let at = 0; at < TRACE_WORDS; at++) {
       this.#write(words[from + at]!, START + TRACE_ID_AT + at * DIGITS_PER_WORD);
@@ -185,32 +188,31 @@ export class TraceField implements TraceBytes {
   }
 
   #write(word: number, at: number): void {
-    const { view } = this; // Four digits at a time.
+    const { view } = this; // Writes four digits at once.
     view.setUint32(at, DIGITS[word >>> 24]! << 16 | DIGITS[word >>> 16 & 0xff]!);
     view.setUint32(at + 4, DIGITS[word >>> 8 & 0xff]! << 16 | DIGITS[word & 0xff]!);
   }
 }
 
-/** Fills bytes with chance, as `crypto.getRandomValues` does. */
+/** Fills bytes with random values, like `crypto.getRandomValues`. */
 export type FillRandom = (bytes: Uint8Array<ArrayBuffer>) => void;
 
 const BLOCK_BYTES = 4_096;
 
-/** Gives out random bytes. */
+/** Provides random bytes from a block that is refilled when it is used up. */
 export class IdSource {
   readonly #fill: FillRandom;
   readonly #bytes = new Uint8Array(BLOCK_BYTES);
   readonly #view = new DataView(this.#bytes.buffer);
-  /** The block as text, from when somebody first asks for some of it: calls never do. */
+  /** The block as text, created when it is first requested: calls never need it. */
   #hex = "";
   #next = BLOCK_BYTES;
 
-  /** Makes one; nothing is asked of `fill` yet. */
   constructor(fill: FillRandom) {
     this.#fill = fill;
   }
 
-  /** Where so many bytes lie that nobody had yet; valid until the next call. */
+  /** Offset of `bytes` unused bytes; valid until the next call. */
   take(bytes: number): number {
     if (this.#next + bytes > BLOCK_BYTES) {
       this.#fill(this.#bytes);
@@ -222,12 +224,12 @@ export class IdSource {
     return at;
   }
 
-  /** Four bytes from there, as eight hexadecimal digits say it. */
+  /** Four bytes at an offset, as the number of their eight hexadecimal digits. */
   word(at: number): number {
     return this.#view.getUint32(at);
   }
 
-  /** So many bytes from there, in hexadecimal. A view into a larger text: not to be kept. */
+  /** Bytes at an offset as hexadecimal text. A slice of a larger text: copy it to keep it. */
   text(at: number, bytes: number): string {
     if (this.#hex === "") this.#hex = this.#bytes.toHex();
     return this.#hex.slice(2 * at, 2 * (at + bytes));
