@@ -8,9 +8,13 @@
  *
  * @module
  */
-import { TARGET_FULL_BYTES, TARGET_WAIT_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Peer } from "./peer.ts";
+
+/** Unsent bytes of a callee above which the engine stops reading from its callers. */
+export const CALLEE_FULL_BYTES = 4 * 1024 * 1024;
+/** Longest pause of callers, before only the limits of the callee count. */
+export const CALLEE_WAIT_MS = 1_000;
 
 /** A callee with too much unsent data. */
 interface Congestion {
@@ -31,17 +35,17 @@ export class BackPressure {
   }
 
   /** A call was sent: pauses its caller if the callee has too much unsent data. */
-  sent(caller: Peer, target: Peer): void {
-    if (target.connection.queuedBytes > TARGET_FULL_BYTES && caller !== target) {
-      this.#pause(caller, this.#congested.get(target) ?? this.#open(target));
+  sent(caller: Peer, callee: Peer): void {
+    if (callee.connection.queuedBytes > CALLEE_FULL_BYTES && caller !== callee) {
+      this.#pause(caller, this.#congested.get(callee) ?? this.#open(callee));
     }
   }
 
   /** A callee has caught up, or has disconnected. */
-  drained(target: Peer): void {
-    const congestion = this.#congested.get(target);
+  drained(callee: Peer): void {
+    const congestion = this.#congested.get(callee);
     if (!congestion) return;
-    this.#congested.delete(target);
+    this.#congested.delete(callee);
     congestion.disarm();
     resumeCallers(congestion);
   }
@@ -54,16 +58,16 @@ export class BackPressure {
 
   /** Resumes all callers and cancels all timers. */
   stop(): void {
-    for (const target of [...this.#congested.keys()]) this.drained(target);
+    for (const callee of [...this.#congested.keys()]) this.drained(callee);
   }
 
-  #open(target: Peer): Congestion {
-    const disarm = this.#clock.after(TARGET_WAIT_MS, () => {
+  #open(callee: Peer): Congestion {
+    const disarm = this.#clock.after(CALLEE_WAIT_MS, () => {
       congestion.isGivenUp = true;
       resumeCallers(congestion);
     });
     const congestion: Congestion = { callers: new Set(), isGivenUp: false, disarm };
-    this.#congested.set(target, congestion);
+    this.#congested.set(callee, congestion);
     return congestion;
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { TARGET_FULL_BYTES, TARGET_WAIT_MS } from "../../sdk/typescript/wire/limits.ts";
 import { announce, call, handed } from "../../tests/fakes/calling.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+import { CALLEE_FULL_BYTES, CALLEE_WAIT_MS } from "./back_pressure.ts";
 
 interface Setup {
   readonly engine: FakeRouter;
@@ -27,7 +27,7 @@ const paused = ({ callers }: Setup): boolean[] =>
 
 Deno.test("nobody waits for a worker that has no more than so much unsent", () => {
   const all = setup();
-  all.worker.connection.queuedBytes = TARGET_FULL_BYTES;
+  all.worker.connection.queuedBytes = CALLEE_FULL_BYTES;
 
   sendCall(all.callers[0]!, "1");
 
@@ -38,7 +38,7 @@ Deno.test("nobody waits for a worker that has no more than so much unsent", () =
 Deno.test("nothing is read from those who call a full worker until it has drained", () => {
   const all = setup();
   const [first, second] = all.callers;
-  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
 
   sendCall(first!, "1");
   assert.deepEqual(paused(all), [true, false]);
@@ -54,10 +54,10 @@ Deno.test("nothing is read from those who call a full worker until it has draine
 Deno.test("callers wait for a full worker once and no longer than so long", () => {
   const all = setup();
   const [first] = all.callers;
-  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   sendCall(first!, "1");
 
-  all.engine.clock.tick(TARGET_WAIT_MS - 1);
+  all.engine.clock.tick(CALLEE_WAIT_MS - 1);
   assert.deepEqual(paused(all), [true, false]);
   all.engine.clock.tick(1);
   assert.deepEqual(paused(all), [false, false]);
@@ -71,7 +71,7 @@ Deno.test("callers wait for a full worker once and no longer than so long", () =
 
 Deno.test("the end of a full worker lets its callers go on", () => {
   const all = setup();
-  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   sendCall(all.callers[0]!, "1");
 
   all.worker.cut();
@@ -82,7 +82,7 @@ Deno.test("the end of a full worker lets its callers go on", () => {
 
 Deno.test("a caller that leaves while it waits is nobody's business any more", () => {
   const all = setup();
-  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   for (const caller of all.callers) sendCall(caller, "1");
 
   all.callers[0]!.cut();
@@ -96,10 +96,10 @@ Deno.test("a caller that does not take its answers either waits for both to end"
   const [first] = all.callers;
   sendCall(first!, "1");
   const [running] = handed(all.worker);
-  first!.connection.queuedBytes = TARGET_FULL_BYTES;
+  first!.connection.queuedBytes = CALLEE_FULL_BYTES;
   const { invocation_id } = running!;
   all.worker.say({ type: "invocationresult", invocation_id, function_id: "slow::run", result: 1 });
-  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   sendCall(first!, "2");
 
   all.worker.events.drained();
@@ -110,7 +110,7 @@ Deno.test("a caller that does not take its answers either waits for both to end"
 
 Deno.test("a worker that calls itself, and one whose carrier cannot stop, are read on", () => {
   const all = setup();
-  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   all.callers[0]!.connection.canPause = false;
 
   sendCall(all.worker, "1");
@@ -122,7 +122,7 @@ Deno.test("a worker that calls itself, and one whose carrier cannot stop, are re
 
 Deno.test("an engine that stops leaves nobody waiting", () => {
   const all = setup();
-  all.worker.connection.queuedBytes = TARGET_FULL_BYTES + 1;
+  all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   sendCall(all.callers[0]!, "1");
 
   all.engine.router.close();

@@ -8,7 +8,6 @@
  * @module
  */
 import { parseMessage, readWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
-import { CALL_PARK_MS } from "../../sdk/typescript/wire/limits.ts";
 import {
   type CancelInvocation,
   DEFAULT_NAMESPACE,
@@ -23,7 +22,7 @@ import type { Clock } from "../ports/clock.ts";
 import { BackPressure } from "./back_pressure.ts";
 import { type ErrorReplies, failure } from "./error_replies.ts";
 import type { FunctionEntry, Replica } from "./function_table.ts";
-import type { ParkedCall, ParkedCalls, Target } from "./parked_calls.ts";
+import { CALL_PARK_MS, type ParkedCall, type ParkedCalls, type Target } from "./parked_calls.ts";
 import type { Invocation, Peer } from "./peer.ts";
 import { candidatesOf, type Placement, type PlacementSettings } from "./placement.ts";
 import { RunningCalls } from "./running_calls.ts";

@@ -8,7 +8,6 @@
  */
 import { readWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { PROVIDER_ANSWER_MS, TRIGGERS_PER_WORKER_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   ANNOUNCE_FUNCTION_ID,
   type Announcement,
@@ -25,8 +24,11 @@ import type { EventListener } from "../ports/events.ts";
 import type { Calls } from "./calls.ts";
 import { type ErrorReplies, failure, unopenedCallOf } from "./error_replies.ts";
 import type { Peer } from "./peer.ts";
-import type { TriggerTable } from "./trigger_table.ts";
+import { TRIGGERS_PER_WORKER_MAX, type TriggerTable } from "./trigger_table.ts";
 import { FUNCTION_KEY, jsonText, RESULT_KEY, RESULT_PREFIX } from "./wire/frame_parts.ts";
+
+/** How long `engine::register_trigger` waits for the provider. */
+export const PROVIDER_ANSWER_MS = 10_000;
 
 const REGISTER_TRIGGER = "engine::register_trigger";
 const UNREGISTER_TRIGGER = "engine::unregister_trigger";

@@ -4,10 +4,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { PROVIDER_ANSWER_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { call, only, results } from "../../tests/fakes/calling.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+import { PROVIDER_ANSWER_MS } from "./core_functions.ts";
 
 const ANNOUNCE = "engine::workers::register";
 const REGISTER = "engine::register_trigger";

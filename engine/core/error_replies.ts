@@ -7,12 +7,7 @@
  * @module
  */
 import { errorBody, type ErrorCode } from "../../sdk/typescript/wire/errors.ts";
-import {
-  SIMILAR_IDS_MAX,
-  SIMILAR_SCAN_MAX,
-  SIMILAR_SEARCHES_MAX,
-  SIMILAR_WINDOW_MS,
-} from "../../sdk/typescript/wire/limits.ts";
+import { SIMILAR_IDS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
@@ -28,7 +23,16 @@ import type { Peer } from "./peer.ts";
 import { jsonText, RESULT_PREFIX } from "./wire/frame_parts.ts";
 import { fieldText } from "./wire/json_scan.ts";
 
+/** Functions compared in one search for similar ids. */
+export const SIMILAR_SCAN_MAX = 2_000;
+/** Searches within {@linkcode SIMILAR_WINDOW_MS}; beyond, no similar ids are suggested. */
+const SIMILAR_SEARCHES_MAX = 20;
+/** See {@linkcode SIMILAR_SEARCHES_MAX}. */
+const SIMILAR_WINDOW_MS = 1_000;
+/** Unknown ids whose suggestions are cached. */
 const REMEMBERED_MAX = 1_000;
+/** Longer ids are neither searched for nor suggested. */
+const LENGTH_MAX = 128;
 
 /** Replies with errors of the engine and reports warnings. */
 export class ErrorReplies {
@@ -138,8 +142,6 @@ export function failure(code: ErrorCode, message: string, details?: JsonObject):
 export function errorRemainder(function_id: string, error: ErrorBody): string {
   return `","function_id":${JSON.stringify(function_id)},"error":${JSON.stringify(error)}}`;
 }
-
-const LENGTH_MAX = 128;
 
 /**
  * The most similar of some ids, best first; ids that differ too much are left out. Looks at a

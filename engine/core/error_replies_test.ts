@@ -4,16 +4,12 @@
  * @module
  */
 import assert from "node:assert/strict";
-import {
-  SIMILAR_SCAN_MAX,
-  WARNINGS_MAX,
-  WARNINGS_WINDOW_MS,
-} from "../../sdk/typescript/wire/limits.ts";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
 import { answer, call, calling, handed, only, results } from "../../tests/fakes/calling.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
-import { similarIds, unopenedCallOf } from "./error_replies.ts";
+import { SIMILAR_SCAN_MAX, similarIds, unopenedCallOf } from "./error_replies.ts";
 import { Peer } from "./peer.ts";
 
 const FORMAT = { type: "object", required: ["a"] };

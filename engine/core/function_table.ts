@@ -16,6 +16,9 @@ import type { SchemaCheck } from "../ports/schemas.ts";
 import type { Peer } from "./peer.ts";
 import { BytesIndex } from "./wire/bytes_index.ts";
 
+/** Functions that one worker may register. */
+export const FUNCTIONS_PER_WORKER_MAX = 10_000;
+
 /** One live registration of a function. */
 export interface Replica {
   readonly entry: FunctionEntry;

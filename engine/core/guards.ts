@@ -4,6 +4,9 @@
  * @module
  */
 
+/** Telemetry that one connection may send per second, in bytes; more is dropped. */
+export const TELEMETRY_BYTES_PER_SECOND = 4 * 1024 * 1024;
+
 /** Allows at most `max` events within any `windowMs` milliseconds. */
 export class RateWindow {
   readonly #max: number;

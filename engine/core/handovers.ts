@@ -8,11 +8,10 @@
  *
  * @module
  */
-import { FUNCTIONS_PER_WORKER_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { DrainOptions, Handover, Traffic } from "../ports/traffic.ts";
 import type { Calls } from "./calls.ts";
-import type { FunctionTable } from "./function_table.ts";
+import { FUNCTIONS_PER_WORKER_MAX, type FunctionTable } from "./function_table.ts";
 import { type ParkedCalls, type Target, targetOf } from "./parked_calls.ts";
 import type { Peer } from "./peer.ts";
 import type { TriggerTable } from "./trigger_table.ts";

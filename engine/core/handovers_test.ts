@@ -4,11 +4,6 @@
  * @module
  */
 import assert from "node:assert/strict";
-import {
-  CALL_PARK_MS,
-  FUNCTIONS_PER_WORKER_MAX,
-  PROVIDER_ANSWER_MS,
-} from "../../sdk/typescript/wire/limits.ts";
 import { announce, answer, call, calling, handed, results } from "../../tests/fakes/calling.ts";
 import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
 import {
@@ -20,6 +15,9 @@ import {
   TYPE,
 } from "../../tests/fakes/trigger_setup.ts";
 import type { Handover } from "../ports/traffic.ts";
+import { PROVIDER_ANSWER_MS } from "./core_functions.ts";
+import { FUNCTIONS_PER_WORKER_MAX } from "./function_table.ts";
+import { CALL_PARK_MS } from "./parked_calls.ts";
 
 const COMES = { isComingBack: true };
 const GOES = { isComingBack: false };

@@ -8,9 +8,15 @@
  *
  * @module
  */
-import { PARKED_BYTES_MAX, PARKED_CALLS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import type { Invocation, Peer } from "./peer.ts";
+
+/** Longest time that a call is parked, in milliseconds. */
+export const CALL_PARK_MS = 5_000;
+/** Parked calls in all. */
+export const PARKED_CALLS_MAX = 10_000;
+/** Characters of the frames of all parked calls. */
+export const PARKED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** One parked call. */
 export interface ParkedCall {

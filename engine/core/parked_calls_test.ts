@@ -4,12 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import {
-  CALL_PARK_MS,
-  PARKED_BYTES_MAX,
-  PARKED_CALLS_MAX,
-  WARNINGS_WINDOW_MS,
-} from "../../sdk/typescript/wire/limits.ts";
+import { WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
 import {
   announce,
   answer,
@@ -22,6 +17,7 @@ import {
 } from "../../tests/fakes/calling.ts";
 import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
 import type { Handover } from "../ports/traffic.ts";
+import { CALL_PARK_MS, PARKED_BYTES_MAX, PARKED_CALLS_MAX } from "./parked_calls.ts";
 import type { RouterSettings } from "./router.ts";
 
 const VOID = { action: { type: "void" } } as const;

@@ -7,7 +7,6 @@
  *
  * @module
  */
-import { TRACE_CANDIDATES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody, InvokeFunction, Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Schemas, ValidationError } from "../ports/schemas.ts";
 import type { Candidate } from "../ports/telemetry.ts";
@@ -21,6 +20,9 @@ import {
 } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import type { Envelope } from "./wire/envelope.ts";
+
+/** Replicas listed among the candidates of one call. */
+export const TRACE_CANDIDATES_MAX = 64;
 
 /** Settings that influence the choice. */
 export interface PlacementSettings extends LoadBounds {

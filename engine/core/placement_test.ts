@@ -4,7 +4,6 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { TRACE_CANDIDATES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { InvokeFunction, Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
@@ -13,7 +12,7 @@ import type { EngineEvent } from "../ports/events.ts";
 import { ErrorReplies } from "./error_replies.ts";
 import { type FunctionEntry, FunctionTable } from "./function_table.ts";
 import { Peer } from "./peer.ts";
-import { candidatesOf, Placement } from "./placement.ts";
+import { candidatesOf, Placement, TRACE_CANDIDATES_MAX } from "./placement.ts";
 import { noopObserver } from "./router.ts";
 import { bytesOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";

@@ -32,10 +32,6 @@
  * @module
  */
 import {
-  FUNCTIONS_PER_WORKER_MAX,
-  TRIGGERS_PER_WORKER_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
-import {
   DEFAULT_NAMESPACE,
   type Reattach,
   type RegisterFunction,
@@ -55,7 +51,7 @@ import type { Traffic } from "../ports/traffic.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
 import { CoreFunctions } from "./core_functions.ts";
 import { ErrorReplies, failure } from "./error_replies.ts";
-import { FunctionTable } from "./function_table.ts";
+import { FUNCTIONS_PER_WORKER_MAX, FunctionTable } from "./function_table.ts";
 import { isEqualSecret } from "./guards.ts";
 import { Handovers } from "./handovers.ts";
 import { callSourceOf, LiveDirectory } from "./live_directory.ts";
@@ -63,7 +59,7 @@ import { ParkedCalls } from "./parked_calls.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
 import { Placement } from "./placement.ts";
 import { Session, type SessionOwner } from "./session.ts";
-import { type Trigger, TriggerTable } from "./trigger_table.ts";
+import { type Trigger, TRIGGERS_PER_WORKER_MAX, TriggerTable } from "./trigger_table.ts";
 import type { Envelope } from "./wire/envelope.ts";
 
 export type { PeerInfo } from "./peer.ts";

@@ -5,10 +5,6 @@
  */
 import assert from "node:assert/strict";
 import {
-  FUNCTIONS_PER_WORKER_MAX,
-  TRIGGERS_PER_WORKER_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
-import {
   announce,
   answer,
   call,
@@ -19,7 +15,9 @@ import {
 } from "../../tests/fakes/calling.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+import { FUNCTIONS_PER_WORKER_MAX } from "./function_table.ts";
 import { noopObserver } from "./router.ts";
+import { TRIGGERS_PER_WORKER_MAX } from "./trigger_table.ts";
 
 function offer(line: FakeWorker, id: string, fields: Record<string, unknown> = {}): void {
   line.say({ type: "registerfunction", id, ...fields });

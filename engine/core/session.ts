@@ -9,11 +9,6 @@
  */
 import { parseMessage, readWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import {
-  MALFORMED_FRAMES_MAX,
-  MALFORMED_WINDOW_MS,
-  TELEMETRY_BYTES_PER_SECOND,
-} from "../../sdk/typescript/wire/limits.ts";
 import type {
   ErrorBody,
   JsonObject,
@@ -25,10 +20,15 @@ import type { ConnectionEvents } from "../ports/connection.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
 import type { Calls } from "./calls.ts";
 import { type ErrorReplies, failure } from "./error_replies.ts";
-import { ByteBudget, RateWindow } from "./guards.ts";
+import { ByteBudget, RateWindow, TELEMETRY_BYTES_PER_SECOND } from "./guards.ts";
 import type { Peer } from "./peer.ts";
 import { bytesOf, textOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
+
+/** Malformed frames within {@linkcode MALFORMED_WINDOW_MS} that close the connection. */
+export const MALFORMED_FRAMES_MAX = 100;
+/** See {@linkcode MALFORMED_FRAMES_MAX}. */
+export const MALFORMED_WINDOW_MS = 10_000;
 
 /** The router, as a session uses it. */
 export interface SessionOwner {

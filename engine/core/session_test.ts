@@ -4,13 +4,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import {
-  MALFORMED_FRAMES_MAX,
-  MALFORMED_WINDOW_MS,
-  TELEMETRY_BYTES_PER_SECOND,
-} from "../../sdk/typescript/wire/limits.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
 import { Random } from "../../tests/fakes/random.ts";
+import { TELEMETRY_BYTES_PER_SECOND } from "./guards.ts";
+import { MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS } from "./session.ts";
 
 const utf8 = new TextEncoder();
 

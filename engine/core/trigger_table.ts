@@ -29,6 +29,9 @@ import {
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { Peer } from "./peer.ts";
 
+/** Triggers and trigger types that one worker may register. */
+export const TRIGGERS_PER_WORKER_MAX = 10_000;
+
 /** Receives the provider's first reply to a trigger: an error, or `undefined` for success. */
 export type OnSettled = (error: ErrorBody | undefined) => void;
 

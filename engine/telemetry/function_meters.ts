@@ -6,15 +6,24 @@
  *
  * @module
  */
-import {
-  METERED_CODE_CHARS_MAX,
-  METERED_CODES_MAX,
-  METERED_FUNCTIONS_MAX,
-  TRACE_NAME_CHARS_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
 import type { ObservedFunction } from "../ports/call_observer.ts";
 import type { FunctionMeter } from "../ports/telemetry.ts";
-import { copyText, textBytes } from "./span_detail.ts";
+import { copyText, textBytes, TRACE_NAME_CHARS_MAX } from "./span_detail.ts";
+
+/** Functions with a meter of their own; all others share one. */
+export const METERED_FUNCTIONS_MAX = 10_000;
+/** Error codes of one function that are counted separately. */
+export const METERED_CODES_MAX = 100;
+/** Longest error code, in characters; the rest is cut off. */
+export const METERED_CODE_CHARS_MAX = 100;
+
+const FIRST_MS = 0.01;
+const LAST_MS = 100_000;
+/** Buckets per doubling. */
+const STEPS = 4;
+const COUNT = Math.ceil(STEPS * Math.log2(LAST_MS / FIRST_MS)) + 1;
+/** Name for all further error codes. */
+const OTHER_CODES = "(other)";
 
 /** Name of the meter for all further functions. */
 const OTHER = "(other)";
@@ -61,14 +70,6 @@ export class FunctionMeters {
     return new MeteredFunction(space!, id!, this.other);
   }
 }
-
-const FIRST_MS = 0.01;
-const LAST_MS = 100_000;
-/** Buckets per doubling. */
-const STEPS = 4;
-const COUNT = Math.ceil(STEPS * Math.log2(LAST_MS / FIRST_MS)) + 1;
-/** Name for all further error codes. */
-const OTHER_CODES = "(other)";
 
 /** Upper bounds of the duration buckets in milliseconds: from 0.01 ms by a factor of 2^(1/4). */
 export const BOUNDS_MS: readonly number[] = Array.from(

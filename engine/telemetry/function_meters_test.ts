@@ -5,15 +5,13 @@
  */
 import assert from "node:assert/strict";
 import {
-  METERED_CODE_CHARS_MAX,
-  METERED_CODES_MAX,
-  METERED_FUNCTIONS_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
-import {
   BOUNDS_MS,
   bucketOf,
   CountingMeter,
   FunctionMeters,
+  METERED_CODE_CHARS_MAX,
+  METERED_CODES_MAX,
+  METERED_FUNCTIONS_MAX,
   MeteredFunction,
 } from "./function_meters.ts";
 

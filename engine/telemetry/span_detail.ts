@@ -5,15 +5,22 @@
  *
  * @module
  */
-import {
-  TRACE_BAGGAGE_CHARS_MAX,
-  TRACE_ERROR_CHARS_MAX,
-  TRACE_NAME_CHARS_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import type { CallEndpoint, Candidate } from "../ports/telemetry.ts";
 
+/** Longest baggage that is kept, in characters. */
+export const TRACE_BAGGAGE_CHARS_MAX = 8_192;
+/** Longest error text that is kept, in characters. */
+export const TRACE_ERROR_CHARS_MAX = 2_000;
+/** Longest name or id that is kept, in characters. */
+export const TRACE_NAME_CHARS_MAX = 1_024;
+
 const CANDIDATE_BYTES = 256;
+
+/** Overhead of a string. */
+const TEXT_BYTES = 32;
+// deno-lint-ignore no-control-regex
+const WIDE = /[^\x00-\xff]/;
 
 /** Details of one span. Texts are as in the frame. */
 export class SpanDetail {
@@ -91,11 +98,6 @@ export class SpanEndpoint implements CallEndpoint {
     return 64 + textBytes(this.worker_id) + textBytes(this.name);
   }
 }
-
-/** Overhead of a string. */
-const TEXT_BYTES = 32;
-// deno-lint-ignore no-control-regex
-const WIDE = /[^\x00-\xff]/;
 
 /** A copy of at most `max` characters. A slice would keep the whole frame in memory. */
 export function copyText(text: string, max: number = Infinity): string {

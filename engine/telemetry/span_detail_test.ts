@@ -5,11 +5,14 @@
  */
 import assert from "node:assert/strict";
 import {
+  copyText,
+  SpanDetail,
+  SpanEndpoint,
+  textBytes,
   TRACE_BAGGAGE_CHARS_MAX,
   TRACE_ERROR_CHARS_MAX,
   TRACE_NAME_CHARS_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
-import { copyText, SpanDetail, SpanEndpoint, textBytes } from "./span_detail.ts";
+} from "./span_detail.ts";
 
 /** What a detail costs more after something was set. */
 function costOfSetting(set: (detail: SpanDetail) => void): number {

@@ -41,6 +41,10 @@ const TIME = { seq: 0, since: 1, sent: 2, ended: 3, timeout_ms: 4, uses: 5, row:
 /** Length of a row in 64-bit numbers, words included. */
 const ROW_NUMBERS = WORD.row / 2 + TIME.row;
 
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+
 /** Memory of a span without {@linkcode SpanDetail}. */
 export const SPAN_BYTES = 8 * ROW_NUMBERS;
 
@@ -55,6 +59,14 @@ export interface PreparedFilter {
   readonly isUuid: boolean;
   /** The call id as JSON text without quotes. */
   readonly callerId: string;
+}
+
+/** The objects that a span refers to. */
+export interface SpanLinks {
+  readonly subject: MeteredFunction;
+  readonly caller: SpanEndpoint;
+  readonly callee: SpanEndpoint | undefined;
+  readonly detail: SpanDetail | undefined;
 }
 
 /** Spans in the order in which they were written. */
@@ -256,7 +268,7 @@ export class SpanPage {
   #placeOf<Shared extends SpanEndpoint | MeteredFunction>(shared: Shared, list: Shared[]): number {
     const place = list.push(shared) - 1;
     this.extraBytes += shared.bytes;
-    if (this.number === 0) return place; // A page that is only read must not change the indexes of others.
+    if (this.number === 0) return place; // A read-only page leaves shared objects unchanged.
     shared.page = this.number;
     shared.place = place;
     return place;
@@ -302,10 +314,6 @@ function charsOf(chars: number): number | null {
   return chars === NO_NUMBER ? null : chars;
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-
 /**
  * The JSON value at the start of a text, as written; `null` when there is none. The end of a
  * forwarded frame is not parsed: another field may follow the payload, and it may not be JSON at
@@ -342,12 +350,4 @@ function isJson(text: string): boolean {
   } catch {
     return false; // Not JSON.
   }
-}
-
-/** The objects that a span refers to. */
-export interface SpanLinks {
-  readonly subject: MeteredFunction;
-  readonly caller: SpanEndpoint;
-  readonly callee: SpanEndpoint | undefined;
-  readonly detail: SpanDetail | undefined;
 }

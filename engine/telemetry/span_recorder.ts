@@ -7,7 +7,6 @@
  *
  * @module
  */
-import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody } from "../../sdk/typescript/wire/protocol.ts";
 import { bytesOf, matchesAt, textOf } from "../core/wire/bytes.ts";
 import { BAGGAGE_KEY, DATA_KEY, TRACEPARENT_KEY } from "../core/wire/frame_parts.ts";
@@ -34,6 +33,9 @@ import {
   TraceField,
   traceparentOf,
 } from "./trace_ids.ts";
+
+/** Calls per second whose payloads and candidates are kept. */
+export const TRACE_DETAILS_PER_SECOND = 1_000;
 
 /** Share of the memory for details of running calls; the ring gets the rest. */
 const OPEN_PART = 1 / 8;

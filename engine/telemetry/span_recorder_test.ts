@@ -4,7 +4,6 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { TRACE_DETAILS_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
 import { answer, call, handed } from "../../tests/fakes/calling.ts";
 import {
   RECORD_ALL,
@@ -12,7 +11,12 @@ import {
   recordedRouter,
 } from "../../tests/fakes/recorded_router.ts";
 import type { CallSpan, EndedSpan } from "../ports/telemetry.ts";
-import { BuiltinSpans, matchesPattern, samplingRateOf } from "./span_recorder.ts";
+import {
+  BuiltinSpans,
+  matchesPattern,
+  samplingRateOf,
+  TRACE_DETAILS_PER_SECOND,
+} from "./span_recorder.ts";
 import { IdSource } from "./trace_ids.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";

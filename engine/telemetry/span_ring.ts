@@ -6,12 +6,14 @@
  *
  * @module
  */
-import { TRACE_PAGE_SPANS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
 import type { MeteredFunction } from "./function_meters.ts";
 import type { OpenSpans } from "./open_spans.ts";
 import type { SpanDetail, SpanEndpoint } from "./span_detail.ts";
 import { type CallIdOf, prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
+
+/** Spans per page; a page is dropped as a whole. */
+const TRACE_PAGE_SPANS_MAX = 4_096;
 
 /** Least number of pages that the memory is divided into. */
 const PAGES = 16;

@@ -6,8 +6,7 @@
  *
  * @module
  */
-import { TELEMETRY_BYTES_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
-import { ByteBudget } from "../core/guards.ts";
+import { ByteBudget, TELEMETRY_BYTES_PER_SECOND } from "../core/guards.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
-import { TELEMETRY_BYTES_PER_SECOND } from "../../sdk/typescript/wire/limits.ts";
+import { TELEMETRY_BYTES_PER_SECOND } from "../core/guards.ts";
 import { TelemetryLine } from "./telemetry_line.ts";
 
 Deno.test("telemetry is handed on by its kind, without its mark", () => {

@@ -8,13 +8,13 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { CALL_PARK_MS } from "../../engine/core/parked_calls.ts";
 import type {
   CancelInvocation,
   InvocationProgress,
   InvocationResult,
   InvokeFunction,
 } from "../../sdk/typescript/wire/protocol.ts";
-import { CALL_PARK_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import { markOf, oddValue, type SimLine } from "./sim_line.ts";
 import type { SimTraces } from "./sim_traces.ts";

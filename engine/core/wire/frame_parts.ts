@@ -34,6 +34,11 @@ export const DATA_KEY = ',"data":';
 /** Precedes a result value. */
 export const RESULT_KEY = ',"result":';
 
+/** Of each end. Hashing a whole UUID would take a tenth of the time of a call. */
+const HASHED_BYTES = 8;
+/** Length of a UUID as text. */
+export const UUID_BYTES = 36;
+
 /** A call from the closing quote of its id on. The sender may overwrite the bytes before it. */
 export interface CallRemainder extends CallLayout {
   /** The same memory, for access by words. */
@@ -89,11 +94,6 @@ export function callHashOf(view: DataView, start: number, end: number): number {
   // Shifted, since two equal ends would cancel out.
   return hashOf(view, start, start + HASHED_BYTES) ^ hashOf(view, end - HASHED_BYTES, end) >>> 1;
 }
-
-/** Of each end. Hashing a whole UUID would take a tenth of the time of a call. */
-const HASHED_BYTES = 8;
-/** Length of a UUID as text. */
-export const UUID_BYTES = 36;
 
 /** A text as JSON, without the quotes. */
 export function jsonText(text: string): string {

@@ -25,10 +25,6 @@ export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 export const INFLIGHT_CALLS_MAX = 10_000;
 /** Bytes of unfinished calls and unsent frames of one worker. */
 export const INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
-/** Malformed frames of one line within {@linkcode MALFORMED_WINDOW_MS} before it is closed. */
-export const MALFORMED_FRAMES_MAX = 100;
-/** See {@linkcode MALFORMED_FRAMES_MAX}. */
-export const MALFORMED_WINDOW_MS = 10_000;
 /** Both sides ping this often. */
 export const PING_INTERVAL_MS = 20_000;
 /** A line from which nothing came for so long is dead. */
@@ -47,20 +43,12 @@ export const WRITE_BYTES_FIRST = 4 * 1024;
 export const WRITE_BYTES_MAX = 256 * 1024;
 /** Memory for writing that is kept for the next message, of each size. */
 export const WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
-/** Functions one worker may offer. */
-export const FUNCTIONS_PER_WORKER_MAX = 10_000;
-/** Triggers and trigger types one worker may hold. */
-export const TRIGGERS_PER_WORKER_MAX = 10_000;
 /** Lines the engine serves at once. */
 export const CONNECTIONS_MAX = 20_000;
 /** What a line hands to the platform ahead of the wire; the rest waits where it can be dropped. */
 export const SEND_AHEAD_BYTES = 1024 * 1024;
 /** Below this many unsent bytes a line that was above {@linkcode SEND_AHEAD_BYTES} has drained. */
 export const DRAINED_BYTES = 256 * 1024;
-/** Nothing more is read from those who call a worker with more unsent bytes than this. */
-export const TARGET_FULL_BYTES = 4 * 1024 * 1024;
-/** How long at most they wait for it, once, before its bounds alone count. */
-export const TARGET_WAIT_MS = 1_000;
 /** How often a line that is behind looks whether it may send on. */
 export const SEND_RETRY_MS = 2;
 /** How long the end of a line waits for the peer's part in it. */
@@ -69,16 +57,8 @@ export const LINE_CLOSE_MS = 2_000;
 export const LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
 /** Longest id of a function, a trigger or a type, in characters. */
 export const ID_CHARS_MAX = 1_024;
-/** How long `engine::register_trigger` waits for a provider. */
-export const PROVIDER_ANSWER_MS = 10_000;
 /** Close ids offered with `function_not_found`. */
 export const SIMILAR_IDS_MAX = 3;
-/** Functions looked through for close ids. */
-export const SIMILAR_SCAN_MAX = 2_000;
-/** Such searches within {@linkcode SIMILAR_WINDOW_MS}; beyond, nothing is offered. */
-export const SIMILAR_SEARCHES_MAX = 20;
-/** See {@linkcode SIMILAR_SEARCHES_MAX}. */
-export const SIMILAR_WINDOW_MS = 1_000;
 /** Warnings that one line may give rise to within {@linkcode WARNINGS_WINDOW_MS}. */
 export const WARNINGS_MAX = 20;
 /** See {@linkcode WARNINGS_MAX}. */
@@ -127,12 +107,6 @@ export const ORPHAN_GRACE_MS = 10_000;
 export const EDIT_DEBOUNCE_MS = 150;
 /** Values in one YAML file, those behind aliases counted each time. */
 export const YAML_VALUES_MAX = 100_000;
-/** A call waits so long for a worker that is being restarted, in milliseconds. */
-export const CALL_PARK_MS = 5_000;
-/** Calls that wait for workers that are being restarted, in all. */
-export const PARKED_CALLS_MAX = 10_000;
-/** Characters of the payloads of those calls, in all. */
-export const PARKED_BYTES_MAX = 64 * 1024 * 1024;
 /** A worker that restarts or stops gets so long to finish the calls it runs, in milliseconds. */
 export const WORKER_DRAIN_MS = 10_000;
 /** Least memory of a microVM, in MiB. */
@@ -143,8 +117,6 @@ export const REPLICAS_MAX = 64;
 export const SCHEMA_CHECK_MS = 250;
 /** A page of the worker port, such as `/metrics`, has to be made by then, in milliseconds. */
 export const PAGE_TIMEOUT_MS = 10_000;
-/** Telemetry that one line may send in a second, in bytes; more is dropped. */
-export const TELEMETRY_BYTES_PER_SECOND = 4 * 1024 * 1024;
 /** Port of `engine-console`. */
 export const CONSOLE_PORT = 3113;
 /** Logs and spans of a worker wait so long for more of them before they are sent. */
@@ -167,24 +139,6 @@ export const WORKER_GAUGES_MS_MIN = 500;
 export const WORKER_GAUGES_MS_MAX = 3_600_000;
 /** How often a worker looks whether its event loop is late. */
 export const LOOP_LAG_SAMPLE_MS = 50;
-/** Functions with counts of their own; calls of further ones are counted together. */
-export const METERED_FUNCTIONS_MAX = 10_000;
-/** Codes of errors that are counted apart for one function. */
-export const METERED_CODES_MAX = 100;
-/** Longest such code, in characters; the rest is cut off. */
-export const METERED_CODE_CHARS_MAX = 100;
-/** Calls in a second whose payloads and candidates are kept with their spans. */
-export const TRACE_DETAILS_PER_SECOND = 1_000;
-/** Replicas listed among the candidates of one call. */
-export const TRACE_CANDIDATES_MAX = 64;
-/** Longest baggage that is kept with a span, in characters. */
-export const TRACE_BAGGAGE_CHARS_MAX = 8_192;
-/** Longest text of an error that is kept with a span, in characters. */
-export const TRACE_ERROR_CHARS_MAX = 2_000;
-/** Longest name of a worker or function that is kept with a span, in characters. */
-export const TRACE_NAME_CHARS_MAX = 1_024;
-/** Spans that are forgotten together when there is no room. */
-export const TRACE_PAGE_SPANS_MAX = 4_096;
 /** A console of its own process waits so long for its first line, in milliseconds. */
 export const CONSOLE_CONNECT_MS = 10_000;
 /** First wait of such a console before it tries again to reach the engine, in milliseconds. */
