@@ -1,6 +1,6 @@
 /**
- * Alerts: rules about engine values, watched each second, said once when they begin and once when
- * they end.
+ * Alerts: rules about engine values, evaluated each second. Logs and calls a function when an alert
+ * starts to fire and when it ends.
  *
  * @module
  */
@@ -32,13 +32,13 @@ const Rule = v.strictObject({
   metric: v.picklist(METRICS),
   operator: v.optional(v.picklist([">", ">=", "<", "<="]), ">"),
   threshold: v.number(),
-  /** It has to hold for so long, in seconds, before the alert begins. */
+  /** Seconds that the rule has to hold before the alert fires. */
   for_s: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(86_400)), 10),
-  /** Called with the alert when it begins and when it ends. */
+  /** Called with the alert when it starts to fire and when it ends. */
   function_id: v.optional(v.text(1)),
 });
 
-/** Rules as config.yaml has them. */
+/** Rules in config.yaml. */
 export const AlertRules = v.pipe(
   v.optional(v.list(Rule, ALERT_RULES_MAX), []),
   v.check(
@@ -47,20 +47,20 @@ export const AlertRules = v.pipe(
   ),
 );
 
-/** When an alert is to begin. */
+/** A parsed rule. */
 export type AlertRule = v.InferOutput<typeof Rule>;
 
-/** A rule and how it stands. */
+/** A rule and its state. */
 export interface Alert {
   readonly name: string;
   readonly metric: string;
   readonly operator: string;
   readonly threshold: number;
-  /** The last value; `null`: unknown. */
+  /** The latest value; `null`: unknown. */
   readonly value: number | null;
-  /** `pending`: it holds, not yet for long enough. */
+  /** `pending`: the rule holds, but not yet for `for_s`. */
   readonly state: "ok" | "pending" | "firing";
-  /** When that state began, in milliseconds since 1970. */
+  /** Start of that state, in milliseconds since 1970. */
   readonly since_ms: number;
 }
 
@@ -71,25 +71,25 @@ interface Watched {
   sinceMs: number;
 }
 
-/** Watches rules. */
+/** Evaluates rules. */
 export class Alerts {
   readonly #watched: readonly Watched[];
   readonly #log: Log;
-  readonly #tell: (function_id: string, alert: Alert) => void;
+  readonly #notify: (function_id: string, alert: Alert) => void;
 
-  /** `tell` calls the function of a rule; times are milliseconds since 1970. */
+  /** `notify` calls the function of a rule; times are milliseconds since 1970. */
   constructor(
     rules: readonly AlertRule[],
     nowMs: number,
     log: Log,
-    tell: (function_id: string, alert: Alert) => void,
+    notify: (function_id: string, alert: Alert) => void,
   ) {
     this.#watched = rules.map((rule) => ({ rule, value: null, state: "ok", sinceMs: nowMs }));
     this.#log = log;
-    this.#tell = tell;
+    this.#notify = notify;
   }
 
-  /** Looks at values; the alerts that began or ended by that. */
+  /** Evaluates all rules and returns the alerts that started to fire or ended. */
   evaluate(engine: EngineSample, nowMs: number): Alert[] {
     return this.#watched.flatMap((watched) => {
       const before = watched.state;
@@ -98,12 +98,12 @@ export class Alerts {
       const { state } = watched;
       if ((before === "firing") === (state === "firing")) return [];
       const alert = alertOf(watched);
-      this.#say(watched.rule, alert);
+      this.#report(watched.rule, alert);
       return [alert];
     });
   }
 
-  /** Every rule as it stands. */
+  /** All rules and their state. */
   list(): Alert[] {
     return this.#watched.map(alertOf);
   }
@@ -114,16 +114,16 @@ export class Alerts {
     watched.sinceMs = nowMs;
   }
 
-  #say({ name, function_id }: AlertRule, alert: Alert): void {
+  #report({ name, function_id }: AlertRule, alert: Alert): void {
     const { metric, operator, threshold, value } = alert;
     const fields = { alert: name, metric, operator, threshold, value };
     if (alert.state === "firing") this.#log.warn("an alert began", fields);
     else this.#log.info("an alert ended", fields);
-    if (function_id !== undefined) this.#tell(function_id, alert);
+    if (function_id !== undefined) this.#notify(function_id, alert);
   }
 }
 
-/** What is unknown is no reason to alert: without calls there is no p99. */
+/** An unknown value does not alert: without calls there is no p99. */
 function nextState({ rule, value, state, sinceMs }: Watched, nowMs: number): Alert["state"] {
   if (value === null || !holds(rule, value)) return "ok";
   if (state === "firing") return state;

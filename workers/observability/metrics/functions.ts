@@ -1,6 +1,5 @@
 /**
- * The functions with which anybody reads metrics: `engine::metrics::*`, `engine::rollups::list` and
- * `engine::alerts::*`.
+ * Registers `engine::metrics::*`, `engine::rollups::list` and `engine::alerts::*`.
  *
  * @module
  */
@@ -19,7 +18,7 @@ import type { Rollups } from "./rollups.ts";
 import type { EngineSample, Sampler } from "./sampler.ts";
 import type { SeriesStore } from "./series.ts";
 
-/** What the functions read. */
+/** Sources of the functions. */
 export interface MetricsSources {
   readonly clock: Clock;
   readonly meters: Meters;
@@ -29,7 +28,7 @@ export interface MetricsSources {
   readonly rollups: Rollups;
   readonly alerts: Alerts;
   readonly sdk: SdkMetrics;
-  /** Workers that came and left since the engine started. */
+  /** Workers that connected and disconnected since the engine started. */
   readonly workerCounts: { readonly spawns: number; readonly deaths: number };
 }
 
@@ -73,10 +72,10 @@ export function registerMetricsFunctions(
     }, { description });
   };
   const { sampler, series, meters } = sources;
-  add("engine::metrics::sample", "What was done and used in the last second", Nothing, () => {
+  add("engine::metrics::sample", "Calls and resource usage of the last second", Nothing, () => {
     return sampler.latest;
   });
-  add("engine::metrics::series", "The last minutes, second by second", Series, (query) => {
+  add("engine::metrics::series", "The last minutes, per second", Series, (query) => {
     return series.read(query);
   });
   add(
@@ -96,7 +95,7 @@ export function registerMetricsFunctions(
   registerAlertFunctions(add, sources);
 }
 
-/** Registers a function of a shape. */
+/** Registers a function with a payload schema. */
 type Add = <Of>(
   id: string,
   description: string,
@@ -105,8 +104,8 @@ type Add = <Of>(
 ) => void;
 
 function registerAlertFunctions(add: Add, { alerts, sampler, clock }: MetricsSources): void {
-  const none = "There are no rules; write some under metrics.alerts of engine-observability";
-  add("engine::alerts::list", "Rules and how they stand", Nothing, () => {
+  const none = "There are no rules; add some under metrics.alerts of engine-observability";
+  add("engine::alerts::list", "Alert rules and their state", Nothing, () => {
     const rules = alerts.list();
     const firing = rules.filter(({ state }) => state === "firing");
     return {
@@ -117,7 +116,7 @@ function registerAlertFunctions(add: Add, { alerts, sampler, clock }: MetricsSou
       timestamp: clock.wall(),
     };
   });
-  add("engine::alerts::evaluate", "Looks at all rules now", Nothing, () => {
+  add("engine::alerts::evaluate", "Evaluates all alert rules now", Nothing, () => {
     const triggered = alerts.evaluate(sampler.latest.engine, clock.wall());
     const evaluated = alerts.list().length;
     return {
@@ -154,24 +153,24 @@ function pointView(point: MetricPoint): JsonObject {
   return { name, unit, type: kind, value, count, attributes, time_ms, worker_id, service_name };
 }
 
-/** Means of the engine's values over stretches of `interval` seconds, the oldest first. */
+/** Means of the engine's values per `interval` seconds, the oldest first. */
 function aggregate(
   series: SeriesStore,
   interval: number,
   { start_time = -Infinity, end_time = Infinity, metric_name }: v.InferOutput<typeof List>,
 ): JsonObject[] {
   const { at_ms, engine } = series.read({ seconds: METRICS_SAMPLES_MAX, top: 0 });
-  const stretches = new Map<number, number[]>();
+  const intervals = new Map<number, number[]>();
   for (const [i, at] of at_ms.entries()) {
     if (at < start_time || at > end_time) continue;
     const start = Math.floor(at / (interval * 1_000)) * interval * 1_000;
-    const samples = stretches.get(start);
+    const samples = intervals.get(start);
     if (samples) samples.push(i);
-    else stretches.set(start, [i]);
+    else intervals.set(start, [i]);
   }
   const names = (Object.keys(engine) as (keyof EngineSample)[])
     .filter((name) => metric_name === undefined || `engine.${name}` === metric_name);
-  return [...stretches].map(([start, samples]) => {
+  return [...intervals].map(([start, samples]) => {
     const means = names.map((name) => [`engine.${name}`, meanOf(engine[name], samples)] as const);
     return {
       start_time: start,
@@ -193,10 +192,10 @@ function listRollups(
   query: v.InferOutput<typeof RollupList>,
 ): JsonObject {
   const { level, start_time: start_ms, end_time: end_ms, metric_name } = query;
-  const wanted = { start_ms, end_ms, metric_name };
+  const range = { start_ms, end_ms, metric_name };
   return {
-    rollups: rollups.values(level, wanted) as unknown as Json,
-    histogram_rollups: rollups.histograms(level, wanted) as unknown as Json,
+    rollups: rollups.values(level, range) as unknown as Json,
+    histogram_rollups: rollups.histograms(level, range) as unknown as Json,
     level,
     source: "memory",
     query: queryView(query),

@@ -16,9 +16,9 @@ function setup() {
   const at = new FakeMetrics();
   const series = new SeriesStore(at.meters);
   const rollups = new Rollups(at.meters);
-  at.sampler.listen((second, sample) => {
-    series.add(second, sample);
-    rollups.add(second, sample);
+  at.sampler.listen((interval, sample) => {
+    series.add(interval, sample);
+    rollups.add(interval, sample);
   });
   const handlers = new Map<string, Handler>();
   const lines: LogLine[] = [];

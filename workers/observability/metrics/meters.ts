@@ -1,33 +1,31 @@
 /**
- * What happened since one looked last: the difference between two readings of the meters.
+ * Reads the engine's call meters: deltas between two readings, quantiles, and totals.
  *
- * Meters only grow. Somebody who wants rates reads them again and again, and each reading costs as
- * much as there are functions that were called in between.
+ * Meters are cumulative. {@linkcode CountReader} turns them into deltas for rates.
  *
  * @module
  */
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { FunctionMeter, Meters } from "../../../engine/ports/telemetry.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import type { Interval } from "./sampler.ts";
 
-/** What a function did in a while. */
+/** Calls of a function during an interval. */
 export interface FunctionDelta {
   readonly function_id: string;
   readonly namespace: string;
   readonly calls: number;
-  /** Of those that ended, how many ended with an error. */
+  /** Calls that ended with an error. */
   readonly errors: number;
-  /** At the end of the while. */
+  /** At the end of the interval. */
   readonly in_flight: number;
-  /** Those that ended, by duration, as the meters have it. */
+  /** Histogram of the calls that ended, with the buckets of the meters. */
   readonly durations: Float64Array;
-  /** `engine`: one of `engine::*`; `hidden`: its owner says that it is internal. */
+  /** `engine`: one of `engine::*`; `hidden`: registered as internal. */
   readonly kind: "user" | "engine" | "hidden";
 }
 
-/** A meter as it was read last. */
-interface Seen {
+/** State of a meter at the last reading. */
+interface Reading {
   calls: number;
   ended: number;
   errors: number;
@@ -36,50 +34,50 @@ interface Seen {
   round: number;
 }
 
-/** Reads meters again and again. */
+/** Computes deltas of all meters. */
 export class CountReader {
   readonly #meters: Meters;
   readonly #directory: Pick<Directory, "function">;
   /** By namespace, then id. */
-  readonly #seen = new Map<string, Map<string, Seen>>();
+  readonly #readings = new Map<string, Map<string, Reading>>();
   #round = 0;
 
-  /** What was counted before is not told. */
+  /** The first {@linkcode read} is relative to now. */
   constructor(meters: Meters, directory: Pick<Directory, "function">) {
     this.#meters = meters;
     this.#directory = directory;
     this.read();
   }
 
-  /** Functions that were called, ended or are running, since the last reading. */
+  /** Functions with calls that started, ended or ran since the last reading. */
   read(): FunctionDelta[] {
     this.#round++;
     const deltas: FunctionDelta[] = [];
     let count = 0;
     for (const meter of this.#meters.functions()) {
       count++;
-      const delta = this.#look(meter);
+      const delta = this.#delta(meter);
       if (delta) deltas.push(delta);
     }
     const { other } = this.#meters;
-    const delta = this.#look(other);
+    const delta = this.#delta(other);
     if (delta) deltas.push(delta);
-    this.#forget(count + 1);
+    this.#removeGone(count + 1);
     return deltas;
   }
 
-  #look(meter: FunctionMeter): FunctionDelta | undefined {
+  #delta(meter: FunctionMeter): FunctionDelta | undefined {
     const { function_id, namespace, calls, in_flight } = meter;
-    const seen = this.#seenOf(namespace, function_id);
-    seen.round = this.#round;
+    const last = this.#readingOf(namespace, function_id);
+    last.round = this.#round;
     const ended = totalOf(meter.durations);
-    if (calls === seen.calls && ended === seen.ended && in_flight === 0) return undefined;
+    if (calls === last.calls && ended === last.ended && in_flight === 0) return undefined;
     const durations = new Float64Array(meter.durations.length);
-    if (ended !== seen.ended) {
+    if (ended !== last.ended) {
       for (let i = 0; i < durations.length; i++) {
         const now = meter.durations[i]!;
-        durations[i] = Math.max(0, now - seen.durations[i]!);
-        seen.durations[i] = now;
+        durations[i] = Math.max(0, now - last.durations[i]!);
+        last.durations[i] = now;
       }
     }
     let errors = 0;
@@ -87,55 +85,54 @@ export class CountReader {
     const delta: FunctionDelta = {
       function_id,
       namespace,
-      calls: Math.max(0, calls - seen.calls),
-      errors: Math.max(0, errors - seen.errors),
+      calls: Math.max(0, calls - last.calls),
+      errors: Math.max(0, errors - last.errors),
       in_flight,
       durations,
-      kind: this.#kindOf(seen, namespace, function_id),
+      kind: this.#kindOf(last, namespace, function_id),
     };
-    seen.calls = calls;
-    seen.ended = ended;
-    seen.errors = errors;
+    last.calls = calls;
+    last.ended = ended;
+    last.errors = errors;
     return delta;
   }
 
-  #seenOf(namespace: string, functionId: string): Seen {
-    let ids = this.#seen.get(namespace);
-    if (!ids) this.#seen.set(namespace, ids = new Map());
-    let seen = ids.get(functionId);
-    if (!seen) {
+  #readingOf(namespace: string, functionId: string): Reading {
+    let ids = this.#readings.get(namespace);
+    if (!ids) this.#readings.set(namespace, ids = new Map());
+    let last = ids.get(functionId);
+    if (!last) {
       const durations = new Float64Array(this.#meters.bounds_ms.length + 1);
       const kind = functionId.startsWith("engine::") ? "engine" : "user";
-      ids.set(functionId, seen = { calls: 0, ended: 0, errors: 0, durations, kind, round: 0 });
+      ids.set(functionId, last = { calls: 0, ended: 0, errors: 0, durations, kind, round: 0 });
     }
-    return seen;
+    return last;
   }
 
-  /** Whoever has left is what it was. */
-  #kindOf(seen: Seen, namespace: string, functionId: string): FunctionDelta["kind"] {
-    if (seen.kind === "engine") return seen.kind;
+  /** A function whose worker has left keeps its last kind. */
+  #kindOf(last: Reading, namespace: string, functionId: string): FunctionDelta["kind"] {
+    if (last.kind === "engine") return last.kind;
     const view = this.#directory.function(namespace, functionId);
-    if (view) seen.kind = view.internal ? "hidden" : "user";
-    return seen.kind;
+    if (view) last.kind = view.internal ? "hidden" : "user";
+    return last.kind;
   }
 
-  /** Meters that are gone; looks for them only when there are fewer than were seen. */
-  #forget(count: number): void {
+  /** Removes readings of meters that no longer exist; searches only if there are any. */
+  #removeGone(count: number): void {
     let known = 0;
-    for (const ids of this.#seen.values()) known += ids.size;
+    for (const ids of this.#readings.values()) known += ids.size;
     if (known <= count) return;
-    for (const [namespace, ids] of this.#seen) {
-      for (const [id, seen] of ids) if (seen.round !== this.#round) ids.delete(id);
-      if (ids.size === 0) this.#seen.delete(namespace);
+    for (const [namespace, ids] of this.#readings) {
+      for (const [id, last] of ids) if (last.round !== this.#round) ids.delete(id);
+      if (ids.size === 0) this.#readings.delete(namespace);
     }
   }
 }
 
-/** Several whiles together. */
+/** Sums deltas of successive intervals. */
 export class DeltaSum {
   readonly #sums = new Map<string, { -readonly [K in keyof FunctionDelta]: FunctionDelta[K] }>();
 
-  /** Adds what happened in one while. */
   add(deltas: readonly FunctionDelta[]): void {
     for (const sum of this.#sums.values()) sum.in_flight = 0;
     for (const delta of deltas) {
@@ -153,27 +150,26 @@ export class DeltaSum {
     }
   }
 
-  /** One per function. */
+  /** The sums, one per function. */
   get functions(): FunctionDelta[] {
     return [...this.#sums.values()];
   }
 
-  /** Begins anew. */
   clear(): void {
     this.#sums.clear();
   }
 }
 
-/** A function among others. */
+/** Key of a function in maps. */
 export function keyOf(of: { readonly namespace: string; readonly function_id: string }): string {
   return `${of.namespace}\n${of.function_id}`;
 }
 
 /**
- * The duration that a part of all did not exceed, such as 0.99; `null` when there were none.
+ * A quantile of a histogram, interpolated within its bucket; `null` without values.
  *
- * @param bounds Upper bounds of the buckets, rising.
- * @param counts One per bound and one beyond; what lies beyond counts as the last bound.
+ * @param bounds Upper bounds of the buckets, ascending.
+ * @param counts One per bound, and one for larger values, which count as the last bound.
  */
 export function quantile(
   bounds: readonly number[],
@@ -195,14 +191,14 @@ export function quantile(
   return round(bounds.at(-1) ?? 0);
 }
 
-/** How many durations were counted. */
+/** Number of values in a histogram. */
 export function totalOf(counts: ArrayLike<number>): number {
   let total = 0;
   for (let i = 0; i < counts.length; i++) total += counts[i]!;
   return total;
 }
 
-/** Bounds between which all durations lie; `null` when there were none. */
+/** The tightest bounds around all values of a histogram; `null` without values. */
 export function extremes(
   bounds: readonly number[],
   counts: ArrayLike<number>,
@@ -219,17 +215,17 @@ export function extremes(
   };
 }
 
-/** Adds counts to others, bucket by bucket. */
+/** Adds one histogram to another. */
 export function addCounts(sum: Float64Array, counts: ArrayLike<number>): void {
   for (let i = 0; i < sum.length; i++) sum[i] = sum[i]! + (counts[i] ?? 0);
 }
 
-/** To a thousandth: more would only look exact. */
+/** Rounds to a thousandth, the precision of what is measured. */
 export function round(value: number): number {
   return Math.round(value * 1_000) / 1_000;
 }
 
-/** A function since the engine started. Durations are of calls that ended. */
+/** Totals of a function since the engine started; durations of calls that ended. */
 export interface FunctionTotals {
   readonly function_id: string;
   readonly namespace: string;
@@ -240,17 +236,17 @@ export interface FunctionTotals {
   readonly p50_ms: number | null;
   readonly p90_ms: number | null;
   readonly p99_ms: number | null;
-  /** The bound above the longest; the last bound when it was longer than all. */
+  /** Upper bound of the longest call's bucket; at most the last bound. */
   readonly max_ms: number | null;
 }
 
-/** Every function that was ever called, the one with most calls first. */
+/** Totals of every function that was called, the one with most calls first. */
 export function functionTotals(meters: Meters): FunctionTotals[] {
   return usedMeters(meters).map((meter) => totalsOf(meters.bounds_ms, meter))
     .sort((a, b) => b.calls - a.calls);
 }
 
-/** Meters with a call, in the order of the meters; those that share one last. */
+/** Meters that have counted a call; the one for functions beyond the bound is last. */
 export function usedMeters(meters: Meters): FunctionMeter[] {
   return [...meters.functions(), meters.other].filter(({ calls, errors }) =>
     calls > 0 || errors.size > 0
@@ -313,28 +309,32 @@ export function engineTotals(
 
 const HALF_MS = 150_000;
 
-/** Adds up seconds. */
+/** Sums the deltas of the last two and a half to five minutes. */
 export class RecentDeltas {
-  #older = new DeltaSum();
-  #younger = new DeltaSum();
+  #previous = new DeltaSum();
+  #current = new DeltaSum();
   #filledMs = 0;
 
-  /** Adds a second. */
-  add({ functions, interval_ms }: Pick<Interval, "functions" | "interval_ms">): void {
+  add(
+    { functions, interval_ms }: {
+      readonly functions: readonly FunctionDelta[];
+      readonly interval_ms: number;
+    },
+  ): void {
     if (this.#filledMs >= HALF_MS) {
-      this.#older = this.#younger;
-      this.#younger = new DeltaSum();
+      this.#previous = this.#current;
+      this.#current = new DeltaSum();
       this.#filledMs = 0;
     }
-    this.#younger.add(functions);
+    this.#current.add(functions);
     this.#filledMs += interval_ms;
   }
 
-  /** The sum, one per function. */
+  /** The sums, one per function. */
   read(): FunctionDelta[] {
     const all = new DeltaSum();
-    all.add(this.#older.functions);
-    all.add(this.#younger.functions);
+    all.add(this.#previous.functions);
+    all.add(this.#current.functions);
     return all.functions;
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Metrics that SDKs send: OTLP/JSON read into points, and the last value of each.
+ * Metrics that SDKs send in OTLP/JSON: parsing, and the last value of each metric.
  *
- * What a worker sends is never trusted: a frame that is too large, broken or too rich is dropped
- * whole or cut, and counted.
+ * The input is untrusted: frames that are too large or malformed are dropped and counted, surplus
+ * points and long text are cut.
  *
  * @module
  */
@@ -15,31 +15,31 @@ import {
   SDK_METRICS_MAX,
   SDK_METRICS_STALE_MS,
 } from "../../limits.ts";
-import { IntakeBudget } from "../intake.ts";
+import { IntakeBudget, listIn, member } from "../intake.ts";
 
-/** One value that a process measured. */
+/** The value of a metric. */
 export interface MetricPoint {
   readonly name: string;
-  /** Such as `By`; empty when nothing was said. */
+  /** Such as `By`; empty if absent. */
   readonly unit: string;
   readonly kind: "gauge" | "sum" | "histogram";
-  /** Of a histogram: the sum of what was counted. */
+  /** Of a histogram: the sum of its values. */
   readonly value: number;
-  /** Of a histogram: how many values were counted. */
+  /** Of a histogram: the number of its values. */
   readonly count: number | null;
   readonly attributes: Readonly<Record<string, string>>;
-  /** Milliseconds since 1970, as the process says. */
+  /** Milliseconds since 1970 by the clock of the process. */
   readonly time_ms: number;
-  /** Worker that measured it: `service.instance.id`, else the line it came on; `null`: unknown. */
+  /** `service.instance.id`, or else the id of the connection; `null`: unknown. */
   readonly worker_id: string | null;
-  /** `service.name`; empty when nothing was said. */
+  /** `service.name`; empty if absent. */
   readonly service_name: string;
 }
 
-/** Longest name, unit or value of an attribute that is kept, in characters. */
+/** Longest name, unit or attribute value, in characters; longer ones are cut. */
 const TEXT_CHARS_MAX = 200;
 
-/** Hears of frames and keeps the last value of every metric of every process. */
+/** Receives frames and stores the last value of each metric of each process. */
 export class SdkMetrics {
   readonly #clock: Clock;
   readonly #budget: IntakeBudget;
@@ -47,18 +47,17 @@ export class SdkMetrics {
   readonly #points = new Map<string, { readonly point: MetricPoint; readonly atMs: number }>();
   #dropped = 0;
 
-  /** Keeps nothing yet. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#budget = new IntakeBudget(clock);
   }
 
-  /** Frames that could not be read, or were too many. */
+  /** Frames that were malformed, too large or over budget. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** The points of a frame, which are kept; none of other frames and of broken ones. */
+  /** Stores and returns the points of a frame; ignores frames of other signals. */
   receive(frame: TelemetryFrame): MetricPoint[] {
     if (frame.kind !== "MTRC") return [];
     const { length } = frame.bytes;
@@ -87,7 +86,7 @@ export class SdkMetrics {
       point.name,
       point.attributes,
     ]);
-    this.#points.delete(key); // So that it is the newest again.
+    this.#points.delete(key); // Moves the key to the end.
     if (this.#points.size >= SDK_METRICS_MAX) {
       this.#points.delete(this.#points.keys().next().value!);
     }
@@ -103,7 +102,7 @@ export class SdkMetrics {
   }
 }
 
-/** The values of a frame, at most {@linkcode METRICS_FRAME_POINTS_MAX}; `undefined`: broken. */
+/** Up to {@linkcode METRICS_FRAME_POINTS_MAX} values of a frame; `undefined`: malformed. */
 export function readMetrics(
   { bytes, worker_id }: Pick<TelemetryFrame, "bytes" | "worker_id">,
 ): MetricPoint[] | undefined {
@@ -111,18 +110,18 @@ export function readMetrics(
   try {
     root = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    return undefined; // No JSON, or no UTF-8.
+    return undefined; // Not JSON, or not UTF-8.
   }
   if (!Array.isArray(member(root, "resourceMetrics"))) return undefined;
   const points: MetricPoint[] = [];
-  for (const group of list(root, "resourceMetrics")) {
+  for (const group of listIn(root, "resourceMetrics")) {
     const resource = attributesOf(member(group, "resource"));
     const origin = {
       worker_id: resource["service.instance.id"] ?? worker_id,
       service_name: resource["service.name"] ?? "",
     };
-    for (const scope of list(group, "scopeMetrics")) {
-      for (const metric of list(scope, "metrics")) points.push(...pointsOf(metric, origin));
+    for (const scope of listIn(group, "scopeMetrics")) {
+      for (const metric of listIn(scope, "metrics")) points.push(...pointsOf(metric, origin));
       if (points.length >= METRICS_FRAME_POINTS_MAX) {
         return points.slice(0, METRICS_FRAME_POINTS_MAX);
       }
@@ -139,7 +138,7 @@ function pointsOf(
   const unit = member(metric, "unit");
   if (typeof name !== "string" || name === "") return [];
   return (["gauge", "sum", "histogram"] as const).flatMap((kind) =>
-    list(member(metric, kind), "dataPoints").flatMap((point) => {
+    listIn(member(metric, kind), "dataPoints").flatMap((point) => {
       const value = kind === "histogram" ? number(member(point, "sum")) ?? 0 : valueOf(point);
       const nanos = number(member(point, "timeUnixNano"));
       if (value === undefined || nanos === undefined) return [];
@@ -162,15 +161,15 @@ function valueOf(point: unknown): number | undefined {
   return number(member(point, "asDouble")) ?? number(member(point, "asInt"));
 }
 
-/** OTLP writes 64-bit numbers as texts. */
+/** OTLP/JSON writes 64-bit integers as text. */
 function number(value: unknown): number | undefined {
   const read = typeof value === "string" && value !== "" ? Number(value) : value;
   return typeof read === "number" && Number.isFinite(read) ? read : undefined;
 }
 
-/** The first attributes as texts. */
+/** A bounded number of attributes as text. */
 function attributesOf(owner: unknown): Record<string, string> {
-  const pairs = list(owner, "attributes").slice(0, METRICS_ATTRIBUTES_MAX).flatMap((each) => {
+  const pairs = listIn(owner, "attributes").slice(0, METRICS_ATTRIBUTES_MAX).flatMap((each) => {
     const key = member(each, "key");
     const value = member(each, "value");
     const plain = member(value, "stringValue") ?? member(value, "intValue") ??
@@ -179,17 +178,6 @@ function attributesOf(owner: unknown): Record<string, string> {
     return typeof key === "string" && isPlain ? [[cut(key), cut(String(plain))] as const] : [];
   });
   return Object.fromEntries(pairs);
-}
-
-function list(owner: unknown, key: string): unknown[] {
-  const found = member(owner, key);
-  return Array.isArray(found) ? found : [];
-}
-
-function member(owner: unknown, key: string): unknown {
-  return owner !== null && typeof owner === "object" && Object.hasOwn(owner, key)
-    ? (owner as Record<string, unknown>)[key]
-    : undefined;
 }
 
 function cut(text: string): string {

@@ -1,8 +1,8 @@
 /**
- * Metrics as the text that Prometheus reads (version 0.0.4).
+ * `/metrics`: every counter, gauge and histogram of the engine in Prometheus text (version 0.0.4).
  *
- * Texts that come from workers stand in labels only, escaped. Names with an underscore behind
- * `engine` are ours; `process_*` are those every Prometheus client has.
+ * Text from workers appears in labels only, escaped. Counters include all calls since the engine
+ * started, those of `engine::*` too, which the label `function` distinguishes.
  *
  * @module
  */
@@ -13,17 +13,17 @@ import { addCounts, usedMeters } from "./meters.ts";
 import type { ProcessUsage, Sampler } from "./sampler.ts";
 import type { WorkerMonitor } from "./workers.ts";
 
-/** The type that goes with the text. */
+/** Content type of the text. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Labels of one line. */
+/** Labels of a sample. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** Writes families, one after another. */
+/** Writes metric families in the text format. */
 export class PrometheusText {
   readonly #parts: string[] = [];
 
-  /** A family of plain values; those that are `null` are left out, an empty family too. */
+  /** Adds a counter or gauge; skips `null` values, and the family if none is left. */
   add(
     name: string,
     kind: "counter" | "gauge",
@@ -39,7 +39,7 @@ export class PrometheusText {
     }
   }
 
-  /** A family of histograms; counts are per bucket, one per bound and one beyond. */
+  /** Adds a histogram family. */
   addHistograms(name: string, help: string, histograms: Iterable<Histogram>): void {
     let isFirst = true;
     for (const { labels, bounds, counts, sum } of histograms) {
@@ -59,7 +59,7 @@ export class PrometheusText {
     }
   }
 
-  /** All of it. */
+  /** The complete text. */
   get text(): string {
     return this.#parts.join("");
   }
@@ -73,39 +73,40 @@ export class PrometheusText {
 /** One histogram. */
 export interface Histogram {
   readonly labels: Labels;
-  /** Upper bounds in the unit of the family, rising. */
+  /** Upper bounds in the unit of the family, ascending. */
   readonly bounds: readonly number[];
   readonly counts: ArrayLike<number>;
   readonly sum: number;
 }
 
 /**
- * Fewer buckets: of bounds only those that are at least twice the one before, and what was counted
- * up to each. Nothing is guessed, since only whole buckets are put together.
+ * Reduces a histogram to bounds that are at least twice the previous one.
+ *
+ * Only whole buckets are merged, so the counts stay exact.
  */
 export class CoarseBuckets {
-  /** Kept bounds, in seconds. */
+  /** Remaining bounds, in seconds. */
   readonly bounds: readonly number[];
-  /** Of each original bucket, which one it is in. */
+  /** Target bucket of each original bucket. */
   readonly #to: readonly number[];
 
-  /** From bounds in milliseconds. */
+  /** `bounds_ms`: the original bounds. */
   constructor(bounds_ms: readonly number[]) {
-    const kept: number[] = [];
-    // From above, so that the last bound stays and nothing below it is beyond.
+    const remaining: number[] = [];
+    // From above, so that the last bound remains.
     for (const bound of [...bounds_ms].reverse()) {
-      const above = kept.at(-1);
-      if (above === undefined || bound * 1.99 <= above) kept.push(bound);
+      const above = remaining.at(-1);
+      if (above === undefined || bound * 1.99 <= above) remaining.push(bound);
     }
-    kept.reverse();
-    this.bounds = kept.map((bound) => Number((bound / 1_000).toPrecision(6)));
+    remaining.reverse();
+    this.bounds = remaining.map((bound) => Number((bound / 1_000).toPrecision(6)));
     this.#to = [...bounds_ms, Infinity].map((bound) => {
-      const at = kept.findIndex((keptBound) => bound <= keptBound);
-      return at < 0 ? kept.length : at;
+      const at = remaining.findIndex((upper) => bound <= upper);
+      return at < 0 ? remaining.length : at;
     });
   }
 
-  /** Counts for {@linkcode CoarseBuckets.bounds} and beyond. */
+  /** Converts counts: one per {@linkcode CoarseBuckets.bounds}, and one for larger values. */
   countsOf(counts: ArrayLike<number>): Float64Array {
     const coarse = new Float64Array(this.bounds.length + 1);
     for (let i = 0; i < counts.length; i++) coarse[this.#to[i]!]! += counts[i]!;
@@ -118,7 +119,7 @@ function labelText(labels: Labels): string {
   return parts.length === 0 ? "" : `{${parts.join(",")}}`;
 }
 
-/** As the format wants it; characters that are no text become a mark. */
+/** Escapes a label value; lone surrogates become U+FFFD. */
 function escaped(value: string): string {
   return value.toWellFormed().replaceAll("\\", "\\\\").replaceAll('"', '\\"')
     .replaceAll("\n", "\\n");
@@ -130,7 +131,7 @@ function numberText(value: number): string {
   return String(value);
 }
 
-/** What the page reads. */
+/** Sources of the metrics page. */
 export interface PageSources {
   readonly meters: Meters;
   readonly sampler: Sampler;
@@ -144,10 +145,10 @@ export interface PageSources {
   process(): ProcessUsage;
 }
 
-/** A family of values. */
+/** Samples of a family. */
 type Rows = (readonly [labels: Labels, value: number | null])[];
 
-/** The whole page. */
+/** The page `/metrics`. */
 export function metricsPage(sources: PageSources): string {
   const text = new PrometheusText();
   addCalls(text, sources.meters);
@@ -158,12 +159,12 @@ export function metricsPage(sources: PageSources): string {
   return text.text;
 }
 
-/** A meter, or several as one. */
+/** A meter, or the sum of several. */
 export type ShownMeter = Omit<FunctionMeter, "errors"> & {
   readonly errors: ReadonlyMap<string, number>;
 };
 
-/** The first meters in their order, so that lines stay the same; the rest as `(other)`. */
+/** The first meters in stable order; all further ones summed as `(other)`. */
 export function shownMeters(meters: Meters): ShownMeter[] {
   const used = usedMeters(meters).map((meter) => ({
     ...pick(meter),
@@ -202,11 +203,11 @@ function addCalls(text: PrometheusText, meters: Meters): void {
   const shown = shownMeters(meters);
   const rows = (value: (meter: ShownMeter) => number): Rows =>
     shown.map((meter) => [labelsOf(meter), value(meter)]);
-  text.add("engine_calls_total", "counter", "Calls that were made.", rows(({ calls }) => calls));
+  text.add("engine_calls_total", "counter", "Calls received.", rows(({ calls }) => calls));
   text.add(
     "engine_call_errors_total",
     "counter",
-    "Calls that ended with an error, by its code.",
+    "Calls that ended with an error, by error code.",
     shown.flatMap((meter) =>
       [...meter.errors].map(([code, count]) => [{ ...labelsOf(meter), code }, count] as const)
     ),
@@ -241,16 +242,16 @@ function addEngine(text: PrometheusText, { meters, sampler, traces }: PageSource
     text.add(name, "gauge", help, [[{}, value]]);
   gauge("engine_in_flight_calls", "Calls that run or wait to start.", running);
   gauge("engine_held_calls", "Calls that wait for a worker that is being restarted.", parked);
-  gauge("engine_lines", "Connections of workers, built-in ones too.", connections);
-  gauge("engine_queued_bytes", "Bytes that workers have not taken yet.", queued_bytes);
+  gauge("engine_lines", "Connections of workers, including built-in ones.", connections);
+  gauge("engine_queued_bytes", "Bytes queued to workers.", queued_bytes);
   text.add("engine_event_loop_lag_seconds", "gauge", "Lag of the event loop in the last second.", [
     [{ quantile: "0.99" }, engine.event_loop_lag_p99_ms / 1_000],
     [{ quantile: "1" }, engine.event_loop_lag_ms / 1_000],
   ]);
   const { usage } = traces;
-  gauge("engine_trace_spans", "Calls that are kept as spans.", usage.spans);
-  gauge("engine_trace_bytes", "Memory of these spans, at most.", usage.bytes);
-  text.add("engine_trace_spans_recorded_total", "counter", "Calls that were kept as spans.", [
+  gauge("engine_trace_spans", "Calls stored as spans.", usage.spans);
+  gauge("engine_trace_bytes", "Memory of these spans.", usage.bytes);
+  text.add("engine_trace_spans_recorded_total", "counter", "Calls recorded as spans.", [
     [{}, usage.recorded],
   ]);
 }
@@ -263,12 +264,12 @@ function addWorkers(text: PrometheusText, { workers }: PageSources): void {
     text.add(name, "gauge", help, values);
   gauge(
     "engine_worker_in_flight_calls",
-    "Calls that a worker runs.",
+    "Calls that the worker is running.",
     rows(({ in_flight }) => in_flight),
   );
   gauge(
     "engine_worker_queued_bytes",
-    "Bytes that a worker has not taken yet.",
+    "Bytes queued to the worker.",
     rows(({ queued_bytes }) => queued_bytes),
   );
   gauge(
@@ -278,18 +279,18 @@ function addWorkers(text: PrometheusText, { workers }: PageSources): void {
   );
   gauge(
     "engine_worker_cpu_ratio",
-    "Share of one processor that a worker uses.",
+    "CPU usage of the worker; 1 is one CPU.",
     rows(({ cpu_percent }) => cpu_percent === null ? null : cpu_percent / 100),
   );
   gauge(
     "engine_worker_event_loop_lag_seconds",
-    "Largest lag of a worker's event loop of late.",
+    "Largest recent lag of the worker's event loop.",
     rows(({ event_loop_lag_ms: lag }) => lag === null ? null : lag / 1_000),
   );
   text.add(
     "engine_worker_restarts_total",
     "counter",
-    "Ends of a supervised worker that nobody asked for.",
+    "Unexpected exits of a supervised worker.",
     [...workers.restartsByName].map(([worker, count]) => [{ worker }, count]),
   );
 }
@@ -297,14 +298,18 @@ function addWorkers(text: PrometheusText, { workers }: PageSources): void {
 function addStore(text: PrometheusText, { store: { stats } }: PageSources): void {
   const counter = (name: string, help: string, value: number): void =>
     text.add(name, "counter", help, [[{}, value]]);
-  counter("engine_state_commits_total", "Groups of writes that are on disk.", stats.commits);
-  counter("engine_state_changes_total", "Entries that were set or removed.", stats.changes);
-  counter("engine_state_failed_commits_total", "Groups the disk refused.", stats.failed);
-  counter("engine_state_written_bytes_total", "Bytes of the values in them.", stats.bytes);
+  counter("engine_state_commits_total", "Commits written to disk.", stats.commits);
+  counter("engine_state_changes_total", "Entries set or removed.", stats.changes);
+  counter(
+    "engine_state_failed_commits_total",
+    "Commits that the disk failed to write.",
+    stats.failed,
+  );
+  counter("engine_state_written_bytes_total", "Bytes of the values written.", stats.bytes);
   text.add(
     "engine_state_last_commit_seconds",
     "gauge",
-    "How long the last commit took until it was on disk.",
+    "Duration of the last commit until it was on disk.",
     [[{}, stats.commit_ms === null ? null : stats.commit_ms / 1_000]],
   );
 }
@@ -314,14 +319,14 @@ function addProcess(text: PrometheusText, sources: PageSources): void {
   const gauge = (name: string, help: string, value: number, labels: Labels = {}): void =>
     text.add(name, "gauge", help, [[labels, value]]);
   gauge("process_resident_memory_bytes", "Resident memory of the engine.", memory_bytes);
-  gauge("engine_heap_bytes", "Memory of its JavaScript objects.", heap_bytes);
-  text.add("process_cpu_seconds_total", "counter", "Processor time of the engine.", [
+  gauge("engine_heap_bytes", "Memory of the engine's JavaScript objects.", heap_bytes);
+  text.add("process_cpu_seconds_total", "counter", "CPU time of the engine.", [
     [{}, cpu_seconds],
   ]);
   gauge(
     "process_start_time_seconds",
-    "When the engine started, since 1970.",
+    "Start time of the engine, in seconds since 1970.",
     sources.started_at_ms / 1_000,
   );
-  gauge("engine_build_info", "Which engine this is.", 1, { version: sources.version });
+  gauge("engine_build_info", "Version of the engine.", 1, { version: sources.version });
 }

@@ -1,8 +1,8 @@
 /**
- * What happened in each minute, five minutes and hour: long after the single seconds are forgotten.
+ * Aggregates per minute, five minutes and hour, for times beyond the per-second series.
  *
- * A level holds a fixed number of periods. In each, engine values are kept as count, sum, least,
- * most and last; durations as a histogram of all calls; and the busiest functions by name.
+ * Each level retains a fixed number of periods. A period has count, sum, min, max and last of each
+ * engine value, a histogram of all calls, and the busiest functions.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { ROLLUP_FUNCTIONS_MAX } from "../../limits.ts";
 import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
 import { addCounts, DeltaSum, quantile, round, totalOf } from "./meters.ts";
 
-/** Length of a period and how many are kept: 6 hours, 2 days, 30 days. */
+/** Length and number of retained periods: 6 hours, 2 days, 30 days. */
 const LEVELS = [
   { ms: 60_000, periods: 360 },
   { ms: 300_000, periods: 576 },
@@ -21,13 +21,13 @@ const LEVELS = [
 /** Name of the histogram of all calls. */
 export const DURATION_METRIC = "engine.invocation.duration";
 
-/** A value over a period. */
+/** Statistics of a value over a period. */
 export interface Rollup {
   /** Such as `engine.calls_per_s`. */
   readonly metric_name: string;
   readonly start_ms: number;
   readonly end_ms: number;
-  /** Seconds in which it was known. */
+  /** Seconds with a known value. */
   readonly count: number;
   readonly sum: number;
   readonly min: number;
@@ -36,7 +36,7 @@ export interface Rollup {
   readonly last: number;
 }
 
-/** Durations of a period: of all calls, or of those of one function. */
+/** Durations of a period: of all calls, or of one function. */
 export interface HistogramRollup {
   readonly metric_name: string;
   /** `null`: all functions together. */
@@ -49,12 +49,12 @@ export interface HistogramRollup {
   readonly p50: number | null;
   readonly p90: number | null;
   readonly p99: number | null;
-  /** Upper bounds in milliseconds and counts; left out for single functions. */
+  /** Upper bounds in milliseconds and counts; absent for single functions. */
   readonly bounds?: readonly number[];
   readonly bucket_counts?: readonly number[];
 }
 
-/** Which periods: those that overlap the time. */
+/** Selects periods that overlap a time range. */
 export interface RollupQuery {
   readonly start_ms?: number | undefined;
   readonly end_ms?: number | undefined;
@@ -79,26 +79,24 @@ interface Period {
   functions: readonly HistogramRollup[];
 }
 
-/** All levels. */
+/** Aggregates samples into periods of all levels. */
 export class Rollups {
   readonly #bounds: readonly number[];
   readonly #levels: readonly Level[];
 
-  /** Knows nothing yet. */
   constructor({ bounds_ms }: Pick<Meters, "bounds_ms">) {
     this.#bounds = bounds_ms;
     this.#levels = LEVELS.map(({ ms, periods }) => new Level(ms, periods, bounds_ms));
   }
 
-  /** Adds a second. */
-  add(second: Interval, sample: MetricsSample): void {
-    for (const level of this.#levels) level.add(second, sample);
+  add(interval: Interval, sample: MetricsSample): void {
+    for (const level of this.#levels) level.add(interval, sample);
   }
 
-  /** Values of one level, the oldest period first; the last may still be going on. */
+  /** Values of one level, the oldest period first; the last one may be incomplete. */
   values(level: number, query: RollupQuery): Rollup[] {
     return this.#periods(level, query).flatMap(({ start_ms, end_ms, values }) =>
-      [...values].filter(([name]) => isWanted(name, query)).map(([metric_name, value]) => ({
+      [...values].filter(([name]) => matches(name, query)).map(([metric_name, value]) => ({
         metric_name,
         start_ms,
         end_ms,
@@ -114,7 +112,7 @@ export class Rollups {
 
   /** Durations of one level. */
   histograms(level: number, query: RollupQuery): HistogramRollup[] {
-    if (!isWanted(DURATION_METRIC, query)) return [];
+    if (!matches(DURATION_METRIC, query)) return [];
     return this.#periods(level, query).flatMap((period) => [
       {
         metric_name: DURATION_METRIC,
@@ -140,21 +138,21 @@ export class Rollups {
 
 class Level {
   readonly #ms: number;
-  readonly #most: number;
+  readonly #periodsMax: number;
   readonly #bounds: readonly number[];
   readonly #sum = new DeltaSum();
   readonly periods: Period[] = [];
 
-  constructor(ms: number, most: number, bounds: readonly number[]) {
+  constructor(ms: number, periodsMax: number, bounds: readonly number[]) {
     this.#ms = ms;
-    this.#most = most;
+    this.#periodsMax = periodsMax;
     this.#bounds = bounds;
   }
 
-  add(second: Interval, { at_ms, engine }: MetricsSample): void {
+  add(interval: Interval, { at_ms, engine }: MetricsSample): void {
     const period = this.#periodAt(at_ms);
     period.end_ms = at_ms;
-    const functions = second.functions.filter(({ kind }) => kind === "user");
+    const functions = interval.functions.filter(({ kind }) => kind === "user");
     this.#sum.add(functions);
     for (const { durations, calls, errors } of functions) {
       addCounts(period.durations, durations);
@@ -166,7 +164,7 @@ class Level {
     }
   }
 
-  /** The busiest functions; counted anew while the period goes on. */
+  /** The busiest functions; recomputed while the period is incomplete. */
   functionsOf(period: Period): readonly HistogramRollup[] {
     return period === this.periods.at(-1) ? this.#busiest(period) : period.functions;
   }
@@ -174,7 +172,7 @@ class Level {
   #periodAt(at_ms: number): Period {
     const last = this.periods.at(-1);
     const start_ms = Math.floor(at_ms / this.#ms) * this.#ms;
-    // A clock that went back goes on with the period it was in.
+    // If the clock goes back, samples stay in the current period.
     if (last && start_ms <= last.start_ms) return last;
     if (last) {
       last.functions = this.#busiest(last);
@@ -191,7 +189,7 @@ class Level {
       functions: [],
     };
     this.periods.push(period);
-    if (this.periods.length > this.#most) this.periods.shift();
+    if (this.periods.length > this.#periodsMax) this.periods.shift();
     return period;
   }
 
@@ -230,6 +228,6 @@ function quantiles(bounds: readonly number[], counts: Float64Array) {
   };
 }
 
-function isWanted(name: string, { metric_name }: RollupQuery): boolean {
+function matches(name: string, { metric_name }: RollupQuery): boolean {
   return metric_name === undefined || name === metric_name;
 }

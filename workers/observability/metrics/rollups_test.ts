@@ -6,7 +6,7 @@ import { DURATION_METRIC, Rollups } from "./rollups.ts";
 function setup() {
   const at = new FakeMetrics();
   const rollups = new Rollups(at.meters);
-  at.sampler.listen((second, sample) => rollups.add(second, sample));
+  at.sampler.listen((interval, sample) => rollups.add(interval, sample));
   return { at, rollups, [Symbol.dispose]: () => at[Symbol.dispose]() };
 }
 

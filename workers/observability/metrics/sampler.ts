@@ -1,8 +1,9 @@
 /**
- * One sample of everything each second: what the engine, its functions and its workers did and use.
+ * Samples the engine, its functions and its workers once per second.
  *
- * Whoever wants more than the last second listens and adds up ({@linkcode SampleWindow}), so that
- * the meters are read once per second however many want to know.
+ * The meters are read once per second however many consumers there are; a consumer with a longer
+ * interval merges samples ({@linkcode SampleWindow}). {@linkcode LagMeter} measures the event loop,
+ * {@linkcode readProcess} the process.
  *
  * @module
  */
@@ -22,33 +23,33 @@ import { addCounts, CountReader, DeltaSum, type FunctionDelta, quantile, round }
 import type { WorkerMonitor, WorkerSample } from "./workers.ts";
 
 /**
- * The engine in a while. Calls of `engine::*` and of internal functions are not counted, since they
- * are mostly those of who looks at the metrics.
+ * The engine during an interval. Excludes calls of `engine::*` and of internal functions, most of
+ * which are made to read metrics.
  */
 export interface EngineSample {
   readonly calls_per_s: number;
   readonly errors_per_s: number;
-  /** `null` when no call ended. */
+  /** `null` if no call ended. */
   readonly p50_ms: number | null;
   readonly p99_ms: number | null;
-  /** At the end of the while, these four. */
+  /** This and the next three: at the end of the interval. */
   readonly in_flight: number;
   readonly held: number;
   readonly lines: number;
   readonly queued_bytes: number;
-  /** The largest in the while. */
+  /** The largest of the interval. */
   readonly event_loop_lag_ms: number;
   readonly event_loop_lag_p99_ms: number;
   readonly memory_bytes: number;
   readonly heap_bytes: number;
-  /** Of one processor; `null` when nobody can tell. */
+  /** 100: one CPU; `null`: unknown. */
   readonly cpu_percent: number | null;
   readonly state_commits_per_s: number;
-  /** Unasked ends of supervised workers since the engine started. */
+  /** Unexpected exits of supervised workers since the engine started. */
   readonly restarts: number;
 }
 
-/** A function in a while. */
+/** A function during an interval. */
 export interface FunctionSample {
   readonly function_id: string;
   readonly namespace: string;
@@ -59,18 +60,18 @@ export interface FunctionSample {
   readonly in_flight: number;
 }
 
-/** Everything in a while. */
+/** A complete sample. */
 export interface MetricsSample {
-  /** The end of the while, in milliseconds since 1970. */
+  /** End of the interval, in milliseconds since 1970. */
   readonly at_ms: number;
   readonly interval_ms: number;
   readonly engine: EngineSample;
-  /** Those that were called or run, the busiest first. */
+  /** Functions that were called or are running, the busiest first. */
   readonly functions: readonly FunctionSample[];
   readonly workers: readonly WorkerSample[];
 }
 
-/** What was counted in one second. */
+/** Raw counts of an interval: one second, or several merged. */
 export interface Interval {
   readonly at_ms: number;
   readonly interval_ms: number;
@@ -81,31 +82,31 @@ export interface Interval {
   readonly commits: number;
 }
 
-/** What the sampler looks at. */
+/** Dependencies of {@linkcode Sampler}. */
 export interface SamplerParts {
   readonly clock: Clock;
   readonly meters: Meters;
   readonly directory: Pick<Directory, "function">;
   readonly stats: StoreStats;
   readonly workers: WorkerMonitor;
-  /** What this process uses now. */
+  /** Current usage of this process. */
   process(): ProcessUsage;
 }
 
-/** Samples each second until it is disposed of. */
+/** Samples each second until disposed. */
 export class Sampler implements Disposable {
   readonly #parts: SamplerParts;
   readonly #counts: CountReader;
   readonly #lag: LagMeter;
   readonly #cpu: CpuShare;
-  readonly #listeners = new Set<(second: Interval, sample: MetricsSample) => void>();
+  readonly #listeners = new Set<(interval: Interval, sample: MetricsSample) => void>();
   #commits: number;
   #atMs: number;
   #readAtMs = -Infinity;
   #latest: MetricsSample;
   #cancel: () => void;
 
-  /** Begins at once; the first sample is there after a second. */
+  /** Starts at once; the first sample is complete after one second. */
   constructor(parts: SamplerParts) {
     this.#parts = parts;
     const { clock, meters, directory, stats } = parts;
@@ -127,26 +128,26 @@ export class Sampler implements Disposable {
     this.#cancel = clock.after(METRICS_STEP_MS, () => this.#tick());
   }
 
-  /** The last second; before one has passed: nothing happened. */
+  /** The last sample; before the first one, a sample without calls. */
   get latest(): MetricsSample {
     return this.#latest;
   }
 
-  /** Somebody reads; processes are looked at more often for a while. */
+  /** Records that metrics are being read: processes are then queried more often for a while. */
   markRead(): void {
     this.#readAtMs = this.#parts.clock.now();
   }
 
-  /** Hears of every second, at once; must not throw. Call the result to stop. */
-  listen(listener: (second: Interval, sample: MetricsSample) => void): () => void {
+  /** Calls the listener synchronously every second; it must not throw. Call the result to stop. */
+  listen(listener: (interval: Interval, sample: MetricsSample) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** What was counted, as it is told. */
-  sampleOf(second: Interval): MetricsSample {
+  /** Converts raw counts to a sample. */
+  sampleOf(interval: Interval): MetricsSample {
     const { meters, workers } = this.#parts;
-    const { interval_ms, functions, lag, process, cpu_percent } = second;
+    const { interval_ms, functions, lag, process, cpu_percent } = interval;
     const seconds = interval_ms / 1_000;
     const durations = new Float64Array(meters.bounds_ms.length + 1);
     let [calls, errors] = [0, 0];
@@ -158,7 +159,7 @@ export class Sampler implements Disposable {
     }
     const { running, parked, connections, queued_bytes } = meters.load();
     return {
-      at_ms: second.at_ms,
+      at_ms: interval.at_ms,
       interval_ms: Math.round(interval_ms),
       engine: {
         calls_per_s: round(calls / seconds),
@@ -174,7 +175,7 @@ export class Sampler implements Disposable {
         memory_bytes: process.memory_bytes,
         heap_bytes: process.heap_bytes,
         cpu_percent,
-        state_commits_per_s: round(second.commits / seconds),
+        state_commits_per_s: round(interval.commits / seconds),
         restarts: workers.restarts,
       },
       functions: this.#functionSamples(functions, seconds),
@@ -211,7 +212,7 @@ export class Sampler implements Disposable {
     const isRead = now - this.#readAtMs < METRICS_READ_MS;
     void workers.refresh(isRead ? USAGE_LOOK_MS : USAGE_LOOK_IDLE_MS);
     const process = this.#parts.process();
-    const second: Interval = {
+    const interval: Interval = {
       at_ms: clock.wall(),
       interval_ms: Math.max(1, now - this.#atMs),
       functions: this.#counts.read(),
@@ -222,12 +223,12 @@ export class Sampler implements Disposable {
     };
     this.#atMs = now;
     this.#commits = stats.commits;
-    this.#latest = this.sampleOf(second);
-    for (const listener of [...this.#listeners]) listener(second, this.#latest);
+    this.#latest = this.sampleOf(interval);
+    for (const listener of [...this.#listeners]) listener(interval, this.#latest);
   }
 }
 
-/** Adds up seconds to a longer while. */
+/** Merges successive intervals. */
 export class SampleWindow {
   readonly #sum = new DeltaSum();
   #last: Interval | undefined;
@@ -235,24 +236,23 @@ export class SampleWindow {
   #commits = 0;
   #lag: Lag = { max_ms: 0, p99_ms: 0 };
 
-  /** Milliseconds that were added. */
+  /** Total length of the added intervals. */
   get interval_ms(): number {
     return this.#intervalMs;
   }
 
-  /** Adds a second. */
-  add(second: Interval): void {
-    this.#last = second;
-    this.#sum.add(second.functions);
-    this.#intervalMs += second.interval_ms;
-    this.#commits += second.commits;
+  add(interval: Interval): void {
+    this.#last = interval;
+    this.#sum.add(interval.functions);
+    this.#intervalMs += interval.interval_ms;
+    this.#commits += interval.commits;
     this.#lag = {
-      max_ms: Math.max(this.#lag.max_ms, second.lag.max_ms),
-      p99_ms: Math.max(this.#lag.p99_ms, second.lag.p99_ms),
+      max_ms: Math.max(this.#lag.max_ms, interval.lag.max_ms),
+      p99_ms: Math.max(this.#lag.p99_ms, interval.lag.p99_ms),
     };
   }
 
-  /** All that was added, as if it were one second; begins anew. `undefined` when nothing was. */
+  /** The merged interval, if any; then starts over. */
   take(): Interval | undefined {
     const last = this.#last;
     if (!last) return undefined;
@@ -272,27 +272,30 @@ export class SampleWindow {
   }
 }
 
-/** Lag in a while, in milliseconds. */
+/** Lag during an interval, in milliseconds. */
 export interface Lag {
   readonly max_ms: number;
   readonly p99_ms: number;
 }
 
-/** Measures until it is disposed of. */
+/**
+ * Measures event-loop lag: how late a repeated short timer runs.
+ *
+ * A blocked event loop causes one late run, which the next reading contains.
+ */
 export class LagMeter implements Disposable {
   readonly #clock: Clock;
   #lags: number[] = [];
   #dueMs: number;
   #cancel: () => void;
 
-  /** Begins at once. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#dueMs = clock.now() + LAG_PROBE_MS;
     this.#cancel = clock.after(LAG_PROBE_MS, () => this.#run());
   }
 
-  /** Since the last reading; a run that is overdue counts with what it is late by now. */
+  /** The lag since the last reading; an overdue run counts with its delay so far. */
   read(): Lag {
     const overdueMs = this.#clock.now() - this.#dueMs;
     const lags = overdueMs > 0 ? [...this.#lags, overdueMs] : this.#lags;
@@ -314,35 +317,34 @@ export class LagMeter implements Disposable {
   }
 }
 
-/** What a process has used. */
+/** Resource usage of a process. */
 export interface ProcessUsage {
-  /** Resident, in bytes. */
+  /** Resident memory. */
   readonly memory_bytes: number;
   readonly heap_bytes: number;
-  /** Processor time since it started, in seconds. */
+  /** CPU time since the process started. */
   readonly cpu_seconds: number;
 }
 
-/** Asks the runtime. */
+/** Current usage of this process. */
 export function readProcess(): ProcessUsage {
   const { rss, heapUsed } = Deno.memoryUsage();
   return { memory_bytes: rss, heap_bytes: heapUsed, cpu_seconds: cpuSeconds() };
 }
 
-/** How busy it was between two readings, in percent of one processor. */
+/** CPU usage between two readings; 100 is one CPU. */
 export class CpuShare {
   readonly #clock: Pick<Clock, "now">;
   #atMs: number;
   #seconds: number;
 
-  /** Counts from now. */
   constructor(clock: Pick<Clock, "now">, seconds: number) {
     this.#clock = clock;
     this.#atMs = clock.now();
     this.#seconds = seconds;
   }
 
-  /** Since the last reading; `null` when no time has passed. */
+  /** Percent since the last reading; `null` if no time has passed. */
   read(seconds: number): number | null {
     const now = this.#clock.now();
     const elapsedMs = now - this.#atMs;
@@ -359,22 +361,22 @@ interface WithProcess {
   readonly process?: { cpuUsage(): { readonly user: number; readonly system: number } };
 }
 
-/** Of a second: the unit of times in /proc, the same on all machines with Linux. */
+/** Unit of times in /proc, in seconds; the same on all Linux machines. */
 const TICK = 0.01;
 
 function cpuSeconds(): number {
-  // The first look at the global takes 12 ms of an engine's start and 3 MB.
+  // The first access to `process` takes 12 ms of an engine's start, and 3 MB.
   const ticks = Deno.build.os === "linux" ? cpuTicks() : undefined;
   if (ticks !== undefined) return ticks * TICK;
   const used = (globalThis as WithProcess).process?.cpuUsage();
   return used ? (used.user + used.system) / 1_000_000 : 0;
 }
 
-/** In the program and in the kernel for it; `undefined` where /proc is not to be read. */
+/** User and system time; `undefined` if /proc cannot be read. */
 function cpuTicks(): number | undefined {
   try {
     const stat = Deno.readTextFileSync("/proc/self/stat");
-    // The second field is the program's name, which may have anything in it but ends with ")".
+    // The second field, the program's name, may contain anything but ends with ")".
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const ticks = Number(fields[11]) + Number(fields[12]);
     return Number.isFinite(ticks) ? ticks : undefined;

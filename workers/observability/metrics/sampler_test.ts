@@ -112,7 +112,7 @@ Deno.test("A disposed sampler leaves no timer", () => {
 Deno.test("SampleWindow merges intervals", () => {
   using at = new FakeMetrics();
   const window = new SampleWindow();
-  at.sampler.listen((second) => window.add(second));
+  at.sampler.listen((interval) => window.add(interval));
   at.meters.call("a::b", { ms: 1, times: 2 });
   at.stats.commits = 1;
   at.clock.tick(1_000);

@@ -1,5 +1,6 @@
 /**
- * The last 15 minutes, second by second: of the engine, of the busiest functions, of the workers.
+ * The last 15 minutes per second, of the engine, the busiest functions and the workers, in memory
+ * of fixed size.
  *
  * @module
  */
@@ -13,21 +14,21 @@ import {
 import { keyOf, quantile, round } from "./meters.ts";
 import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
 
-/** What is asked of the series. */
+/** Parameters of {@linkcode SeriesStore.read}. */
 export interface SeriesQuery {
-  /** How far back. */
+  /** Length of the period, back from now. */
   readonly seconds: number;
   /** Only this function, in every namespace. */
   readonly function_id?: string | undefined;
   /** Only this worker. */
   readonly worker_id?: string | undefined;
-  /** Functions and workers at most; the busiest of that time. */
+  /** Number of functions and of workers at most; the busiest of the period. */
   readonly top: number;
 }
 
 type Points = (number | null)[];
 
-/** A value of every second, by name; `null`: unknown. All arrays are as long as `at_ms`. */
+/** One value per second and name; `null`: unknown. All arrays are as long as `at_ms`. */
 export interface SeriesAnswer {
   readonly step_ms: number;
   readonly at_ms: readonly number[];
@@ -69,9 +70,9 @@ const WORKER_COLUMNS: readonly WorkerColumn[] = [
   "in_flight",
   "event_loop_lag_ms",
 ];
-const QUIET = { calls_per_s: 0, errors_per_s: 0, p99_ms: null };
+const IDLE = { calls_per_s: 0, errors_per_s: 0, p99_ms: null };
 
-/** Keeps the series. */
+/** Stores and reads the series. */
 export class SeriesStore {
   readonly #times = new SampleTimes();
   readonly #engine = new Track(ENGINE_COLUMNS);
@@ -85,18 +86,16 @@ export class SeriesStore {
   );
   readonly #bounds: Meters["bounds_ms"];
 
-  /** Knows nothing yet. */
   constructor(meters: Pick<Meters, "bounds_ms">) {
     this.#bounds = meters.bounds_ms;
   }
 
-  /** Keeps a second. */
-  add(second: Interval, { at_ms, engine, workers }: MetricsSample): void {
+  add(interval: Interval, { at_ms, engine, workers }: MetricsSample): void {
     const sample = this.#times.count;
     this.#times.begin(at_ms);
     this.#engine.write(sample, engine);
-    const seconds = second.interval_ms / 1_000;
-    const functions = second.functions.filter(({ kind }) => kind !== "hidden")
+    const seconds = interval.interval_ms / 1_000;
+    const functions = interval.functions.filter(({ kind }) => kind !== "hidden")
       .sort((a, b) => b.calls - a.calls).map((delta) => {
         const { function_id, namespace } = delta;
         const values = {
@@ -106,20 +105,20 @@ export class SeriesStore {
         };
         return [keyOf(delta), { of: { function_id, namespace }, values }] as const;
       });
-    this.#functions.write(sample, new Map(functions), QUIET);
-    const lines = workers.map((values) => {
+    this.#functions.write(sample, new Map(functions), IDLE);
+    const entries = workers.map((values) => {
       const { worker_id, name } = values;
       return [worker_id, { of: { worker_id, name }, values }] as const;
     });
-    this.#workers.write(sample, new Map(lines));
+    this.#workers.write(sample, new Map(entries));
   }
 
-  /** The last seconds of the engine alone. */
+  /** The engine's values of the last seconds. */
   engine(seconds: number): Record<keyof EngineSample, Points> {
     return this.#engine.read(this.#times.last(seconds));
   }
 
-  /** What there is of what was asked for. */
+  /** The stored values for a query. */
   read({ seconds, function_id, worker_id, top }: SeriesQuery): SeriesAnswer {
     const samples = this.#times.last(seconds);
     const functions = busiest(
@@ -142,29 +141,29 @@ export class SeriesStore {
   }
 }
 
-/** Equal ones stay in their order. */
+/** Sorts stably by calls, descending. */
 function busiest<T>(items: readonly T[], calls: (item: T) => number): T[] {
   return items.map((item) => [calls(item), item] as const).sort(([a], [b]) => b - a)
     .map(([, item]) => item);
 }
 
-/** Values by name; `null` is unknown. */
+/** Values by name; `null`: unknown. */
 export type Values = Readonly<Record<string, number | null>>;
 
 /** Values by name over time, the oldest first. */
 export type Series = Record<string, (number | null)[]>;
 
-/** The times. */
+/** Times of the samples, shared by all tracks so that their values align. */
 export class SampleTimes {
   readonly #at = new Float64Array(METRICS_SAMPLES_MAX);
   #count = 0;
 
-  /** Samples that were ever begun. */
+  /** Number of samples so far. */
   get count(): number {
     return this.#count;
   }
 
-  /** Begins a sample: what is written from now on belongs to it. */
+  /** Starts a sample; later writes belong to it. */
   begin(at_ms: number): void {
     this.#at[this.#count++ % METRICS_SAMPLES_MAX] = at_ms;
   }
@@ -175,19 +174,18 @@ export class SampleTimes {
     return Array.from({ length }, (_, i) => this.#count - length + i);
   }
 
-  /** When a sample that is still there was taken. */
+  /** Time of a retained sample. */
   at(sample: number): number {
     return this.#at[sample % METRICS_SAMPLES_MAX]!;
   }
 }
 
-/** Columns of one thing, such as a function. */
+/** Named columns of one subject, such as a function; unwritten values are unknown. */
 export class Track<Name extends string> {
   readonly #columns: ReadonlyMap<Name, Float32Array>;
   /** Sample in which each slot was written; -1: never. */
   readonly #written = new Int32Array(METRICS_SAMPLES_MAX).fill(-1);
 
-  /** Knows nothing yet. */
   constructor(names: readonly Name[]) {
     this.#columns = new Map(names.map((name) => [name, new Float32Array(METRICS_SAMPLES_MAX)]));
   }
@@ -199,7 +197,7 @@ export class Track<Name extends string> {
     for (const [name, column] of this.#columns) column[slot] = values[name] ?? NaN;
   }
 
-  /** All columns for some samples. */
+  /** All columns of the given samples. */
   read(samples: readonly number[]): Record<Name, (number | null)[]> {
     const columns = [...this.#columns].map(([name, column]) => {
       const values = samples.map((sample) => {
@@ -212,7 +210,7 @@ export class Track<Name extends string> {
     return Object.fromEntries(columns) as Record<Name, (number | null)[]>;
   }
 
-  /** All that is known of a column in some samples, added up. */
+  /** The sum of a column over the given samples; unknown values count 0. */
   sum(name: Name, samples: readonly number[]): number {
     const column = this.#columns.get(name)!;
     let sum = 0;
@@ -224,26 +222,25 @@ export class Track<Name extends string> {
   }
 }
 
-/** A bounded number of tracks; the one that was busy longest ago makes room. */
+/** A bounded number of tracks; evicts the one that has been idle longest. */
 export class Tracks<Name extends string, Of> {
   readonly #names: readonly Name[];
-  readonly #most: number;
+  readonly #tracksMax: number;
   readonly #tracks = new Map<string, { of: Of; busyAt: number; readonly track: Track<Name> }>();
 
-  /** Holds `most` at most. */
-  constructor(names: readonly Name[], most: number) {
+  constructor(names: readonly Name[], tracksMax: number) {
     this.#names = names;
-    this.#most = most;
+    this.#tracksMax = tracksMax;
   }
 
   /**
-   * Writes a sample of all tracks: of those that are given what is given, of the others `quiet`,
-   * or nothing when that is left out. Those that were not busy for as long as samples are kept go.
+   * Writes a sample: the given values, and for all other tracks `idle`, if given. Removes tracks
+   * that have been idle for the whole retention time.
    */
   write(
     sample: number,
     given: ReadonlyMap<string, { of: Of; values: Readonly<Record<Name, number | null>> }>,
-    quiet?: Readonly<Record<Name, number | null>>,
+    idle?: Readonly<Record<Name, number | null>>,
   ): void {
     for (const [key, entry] of this.#tracks) {
       const found = given.get(key);
@@ -252,28 +249,28 @@ export class Tracks<Name extends string, Of> {
         entry.busyAt = sample;
         entry.track.write(sample, found.values);
       } else if (sample - entry.busyAt >= METRICS_SAMPLES_MAX) this.#tracks.delete(key);
-      else if (quiet) entry.track.write(sample, quiet);
+      else if (idle) entry.track.write(sample, idle);
     }
     for (const [key, { of, values }] of given) {
       if (this.#tracks.has(key)) continue;
-      // All are busy, so there is none for the rest either: of 10,000 workers, searching for each
-      // took a tenth of a core.
-      if (!this.#makeRoom(sample)) break;
+      // All are busy, so no other entry would find room: with 10,000 workers, searching for each
+      // took a tenth of a CPU.
+      if (!this.#evict(sample)) break;
       const track = new Track(this.#names);
       track.write(sample, values);
       this.#tracks.set(key, { of, busyAt: sample, track });
     }
   }
 
-  /** Every track and what it is of, those that were busy last first. */
+  /** Every track and its subject, the most recently busy first. */
   all(): { readonly key: string; readonly of: Of; readonly track: Track<Name> }[] {
     return [...this.#tracks].map(([key, entry]) => ({ key, ...entry }))
       .sort((a, b) => b.busyAt - a.busyAt);
   }
 
-  /** `false` when all are busy now. */
-  #makeRoom(sample: number): boolean {
-    if (this.#tracks.size < this.#most) return true;
+  /** `false` if all are busy. */
+  #evict(sample: number): boolean {
+    if (this.#tracks.size < this.#tracksMax) return true;
     let oldest: string | undefined;
     let oldestAt = sample;
     for (const [key, { busyAt }] of this.#tracks) {

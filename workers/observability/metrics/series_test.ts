@@ -6,7 +6,7 @@ import { SampleTimes, SeriesStore, Track, Tracks } from "./series.ts";
 function setup() {
   const at = new FakeMetrics();
   const book = new SeriesStore(at.meters);
-  at.sampler.listen((second, sample) => book.add(second, sample));
+  at.sampler.listen((interval, sample) => book.add(interval, sample));
   const read = (more: object = {}) => book.read({ seconds: 300, top: 50, ...more });
   return { at, book, read, [Symbol.dispose]: () => at[Symbol.dispose]() };
 }

@@ -1,8 +1,8 @@
 /**
- * Triggers of type `engine::metrics-sampled`: a sample, again and again.
+ * Triggers of type `engine::metrics-sampled`: call a function with a sample at an interval.
  *
- * Triggers with the same interval share one sample. The calls are void: a function that is slow
- * misses nothing but its own time.
+ * Triggers with the same interval share one sample. Calls do not wait for a result, so a slow
+ * function does not delay others.
  *
  * @module
  */
@@ -23,13 +23,13 @@ const Config = v.object({
   ),
 });
 
-/** Triggers with one interval. */
+/** Triggers with the same interval. */
 interface Group {
   readonly triggers: Map<string, TriggerInstance>;
   readonly window: SampleWindow;
 }
 
-/** Fires the triggers until it is disposed of. */
+/** Provider of the trigger type; fires until disposed. */
 export class MetricsTriggers implements Disposable {
   readonly #worker: Pick<Worker, "trigger">;
   readonly #sampler: Sampler;
@@ -37,18 +37,18 @@ export class MetricsTriggers implements Disposable {
   readonly #groups = new Map<number, Group>();
   readonly #stop: () => void;
 
-  /** Fires from the next sample on. */
   constructor(worker: Pick<Worker, "trigger">, sampler: Sampler) {
     this.#worker = worker;
     this.#sampler = sampler;
-    this.#stop = sampler.listen((second, sample) => this.#hear(second, sample));
+    this.#stop = sampler.listen((interval, sample) => this.#onSample(interval, sample));
   }
 
-  /** Provides the type. */
+  /** Registers the trigger type. */
   register(worker: Pick<Worker, "registerTriggerType">): void {
     worker.registerTriggerType({
       id: "engine::metrics-sampled",
-      description: "What the engine, its functions and workers did and use, every interval_ms",
+      description:
+        "Calls and resource usage of the engine, its functions and workers, every interval_ms",
       trigger_request_format: v.jsonSchema(Config),
     }, {
       registerTrigger: (trigger) => this.add(trigger),
@@ -56,7 +56,7 @@ export class MetricsTriggers implements Disposable {
     });
   }
 
-  /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
+  /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
     const read = v.safeParse(Config, trigger.config ?? {});
     if (!read.success) {
@@ -67,7 +67,7 @@ export class MetricsTriggers implements Disposable {
     let count = 0;
     for (const { triggers } of this.#groups.values()) count += triggers.size;
     if (count >= METRICS_TRIGGERS_MAX) {
-      throw refusal(`There are ${count} triggers of the type and no more are taken`);
+      throw refusal(`There are ${count} triggers of this type, the most that are allowed`);
     }
     const seconds = Math.ceil(read.output.interval_ms / METRICS_STEP_MS);
     const group = this.#groups.get(seconds);
@@ -78,7 +78,6 @@ export class MetricsTriggers implements Disposable {
     }
   }
 
-  /** Fires it no more. */
   remove(id: string): void {
     for (const [seconds, { triggers }] of this.#groups) {
       if (triggers.delete(id) && triggers.size === 0) this.#groups.delete(seconds);
@@ -90,15 +89,15 @@ export class MetricsTriggers implements Disposable {
     this.#groups.clear();
   }
 
-  #hear(second: Interval, sample: MetricsSample): void {
+  #onSample(interval: Interval, sample: MetricsSample): void {
     if (this.#groups.size > 0) this.#sampler.markRead();
     for (const [seconds, { triggers, window }] of this.#groups) {
       if (seconds === 1) {
         this.#fire(triggers, sample);
         continue;
       }
-      window.add(second);
-      // Timers run a little late, never early: half a step decides.
+      window.add(interval);
+      // Timers run late, never early: tolerates half a step.
       if (window.interval_ms < (seconds - 0.5) * METRICS_STEP_MS) continue;
       const taken = window.take();
       if (taken) this.#fire(triggers, this.#sampler.sampleOf(taken));
@@ -113,7 +112,7 @@ export class MetricsTriggers implements Disposable {
         action: TriggerAction.Void(),
         ...namespace !== undefined && { namespace },
         ...metadata !== undefined && { metadata },
-      }).catch(() => {}); // The engine is stopping; nobody is left to hear of it.
+      }).catch(() => {}); // Fails only while the engine is stopping.
     }
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What each worker uses: calls and bytes from the router, memory and processor from the supervisor
- * where the engine runs the process, else from what the worker's SDK says of itself.
+ * Resource usage of each worker: calls and bytes from the router; memory and CPU from the
+ * supervisor for processes that the engine runs, else from the metrics of the worker's SDK.
  *
- * Looking at processes is dear, so it happens by itself, seldom, and never twice at once; a sample
- * takes what was seen last.
+ * Querying processes is expensive, so it happens rarely and one query at a time; a sample contains
+ * the latest known values.
  *
  * @module
  */
@@ -14,24 +14,24 @@ import { SDK_METRICS_STALE_MS } from "../../limits.ts";
 import type { MetricPoint } from "./otlp.ts";
 import { round } from "./meters.ts";
 
-/** A worker at one moment. */
+/** Usage of a worker. */
 export interface WorkerSample {
   readonly worker_id: string;
-  /** As announced, else its id. */
+  /** Announced name, or else the id. */
   readonly name: string;
   readonly in_flight: number;
-  /** Bytes that it has not taken yet. */
+  /** Bytes queued to the worker. */
   readonly queued_bytes: number;
-  /** Resident; all processes of a replica together. `null`: nobody says. */
+  /** Resident memory of all processes of a replica; `null`: unknown. */
   readonly memory_bytes: number | null;
-  /** Of one processor. */
+  /** 100: one CPU; `null`: unknown. */
   readonly cpu_percent: number | null;
-  /** The largest of late; `null` when its SDK does not say. */
+  /** The largest recent lag; `null` if the SDK does not report it. */
   readonly event_loop_lag_ms: number | null;
 }
 
-/** What an SDK said of its process. */
-interface Said {
+/** Latest metrics that an SDK reported of its process. */
+interface Reported {
   memory_bytes: number | null;
   cpu_percent: number | null;
   lag_ms: number | null;
@@ -40,21 +40,20 @@ interface Said {
   atMs: number;
 }
 
-/** Looks at workers. */
+/** Tracks the usage of all workers. */
 export class WorkerMonitor {
   readonly #directory: Pick<Directory, "workers" | "worker">;
   readonly #supervision: Pick<Supervision, "list">;
   readonly #clock: Clock;
   /** By worker id. */
-  readonly #said = new Map<string, Said>();
+  readonly #reports = new Map<string, Reported>();
   #supervised: readonly WorkerStatus[] = [];
-  readonly #restarts = new Map<string, number>();
+  readonly #counters = new Map<string, number>();
   #restartsSum = 0;
-  readonly #restartsOf = new Map<string, number>();
-  #look: Promise<void> | undefined;
-  #lookedAtMs = -Infinity;
+  readonly #restartsByName = new Map<string, number>();
+  #query: Promise<void> | undefined;
+  #queriedAtMs = -Infinity;
 
-  /** Looks at nothing yet. */
   constructor(
     directory: Pick<Directory, "workers" | "worker">,
     supervision: Pick<Supervision, "list">,
@@ -65,70 +64,70 @@ export class WorkerMonitor {
     this.#clock = clock;
   }
 
-  /** Ends of supervised workers that nobody asked for, since this began to look. */
+  /** Unexpected exits of supervised workers since this monitor was created. */
   get restarts(): number {
     return this.#restartsSum;
   }
 
-  /** The same by name of the worker. */
+  /** The same per worker name. */
   get restartsByName(): ReadonlyMap<string, number> {
-    return this.#restartsOf;
+    return this.#restartsByName;
   }
 
-  /** What the supervisor said last. */
+  /** The supervised workers at the last refresh. */
   get supervised(): readonly WorkerStatus[] {
     return this.#supervised;
   }
 
-  /** Takes what SDKs say of processes; points about others are left alone. */
+  /** Stores process metrics of SDKs; ignores other metrics. */
   record(points: readonly MetricPoint[]): void {
     for (const { worker_id, name, value, time_ms } of points) {
       if (worker_id === null || !this.#directory.worker(worker_id)) continue;
-      const said = this.#saidBy(worker_id);
-      said.atMs = this.#clock.now();
-      said.skew_ms = round(time_ms - this.#clock.wall());
-      if (name === "process.memory.usage") said.memory_bytes = value;
-      else if (name === "process.cpu.utilization") said.cpu_percent = round(value * 100);
-      else if (name === "engine.event_loop.lag.max") said.lag_ms = round(value * 1_000);
+      const report = this.#reportOf(worker_id);
+      report.atMs = this.#clock.now();
+      report.skew_ms = round(time_ms - this.#clock.wall());
+      if (name === "process.memory.usage") report.memory_bytes = value;
+      else if (name === "process.cpu.utilization") report.cpu_percent = round(value * 100);
+      else if (name === "engine.event_loop.lag.max") report.lag_ms = round(value * 1_000);
     }
   }
 
-  /** A line is gone. */
+  /** Removes the metrics of a closed connection. */
   leave(workerId: string): void {
-    this.#said.delete(workerId);
+    this.#reports.delete(workerId);
   }
 
-  /** Asks the supervisor, unless that was less than `everyMs` ago or is still going on. */
+  /** Queries the supervisor, unless a query is running or was started less than `everyMs` ago. */
   refresh(everyMs: number): Promise<void> {
     const now = this.#clock.now();
-    if (this.#look || now - this.#lookedAtMs < everyMs) return this.#look ?? Promise.resolve();
-    this.#lookedAtMs = now;
-    this.#look = this.#supervision.list().then((list) => this.#see(list), () => {
-      // The engine is stopping, or nobody can tell; the next look may know more.
+    if (this.#query || now - this.#queriedAtMs < everyMs) return this.#query ?? Promise.resolve();
+    this.#queriedAtMs = now;
+    this.#query = this.#supervision.list().then((list) => this.#update(list), () => {
+      // Supervision is starting or stopping.
       this.#supervised = [];
-    }).finally(() => this.#look = undefined);
-    return this.#look;
+    }).finally(() => this.#query = undefined);
+    return this.#query;
   }
 
-  /** Every worker as it is now. */
+  /** The current usage of every worker. */
   samples(): WorkerSample[] {
-    const uses = this.#usesByLine();
+    const usage = this.#usageByWorker();
     return this.#directory.workers().map((view) => {
-      const said = this.#fresh(view);
-      const use = uses.get(view.id);
+      const report = this.#fresh(view);
+      const used = usage.get(view.id);
       return {
         worker_id: view.id,
         name: view.name ?? view.id,
         in_flight: view.active_invocations,
         queued_bytes: view.queued_bytes,
-        memory_bytes: use?.memory_bytes ?? said?.memory_bytes ?? null,
-        cpu_percent: use?.cpu_percent ?? said?.cpu_percent ?? null,
-        event_loop_lag_ms: said?.lag_ms ?? null,
+        memory_bytes: used?.memory_bytes ?? report?.memory_bytes ?? null,
+        cpu_percent: used?.cpu_percent ?? report?.cpu_percent ?? null,
+        event_loop_lag_ms: report?.lag_ms ?? null,
       };
     });
   }
 
-  /** By worker id, its clock minus the engine's in milliseconds, less the way from there. */
+  /** Worker clock minus engine clock in milliseconds, by worker id; includes network delay. */
   skews(): ReadonlyMap<string, number> {
     const skews = this.#directory.workers().flatMap((view) => {
       const skew = this.#fresh(view)?.skew_ms ?? null;
@@ -137,42 +136,44 @@ export class WorkerMonitor {
     return new Map(skews);
   }
 
-  #fresh({ id }: WorkerView): Said | undefined {
-    const said = this.#said.get(id);
-    if (!said || this.#clock.now() - said.atMs <= SDK_METRICS_STALE_MS) return said;
-    this.#said.delete(id);
+  #fresh({ id }: WorkerView): Reported | undefined {
+    const report = this.#reports.get(id);
+    if (!report || this.#clock.now() - report.atMs <= SDK_METRICS_STALE_MS) return report;
+    this.#reports.delete(id);
     return undefined;
   }
 
-  #saidBy(workerId: string): Said {
-    let said = this.#said.get(workerId);
-    if (!said) {
-      said = { memory_bytes: null, cpu_percent: null, lag_ms: null, skew_ms: null, atMs: 0 };
-      this.#said.set(workerId, said);
+  #reportOf(workerId: string): Reported {
+    let report = this.#reports.get(workerId);
+    if (!report) {
+      report = { memory_bytes: null, cpu_percent: null, lag_ms: null, skew_ms: null, atMs: 0 };
+      this.#reports.set(workerId, report);
     }
-    return said;
+    return report;
   }
 
-  #usesByLine(): Map<string, { memory_bytes: number | null; cpu_percent: number | null }> {
-    const uses = this.#supervised.flatMap(({ replicas }) =>
+  #usageByWorker(): Map<string, { memory_bytes: number | null; cpu_percent: number | null }> {
+    const usage = this.#supervised.flatMap(({ replicas }) =>
       replicas.flatMap((replica) => replica.worker_ids.map((id) => [id, replica] as const))
     );
-    return new Map(uses);
+    return new Map(usage);
   }
 
-  #see(list: readonly WorkerStatus[]): void {
+  #update(list: readonly WorkerStatus[]): void {
     this.#supervised = list;
     for (const { name, kind, restarts } of list) {
       if (kind !== "directory") continue;
-      const before = this.#restarts.get(name);
-      this.#restarts.set(name, restarts);
-      // The supervisor counts anew when a worker is started by hand.
+      const before = this.#counters.get(name);
+      this.#counters.set(name, restarts);
+      // The supervisor's counter restarts when a worker is started by hand.
       const more = before === undefined ? restarts : restarts - (restarts < before ? 0 : before);
       this.#restartsSum += more;
-      this.#restartsOf.set(name, (this.#restartsOf.get(name) ?? 0) + more);
+      this.#restartsByName.set(name, (this.#restartsByName.get(name) ?? 0) + more);
     }
     const names = new Set(list.map(({ name }) => name));
-    for (const name of this.#restarts.keys()) if (!names.has(name)) this.#restarts.delete(name);
-    for (const name of this.#restartsOf.keys()) if (!names.has(name)) this.#restartsOf.delete(name);
+    for (const name of this.#counters.keys()) if (!names.has(name)) this.#counters.delete(name);
+    for (const name of this.#restartsByName.keys()) {
+      if (!names.has(name)) this.#restartsByName.delete(name);
+    }
   }
 }
