@@ -19,7 +19,7 @@ import type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
 import { EventHub } from "./platform/event_hub.ts";
 import { Feed } from "./platform/feed.ts";
 import { LateSupervisor } from "./late_supervisor.ts";
-import { localDial } from "./transport/local_line.ts";
+import { localDial } from "./transport/local_connection.ts";
 import { Pages } from "./transport/pages.ts";
 import { createLog } from "./platform/log_writer.ts";
 import type { Config, ConfigValue } from "./ports/config.ts";

@@ -13,12 +13,11 @@ import { LAUNCH_ID_HEADER } from "../sdk/typescript/wire/protocol.ts";
 import type { ControlKey } from "./auth/control_key.ts";
 import { CONTROL_HEADER } from "./auth/user_key.ts";
 import type { Router } from "./core/router.ts";
-import { makeGate } from "./transport/gate.ts";
+import { makeGate, TelemetryConnection } from "./transport/gate.ts";
 import { type Certificate, readCertificate, validityOf } from "./transport/certificate.ts";
 import type { Pages } from "./transport/pages.ts";
 import { listenRaw, listenRawTls } from "./transport/raw_listener.ts";
 import { listenServe, listenServeTls } from "./transport/serve_listener.ts";
-import { TelemetryLine } from "./transport/telemetry_line.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { EngineSettings } from "./ports/config.ts";
 import type { Accept, AnswerPage, Listen, Listener, Upgrade } from "./ports/connection.ts";
@@ -71,7 +70,7 @@ function open(
     return (connection) => router.open(connection, peer);
   };
   const acceptTelemetry = ({ address }: Upgrade): Accept => () => {
-    return new TelemetryLine({ clock, log, address, listener: telemetry });
+    return new TelemetryConnection({ clock, log, address, listener: telemetry });
   };
   const gate = makeGate({
     ...settings.auth_token === undefined ? {} : { authToken: settings.auth_token },

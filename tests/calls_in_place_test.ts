@@ -5,8 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { eachMessage } from "../engine/transport/batch_lines.ts";
-import { FrameReader, OPCODE } from "../engine/transport/frames.ts";
+import { eachMessage, FrameReader, OPCODE } from "../engine/transport/frames.ts";
 import type { ConnectionEvents } from "../engine/ports/connection.ts";
 import { CallRecorder } from "../engine/telemetry/call_recorder.ts";
 import { handed, results } from "./fakes/calling.ts";
@@ -39,7 +38,7 @@ function say(events: ConnectionEvents, bytes: readonly number[], atOnce: number)
   const fail = (): void => assert.fail("only text is sent");
   const text = (memory: Uint8Array, start: number, end: number, isPlain: boolean): void =>
     eachMessage(memory, start, end, (from, to) => events.textBytes(memory, from, to, isPlain));
-  const other = { binary: fail, ping: fail, goodbye: fail, broken: fail };
+  const other = { binary: fail, ping: fail, closeFrame: fail, violation: fail };
   const reader = new FrameReader({ text, ...other }, 1_000_000);
   for (let at = 0; at < bytes.length;) {
     const part = bytes.slice(at, at + Math.min(atOnce, reader.room().length));

@@ -1,39 +1,38 @@
 /**
- * The certificate of a port and its key: read from PEM files and checked before anything listens.
- *
- * Whether a client trusts it is the client's business; nothing here asks who signed it.
+ * The certificate of the worker port and its key: read from PEM files and checked before the port
+ * opens. Whether clients trust the certificate is not checked here.
  *
  * @module
  */
-import defer * as nodeCrypto from "node:crypto";
+import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 
-/** Both in PEM; the certificate first in `cert`, those that lead to its CA behind it. */
+/** Both in PEM; the certificate first in `cert`, its chain behind it. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Where they are. */
+/** Paths of the two files. */
 export interface CertificateFiles {
-  /** Absolute path of the PEM file with the certificate and those that lead to its CA. */
+  /** Absolute path of the PEM file with the certificate and its chain up to the CA. */
   readonly cert: string;
   /** Absolute path of the PEM file with its private key. */
   readonly key: string;
 }
 
-/** What is wrong with one of the files. */
+/** A problem with one of the files. */
 export interface CertificateProblem {
   readonly file: keyof CertificateFiles;
   /** Such as `a private key in PEM`. */
   readonly expected: string;
-  /** What is there instead. */
+  /** What the file has instead. */
   readonly found: string;
 }
 
 const CERT = "a certificate in PEM (-----BEGIN CERTIFICATE-----)";
 const KEY = "a private key in PEM without a password (-----BEGIN PRIVATE KEY-----)";
 
-/** Reads both files; all that is wrong with them if they cannot be used. */
+/** Reads both files; if they cannot be used, returns every problem. */
 export function readCertificate(
   files: CertificateFiles,
 ): Certificate | readonly CertificateProblem[] {
@@ -41,9 +40,9 @@ export function readCertificate(
   const cert = readFile(files, "cert", CERT, problems);
   const key = readFile(files, "key", KEY, problems);
   const publicCert = cert !== undefined &&
-    tried(() => new nodeCrypto.X509Certificate(cert).publicKey);
+    tried(() => new X509Certificate(cert).publicKey);
   const publicKey = key !== undefined &&
-    tried(() => nodeCrypto.createPublicKey(nodeCrypto.createPrivateKey(key)));
+    tried(() => createPublicKey(createPrivateKey(key)));
   if (cert !== undefined && !publicCert) problems.push(notPem(files, "cert", CERT, cert));
   if (key !== undefined && !publicKey) problems.push(notPem(files, "key", KEY, key));
   if (publicCert && publicKey && !sameBytes(spkiOf(publicCert), spkiOf(publicKey))) {
@@ -53,9 +52,9 @@ export function readCertificate(
   return problems.length > 0 ? problems : { cert: cert!, key: key! };
 }
 
-/** Milliseconds since 1970 from which and until which a certificate holds. */
+/** Validity of a certificate, in milliseconds since 1970. */
 export function validityOf({ cert }: Certificate): { readonly from: number; readonly to: number } {
-  const { validFrom, validTo } = new nodeCrypto.X509Certificate(cert);
+  const { validFrom, validTo } = new X509Certificate(cert);
   return { from: Date.parse(validFrom), to: Date.parse(validTo) };
 }
 
@@ -87,7 +86,7 @@ function notPem(
   return { file, expected, found: `${what} in ${files[file]}` };
 }
 
-type PublicKey = ReturnType<typeof nodeCrypto.createPublicKey>;
+type PublicKey = ReturnType<typeof createPublicKey>;
 
 function spkiOf(key: PublicKey): Uint8Array {
   return key.export({ type: "spki", format: "der" });
@@ -97,7 +96,9 @@ function sameBytes(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((byte, i) => byte === other[i]);
 }
 
-/** What a function returns; `undefined` when it throws: the file is not what it has to be. */
+/**
+ * The result of a function; `undefined` when it throws, because the file is not what it has to be.
+ */
 function tried<Value>(make: () => Value): Value | undefined {
   try {
     return make();

@@ -1,105 +1,104 @@
 /**
- * Frames as a server reads them: bytes in, messages out, and nothing that waits.
+ * WebSocket frames as a server reads them: bytes in, messages out, without I/O.
  *
- * Whoever has a socket reads into {@linkcode FrameReader.room} and says how much came; the reader
- * takes the masks off in place and reports whole messages. A size is checked when a frame claims
- * it, before anything of it is kept. All of RFC 6455 is held, but that a length written with more
- * bytes than it needs is taken as it is, which every server does.
+ * The owner of a socket reads into {@linkcode FrameReader.room} and reports the number of bytes
+ * with {@linkcode FrameReader.added}; the reader unmasks them in place and reports whole messages.
+ * It checks a size when a header claims it, before it stores any of the payload. All of RFC 6455 is
+ * enforced, except that a length encoded in more bytes than necessary is accepted, as by every
+ * server.
  *
  * @module
  */
 import { isUtf8 } from "node:buffer";
 import { READ_BYTES_FIRST, READ_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { BEYOND_ASCII, type Masked, NOT_PLAIN, unmask } from "./unmask.ts";
 
-/** What a frame is, as it stands in its first byte. */
+/** Opcodes, the low four bits of the first byte of a frame. */
 export const OPCODE = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** Longest payload of a frame that is no message. */
+/** Longest payload of a control frame. */
 export const CONTROL_BYTES_MAX = 125;
 
-/** How a peer breaks the rules: framing, UTF-8, size. */
-export type BrokenCode = 1002 | 1007 | 1009;
+/** Close codes for a peer that violates framing, UTF-8 or the maximum size. */
+export type ViolationCode = 1002 | 1007 | 1009;
 
-/** What frames come to. Bytes are valid until the call with them returns. */
+/** Events of a reader. Bytes are valid only until the call that receives them returns. */
 export interface FrameEvents {
   /** See `ConnectionEvents.textBytes`. */
   text(memory: Uint8Array, start: number, end: number, isPlain: boolean): void;
   binary(bytes: Uint8Array): void;
   ping(payload: Uint8Array): void;
-  /** The peer's goodbye, 1005 if it gave no code; nothing follows. */
-  goodbye(code: number, reason: string): void;
-  /** The peer broke a rule; nothing follows. */
-  broken(code: BrokenCode, reason: string): void;
+  /** The peer's close frame, 1005 if it has no code; no event follows. */
+  closeFrame(code: number, reason: string): void;
+  /** The peer violated the protocol; no event follows. */
+  violation(code: ViolationCode, reason: string): void;
 }
 
-/** The first byte of a whole message of one frame. */
+/** The first byte of a text message in one frame. */
 const WHOLE_TEXT = 0x80 | OPCODE.text;
-/** A read that filled all the room there was: the next one gets so many times as much. */
+/** Growth of the read buffer after a read that filled it. */
 const READ_GROWTH = 4;
-/** Memory that is kept for the next message: making it anew costs more than filling it. */
+/** Largest buffer that is kept for the next message: allocating costs more than filling it. */
 const KEPT_BYTES_MAX = 16 * READ_BYTES_MAX;
-/** Behind a large message, so that the start of the next one comes with its end. */
+/** Spare room behind a large message, so that its last read also gets the next header. */
 const SPARE_BYTES = 16;
 const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const NOTHING = new Uint8Array();
 
-/** Reads the frames of one line. */
+/** Reads the frames of one connection. */
 export class FrameReader {
   readonly #events: FrameEvents;
   readonly #maxMessageBytes: number;
   #memory: Masked = memoryOf(READ_BYTES_FIRST);
-  /** What was read and not yet handled. */
+  /** Range of the bytes that were read and not yet handled. */
   #start = 0;
   #end = 0;
-  /** Bytes of the whole frame at `#start`, once they are known and not all there. */
+  /** Size of the incomplete frame at `#start`, once its header is known; else 0. */
   #needs = 0;
   #largestRead = 0;
   #isFull = false;
   #shrinks = false;
   #state: "reading" | "paused" | "over" = "reading";
 
-  /** What has come of a message in fragments; `undefined` opcode: there is none. */
+  /** The fragments of an unfinished message; without one the opcode is `undefined`. */
   #opcode: number | undefined;
   #message: Uint8Array = NOTHING;
   #messageBytes = 0;
   #seen = 0;
-  /** Has read its fragments from the first that was not ASCII. */
+  /** Validates the fragments, from the first that is not ASCII on. */
   #soFar: TextDecoder | undefined;
 
-  /** Makes the reader of a line on which nothing was read yet. */
   constructor(events: FrameEvents, maxMessageBytes: number) {
     this.#events = events;
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** A frame's header is all that came of it: a peer may be waiting for a word to send the rest. */
+  /** Whether a header came without its payload: a peer with Nagle's algorithm may wait for us. */
   get endsBehindHeader(): boolean {
     if (this.#needs === 0) return false;
     const header = headerBytes(this.#memory.bytes[this.#start + 1]!);
     return this.#end - this.#start === header && this.#needs > header;
   }
 
-  /** Where the next bytes belong; never empty. */
+  /** The buffer for the next read; never empty. */
   room(): Uint8Array {
     if (this.#start === this.#end) this.#resizeEmpty();
     else this.#makeRoom();
     return this.#memory.bytes.subarray(this.#end);
   }
 
-  /** So many bytes were read into {@linkcode room}; {@linkcode read} handles them. */
+  /** Adds `count` bytes that were read into {@linkcode room}; {@linkcode read} handles them. */
   added(count: number): void {
     this.#end += count;
     this.#isFull = this.#end === this.#memory.bytes.length;
     if (count > this.#largestRead) this.#largestRead = count;
   }
 
-  /** Reports everything that is there, until it is paused or over. */
+  /** Reports all complete messages, until it is paused or ended. */
   read(): void {
     while (this.#state === "reading" && this.#readFrame());
   }
 
-  /** Reports nothing more until {@linkcode resume} and the next {@linkcode read}. */
+  /** Stops reporting until {@linkcode resume} and the next {@linkcode read}. */
   pause(): void {
     if (this.#state === "reading") this.#state = "paused";
   }
@@ -109,7 +108,7 @@ export class FrameReader {
     if (this.#state === "paused") this.#state = "reading";
   }
 
-  /** Reports nothing more at all, and lets go of what it holds. */
+  /** Stops reporting for good and frees the buffers. */
   stop(): void {
     this.#state = "over";
     this.#start = this.#end = this.#needs = 0;
@@ -117,13 +116,13 @@ export class FrameReader {
     this.#replace(READ_BYTES_FIRST);
   }
 
-  /** Called now and then: what was not needed since the last time is let go of. */
-  ease(): void {
+  /** Called regularly: lets the buffer shrink if it was mostly unused since the last call. */
+  shrinkBuffers(): void {
     this.#shrinks = this.#largestRead * 4 < this.#memory.bytes.length;
     this.#largestRead = 0;
   }
 
-  /** Handles one frame; `false` when not all of it is there. */
+  /** Handles one frame; `false` when it is incomplete. */
   #readFrame(): boolean {
     const { bytes } = this.#memory;
     const start = this.#start;
@@ -153,7 +152,7 @@ export class FrameReader {
     return true;
   }
 
-  /** A text of which {@linkcode unmask} said what is in it. */
+  /** A text message; `seen` is the result of {@linkcode unmask}. */
   #text(memory: Uint8Array, start: number, end: number, seen: number): void {
     if ((seen & BEYOND_ASCII) !== 0 && !isUtf8(memory.subarray(start, end))) {
       return this.#break(1007, "text that is not UTF-8");
@@ -169,29 +168,29 @@ export class FrameReader {
       case OPCODE.pong:
         return;
       case OPCODE.close:
-        return this.#goodbye(payload);
+        return this.#closeFrame(payload);
     }
     if (first === (0x80 | OPCODE.binary)) return this.#events.binary(payload);
     if (opcode !== OPCODE.more) this.#opcode = opcode;
     this.#keep(payload, seen);
-    if (first >= 0x80) this.#whole();
-    else if (!this.#mayGoOn(payload)) this.#break(1007, "text that is not UTF-8");
+    if (first >= 0x80) this.#finishMessage();
+    else if (!this.#isValidSoFar(payload)) this.#break(1007, "text that is not UTF-8");
   }
 
-  /** A text in fragments is refused with the one that spoils it, not after megabytes of others. */
-  #mayGoOn(payload: Uint8Array): boolean {
+  /** Checks UTF-8 per fragment, so that a bad one is refused before megabytes follow it. */
+  #isValidSoFar(payload: Uint8Array): boolean {
     if (this.#opcode !== OPCODE.text || (this.#seen & BEYOND_ASCII) === 0) return true;
     this.#soFar ??= new TextDecoder("utf-8", { fatal: true });
     try {
       this.#soFar.decode(payload, { stream: true });
       return true;
     } catch {
-      return false; // The only reason is bytes that are not UTF-8.
+      return false; // Thrown for bytes that are not UTF-8 only.
     }
   }
 
-  /** The last fragment was there. */
-  #whole(): void {
+  /** Reports a fragmented message after its last fragment. */
+  #finishMessage(): void {
     const isText = this.#opcode === OPCODE.text;
     const bytes = this.#message.subarray(0, this.#messageBytes);
     const seen = this.#seen;
@@ -220,19 +219,20 @@ export class FrameReader {
     this.#soFar = undefined;
   }
 
-  #goodbye(payload: Uint8Array): void {
+  #closeFrame(payload: Uint8Array): void {
     const code = payload.length < 2 ? 1005 : payload[0]! << 8 | payload[1]!;
     const reason = payload.subarray(2);
-    if (payload.length === 1) this.#break(1002, "goodbye with half a code");
-    else if (payload.length > 1 && !maySend(code)) this.#break(1002, `goodbye with code ${code}`);
-    else if (!isUtf8(reason)) this.#break(1007, "goodbye that is not UTF-8");
+    if (payload.length === 1) this.#break(1002, "close frame with half a code");
+    else if (payload.length > 1 && !maySend(code)) {
+      this.#break(1002, `close frame with code ${code}`);
+    } else if (!isUtf8(reason)) this.#break(1007, "close reason that is not UTF-8");
     else {
       this.#state = "over";
-      this.#events.goodbye(code, UTF_8.decode(reason));
+      this.#events.closeFrame(code, UTF_8.decode(reason));
     }
   }
 
-  /** What the first two bytes already say: most frames are whole texts with a mask. */
+  /** Checks the first two bytes; most frames are masked text messages in one frame. */
   #refuses(first: number, second: number): boolean {
     if (first === WHOLE_TEXT && second >= 0x80 && this.#opcode === undefined) return false;
     const problem = problemOf(first, second, this.#opcode !== undefined);
@@ -247,9 +247,9 @@ export class FrameReader {
     return true;
   }
 
-  #break(code: BrokenCode, reason: string): void {
+  #break(code: ViolationCode, reason: string): void {
     this.#state = "over";
-    this.#events.broken(code, reason);
+    this.#events.violation(code, reason);
   }
 
   #resizeEmpty(): void {
@@ -261,7 +261,7 @@ export class FrameReader {
     this.#isFull = this.#shrinks = false;
   }
 
-  /** Grows with what has come, not with what a header claims. */
+  /** Grows with the bytes received, not with the size that a header claims. */
   #makeRoom(): void {
     const size = this.#memory.bytes.length;
     const isFull = this.#isFull;
@@ -273,7 +273,7 @@ export class FrameReader {
     else this.#replace(Math.min(size * 2, this.#needs + SPARE_BYTES));
   }
 
-  /** Moves what is kept to the front of memory of this size. */
+  /** Moves the unhandled bytes to the front of a buffer of this size. */
   #replace(size: number): void {
     const { bytes } = this.#memory;
     if (size === bytes.length) {
@@ -292,7 +292,7 @@ function memoryOf(size: number): Masked & { readonly bytes: Uint8Array<ArrayBuff
   return { bytes: new Uint8Array(buffer), words: new Int32Array(buffer) };
 }
 
-/** With the mask; `second` is the byte with the short length. */
+/** Size of a header with its mask; `second` is the byte with the short length. */
 function headerBytes(second: number): number {
   const short = second & 127;
   return short < 126 ? 6 : short === 126 ? 8 : 14;
@@ -314,16 +314,98 @@ function problemOf(first: number, second: number, inFragments: boolean): string 
     return `unknown opcode ${opcode}`;
   }
   if (opcode >= OPCODE.close) {
-    if (first < 0x80) return "control frame in fragments";
+    if (first < 0x80) return "fragmented control frame";
     return (second & 127) > CONTROL_BYTES_MAX ? "control frame that is too large" : undefined;
   }
-  if (opcode === OPCODE.more && !inFragments) return "continuation of nothing";
-  if (opcode !== OPCODE.more && inFragments) return "message amid fragments of another";
+  if (opcode === OPCODE.more && !inFragments) return "continuation without a message";
+  if (opcode !== OPCODE.more && inFragments) return "message between the fragments of another";
   return undefined;
 }
 
-/** Codes that may stand in a goodbye, by the registry of RFC 6455. */
+/** Whether a close frame may carry the code, by the registry of RFC 6455. */
 function maySend(code: number): boolean {
   if (code >= 3000) return code < 5000;
   return code >= 1000 && code <= 1014 && (code < 1004 || code > 1006);
+}
+
+/** Bytes, and the same memory in words; platforms that Deno runs on are little-endian. */
+export interface Masked {
+  readonly bytes: Uint8Array;
+  readonly words: Int32Array;
+}
+
+/** Bit of the result of {@linkcode unmask}: the payload has bytes beyond ASCII. */
+export const BEYOND_ASCII = 1;
+/** Bit of the result of {@linkcode unmask}: the payload has a backslash. */
+export const NOT_PLAIN = 2;
+
+const BACKSLASH = 0x5c;
+const BACKSLASHES = 0x5c5c5c5c;
+const ONES = 0x01010101;
+const HIGH_BITS = 0x80808080;
+
+/**
+ * Unmasks the bytes from `start` to `end` in place, four at a time, and returns which kinds of
+ * bytes they are, so that ASCII needs no check of its UTF-8 and text without backslashes no search
+ * for escapes. The first byte of the mask is the lowest of the number.
+ */
+export function unmask(
+  { bytes, words }: Masked,
+  start: number,
+  end: number,
+  mask: number,
+): number {
+  let seen = 0;
+  let special = 0;
+  let at = start;
+  let key = mask;
+  for (; at < end && (at & 3) !== 0; at++) {
+    const byte = bytes[at] = bytes[at]! ^ (key & 255);
+    seen |= byte;
+    if (byte === BACKSLASH) special = HIGH_BITS;
+    key = key >>> 8 | key << 24;
+  }
+  const wordsEnd = end >> 2;
+  for (let word = at >> 2; word < wordsEnd; word++) {
+    const four = words[word] = words[word]! ^ key;
+    const slashes = four ^ BACKSLASHES;
+    seen |= four;
+    // Subtracting borrows from the high bit of a byte that is zero, and only if there is one.
+    special |= (slashes - ONES) & ~slashes;
+  }
+  for (at = Math.max(at, wordsEnd << 2); at < end; at++) {
+    const byte = bytes[at] = bytes[at]! ^ (key & 255);
+    seen |= byte;
+    if (byte === BACKSLASH) special = HIGH_BITS;
+    key = key >>> 8 | key << 24;
+  }
+  return ((seen & HIGH_BITS) === 0 ? 0 : BEYOND_ASCII) |
+    ((special & HIGH_BITS) === 0 ? 0 : NOT_PLAIN);
+}
+
+const NEWLINE = 0x0a;
+
+/** Reports the range of each message in a batch (`engine.batch.v1`); empty ones are skipped. */
+export function eachMessage(
+  memory: Uint8Array,
+  start: number,
+  end: number,
+  take: (start: number, end: number) => void,
+): void {
+  const frame = memory.subarray(start, end);
+  for (let from = 0; from < frame.length;) {
+    const newline = frame.indexOf(NEWLINE, from);
+    const to = newline < 0 ? frame.length : newline;
+    if (to > from) take(start + from, start + to);
+    from = to + 1;
+  }
+}
+
+/** What a close frame can hold beside its code. */
+const REASON_BYTES_MAX = 123;
+
+/** Cuts a close reason, between characters, to the 123 bytes that a close frame can hold. */
+export function truncateReason(reason: string): string {
+  const { read } = new TextEncoder().encodeInto(reason, new Uint8Array(REASON_BYTES_MAX));
+  return reason.slice(0, read);
 }

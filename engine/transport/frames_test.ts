@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { READ_BYTES_FIRST, READ_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { textOf } from "../core/wire/bytes.ts";
-import { type FrameEvents, FrameReader, OPCODE } from "./frames.ts";
+import {
+  BEYOND_ASCII,
+  eachMessage,
+  type FrameEvents,
+  FrameReader,
+  NOT_PLAIN,
+  OPCODE,
+  truncateReason,
+  unmask,
+} from "./frames.ts";
 
 type Event = string | Uint8Array | { ping: Uint8Array } | { code: number; reason: string };
 
@@ -78,7 +87,7 @@ Deno.test("what is not UTF-8 is refused: too long, surrogates, beyond the last, 
   }
 });
 
-Deno.test("the codes of goodbyes are those that RFC 6455 and its registry allow", () => {
+Deno.test("close codes are those that RFC 6455 and its registry allow", () => {
   const allowed = [1000, 1001, 1002, 1003, 1007, 1011, 1014, 3000, 4999];
   const refused = [0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65_535];
 
@@ -87,17 +96,17 @@ Deno.test("the codes of goodbyes are those that RFC 6455 and its registry allow"
     feed(reader, frame(OPCODE.close, Uint8Array.of(code >> 8, code & 255, ...utf8("why"))));
 
     const isAllowed = allowed.includes(code);
-    const reason = isAllowed ? "why" : `goodbye with code ${code}`;
+    const reason = isAllowed ? "why" : `close frame with code ${code}`;
     assert.deepEqual(events, [{ code: isAllowed ? code : 1002, reason }]);
   }
 });
 
-Deno.test("a goodbye's reason has to be UTF-8", () => {
+Deno.test("a close reason has to be UTF-8", () => {
   const { reader, events } = setup();
 
   feed(reader, frame(OPCODE.close, Uint8Array.of(3, 232, 0xff)));
 
-  assert.deepEqual(events, [{ code: 1007, reason: "goodbye that is not UTF-8" }]);
+  assert.deepEqual(events, [{ code: 1007, reason: "close reason that is not UTF-8" }]);
 });
 
 Deno.test("a size is refused when it is claimed, over all fragments and of 64 bits", () => {
@@ -132,15 +141,15 @@ Deno.test("memory grows with what comes, not with what a header claims", () => {
   assert.ok(reader.room().length <= READ_BYTES_FIRST * 4);
 });
 
-Deno.test("a full read makes room for a larger one, and ease() lets go of it", () => {
+Deno.test("a full read makes room for a larger one, and shrinkBuffers() lets go of it", () => {
   const { reader } = setup();
   const busy = frame(OPCODE.text, new Uint8Array(50_000));
   feed(reader, joined(Array(20).fill(busy)));
   assert.equal(reader.room().length, READ_BYTES_MAX);
 
-  reader.ease();
+  reader.shrinkBuffers();
   feed(reader, frame(OPCODE.pong, new Uint8Array()));
-  reader.ease();
+  reader.shrinkBuffers();
   feed(reader, frame(OPCODE.pong, new Uint8Array()));
 
   assert.equal(reader.room().length, READ_BYTES_FIRST);
@@ -202,7 +211,7 @@ Deno.test("nothing is reported after stop(), also not when it comes from within 
   assert.deepEqual(heard, ["a"]);
 });
 
-const ignore: FrameEvents = { text() {}, binary() {}, ping() {}, goodbye() {}, broken() {} };
+const ignore: FrameEvents = { text() {}, binary() {}, ping() {}, closeFrame() {}, violation() {} };
 
 function setup(maxMessageBytes = 64 * 1024 * 1024): { reader: FrameReader; events: Event[] } {
   const events: Event[] = [];
@@ -210,8 +219,8 @@ function setup(maxMessageBytes = 64 * 1024 * 1024): { reader: FrameReader; event
     text: (memory, start, end) => void events.push(textOf(memory, start, end)),
     binary: (bytes) => void events.push(bytes.slice()),
     ping: (payload) => void events.push({ ping: payload.slice() }),
-    goodbye: (code, reason) => void events.push({ code, reason }),
-    broken: (code, reason) => void events.push({ code, reason }),
+    closeFrame: (code, reason) => void events.push({ code, reason }),
+    violation: (code, reason) => void events.push({ code, reason }),
   }, maxMessageBytes);
   return { reader, events };
 }
@@ -294,3 +303,133 @@ function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 function utf8(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
 }
+
+const MASK = [0x37, 0xfa, 0x21, 0x83];
+
+Deno.test("unmask() gives back what was masked, wherever it lies, and touches nothing else", () => {
+  for (let start = 0; start < 8; start++) {
+    for (let length = 0; length < 20; length++) {
+      const plain = Uint8Array.from({ length }, (_, i) => i * 37);
+      const memory = memoryOf(plain, start, MASK);
+
+      const seen = unmask(memory, start, start + length, number(MASK));
+
+      assert.deepEqual(memory.bytes.slice(start, start + length), plain);
+      assert.equal(seen, kindsOf(plain));
+      assert.ok(memory.bytes.subarray(0, start).every((byte) => byte === 0xee));
+      assert.ok(memory.bytes.subarray(start + length).every((byte) => byte === 0xee));
+    }
+  }
+});
+
+Deno.test("unmask() sees a byte of each kind at every place of a text", () => {
+  for (let byte = 0; byte < 256; byte++) {
+    for (let place = 0; place < 23; place++) {
+      for (const around of [0x61, 0x20, 0x5b, 0x5d, 0x7f]) {
+        const plain = new Uint8Array(23).fill(around);
+        plain[place] = byte;
+        const memory = memoryOf(plain, 5, MASK);
+
+        const seen = unmask(memory, 5, 28, number(MASK));
+        assert.equal(seen, kindsOf(plain), `${byte} at ${place} among ${around}`);
+      }
+    }
+  }
+});
+
+Deno.test("unmask() says of both kinds that they are there, wherever each of them is", () => {
+  for (let place = 0; place < 17; place++) {
+    for (let other = 0; other < 17; other++) {
+      if (place === other) continue;
+      for (const beyond of [0x80, 0xdc, 0xff]) {
+        const plain = new Uint8Array(17).fill(0x7d);
+        plain[place] = 0x5c;
+        plain[other] = beyond;
+        const memory = memoryOf(plain, 3, MASK);
+
+        assert.equal(unmask(memory, 3, 20, number(MASK)), BEYOND_ASCII | NOT_PLAIN);
+      }
+    }
+  }
+});
+
+Deno.test("unmask() is right about any two neighbours, so that no borrow of one misleads it", () => {
+  const memory = memoryOf(new Uint8Array(4), 4, MASK);
+  for (let first = 0; first < 256; first++) {
+    for (let second = 0; second < 256; second++) {
+      const plain = Uint8Array.of(0x61, first, second, 0x7e);
+      memory.bytes.set(plain, 4);
+
+      const seen = unmask(memory, 4, 8, 0);
+      if (seen !== kindsOf(plain)) assert.fail(`${seen} of ${plain}`);
+    }
+  }
+});
+
+Deno.test("unmask() does not see what lies before and behind", () => {
+  for (const around of [0x5c, 0x00, 0x80, 0xff]) {
+    for (let start = 0; start < 8; start++) {
+      for (let length = 0; length < 12; length++) {
+        const memory = memoryOf(new Uint8Array(length).fill(0x61), start, MASK, around);
+
+        assert.equal(unmask(memory, start, start + length, number(MASK)), 0);
+      }
+    }
+  }
+});
+
+/** What is to be said of such bytes, found one by one. */
+function kindsOf(plain: Uint8Array): number {
+  const isBeyond = plain.some((byte) => byte >= 0x80);
+  const isSpecial = plain.includes(0x5c);
+  return (isBeyond ? BEYOND_ASCII : 0) | (isSpecial ? NOT_PLAIN : 0);
+}
+
+/** A payload under its mask; something else lies before and behind. */
+function memoryOf(
+  payload: Uint8Array,
+  start: number,
+  mask: readonly number[],
+  around = 0xee,
+): { bytes: Uint8Array; words: Int32Array } {
+  const buffer = new ArrayBuffer(64);
+  const bytes = new Uint8Array(buffer).fill(around);
+  bytes.set(payload.map((byte, i) => byte ^ mask[i % 4]!), start);
+  return { bytes, words: new Int32Array(buffer) };
+}
+
+function number([a, b, c, d]: readonly number[]): number {
+  return a! | b! << 8 | c! << 16 | d! << 24;
+}
+
+function messagesOf(frame: string): string[] {
+  const around = new TextEncoder().encode(`x\n${frame}\ny`);
+  const messages: string[] = [];
+  eachMessage(around, 2, around.length - 2, (start, end) => {
+    messages.push(new TextDecoder().decode(around.subarray(start, end)));
+  });
+  return messages;
+}
+
+Deno.test("eachMessage() reports what stands between newlines, in order", () => {
+  assert.deepEqual(messagesOf("{}"), ["{}"]);
+  assert.deepEqual(messagesOf('{"a":1}\n{"b":"ö"}\n[]'), ['{"a":1}', '{"b":"ö"}', "[]"]);
+});
+
+Deno.test("eachMessage() takes empty lines, and an empty frame, for nothing", () => {
+  assert.deepEqual(messagesOf(""), []);
+  assert.deepEqual(messagesOf("\n"), []);
+  assert.deepEqual(messagesOf("\n\n1\n\n\n2\n"), ["1", "2"]);
+});
+
+Deno.test("eachMessage() keeps a carriage return and a space: only a newline separates", () => {
+  assert.deepEqual(messagesOf("1\r\n 2 \n"), ["1\r", " 2 "]);
+});
+
+Deno.test("truncateReason() leaves 123 bytes and cuts between characters", () => {
+  assert.equal(truncateReason(""), "");
+  assert.equal(truncateReason("x".repeat(123)), "x".repeat(123));
+  assert.equal(truncateReason("x".repeat(124)), "x".repeat(123));
+  assert.equal(truncateReason("ü".repeat(80)), "ü".repeat(61));
+  assert.equal(truncateReason("xx" + "😀".repeat(40)), "xx" + "😀".repeat(30));
+});

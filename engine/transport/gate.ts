@@ -1,41 +1,46 @@
 /**
- * Which upgrade leads where, and which is refused.
+ * Decides which upgrade of the worker port is accepted, and by whom: workers on `/`, telemetry on
+ * `/otel`.
  *
- * It sees the head of a request and nothing else. A page in a browser can open a WebSocket to any
- * port of this machine, so "local" is no proof of anything: an `Origin` has to be known.
+ * The gate sees the head of a request only. A page in a browser can open a WebSocket to any port of
+ * this machine, so a local address proves nothing: an `Origin` has to be a known one.
  *
  * @module
  */
-import type { Accept, ConnectionEvents, Gate, Refusal, Upgrade } from "../ports/connection.ts";
 import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
+import { ByteBudget, TELEMETRY_BYTES_PER_SECOND } from "../core/guards.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Accept, ConnectionEvents, Gate, Refusal, Upgrade } from "../ports/connection.ts";
+import type { Log } from "../ports/log.ts";
+import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
 
-/** What a gate lets in. */
+/** Options of {@linkcode makeGate}. */
 export interface GateOptions {
-  /** Asked for on `/` and `/otel`; left out or empty: nobody is asked. */
+  /** Required on `/` and `/otel`; absent or empty: no token is required. */
   readonly authToken?: string;
   /** Origins beside loopback that may connect, such as `https://console.example`. */
   readonly allowedOrigins: readonly string[];
-  /** Takes a worker line. */
+  /** Accepts a worker connection. */
   accept(upgrade: Upgrade): Accept;
-  /** Takes a line of telemetry. */
+  /** Accepts a telemetry connection. */
   acceptTelemetry(upgrade: Upgrade): Accept;
-  /** Lines that may be open at once. */
+  /** Most connections that may be open at once. */
   readonly maxConnections: number;
 }
 
-/** A gate for a worker port: `/` leads to workers, `/otel` to who reads telemetry. */
+/** Makes the gate of a worker port. */
 export function makeGate(options: GateOptions): Gate {
   const origins = new Set(options.allowedOrigins.map(originOf));
   const hasToken = makeTokenCheck(options.authToken);
   let open = 0;
 
-  const gone = (): void => {
+  const closed = (): void => {
     open--;
   };
-  const counted = (accept: Accept): Accept => (connection) => {
-    const line = new CountedLine(accept(connection), gone);
+  const countOpen = (accept: Accept): Accept => (connection) => {
+    const counted = new CountedConnection(accept(connection), closed);
     open++;
-    return line;
+    return counted;
   };
 
   return (upgrade) => {
@@ -49,21 +54,26 @@ export function makeGate(options: GateOptions): Gate {
     }
     if (!hasToken(upgrade)) return NO_TOKEN;
     if (open >= options.maxConnections) {
-      return refuse(503, `The engine serves ${options.maxConnections} lines and takes no more`);
+      return refuse(
+        503,
+        `The engine serves ${options.maxConnections} connections and accepts no more`,
+      );
     }
     const { path } = upgrade;
-    return counted(path === "/otel" ? options.acceptTelemetry(upgrade) : options.accept(upgrade));
+    return countOpen(path === "/otel" ? options.acceptTelemetry(upgrade) : options.accept(upgrade));
   };
 }
 
-/** Who takes a line, and who counts it. A class, since five closures are 400 bytes of each line. */
-class CountedLine implements ConnectionEvents {
+/**
+ * Forwards events and reports the end. A class: five closures would be 400 bytes per connection.
+ */
+class CountedConnection implements ConnectionEvents {
   readonly #events: ConnectionEvents;
-  readonly #gone: () => void;
+  readonly #onClosed: () => void;
 
-  constructor(events: ConnectionEvents, gone: () => void) {
+  constructor(events: ConnectionEvents, onClosed: () => void) {
     this.#events = events;
-    this.#gone = gone;
+    this.#onClosed = onClosed;
   }
 
   text(text: string): void {
@@ -83,7 +93,7 @@ class CountedLine implements ConnectionEvents {
   }
 
   closed(code: number, reason: string): void {
-    this.#gone();
+    this.#onClosed();
     this.#events.closed(code, reason);
   }
 }
@@ -92,13 +102,14 @@ function refuse(status: number, message: string): Refusal {
   return { status, message };
 }
 
-/** As a browser writes it: lower case, no default port, no slash behind. */
+/** An origin as a browser writes it: lower case, no default port, no trailing slash. */
 function originOf(text: string): string {
   const origin = URL.canParse(text) ? new URL(text).origin : "null";
-  return origin === "null" ? text.toLowerCase() : origin; // Schemes of other kinds stay apart.
+  // Other schemes have no origin of their own.
+  return origin === "null" ? text.toLowerCase() : origin;
 }
 
-/** Pages that this machine serves to itself. `null`, as of a file, is none of them. */
+/** Whether the origin is a page of this machine; `null`, the origin of a file, is not. */
 function isLoopback(origin: string): boolean {
   if (!URL.canParse(origin)) return false;
   const { hostname, protocol } = new URL(origin);
@@ -109,4 +120,65 @@ function isLoopback(origin: string): boolean {
 
 function printable(text: string): string {
   return JSON.stringify(text.slice(0, 200));
+}
+
+const KINDS: readonly string[] = ["OTLP", "MTRC", "LOGS"];
+const MARK_BYTES = 4;
+
+/** Options of {@linkcode TelemetryConnection}. */
+export interface TelemetryConnectionOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Address of the peer. */
+  readonly address: string;
+  readonly listener: TelemetryListener;
+}
+
+/**
+ * A connection that carries telemetry only: its frames go to the listener, and nothing is sent
+ * back.
+ *
+ * Frames that are not telemetry are dropped, and so are those beyond the connection's share of
+ * bytes per second, because reading telemetry takes the engine's only thread.
+ */
+export class TelemetryConnection implements ConnectionEvents {
+  readonly #options: TelemetryConnectionOptions;
+  readonly #share = new ByteBudget(TELEMETRY_BYTES_PER_SECOND);
+  #hasWarned = false;
+
+  constructor(options: TelemetryConnectionOptions) {
+    this.#options = options;
+  }
+
+  text(): void {}
+
+  textBytes(): void {}
+
+  binary(bytes: Uint8Array): void {
+    const kind = String.fromCharCode(...bytes.subarray(0, MARK_BYTES));
+    if (!KINDS.includes(kind) || !this.#hasRoom(bytes.length)) return;
+    this.#options.listener({
+      kind: kind as TelemetryFrame["kind"],
+      bytes: bytes.subarray(MARK_BYTES),
+      worker_id: null,
+      address: this.#options.address,
+    });
+  }
+
+  drained(): void {}
+
+  closed(): void {}
+
+  #hasRoom(bytes: number): boolean {
+    const { clock, log, address } = this.#options;
+    if (this.#share.allow(bytes, clock.now())) return true;
+    if (!this.#hasWarned) {
+      this.#hasWarned = true;
+      log.warn("telemetry is dropped: a connection sends more than its share", {
+        address,
+        bytes_per_second: TELEMETRY_BYTES_PER_SECOND,
+      });
+    }
+    return false;
+  }
 }

@@ -1,10 +1,9 @@
 /**
- * Pages of a worker port, such as `/metrics`: text that is made when somebody asks.
+ * Pages of the worker port, such as `/metrics`: text that is made per request.
  *
- * A page that says something needs what a worker needs to come in: the token, if there is one. An
- * open page, such as `/healthz`, needs nothing. A web page whose name was made to lead to this
- * machine (DNS rebinding) sends that name as `Host`, so without a token only names of this machine
- * are served.
+ * A page requires the token of workers, if there is one; an open page, such as `/healthz`, does
+ * not. A web page whose host name was made to resolve to this machine (DNS rebinding) sends that
+ * name as `Host`, so without a token only names of this machine are served.
  *
  * @module
  */
@@ -15,13 +14,13 @@ import type { Log } from "../ports/log.ts";
 import type { PageRequest } from "../ports/telemetry.ts";
 import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
 
-/** What pages stand on. */
+/** Options of {@linkcode Pages}. */
 export interface PagesOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Asked for, but for open pages; left out or empty: nobody is asked. */
+  /** Required, except for open pages; absent or empty: no token is required. */
   readonly authToken?: string;
-  /** Whether the port can be reached from this machine only. */
+  /** Whether only this machine can reach the port. */
   readonly isLoopback: boolean;
 }
 
@@ -34,7 +33,6 @@ export class Pages {
   readonly #isAllowed: (asked: Upgrade) => boolean;
   readonly #pages = new Map<string, { readonly make: MakePage; readonly open: boolean }>();
 
-  /** Starts without pages. */
   constructor(options: PagesOptions) {
     this.#options = options;
     this.#isAllowed = makeTokenCheck(options.authToken);
@@ -50,12 +48,12 @@ export class Pages {
     make: MakePage,
     { open = false }: { readonly open?: boolean } = {},
   ): () => void {
-    if (this.#pages.has(path)) throw new Error(`The page ${path} is there already`);
+    if (this.#pages.has(path)) throw new Error(`The page ${path} exists already`);
     this.#pages.set(path, { make, open });
     return () => void this.#pages.delete(path);
   }
 
-  /** Answers a request, as {@linkcode AnswerPage} says. */
+  /** Responds to a request, as {@linkcode AnswerPage} says. */
   readonly answer: AnswerPage = (asked) => {
     const page = this.#pages.get(asked.path);
     if (!page) return undefined;
@@ -80,7 +78,7 @@ export class Pages {
     });
     try {
       const made = Promise.try(make, { path, query, headers });
-      made.catch(() => {}); // It may fail when nobody waits for it any more.
+      made.catch(() => {}); // It may fail after the timeout.
       return await Promise.race([made, late.promise]);
     } catch (thrown) {
       this.#options.log.error("a page could not be made", { path, reason: String(thrown) });
@@ -94,7 +92,7 @@ export class Pages {
   }
 }
 
-/** Whether a `Host` is a name that only this machine has, or a plain address. */
+/** Whether a `Host` is a name of this machine only, or an address. */
 function isHere(host: string): boolean {
   const url = URL.parse(`http://${host}`);
   if (!url) return false;

@@ -29,7 +29,7 @@ Deno.test("a path has one page", () => {
   const { pages } = setup();
   pages.serve("/metrics", () => PAGE);
 
-  assert.throws(() => pages.serve("/metrics", () => PAGE), /\/metrics is there already/);
+  assert.throws(() => pages.serve("/metrics", () => PAGE), /\/metrics exists already/);
 });
 
 Deno.test("a page asks for the token, an open one does not", async () => {

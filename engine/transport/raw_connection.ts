@@ -1,53 +1,54 @@
 /**
- * One WebSocket line on a connection: {@linkcode FrameReader} reads, {@linkcode WriteQueue} writes.
+ * One WebSocket connection: {@linkcode FrameReader} reads, {@linkcode WriteQueue} writes.
  *
- * Two loops that do not wait for each other: {@linkcode RawConnection.run} reads, and a write
- * starts the next one until the queue is empty. What is sent within a turn is written at its end,
- * by the listener, but for the first part of it where that is much. A line is over when `closed`
- * was reported; its socket may stay for {@linkcode LINE_CLOSE_MS}, so that the peer hears why.
+ * Reading and writing do not wait for each other: {@linkcode RawConnection.run} is the read loop,
+ * and each write starts the next one until the queue is empty. The listener flushes what was sent
+ * within a tick of the event loop at its end; where that is much, the first part leaves earlier.
+ * The connection has ended when `closed` was reported; its socket may stay for {@linkcode
+ * CLOSE_MS}, so that the peer receives the close frame.
  *
  * @module
  */
-import {
-  DRAINED_BYTES,
-  LINE_CLOSE_MS,
-  SEND_AHEAD_BYTES,
-} from "../../sdk/typescript/wire/limits.ts";
+import { CLOSE_MS, DRAINED_BYTES, SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
-import { eachMessage } from "./batch_lines.ts";
-import { shortReason } from "./close_reason.ts";
-import { type BrokenCode, type FrameEvents, FrameReader, OPCODE } from "./frames.ts";
-import { LineWatch } from "./line_watch.ts";
-import type { RawSocket } from "./raw_socket.ts";
-import type { Acceptance } from "./upgrade.ts";
+import {
+  eachMessage,
+  type FrameEvents,
+  FrameReader,
+  OPCODE,
+  truncateReason,
+  type ViolationCode,
+} from "./frames.ts";
+import type { Acceptance } from "./http.ts";
+import type { RawSocket } from "./socket.ts";
 import { type BlockPool, WriteQueue } from "./write_queue.ts";
 
-/** What all lines of a port have in common: of 10,000 that are idle, every byte counts. */
+/** Options shared by all connections of a port, so that 10,000 idle ones stay small. */
 export interface RawConnectionOptions {
   readonly pool: BlockPool;
   readonly maxMessageBytes: number;
   readonly maxQueuedBytes: number;
-  /** A peer from which nothing comes, or that takes nothing of what is due, for so long is cut. */
+  /** A peer that sends nothing, or reads nothing of what is queued, for this long is cut. */
   readonly silenceMs: number;
   readonly pingMs: number;
-  /** Something waits to be written: `flush` is due at the end of the turn. */
-  due(line: RawConnection): void;
-  /** The line of that address was ended from this side: its peer broke a bound or a rule. */
+  /** Called when data is queued: the owner has to call `flush` at the end of the tick. */
+  flushDue(connection: RawConnection): void;
+  /** Called when this side ends the connection because the peer broke a limit or a rule. */
   cut(address: string, reason: string): void;
-  /** Nothing is left of it. */
-  over(line: RawConnection): void;
+  /** Called when the socket is closed. */
+  ended(connection: RawConnection): void;
 }
 
-const NOTHING = new Uint8Array();
+const EMPTY = new Uint8Array();
 /**
- * With so much to do, a peer can begin while this side handles the rest of the turn: at 64 calls
- * of 100 B in flight, that is half as many calls again in a second, and a third off their time.
+ * A queue of this size is written before the tick ends, so that the peer can start while this side
+ * handles the rest: at 64 calls of 100 B in flight, 1.5 times the calls per second.
  */
 const EARLY_BYTES = 4 * 1024;
-/** A peer that got so much at once is busy anyway: it would be one write more for nothing. */
+/** After a write of this size the peer is busy, and an early write would gain nothing. */
 const BUSY_BYTES = 64 * 1024;
 
-/** A line that is open. Its owner calls `run` once and `look` now and then. */
+/** An open connection. Its owner calls `run` once and `checkPeer` regularly. */
 export class RawConnection implements Connection, FrameEvents {
   readonly id: string = crypto.randomUUID();
   readonly isBatching: boolean;
@@ -56,24 +57,24 @@ export class RawConnection implements Connection, FrameEvents {
   readonly #options: RawConnectionOptions;
   readonly #queue: WriteQueue;
   readonly #reader: FrameReader;
-  readonly #watch: LineWatch;
+  readonly #watch: PeerWatch;
   #events: ConnectionEvents | undefined;
-  /** `closing`: the peer was told; `over`: nothing more is sent; `gone`: the socket is closed. */
+  /** `closing`: the close frame is queued; `over`: nothing more is sent; `gone`: socket closed. */
   #state: "open" | "closing" | "over" | "gone" = "open";
-  #farewell = { code: 1006, reason: "connection lost" };
-  /** When the peer's part in the end has to be done, as {@linkcode look} tells time. */
+  #closing = { code: 1006, reason: "connection lost" };
   #waitsForEnd = false;
+  /** Deadline for the peer to end its half, on the clock of {@linkcode checkPeer}. */
   #endAt = Infinity;
 
   #isPaused = false;
   #wake: (() => void) | undefined;
   #isWriting = false;
   #lastWriteBytes = 0;
-  #isDue = false;
-  /** The queue was so long that the core may wait for `drained`. */
+  #isFlushDue = false;
+  /** Whether the queue was long enough for the core to wait for `drained`. */
   #isBehind = false;
 
-  /** Takes a socket on which the upgrade is to be answered. */
+  /** Queues the response to the upgrade. */
   constructor(
     socket: RawSocket,
     address: string,
@@ -88,7 +89,7 @@ export class RawConnection implements Connection, FrameEvents {
     this.#queue.raw(accepted);
     this.#reader = new FrameReader(this, options.maxMessageBytes);
     const firstMs = options.pingMs * (1 + Math.random()) / 2;
-    this.#watch = new LineWatch(performance.now(), options.silenceMs, options.pingMs, firstMs);
+    this.#watch = new PeerWatch(performance.now(), options.silenceMs, options.pingMs, firstMs);
   }
 
   get queuedBytes(): number {
@@ -98,7 +99,7 @@ export class RawConnection implements Connection, FrameEvents {
   send(text: string): void {
     if (this.#state !== "open") return;
     this.#queue.text(text);
-    this.#sent();
+    this.#queued();
   }
 
   forward(
@@ -110,13 +111,13 @@ export class RawConnection implements Connection, FrameEvents {
   ): void {
     if (this.#state !== "open") return;
     this.#queue.textBytes(head, headBytes, memory, start, end);
-    this.#sent();
+    this.#queued();
   }
 
   sendBinary(bytes: Uint8Array): void {
     if (this.#state !== "open") return;
     this.#queue.binary(bytes);
-    this.#sent();
+    this.#queued();
   }
 
   pause(): boolean {
@@ -136,49 +137,49 @@ export class RawConnection implements Connection, FrameEvents {
   close(code: number, reason: string): void {
     if (this.#state !== "open") return;
     this.#state = "closing";
-    this.#farewell = { code, reason };
-    this.#sayGoodbye(code, reason);
-    this.resume(); // The peer's goodbye has to be read.
+    this.#closing = { code, reason };
+    this.#sendCloseFrame(code, reason);
+    this.resume(); // To read the peer's close frame.
   }
 
   /**
-   * Hands what is read to `events` until the line is over; never rejects. One loop and one wait,
-   * since each function that waits for another is half a kilobyte of an idle line.
+   * Reads and reports to `events` until the connection has ended; never rejects. One loop with one
+   * `await`: each nested async function would be half a kilobyte per idle connection.
    */
   async run(events: ConnectionEvents): Promise<void> {
     this.#events = events;
-    this.#due();
+    this.#requestFlush();
     try {
       while (this.#state === "open" || this.#state === "closing") {
         let count;
         try {
           count = await this.#socket.read(this.#reader.room());
         } catch {
-          break; // The peer broke off, or the line was ended from this side.
+          break; // The connection broke off, or this side ended it.
         }
         if (count === null) break;
         this.#watch.wasHeard = true;
         this.#reader.added(count);
         this.#reader.read();
         if (this.#isPaused) await this.#untilResumed();
-        // A peer with Nagle's delay sends the payload only once it has heard something.
-        if (this.#reader.endsBehindHeader) this.#control(OPCODE.pong, NOTHING);
+        // A peer with Nagle's algorithm sends the payload only after it received something.
+        if (this.#reader.endsBehindHeader) this.#control(OPCODE.pong, EMPTY);
       }
     } catch (error) {
-      this.#mistaken(error);
+      this.#handlerFailed(error);
     }
-    if (this.#waitsForEnd) await this.#finished();
+    if (this.#waitsForEnd) await this.#finish();
     this.destroy();
-    this.#options.over(this);
+    this.#options.ended(this);
   }
 
-  /** Writes what was sent, unless a write is under way: that one goes on with it. */
+  /** Starts to write, unless a write is under way, which continues by itself. */
   flush(): void {
-    this.#isDue = false;
+    this.#isFlushDue = false;
     if (!this.#isWriting) this.#write();
   }
 
-  /** For the reader, as are the next four. */
+  /** Called by the reader, as are the next four. */
   text(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
     if (!this.isBatching) return this.#textBytes(memory, start, end, isPlain);
     eachMessage(memory, start, end, (from, to) => this.#textBytes(memory, from, to, isPlain));
@@ -189,42 +190,42 @@ export class RawConnection implements Connection, FrameEvents {
   }
 
   ping(payload: Uint8Array): void {
-    // A peer that pings and does not read can do without the answers.
+    // A peer that pings without reading gets no pongs.
     if (this.#queue.bytes <= SEND_AHEAD_BYTES) this.#control(OPCODE.pong, payload);
   }
 
-  goodbye(code: number, reason: string): void {
+  closeFrame(code: number, reason: string): void {
     if (this.#state === "open") {
-      this.#farewell = { code, reason };
-      this.#sayGoodbye(code, reason);
+      this.#closing = { code, reason };
+      this.#sendCloseFrame(code, reason);
     }
-    // Both sides have said what they had to: what is left to do is the socket's.
+    // Both close frames are exchanged; only the socket is left to close.
     this.#state = "over";
     this.#reader.stop();
     this.#report();
   }
 
-  broken(code: BrokenCode, reason: string): void {
+  violation(code: ViolationCode, reason: string): void {
     if (this.#state === "open") this.#options.cut(this.#address, reason);
-    this.goodbye(code, reason);
+    this.closeFrame(code, reason);
   }
 
-  /** Ends a line that is silent, stuck or overdue; `now` is that of `performance`. */
-  look(now: number): void {
+  /** Ends a connection that is silent, stuck or overdue; `now` is that of `performance`. */
+  checkPeer(now: number): void {
     if (this.#state === "gone") return;
     if (this.#waitsForEnd) {
-      if (this.#endAt === Infinity) this.#endAt = now + LINE_CLOSE_MS;
+      if (this.#endAt === Infinity) this.#endAt = now + CLOSE_MS;
       if (now >= this.#endAt) this.destroy();
       return;
     }
-    switch (this.#watch.look(now, this.#isPaused, this.#queue.bytes === 0)) {
+    switch (this.#watch.check(now, this.#isPaused, this.#queue.bytes === 0)) {
       case "silent":
-        return this.#giveUp(`peer silent for ${this.#options.silenceMs} ms`);
+        return this.#abandon(`peer silent for ${this.#options.silenceMs} ms`);
       case "stuck":
         return this.#cut("has read nothing");
       case "ping":
-        this.#reader.ease();
-        return this.#control(OPCODE.ping, NOTHING);
+        this.#reader.shrinkBuffers();
+        return this.#control(OPCODE.ping, EMPTY);
     }
   }
 
@@ -243,18 +244,18 @@ export class RawConnection implements Connection, FrameEvents {
   #control(opcode: number, payload: Uint8Array): void {
     if (this.#state !== "open") return;
     this.#queue.control(opcode, payload);
-    this.#sent();
+    this.#queued();
   }
 
-  #sayGoodbye(code: number, reason: string): void {
-    const text = new TextEncoder().encode(shortReason(reason));
-    const payload = code === 1005 ? NOTHING : Uint8Array.of(code >> 8, code & 255, ...text);
+  #sendCloseFrame(code: number, reason: string): void {
+    const text = new TextEncoder().encode(truncateReason(reason));
+    const payload = code === 1005 ? EMPTY : Uint8Array.of(code >> 8, code & 255, ...text);
     this.#queue.control(OPCODE.close, payload);
     this.#waitsForEnd = true;
-    this.#due();
+    this.#requestFlush();
   }
 
-  #sent(): void {
+  #queued(): void {
     const { bytes } = this.#queue;
     if (bytes > EARLY_BYTES && !this.#isWriting && this.#lastWriteBytes < BUSY_BYTES) this.#write();
     if (bytes > SEND_AHEAD_BYTES) {
@@ -262,13 +263,13 @@ export class RawConnection implements Connection, FrameEvents {
       if (!this.#isWriting) this.#write();
       if (bytes > this.#options.maxQueuedBytes) return this.#cut("has stopped reading");
     }
-    this.#due();
+    this.#requestFlush();
   }
 
-  #due(): void {
-    if (this.#isDue || this.#isWriting) return;
-    this.#isDue = true;
-    this.#options.due(this);
+  #requestFlush(): void {
+    if (this.#isFlushDue || this.#isWriting) return;
+    this.#isFlushDue = true;
+    this.#options.flushDue(this);
   }
 
   #write(): void {
@@ -279,7 +280,7 @@ export class RawConnection implements Connection, FrameEvents {
     this.#socket.write(bytes).then(this.#wrote, this.#writeFailed);
   }
 
-  /** One function for all writes of the line, so that none has to be made for each. */
+  /** A field, so that no function is allocated per write. */
   readonly #wrote = (count: number): void => {
     this.#isWriting = false;
     if (this.#state === "gone") return;
@@ -291,7 +292,7 @@ export class RawConnection implements Connection, FrameEvents {
       try {
         this.#events!.drained();
       } catch (error) {
-        this.#mistaken(error);
+        this.#handlerFailed(error);
       }
     }
     if (!this.#isWriting) this.#wake?.();
@@ -307,31 +308,31 @@ export class RawConnection implements Connection, FrameEvents {
     this.#options.cut(this.#address, reason);
     this.#queue.drop();
     this.close(1008, reason);
-    // The farewell may never be read: whoever waits for this peer learns it now.
+    // The peer may never read the close frame; its callers are told now.
     queueMicrotask(() => this.#report());
   }
 
-  /** Whoever takes the events made a mistake: one line is lost, not the engine. */
-  #mistaken(error: unknown): void {
+  /** A handler of events threw: this connection ends, the engine goes on. */
+  #handlerFailed(error: unknown): void {
     this.#options.cut(this.#address, `a message could not be handled: ${error}`);
     this.close(1011, "internal error");
   }
 
-  #giveUp(reason: string): void {
+  #abandon(reason: string): void {
     this.#options.cut(this.#address, reason);
-    this.#farewell = { code: 1006, reason };
+    this.#closing = { code: 1006, reason };
     this.destroy();
   }
 
-  /** Waits until the peer has the goodbye and has ended its half. */
-  async #finished(): Promise<void> {
+  /** Waits until the peer has the close frame and has ended its half. */
+  async #finish(): Promise<void> {
     while (this.#queue.bytes > 0 && this.#state !== "gone") {
       await new Promise<void>((resolve) => this.#wake = resolve);
     }
     await this.#socket.finish();
   }
 
-  /** Ends the line without another word. */
+  /** Closes the socket at once. */
   destroy(): void {
     this.#state = "gone";
     this.#isPaused = false;
@@ -346,9 +347,53 @@ export class RawConnection implements Connection, FrameEvents {
     const events = this.#events;
     this.#events = undefined;
     try {
-      events?.closed(this.#farewell.code, this.#farewell.reason);
+      events?.closed(this.#closing.code, this.#closing.reason);
     } catch (error) {
-      this.#options.cut(this.#address, `the end of a line could not be handled: ${error}`);
+      this.#options.cut(this.#address, `the end of a connection could not be handled: ${error}`);
     }
+  }
+}
+
+/** Result of {@linkcode PeerWatch.check}. */
+export type Finding = "silent" | "stuck" | "ping" | undefined;
+
+/**
+ * Tracks whether a peer is alive: when it last sent, and when it last read something.
+ *
+ * The owner passes the time; what happens between two checks counts as happening at the later one.
+ */
+export class PeerWatch {
+  /** Set when something arrived since the last check. */
+  wasHeard = true;
+  /** Set when queued bytes were written since the last check. */
+  hasMoved = true;
+  readonly #silenceMs: number;
+  readonly #pingMs: number;
+  #heardAt: number;
+  #movedAt: number;
+  #pingedAt: number;
+
+  /**
+   * Starts at `now`. A peer that sends nothing for `silenceMs` is silent, one that reads nothing
+   * for that long is stuck, and the next ping is due `pingMs` after the last. The first is due
+   * after `firstPingMs`, so that connections that open together are not pinged together.
+   */
+  constructor(now: number, silenceMs: number, pingMs: number, firstPingMs: number = pingMs) {
+    this.#silenceMs = silenceMs;
+    this.#pingMs = pingMs;
+    this.#heardAt = this.#movedAt = now;
+    this.#pingedAt = now + firstPingMs - pingMs;
+  }
+
+  /** `isPaused`: this side does not read; `isIdle`: nothing is queued. */
+  check(now: number, isPaused: boolean, isIdle: boolean): Finding {
+    if (this.wasHeard || isPaused) this.#heardAt = now;
+    if (this.hasMoved || isIdle) this.#movedAt = now;
+    this.wasHeard = this.hasMoved = false;
+    if (now - this.#heardAt >= this.#silenceMs) return "silent";
+    if (now - this.#movedAt >= this.#silenceMs) return "stuck";
+    if (now - this.#pingedAt < this.#pingMs) return undefined;
+    this.#pingedAt = now;
+    return "ping";
   }
 }

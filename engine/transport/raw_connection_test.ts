@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { LINE_CLOSE_MS, SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
+import { CLOSE_MS, SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
 import { Port } from "../../tests/connection_setup.ts";
 import { OP } from "../../tests/fakes/raw_ws_client.ts";
+import { PeerWatch, RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { listenRaw } from "./raw_listener.ts";
-import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
-import type { RawSocket } from "./raw_socket.ts";
+import type { RawSocket } from "./socket.ts";
 import { BlockPool } from "./write_queue.ts";
 
 Deno.test("what is sent in a turn leaves in one write, unless it is much", async () => {
@@ -138,16 +138,16 @@ Deno.test("a cut is not reported while the core still sends", async () => {
   assert.equal(closings.length, 1);
 });
 
-Deno.test("a mistake of whoever hears of the end leaves nothing behind but a word in the log", async () => {
+Deno.test("a handler that throws at the end leaves nothing behind but a warning", async () => {
   const over: RawConnection[] = [];
-  const { line, run, socket, cuts } = setup({ over: (line) => void over.push(line) }, () => {
+  const { line, run, socket, cuts } = setup({ ended: (line) => void over.push(line) }, () => {
     throw new Error("not thought of");
   });
 
   line.destroy();
   await run;
 
-  assert.deepEqual(cuts, ["the end of a line could not be handled: Error: not thought of"]);
+  assert.deepEqual(cuts, ["the end of a connection could not be handled: Error: not thought of"]);
   assert.deepEqual(over, [line]);
   assert.equal(socket.isDestroyed, true);
 });
@@ -199,7 +199,7 @@ Deno.test("a line that is paused and closed hears the peer's part in it", async 
   await client.close(1000);
   await line.end();
 
-  assert.ok(performance.now() - told < LINE_CLOSE_MS, "not only when its time was over");
+  assert.ok(performance.now() - told < CLOSE_MS, "not only when its time was over");
 });
 
 Deno.test("a line that floods does not keep timers and other lines from their turn", async () => {
@@ -280,9 +280,9 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
       maxQueuedBytes: 10_000_000,
       silenceMs: 60_000,
       pingMs: 20_000,
-      due: (line) => queueMicrotask(() => line.flush()),
+      flushDue: (line) => queueMicrotask(() => line.flush()),
       cut: (_address, reason) => void cuts.push(reason),
-      over() {},
+      ended() {},
       ...options,
     },
   );
@@ -299,3 +299,49 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
 function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
+
+Deno.test("PeerWatch asks for a ping whenever its time has come", () => {
+  const watch = new PeerWatch(0, 100, 30);
+  const found = [10, 29, 30, 40, 59, 60].map((now) => {
+    watch.wasHeard = true;
+    return watch.check(now, false, true);
+  });
+
+  assert.deepEqual(found, [undefined, undefined, "ping", undefined, undefined, "ping"]);
+});
+
+Deno.test("PeerWatch asks for the first ping when it was told to, and then as ever", () => {
+  const watch = new PeerWatch(0, 100, 30, 10);
+  const found = [9, 10, 39, 40].map((now) => watch.check(now, false, true));
+
+  assert.deepEqual(found, [undefined, "ping", undefined, "ping"]);
+});
+
+Deno.test("PeerWatch finds a peer silent that long after the last look at which it was heard", () => {
+  const watch = new PeerWatch(0, 100, 1_000);
+  assert.equal(watch.check(50, false, true), undefined);
+  assert.equal(watch.check(149, false, true), undefined);
+  assert.equal(watch.check(150, false, true), "silent");
+});
+
+Deno.test("PeerWatch does not take a peer for silent from which nobody reads", () => {
+  const watch = new PeerWatch(0, 100, 1_000);
+  assert.equal(watch.check(1, false, true), undefined);
+  assert.equal(watch.check(500, true, true), undefined);
+  assert.equal(watch.check(599, false, true), undefined);
+  assert.equal(watch.check(600, false, true), "silent");
+});
+
+Deno.test("PeerWatch finds a peer stuck that takes nothing of what is due, and only then", () => {
+  const watch = new PeerWatch(0, 100, 1_000);
+  const look = (now: number, isIdle: boolean): unknown => {
+    watch.wasHeard = true;
+    return watch.check(now, false, isIdle);
+  };
+  assert.equal(look(10, false), undefined);
+  assert.equal(look(90, true), undefined);
+  assert.equal(look(189, false), undefined);
+  watch.hasMoved = true;
+  assert.equal(look(190, false), undefined);
+  assert.equal(look(290, false), "stuck");
+});

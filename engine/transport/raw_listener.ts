@@ -1,19 +1,22 @@
 /**
- * A port for worker lines, on plain TCP with the engine's own RFC 6455.
+ * The worker port on plain TCP with the engine's own RFC 6455.
  *
- * It knows no path and no token: the {@linkcode Gate} does. What it adds to one line's own rules:
- * the head of an upgrade has to come in time, one timer looks after all lines, and what was sent
- * in a turn is written at its end, one or two writes for each line however many messages it was.
+ * The {@linkcode Gate} decides about paths and tokens. The listener limits the time for the head of
+ * an upgrade, checks all connections with one timer, and flushes at the end of each tick of the
+ * event loop, so that the messages of a tick leave in one or two writes per connection.
  *
  * @module
  */
 import { setImmediate } from "node:timers";
 import {
   BATCH_BYTES_MAX,
+  CLOSE_MS,
   CONNECTIONS_MAX,
-  LINE_CLOSE_MS,
+  PAGE_TIMEOUT_MS,
   PING_INTERVAL_MS,
   SILENCE_MS,
+  UPGRADE_HEAD_BYTES_MAX,
+  UPGRADE_HEAD_MS,
   WARNINGS_MAX,
   WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/wire/limits.ts";
@@ -25,44 +28,49 @@ import type {
   Listener,
   ListenOptions,
 } from "../ports/connection.ts";
+import type { Certificate } from "./certificate.ts";
 import {
-  asksForPage,
+  type Answer,
+  checkUpgrade,
+  GOING_AWAY_REASON,
   GOING_DOWN,
+  isPageRequest,
   listenError,
   pageAnswer,
-  refusalAnswer,
+  pageRequestOf,
+  readHead,
+  refusalResponse,
+  type RequestHead,
+  responseBytes,
+  TLS_HERE,
   TOO_MANY,
+  TOO_SLOW,
   wantsUpgrade,
-} from "./answers.ts";
-import type { Certificate } from "./certificate.ts";
+} from "./http.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
-import { type AskedUpgrade, RawRequest } from "./raw_request.ts";
-import { RawSocket } from "./raw_socket.ts";
-import { TlsServer } from "./tls_stream.ts";
-import { askedPage, judgeHead, type RequestHead } from "./upgrade.ts";
+import { RawSocket, TLS_FIRST_BYTE, TlsServer } from "./socket.ts";
 import { BlockPool } from "./write_queue.ts";
 
-/** Opens a port for lines, as {@linkcode Listen} says. */
+/** Opens a worker port, as {@linkcode Listen} says. */
 export const listenRaw: Listen = (options, gate) => new RawListener(options, gate, undefined);
 
-/** As {@linkcode listenRaw}, and only in TLS: who begins without is told so and sent away. */
+/** As {@linkcode listenRaw}, with TLS only: a peer without it gets a 426 response. */
 export function listenRawTls(certificate: Certificate): Listen {
   const tls = new TlsServer(certificate);
   return (options, gate) => new RawListener(options, gate, tls);
 }
 
-/** Sockets beyond the lines there may be, so that the last ones hear why they are refused. */
+/** Sockets beyond the maximum of connections, so that refused peers receive the reason. */
 const SPARE_SOCKETS = 256;
-/** Looks at all lines within the time of one silence. */
-const LOOKS = 60;
-const LOOK_MS_MAX = 1_000;
-/** Between attempts to take a connection when the system has no more to give. */
+/** Checks of all connections within the time of one silence. */
+const CHECKS = 60;
+const CHECK_MS_MAX = 1_000;
+/** Time between attempts to accept when the system has no descriptors left. */
 const ACCEPT_RETRY_MS = 50;
-const GOODBYE = "engine is going down";
 
-/** A line that is open, and who hears of it. */
-interface OpenedLine {
-  readonly line: RawConnection;
+/** An open connection and the receiver of its events. */
+interface OpenedConnection {
+  readonly connection: RawConnection;
   readonly events: ConnectionEvents;
 }
 
@@ -72,16 +80,16 @@ class RawListener implements Listener {
   readonly #options: ListenOptions;
   readonly #gate: Gate;
   readonly #tls: TlsServer | undefined;
-  /** Peers that cannot come in come again and again; the log is spared most of it. */
+  /** Bounds the log: peers that are refused try again and again. */
   readonly #warnings = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   readonly #tcp: Deno.TcpListener;
   readonly #silenceMs: number;
   readonly #watch: ReturnType<typeof setInterval>;
-  readonly #lineOptions: RawConnectionOptions;
-  /** Every socket there is, also those that are over for the engine and linger. */
+  readonly #connectionOptions: RawConnectionOptions;
+  /** Every open socket, also of ended connections whose peer has not closed yet. */
   readonly #sockets = new Set<RawRequest | RawConnection>();
-  readonly #due: RawConnection[] = [];
-  #lines = 0;
+  readonly #flushDue: RawConnection[] = [];
+  #connections = 0;
   #allGone: (() => void) | undefined;
   readonly #accepting: Promise<void>;
   #closed: Promise<void> | undefined;
@@ -91,23 +99,23 @@ class RawListener implements Listener {
     this.#gate = gate;
     this.#tls = tls;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
-    this.#lineOptions = {
+    this.#connectionOptions = {
       pool: new BlockPool(),
       maxMessageBytes: options.maxMessageBytes,
       maxQueuedBytes: options.maxQueuedBytes,
       silenceMs: this.#silenceMs,
       pingMs: Math.min(PING_INTERVAL_MS, this.#silenceMs / 3),
-      due: (line) => this.#flushSoon(line),
+      flushDue: (connection) => this.#scheduleFlush(connection),
       cut: (address, reason) => options.onCut?.(address, reason),
-      over: (line) => {
-        this.#lines--;
-        this.#gone(line);
+      ended: (connection) => {
+        this.#connections--;
+        this.#remove(connection);
       },
     };
     this.#tcp = listenTcp(options);
     ({ hostname: this.hostname, port: this.port } = this.#tcp.addr);
-    const lookMs = Math.min(LOOK_MS_MAX, this.#silenceMs / LOOKS);
-    this.#watch = setInterval(() => this.#look(), lookMs);
+    const checkMs = Math.min(CHECK_MS_MAX, this.#silenceMs / CHECKS);
+    this.#watch = setInterval(() => this.#checkPeers(), checkMs);
     this.#accepting = this.#accept();
   }
 
@@ -118,11 +126,11 @@ class RawListener implements Listener {
   async #close(): Promise<void> {
     this.#tcp.close();
     const gone = new Promise<void>((resolve) => this.#allGone = resolve);
-    for (const socket of this.#sockets) socket.close(1001, GOODBYE);
+    for (const socket of this.#sockets) socket.close(1001, GOING_AWAY_REASON);
     if (this.#sockets.size > 0) {
       const timer = setTimeout(() => {
         for (const socket of this.#sockets) socket.destroy();
-      }, LINE_CLOSE_MS);
+      }, CLOSE_MS);
       await gone;
       clearTimeout(timer);
     }
@@ -139,13 +147,13 @@ class RawListener implements Listener {
         else void this.#serve(tcp);
       } catch (error) {
         if (this.#closed || error instanceof Deno.errors.BadResource) return;
-        // No descriptors left, or a peer that left before it was taken: others may be luckier.
+        // No descriptors are left, or the peer closed before it was accepted.
         await new Promise((resolve) => setTimeout(resolve, ACCEPT_RETRY_MS));
       }
     }
   }
 
-  /** One connection from its first byte to its last; never rejects. */
+  /** Serves one TCP connection from its first byte on; never rejects. */
   async #serve(tcp: Deno.TcpConn): Promise<void> {
     const address = tcp.remoteAddr.hostname;
     const socket = new RawSocket(tcp);
@@ -154,59 +162,63 @@ class RawListener implements Listener {
     try {
       const isReady = !this.#tls || await request.secure(this.#tls);
       const asked = isReady ? await request.read() : undefined;
-      const opened = asked && await this.#answer(request, socket, asked, address);
-      // Not awaited: what has led to a line (its request, the bytes it came in) would wait with
-      // it, which is 4 KB for each.
-      if (opened) return void opened.line.run(opened.events);
-      if (!asked) this.#tellMisfit(request, socket, address);
+      const opened = asked && await this.#respond(request, socket, asked, address);
+      // Not awaited: the request and its buffers would stay alive, 4 KB per connection.
+      if (opened) return void opened.connection.run(opened.events);
+      if (!asked) this.#reportTlsMismatch(request, socket, address);
     } catch (error) {
-      // A mistake of the gate or of who takes its lines: one line is lost, not the engine.
+      // The gate or the receiver of its connections threw: this connection ends, the engine goes
+      // on.
       this.#options.onCut?.(address, `an upgrade could not be handled: ${error}`);
     }
     socket.destroy();
-    this.#gone(request);
+    this.#remove(request);
   }
 
-  /** Says when a peer and this port do not agree on whether or how TLS is spoken. */
-  #tellMisfit({ misfit }: RawRequest, { handshakeFailure }: RawSocket, address: string): void {
-    const reason = handshakeFailure ? `TLS handshake failed: ${handshakeFailure}` : misfit;
+  /** Logs a peer that speaks TLS where the port does not, or the reverse. */
+  #reportTlsMismatch(
+    { tlsMismatch }: RawRequest,
+    { handshakeFailure }: RawSocket,
+    address: string,
+  ): void {
+    const reason = handshakeFailure ? `TLS handshake failed: ${handshakeFailure}` : tlsMismatch;
     if (reason === undefined || !this.#warnings.allow(performance.now())) return;
     this.#options.onCut?.(address, reason);
   }
 
-  async #answer(
+  async #respond(
     request: RawRequest,
     socket: RawSocket,
-    { head, rest }: AskedUpgrade,
+    { head, rest }: ReadRequest,
     address: string,
-  ): Promise<OpenedLine | void> {
-    if (await this.#answerPage(request, head, address)) return;
-    // Peers do not know the bound: with a small one, calls that fit would end their line together.
+  ): Promise<OpenedConnection | void> {
+    if (await this.#servePage(request, head, address)) return;
+    // Peers do not know the limit: with a small one, a batch of calls that fit would exceed it.
     const mayBatch = this.#options.maxMessageBytes >= BATCH_BYTES_MAX;
-    const wanted = judgeHead(head, address, mayBatch);
+    const wanted = checkUpgrade(head, address, mayBatch);
     if ("status" in wanted) return await request.refuse(wanted);
     if (this.#closed) return await request.refuse(GOING_DOWN);
-    if (this.#lines >= CONNECTIONS_MAX) {
-      this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} lines`);
+    if (this.#connections >= CONNECTIONS_MAX) {
+      this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} connections`);
       return await request.refuse(TOO_MANY);
     }
     const verdict = this.#gate(wanted.upgrade);
-    if (typeof verdict !== "function") return await request.refuse(refusalAnswer(verdict));
+    if (typeof verdict !== "function") return await request.refuse(refusalResponse(verdict));
 
-    const line = new RawConnection(socket, address, wanted, this.#lineOptions);
-    const events = verdict(line);
-    this.#sockets.add(line);
+    const connection = new RawConnection(socket, address, wanted, this.#connectionOptions);
+    const events = verdict(connection);
+    this.#sockets.add(connection);
     this.#sockets.delete(request);
-    this.#lines++;
+    this.#connections++;
     if (rest.length > 0) socket.unread(rest);
-    return { line, events };
+    return { connection, events };
   }
 
-  /** Answers a request for a page; `false` when it is none, or asks for nothing that is there. */
-  async #answerPage(request: RawRequest, head: RequestHead, address: string): Promise<boolean> {
+  /** Responds to a request for a page; `false` when it is none or the page does not exist. */
+  async #servePage(request: RawRequest, head: RequestHead, address: string): Promise<boolean> {
     const { method, headers } = head;
-    if (!asksForPage(method) || wantsUpgrade(headers)) return false;
-    const asked = askedPage(head, address);
+    if (!isPageRequest(method) || wantsUpgrade(headers)) return false;
+    const asked = pageRequestOf(head, address);
     const page = asked && this.#options.answerPage?.(asked);
     if (!page) return false;
     request.extend();
@@ -214,24 +226,24 @@ class RawListener implements Listener {
     return true;
   }
 
-  /** Behind everything that this turn of the event loop still sends, whoever sends it. */
-  #flushSoon(line: RawConnection): void {
-    if (this.#due.push(line) === 1) setImmediate(() => this.#flush());
+  /** Flushes after everything that is still sent in this tick of the event loop. */
+  #scheduleFlush(connection: RawConnection): void {
+    if (this.#flushDue.push(connection) === 1) setImmediate(() => this.#flush());
   }
 
   #flush(): void {
-    for (const line of this.#due) line.flush();
-    this.#due.length = 0;
+    for (const connection of this.#flushDue) connection.flush();
+    this.#flushDue.length = 0;
   }
 
-  #gone(socket: RawRequest | RawConnection): void {
+  #remove(socket: RawRequest | RawConnection): void {
     this.#sockets.delete(socket);
     if (this.#sockets.size === 0) this.#allGone?.();
   }
 
-  #look(): void {
+  #checkPeers(): void {
     const now = performance.now();
-    for (const socket of this.#sockets) socket.look(now);
+    for (const socket of this.#sockets) socket.checkPeer(now);
   }
 }
 
@@ -241,4 +253,118 @@ function listenTcp({ hostname, port }: ListenOptions): Deno.TcpListener {
   } catch (cause) {
     throw listenError(hostname, port, cause);
   }
+}
+
+const FIRST_BYTES = 1_024;
+
+/** The head of a request, and the bytes behind it. */
+export interface ReadRequest {
+  readonly head: RequestHead;
+  readonly rest: Uint8Array;
+}
+
+/** A TCP connection before its upgrade: its request is read, and refused or handed on. */
+export class RawRequest {
+  readonly #socket: RawSocket;
+  /** Deadline of the current step, on the clock of `performance`. */
+  #endAt = performance.now() + UPGRADE_HEAD_MS;
+  #hasResponse = false;
+  #tlsMismatch: string | undefined;
+  #late: Promise<void> | undefined;
+
+  constructor(socket: RawSocket) {
+    this.#socket = socket;
+  }
+
+  /** How the peer and the port disagree about TLS, if they do. */
+  get tlsMismatch(): string | undefined {
+    return this.#tlsMismatch;
+  }
+
+  /**
+   * Starts TLS if the peer does, else refuses the request; `false` when there is nothing to read.
+   * Never rejects.
+   */
+  async secure(tls: TlsServer): Promise<boolean> {
+    const first = new Uint8Array(FIRST_BYTES);
+    const count = await this.#socket.read(first).catch(() => null);
+    if (count === null || this.#hasResponse) {
+      await this.#late;
+      return false;
+    }
+    if (first[0] !== TLS_FIRST_BYTE) {
+      this.#tlsMismatch = "plain ws:// on a port with TLS: the peer has to dial wss://";
+      await this.refuse(TLS_HERE);
+      return false;
+    }
+    this.#socket.secure(tls, first.subarray(0, count));
+    return true;
+  }
+
+  /**
+   * Reads the request; `undefined` when it was refused or none will come. Never rejects.
+   */
+  async read(): Promise<ReadRequest | undefined> {
+    let bytes = new Uint8Array(FIRST_BYTES);
+    for (let end = 0;;) {
+      const count = await this.#socket.read(bytes.subarray(end)).catch(() => null);
+      if (count === null || this.#hasResponse) return void await this.#late;
+      end += count;
+      const found = readHead(bytes.subarray(0, end));
+      if (found.state === "whole") {
+        return { head: found.head, rest: bytes.subarray(found.head.bytes, end) };
+      }
+      if (found.state === "refused") {
+        if (bytes[0] === TLS_FIRST_BYTE) {
+          this.#tlsMismatch =
+            "TLS on a port without it: the peer has to dial ws://, or set engine.tls";
+        }
+        await this.refuse(found.answer);
+        return undefined;
+      }
+      if (end === bytes.length) bytes = enlarged(bytes);
+    }
+  }
+
+  /** Sets the deadline for making a page, after the head was read. */
+  extend(): void {
+    this.#endAt = performance.now() + PAGE_TIMEOUT_MS + CLOSE_MS;
+  }
+
+  /** Responds; resolves when the peer has the response or its time is over. Never rejects. */
+  async refuse(answer: Answer, method = "GET"): Promise<void> {
+    this.#hasResponse = true;
+    const takeMs = answer.body === undefined ? CLOSE_MS : PAGE_TIMEOUT_MS;
+    this.#endAt = performance.now() + takeMs;
+    const bytes = responseBytes(answer, method);
+    try {
+      for (let at = 0; at < bytes.length;) at += await this.#socket.write(bytes.subarray(at));
+    } catch {
+      return; // The peer is gone.
+    }
+    await this.#socket.finish();
+  }
+
+  /** Ends a request that takes too long; `now` is that of `performance`. */
+  checkPeer(now: number): void {
+    if (now < this.#endAt) return;
+    if (this.#hasResponse) this.#socket.destroy();
+    else this.#late = this.refuse(TOO_SLOW);
+  }
+
+  /** The port closes: a request without a response is dropped. */
+  close(): void {
+    if (!this.#hasResponse) this.destroy();
+  }
+
+  /** Closes the socket at once. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+}
+
+function enlarged(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.min(bytes.length * 4, UPGRADE_HEAD_BYTES_MAX));
+  larger.set(bytes);
+  return larger;
 }

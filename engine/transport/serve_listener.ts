@@ -1,56 +1,288 @@
 /**
- * A port for worker lines, on Deno.serve and Deno.upgradeWebSocket.
+ * The worker port on Deno.serve and Deno.upgradeWebSocket.
  *
- * It knows no path and no token: the {@linkcode Gate} does. It is small because Deno does the
- * framing, and it can do what Deno lets it. What holds, found out by trying it:
+ * The {@linkcode Gate} decides about paths and tokens. This listener is small because Deno does the
+ * framing, and limited to what Deno offers. Observed behaviour:
  *
- * - Liveness: Deno pings a peer after half of `idleTimeout` without a word, and gives it up after
- *   the whole. It cannot ping by another rhythm, so the engine's ping comes after 30 s of silence
- *   instead of every 20 s, and the end of a silent line after 60 s, as it has to be.
+ * - Liveness: Deno pings a peer after half of `idleTimeout` without a message, and closes after the
+ *   whole. The interval cannot be set, so pings come after 30 s of silence instead of every 20 s; a
+ *   silent connection ends after 60 s, as required.
  * - A peer that does not read is cut when its queue passes its bound, or when nothing moved for
  *   60 s. Its socket stays until the peer or the system ends it, with at most `SEND_AHEAD_BYTES`
  *   and one message in memory; {@linkcode CONNECTIONS_MAX} bounds such sockets too.
- * - Too large: up to 64 MiB the peer is told 1009. A single frame of 64 MiB and more makes Deno
- *   drop the line without a word. A message in fragments is refused only once it is whole.
- * - Broken framing and bad UTF-8 end the line without a close frame (1002 or 1007 by the book).
- * - Frames of a client that are not masked are accepted.
- * - The head of an upgrade that stalls holds its socket for as long as the client likes: Deno has
- *   no setting for it.
+ * - Too large: up to 64 MiB the peer gets close code 1009. A single frame of 64 MiB and more makes
+ *   Deno drop the connection without one. A fragmented message is refused only when it is complete.
+ * - Bad framing and bad UTF-8 end the connection without a close frame (RFC 6455: 1002 or 1007).
+ * - Unmasked frames of clients are accepted.
+ * - A stalled head of an upgrade holds its socket indefinitely: Deno has no timeout for it.
  * - Reading cannot be paused.
- * - With TLS, a peer that begins without it or does not trust the certificate is not told apart
- *   from one that leaves, so nothing is logged.
+ * - With TLS, a peer without it or without trust in the certificate looks like one that leaves, so
+ *   nothing is logged.
  *
  * @module
  */
-import { CONNECTIONS_MAX, LINE_CLOSE_MS, SILENCE_MS } from "../../sdk/typescript/wire/limits.ts";
+import { Buffer } from "node:buffer";
+import {
+  CLOSE_MS,
+  CONNECTIONS_MAX,
+  DRAINED_BYTES,
+  SEND_AHEAD_BYTES,
+  SEND_RETRY_MS,
+  SILENCE_MS,
+} from "../../sdk/typescript/wire/limits.ts";
 import type {
   Accept,
+  Connection,
+  ConnectionEvents,
   Gate,
   Listen,
   Listener,
   ListenOptions,
   Upgrade,
 } from "../ports/connection.ts";
+import type { Certificate } from "./certificate.ts";
+import { truncateReason } from "./frames.ts";
 import {
   type Answer,
-  asksForPage,
   bodyOf,
+  GOING_AWAY_REASON,
   GOING_DOWN,
+  isPageRequest,
   listenError,
   NO_PAGE,
   OTHER_VERSION,
   pageAnswer,
-  refusalAnswer,
+  refusalResponse,
   TOO_MANY,
   wantsUpgrade,
-} from "./answers.ts";
-import type { Certificate } from "./certificate.ts";
-import { ServeConnection } from "./serve_connection.ts";
+} from "./http.ts";
+import { TextJoiner } from "./local_connection.ts";
 
-/** Opens a port for lines, as {@linkcode Listen} says. */
+/** Close reason of Deno for a peer that did not answer its ping. */
+const DENO_GAVE_UP = "No response from ping frame.";
+
+/** Options of {@linkcode ServeConnection}. */
+export interface ServeConnectionOptions {
+  readonly maxMessageBytes: number;
+  readonly maxQueuedBytes: number;
+  /** A peer that reads nothing of what is queued for this long is cut. */
+  readonly silenceMs: number;
+  /** Called when this side ends the connection because the peer broke a limit. */
+  cut(reason: string): void;
+  /** Called when the socket is closed. */
+  ended(): void;
+}
+
+/**
+ * One connection on Deno's own WebSocket, with a bounded queue.
+ *
+ * Deno accepts everything that is sent and cannot take it back: what a peer does not read stays in
+ * memory until the socket ends, which does not happen by itself. So only {@linkcode
+ * SEND_AHEAD_BYTES} are given to Deno ahead of the network; the rest waits in this queue, which can
+ * be dropped when the peer stops reading. The owner calls `start` once and `checkPeer` regularly.
+ */
+export class ServeConnection implements Connection {
+  readonly id: string = crypto.randomUUID();
+  readonly isBatching = false;
+  readonly #socket: WebSocket;
+  readonly #options: ServeConnectionOptions;
+  #events: ConnectionEvents | undefined;
+  #state: "open" | "closing" | "closed" = "open";
+  /** The close frame that this side sent. */
+  #closing: { code: number; reason: string } | undefined;
+  #closeTimer: ReturnType<typeof setTimeout> | undefined;
+  #failure = "";
+
+  /** Messages that were not given to Deno yet. */
+  #waiting: (string | Uint8Array)[] = [];
+  /** Index of the next message in {@linkcode #waiting}. */
+  #next = 0;
+  #waitingBytes = 0;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Upper bound of the bytes that Deno holds, except for text beyond ASCII. */
+  #aheadAtMost = 0;
+
+  #sends = 0;
+  /** What {@linkcode checkPeer} saw last, and since when it has not changed. */
+  #lastCheck = { sends: 0, buffered: 0, since: 0 };
+
+  constructor(socket: WebSocket, options: ServeConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+  }
+
+  /** Reports all events to `events` from now on. */
+  start(events: ConnectionEvents): void {
+    this.#events = events;
+    const socket = this.#socket;
+    socket.onmessage = ({ data }) => this.#receive(data);
+    socket.onerror = (event) => this.#failure = (event as ErrorEvent).message;
+    socket.onclose = ({ code, reason }) => this.#socketClosed(code, reason);
+  }
+
+  get queuedBytes(): number {
+    return this.#state === "open" ? this.#socket.bufferedAmount + this.#waitingBytes : 0;
+  }
+
+  send(text: string): void {
+    if (this.#state === "open") this.#send(text);
+  }
+
+  forward(
+    head: Uint8Array,
+    headBytes: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    if (this.#state === "open") this.#send(joiner.join(head, headBytes, memory, start, end));
+  }
+
+  sendBinary(bytes: Uint8Array): void {
+    if (this.#state !== "open") return;
+    this.#send(this.#hasRoom() ? bytes : bytes.slice());
+  }
+
+  pause(): boolean {
+    return false; // Deno keeps reading.
+  }
+
+  resume(): void {}
+
+  close(code: number, reason: string): void {
+    if (this.#state !== "open") return;
+    this.#closing = { code, reason };
+    this.#state = "closing";
+    this.#drop();
+    this.#socket.close(code, truncateReason(reason));
+    // The connection also ends when the peer does not answer.
+    this.#closeTimer = setTimeout(() => this.#report(code, reason), CLOSE_MS);
+  }
+
+  /** Ends a connection whose peer does not read; `now` is in milliseconds. */
+  checkPeer(now: number): void {
+    if (this.#state !== "open") return;
+    const buffered = this.#socket.bufferedAmount;
+    const last = this.#lastCheck;
+    const moved = buffered === 0 || buffered !== last.buffered || this.#sends !== last.sends;
+    if (moved) this.#lastCheck = { sends: this.#sends, buffered, since: now };
+    else if (now - last.since >= this.#options.silenceMs) this.#cut("has read nothing", buffered);
+  }
+
+  #receive(data: string | ArrayBuffer): void {
+    if (this.#state !== "open") return;
+    if (isLarger(data, this.#options.maxMessageBytes)) {
+      const reason = `message larger than ${this.#options.maxMessageBytes} bytes`;
+      this.#options.cut(reason);
+      this.close(1009, reason);
+    } else if (typeof data === "string") {
+      this.#events!.text(data);
+    } else {
+      this.#events!.binary(new Uint8Array(data));
+    }
+  }
+
+  #send(message: string | Uint8Array): void {
+    if (this.#hasRoom()) {
+      this.#sendNow(message);
+      return;
+    }
+    this.#waiting.push(message);
+    this.#waitingBytes += bytesOf(message);
+    const queued = this.queuedBytes;
+    if (queued > this.#options.maxQueuedBytes) this.#cut("has stopped reading", queued);
+    else this.#retryTimer ??= setTimeout(() => this.#retry(), SEND_RETRY_MS);
+  }
+
+  /** Asks Deno only when the own count says that it may hold too much. */
+  #hasRoom(): boolean {
+    if (this.#retryTimer !== undefined) return false;
+    if (this.#aheadAtMost < SEND_AHEAD_BYTES) return true;
+    this.#aheadAtMost = this.#socket.bufferedAmount;
+    return this.#aheadAtMost < SEND_AHEAD_BYTES;
+  }
+
+  #sendNow(message: string | Uint8Array): void {
+    this.#sends++;
+    this.#aheadAtMost += message.length;
+    this.#socket.send(message as string);
+  }
+
+  #retry(): void {
+    this.#retryTimer = undefined;
+    let buffered = this.#socket.bufferedAmount;
+    while (this.#next < this.#waiting.length && buffered < SEND_AHEAD_BYTES) {
+      const message = this.#waiting[this.#next++]!;
+      const bytes = bytesOf(message);
+      this.#waitingBytes -= bytes;
+      buffered += bytes;
+      this.#sendNow(message);
+    }
+    if (this.#next * 2 >= this.#waiting.length) {
+      this.#waiting = this.#waiting.slice(this.#next);
+      this.#next = 0;
+    }
+    if (this.#waiting.length === 0 && buffered <= DRAINED_BYTES) this.#events!.drained();
+    else this.#retryTimer = setTimeout(() => this.#retry(), SEND_RETRY_MS);
+  }
+
+  #cut(what: string, bytes: number): void {
+    const reason = `peer ${what}: ${bytes} bytes unsent`;
+    this.#options.cut(reason);
+    this.close(1008, reason);
+    // The peer will not read the close frame; its callers are told now.
+    queueMicrotask(() => this.#report(1008, reason));
+  }
+
+  #socketClosed(code: number, reason: string): void {
+    if (code === 1001 && reason === DENO_GAVE_UP) {
+      const silent = `peer silent for ${this.#options.silenceMs} ms`;
+      if (this.#state === "open") this.#options.cut(silent);
+      this.#report(1006, silent);
+    } else if (this.#closing) {
+      this.#report(this.#closing.code, this.#closing.reason);
+    } else if (code === 0) {
+      // Deno's code for a connection that broke off or violated the protocol.
+      this.#report(1006, this.#failure || "connection lost");
+    } else {
+      this.#report(code, reason);
+    }
+    this.#options.ended();
+  }
+
+  #report(code: number, reason: string): void {
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    clearTimeout(this.#closeTimer);
+    this.#drop();
+    this.#events?.closed(code, reason);
+  }
+
+  #drop(): void {
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = undefined;
+    this.#waiting = [];
+    this.#next = 0;
+    this.#waitingBytes = 0;
+  }
+}
+
+const joiner = new TextJoiner();
+
+function bytesOf(message: string | Uint8Array): number {
+  return typeof message === "string" ? Buffer.byteLength(message) : message.byteLength;
+}
+
+/** Counts only where the text could be too large: no character needs more than three bytes. */
+function isLarger(message: string | ArrayBuffer, bound: number): boolean {
+  if (typeof message !== "string") return message.byteLength > bound;
+  return message.length * 3 > bound && Buffer.byteLength(message) > bound;
+}
+
+/** Opens a worker port, as {@linkcode Listen} says. */
 export const listenServe: Listen = (options, gate) => new ServeListener(options, gate, {});
 
-/** As {@linkcode listenServe}, and only in TLS. */
+/** As {@linkcode listenServe}, with TLS only. */
 export function listenServeTls({ cert, key }: Certificate): Listen {
   return (options, gate) => new ServeListener(options, gate, { cert, key });
 }
@@ -64,7 +296,7 @@ class ServeListener implements Listener {
   readonly #abort = new AbortController();
   readonly #silenceMs: number;
   readonly #watch: ReturnType<typeof setInterval>;
-  /** Every socket there is, also those that are over for the engine and linger. */
+  /** Every open socket, also of ended connections whose peer has not closed yet. */
   readonly #sockets = new Set<ServeConnection | WebSocket>();
   #allGone: (() => void) | undefined;
   #closed: Promise<void> | undefined;
@@ -74,9 +306,9 @@ class ServeListener implements Listener {
     this.#gate = gate;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
     const served = { ...options, ...certificate, signal: this.#abort.signal };
-    this.#server = serve(served, (request, address) => this.#answer(request, address));
+    this.#server = serve(served, (request, address) => this.#respond(request, address));
     ({ hostname: this.hostname, port: this.port } = this.#server.addr);
-    this.#watch = setInterval(() => this.#look(), this.#silenceMs / 3);
+    this.#watch = setInterval(() => this.#checkPeers(), this.#silenceMs / 3);
   }
 
   close(): Promise<void> {
@@ -86,9 +318,9 @@ class ServeListener implements Listener {
   async #close(): Promise<void> {
     clearInterval(this.#watch);
     const gone = new Promise<void>((resolve) => this.#allGone = resolve);
-    for (const line of this.#sockets) line.close(1001, "engine is going down");
+    for (const socket of this.#sockets) socket.close(1001, GOING_AWAY_REASON);
     if (this.#sockets.size > 0) {
-      const timer = setTimeout(() => this.#allGone!(), LINE_CLOSE_MS);
+      const timer = setTimeout(() => this.#allGone!(), CLOSE_MS);
       await gone;
       clearTimeout(timer);
     }
@@ -96,20 +328,20 @@ class ServeListener implements Listener {
     await this.#server.finished;
   }
 
-  #answer(request: Request, address: string): Response | Promise<Response> {
-    if (!wantsUpgrade(request.headers)) return this.#page(request, address);
+  #respond(request: Request, address: string): Response | Promise<Response> {
+    if (!wantsUpgrade(request.headers)) return this.#servePage(request, address);
     if (this.#closed) return toResponse(GOING_DOWN);
     if (this.#sockets.size >= CONNECTIONS_MAX) {
-      this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} lines`);
+      this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} connections`);
       return toResponse(TOO_MANY);
     }
     const verdict = this.#gate(upgradeOf(request, address));
-    if (typeof verdict !== "function") return toResponse(refusalAnswer(verdict));
+    if (typeof verdict !== "function") return toResponse(refusalResponse(verdict));
     return this.#upgrade(request, address, verdict);
   }
 
-  #page(request: Request, address: string): Response | Promise<Response> {
-    const page = asksForPage(request.method)
+  #servePage(request: Request, address: string): Response | Promise<Response> {
+    const page = isPageRequest(request.method)
       ? this.#options.answerPage?.(upgradeOf(request, address))
       : undefined;
     return page ? page.then((made) => toResponse(pageAnswer(made))) : toResponse(NO_PAGE);
@@ -129,34 +361,36 @@ class ServeListener implements Listener {
     const { socket, response } = upgraded;
     socket.binaryType = "arraybuffer";
     this.#sockets.add(socket);
-    // A client that goes away before the line is open leaves an error and nothing else.
-    socket.onerror = socket.onclose = () => this.#gone(socket);
+    // A client that leaves before the connection opens causes one of these events only.
+    socket.onerror = socket.onclose = () => this.#remove(socket);
     socket.onopen = () => this.#opened(socket, address, accept);
     return response;
   }
 
   #opened(socket: WebSocket, address: string, accept: Accept): void {
-    const line = new ServeConnection(socket, {
+    const connection = new ServeConnection(socket, {
       maxMessageBytes: this.#options.maxMessageBytes,
       maxQueuedBytes: this.#options.maxQueuedBytes,
       silenceMs: this.#silenceMs,
       cut: (reason) => this.#options.onCut?.(address, reason),
-      gone: () => this.#gone(line),
+      ended: () => this.#remove(connection),
     });
     this.#sockets.delete(socket);
-    this.#sockets.add(line);
-    line.start(accept(line));
-    if (this.#closed) line.close(1001, "engine is going down");
+    this.#sockets.add(connection);
+    connection.start(accept(connection));
+    if (this.#closed) connection.close(1001, GOING_AWAY_REASON);
   }
 
-  #gone(line: ServeConnection | WebSocket): void {
-    this.#sockets.delete(line);
+  #remove(socket: ServeConnection | WebSocket): void {
+    this.#sockets.delete(socket);
     if (this.#sockets.size === 0) this.#allGone?.();
   }
 
-  #look(): void {
+  #checkPeers(): void {
     const now = performance.now();
-    for (const line of this.#sockets) if (line instanceof ServeConnection) line.look(now);
+    for (const socket of this.#sockets) {
+      if (socket instanceof ServeConnection) socket.checkPeer(now);
+    }
   }
 }
 

@@ -1,10 +1,10 @@
 /**
- * What a line has to say, as frames in memory that is ready to be written.
+ * The unsent frames of a connection, in memory that is ready to be written.
  *
- * Frames are put one behind the other into a block, so that what was sent in one turn leaves in few
- * writes. A frame is never divided between two blocks: so whatever is dropped, the peer sees whole
- * frames. Where the peer takes batches (`engine.batch.v1`), text messages of one turn share a frame
- * whose header is written when it is closed.
+ * Frames are appended to a block, so that the messages of a tick leave in few writes. A frame is
+ * never split between two blocks, so whatever is dropped, the peer sees whole frames. Where the
+ * peer accepts batches (`engine.batch.v1`), the text messages of a tick share a frame, whose header
+ * is written when the batch is closed.
  *
  * @module
  */
@@ -20,23 +20,23 @@ import { OPCODE } from "./frames.ts";
 /** Longest header of a frame that a server sends. */
 const HEADER_BYTES_MAX = 10;
 const GROWTH = 8;
-/** For a ping or one short message: 10,000 idle lines may be pinged in the same turn. */
+/** Block for a ping or one short message: 10,000 idle connections may be pinged in one tick. */
 const SMALL_BYTES = 512;
-/** Up to so many bytes, copying one after the other is quicker than asking for it. */
+/** Up to this size, a loop copies faster than `set`. */
 const COPIED_BYTES_MAX = 64;
 const encoder = new TextEncoder();
 
-/** Memory that lines write from and give back; shared by those of one listener. */
+/** Blocks of memory shared by the connections of a listener. */
 export class BlockPool {
   readonly #free = new Map<number, Uint8Array[]>();
 
-  /** Memory of at least this size. */
+  /** Takes a block of at least this size. */
   take(bytes: number): Uint8Array {
     const size = poolSize(bytes);
     return this.#free.get(size)?.pop() ?? new Uint8Array(size);
   }
 
-  /** Nobody uses it any more. */
+  /** Returns a block that is no longer used. */
   give(block: Uint8Array): void {
     if (block.length > WRITE_POOL_BYTES_MAX) return;
     const free = this.#free.get(block.length);
@@ -45,7 +45,7 @@ export class BlockPool {
   }
 }
 
-/** Sizes come in steps, so that what one line gives back suits another. */
+/** Rounds sizes to steps, so that blocks fit other connections. */
 function poolSize(bytes: number): number {
   if (bytes <= SMALL_BYTES) return SMALL_BYTES;
   let size = WRITE_BYTES_FIRST;
@@ -62,29 +62,29 @@ interface Block {
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
-/** Headers of this size suit all but the smallest and the largest batches. */
+/** The header size of all but the smallest and the largest batches. */
 const BATCH_HEADER_BYTES = 4;
 
-/** The unsent frames of one line. */
+/** The unsent frames of one connection. */
 export class WriteQueue {
   readonly #pool: BlockPool;
   readonly #isBatching: boolean;
-  /** Where the open batch begins in the last block, with room for its header; -1: none is open. */
+  /** Start of the open batch in the last block, with room for its header; -1: none is open. */
   #batchAt = -1;
   /** The last one is being filled. */
   #blocks: Block[] = [];
-  /** The one that is being written, and how far that is. */
+  /** The block that is being written, and the number of its bytes that were. */
   #current: Block | undefined;
   #written = 0;
   #bytes = 0;
 
-  /** Makes an empty one. `isBatching`: text messages may share a frame, one to a line. */
+  /** `isBatching`: text messages may share a frame, separated by newlines. */
   constructor(pool: BlockPool, isBatching = false) {
     this.#pool = pool;
     this.#isBatching = isBatching;
   }
 
-  /** Bytes that have not left, headers included. */
+  /** Unsent bytes, headers included. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -118,20 +118,20 @@ export class WriteQueue {
     this.#frame(OPCODE.binary, bytes);
   }
 
-  /** Adds a frame that is no message, of at most 125 bytes. */
+  /** Adds a control frame, of at most 125 bytes. */
   control(opcode: number, payload: Uint8Array): void {
     this.#closeBatch();
     this.#frame(opcode, payload);
   }
 
-  /** Adds bytes that are no frame. */
+  /** Adds bytes that are not a frame. */
   raw(bytes: Uint8Array): void {
     const block = this.#room(bytes.length);
     block.memory.set(bytes, block.length);
     this.#grown(block, bytes.length);
   }
 
-  /** What is to be written next; the same until {@linkcode wrote} has heard of all of it. */
+  /** The bytes to write next; unchanged until {@linkcode wrote} has counted all of them. */
   next(): Uint8Array | undefined {
     if (!this.#current) {
       this.#closeBatch();
@@ -140,7 +140,7 @@ export class WriteQueue {
     return this.#current?.memory.subarray(this.#written, this.#current.length);
   }
 
-  /** So many bytes of {@linkcode next} have left. */
+  /** Marks `count` bytes of {@linkcode next} as written. */
   wrote(count: number): void {
     this.#written += count;
     this.#bytes -= count;
@@ -150,7 +150,7 @@ export class WriteQueue {
     this.#written = 0;
   }
 
-  /** Forgets what is not being written. */
+  /** Drops all frames that are not being written. */
   drop(): void {
     for (const { memory, length } of this.#blocks) {
       this.#bytes -= length;
@@ -160,7 +160,7 @@ export class WriteQueue {
     this.#batchAt = -1;
   }
 
-  /** What stands before a text message of so many bytes; there is room for them behind it. */
+  /** Writes the header of a text message and reserves room for its bytes. */
   #begin(bytes: number): Block {
     if (this.#isBatching) return this.#beginInBatch(bytes);
     const header = headerBytes(bytes);
@@ -170,7 +170,7 @@ export class WriteQueue {
     return block;
   }
 
-  /** A newline, or room for the header of a new batch: a batch never leaves its block. */
+  /** Writes a newline, or reserves the header of a new batch; a batch stays in its block. */
   #beginInBatch(bytes: number): Block {
     const last = this.#blocks.at(-1);
     const needed = bytes + HEADER_BYTES_MAX;
@@ -189,7 +189,7 @@ export class WriteQueue {
     return block;
   }
 
-  /** A text message has got all its bytes. */
+  /** Ends a text message after its bytes were written. */
   #ended(block: Block, bytes: number): void {
     if (this.#isBatching) withoutNewlines(block.memory, block.length, block.length + bytes);
     this.#grown(block, bytes);
@@ -223,7 +223,7 @@ export class WriteQueue {
     this.#bytes += bytes;
   }
 
-  /** The block to fill, with so much room in it. */
+  /** The block to append to, with room for this many bytes. */
   #room(bytes: number): Block {
     const last = this.#blocks.at(-1);
     if (last && last.memory.length - last.length >= bytes) return last;
@@ -272,7 +272,7 @@ function copy(
   for (let at = start, into = place; at < end; at++, into++) to[into] = from[at]!;
 }
 
-/** Newlines separate messages; in one they can only stand between tokens, where a space does. */
+/** Replaces newlines, which separate messages, by spaces; JSON has them between tokens only. */
 function withoutNewlines(memory: Uint8Array, start: number, end: number): void {
   const message = memory.subarray(start, end);
   for (let at = message.indexOf(NEWLINE); at >= 0; at = message.indexOf(NEWLINE, at + 1)) {

@@ -6,7 +6,7 @@
  * @module
  */
 import { Router } from "../../engine/core/router.ts";
-import { localDial } from "../../engine/transport/local_line.ts";
+import { localDial } from "../../engine/transport/local_connection.ts";
 import { makeGate } from "../../engine/transport/gate.ts";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";

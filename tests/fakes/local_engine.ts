@@ -5,7 +5,7 @@
  * @module
  */
 import { Router } from "../../engine/core/router.ts";
-import { localDial } from "../../engine/transport/local_line.ts";
+import { localDial } from "../../engine/transport/local_connection.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { ConfigValue } from "../../engine/ports/config.ts";
 import type { PageAnswer } from "../../engine/ports/connection.ts";

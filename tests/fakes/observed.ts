@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { localDial } from "../../engine/transport/local_line.ts";
+import { localDial } from "../../engine/transport/local_connection.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import type { Supervision } from "../../engine/ports/supervision.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";

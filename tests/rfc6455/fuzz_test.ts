@@ -68,8 +68,8 @@ Deno.test("random streams come out of the frame reader as the model of RFC 6455 
       },
       binary: (bytes) => void heard.push(shown("binary", bytes)),
       ping: (payload) => void heard.push(shown("pong", payload)),
-      goodbye: over,
-      broken: over,
+      closeFrame: over,
+      violation: over,
     };
     const reader = new FrameReader(events, limitOf(seed));
 

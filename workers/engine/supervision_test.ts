@@ -12,7 +12,7 @@ import type {
   Supervision,
   WorkerStatus,
 } from "../../engine/ports/supervision.ts";
-import { localDial } from "../../engine/transport/local_line.ts";
+import { localDial } from "../../engine/transport/local_connection.ts";
 import type { CallRequest, Handler } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";

@@ -52,7 +52,7 @@ export const DRAINED_BYTES = 256 * 1024;
 /** How often a line that is behind looks whether it may send on. */
 export const SEND_RETRY_MS = 2;
 /** How long the end of a line waits for the peer's part in it. */
-export const LINE_CLOSE_MS = 2_000;
+export const CLOSE_MS = 2_000;
 /** Bytes that may wait on a line inside the engine. */
 export const LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
 /** Longest id of a function, a trigger or a type, in characters. */

@@ -1,12 +1,13 @@
 /**
- * A line with no socket, for workers in the engine's own process.
+ * A connection without a socket, for workers in the engine's own process.
  *
- * It is the WebSocket line's equal: whole messages, in order, `closed` once and last on both sides.
- * What the worker sends is handled before `send` returns; what the engine sends arrives in a
- * microtask, so that neither side ever finds the other half-way through a message.
+ * It behaves as a WebSocket does: whole messages, in order, `closed` once and last on both sides.
+ * The engine handles what the worker sends before `send` returns; what the engine sends arrives in
+ * a microtask, so that neither side is called while it handles a message.
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import {
   DRAINED_BYTES,
   LOCAL_LINE_BYTES_MAX,
@@ -14,11 +15,10 @@ import {
 } from "../../sdk/typescript/wire/limits.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
-import { TextJoiner } from "./text_joiner.ts";
 
-/** Who takes the engine's end of local lines; the router is one. */
+/** Accepts local connections; implemented by the router. */
 export interface LocalRouter {
-  /** Takes a line that has opened; `builtin` names the worker that dialled. */
+  /** Accepts an open connection; `builtin` is the name of the worker that dialled. */
   open(
     connection: Connection,
     peer: { address: null; launch_id: null; builtin: string },
@@ -26,19 +26,19 @@ export interface LocalRouter {
 }
 
 /**
- * A dialler whose lines end at `router` under the name of a built-in worker; the address dialled
- * and the headers play no part. A line on which more than `maxQueuedBytes` wait is cut.
+ * Makes a dialler whose connections go to `router` under the name of a built-in worker; it ignores
+ * address and headers. A connection with more than `maxQueuedBytes` queued is closed with 1008.
  */
 export function localDial(
   router: LocalRouter,
   name: string,
   maxQueuedBytes: number = LOCAL_LINE_BYTES_MAX,
 ): Dial {
-  return (_url, events) => new LocalLine(router, name, events, maxQueuedBytes).transport;
+  return (_url, events) => new LocalConnection(router, name, events, maxQueuedBytes).transport;
 }
 
-/** Both ends of one line. */
-class LocalLine implements Connection {
+/** Both ends of one connection. */
+class LocalConnection implements Connection {
   readonly id: string = crypto.randomUUID();
   readonly isBatching = false;
   /** The worker's end. */
@@ -46,11 +46,11 @@ class LocalLine implements Connection {
 
   readonly #worker: TransportEvents;
   readonly #maxQueuedBytes: number;
-  /** `closing`: ended by the engine, and what it sent before is still on its way. */
+  /** `closing`: closed by the engine, with messages still on their way to the worker. */
   #state: "opening" | "open" | "closing" | "closed" = "opening";
   #engine: ConnectionEvents | undefined;
   #toWorker: (string | Uint8Array)[] = [];
-  /** Characters of text count as bytes: nothing is ever encoded here. */
+  /** Characters of text count as bytes, because nothing is encoded. */
   #queuedBytes = 0;
   #deliveryDue = false;
   #behind = false;
@@ -96,7 +96,7 @@ class LocalLine implements Connection {
   close(code: number, reason: string): void {
     if (this.#state === "closing" || this.#state === "closed") return;
     this.#state = "closing";
-    queueMicrotask(() => { // Behind the delivery of what was sent before.
+    queueMicrotask(() => { // After the delivery of earlier messages.
       this.#state = "closed";
       this.#engine?.closed(code, reason);
       this.#worker.closed(code, reason);
@@ -143,7 +143,7 @@ class LocalLine implements Connection {
     });
   }
 
-  /** Hands over what waits, also what is sent meanwhile. */
+  /** Delivers queued messages, also those that are queued meanwhile. */
   #deliver(): void {
     while (this.#toWorker.length > 0) {
       const batch = this.#toWorker;
@@ -164,6 +164,33 @@ class LocalLine implements Connection {
   #drop(): void {
     this.#toWorker = [];
     this.#queuedBytes = 0;
+  }
+}
+
+/** Size of the buffer that is kept; a longer message gets one of its own. */
+const KEPT_BYTES = 64 * 1024;
+
+/** Decodes a message that lies in two parts of memory, for connections that take strings. */
+export class TextJoiner {
+  #memory: Buffer = Buffer.alloc(KEPT_BYTES);
+
+  /**
+   * The text of `headBytes` bytes of `head` followed by `memory` from `start` to `end`, in UTF-8.
+   */
+  join(
+    head: Uint8Array,
+    headBytes: number,
+    memory: Uint8Array,
+    start: number,
+    end: number,
+  ): string {
+    const bytes = headBytes + end - start;
+    const into = bytes > KEPT_BYTES ? Buffer.alloc(bytes) : this.#memory;
+    let seen = 0;
+    for (let at = 0; at < headBytes; at++) seen |= into[at] = head[at]!;
+    for (let at = start, to = headBytes; at < end; at++, to++) seen |= into[to] = memory[at]!;
+    // Latin-1 takes half the time where all bytes are ASCII.
+    return into.toString(seen < 0x80 ? "latin1" : "utf8", 0, bytes);
   }
 }
 

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { UPGRADE_HEAD_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { answerBytes, judgeHead, readHead, type RequestHead } from "./upgrade.ts";
+import {
+  checkUpgrade,
+  listenError,
+  readHead,
+  refusalResponse,
+  type RequestHead,
+  responseBytes,
+  wantsUpgrade,
+} from "./http.ts";
 
 const UPGRADE = {
   "Host": "127.0.0.1",
@@ -62,12 +70,12 @@ Deno.test("random bytes are partial, refused or a head, and never an error", () 
     for (let i = random(8); i >= 0; i--) text[random(text.length)] = random(256);
 
     const found = readHead(text);
-    if (found.state === "whole") judgeHead(found.head, "127.0.0.1");
+    if (found.state === "whole") checkUpgrade(found.head, "127.0.0.1");
   }
 });
 
 Deno.test("an upgrade is accepted with the key's answer of RFC 6455 and nothing chosen", () => {
-  const wanted = judgeHead(
+  const wanted = checkUpgrade(
     whole(request({ "Sec-WebSocket-Protocol": "chat" }, "/otel?a=b%20c")),
     "::1",
   );
@@ -93,7 +101,7 @@ Deno.test("batches are taken up where workers connect and offer them, among othe
       ["engine.batch.v1", "/otel", false],
     ] as const
   ) {
-    const wanted = judgeHead(whole(request({ "Sec-WebSocket-Protocol": offered }, path)), "::1");
+    const wanted = checkUpgrade(whole(request({ "Sec-WebSocket-Protocol": offered }, path)), "::1");
 
     assert.ok("accepted" in wanted);
     assert.equal(wanted.isBatching, isBatching, `${offered} ${path}`);
@@ -105,7 +113,7 @@ Deno.test("batches are taken up where workers connect and offer them, among othe
 
 Deno.test("a path keeps its slashes, and a whole URL is a path, too", () => {
   const paths = ["//evil/x", "http://other/otel"].map((target) => {
-    const wanted = judgeHead(whole(request({}, target)), "::1");
+    const wanted = checkUpgrade(whole(request({}, target)), "::1");
     return "upgrade" in wanted && wanted.upgrade.path;
   });
 
@@ -126,17 +134,17 @@ Deno.test("what lacks a part of an upgrade is answered with what it lacks", () =
     [{ "Transfer-Encoding": "chunked" }, 400, /body/],
   ];
   for (const [headers, status, message] of cases) {
-    const answer = judgeHead(whole(request(headers)), "::1");
+    const answer = checkUpgrade(whole(request(headers)), "::1");
     assert.ok("status" in answer, JSON.stringify(headers));
     assert.equal(answer.status, status);
     assert.match(answer.message, message);
   }
-  const post = judgeHead(whole(request({}).replace("GET", "POST")), "::1");
+  const post = checkUpgrade(whole(request({}).replace("GET", "POST")), "::1");
   assert.ok("status" in post && post.status === 400);
 });
 
 Deno.test("an answer says how long it is and that nothing follows", () => {
-  const answer = answerBytes({ status: 401, message: "Grüße", headers: { "www-x": "y" } });
+  const answer = responseBytes({ status: 401, message: "Grüße", headers: { "www-x": "y" } });
 
   const [head, body] = new TextDecoder().decode(answer).split("\r\n\r\n");
   assert.equal(body, "Grüße\n");
@@ -165,3 +173,29 @@ function whole(text: string): RequestHead {
 function bytes(text: string): Uint8Array {
   return Uint8Array.from(text, (char) => char.charCodeAt(0));
 }
+
+Deno.test("a missing token is answered with how to send one, another refusal as it is", () => {
+  const forbidden = { status: 403, message: "Not you" };
+
+  assert.deepEqual(refusalResponse({ status: 401, message: "Who?" }), {
+    status: 401,
+    message: "Who?",
+    headers: { "www-authenticate": "Bearer" },
+  });
+  assert.equal(refusalResponse(forbidden), forbidden);
+});
+
+Deno.test("an upgrade is asked for in any case and among others", () => {
+  assert.equal(wantsUpgrade(new Headers({ upgrade: "h2c, WebSocket" })), true);
+  assert.equal(wantsUpgrade(new Headers({ upgrade: "h2c" })), false);
+  assert.equal(wantsUpgrade(new Headers()), false);
+});
+
+Deno.test("listenError() tells a taken port from an address that cannot be had", () => {
+  const taken = listenError("127.0.0.1", 1, new Deno.errors.AddrInUse("in use"));
+  const other = listenError("nowhere", 1, new Error("no such host"));
+
+  assert.equal(taken.code, "address_in_use");
+  assert.equal(other.code, "address_not_available");
+  assert.match(other.message, /nowhere:1 \(no such host\); set engine\.host/);
+});

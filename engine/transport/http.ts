@@ -1,16 +1,16 @@
 /**
- * The HTTP that a raw port speaks: the head of one request in, one answer out.
+ * HTTP on the worker port: the head of one request in, one response out, without I/O.
  *
- * No body, no second request, no I/O. A head is taken to be one by the book or it is refused;
- * what it asks for is judged as the other listener does it.
+ * A request has no body and no second one follows it. A head that is not well formed is refused.
+ * Both listeners send the same responses, so that a client cannot tell them apart.
  *
  * @module
  */
-import defer * as nodeCrypto from "node:crypto";
+import { createHash } from "node:crypto";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { UPGRADE_HEAD_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { BATCH_PROTOCOL } from "../../sdk/typescript/wire/protocol.ts";
-import type { Upgrade } from "../ports/connection.ts";
-import { type Answer, bodyOf, NO_PAGE, OTHER_VERSION, wantsUpgrade } from "./answers.ts";
+import type { PageAnswer, Refusal, Upgrade } from "../ports/connection.ts";
 
 /** The head of a request. */
 export interface RequestHead {
@@ -29,19 +29,21 @@ export type HeadState =
   | { readonly state: "refused"; readonly answer: Answer }
   | { readonly state: "whole"; readonly head: RequestHead };
 
-/** What is answered to a request that becomes a line. */
+/** A request that becomes a connection. */
 export interface Acceptance {
   readonly accepted: Uint8Array;
   /** Whether several messages may share a frame: the peer has offered it. */
   readonly isBatching: boolean;
 }
 
-/** A request that may become a line. */
-export interface WantedUpgrade extends Acceptance {
+/** A request that the gate decides on. */
+export interface UpgradeRequest extends Acceptance {
   readonly upgrade: Upgrade;
 }
 
-/** The head did not come in time. */
+/** Reason of close code 1001, when the port closes. */
+export const GOING_AWAY_REASON = "engine is going down";
+/** The head did not arrive in time. */
 export const TOO_SLOW: Answer = { status: 408, message: "The head of the request took too long" };
 
 const TOO_LONG: Answer = {
@@ -73,7 +75,7 @@ export function readHead(bytes: Uint8Array): HeadState {
   const end = text.indexOf("\r\n\r\n");
   if (end < 0) {
     if (bytes.length >= UPGRADE_HEAD_BYTES_MAX) return { state: "refused", answer: TOO_LONG };
-    // Whatever speaks first in another way, TLS for one, need not be waited for.
+    // Refuses other protocols, such as TLS, at their first bytes.
     const isHttp = /^[A-Z]{0,20}($| )/.test(text);
     return isHttp ? { state: "partial" } : { state: "refused", answer: NO_HTTP };
   }
@@ -86,14 +88,14 @@ export function readHead(bytes: Uint8Array): HeadState {
 }
 
 /**
- * What a request asks for, or the answer to one that can have no line. `mayBatch`: whether a frame
- * may hold several messages if the peer offers it.
+ * Checks a request for an upgrade; the response when it is none. `mayBatch`: whether to accept
+ * several messages per frame if the peer offers it.
  */
-export function judgeHead(
+export function checkUpgrade(
   head: RequestHead,
   address: string,
   mayBatch = true,
-): WantedUpgrade | Answer {
+): UpgradeRequest | Answer {
   const { method, version, headers } = head;
   if (!wantsUpgrade(headers)) return NO_PAGE;
   if (method !== "GET" || version !== "HTTP/1.1") return badUpgrade("it has to be a GET");
@@ -117,14 +119,17 @@ export function judgeHead(
   return { upgrade, accepted: accepted(key, isBatching), isBatching };
 }
 
-/** Which page a request asks for; `undefined` when its target is no path. */
-export function askedPage({ target, headers }: RequestHead, address: string): Upgrade | undefined {
+/** The request for a page; `undefined` when its target is not a path. */
+export function pageRequestOf(
+  { target, headers }: RequestHead,
+  address: string,
+): Upgrade | undefined {
   const url = urlOf(target);
   return url ? { path: url.pathname, query: url.searchParams, headers, address } : undefined;
 }
 
-/** The bytes of an answer; nothing follows it on its connection. `HEAD` gets no body. */
-export function answerBytes(answer: Answer, method = "GET"): Uint8Array<ArrayBuffer> {
+/** Encodes a response, the last on its connection. `HEAD` gets no body. */
+export function responseBytes(answer: Answer, method = "GET"): Uint8Array<ArrayBuffer> {
   const { status, headers } = answer;
   const whole = bodyOf(answer);
   const all = {
@@ -140,7 +145,7 @@ export function answerBytes(answer: Answer, method = "GET"): Uint8Array<ArrayBuf
 }
 
 function accepted(key: string, isBatching: boolean): Uint8Array {
-  const accept = nodeCrypto.createHash("sha1").update(key + KEY_SUFFIX).digest("base64");
+  const accept = createHash("sha1").update(key + KEY_SUFFIX).digest("base64");
   return new TextEncoder().encode(
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
       `Sec-WebSocket-Accept: ${accept}\r\n` +
@@ -156,7 +161,7 @@ function readHeaders(lines: readonly string[]): Headers | undefined {
     try {
       headers.append(name, value);
     } catch {
-      return undefined; // A value with characters that HTTP does not know.
+      return undefined; // The value has characters that HTTP does not allow.
     }
   }
   return headers;
@@ -167,7 +172,7 @@ function listed(value: string | null, word: string): boolean {
 }
 
 function urlOf(target: string): URL | null {
-  // In front of a path, so that one with two slashes names no host.
+  // With a host in front, so that a path that starts with two slashes is not read as one.
   return URL.parse(target.startsWith("/") ? `http://localhost${target}` : target);
 }
 
@@ -177,4 +182,75 @@ function badRequest(message: string): Answer {
 
 function badUpgrade(why: string): Answer {
   return badRequest(`Not a WebSocket upgrade: ${why}`);
+}
+
+/** An HTTP response: `body` with its own content type, or `message` as plain text. */
+export interface Answer extends Refusal {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** For a request without an upgrade, such as of a browser. */
+export const NO_PAGE: Answer = {
+  status: 426,
+  message: "This port speaks WebSocket with workers; there is no page here",
+  headers: { upgrade: "websocket" },
+};
+/** For another version than that of RFC 6455. */
+export const OTHER_VERSION: Answer = {
+  status: 426,
+  message: "Only WebSocket version 13 is spoken here",
+  headers: { "sec-websocket-version": "13" },
+};
+/** For plain HTTP on a port with TLS; the status is that of RFC 2817. */
+export const TLS_HERE: Answer = {
+  status: 426,
+  message: "This port speaks TLS; connect to it with wss:// or https://",
+  headers: { upgrade: "TLS/1.2, HTTP/1.1" },
+};
+/** While the port closes. */
+export const GOING_DOWN: Answer = { status: 503, message: "The engine is going down" };
+/** When the limit of the port is reached. */
+export const TOO_MANY: Answer = { status: 503, message: "Too many connections" };
+
+/** The response to an upgrade that the gate refuses. */
+export function refusalResponse(refusal: Refusal): Answer {
+  if (refusal.status !== 401) return refusal;
+  return { ...refusal, headers: { "www-authenticate": "Bearer" } };
+}
+
+/** The response with a page, or with the reason why there is none. */
+export function pageAnswer(page: PageAnswer | Refusal): Answer {
+  if (!("body" in page)) return refusalResponse(page);
+  const { status, contentType, body } = page;
+  return { status, message: "", body, headers: { "content-type": contentType } };
+}
+
+/** The body of a response. */
+export function bodyOf({ body, message }: Answer): string {
+  return body ?? `${message}\n`;
+}
+
+/** Whether a method requests a page. */
+export function isPageRequest(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+/** Whether a request asks for a WebSocket. */
+export function wantsUpgrade(headers: Headers): boolean {
+  return headers.get("upgrade")?.toLowerCase().includes("websocket") ?? false;
+}
+
+/** The error of a port that cannot be opened: `address_in_use` or `address_not_available`. */
+export function listenError(hostname: string, port: number, cause: unknown): EngineError {
+  const details = { hostname, port };
+  if (cause instanceof Deno.errors.AddrInUse) {
+    const message =
+      `Port ${port} is taken; stop the other program or set engine.port in config.yaml`;
+    return new EngineError("address_in_use", message, { details, cause });
+  }
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const message = `Cannot listen on ${hostname}:${port} (${why}); ` +
+    "set engine.host and engine.port in config.yaml";
+  return new EngineError("address_not_available", message, { details, cause });
 }
