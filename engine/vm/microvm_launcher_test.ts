@@ -320,16 +320,16 @@ Deno.test("MicroVmLauncher warns once about software emulation that was not requ
 });
 
 Deno.test("MicroVmLauncher.check() searches the parts of a machine and boots none", async () => {
-  const asked: unknown[] = [];
+  const calls: unknown[] = [];
   const failure = new EngineError("isolation_unavailable", "KVM not accessible");
   await using there = await setup({
     findHost: (name) => {
-      asked.push(name);
+      calls.push(name);
       return Promise.resolve(HOST);
     },
     accelerators: {
       choose: (...all) => {
-        asked.push(all);
+        calls.push(all);
         return Promise.reject(failure);
       },
     },
@@ -338,7 +338,7 @@ Deno.test("MicroVmLauncher.check() searches the parts of a machine and boots non
   await assert.rejects(there.launcher.check("math", "kvm"), failure);
   await assert.rejects(there.start({ name: "math" }), failure);
 
-  assert.deepEqual(asked.slice(0, 2), ["math", ["math", "kvm", HOST]]);
+  assert.deepEqual(calls.slice(0, 2), ["math", ["math", "kvm", HOST]]);
   assert.equal(there.machines.length, 0);
 });
 

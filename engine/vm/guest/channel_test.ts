@@ -85,10 +85,10 @@ Deno.test("GuestChannel.signal() waits for the program's process and reaches no 
   assert.deepEqual(at.sent, []);
 
   const program = at.start();
-  const asked = at.channel.signal("TERM");
+  const signalled = at.channel.signal("TERM");
   assert.equal(at.sent.length, 1);
   at.channel.receive({ type: "started", channel: 2 });
-  await asked;
+  await signalled;
 
   assert.deepEqual(at.sent.at(-1), { type: "signal", channel: 2, name: "TERM" });
   at.exit({ code: 0 });

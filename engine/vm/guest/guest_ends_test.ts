@@ -45,14 +45,14 @@ Deno.test({
         ({ text }) => void lines.push(text),
       );
       const command = { command: ["sleep", "1000"], directory: "/", env: {} };
-      const beside = guest.exec(command, () => {}, new AbortController().signal);
+      const extra = guest.exec(command, () => {}, new AbortController().signal);
       await until(() => lines.includes("up"));
 
       Deno.kill(guest.pid, "SIGKILL");
 
       const killed = { code: null, signal: "SIGKILL", reason: "its microVM ended" };
       assert.deepEqual(await main.ended, killed);
-      assert.deepEqual(await beside, killed);
+      assert.deepEqual(await extra, killed);
       assert.deepEqual(await guest.ended, killed);
       assert.ok(await at.isTidy());
     });
@@ -195,7 +195,7 @@ Deno.test({
       ({ text }) => void lines.push(text),
     );
     const stopping = new AbortController();
-    const beside = guest.exec(
+    const extra = guest.exec(
       { ...program, command: ["sleep", "1000"] },
       () => {},
       stopping.signal,
@@ -205,7 +205,7 @@ Deno.test({
 
     stopping.abort();
 
-    assert.equal((await beside).signal, "SIGKILL");
+    assert.equal((await extra).signal, "SIGKILL");
     assert.equal((await main.ended).signal, "SIGKILL");
     await guest.ended;
     assert.ok(await at.isTidy());

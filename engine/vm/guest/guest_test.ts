@@ -90,8 +90,8 @@ Deno.test({
   ignore,
   async fn(t) {
     await using at = await setup();
-    await using made = await boot(at.options, at.directory);
-    const { exec, guest, run, start } = made;
+    await using booted = await boot(at.options, at.directory);
+    const { exec, guest, run, start } = booted;
 
     await t.step("a program has its directory and environment, and nothing else", async () => {
       const odd = `a 'quoted' "text" $HOME \`id\` \\ ü\n\tnext, line`;
@@ -151,18 +151,21 @@ Deno.test({
     });
 
     await t.step("TERM lets a program clean up; KILL ends it and its children", async () => {
-      const asked = waiter();
+      const started = waiter();
       const polite = await start(
         "trap 'echo bye; exit 3' TERM; echo up; sleep 1000 & wait",
-        asked.on("up"),
+        started.on("up"),
       );
-      await asked.came;
+      await started.came;
       polite.signal("TERM");
       assert.deepEqual(await polite.ended, { code: 3, signal: null });
 
-      const killed = waiter();
-      const deaf = await start("trap '' TERM; echo up; sleep 1000; sleep 1000", killed.on("up"));
-      await killed.came;
+      const deafStarted = waiter();
+      const deaf = await start(
+        "trap '' TERM; echo up; sleep 1000; sleep 1000",
+        deafStarted.on("up"),
+      );
+      await deafStarted.came;
       deaf.signal("TERM");
       deaf.signal("KILL");
       assert.deepEqual(await deaf.ended, { code: null, signal: "SIGKILL" });
@@ -347,8 +350,8 @@ Deno.test({
       network: "engine",
       engine: { hostname: "127.0.0.1", port: engine.port },
     });
-    await using made = await boot(at.options, at.directory);
-    const { guest, run } = made;
+    await using booted = await boot(at.options, at.directory);
+    const { guest, run } = booted;
     const [address] = guest.engineUrlHost.split(":");
     const dial = `${NC} ${address} ${engine.port}`;
 
@@ -391,10 +394,10 @@ Deno.test({
   async fn() {
     await using engine = lineServer();
     await using at = await setup({ engine: { hostname: "0.0.0.0", port: engine.port } });
-    await using made = await boot(at.options, at.directory);
+    await using booted = await boot(at.options, at.directory);
 
-    const [host, port] = made.guest.engineUrlHost.split(":");
-    const { stdout } = await made.run(`printf 'hello\\nbye\\n' | ${NC} ${host} ${port}`);
+    const [host, port] = booted.guest.engineUrlHost.split(":");
+    const { stdout } = await booted.run(`printf 'hello\\nbye\\n' | ${NC} ${host} ${port}`);
 
     assert.equal(stdout, "5");
   },

@@ -37,12 +37,12 @@ Deno.test("an image has the kernel and an initramfs with busybox, init, probe an
 Deno.test("prepareImage() builds an image once", async () => {
   await using at = await setup();
   const first = await prepareImage(at.cache, at.kernel, at.busybox);
-  const made = await Deno.stat(first.initrd);
+  const built = await Deno.stat(first.initrd);
 
   const second = await prepareImage(at.cache, at.kernel, at.busybox);
 
   assert.deepEqual(second, first);
-  assert.equal((await Deno.stat(second.initrd)).ino, made.ino);
+  assert.equal((await Deno.stat(second.initrd)).ino, built.ino);
 });
 
 Deno.test("another init or busybox gives another image, and the old one stays", async () => {

@@ -105,13 +105,13 @@ Deno.test("storeKernel() stores the vmlinuz and prints why when it cannot be dec
   await using at = await setup();
   const packed = fakeVmlinuz({ pvh: false });
   await Deno.writeFile(at.source.kernel, packed);
-  const said: string[] = [];
+  const printed: string[] = [];
 
-  const stored = await storeKernel(at.cache, at.source, decompress, (line) => said.push(line));
+  const stored = await storeKernel(at.cache, at.source, decompress, (line) => printed.push(line));
 
   assert.equal(stored.form, "vmlinuz");
   assert.deepEqual(await Deno.readFile(stored.kernel), packed);
-  assert.match(said.join(), /as it is, which is slower: its vmlinux has no PVH entry/);
+  assert.match(printed.join(), /as it is, which is slower: its vmlinux has no PVH entry/);
 });
 
 Deno.test("concurrent storeKernel() calls for the same kernel both succeed", async () => {

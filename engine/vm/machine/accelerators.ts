@@ -153,10 +153,10 @@ export class Accelerators {
 }
 
 function whatProbeSaw({ outcome, afterMs, tail }: ProbeResult): string {
-  const said = tail.length > 0 ? ` (${tail.at(-1)})` : "";
+  const lastLine = tail.length > 0 ? ` (${tail.at(-1)})` : "";
   return outcome === "timeout"
-    ? `no guest ran under it within ${Math.round(afterMs / 1000)} s${said}`
-    : `QEMU cannot run a guest under it${said}`;
+    ? `no guest ran under it within ${Math.round(afterMs / 1000)} s${lastLine}`
+    : `QEMU cannot run a guest under it${lastLine}`;
 }
 
 /** Tries to open the device as QEMU would. */

@@ -28,8 +28,8 @@ function setup(access: KvmAccess, fake = new FakeBoot(REACHED), cache?: string, 
 Deno.test("choose() selects KVM without a warning if guests run", async () => {
   const { accelerators, fake } = setup(GRANTED);
 
-  for (const wanted of ["auto", "kvm"] as const) {
-    assert.deepEqual(await accelerators.choose("math", wanted, HOST), {
+  for (const requested of ["auto", "kvm"] as const) {
+    assert.deepEqual(await accelerators.choose("math", requested, HOST), {
       accelerator: "kvm",
       warning: null,
     });
@@ -42,8 +42,8 @@ Deno.test("choose() selects KVM without a warning if guests run", async () => {
 Deno.test("choose() rejects without permission for KVM, with the remedy and both alternatives", async () => {
   const { accelerators, fake } = setup(DENIED);
 
-  for (const wanted of ["auto", "kvm"] as const) {
-    await assert.rejects(accelerators.choose("math", wanted, HOST), {
+  for (const requested of ["auto", "kvm"] as const) {
+    await assert.rejects(accelerators.choose("math", requested, HOST), {
       code: "isolation_unavailable",
       message: "KVM not accessible: worker math cannot have a microVM, because this user may not " +
         "open /dev/kvm; run sudo usermod -aG kvm $USER and log in again, or choose --accel tcg " +
@@ -190,7 +190,7 @@ Deno.test({
 
 const device = await openKvm();
 const skipped = typeof vmHere === "string" ? vmHere : "reason" in device ? device.reason : null;
-if (skipped !== null) console.error(`No test asks the real KVM: ${skipped}`);
+if (skipped !== null) console.error(`Skipping tests with the real KVM: ${skipped}`);
 
 Deno.test({
   name:

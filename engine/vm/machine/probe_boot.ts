@@ -67,8 +67,8 @@ export const bootProbe: ProbeBoot = async (request) => {
     return result("ended", (thrown as Error).message);
   }
   const gone = child.status;
-  const wanted = until === "runs" ? PROBE_RUNS : PROBE_LOADED;
-  const printed = collect([child.stdout, child.stderr], wanted);
+  const marker = until === "runs" ? PROBE_RUNS : PROBE_LOADED;
+  const printed = collect([child.stdout, child.stderr], marker);
   const ended = gone.then(() => "ended" as const);
   const first = await within(limitMs, Promise.race([printed.found, ended]), "timeout" as const);
   const outcome = first === "ended"
@@ -118,7 +118,7 @@ async function clockOf(qemu: string): Promise<number | undefined> {
 }
 
 /** Reads streams; `found` resolves when one of them contains the text. */
-function collect(streams: readonly ReadableStream<Uint8Array>[], wanted: string) {
+function collect(streams: readonly ReadableStream<Uint8Array>[], marker: string) {
   const { promise: found, resolve } = Promise.withResolvers<"reached">();
   let text = "";
   const readers = streams.map((stream) => stream.pipeThrough(new TextDecoderStream()).getReader());
@@ -128,7 +128,7 @@ function collect(streams: readonly ReadableStream<Uint8Array>[], wanted: string)
       if (done) return;
       // Enough for the text and the last lines.
       text = (text + value).slice(-16_384);
-      if (text.includes(wanted)) resolve("reached");
+      if (text.includes(marker)) resolve("reached");
     }
   });
   return {

@@ -167,27 +167,27 @@ Deno.test("planSetup() rejects other systems than Linux on x86-64", async () => 
 });
 
 Deno.test("planSetup() runs no commands", async () => {
-  const asked: string[] = [];
+  const queries: string[] = [];
   await using at = await setup({ qemu: false, kernel: false }, {
-    ask: (question) => {
-      asked.push(question);
-      return debian(question);
+    ask: (query) => {
+      queries.push(query);
+      return debian(query);
     },
   });
 
   await at.lines();
 
   assert.deepEqual(at.machine.ran, []);
-  assert.ok(asked.every((question) => /^apt-cache (policy|depends) /.test(question)));
+  assert.ok(queries.every((query) => /^apt-cache (policy|depends) /.test(query)));
 });
 
-async function setupOfPackages(options: FakeMachineOptions = {}) {
+async function setupPackages(options: FakeMachineOptions = {}) {
   const host = await fakeVmPlaces({ kernel: false });
   return { ...host, machine: new FakeMachine(host, options) };
 }
 
 Deno.test("kernelPackages() finds the dependency of Debian's kernel package", async () => {
-  await using at = await setupOfPackages();
+  await using at = await setupPackages();
 
   assert.deepEqual(await kernelPackages(at.machine), ["linux-image-6.1.0-7-amd64"]);
 });
@@ -199,8 +199,8 @@ Deno.test("kernelPackages() finds Ubuntu's kernel packages without firmware", as
       "  Depends: <amd64-microcode>\n",
     "linux-image-6.8.0-45-generic": "  Depends: kmod\n  Depends: linux-modules-6.8.0-45-generic\n",
   };
-  await using at = await setupOfPackages({
-    ask: (question) => depends[question.replace("apt-cache depends ", "")] ?? "",
+  await using at = await setupPackages({
+    ask: (query) => depends[query.replace("apt-cache depends ", "")] ?? "",
   });
 
   assert.deepEqual(await kernelPackages(at.machine), [
@@ -211,7 +211,7 @@ Deno.test("kernelPackages() finds Ubuntu's kernel packages without firmware", as
 });
 
 Deno.test("kernelPackages() and areAvailable() find nothing without package lists", async () => {
-  await using at = await setupOfPackages({ ask: withoutLists });
+  await using at = await setupPackages({ ask: withoutLists });
 
   assert.deepEqual(await kernelPackages(at.machine), []);
   assert.equal(await areAvailable(at.machine, ["qemu-system-x86"]), false);
@@ -219,8 +219,8 @@ Deno.test("kernelPackages() and areAvailable() find nothing without package list
 });
 
 Deno.test("areAvailable() requires a candidate for each package", async () => {
-  await using at = await setupOfPackages({
-    ask: (question) => question.endsWith("absent") ? "" : debian(question),
+  await using at = await setupPackages({
+    ask: (query) => query.endsWith("absent") ? "" : debian(query),
   });
 
   assert.equal(await areAvailable(at.machine, ["qemu-system-x86", "busybox-static"]), true);
@@ -231,7 +231,7 @@ Deno.test("manualSteps() gives the command of each distribution and how to name 
   for (
     const [program, command] of [["dnf", "dnf install"], ["apk", "apk add"], ["no", ""]] as const
   ) {
-    await using at = await setupOfPackages({ programs: [program] });
+    await using at = await setupPackages({ programs: [program] });
 
     const lines = await manualSteps(at.machine);
 

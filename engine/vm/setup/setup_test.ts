@@ -93,7 +93,7 @@ Deno.test("setup installs all parts and prints each command before it runs", asy
   const commands = at.printed.filter((line) => line.startsWith("$ "));
   assert.deepEqual(commands, at.machine.ran.map((command) => `$ ${command}`));
   assert.match(at.printed[0]!, /sudo runs it and may ask for a password/);
-  assert.ok(at.printed.includes("  done"), "what commands print is handed on");
+  assert.ok(at.printed.includes("  done"), "the output of commands is printed");
   const last = fake.requests.at(-1)!;
   assert.deepEqual([last.accelerator, last.until], ["kvm", "loaded"]);
 });
