@@ -1,8 +1,8 @@
 /**
- * The commands as the parser knows them, and how any of them ends.
+ * The commands of `engine`, and how a command line is parsed, run and ended.
  *
- * The root is a command too: `engine` alone starts an engine. Each other command is a file that is
- * loaded when it may be meant: all of them together take 30 ms.
+ * The root is a command too: `engine` alone starts an engine. Every other command is a module that
+ * is imported when the command line names it, or for the help and completions of all commands.
  *
  * @module
  */
@@ -22,10 +22,10 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 not understood, 3 not ready in time, 130 after Ctrl-C.`;
 
-/** Declares a command, or two. */
+/** Adds one or two commands to the program. */
 type Add = (program: Command, terminal: Terminal) => void;
 
-/** Where each command is declared, in the order of the help. */
+/** The module of each command, in the order of the help. */
 const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   create: async () => (await import("./commands/create.ts")).addCreate,
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
@@ -40,22 +40,23 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
 };
 
 /**
- * The program with its commands; nothing runs yet.
+ * The parser with its commands.
  *
- * @param only The command line that is going to run: commands that it cannot mean are left out.
+ * @param args The command line that will run; a command that it cannot name is left out. Default:
+ * all commands are there.
  */
 export async function createProgram(
   terminal: Terminal,
-  only: readonly string[] = [],
+  args: readonly string[] = [],
 ): Promise<Command> {
-  const adds = await Promise.all(namesFor(only).map((name) => COMMANDS[name]!()));
+  const adds = await Promise.all(namesFor(args).map((name) => COMMANDS[name]!()));
   const program = createRoot(terminal);
   addStart(program, terminal);
   for (const add of adds) add(program, terminal);
   return program;
 }
 
-/** Completions and help are about all commands, and so is a word that is none of them. */
+/** Completions, help, and the refusal of an unknown command need all commands. */
 function namesFor([first = ""]: readonly string[]): string[] {
   const isOne = Object.hasOwn(COMMANDS, first) && first !== "completions";
   return isOne ? [first] : Object.keys(COMMANDS);
@@ -77,7 +78,19 @@ function createRoot(terminal: Terminal): Command {
 }
 
 /**
- * Runs one command line and says how it ended; prints what went wrong, throws nothing.
+ * Runs one command line; prints what went wrong, throws nothing.
+ *
+ * @returns The exit code.
+ */
+export async function runCommandLine(
+  args: readonly string[],
+  terminal: Terminal,
+): Promise<number> {
+  return await runProgram(await createProgram(terminal, args), terminal, args);
+}
+
+/**
+ * The same with a program that exists already.
  *
  * @returns The exit code.
  */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
+import { staticGraph } from "../tests/fakes/module_graph.ts";
 import { createProgram } from "./program.ts";
 
 /** What is read of a command here. */
@@ -46,8 +47,8 @@ Deno.test("engine --version prints the version alone", async () => {
 
 for (
   const [args, message] of [
-    [["wroker", "list"], /unknown command 'wroker'; did you mean worker\?/],
-    [["banana"], /unknown command 'banana'; what there is: engine --help/],
+    [["wroker", "list"], /unknown command 'wroker'\n\(Did you mean worker\?\)/],
+    [["banana"], /unknown command 'banana'\nwhat there is: engine --help/],
     [["start"], /the engine starts with: engine --config FILE/],
     [["worker", "ad", "./x"], /unknown command 'ad'\n\(Did you mean add\?\)/],
     [["worker", "add"], /missing required argument 'workers'/],
@@ -68,3 +69,17 @@ for (
     assert.deepEqual(terminal.calls, []);
   });
 }
+
+Deno.test("engine trigger evaluates commander and the SDK, and nothing of the engine", async () => {
+  const entries = ["./main.ts", "./commands/trigger.ts", "./connect.ts"];
+  const graphs = await Promise.all(
+    entries.map((entry) => staticGraph(new URL(entry, import.meta.url))),
+  );
+  const modules = graphs.flat();
+
+  assert.deepEqual(
+    modules.filter((it) => /yaml|hono|ajv|\/engine\/(?!auth\/user_key)|\/workers\//.test(it)),
+    [],
+  );
+  assert.ok(modules.some((it) => it.includes("commander")), "commander is there");
+});

@@ -31,7 +31,6 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "engine/supervision.ts": "tests/e2e_test.ts starts workers by what it puts together",
   "engine/version.ts": "one constant",
   "engine/worker_port.ts": "tests/worker_port_test.ts asks it for lines and pages",
-  "cli/built.ts": "tests/built_test.ts runs it as a program",
   "cli/main.ts": "tests/cli_test.ts runs it as a program",
   "cli/quickstart.ts": "tests/quickstart_test.ts runs it as a program",
   "sdk/build_npm.ts": "tests/npm_package_test.ts compares what it built",

@@ -6,21 +6,13 @@
  *
  * @module
  */
-import type { Command } from "@commander-js/extra-typings";
+import { Command } from "@commander-js/extra-typings";
 import type { Engine, StartOptions } from "../../engine/mod.ts";
 import { UsageError } from "../failure.ts";
-import type { PlainOptions } from "../plain_words.ts";
-import { nearest } from "../similar.ts";
 import { readNumber, type Terminal } from "../terminal.ts";
 
 /** What `--log-level` takes. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
-
-/** The options of the root, for whoever reads a plain command line. */
-export const START_OPTIONS: PlainOptions = {
-  valued: ["--config", "--port", "--log-level"],
-  flags: [],
-};
 
 /** Starts an engine; lent by tests. */
 export type Start = (options: StartOptions) => Promise<Engine>;
@@ -41,18 +33,13 @@ export function addStart(program: Command, terminal: Terminal, start: Start = st
     );
   });
   root.action(async (words, flags) => {
-    if (words[0] !== undefined) throw unknownCommand(words[0], program);
+    if (words.length > 0) refuseCommand(words, program);
     await runEngine(readOptions(flags, terminal.directory), terminal, start);
   });
 }
 
-/** Runs `engine` without a command. */
-export async function startPlain(flags: StartFlags, terminal: Terminal): Promise<void> {
-  await runEngine(readOptions(flags, terminal.directory), terminal, startReal);
-}
-
 /** What was typed. */
-export interface StartFlags {
+interface StartFlags {
   readonly config?: string | undefined;
   readonly port?: string | undefined;
   readonly logLevel?: string | undefined;
@@ -72,13 +59,18 @@ function readOptions(flags: StartFlags, directory: string): StartOptions {
   };
 }
 
-function unknownCommand(word: string, program: Command): UsageError {
-  if (word === "start") {
-    return new UsageError("unknown command 'start'; the engine starts with: engine --config FILE");
+/** Refuses words that name no command, with the command that was probably meant. */
+function refuseCommand(words: readonly string[], program: Command): never {
+  if (words[0] === "start") {
+    throw new UsageError("unknown command 'start'; the engine starts with: engine --config FILE");
   }
-  const meant = nearest(word, program.commands.map((command) => command.name()));
-  const hint = meant === undefined ? "what there is: engine --help" : `did you mean ${meant}?`;
-  return new UsageError(`unknown command '${word}'; ${hint}`);
+  // The root has an action, so commander accepts any words there; a parser without one suggests.
+  const parser = new Command("engine").exitOverride()
+    .configureOutput(program.configureOutput())
+    .showHelpAfterError("what there is: engine --help");
+  for (const command of program.commands) parser.addCommand(command as Command);
+  parser.parse([...words], { from: "user" });
+  throw new UsageError(`unknown command '${words[0]}'`);
 }
 
 function dashed(name: string): string {

@@ -142,7 +142,6 @@ for (
     [["--port", "70000"], /--port: expected 0 to 65535, received "70000"/],
     [["--port", "http"], /--port: expected 0 to 65535/],
     [["--log-level", "loud"], /--log-level: expected debug, info, warn, error, received "loud"/],
-    [["wroker"], /unknown command 'wroker'/],
   ] as const
 ) {
   Deno.test(`engine ${args.join(" ")} is not understood`, async () => {

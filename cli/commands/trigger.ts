@@ -10,7 +10,6 @@ import type { Json } from "../../mod.ts";
 import { CommandError, describeFailure, ExitWith, LineEnded, UsageError } from "../failure.ts";
 import { describeFunction, type FunctionDetail } from "../function_help.ts";
 import { readPayload } from "../payload.ts";
-import type { PlainOptions } from "../plain_words.ts";
 import { compactJson, renderJson } from "../render.ts";
 import { type EngineAddress, readNumber, type Terminal } from "../terminal.ts";
 
@@ -36,14 +35,8 @@ A field is key=value: the value is JSON if it parses as such, else text; dots in
 With --payload as well, fields are set on top of it. Without both, the payload is {}.
 Prints one JSON value; null when the function returned nothing.`;
 
-/** Its options, for whoever reads a plain command line. */
-export const TRIGGER_OPTIONS: PlainOptions = {
-  valued: ["--function-id", "--payload", "--timeout-ms", "--url", "--token"],
-  flags: ["--json", "--raw", "--verbose"],
-};
-
 /** What was typed. */
-export interface TriggerFlags extends EngineAddress {
+interface TriggerFlags extends EngineAddress {
   readonly functionId?: string | undefined;
   readonly payload?: string | undefined;
   readonly timeoutMs?: string | undefined;
@@ -77,7 +70,7 @@ export function addTrigger(program: Command, terminal: Terminal): void {
 }
 
 /** Calls the function that the words name, and prints what it returned. */
-export async function runTrigger(
+async function runTrigger(
   words: readonly string[],
   flags: TriggerFlags,
   terminal: Terminal,

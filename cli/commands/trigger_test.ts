@@ -226,3 +226,12 @@ Deno.test("--verbose says it of a call that ended well, and the call is always r
   assert.deepEqual(terminal.errLines, [`why: engine why ${first}`]);
   assert.deepEqual(terminal.outLines, ["1", "1"]);
 });
+
+Deno.test("a call that may take long gets a connection with pings, others a short one", async () => {
+  const terminal = new FakeTerminal({ functions: { "a::b": () => 1 } });
+
+  await terminal.run("trigger", "a::b");
+  await terminal.run("trigger", "a::b", "--timeout-ms", "3600000");
+
+  assert.deepEqual(terminal.addresses.map(({ isShort }) => isShort), [true, false]);
+});

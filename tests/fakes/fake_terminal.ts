@@ -6,8 +6,7 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import { runProgram } from "../../cli/program.ts";
-import { runCommandLine } from "../../cli/run.ts";
+import { runCommandLine, runProgram } from "../../cli/program.ts";
 import type { CallOptions, EngineAddress, Terminal } from "../../cli/terminal.ts";
 import { InvocationError, type Json, type JsonObject } from "../../mod.ts";
 import type { FakeScreen } from "./fake_screen.ts";
