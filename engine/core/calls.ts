@@ -11,6 +11,7 @@ import { parseMessage, readWorkerMessage } from "../../sdk/typescript/wire/codec
 import {
   type CancelInvocation,
   DEFAULT_NAMESPACE,
+  ENQUEUE_FUNCTION_ID,
   type ErrorBody,
   type InvocationProgress,
   type InvocationResult,
@@ -56,6 +57,8 @@ export interface CallsOptions {
   readonly settings: RouterSettings;
   /** A UUID; part of every call id. */
   readonly secret: string;
+  /** Returns a new random UUID. */
+  newId(): string;
 }
 
 /** Starts, parks and ends calls. */
@@ -67,13 +70,14 @@ export class Calls {
   readonly #observer: CallObserver;
   /** The engine as callee, for core functions. */
   readonly #engine: ObservedEndpoint;
+  readonly #newId: () => string;
   readonly #running: RunningCalls;
   readonly #backPressure: BackPressure;
   #settings: RouterSettings;
   #isDraining = false;
 
   constructor(
-    { clock, placement, errorReplies, parked, observer, settings, secret }: CallsOptions,
+    { clock, placement, errorReplies, parked, observer, settings, secret, newId }: CallsOptions,
   ) {
     this.#clock = clock;
     this.#placement = placement;
@@ -82,6 +86,7 @@ export class Calls {
     this.#observer = observer;
     this.#engine = observer.endpointOf("engine", "engine");
     this.#settings = settings;
+    this.#newId = newId;
     this.#backPressure = new BackPressure(clock);
     const onDue = (call: Invocation): void => this.#onDue(call);
     this.#running = new RunningCalls({ clock, parked, observer, secret, onDue });
@@ -147,8 +152,7 @@ export class Calls {
       return this.#errorReplies.refuse(caller, call, failure("overloaded", message), text);
     }
     if (call.action?.type === "enqueue") {
-      const message = `Queue '${call.action.queue}' not found`;
-      return this.#errorReplies.refuse(caller, call, failure("enqueue_error", message), text);
+      return this.#enqueue(caller, call, call.action.queue, text);
     }
     const remainder = envelope?.kind === "call" ? envelope : callRemainder(call, text);
     const chosen = this.#placement.choose(caller, call, remainder.end - remainder.idEnd);
@@ -284,6 +288,23 @@ export class Calls {
     this.#backPressure.sent(caller, call.callee!);
   }
 
+  /**
+   * Routes an enqueue to the worker that provides queues: PROTOCOL 3.10. Its result, a receipt or
+   * an error such as an unknown queue, is that of the caller's call.
+   */
+  #enqueue(caller: Peer, call: InvokeFunction, queue: string, text: string): void {
+    const { request, remainder } = enqueueRequest(call, queue, this.#newId(), text);
+    const chosen = this.#placement.choose(caller, request, remainder.end - remainder.idEnd);
+    if (!chosen) {
+      const message = `Queue '${queue}' not found`;
+      return this.#errorReplies.refuse(caller, call, failure("enqueue_error", message), text);
+    }
+    if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, text);
+    const error = this.#placement.checkPayload(caller, call);
+    if (error) return this.#errorReplies.refuse(caller, call, error, text);
+    this.#start(caller, chosen, callerIdIn(request), call.timeout_ms, remainder);
+  }
+
   /** Opens the record of a call without a callee. */
   #open(
     caller: Peer,
@@ -353,6 +374,23 @@ export class Calls {
     this.#running.fail(invocation, failure("timeout", message), "its timeout passed");
     callee?.sendCancel(id, "timeout");
   }
+}
+
+/** The call of the queue provider for an enqueue; the payload keeps its bytes. */
+function enqueueRequest(
+  call: InvokeFunction,
+  queue: string,
+  messageReceiptId: string,
+  text: string,
+): { request: InvokeFunction; remainder: CallRemainder } {
+  const { action: _action, data: _data, metadata: _metadata, namespace, ...rest } = call;
+  const request: InvokeFunction = { ...rest, function_id: ENQUEUE_FUNCTION_ID };
+  const { function_id, traceparent, baggage } = call;
+  const fields = { queue, function_id, namespace, messageReceiptId, traceparent, baggage };
+  const data = fieldText(text, "data");
+  const last = data === undefined ? "" : `,"data":${data}`;
+  const frame = `{"data":${JSON.stringify(fields).slice(0, -1)}${last}}}`;
+  return { request, remainder: callRemainder(request, frame) };
 }
 
 const STOPPED = failure("invocation_stopped", "Invocation stopped");

@@ -5,15 +5,22 @@
  */
 import assert from "node:assert/strict";
 import {
+  ENQUEUE_FUNCTION_ID,
+  type InvokeFunction,
+  type JsonObject,
+} from "../../sdk/typescript/wire/protocol.ts";
+import {
   announce,
   answer,
   call,
+  type Calling,
   calling,
   handed,
   type HandedCall,
   only,
   results,
 } from "../../tests/fakes/calling.ts";
+import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
 
 Deno.test("payload and result keep every byte, on either path", () => {
   const { worker, caller } = calling();
@@ -311,4 +318,100 @@ Deno.test("progress reaches a caller that wants it, in order, under its own id",
     '{"type":"invocationresult","invocation_id":"i1","function_id":"f","result":"done"}',
   ]);
   assert.deepEqual(deaf.connection.take(), []);
+});
+
+const ENQUEUE: Partial<InvokeFunction> = { action: { type: "enqueue", queue: "mails" } };
+
+/** A caller, a worker with `f`, and a built-in worker that provides queues. */
+function queueing(): Calling & { readonly queues: FakeWorker } {
+  const engine = calling();
+  const queues = engine.openBuiltin("engine-queue");
+  queues.say({ type: "registerfunction", id: ENQUEUE_FUNCTION_ID });
+  return { ...engine, queues };
+}
+
+Deno.test("an enqueue is a call of the worker that provides queues, whose receipt is its result", () => {
+  const { caller, worker, queues } = queueing();
+  const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`, baggage: "tenant=a" };
+
+  call(caller, "i1", { ...ENQUEUE, ...trace, namespace: "eu", timeout_ms: 500, metadata: 1 });
+
+  const [{ invocation_id, data, ...rest }] = handed(queues) as [HandedCall];
+  const { messageReceiptId, ...request } = data as JsonObject;
+  assert.deepEqual(request, {
+    queue: "mails",
+    function_id: "f",
+    namespace: "eu",
+    data: 1,
+    ...trace,
+  });
+  assert.match(messageReceiptId as string, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  assert.deepEqual(rest, {
+    type: "invokefunction",
+    function_id: ENQUEUE_FUNCTION_ID,
+    caller: caller.worker_id,
+    timeout_ms: 500,
+    ...trace,
+  });
+  answer(queues, invocation_id, { messageReceiptId });
+  assert.deepEqual(results(caller), { i1: { messageReceiptId } });
+  assert.deepEqual(handed(worker), []);
+});
+
+Deno.test("an enqueue keeps the bytes of its payload, and has none without one", () => {
+  const { caller, queues } = queueing();
+  const frame = (data: string) =>
+    `{"type":"invokefunction","invocation_id":"${data.length}","function_id":"f",` +
+    `"action":{"type":"enqueue","queue":"q"}${data}}`;
+
+  for (const data of [`,"data":{"n": 12345678901234567890}`, ""]) {
+    caller.say(frame(data));
+
+    const [sent] = queues.connection.takeTexts();
+    assert.ok(sent!.endsWith(`"${data}}}`), sent);
+  }
+});
+
+Deno.test("an error of the worker that provides queues is the caller's", () => {
+  const { caller, queues } = queueing();
+  const error = { code: "enqueue_error", message: "Queue 'mails' not found" };
+
+  call(caller, "i1", ENQUEUE);
+  const [{ invocation_id }] = handed(queues) as [HandedCall];
+  queues.say({ type: "invocationresult", invocation_id, function_id: "f", error });
+
+  const message = only(caller);
+  assert.deepEqual(message.type === "invocationresult" && message.error, error);
+});
+
+Deno.test("an enqueue is checked against the request_format of its function first", () => {
+  const { caller, worker, queues } = queueing();
+  const request_format = { type: "object", required: ["sku"] };
+  worker.say({ type: "registerfunction", id: "f", request_format });
+
+  call(caller, "i1", { ...ENQUEUE, data: {} });
+  call(caller, "i2", { ...ENQUEUE, data: { sku: "A1" } });
+
+  assert.deepEqual(results(caller), { i1: "invalid_payload" });
+  assert.equal(handed(queues).length, 1);
+});
+
+Deno.test("an enqueue fails again once the worker that provides queues has disconnected", () => {
+  const { caller, queues } = queueing();
+  call(caller, "i1", ENQUEUE);
+
+  queues.cut();
+  call(caller, "i2", ENQUEUE);
+
+  assert.deepEqual(results(caller), { i1: "invocation_stopped", i2: "enqueue_error" });
+});
+
+Deno.test("an enqueue without an id reaches the queue and gets no reply", () => {
+  const { caller, queues } = queueing();
+
+  caller.say({ type: "invokefunction", function_id: "f", ...ENQUEUE });
+
+  const [{ invocation_id }] = handed(queues) as [HandedCall];
+  answer(queues, invocation_id, { messageReceiptId: "r" });
+  assert.deepEqual(caller.connection.take(), []);
 });

@@ -80,9 +80,13 @@ export class Placement {
     return failure("overloaded", `Function ${function_id} is overloaded: ${who}`);
   }
 
-  /**
-   * Trigger firings of built-in workers are not checked: their payload belongs to the trigger type.
-   */
+  /** The error of a payload that the newest replica of its function does not accept. */
+  checkPayload(caller: Peer, call: InvokeFunction): ErrorBody | undefined {
+    const replica = this.#functions.find(call.function_id, call.namespace)?.replicas.at(-1);
+    return replica && this.#validates(caller) ? this.#payloadError(replica, call.data) : undefined;
+  }
+
+  /** Firings of built-in workers are not checked: the trigger type defines their payload. */
   #validates(caller: Peer): boolean {
     return this.#settings.validate_payloads && !caller.isBuiltin;
   }

@@ -118,7 +118,16 @@ export class Router {
     const parked = new ParkedCalls();
     const placement = new Placement(functions, schemas, errorReplies, settings);
     const secret = newId();
-    const calls = new Calls({ clock, placement, errorReplies, parked, observer, settings, secret });
+    const calls = new Calls({
+      clock,
+      placement,
+      errorReplies,
+      parked,
+      observer,
+      settings,
+      secret,
+      newId,
+    });
     this.#options = options;
     this.#errorReplies = errorReplies;
     this.#calls = calls;

@@ -262,5 +262,8 @@ export interface Announcement {
 /** The built-in function that takes an {@linkcode Announcement}. */
 export const ANNOUNCE_FUNCTION_ID = "engine::workers::register";
 
+/** Registered by the built-in worker that provides queues; the engine calls it for each enqueue. */
+export const ENQUEUE_FUNCTION_ID = "engine::queue::enqueue";
+
 /** Header by which a worker started by the engine says which start it is. */
 export const LAUNCH_ID_HEADER = "x-engine-launch-id";
