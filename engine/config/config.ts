@@ -29,7 +29,7 @@ import type {
   LogSettings,
   WorkerEntry,
 } from "../ports/config.ts";
-import { invalidFile, problemText, readYaml, type YamlText } from "./yaml_text.ts";
+import { invalidFile, problemText, readYaml, type YamlText } from "./yaml.ts";
 
 export type { Config, EngineSettings, LogSettings, WorkerEntry } from "../ports/config.ts";
 

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import { pathOf, problemText, type YamlText } from "./yaml_text.ts";
+import { pathOf, problemText, type YamlText } from "./yaml.ts";
 
 /** What names of workers look like, for messages. */
 export const NAME_RULE = "1 to 64 letters, digits, -, _ or ., beginning with a letter or digit";

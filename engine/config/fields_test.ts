@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { closest, Fields, isWorkerName, received } from "./fields.ts";
-import { readYaml } from "./yaml_text.ts";
+import { readYaml } from "./yaml.ts";
 
 function setup(text: string, known: readonly string[]): { fields: Fields; problems: string[] } {
   const problems: string[] = [];

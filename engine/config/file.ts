@@ -10,7 +10,7 @@
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Isolation } from "../ports/launcher.ts";
-import { invalidFile, type ListChange, readYaml, rewriteYaml } from "./yaml_text.ts";
+import { invalidFile, type ListChange, readYaml, rewriteYaml } from "./yaml.ts";
 
 /** Keys of a directory that can be asked for when it is added. */
 export interface WorkerKeys {

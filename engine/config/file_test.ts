@@ -6,7 +6,7 @@ import {
   removeWorkerEntry,
   writeConfigFile,
 } from "./file.ts";
-import { readYaml } from "./yaml_text.ts";
+import { readYaml } from "./yaml.ts";
 
 const FILE = `# My project.
 

@@ -7,7 +7,7 @@
  */
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { received } from "./fields.ts";
-import { pathOf, problemText, type YamlText } from "./yaml_text.ts";
+import { pathOf, problemText, type YamlText } from "./yaml.ts";
 
 /** One thing that is wrong, as `parse` of a built-in worker throws it. */
 interface Issue {

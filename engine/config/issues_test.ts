@@ -3,7 +3,7 @@ import { fitConfig } from "../../workers/kit/fit.ts";
 import * as v from "../../workers/kit/schema.ts";
 import { issueTexts } from "./issues.ts";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import { readYaml } from "./yaml_text.ts";
+import { readYaml } from "./yaml.ts";
 
 /** What a schema finds wrong with `config` in a file. */
 function textsOf(schema: v.Schema, text: string): string[] {

@@ -15,7 +15,7 @@ import type {
   LogSettings,
   WorkerEntry,
 } from "../ports/config.ts";
-import { pathOf, type YamlText } from "./yaml_text.ts";
+import { pathOf, type YamlText } from "./yaml.ts";
 
 /** Settings of the section `engine` that the listener is told when it opens, and never again. */
 export const FIXED_SETTINGS = [

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { pathOf, readYaml } from "./yaml_text.ts";
+import { pathOf, Places, readYaml } from "./yaml.ts";
 
 const env: Record<string, string> = { PORT: "8080", TOKEN: "12345", TRICK: "a: b", EMPTY: "" };
 const variables = (name: string): string | undefined => env[name];
@@ -150,4 +150,23 @@ Deno.test("readYaml() is done at once with a text that means to keep it busy", (
     assert.ok(ms < 8_000, `${text.slice(0, 20)}: ${Math.round(ms)} ms`);
     assert.ok(problems.length <= 100, `${problems.length} problems`);
   }
+});
+
+Deno.test("pathOf() writes members, items and keys with signs", () => {
+  assert.equal(pathOf("", "engine"), "engine");
+  assert.equal(pathOf("engine", "port"), "engine.port");
+  assert.equal(pathOf("workers", 2), "workers[2]");
+  assert.equal(pathOf("env", "a b"), 'env["a b"]');
+});
+
+Deno.test("Places keeps the first line of a path and finds the nearest one around", () => {
+  const places = new Places();
+
+  places.note("workers", 3);
+  places.note("workers", 9);
+
+  assert.equal(places.at("workers"), 3);
+  assert.equal(places.at("workers[1]"), undefined);
+  assert.equal(places.nearest('workers[1].env["a b"]'), 3);
+  assert.equal(places.nearest("engine.port"), undefined);
 });

@@ -1,22 +1,16 @@
 /**
  * YAML as values with their lines; the only place that knows the parser.
  *
- * The import is deferred, and what a config.yaml usually says is read without it (yaml_plain.ts):
- * the parser takes 45 ms and 4 MB. Nothing here knows which keys there are. Reading reports
- * everything that is wrong with the text itself; the values come with the line of each, so that
- * later checks can name it.
+ * Nothing here knows which keys there are. Reading reports everything that is wrong with the text
+ * itself; the values come with the line of each, so that later checks can name it.
  *
  * @module
  */
-import defer * as yaml from "yaml";
+import * as yaml from "yaml";
 import type { LineCounter, Node, Scalar, YAMLMap } from "yaml";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { YAML_VALUES_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { pathOf, Places } from "./yaml_places.ts";
-import { readPlainYaml } from "./yaml_plain.ts";
-
-export { pathOf } from "./yaml_places.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** A YAML text as values, and where each stands. Paths are such as `workers[1].config.port`. */
 export interface YamlText {
@@ -69,11 +63,6 @@ export function problemText(
  * is one variable as a whole is read as YAML would read it, so that a port is a number.
  */
 export function readYaml(file: string, text: string, variables?: Variables): YamlText {
-  return readPlainYaml(file, text) ?? readAnyYaml(file, text, variables);
-}
-
-/** {@linkcode readYaml} by the parser, whatever the text says. */
-export function readAnyYaml(file: string, text: string, variables?: Variables): YamlText {
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, {
     lineCounter: lines,
@@ -96,7 +85,7 @@ class YamlReader implements YamlText {
   readonly file: string;
   readonly #lines: LineCounter;
   readonly #variables: Variables | undefined;
-  readonly #places = new Places();
+  readonly #lineByPath = new Map<string, number>();
   readonly #textByPath = new Map<string, string>();
   readonly #filledIn = new Set<string>();
   readonly #variableByPath = new Map<string, string>();
@@ -118,7 +107,10 @@ class YamlReader implements YamlText {
   }
 
   lineOf(path: string): number | undefined {
-    return this.#places.nearest(path);
+    for (let rest = path;; rest = rest.replace(/(\.[\w-]+|\[[^[]*\]|^[\w-]+)$/, "")) {
+      const line = this.#lineByPath.get(rest);
+      if (line !== undefined || rest === "") return line;
+    }
   }
 
   textOf(path: string): string | undefined {
@@ -148,7 +140,7 @@ class YamlReader implements YamlText {
       }
       return null;
     }
-    this.#places.note(path, this.#lineAt(node));
+    this.#noteLine(path, this.#lineAt(node));
     this.#noteAnchor(node);
     if (yaml.isMap(node)) return this.#map(node, path);
     if (yaml.isSeq(node)) {
@@ -191,12 +183,12 @@ class YamlReader implements YamlText {
       this.#noteAnchor(at);
       const name = String(at.source ?? at.value);
       const inner = pathOf(path, name);
-      const before = this.#places.at(inner);
+      const before = this.#lineByPath.get(inner);
       if (Object.hasOwn(value, name)) {
         this.#problem(inner, "the key once", `it again, first in line ${before}`, line);
         continue;
       }
-      this.#places.note(inner, line);
+      this.#noteLine(inner, line);
       Object.defineProperty(value, name, {
         value: this.read(member as Node | null, inner),
         enumerable: true,
@@ -250,6 +242,11 @@ class YamlReader implements YamlText {
     this.problems.push(problemText(path, expected, received, line));
   }
 
+  /** The first line of a path stays. */
+  #noteLine(path: string, line: number): void {
+    if (!this.#lineByPath.has(path)) this.#lineByPath.set(path, line);
+  }
+
   #lineAt(node: Node): number {
     return this.#lines.linePos(node.range?.[0] ?? 0).line;
   }
@@ -296,3 +293,11 @@ export function rewriteYaml(text: string, key: string, change: ListChange): stri
   }
   return document.toString();
 }
+
+/** The path of a member: `env` and `PATH` become `env.PATH`. */
+export function pathOf(parent: string, key: string | number): string {
+  if (typeof key === "number") return `${parent}[${key}]`;
+  if (!/^[\w-]+$/.test(key)) return `${parent}[${JSON.stringify(key)}]`;
+  return parent === "" ? key : `${parent}.${key}`;
+}
+
