@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { openControlKey } from "../engine/auth/control_key.ts";
-import { readControlKey } from "../engine/auth/user_key.ts";
+import { openControlKey, readControlKey } from "../engine/auth/control_key.ts";
 import type { Dial, Json, TransportEvents } from "../mod.ts";
 import { recordingLog } from "../tests/fakes/fake_http.ts";
 import { connectToEngine } from "./connect.ts";

@@ -1,5 +1,5 @@
 /**
- * Runs the workers that come with the engine, each on a local line, and says how they fare.
+ * Runs the workers that come with the engine, each on a local connection, and reports their status.
  *
  * They start and stop one after another, in the order of the list, so that the difference between
  * two configurations is applied as a whole. One that cannot start is `failed` and keeps the rest
@@ -12,6 +12,7 @@ import { ENGINE_URL_DEFAULT } from "../sdk/typescript/wire/limits.ts";
 import type { Dial } from "../sdk/typescript/wire/transport.ts";
 import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../workers/kit/define.ts";
+import { TaskQueue } from "./platform/task_queue.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { BuiltinEntry } from "./ports/config.ts";
 import type { Directory } from "./ports/directory.ts";
@@ -24,12 +25,12 @@ export interface BuiltinsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly directory: Directory;
-  /** Opens a local line for a built-in. */
+  /** Opens a local connection for a built-in. */
   dial(worker: BuiltinWorker): Dial;
-  /** One of them fares otherwise. */
+  /** Called when the status of one of them changes. */
   changed?(name: string): void;
-  /** What every built-in is lent, but for its own signal and addresses. */
-  readonly lend: Omit<EngineHost, "serves" | "signal">;
+  /** What every built-in uses of the engine, without its own signal and addresses. */
+  readonly host: Omit<EngineHost, "serves" | "signal">;
 }
 
 /** One built-in while the engine knows it. */
@@ -53,18 +54,12 @@ interface Run {
 export class Builtins {
   readonly #options: BuiltinsOptions;
   readonly #runs = new Map<string, Run>();
-  /** The last thing asked for; the next begins when it has settled. */
-  #turn: Promise<void> = Promise.resolve();
+  /** Starts and stops, one at a time. */
+  readonly #tasks = new TaskQueue();
   #isClosed = false;
 
-  /** Starts nothing yet. */
   constructor(options: BuiltinsOptions) {
     this.#options = options;
-  }
-
-  /** Names of all built-ins there are, wanted or not. */
-  get names(): string[] {
-    return this.#options.known.map((worker) => worker.name);
   }
 
   /** Addresses that running built-ins serve. */
@@ -74,7 +69,7 @@ export class Builtins {
 
   /** Makes what runs equal to a list, without touching what did not change. */
   apply(entries: readonly BuiltinEntry[]): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#tasks.run(async () => {
       for (const [name, run] of [...this.#runs].reverse()) {
         if (entries.some((entry) => entry.name === name)) continue;
         await this.#end(run);
@@ -94,7 +89,7 @@ export class Builtins {
 
   /** Starts a built-in that is stopped or failed. */
   start(name: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#tasks.run(async () => {
       const run = this.#runs.get(name);
       if (run && !run.stack) await this.#begin(run);
     });
@@ -102,7 +97,7 @@ export class Builtins {
 
   /** Stops a built-in until {@linkcode start}. */
   stop(name: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#tasks.run(async () => {
       const run = this.#runs.get(name);
       if (run) await this.#end(run);
     });
@@ -111,7 +106,7 @@ export class Builtins {
   /** Stops all, the last first, and starts none any more. */
   close(): Promise<void> {
     this.#isClosed = true;
-    return this.#inTurn(async () => {
+    return this.#tasks.run(async () => {
       for (const run of [...this.#runs.values()].reverse()) await this.#end(run);
     });
   }
@@ -237,15 +232,9 @@ export class Builtins {
     const ending = new AbortController();
     stack.defer(() => ending.abort());
     return {
-      ...this.#options.lend,
+      ...this.#options.host,
       signal: ending.signal,
       serves: (endpoint) => void run.endpoints.push(endpoint),
     };
-  }
-
-  #inTurn(task: () => Promise<void>): Promise<void> {
-    const turn = this.#turn.then(task);
-    this.#turn = turn.catch(() => {}); // Its caller hears of it; the next must begin all the same.
-    return turn;
   }
 }

@@ -37,7 +37,7 @@ function setup() {
     log,
     directory,
     dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
-    lend: { clock } as unknown as BuiltinsOptions["lend"],
+    host: { clock } as unknown as BuiltinsOptions["host"],
   });
   return { builtins, life, fail, clock };
 }

@@ -15,7 +15,7 @@ import {
   CONSOLE_RECONNECT_MS,
 } from "../sdk/typescript/wire/limits.ts";
 import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
-import { readControlKey } from "./auth/user_key.ts";
+import { readControlKey } from "./auth/control_key.ts";
 import { dialAsUser } from "./auth/user_dial.ts";
 import { systemClock } from "./platform/system_clock.ts";
 import { VERSION } from "./version.ts";

@@ -1,55 +1,88 @@
 /**
  * Puts the parts of an engine together, starts them upward and stops them downward.
  *
- * One stack undoes what was done: by stop(), and also when a start fails half-way. Nothing here
- * decides what a message means or when a worker runs.
+ * One stack undoes what was done: in stop(), and when a start fails half-way. Nothing here decides
+ * what a message means or when a worker runs.
  *
  * @module
  */
 import { DRAIN_MS } from "../sdk/typescript/wire/limits.ts";
 import { isLoopback } from "../sdk/typescript/wire/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
+import { type ControlKey, openControlKey } from "./auth/control_key.ts";
 import { Builtins } from "./builtins.ts";
-import { loadConfig } from "./config/config.ts";
+import { findConfig, loadConfig } from "./config/config.ts";
 import { FIXED_SETTINGS, withOption } from "./config/values.ts";
 import { watchConfig } from "./config/watch.ts";
-import { type ControlKey, openControlKey } from "./auth/control_key.ts";
 import { Router } from "./core/router.ts";
-import type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
-import { EventHub } from "./platform/event_hub.ts";
-import { Feed } from "./platform/feed.ts";
-import { LateSupervisor } from "./late_supervisor.ts";
-import { localDial } from "./transport/local_connection.ts";
-import { Pages } from "./transport/pages.ts";
-import { createLog } from "./platform/log_writer.ts";
+import { EventFeed } from "./platform/event_feed.ts";
+import { createLog, logEvent } from "./platform/log_writer.ts";
+import { createSchemas } from "./platform/schema_check.ts";
+import { systemClock, tickClock } from "./platform/system_clock.ts";
 import type { Config, ConfigValue } from "./ports/config.ts";
 import type { Listener } from "./ports/connection.ts";
+import type { EngineEvent } from "./ports/events.ts";
 import type { Log, LogLevel } from "./ports/log.ts";
 import type { Store } from "./ports/store.ts";
 import type { Endpoint, EngineInfo } from "./ports/supervision.ts";
 import type { EngineLogLine, PrintedLine, TelemetryFrame } from "./ports/telemetry.ts";
 import { Project } from "./project.ts";
-import { createSchemas } from "./platform/schema_check.ts";
-import { readConfig } from "./start_config.ts";
 import { openKvStore } from "./store/kv_store.ts";
-import { systemClock, turnClock } from "./platform/system_clock.ts";
-import { VERSION } from "./version.ts";
+import type { DirectoryWorkers } from "./supervisor/mod.ts";
 import { CallRecorder } from "./telemetry/call_recorder.ts";
-import { addressOf, openOwnPort, openWorkerPort, reachable, workerUrl } from "./worker_port.ts";
+import { localDial } from "./transport/local_connection.ts";
+import { Pages } from "./transport/pages.ts";
+import { VERSION } from "./version.ts";
+import {
+  addressOf,
+  openLoopbackPort,
+  openWorkerPort,
+  reachable,
+  workerUrl,
+} from "./worker_port.ts";
 
-export type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
+/** How to start an engine. */
+export interface StartOptions {
+  /** The config.yaml to run. Default: the one in `directory`, else embedded defaults. */
+  readonly configPath?: string;
+  /** Where the project is if `configPath` is left out. Default: the current directory. */
+  readonly directory?: string;
+  /** Port of the worker listener, instead of the file's `engine.port`; 0 for any free one. */
+  readonly port?: number;
+  /** Instead of the file's `log.level`. */
+  readonly logLevel?: LogLevel;
+}
+
+/** How to stop an engine. */
+export interface StopOptions {
+  /** Lets running calls finish first, for 5 s at most. Default `true`. */
+  readonly drain?: boolean;
+}
+
+/** A running engine. */
+export interface Engine extends AsyncDisposable {
+  /** The addresses it serves now. */
+  readonly endpoints: readonly Endpoint[];
+  /** Settles when the engine has stopped. */
+  readonly finished: Promise<void>;
+  /** Its version, process and project. */
+  info(): EngineInfo;
+  /** Stops everything the engine started. A second call with `drain: false` ends the drain. */
+  stop(options?: StopOptions): Promise<void>;
+}
 
 /**
  * Starts an engine and returns when it listens and its built-in workers have started.
  *
- * Workers that are directories start in the background; `engine::supervisor::list` says how far
- * they are.
+ * Workers that are directories start in the background; `engine::supervisor::list` reports
+ * their progress.
  *
  * @throws {EngineError} `config_invalid` with `details.problems`, `store_unavailable`,
  * `address_in_use`, `address_not_available`.
  */
 export async function startEngine(options: StartOptions = {}): Promise<Engine> {
-  const engine = new AssembledEngine(await readConfig(options), options);
+  const config = await findConfig(options, builtinWorkers, Deno.env.toObject());
+  const engine = new AssembledEngine(config, options);
   await engine.start();
   return engine;
 }
@@ -59,10 +92,10 @@ class AssembledEngine implements Engine {
   readonly #options: StartOptions;
   readonly #startedAtMs = systemClock.wall();
   readonly #log: Log;
-  readonly #events: EventHub;
-  readonly #logged: Feed<EngineLogLine>;
-  readonly #printed: Feed<PrintedLine>;
-  readonly #telemetry: Feed<TelemetryFrame>;
+  readonly #events: EventFeed<EngineEvent>;
+  readonly #logged: EventFeed<EngineLogLine>;
+  readonly #printed: EventFeed<PrintedLine>;
+  readonly #telemetry: EventFeed<TelemetryFrame>;
   readonly #recorder: CallRecorder;
   readonly #router: Router;
   readonly #pages: Pages;
@@ -74,8 +107,8 @@ class AssembledEngine implements Engine {
   #project!: Project;
   #builtins!: Builtins;
   #listener: Listener | undefined;
-  /** Where workers dial that this engine starts; with TLS not where the others do. */
-  #own: Listener | undefined;
+  /** Where workers dial that this engine starts; with TLS not where other workers dial. */
+  #loopback: Listener | undefined;
   #key: ControlKey | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -84,27 +117,28 @@ class AssembledEngine implements Engine {
     this.#options = options;
     this.#level = options.logLevel ?? config.log.level;
     const failed = (reason: string): void => this.#log.error("a listener failed", { reason });
-    this.#logged = new Feed(failed);
-    this.#printed = new Feed(failed);
-    this.#telemetry = new Feed(failed);
+    this.#logged = new EventFeed(failed);
+    this.#printed = new EventFeed(failed);
+    this.#telemetry = new EventFeed(failed);
+    this.#events = new EventFeed(failed);
     this.#log = createLog({
       level: () => this.#level,
       format: logFormat(config),
-      hear: (line) => this.#logged.tell(line),
+      hear: (line) => this.#logged.publish(line),
     });
-    this.#events = new EventHub(this.#log);
+    this.#events.listen((event) => logEvent(this.#log, event));
     this.#recorder = new CallRecorder({
-      clock: turnClock,
+      clock: tickClock,
       random: (bytes) => crypto.getRandomValues(bytes),
     });
     this.#router = new Router({
-      clock: turnClock,
+      clock: tickClock,
       schemas: createSchemas(),
       newId: () => crypto.randomUUID(),
-      report: (event) => this.#events.report(event),
+      report: (event) => this.#events.publish(event),
       settings: config.engine,
       observer: this.#recorder,
-      telemetry: (frame) => this.#telemetry.tell(frame),
+      telemetry: (frame) => this.#telemetry.publish(frame),
     });
     this.#pages = new Pages({
       clock: systemClock,
@@ -121,20 +155,18 @@ class AssembledEngine implements Engine {
       const store = this.#stack.use(
         await openKvStore(`${this.#config.dataDirectory}/state.sqlite`),
       );
-      const supervisor = this.#createSupervisor();
       this.#builtins = this.#createBuiltins(store);
-      this.#project = this.#createProject(supervisor);
+      this.#project = this.#createProject();
       this.#stack.defer(() => this.#builtins.close());
       await this.#project.applyBuiltins();
-      this.#stack.defer(() => this.#closeListener());
+      this.#stack.defer(() => this.#closeListeners());
       this.#listen();
       this.#key = this.#stack.use(await openControlKey(this.#address(), this.#log));
-      // 35 files, of which nothing is needed to listen.
+      // With the text of both SDKs, which nothing needs before the engine listens.
       const { writeSdkCopies } = await import("./install/sdk_copy.ts");
       await writeSdkCopies(this.#config.dataDirectory);
-      this.#stack.defer(() => supervisor.close());
-      await this.#project.apply(() => this.#config);
       this.#stack.defer(() => this.#project.close());
+      await this.#project.apply(() => this.#config);
       this.#stack.use(this.#watch());
     } catch (thrown) {
       await this.#stack.disposeAsync();
@@ -173,9 +205,9 @@ class AssembledEngine implements Engine {
     this.#finished.resolve();
   }
 
-  async #closeListener(): Promise<void> {
-    await Promise.all([this.#listener?.close(), this.#own?.close()]);
-    this.#listener = this.#own = undefined;
+  async #closeListeners(): Promise<void> {
+    await Promise.all([this.#listener?.close(), this.#loopback?.close()]);
+    this.#listener = this.#loopback = undefined;
   }
 
   /** Settles when no call runs any more, or the drain has lasted long enough. */
@@ -188,21 +220,23 @@ class AssembledEngine implements Engine {
     }
   }
 
-  #createSupervisor(): LateSupervisor {
-    const { dataDirectory } = this.#config;
-    const supervisor = new LateSupervisor({
+  /** Half of an engine's code, so it is imported with the first worker that is a directory. */
+  async #loadDirectoryWorkers(): Promise<DirectoryWorkers> {
+    const { createDirectoryWorkers } = await import("./supervisor/mod.ts");
+    const { dataDirectory, engine } = this.#config;
+    const workers = createDirectoryWorkers({
       clock: systemClock,
       log: this.#log,
       dataDirectory,
-      engine: () => reachable(this.#own!),
-      engineUrl: () => workerUrl(this.#own!, this.#config.engine.auth_token),
+      engine: () => reachable(this.#loopback!),
+      engineUrl: () => workerUrl(this.#loopback!, engine.auth_token),
       directory: this.#router.directory,
       traffic: this.#router.traffic,
-      print: (line) => this.#printed.tell(line),
-      changed: (name) => this.#events.report({ type: "supervised_changed", name }),
+      print: (line) => this.#printed.publish(line),
+      changed: (name) => this.#events.publish({ type: "supervised_changed", name }),
     });
-    this.#events.listen((event) => supervisor.onEvent(event));
-    return supervisor;
+    this.#events.listen((event) => workers.supervisor.onEvent(event));
+    return workers;
   }
 
   #createBuiltins(store: Store): Builtins {
@@ -217,8 +251,8 @@ class AssembledEngine implements Engine {
         const open: Router["open"] = (line, peer) => this.#router.open(line, { ...peer, operator });
         return localDial({ open }, name);
       },
-      changed: (name) => this.#events.report({ type: "supervised_changed", name }),
-      lend: {
+      changed: (name) => this.#events.publish({ type: "supervised_changed", name }),
+      host: {
         clock: systemClock,
         log: this.#log,
         store,
@@ -238,15 +272,14 @@ class AssembledEngine implements Engine {
     });
   }
 
-  #createProject(supervisor: LateSupervisor): Project {
+  #createProject(): Project {
     return new Project({
       config: this.#config,
       known: builtinWorkers,
       builtins: this.#builtins,
-      supervisor,
-      checkNewWorker: (request) => supervisor.checkNewWorker(request),
+      loadDirectoryWorkers: () => this.#loadDirectoryWorkers(),
       applySettings: (changed) => this.#applySettings(changed),
-      changed: () => this.#events.report({ type: "config_changed" }),
+      changed: () => this.#events.publish({ type: "config_changed" }),
       info: (current) => ({
         version: VERSION,
         pid: Deno.pid,
@@ -274,7 +307,7 @@ class AssembledEngine implements Engine {
     }
   }
 
-  /** What is in force; the command line wins over the file. */
+  /** The values in force; the command line wins over the file. */
   #configuration(): readonly ConfigValue[] {
     const { port, logLevel } = this.#options;
     const { values } = this.#project.config;
@@ -288,12 +321,12 @@ class AssembledEngine implements Engine {
       clock: systemClock,
       log: this.#log,
       router: this.#router,
-      telemetry: (frame: TelemetryFrame) => this.#telemetry.tell(frame),
+      telemetry: (frame: TelemetryFrame) => this.#telemetry.publish(frame),
       pages: this.#pages,
       key: () => this.#key,
     };
     this.#listener = openWorkerPort(options);
-    this.#own = engine.tls ? openOwnPort(options) : this.#listener;
+    this.#loopback = engine.tls ? openLoopbackPort(options) : this.#listener;
   }
 
   #address(): string {

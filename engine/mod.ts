@@ -1,6 +1,9 @@
 /**
  * Run or embed an engine.
  *
+ * Each function imports its part when it is called, so that a program which uses one of them does
+ * not load the others.
+ *
  * @example
  * ```ts ignore
  * import { startEngine } from "@engine/engine/engine";
@@ -12,18 +15,15 @@
  *
  * @module
  */
+import type { ConsoleOptions, EngineConsole } from "./console.ts";
+import type { Engine, StartOptions } from "./engine.ts";
+import type { NamedKernel } from "./vm/setup/plan.ts";
+import type { VmSetupOptions, VmSetupReport } from "./vm/setup/setup.ts";
+import type { VmStatus } from "./vm/setup/status.ts";
+
 export type { ConsoleOptions, EngineConsole } from "./console.ts";
-export {
-  operatorUrl,
-  setUpVm,
-  startConsole,
-  startEngine,
-  vmSetupCommands,
-  vmStatus,
-  writeSdkCopies,
-} from "./door_functions.ts";
-export type { Engine, StartOptions, StopOptions } from "./engine_door.ts";
-export { CONTROL_HEADER, readControlKey } from "./auth/user_key.ts";
+export type { Engine, StartOptions, StopOptions } from "./engine.ts";
+export { CONTROL_HEADER, readControlKey } from "./auth/control_key.ts";
 export { VERSION } from "./version.ts";
 export type {
   ControlKeyInfo,
@@ -38,3 +38,64 @@ export type { Accelerator, Isolation, Network, Resources } from "./ports/launche
 export type { VmSetupOptions, VmSetupReport } from "./vm/setup/setup.ts";
 export type { NamedKernel } from "./vm/setup/plan.ts";
 export type { VmStatus } from "./vm/setup/status.ts";
+
+/**
+ * Starts an engine and returns when it listens and its built-in workers have started.
+ *
+ * Workers that are directories start in the background; `engine::supervisor::list` reports their
+ * progress.
+ *
+ * @throws {EngineError} `config_invalid` with `details.problems`, `store_unavailable`,
+ * `address_in_use`, `address_not_available`.
+ */
+export async function startEngine(options: StartOptions = {}): Promise<Engine> {
+  return await (await import("./engine.ts")).startEngine(options);
+}
+
+/**
+ * Starts a console in this process and returns when it listens.
+ *
+ * @throws {EngineError} `engine_unreachable` when no connection is established within 10 s;
+ * `address_in_use`, `address_not_available`; `INVALID_ARGUMENTS` for an address that other machines
+ * reach without `typed`.
+ */
+export async function startConsole(options: ConsoleOptions): Promise<EngineConsole> {
+  return await (await import("./console.ts")).startConsole(options);
+}
+
+/**
+ * The address of a page that may manage workers, of a console that the engine at `engineUrl` serves
+ * itself; without a key of the engine's on this machine the address as it is.
+ */
+export async function operatorUrl(consoleUrl: string, engineUrl: string): Promise<string> {
+  return await (await import("./console.ts")).operatorUrl(consoleUrl, engineUrl);
+}
+
+/** Writes the SDKs to `sdk/python/engine_sdk` and `sdk/typescript` below the data directory. */
+export async function writeSdkCopies(dataDirectory: string): Promise<void> {
+  await (await import("./install/sdk_copy.ts")).writeSdkCopies(dataDirectory);
+}
+
+/**
+ * Installs what microVMs need on this machine, and boots one as a check.
+ *
+ * @throws {EngineError} `isolation_unavailable`, `install_failed` or `launch_failed`, with what to
+ * do; steps that were done are kept and are not repeated next time.
+ */
+export async function setUpVm(options: VmSetupOptions): Promise<VmSetupReport> {
+  return await (await import("./vm/setup/setup.ts")).setUpVm(options);
+}
+
+/**
+ * The commands that {@linkcode setUpVm} would run on this machine; empty when nothing is missing.
+ *
+ * @throws {EngineError} `isolation_unavailable` when it cannot be set up, with what to do.
+ */
+export async function vmSetupCommands(kernel?: NamedKernel): Promise<string[]> {
+  return await (await import("./vm/setup/setup.ts")).vmSetupCommands(kernel);
+}
+
+/** Whether microVMs run on this machine. Takes up to 5 s when KVM was not probed before. */
+export async function vmStatus(): Promise<VmStatus> {
+  return await (await import("./vm/setup/status.ts")).vmStatus();
+}

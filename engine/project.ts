@@ -7,27 +7,25 @@
  * @module
  */
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
-import type { BuiltinWorker } from "../workers/kit/define.ts";
 import type { Builtins } from "./builtins.ts";
-import {
-  differingKeys,
-  refuseAlways,
-  refuseClash,
-  refuseMisfits,
-  relativeTo,
-} from "./config/add_rules.ts";
-import { ALWAYS_RUNNING, parseConfig } from "./config/config.ts";
+import { parseConfig } from "./config/config.ts";
 import {
   addWorkerEntry,
   changeWorkerConfig,
   changeWorkerKeys,
   removeWorkerEntry,
+  type WorkerKeys,
   writeConfigFile,
 } from "./config/file.ts";
-import type { NewWorker, NewWorkerRequest } from "./install/prepare.ts";
-import type { LateSupervisor } from "./late_supervisor.ts";
-import type { BuiltinEntry, Config } from "./ports/config.ts";
-import type { Ended, OutputChunk } from "./ports/launcher.ts";
+import { TaskQueue } from "./platform/task_queue.ts";
+import type {
+  BuiltinEntry,
+  Config,
+  DirectoryEntry,
+  KnownWorker,
+  WorkerEntry,
+} from "./ports/config.ts";
+import type { Ended, Isolation, OutputChunk } from "./ports/launcher.ts";
 import type {
   AddAnswer,
   AddRequest,
@@ -36,22 +34,20 @@ import type {
   Supervision,
   WorkerStatus,
 } from "./ports/supervision.ts";
+import type { DirectoryWorkers } from "./supervisor/mod.ts";
+import type { Supervisor } from "./supervisor/supervisor.ts";
 
 /** What {@linkcode Project} works with. */
 export interface ProjectOptions {
   readonly config: Config;
-  readonly known: readonly BuiltinWorker[];
+  /** All built-in workers, whether or not the configuration names them. */
+  readonly known: readonly KnownWorker[];
   readonly builtins: Builtins;
-  readonly supervisor: LateSupervisor;
-  /**
-   * Settles how a worker would run, and asks whether it can, before anything is written down.
-   *
-   * @throws {EngineError} `manifest_invalid`; `isolation_unavailable` with what to do.
-   */
-  checkNewWorker(request: NewWorkerRequest): Promise<NewWorker>;
+  /** Loads what runs workers that are directories; called once, for the first of them. */
+  loadDirectoryWorkers(): Promise<DirectoryWorkers>;
   /** Applies settings that are not about workers. */
   applySettings(config: Config): void;
-  /** Another configuration is in force; never waits or throws. */
+  /** Called when another configuration is in force; must not wait or throw. */
   changed?(): void;
   info(config: Config): EngineInfo;
 }
@@ -63,10 +59,11 @@ type Added = { readonly name: string; readonly added: boolean; readonly changed:
 export class Project implements Supervision {
   readonly #options: ProjectOptions;
   #config: Config;
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Changes of the configuration, one at a time. */
+  readonly #changes = new TaskQueue();
+  #directoryWorkers: Promise<DirectoryWorkers> | undefined;
   #isClosed = false;
 
-  /** Applies nothing yet. */
   constructor(options: ProjectOptions) {
     this.#options = options;
     this.#config = options.config;
@@ -83,23 +80,25 @@ export class Project implements Supervision {
   }
 
   /**
-   * Makes the system equal to the configuration that `read` returns when its turn has come; what
-   * did not change is not touched, and without one nothing is.
+   * Makes the system equal to the configuration that `read` returns when the changes before it are
+   * done. Parts that did not change are not touched; without a configuration nothing is.
    */
   apply(read: () => Config | undefined): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#change(async () => {
       const config = read();
       if (config) await this.#apply(config);
     });
   }
 
   /**
-   * Waits for what is being applied. What is asked for from now on is refused with `overloaded`, so
-   * that nothing starts behind the back of an engine that stops.
+   * Waits for changes in progress, then stops all workers that are directories. Later changes fail
+   * with `overloaded`, so that nothing starts while the engine stops.
    */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#turn;
+    await this.#changes.idle();
+    const loaded = await this.#directoryWorkers?.catch(() => undefined); // It never ran anything.
+    await loaded?.supervisor.close();
   }
 
   /** Starts the built-ins that are always there and those of the configuration. */
@@ -108,33 +107,36 @@ export class Project implements Supervision {
   }
 
   async list(): Promise<WorkerStatus[]> {
-    const { builtins, supervisor } = this.#options;
-    return [...builtins.list(), ...await supervisor.list()];
+    const loaded = await this.#directoryWorkers;
+    return [...this.#options.builtins.list(), ...await loaded?.supervisor.list() ?? []];
   }
 
   async status(name: string): Promise<WorkerStatus> {
-    return this.#options.builtins.status(name) ?? await this.#directory(name).status(name);
+    return this.#options.builtins.status(name) ??
+      await (await this.#supervisorOf(name)).status(name);
   }
 
   async start(name: string): Promise<WorkerStatus> {
     const { builtins } = this.#options;
-    if (!builtins.status(name)) return await this.#directory(name).start(name);
+    if (!builtins.status(name)) return await (await this.#supervisorOf(name)).start(name);
     void builtins.start(name);
     return await this.status(name);
   }
 
   async stop(name: string): Promise<WorkerStatus> {
     const { builtins } = this.#options;
-    if (!builtins.status(name)) return await this.#directory(name).stop(name);
-    refuseAlways(name, "stopped");
+    if (!builtins.status(name)) return await (await this.#supervisorOf(name)).stop(name);
+    this.#refuseAlways(name, "stopped");
     void builtins.stop(name);
     return await this.status(name);
   }
 
   async restart(name: string, options: { reinstall: boolean }): Promise<WorkerStatus> {
     const { builtins } = this.#options;
-    if (!builtins.status(name)) return await this.#directory(name).restart(name, options);
-    refuseAlways(name, "restarted");
+    if (!builtins.status(name)) {
+      return await (await this.#supervisorOf(name)).restart(name, options);
+    }
+    this.#refuseAlways(name, "restarted");
     void builtins.stop(name);
     void builtins.start(name);
     return await this.status(name);
@@ -147,14 +149,14 @@ export class Project implements Supervision {
   ): Promise<Ended> {
     const { name } = request;
     if (!this.#options.builtins.status(name)) {
-      return await this.#directory(name).exec(request, output, signal);
+      return await (await this.#supervisorOf(name)).exec(request, output, signal);
     }
     const message = `${name} runs inside the engine, and no command can be run beside it there`;
     throw new EngineError("INVALID_ARGUMENTS", message);
   }
 
   add(request: AddRequest): Promise<AddAnswer> {
-    return this.#inTurn(async () => {
+    return this.#change(async () => {
       const { name, path } = request;
       if ((name === undefined) === (path === undefined)) {
         throw new EngineError("INVALID_ARGUMENTS", "Give either name (a built-in) or path");
@@ -167,16 +169,18 @@ export class Project implements Supervision {
   }
 
   remove(name: string): Promise<{ config_path: string }> {
-    return this.#inTurn(async () => {
-      if (!this.#options.builtins.status(name)) this.#directory(name);
-      refuseAlways(name, "removed");
+    return this.#change(async () => {
+      if (!this.#options.builtins.status(name)) await this.#supervisorOf(name);
+      this.#refuseAlways(name, "removed");
       await this.#edit((text) => removeWorkerEntry(text, name));
       return { config_path: this.configPath };
     });
   }
 
   async logs(name: string, tail: number): Promise<string[]> {
-    if (!this.#options.builtins.status(name)) return await this.#directory(name).logs(name, tail);
+    if (!this.#options.builtins.status(name)) {
+      return await (await this.#supervisorOf(name)).logs(name, tail);
+    }
     const message =
       `${name} is part of the engine and has no log of its own; see the engine's output`;
     throw new EngineError("NOT_FOUND", message);
@@ -194,9 +198,9 @@ export class Project implements Supervision {
       const message = `${name} is a built-in worker, and ${key} is for workers with a path`;
       throw new EngineError("INVALID_ARGUMENTS", message);
     }
-    refuseAlways(name, "added");
+    this.#refuseAlways(name, "added");
     if (!known.some((worker) => worker.name === name)) {
-      const names = builtins.names.filter((known) => !ALWAYS_RUNNING.includes(known)).join(", ");
+      const names = known.flatMap(({ name, runsAlways }) => runsAlways ? [] : [name]).join(", ");
       const message = `There is no built-in worker ${name}; there are: ${names}`;
       throw new EngineError("NOT_FOUND", message);
     }
@@ -212,7 +216,7 @@ export class Project implements Supervision {
   }
 
   async #addDirectory(path: string, request: AddRequest): Promise<Added> {
-    const { supervisor, checkNewWorker } = this.#options;
+    const { supervisor, checkNewWorker } = await this.#loadDirectoryWorkers();
     const { readManifest } = await import("./install/manifest.ts");
     const { name } = readManifest(path);
     const present = this.#config.workers.find((entry) => entry.name === name);
@@ -223,7 +227,7 @@ export class Project implements Supervision {
       isolation: request.isolation ?? known?.isolation,
       accel: request.accel ?? known?.accel,
     });
-    refuseMisfits(name, isolation, request);
+    refuseContradictions(name, isolation, request);
 
     const keys = differingKeys(request, known);
     const isOther = Object.keys(keys).length > 0;
@@ -239,14 +243,20 @@ export class Project implements Supervision {
     return { name, added: !known, changed: known !== undefined && isOther };
   }
 
-  /** The supervisor, for a worker that it has. @throws {EngineError} `NOT_FOUND`. */
-  #directory(name: string): LateSupervisor {
-    const { builtins, supervisor } = this.#options;
+  /** The supervisor, if it has a worker of this name. @throws {EngineError} `NOT_FOUND`. */
+  async #supervisorOf(name: string): Promise<Supervisor> {
     const directories = this.#config.workers.filter(({ kind }) => kind === "directory");
-    if (directories.some((entry) => entry.name === name)) return supervisor;
-    const names = [...builtins.list(), ...directories].map((worker) => worker.name).sort();
+    if (directories.some((entry) => entry.name === name)) {
+      return (await this.#loadDirectoryWorkers()).supervisor;
+    }
+    const present = [...this.#options.builtins.list(), ...directories];
+    const names = present.map((worker) => worker.name).sort();
     const message = `There is no worker ${name}; there are: ${names.join(", ")}`;
     throw new EngineError("NOT_FOUND", message);
+  }
+
+  #loadDirectoryWorkers(): Promise<DirectoryWorkers> {
+    return this.#directoryWorkers ??= this.#options.loadDirectoryWorkers();
   }
 
   /**
@@ -271,34 +281,93 @@ export class Project implements Supervision {
     this.#options.applySettings(config);
     await this.#options.builtins.apply(this.#builtinEntries(config));
     const directories = config.workers.filter((entry) => entry.kind === "directory");
-    await this.#options.supervisor.apply(directories);
+    if (directories.length > 0 || this.#directoryWorkers) {
+      (await this.#loadDirectoryWorkers()).supervisor.apply(directories);
+    }
     this.#options.changed?.();
   }
 
+  /** Entries of the workers that always run, then of the others that the configuration names. */
   #builtinEntries(config: Config): BuiltinEntry[] {
     const named = config.workers.filter((entry) => entry.kind === "builtin");
-    const isAlways = ({ name }: { readonly name: string }): boolean => {
-      return ALWAYS_RUNNING.includes(name);
-    };
-    const always = this.#options.known.filter(isAlways).map((worker): BuiltinEntry => {
-      const { name } = worker;
-      return named.find((entry) => entry.name === name) ??
-        { kind: "builtin", name, config: worker.parse({}), raw: {} };
-    });
-    return [...always, ...named.filter((entry) => !isAlways(entry))];
+    const always = this.#options.known.filter(({ runsAlways }) => runsAlways);
+    const isAlways = (name: string): boolean => always.some((worker) => worker.name === name);
+    return [
+      ...always.map((worker): BuiltinEntry =>
+        named.find(({ name }) => name === worker.name) ??
+          { kind: "builtin", name: worker.name, config: worker.parse({}), raw: {} }
+      ),
+      ...named.filter(({ name }) => !isAlways(name)),
+    ];
   }
 
-  #inTurn<T>(task: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(() => {
+  /** @throws {EngineError} `INVALID_ARGUMENTS` for a worker that always runs. */
+  #refuseAlways(name: string, done: string): void {
+    const worker = this.#options.known.find((known) => known.name === name);
+    if (!worker?.runsAlways) return;
+    const message = `${name} is the engine itself and cannot be ${done}`;
+    throw new EngineError("INVALID_ARGUMENTS", message);
+  }
+
+  #change<T>(task: () => Promise<T>): Promise<T> {
+    return this.#changes.run(() => {
       if (!this.#isClosed) return task();
       throw new EngineError("overloaded", "The engine is stopping and changes no workers");
     });
-    this.#turn = turn.catch(() => {}); // Its caller hears of it; the next must begin all the same.
-    return turn;
   }
 }
 
 function embeddedText(config: Config): string {
   const names = config.workers.map((entry) => `  - name: ${entry.name}\n`).join("");
   return `# What this engine runs; every key is described in the README.\nworkers:\n${names}`;
+}
+
+/** @throws {EngineError} `INVALID_ARGUMENTS` when another worker has the name. */
+function refuseClash(present: WorkerEntry | undefined, name: string, path: string): void {
+  if (!present || (present.kind === "directory" && isSamePlace(present.path, path))) {
+    return;
+  }
+  const other = present.kind === "directory" ? present.path : "a built-in worker";
+  const message = `A worker ${name} is there already (${other}); ` +
+    `change name in ${path}/engine.worker.yaml, or remove the other one`;
+  throw new EngineError("INVALID_ARGUMENTS", message);
+}
+
+/** @throws {EngineError} `INVALID_ARGUMENTS` for options that contradict. */
+function refuseContradictions(name: string, isolation: Isolation, request: AddRequest): void {
+  if (request.config !== undefined) {
+    const message = `Worker ${name} is a directory, and config is for built-in workers; ` +
+      "set what it reads under env in config.yaml";
+    throw new EngineError("INVALID_ARGUMENTS", message);
+  }
+  if (request.accel === undefined || isolation === "microvm") return;
+  const message =
+    `accel says what runs a microVM, and worker ${name} would run as a plain process; ` +
+    "leave it out, or ask for isolation microvm";
+  throw new EngineError("INVALID_ARGUMENTS", message);
+}
+
+/** The requested keys that differ from those of the entry. */
+function differingKeys(request: AddRequest, entry: DirectoryEntry | undefined): WorkerKeys {
+  const { isolation, accel, replicas } = request;
+  return {
+    ...isolation !== entry?.isolation && isolation && { isolation },
+    ...accel !== (entry?.accel ?? "auto") && accel && { accel },
+    ...replicas !== entry?.replicas && replicas && { replicas },
+  };
+}
+
+/** Whether two paths lead to one directory, also over links. */
+function isSamePlace(one: string, other: string): boolean {
+  if (one === other) return true;
+  try {
+    return Deno.realPathSync(one) === Deno.realPathSync(other);
+  } catch {
+    return false; // One of them does not exist.
+  }
+}
+
+/** The path as config.yaml has it: relative where the worker lies below the project. */
+function relativeTo(directory: string, path: string): string {
+  return path.startsWith(`${directory}/`) ? `.${path.slice(directory.length)}` : path;
 }

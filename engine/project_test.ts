@@ -4,12 +4,12 @@ import { FakeClock } from "../tests/fakes/fake_clock.ts";
 import type { BuiltinWorker } from "../workers/kit/define.ts";
 import { Builtins, type BuiltinsOptions } from "./builtins.ts";
 import { defaultConfig, loadConfig } from "./config/config.ts";
-import type { LateSupervisor } from "./late_supervisor.ts";
 import { checkNewWorker, type NewWorkerRequest } from "./install/prepare.ts";
 import type { DirectoryEntry } from "./ports/config.ts";
 import type { Launcher } from "./ports/launcher.ts";
 import type { EngineInfo, ExecRequest } from "./ports/supervision.ts";
 import { Project, type ProjectOptions } from "./project.ts";
+import type { DirectoryWorkers } from "./supervisor/mod.ts";
 
 const TEXT = `# my project
 workers:
@@ -21,13 +21,14 @@ const started: string[] = [];
 
 /** Workers that do nothing, under the names that the configuration knows. */
 const KNOWN: readonly BuiltinWorker[] = [
-  "engine",
-  "engine-observability",
-  "engine-state",
-  "engine-http",
+  { name: "engine", runsAlways: true },
+  { name: "engine-observability", runsAlways: true },
+  { name: "engine-state", runsByDefault: true },
+  { name: "engine-http", runsByDefault: true },
 ]
-  .map((name) => ({
+  .map(({ name, ...runs }) => ({
     name,
+    ...runs,
     summary: name,
     parse: (raw) => raw,
     start: (_worker, config) => {
@@ -81,6 +82,11 @@ class FakeSupervisor {
   logs(name: string, tail: number): Promise<string[]> {
     return Promise.resolve([`${tail} of ${name}`]);
   }
+
+  close(): Promise<void> {
+    this.asked.push("close");
+    return Promise.resolve();
+  }
 }
 
 async function setup(text: string | null = TEXT) {
@@ -94,12 +100,13 @@ async function setup(text: string | null = TEXT) {
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
     directory: { functions: () => [] } as unknown as BuiltinsOptions["directory"],
     dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
-    lend: {} as BuiltinsOptions["lend"],
+    host: {} as BuiltinsOptions["host"],
   });
   const supervisor = new FakeSupervisor();
   const checks: string[] = [];
   const changes: number[] = [];
-  const host = { hasKvm: true };
+  const loads: number[] = [];
+  const host = { hasKvm: true, isBroken: false };
   const microvm = {
     check: (name: string, accel: string) => {
       checks.push(`${name} ${accel}`);
@@ -114,13 +121,19 @@ async function setup(text: string | null = TEXT) {
     config,
     known: KNOWN,
     builtins,
-    supervisor: supervisor as unknown as LateSupervisor,
-    checkNewWorker: (request: NewWorkerRequest) =>
-      checkNewWorker(request, {
-        platform: "linux",
-        dataDirectory: `${directory}/.engine`,
-        launchers,
-      }),
+    loadDirectoryWorkers: () => {
+      loads.push(project.config.workers.length);
+      if (host.isBroken) return Promise.reject(new TypeError("no such file"));
+      return Promise.resolve({
+        supervisor: supervisor as unknown as DirectoryWorkers["supervisor"],
+        checkNewWorker: (request: NewWorkerRequest) =>
+          checkNewWorker(request, {
+            platform: "linux",
+            dataDirectory: `${directory}/.engine`,
+            launchers,
+          }),
+      });
+    },
     applySettings: quiet,
     changed: () => void changes.push(project.config.workers.length),
     info: () => ({}) as EngineInfo,
@@ -144,6 +157,7 @@ async function setup(text: string | null = TEXT) {
     supervisor,
     checks,
     changes,
+    loads,
     host,
     read,
     path,
@@ -163,6 +177,43 @@ Deno.test("Project.add() writes a directory into config.yaml, relative, and runs
   assert.ok(text.startsWith("# my project\nworkers:\n  - name: engine-state # values\n"), text);
   assert.match(text, /- name: math\n {4}path: \.\/workers\/math\n {4}isolation: process\n$/);
   assert.deepEqual(it.supervisor.entries.map((entry) => entry.path), [path]);
+});
+
+Deno.test("Project loads no supervisor for a configuration without directories", async () => {
+  await using it = await setup();
+
+  await it.project.apply(() => it.project.config);
+
+  const names = (await it.project.list()).map(({ name }) => name);
+  assert.deepEqual(names, ["engine", "engine-observability", "engine-state"]);
+  await it.project.close();
+  assert.deepEqual([it.loads, it.supervisor.asked], [[], []]);
+});
+
+Deno.test("Project loads the supervisor once, with the first directory, and closes it", async () => {
+  await using it = await setup();
+
+  await Promise.all([
+    it.project.add({ path: await it.worker("math") }),
+    it.project.add({ path: await it.worker("text") }),
+  ]);
+  await it.project.remove("math");
+  await it.project.remove("text");
+  await it.project.close();
+
+  assert.equal(it.loads.length, 1);
+  assert.deepEqual(it.supervisor.entries, []);
+  assert.equal(it.supervisor.asked.at(-1), "close");
+});
+
+Deno.test("Project reports to the caller that the supervisor could not be loaded", async () => {
+  await using it = await setup();
+  it.host.isBroken = true;
+  const path = await it.worker("math");
+
+  await assert.rejects(it.project.add({ path }), { message: "no such file" });
+  await assert.rejects(it.project.add({ path }), { message: "no such file" });
+  await it.project.close();
 });
 
 Deno.test("Project tells when another configuration is in force, and not before", async () => {

@@ -10,8 +10,7 @@
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
 import { CERTIFICATE_WARNING_MS, CONNECTIONS_MAX } from "../sdk/typescript/wire/limits.ts";
 import { LAUNCH_ID_HEADER } from "../sdk/typescript/wire/protocol.ts";
-import type { ControlKey } from "./auth/control_key.ts";
-import { CONTROL_HEADER } from "./auth/user_key.ts";
+import { CONTROL_HEADER, type ControlKey } from "./auth/control_key.ts";
 import type { Router } from "./core/router.ts";
 import { makeGate, TelemetryConnection } from "./transport/gate.ts";
 import { type Certificate, readCertificate, validityOf } from "./transport/certificate.ts";
@@ -46,7 +45,7 @@ export function openWorkerPort(options: WorkerPortOptions): Listener {
 }
 
 /** Opens the port for workers of the engine's own, beside one with TLS: loopback, without it. */
-export function openOwnPort(options: WorkerPortOptions): Listener {
+export function openLoopbackPort(options: WorkerPortOptions): Listener {
   const listen = listenerOf(options.settings, undefined);
   return open(options, listen, { hostname: "127.0.0.1", port: 0 });
 }

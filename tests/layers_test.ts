@@ -46,9 +46,9 @@ const LAYERS: readonly Layer[] = [
   {
     name: "adapters",
     files: ADAPTERS,
-    layers: ["contract", "ports", "core", "adapters", "worker kit", "embedded"],
+    layers: ["contract", "ports", "core", "adapters", "embedded"],
     packages: {
-      yaml: /engine\/config\/yaml_text\.ts$/,
+      yaml: /engine\/config\/yaml\.ts$/,
       ajv: /engine\/platform\/schema_check\.ts$/,
       "node:buffer":
         /engine\/transport\/(local_connection|serve_listener|frames|write_queue|socket)\.ts$/,
@@ -146,10 +146,9 @@ function targetOf(from: string, specifier: string, embedded: boolean): string[] 
   if (embedded && path.startsWith("workers/console/dist/")) return ["built page"];
   if (embedded || path === "deno.json") return ["embedded"];
   if (path === "workers/console/wire.ts") return ["workers", "page wire"];
-  if (path.startsWith("workers/kit/")) return ["workers", "worker kit"];
   if (path === "mod.ts") return ["sdk", "sdk door"];
   if (path === "engine/mod.ts") return ["assembly", "engine door"];
-  if (path === "engine/auth/user_key.ts") return ["adapters", "engine door"];
+  if (path === "engine/auth/control_key.ts") return ["adapters", "engine door"];
   return [LAYERS.find(({ files }) => files.test(path))?.name ?? "no layer"];
 }
 

@@ -27,8 +27,6 @@ const ENTRY_POINTS = new RegExp(
 /** Sources without a unit test of their own beside them, and what holds them instead. */
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "engine/engine.ts": "tests/e2e_test.ts starts and stops it whole",
-  "engine/config/add_rules.ts": "engine/project_test.ts adds what goes together and what does not",
-  "engine/supervision.ts": "tests/e2e_test.ts starts workers by what it puts together",
   "engine/version.ts": "one constant",
   "engine/worker_port.ts": "tests/worker_port_test.ts asks it for lines and pages",
   "cli/main.ts": "tests/cli_test.ts runs it as a program",
@@ -42,7 +40,7 @@ const IN_A_BROWSER = /^workers\/console\/page\/(kit|pages|shell)\//;
 /** Only types, constants and lists, so there is nothing to run. */
 const NOTHING_TO_RUN = [
   /^engine\/ports\//,
-  /(^|\/)(define|engine_door|mod|protocol|limits|transport|version|wire)\.ts$/,
+  /(^|\/)(define|mod|protocol|limits|transport|version|wire)\.ts$/,
 ];
 
 const FORBIDDEN_NAME = /(^|_)(utils?|helpers?|common|manager|base|misc)(_|\.ts$)/;
@@ -96,7 +94,10 @@ for (const door of ["mod.ts", "engine/mod.ts"]) {
 
 function exportedNames(text: string): string[] {
   const lists = [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gms)].map((match) => match[1]!);
-  return lists.flatMap((list) => list.split(","))
+  const functions = [...text.matchAll(/^export (?:async )?function (\w+)/gm)].map(([, name]) =>
+    name!
+  );
+  return [...lists, ...functions].flatMap((list) => list.split(","))
     .map((name) => name.replace(/\btype\b/, "").trim().split(" as ").at(-1)!)
     .filter((name) => name !== "").sort();
 }

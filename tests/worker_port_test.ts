@@ -4,8 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { ControlKey } from "../engine/auth/control_key.ts";
-import { CONTROL_HEADER } from "../engine/auth/user_key.ts";
+import { CONTROL_HEADER, type ControlKey } from "../engine/auth/control_key.ts";
 import type { Router } from "../engine/core/router.ts";
 import { Pages } from "../engine/transport/pages.ts";
 import type { ConnectionEvents } from "../engine/ports/connection.ts";

@@ -1,28 +1,53 @@
 /**
- * Proves that a line to the engine is the command line of the engine's own user on its machine.
+ * The control key: proves that a connection comes from the command line of the engine's own user,
+ * on the engine's machine.
  *
- * The engine writes a secret into a file that only its user can read; whoever sends it back in a
- * header while dialling is that user. It is another secret with every start, so what a dead engine
- * left behind opens nothing. Nothing here decides what such a line may do.
+ * The engine writes a secret to a file that only its user can read; a client that sends it back in
+ * a header while dialling is that user. Each start of an engine makes another secret, so a key that
+ * a dead engine left behind proves nothing. What such a connection may do is not decided here.
  *
  * @module
  */
 import { thrownText } from "../../sdk/typescript/wire/errors.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import { isEqualSecret } from "../core/guards.ts";
 import type { Log } from "../ports/log.ts";
-import { keyFolder, type KeyRecord, portOf, readRecord, thisUser } from "./user_key.ts";
 
-/** Bytes of chance in a key. */
+/** The header that carries the key. Web pages cannot send it. */
+export const CONTROL_HEADER = "x-engine-control";
+
+/** Random bytes in a key. */
 const KEY_BYTES = 32;
 
 /** The key of one engine, while that runs. Disposing of it removes the file. */
 export interface ControlKey extends AsyncDisposable {
-  /** Where the file is, or was to be. */
+  /** Where the file is, or would be. */
   readonly path: string;
-  /** Why the file is not there, so that nobody can prove to be the user; `null`: it is there. */
+  /** Why there is no file, so that no client can prove to be the user; `null`: there is one. */
   readonly problem: string | null;
-  /** Whether the value of `CONTROL_HEADER` is the key; takes the same time for all. */
+  /** Whether the value of {@linkcode CONTROL_HEADER} is the key; takes the same time for all. */
   matches(header: string | null): boolean;
+}
+
+/** Content of a key file. */
+interface KeyRecord {
+  /** Address of the engine, such as `ws://127.0.0.1:49134`. */
+  readonly url: string;
+  /** Process id of the engine. */
+  readonly pid: number;
+  /** The machine or container it runs in: process ids of others say nothing here. */
+  readonly machine: string;
+  readonly key: string;
+}
+
+/** Where the keys of a user are, as far as the machine decides it. */
+export interface KeyPlace {
+  /** As `Deno.build.os` names it. */
+  readonly platform: string;
+  /** A variable of the environment. */
+  env(name: string): string | undefined;
+  /** Number of the user; `null` where users have none. */
+  readonly uid: number | null;
 }
 
 /**
@@ -40,10 +65,9 @@ export async function openControlKey(
   let path = `${portOf(url)}.json`;
   let problem: string | null = null;
   try {
-    const place = thisUser();
-    const home = folder ?? keyFolder(place);
+    const home = folder ?? keyFolder();
     path = `${home}/${path}`;
-    await makeFolder(home, place.uid);
+    await makeFolder(home);
     await removeStale(home);
     await writeKey(path, { url, pid: Deno.pid, machine: Deno.hostname(), key });
   } catch (thrown) {
@@ -53,7 +77,6 @@ export async function openControlKey(
   return {
     path,
     problem,
-    // Not node:crypto's: loading that takes 17 ms of every start.
     matches: (header) => problem === null && header !== null && isEqualSecret(key, header),
     [Symbol.asyncDispose]: async () => {
       // An engine that took the port meanwhile has written a key of its own.
@@ -62,26 +85,55 @@ export async function openControlKey(
   };
 }
 
-/** @throws {Error} It is not the user's own folder, or cannot be made so. */
-async function makeFolder(folder: string, uid: number | null): Promise<void> {
+/**
+ * The key of the engine at an address; `undefined` when there is none that may be sent there: a key
+ * goes to addresses of this machine only, and to the address that the engine itself listens on.
+ */
+export async function readControlKey(url: string, folder?: string): Promise<string | undefined> {
+  try {
+    const record = await readRecord(`${folder ?? keyFolder()}/${portOf(url)}.json`);
+    if (!record) return undefined;
+    const host = hostOf(url);
+    return isLoopback(host) || host === hostOf(record.url) ? record.key : undefined;
+  } catch {
+    return undefined; // Without a key the connection has no rights of the user; the engine says so.
+  }
+}
+
+/** The folder of all keys of a user; absolute. */
+export function keyFolder({ platform, env, uid }: KeyPlace = thisUser()): string {
+  if (platform === "windows") {
+    const data = env("LOCALAPPDATA") ?? env("TEMP") ?? "C:\\Windows\\Temp";
+    return `${data.replaceAll("\\", "/")}/engine`;
+  }
+  const state = env("XDG_STATE_HOME");
+  if (state?.startsWith("/")) return `${state}/engine`; // A relative one has to be ignored.
+  const home = env("HOME");
+  if (home?.startsWith("/")) return `${home}/.local/state/engine`;
+  return `${env("TMPDIR")?.replace(/\/$/, "") ?? "/tmp"}/engine-${uid ?? "user"}/engine`;
+}
+
+/** The user and the machine of this process. */
+function thisUser(): KeyPlace {
+  return {
+    platform: Deno.build.os,
+    env: (name) => Deno.env.get(name) || undefined,
+    uid: Deno.uid(),
+  };
+}
+
+/** @throws {Error} When the folder is not the user's own, or cannot be made so. */
+async function makeFolder(folder: string): Promise<void> {
+  const uid = Deno.uid();
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
-  if (uid === null) return; // Windows: what lies in the user's profile is the user's.
+  if (uid === null) return; // Windows: the user's profile belongs to the user.
   const info = await Deno.lstat(folder);
   if (!info.isDirectory) throw new Error(`${folder} is no folder`);
   if (info.uid !== uid) throw new Error(`${folder} belongs to another user`);
   if (((info.mode ?? 0) & 0o077) !== 0) await Deno.chmod(folder, 0o700);
 }
 
-/** Complete or not there: a reader never finds half a file. */
-async function writeKey(path: string, record: KeyRecord): Promise<void> {
-  const draft = `${path}.${Deno.pid}`;
-  await removeFile(draft); // A dead process may have had the same id.
-  const text = `${JSON.stringify(record)}\n`;
-  await Deno.writeTextFile(draft, text, { createNew: true, mode: 0o600 });
-  await Deno.rename(draft, path);
-}
-
-/** Files of engines that ended without removing theirs. */
+/** Removes the files of engines that ended without removing theirs. */
 async function removeStale(folder: string): Promise<void> {
   const machine = Deno.hostname();
   for await (const { name } of Deno.readDir(folder)) {
@@ -91,8 +143,32 @@ async function removeStale(folder: string): Promise<void> {
   }
 }
 
+/** Writes a file that is complete or absent: a reader never finds half of one. */
+async function writeKey(path: string, record: KeyRecord): Promise<void> {
+  const draft = `${path}.${Deno.pid}`;
+  await removeFile(draft); // A dead process may have had the same id.
+  const text = `${JSON.stringify(record)}\n`;
+  await Deno.writeTextFile(draft, text, { createNew: true, mode: 0o600 });
+  await Deno.rename(draft, path);
+}
+
+/** Content of a file; `undefined` when it is absent or no key file. */
+async function readRecord(path: string): Promise<KeyRecord | undefined> {
+  const text = await Deno.readTextFile(path).catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    const { url, pid, machine, key } = JSON.parse(text);
+    const isWhole = typeof url === "string" && URL.canParse(url) && Number.isInteger(pid) &&
+      pid > 0 && typeof machine === "string" && typeof key === "string" &&
+      /^[0-9a-f]{64}$/.test(key);
+    return isWhole ? { url, pid, machine, key } : undefined;
+  } catch {
+    return undefined; // Not JSON: another program's file.
+  }
+}
+
 async function removeFile(path: string): Promise<void> {
-  await Deno.remove(path).catch(() => {}); // Gone already, or not to be removed: it opens nothing.
+  await Deno.remove(path).catch(() => {}); // Already gone, or protected: the key proves nothing.
 }
 
 function isDead(pid: number): boolean {
@@ -102,4 +178,14 @@ function isDead(pid: number): boolean {
   } catch (thrown) {
     return thrown instanceof Deno.errors.NotFound;
   }
+}
+
+/** The port of an address, which names its key's file. */
+function portOf(url: string): string {
+  const { port, protocol } = new URL(url);
+  return port || (protocol === "wss:" ? "443" : "80");
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname;
 }

@@ -10,7 +10,7 @@
 import { CONTROL_KEY_LOOKS_MS } from "../../sdk/typescript/wire/limits.ts";
 import { dialPlatform } from "../../sdk/typescript/platform_dial.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
-import { CONTROL_HEADER, readControlKey } from "./user_key.ts";
+import { CONTROL_HEADER, readControlKey } from "./control_key.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** Which engine, and how its key is found. */

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import type { DialOptions, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { CONTROL_HEADER } from "./user_key.ts";
+import { CONTROL_HEADER } from "./control_key.ts";
 import { dialAsUser } from "./user_dial.ts";
 
 async function settle(): Promise<void> {

@@ -17,15 +17,14 @@ import {
   WORKER_PORT,
 } from "../../sdk/typescript/wire/limits.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
-import type { BuiltinWorker } from "../../workers/kit/define.ts";
-import { issueTexts } from "./issues.ts";
-import { closest, Fields, isWorkerName, NAME_RULE, received } from "./fields.ts";
+import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
 import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
 import { configValues } from "./values.ts";
 import type {
   Config,
   ConfigValue,
   EngineSettings,
+  KnownWorker,
   LogSettings,
   WorkerEntry,
 } from "../ports/config.ts";
@@ -35,9 +34,6 @@ export type { Config, EngineSettings, LogSettings, WorkerEntry } from "../ports/
 
 /** Environment variables, such as `Deno.env.toObject()`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Names of the built-in workers that always run, whether or not a file names them. */
-export const ALWAYS_RUNNING: readonly string[] = ["engine", "engine-observability"];
 
 const FILE = "config.yaml";
 const ENGINE_KEYS = [
@@ -61,6 +57,31 @@ const WORKER_KEYS = ["name", "path", ...DIRECTORY_KEYS, "config"] as const;
 /** Bounds that are sane for a setting in bytes or calls. */
 const SETTING_MAX = 2 ** 40;
 
+/** Where a configuration is looked for. */
+export interface ConfigPlace {
+  /** The config.yaml to run; left out: the one in `directory`, else embedded defaults. */
+  readonly configPath?: string;
+  /** Where the project lies if `configPath` is left out. Default: the current directory. */
+  readonly directory?: string;
+}
+
+/**
+ * The configuration an engine starts with.
+ *
+ * @throws {EngineError} `config_invalid`, as {@linkcode loadConfig}.
+ */
+export async function findConfig(
+  { configPath, directory }: ConfigPlace,
+  builtins: readonly KnownWorker[],
+  env: Environment,
+): Promise<Config> {
+  if (configPath !== undefined) return loadConfig(await withRealFolder(configPath), builtins, env);
+  const folder = await Deno.realPath(directory ?? ".");
+  const path = `${folder}/${FILE}`;
+  const isThere = await Deno.stat(path).then(() => true, () => false);
+  return isThere ? loadConfig(path, builtins, env) : defaultConfig(folder, builtins);
+}
+
 /**
  * Reads and checks a config.yaml.
  *
@@ -69,7 +90,7 @@ const SETTING_MAX = 2 ** 40;
  */
 export function loadConfig(
   path: string,
-  builtins: readonly BuiltinWorker[],
+  builtins: readonly KnownWorker[],
   env: Environment,
 ): Config {
   const absolute = absolutePath(path, Deno.cwd());
@@ -84,7 +105,7 @@ export function loadConfig(
 export function parseConfig(
   text: string,
   path: string,
-  builtins: readonly BuiltinWorker[],
+  builtins: readonly KnownWorker[],
   env: Environment,
 ): Config {
   const source = readYaml(FILE, text, (name) => Object.hasOwn(env, name) ? env[name] : undefined);
@@ -109,38 +130,34 @@ export function parseConfig(
   return { ...config, values: valuesOf(source, config, builtins) };
 }
 
-/** What runs in a directory (absolute) without a config.yaml: state and HTTP are on. */
-export function defaultConfig(directory: string, builtins: readonly BuiltinWorker[]): Config {
+/** What runs in a directory (absolute) without a config.yaml. */
+export function defaultConfig(directory: string, builtins: readonly KnownWorker[]): Config {
   const nothing = new Fields(readYaml(FILE, ""), [], []);
-  const names = ["engine-state", "engine-http"];
-  const wanted = builtins.filter((worker) => names.includes(worker.name))
-    .sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
   const config: Omit<Config, "values"> = {
     path: null,
     directory,
     dataDirectory: dataDirectoryOf(directory),
     engine: engineOf(nothing, directory),
     log: logOf(nothing),
-    workers: wanted.map(({ name, parse }) => ({
+    workers: builtins.filter(({ runsByDefault }) => runsByDefault).map((worker) => ({
       kind: "builtin",
-      name,
-      config: parse({}),
+      name: worker.name,
+      config: worker.parse({}),
       raw: {},
     })),
   };
   return { ...config, values: valuesOf(readYaml(FILE, ""), config, builtins) };
 }
 
-/** What is in force, built-ins that always run included. */
+/** Every value in force, those of built-ins that always run included. */
 function valuesOf(
   source: YamlText,
   config: Omit<Config, "values">,
-  builtins: readonly BuiltinWorker[],
+  builtins: readonly KnownWorker[],
 ): ConfigValue[] {
   const nothing = new Fields(readYaml(FILE, ""), [], []);
   const defaults = { engine: engineOf(nothing, config.directory), log: logOf(nothing) };
-  const always = builtins.filter(({ name }) => ALWAYS_RUNNING.includes(name));
-  return configValues(source, config, defaults, { builtins, always });
+  return configValues(source, config, defaults, builtins);
 }
 
 /** What the checks of workers need besides the worker's own fields. */
@@ -148,7 +165,7 @@ interface Surroundings {
   readonly source: YamlText;
   readonly problems: string[];
   readonly directory: string;
-  readonly builtins: readonly BuiltinWorker[];
+  readonly builtins: readonly KnownWorker[];
 }
 
 function engineOf(fields: Fields, directory: string): EngineSettings {
@@ -238,7 +255,7 @@ function builtinEntry(
   }
   const worker = builtins.find((builtin) => builtin.name === name);
   if (!worker) {
-    const names = builtins.map(({ name }) => name).filter((name) => !ALWAYS_RUNNING.includes(name));
+    const names = builtins.filter(({ runsAlways }) => !runsAlways).map(({ name }) => name);
     const meant = closest(name, names);
     const hint = meant ? `; did you mean ${meant}?` : "";
     const expected = `a built-in worker (${names.join(", ")}) or a path beside the name`;
@@ -303,6 +320,15 @@ function readText(path: string): string {
     const problem = problemText(FILE, `a file at ${path}`, String(thrown));
     throw invalidFile("config_invalid", path, [problem]);
   }
+}
+
+/** The same file by a path without linked folders, so that workers below it are seen to be so. */
+async function withRealFolder(path: string): Promise<string> {
+  const cut = path.lastIndexOf("/");
+  const folder = cut < 0 ? "." : path.slice(0, cut) || "/";
+  // Without such a folder there is no such file, which is for others to say.
+  const real = await Deno.realPath(folder).catch(() => folder);
+  return `${real}/${path.slice(cut + 1)}`;
 }
 
 function dataDirectoryOf(directory: string): string {

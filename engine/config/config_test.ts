@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { fitConfig } from "../../workers/kit/fit.ts";
 import * as v from "../../workers/kit/schema.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { BuiltinWorker } from "../../workers/kit/define.ts";
-import { type Config, defaultConfig, loadConfig, parseConfig } from "./config.ts";
+import type { KnownWorker } from "../ports/config.ts";
+import { type Config, defaultConfig, findConfig, loadConfig, parseConfig } from "./config.ts";
 
 const HttpConfig = v.strictObject({
   host: v.optional(v.string(), "127.0.0.1"),
@@ -15,16 +15,15 @@ const HttpConfig = v.strictObject({
   limit: v.optional(v.pipe(v.number(), v.maxValue(10))),
 });
 
-const builtins: BuiltinWorker[] = [
-  builtin("engine-http", (raw) => fitConfig(HttpConfig, raw)),
-  builtin("engine-state", (raw) => fitConfig(v.strictObject({}), raw)),
-  ...["engine", "engine-observability"].map((name) => builtin(name, (raw) => raw)),
+const builtins: KnownWorker[] = [
+  { name: "engine", runsAlways: true, parse: (raw) => raw },
+  { name: "engine-http", parse: (raw) => fitConfig(HttpConfig, raw) },
+  {
+    name: "engine-state",
+    runsByDefault: true,
+    parse: (raw) => fitConfig(v.strictObject({}), raw),
+  },
 ];
-
-function builtin(name: string, parse: (raw: unknown) => unknown): BuiltinWorker {
-  const start = () => Promise.resolve(new AsyncDisposableStack());
-  return { name, summary: name, parse, start };
-}
 
 /** A project with one directory, `worker`, and one file, `file`. */
 async function project(): Promise<{ directory: string } & AsyncDisposable> {
@@ -338,9 +337,12 @@ Deno.test("parseConfig() allows an open address with a token or with insecure", 
 });
 
 Deno.test("parseConfig() reports a worker whose check breaks", () => {
-  const broken = builtin("engine-odd", () => {
-    throw new Error("no disk");
-  });
+  const broken = {
+    name: "engine-odd",
+    parse: () => {
+      throw new Error("no disk");
+    },
+  };
 
   assert.throws(
     () => parseConfig("workers:\n  - name: engine-odd\n", "/x/config.yaml", [broken], {}),
@@ -366,11 +368,54 @@ Deno.test("loadConfig() reads the file and says so when there is none", async ()
   assert.throws(() => loadConfig(`${path}.bak`, builtins, {}), thrown);
 });
 
-Deno.test("defaultConfig() turns state and HTTP on", () => {
+Deno.test("defaultConfig() names the workers that run by default", () => {
   const config = defaultConfig("/project", builtins);
 
   assert.equal(config.path, null);
   assert.equal(config.dataDirectory, "/project/.engine");
-  assert.deepEqual(config.workers.map(({ name }) => name), ["engine-state", "engine-http"]);
+  assert.deepEqual(config.workers.map(({ name }) => name), ["engine-state"]);
   assert.equal(config.engine.port, 49_134);
 });
+
+Deno.test("findConfig() gives the embedded defaults for a directory without config.yaml", async () => {
+  await using place = await folder();
+
+  const config = await findConfig({ directory: place.path }, builtins, {});
+
+  assert.equal(config.path, null);
+  assert.equal(config.directory, place.path);
+});
+
+Deno.test("findConfig() reads the config.yaml of a directory", async () => {
+  await using place = await folder();
+  await Deno.writeTextFile(`${place.path}/config.yaml`, "engine: {port: 4000}\n");
+
+  const config = await findConfig({ directory: place.path }, builtins, {});
+
+  assert.equal(config.path, `${place.path}/config.yaml`);
+  assert.equal(config.engine.port, 4000);
+});
+
+Deno.test("findConfig() gives the real path of a file in a linked folder", async () => {
+  await using place = await folder();
+  await Deno.mkdir(`${place.path}/real`);
+  await Deno.writeTextFile(`${place.path}/real/other.yaml`, "engine: {port: 4001}\n");
+  await Deno.symlink(`${place.path}/real`, `${place.path}/link`);
+
+  const config = await findConfig({ configPath: `${place.path}/link/other.yaml` }, builtins, {});
+
+  assert.equal(config.path, `${place.path}/real/other.yaml`);
+});
+
+Deno.test("findConfig() refuses a file that was named and does not exist", async () => {
+  await using place = await folder();
+
+  await assert.rejects(findConfig({ configPath: `${place.path}/none.yaml` }, builtins, {}), {
+    code: "config_invalid",
+  });
+});
+
+async function folder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await Deno.realPath(await Deno.makeTempDir());
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}

@@ -1,12 +1,14 @@
 /**
- * Takes checked fields out of a YAML mapping, and reports all that does not fit.
+ * Reads checked fields of a YAML mapping, and reports everything that does not fit.
  *
- * A reader never throws: it returns `undefined` for what is absent or wrong and adds a problem for
- * the latter, so that all problems of a file are told at once.
+ * {@linkcode Fields} never throws: it returns `undefined` for a value that is absent or wrong, and
+ * adds a problem for a wrong one, so that all problems of a file are reported at once.
  *
  * @module
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { similarIds } from "../core/error_replies.ts";
+import type { ConfigIssue } from "../ports/config.ts";
 import { pathOf, problemText, type YamlText } from "./yaml.ts";
 
 /** What names of workers look like, for messages. */
@@ -198,24 +200,32 @@ export function received(value: unknown): string {
 
 /** The option that a mistyped word, or one without its unit, probably means. */
 export function closest(word: string, options: readonly string[]): string | undefined {
-  const allowed = word.length < 4 ? 1 : Math.max(2, Math.floor(word.length / 3));
-  return options.map((option) => ({ option, steps: distance(word, option) }))
-    .filter(({ option, steps }) => steps <= allowed || option.startsWith(`${word}_`))
-    .sort((a, b) => a.steps - b.steps)[0]?.option;
+  return options.find((option) => option.startsWith(`${word}_`)) ?? similarIds(word, options)[0];
 }
 
-/** Letters to add, drop or change to turn one word into the other. */
-function distance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
-  for (let i = 0; i < from.length; i++) {
-    const next = [i + 1];
-    for (let j = 0; j < to.length; j++) {
-      const change = row[j]! + (from[i]!.toLowerCase() === to[j]!.toLowerCase() ? 0 : 1);
-      next.push(Math.min(change, row[j + 1]! + 1, next[j]! + 1));
-    }
-    row = next;
+/** The problems that `parse` of a built-in worker threw about the value `raw` at `path`. */
+export function issueTexts(
+  thrown: unknown,
+  path: string,
+  raw: Json,
+  source: YamlText,
+): string[] {
+  const issues = (thrown as { issues?: unknown }).issues;
+  if (!Array.isArray(issues)) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    return [problemText(path, "a valid configuration", `another: ${message}`, source.lineOf(path))];
   }
-  return row.at(-1)!;
+  return (issues as ConfigIssue[]).map((issue) => {
+    const at = issue.path.reduce<string>((at, key) => pathOf(at, key), path);
+    const value = issue.path.reduce<unknown>(memberOf, raw);
+    return problemText(at, issue.expected, issue.received ?? received(value), source.lineOf(at));
+  });
+}
+
+function memberOf(value: unknown, key: PropertyKey): unknown {
+  return value !== null && typeof value === "object"
+    ? (value as Record<PropertyKey, unknown>)[key]
+    : undefined;
 }
 
 function isMapping(value: Json | undefined): value is JsonObject {

@@ -7,11 +7,11 @@
  * @module
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { BuiltinWorker } from "../../workers/kit/define.ts";
 import type {
   Config,
   ConfigValue,
   EngineSettings,
+  KnownWorker,
   LogSettings,
   WorkerEntry,
 } from "../ports/config.ts";
@@ -34,12 +34,6 @@ export interface ConfigDefaults {
   readonly log: LogSettings;
 }
 
-/** Built-in workers, and those of them that run whether or not a file names them. */
-export interface KnownBuiltins {
-  readonly builtins: readonly BuiltinWorker[];
-  readonly always: readonly BuiltinWorker[];
-}
-
 const SECRET = /token|secret|passw|credential|api_?key|private_?key/i;
 const SHOWN_CHARS = 4;
 
@@ -48,7 +42,7 @@ export function configValues(
   source: YamlText,
   config: Omit<Config, "values">,
   defaults: ConfigDefaults,
-  { builtins, always }: KnownBuiltins,
+  builtins: readonly KnownWorker[],
 ): ConfigValue[] {
   const listing = new Listing(source);
   const fixed: readonly string[] = FIXED_SETTINGS;
@@ -69,9 +63,10 @@ export function configValues(
     const worker = builtins.find(({ name }) => name === entry.name);
     addWorker(listing, config.path === null ? undefined : at, entry, worker);
   });
-  for (const { name, parse } of always) {
-    if (named.has(name)) continue;
-    listing.addAll(pathOf(pathOf("workers", name), "config"), parse({}), parse({}));
+  for (const worker of builtins) {
+    if (!worker.runsAlways || named.has(worker.name)) continue;
+    const path = pathOf(pathOf("workers", worker.name), "config");
+    listing.addAll(path, worker.parse({}), worker.parse({}));
   }
   return listing.values;
 }
@@ -92,7 +87,7 @@ function addWorker(
   listing: Listing,
   at: number | undefined,
   entry: WorkerEntry,
-  worker: BuiltinWorker | undefined,
+  worker: KnownWorker | undefined,
 ): void {
   const path = pathOf("workers", at ?? entry.name);
   if (entry.kind === "builtin") {

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { fitConfig } from "../../workers/kit/fit.ts";
 import * as v from "../../workers/kit/schema.ts";
-import type { BuiltinWorker } from "../../workers/kit/define.ts";
 import { defaultConfig, parseConfig } from "./config.ts";
 import { withOption } from "./values.ts";
-import type { ConfigValue } from "../ports/config.ts";
+import type { ConfigValue, KnownWorker } from "../ports/config.ts";
 
 const Http = v.strictObject({
   port: v.optional(v.int(), 3111),
@@ -15,16 +14,11 @@ const Eyes = v.strictObject({
   traces: v.optional(v.boolean(), true),
   to: v.optional(v.array(v.strictObject({ url: v.string(), token: v.string() })), []),
 });
-const builtins: BuiltinWorker[] = [
-  builtin("engine-http", (raw) => fitConfig(Http, raw)),
-  builtin("engine-state", () => ({})),
-  builtin("engine-observability", (raw) => fitConfig(Eyes, raw)),
+const builtins: KnownWorker[] = [
+  { name: "engine-http", runsByDefault: true, parse: (raw) => fitConfig(Http, raw) },
+  { name: "engine-state", parse: () => ({}) },
+  { name: "engine-observability", runsAlways: true, parse: (raw) => fitConfig(Eyes, raw) },
 ];
-
-function builtin(name: string, parse: (raw: unknown) => unknown): BuiltinWorker {
-  const start = () => Promise.resolve(new AsyncDisposableStack());
-  return { name, summary: name, parse, start };
-}
 
 /** Values by key. */
 function valuesOf(text: string, env: Record<string, string> = {}): Map<string, ConfigValue> {

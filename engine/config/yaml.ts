@@ -300,4 +300,3 @@ export function pathOf(parent: string, key: string | number): string {
   if (!/^[\w-]+$/.test(key)) return `${parent}[${JSON.stringify(key)}]`;
   return parent === "" ? key : `${parent}.${key}`;
 }
-

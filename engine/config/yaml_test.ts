@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { pathOf, Places, readYaml } from "./yaml.ts";
+import { pathOf, readYaml } from "./yaml.ts";
 
 const env: Record<string, string> = { PORT: "8080", TOKEN: "12345", TRICK: "a: b", EMPTY: "" };
 const variables = (name: string): string | undefined => env[name];
@@ -159,14 +159,11 @@ Deno.test("pathOf() writes members, items and keys with signs", () => {
   assert.equal(pathOf("env", "a b"), 'env["a b"]');
 });
 
-Deno.test("Places keeps the first line of a path and finds the nearest one around", () => {
-  const places = new Places();
+Deno.test("readYaml() keeps the first line of a path and finds the nearest one around", () => {
+  const yaml = readYaml("config.yaml", "# first\n# second\nworkers:\n  - env:\n      a b: 1\n");
 
-  places.note("workers", 3);
-  places.note("workers", 9);
-
-  assert.equal(places.at("workers"), 3);
-  assert.equal(places.at("workers[1]"), undefined);
-  assert.equal(places.nearest('workers[1].env["a b"]'), 3);
-  assert.equal(places.nearest("engine.port"), undefined);
+  assert.equal(yaml.lineOf("workers"), 3);
+  assert.equal(yaml.lineOf('workers[0].env["a b"]'), 5);
+  assert.equal(yaml.lineOf('workers[1].env["a b"]'), 3);
+  assert.equal(readYaml("config.yaml", "").lineOf("engine.port"), undefined);
 });

@@ -8,7 +8,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { keyFolder, thisUser } from "../auth/user_key.ts";
+import { keyFolder } from "../auth/control_key.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type {
@@ -208,7 +208,7 @@ export async function checkNewWorker(
   if (!launcher) throw isolationUnavailable(spec.name, isolation);
   await launcher.check?.(spec.name, accel ?? "auto");
   if (isolation === "microvm") {
-    const more = [keyFolder(thisUser())];
+    const more = [keyFolder()];
     await checkDirectory(spec.name, path, { dataDirectory, home: Deno.env.get("HOME"), more });
     await allowManifest(dataDirectory, path, spec);
   }

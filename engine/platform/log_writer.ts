@@ -7,6 +7,7 @@
  * @module
  */
 import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import type { EngineEvent } from "../ports/events.ts";
 import type { Log, LogFields, LogLevel } from "../ports/log.ts";
 import type { EngineLogLine } from "../ports/telemetry.ts";
 
@@ -59,6 +60,52 @@ export function createLog(options: LogOptions): Log {
     warn: (text, fields) => log("warn", text, fields),
     error: (text, fields) => log("error", text, fields),
   };
+}
+
+/** Writes what the core reports, each kind of event at its level. */
+export function logEvent(log: Log, event: EngineEvent): void {
+  switch (event.type) {
+    case "worker_connected":
+      return log.debug("connection opened", { id: event.worker_id, address: event.address });
+    case "worker_announced":
+      return log[levelFor(event.name)]("worker joined", {
+        worker: event.name,
+        id: event.worker_id,
+        pid: event.pid,
+      });
+    case "worker_disconnected":
+      if (event.name === null) {
+        return log.debug("connection closed", { id: event.worker_id, reason: event.reason });
+      }
+      return log[levelFor(event.name)]("worker left", {
+        worker: event.name,
+        id: event.worker_id,
+        reason: event.reason,
+      });
+    case "functions_changed":
+    case "triggers_changed":
+    case "supervised_changed":
+      return; // Too many: each watch of a console makes some, and the supervisor logs its own.
+    case "config_changed":
+      return log.debug("configuration in force");
+    case "trigger_parked":
+      return log.info("trigger waits for its type", {
+        id: event.worker_id,
+        trigger: event.trigger_id,
+        trigger_type: event.trigger_type,
+        function_id: event.function_id,
+      });
+    case "warning":
+      return log.warn(event.text, {
+        id: event.worker_id ?? undefined,
+        detail: event.detail,
+      });
+  }
+}
+
+/** Each command of the CLI is a worker for a moment. */
+function levelFor(name: string): "debug" | "info" {
+  return name === "engine-cli" ? "debug" : "info";
 }
 
 function textLine(time: string, level: LogLevel, text: string, fields: LogFields): string {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { EngineLogLine } from "../ports/telemetry.ts";
-import { createLog, type LogFormat } from "./log_writer.ts";
-import type { Log, LogLevel } from "../ports/log.ts";
+import { createLog, logEvent, type LogFormat } from "./log_writer.ts";
+import type { Log, LogFields, LogLevel } from "../ports/log.ts";
 
 Deno.test("a text line holds time, level, text and fields", () => {
   const { log, lines } = setup("text");
@@ -131,3 +131,64 @@ Deno.test("who hears a log gets every line as it was said, also below the level"
     { level: "error", text: "full", fields: {}, at_ms: 7 },
   ]);
 });
+
+Deno.test("logEvent() writes a trigger that waits for its type at info, with what it names", () => {
+  const { log, lines } = eventLog();
+  const trigger = { trigger_id: "t1", trigger_type: "cron", function_id: "docs::index" };
+
+  logEvent(log, { type: "trigger_parked", worker_id: "w1", ...trigger });
+
+  assert.deepEqual(lines, [
+    'info trigger waits for its type {"id":"w1","trigger":"t1","trigger_type":"cron",' +
+    '"function_id":"docs::index"}',
+  ]);
+});
+
+Deno.test("logEvent() writes workers that come and go at info, connections and commands at debug", () => {
+  const { log, lines } = eventLog();
+
+  logEvent(log, { type: "worker_connected", worker_id: "w1", address: "127.0.0.1" });
+  logEvent(log, {
+    type: "worker_announced",
+    worker_id: "w1",
+    name: "shop",
+    pid: 7,
+    launch_id: null,
+  });
+  logEvent(log, { type: "worker_disconnected", worker_id: "w1", name: "shop", reason: "closed" });
+  logEvent(log, { type: "worker_disconnected", worker_id: "w2", name: null, reason: "closed" });
+  logEvent(log, { type: "worker_disconnected", worker_id: "w3", name: "engine-cli", reason: "" });
+  logEvent(log, { type: "warning", text: "overloaded", worker_id: "w1", detail: "10000 calls" });
+
+  assert.deepEqual(lines.map((line) => line.split(" ")[0]), [
+    "debug",
+    "info",
+    "info",
+    "debug",
+    "debug",
+    "warn",
+  ]);
+});
+
+Deno.test("logEvent() writes changes of configuration at debug, those of workers not at all", () => {
+  const { log, lines } = eventLog();
+
+  logEvent(log, { type: "supervised_changed", name: "shop" });
+  logEvent(log, { type: "config_changed" });
+
+  assert.deepEqual(lines.map((line) => line.split(" ")[0]), ["debug"]);
+});
+
+/** A log that keeps its lines as `level text fields`. */
+function eventLog() {
+  const lines: string[] = [];
+  const write = (level: string) => (text: string, fields?: LogFields) =>
+    void lines.push(`${level} ${text} ${JSON.stringify(fields)}`);
+  const log: Log = {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+  };
+  return { log, lines };
+}

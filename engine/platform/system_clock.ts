@@ -1,9 +1,9 @@
 /**
  * The {@linkcode Clock} of a running engine, on the platform's timers.
  *
- * Nothing else reads the time of the machine for a decision; tests pass a clock of their own. There
- * are two: what measures its own work needs {@linkcode systemClock}, since the other stands still
- * meanwhile.
+ * Nothing else reads the time of the machine for a decision; tests pass a clock of their own. Code
+ * that measures its own work uses {@linkcode systemClock}, since {@linkcode tickClock} stands still
+ * within a tick of the event loop.
  *
  * @module
  */
@@ -27,17 +27,17 @@ export const systemClock: Clock = {
   },
 };
 
-/** What the turn clock says; `undefined`: it has to ask. */
+/** The reading of this tick; `undefined`: not read yet. */
 let reading: number | undefined;
 const forget = (): void => {
   reading = undefined;
 };
 
 /**
- * The same, but its now() stands still until the code that runs gives way: for the router, which
- * handles hundreds of frames at a time, and to which asking would be a tenth of what a call costs.
+ * The same, but its now() stands still within a tick: for the router, which handles hundreds of
+ * frames in one, where reading the time would be a tenth of what a call costs.
  */
-export const turnClock: Clock = {
+export const tickClock: Clock = {
   ...systemClock,
   now() {
     if (reading === undefined) {

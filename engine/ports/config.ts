@@ -82,6 +82,32 @@ export interface DirectoryEntry {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** A worker that comes with the engine, as its configuration sees it. */
+export interface KnownWorker {
+  /** Such as `engine-state`. */
+  readonly name: string;
+  /** Runs in every engine, whether or not config.yaml names it. */
+  readonly runsAlways?: boolean;
+  /** Runs in an engine without a config.yaml. */
+  readonly runsByDefault?: boolean;
+  /**
+   * Checks the `config` of its entry in config.yaml.
+   *
+   * @throws {Error} With every problem as `issues`, a list of {@linkcode ConfigIssue}.
+   */
+  parse(raw: unknown): unknown;
+}
+
+/** One thing that is wrong with the `config` of a built-in worker. */
+export interface ConfigIssue {
+  /** Keys and list indexes from `config` to the value. */
+  readonly path: readonly (string | number)[];
+  /** What should be there, such as `a whole number` or `one of open, shut`. */
+  readonly expected: string;
+  /** What is there, when that is not the value itself. */
+  readonly received?: string;
+}
+
 /** One effective value and its source. */
 export interface ConfigValue {
   /** Such as `engine.port` or `workers[2].config.port`. */

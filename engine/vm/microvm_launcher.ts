@@ -12,7 +12,7 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { GUEST_MEMORY_MB_MIN, ORPHAN_GRACE_MS } from "../../sdk/typescript/wire/limits.ts";
-import { keyFolder, thisUser } from "../auth/user_key.ts";
+import { keyFolder } from "../auth/control_key.ts";
 import { containedFolders } from "../install/containment.ts";
 import {
   type ProtectedFolders,
@@ -163,7 +163,7 @@ export class MicroVmLauncher implements Launcher {
 
   #protectedFolders({ image }: VmHost): ProtectedFolders {
     const { dataDirectory, home = Deno.env.get("HOME") } = this.#options;
-    const more = [image.kernel, image.initrd, keyFolder(thisUser())];
+    const more = [image.kernel, image.initrd, keyFolder()];
     return { dataDirectory, home, more };
   }
 

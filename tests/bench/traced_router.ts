@@ -10,7 +10,7 @@ import { localDial } from "../../engine/transport/local_connection.ts";
 import { makeGate } from "../../engine/transport/gate.ts";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
-import { turnClock } from "../../engine/platform/system_clock.ts";
+import { tickClock } from "../../engine/platform/system_clock.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import {
   ENGINE_URL_DEFAULT,
@@ -21,7 +21,7 @@ import { registerWorker } from "../../sdk/typescript/worker.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
 
 const [mode] = Deno.args;
-const recorder = new CallRecorder({ clock: turnClock });
+const recorder = new CallRecorder({ clock: tickClock });
 if (mode === "on") {
   recorder.configure({
     enabled: true,
@@ -32,7 +32,7 @@ if (mode === "on") {
   });
 }
 const router = new Router({
-  clock: turnClock,
+  clock: tickClock,
   schemas: fakeSchemas,
   settings: DEFAULT_SETTINGS,
   newId: () => crypto.randomUUID(),

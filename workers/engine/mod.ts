@@ -16,6 +16,7 @@ const Config = v.strictObject({});
 /** Discovery, supervision, and triggers for what comes and goes. */
 export const engine: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine",
+  runsAlways: true,
   summary: "Which functions and workers there are; starts and stops workers",
   parse: (raw) => fitConfig(Config, raw),
   start(worker, _config, host) {

@@ -27,6 +27,7 @@ import { operationOf, RequestSpans } from "./spans.ts";
 /** Serves functions as HTTP routes. */
 export const http: BuiltinWorker<HttpConfig> = {
   name: "engine-http",
+  runsByDefault: true,
   summary: "HTTP routes that run functions",
   parse: parseHttpConfig,
   start(worker, config, host) {

@@ -8,7 +8,7 @@
  */
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
-import type { ConfigValue } from "../../engine/ports/config.ts";
+import type { ConfigValue, KnownWorker } from "../../engine/ports/config.ts";
 import type { PageAnswer } from "../../engine/ports/connection.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { EventListener } from "../../engine/ports/events.ts";
@@ -67,12 +67,10 @@ export interface EngineHost extends Host {
 }
 
 /** A worker that comes with the engine. */
-export interface BuiltinWorker<Config = unknown> {
-  /** Such as `engine-state`. */
-  readonly name: string;
+export interface BuiltinWorker<Config = unknown> extends KnownWorker {
   /** One line for listings. */
   readonly summary: string;
-  /** Checks the `config` of its entry in config.yaml. @throws {SchemaError} With every problem. */
+  /** @throws {SchemaError} With every problem. */
   parse(raw: unknown): Config;
   /** Its line may manage workers, as the user's own command line may; default: no. */
   readonly operator?: boolean;

@@ -1,12 +1,13 @@
 /**
  * Checks what comes into a built-in worker, and words what does not fit.
  *
- * A payload that does not fit fails its call; a configuration that does not fit is reported in the
- * words of config.yaml's other problems, so its issues leave here as data ({@linkcode Issue}).
+ * A payload that does not fit fails its call. Problems of a configuration are reported in the words
+ * of config.yaml's other problems, so they leave here as data ({@linkcode ConfigIssue}).
  *
  * @module
  */
 import * as v from "./schema.ts";
+import type { ConfigIssue } from "../../engine/ports/config.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
@@ -15,23 +16,13 @@ const RECEIVED_CHARS_MAX = 2_000;
 /** Problems named in one message. */
 const PROBLEMS_MAX = 10;
 
-/** One thing that is wrong with a configuration. */
-export interface Issue {
-  /** Keys and list indexes from the whole to the value. */
-  readonly path: readonly (string | number)[];
-  /** What should be there, such as `a whole number` or `one of open, shut`. */
-  readonly expected: string;
-  /** What is there, when that is not the value itself. */
-  readonly received?: string;
-}
-
 /** A configuration does not fit its schema. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
   /** All that is wrong, in the order of the schema. */
-  readonly issues: readonly Issue[];
+  readonly issues: readonly ConfigIssue[];
 
-  constructor(issues: readonly Issue[]) {
+  constructor(issues: readonly ConfigIssue[]) {
     super(issues.map(({ path, expected }) => `${pathOf(path)}: expected ${expected}`).join("; "));
     this.issues = issues;
   }
@@ -115,7 +106,7 @@ function payloadProblem(issue: v.BaseIssue<unknown>, received: unknown): string 
   return `expected ${issue.expected}, received ${nameOf(received)}`;
 }
 
-function configIssue(issue: v.BaseIssue<unknown>): Issue {
+function configIssue(issue: v.BaseIssue<unknown>): ConfigIssue {
   const path = keysOf(issue);
   if (issue.type === "never") return { path, expected: "a known key", received: "an unknown key" };
   if (hasOwnText(issue)) return { path, expected: issue.message.replace(/^expected /, "") };

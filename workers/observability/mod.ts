@@ -42,6 +42,7 @@ const CALLS_PART = 0.75;
 /** Records traces, logs and metrics. */
 export const observability: BuiltinWorker<ObservabilityConfig> = {
   name: WORKER_NAME,
+  runsAlways: true,
   summary: "Traces, logs and metrics of all workers",
   parse: parseObservabilityConfig,
   async start(worker, config, host) {

@@ -44,6 +44,7 @@ const LARGE_BYTES = 32 * 1024;
 /** Keeps JSON values by scope and key in the engine's store. */
 export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-state",
+  runsByDefault: true,
   summary: "Shared values by scope and key",
   parse: (raw) => fitConfig(Config, raw),
   start(worker, _config, { store, clock, log }) {
