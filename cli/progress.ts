@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { type LiveLine, LiveLines } from "./live_lines.ts";
+import { type LiveLine, LiveLines } from "./screen.ts";
 import { printable, renderDuration } from "./render.ts";
 import type { Screen, Terminal } from "./terminal.ts";
 

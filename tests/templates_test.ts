@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { uncommentBlock } from "../cli/comment_block.ts";
+import { uncommentBlock } from "../cli/quickstart/comment_block.ts";
 import { scaffold } from "../cli/scaffold.ts";
 import { parseConfig } from "../engine/config/config.ts";
 import { readManifest } from "../engine/install/manifest.ts";

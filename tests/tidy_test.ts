@@ -30,7 +30,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "engine/version.ts": "one constant",
   "engine/worker_port.ts": "tests/worker_port_test.ts asks it for lines and pages",
   "cli/main.ts": "tests/cli_test.ts runs it as a program",
-  "cli/quickstart.ts": "tests/quickstart_test.ts runs it as a program",
+  "cli/quickstart/main.ts": "tests/quickstart_test.ts runs it as a program",
   "sdk/build_npm.ts": "tests/npm_package_test.ts compares what it built",
 };
 

@@ -7,7 +7,7 @@ import type { Command } from "@commander-js/extra-typings";
 import { type Candidate, completionScript, type Place, SHELLS } from "../completion_scripts.ts";
 import { UsageError } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
-import { ACCELERATORS, ISOLATIONS } from "../worker_words.ts";
+import { ACCELERATORS, ISOLATIONS } from "./worker/words.ts";
 import { LOG_LEVELS } from "./start.ts";
 
 const EXAMPLES = `

@@ -16,7 +16,7 @@ import {
   KNOWN_PORTS,
   unknown,
   unreachable,
-} from "../doctor_checks.ts";
+} from "./doctor_checks.ts";
 import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
 import { findPortHolder, type PortHolder } from "../port_holder.ts";
 import { compactJson, count, printable, renderTable } from "../render.ts";

@@ -10,7 +10,7 @@ import { type Command, Option } from "@commander-js/extra-typings";
 import type { Json } from "../../mod.ts";
 import { CommandError } from "../failure.ts";
 import { type Keyboard, keyboardAt } from "../keyboard.ts";
-import { LiveLines } from "../live_lines.ts";
+import { LiveLines } from "../screen.ts";
 import { compactJson } from "../render.ts";
 import {
   type EngineLine,

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type { Isolation } from "../../engine/ports/launcher.ts";
 import { isAlive } from "./engine_process.ts";
 
-const PROGRAM = new URL("../../cli/quickstart.ts", import.meta.url).pathname;
+const PROGRAM = new URL("../../cli/quickstart/main.ts", import.meta.url).pathname;
 
 function freePort(): string {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });

@@ -9,10 +9,10 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Endpoint, EngineInfo } from "../../../engine/mod.ts";
 import { showProgress } from "../../progress.ts";
 import { type EngineLine, interruptible, type Terminal } from "../../terminal.ts";
-import { readTimeout, TIMEOUT_S } from "../../timeout.ts";
-import { addAll } from "../../worker_adding.ts";
-import { followAll } from "../../worker_follow.ts";
-import { readWanted, type WantedWorker } from "../../worker_words.ts";
+import { readTimeout, TIMEOUT_S } from "../../arguments.ts";
+import { addAll } from "./adding.ts";
+import { followAll } from "./follow.ts";
+import { readWanted, type WantedWorker } from "./words.ts";
 
 const EXAMPLES = `
 Examples:

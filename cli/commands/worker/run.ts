@@ -15,7 +15,7 @@ import {
   interruptible,
   type Terminal,
 } from "../../terminal.ts";
-import { readTimeout, TIMEOUT_S } from "../../timeout.ts";
+import { readTimeout, TIMEOUT_S } from "../../arguments.ts";
 import {
   ANSWER_MS_MAX,
   followAll,
@@ -23,9 +23,9 @@ import {
   type Following,
   interrupted,
   statusOf,
-} from "../../worker_follow.ts";
-import { standOf } from "../../worker_phase.ts";
-import { renderStatus, renderWorkers } from "../../worker_view.ts";
+} from "./follow.ts";
+import { standOf } from "./phase.ts";
+import { renderStatus, renderWorkers } from "./view.ts";
 
 const URL_HELP = "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)";
 const TOKEN_HELP = "token of the engine (default: ENGINE_TOKEN)";

@@ -4,15 +4,15 @@
  *
  * @module
  */
-import type { EngineInfo, Isolation, WorkerStatus } from "../engine/mod.ts";
-import type { JsonObject } from "../mod.ts";
-import { describeFailure, EXIT_DONE, EXIT_NOT_READY } from "./failure.ts";
-import type { Progress, ProgressRow } from "./progress.ts";
-import { renderDuration } from "./render.ts";
-import type { EngineLine, Terminal } from "./terminal.ts";
-import { ANSWER_MS_MAX, type Followed, FollowedWorker } from "./worker_follow.ts";
-import { standOf, type Wish } from "./worker_phase.ts";
-import type { WantedWorker } from "./worker_words.ts";
+import type { EngineInfo, Isolation, WorkerStatus } from "../../../engine/mod.ts";
+import type { JsonObject } from "../../../mod.ts";
+import { describeFailure, EXIT_DONE, EXIT_NOT_READY } from "../../failure.ts";
+import type { Progress, ProgressRow } from "../../progress.ts";
+import { renderDuration } from "../../render.ts";
+import type { EngineLine, Terminal } from "../../terminal.ts";
+import { ANSWER_MS_MAX, type Followed, FollowedWorker } from "./follow.ts";
+import { standOf, type Wish } from "./phase.ts";
+import type { WantedWorker } from "./words.ts";
 
 /** Answer of `engine::supervisor::add`. */
 interface AddAnswer {

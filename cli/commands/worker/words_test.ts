@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { JsonObject } from "../mod.ts";
-import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
-import { UsageError } from "./failure.ts";
-import { type AddFlags, readWanted } from "./worker_words.ts";
+import type { JsonObject } from "../../../mod.ts";
+import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
+import { UsageError } from "../../failure.ts";
+import { type AddFlags, readWanted } from "./words.ts";
 
 const terminal = new FakeTerminal({ files: { "plain/engine.worker.yaml": "" } });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeScreen } from "../tests/fakes/fake_screen.ts";
-import { LiveLines } from "./live_lines.ts";
+import { LiveLines } from "./screen.ts";
 
 function setup(columns = 40, rows = 10, hasColour = true) {
   const screen = new FakeScreen(columns, rows);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { CommandError } from "./failure.ts";
-import { type QuickstartOptions, QuickstartRun } from "./quickstart_run.ts";
+import { CommandError } from "../failure.ts";
+import { type QuickstartOptions, QuickstartRun } from "./run.ts";
 
 function setup(port: number, httpPort: number, more: Partial<QuickstartOptions> = {}) {
   const said: string[] = [];
   const run = new QuickstartRun({
-    main: new URL("./main.ts", import.meta.url),
+    main: new URL("../main.ts", import.meta.url),
     directory: "/nowhere/hello",
     isTemporary: false,
     port,

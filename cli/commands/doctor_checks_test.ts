@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { VmStatus } from "../engine/mod.ts";
+import type { VmStatus } from "../../engine/mod.ts";
 import {
   checkControlKey,
   checkLine,
@@ -10,7 +10,7 @@ import {
   unknown,
   unreachable,
 } from "./doctor_checks.ts";
-import type { EngineLine } from "./terminal.ts";
+import type { EngineLine } from "../terminal.ts";
 
 /** A line on which a call takes `ms`, to an engine whose clock differs by `skew`. */
 function line(ms: number, skew: number) {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
-import { type Script, scriptedWorkers } from "../tests/fakes/scripted_workers.ts";
-import { showProgress } from "./progress.ts";
-import { addAll } from "./worker_adding.ts";
+import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
+import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
+import { showProgress } from "../../progress.ts";
+import { addAll } from "./adding.ts";
 
 /** Adds workers of these names; `settle` lets everything happen that waits for its turn only. */
 async function setup(scripts: Record<string, Script>) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { builtinStatus, replicaStatus, workerStatus } from "../tests/fakes/worker_status.ts";
-import { renderReady, renderStatus, renderWorkers } from "./worker_view.ts";
+import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
+import { renderReady, renderStatus, renderWorkers } from "./view.ts";
 
 const MIB = 1024 * 1024;
 

@@ -5,8 +5,8 @@
  *
  * @module
  */
-import { shellWord } from "./paths.ts";
-import { printable } from "./render.ts";
+import { shellWord } from "../paths.ts";
+import { printable } from "../render.ts";
 
 /** How a shell runs and shows programs. */
 export interface LiveShellOptions {

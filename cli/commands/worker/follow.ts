@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { WorkerStatus } from "../engine/mod.ts";
+import type { WorkerStatus } from "../../../engine/mod.ts";
 import {
   describeFailure,
   EXIT_DONE,
@@ -15,21 +15,13 @@ import {
   EXIT_NOT_READY,
   EXIT_NOT_UNDERSTOOD,
   ExitWith,
-} from "./failure.ts";
-import { LogTail } from "./log_tail.ts";
-import type { Progress, ProgressRow } from "./progress.ts";
-import { printable, renderDuration } from "./render.ts";
-import type { EngineLine, Terminal } from "./terminal.ts";
-import {
-  failureOf,
-  fits,
-  isRenewed,
-  phaseOf,
-  readyOf,
-  standOf,
-  type Wish,
-} from "./worker_phase.ts";
-import { renderReady } from "./worker_view.ts";
+} from "../../failure.ts";
+import { LogTail } from "../../log_tail.ts";
+import type { Progress, ProgressRow } from "../../progress.ts";
+import { printable, renderDuration } from "../../render.ts";
+import type { EngineLine, Terminal } from "../../terminal.ts";
+import { failureOf, fits, isRenewed, phaseOf, readyOf, standOf, type Wish } from "./phase.ts";
+import { renderReady } from "./view.ts";
 
 /** Longest time until the engine answers that it will do something to a worker. */
 export const ANSWER_MS_MAX = 120_000;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { UsageError } from "./failure.ts";
-import { readTimeout } from "./timeout.ts";
+import { readTimeout } from "./arguments.ts";
 
 for (
   const [text, ms] of [

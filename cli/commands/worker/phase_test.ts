@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { WorkerState, WorkerStatus } from "../engine/mod.ts";
-import { builtinStatus, replicaStatus, workerStatus } from "../tests/fakes/worker_status.ts";
-import { failureOf, fits, isRenewed, phaseOf, standOf } from "./worker_phase.ts";
+import type { WorkerState, WorkerStatus } from "../../../engine/mod.ts";
+import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
+import { failureOf, fits, isRenewed, phaseOf, standOf } from "./phase.ts";
 
 function replicas(...states: WorkerState[]): WorkerStatus["replicas"] {
   return states.map((state, i) => replicaStatus({ number: i + 1, state }));

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { WorkerState, WorkerStatus } from "../engine/mod.ts";
-import { printable } from "./render.ts";
+import type { WorkerState, WorkerStatus } from "../../../engine/mod.ts";
+import { printable } from "../../render.ts";
 
 /** What is said of a worker that stays in a state. */
 const OUTCOMES: Partial<Record<WorkerState, string>> = {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import type { WorkerStatus } from "../engine/mod.ts";
-import { FakeScreen } from "../tests/fakes/fake_screen.ts";
-import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
-import { type Script, scriptedWorkers } from "../tests/fakes/scripted_workers.ts";
-import { replicaStatus, workerStatus } from "../tests/fakes/worker_status.ts";
-import { ExitWith } from "./failure.ts";
-import { showProgress } from "./progress.ts";
-import { followAll, FollowedWorker, type Following } from "./worker_follow.ts";
+import type { WorkerStatus } from "../../../engine/mod.ts";
+import { FakeScreen } from "../../../tests/fakes/fake_screen.ts";
+import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
+import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
+import { replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
+import { ExitWith } from "../../failure.ts";
+import { showProgress } from "../../progress.ts";
+import { followAll, FollowedWorker, type Following } from "./follow.ts";
 
 interface Options
   extends Partial<Pick<Following, "goal" | "before" | "renewed" | "mayRest" | "wish">> {

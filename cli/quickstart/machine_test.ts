@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CommandError } from "./failure.ts";
+import { CommandError } from "../failure.ts";
 import { checkPort, checkPython, isRunning, postUntilThere, within } from "./machine.ts";
 
 Deno.test("checkPort() lets a free port pass and names the option for a taken one", () => {

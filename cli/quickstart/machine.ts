@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CommandError } from "./failure.ts";
+import { CommandError } from "../failure.ts";
 
 /**
  * Makes sure that a port of this machine is free.

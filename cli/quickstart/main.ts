@@ -7,10 +7,10 @@
  * @module
  */
 import { Command } from "@commander-js/extra-typings";
-import { CommandError, describeFailure, EXIT_DONE } from "./failure.ts";
-import { QuickstartRun } from "./quickstart_run.ts";
-import { readNumber } from "./terminal.ts";
-import { readIsolation } from "./worker_words.ts";
+import { CommandError, describeFailure, EXIT_DONE } from "../failure.ts";
+import { QuickstartRun } from "./run.ts";
+import { readNumber } from "../terminal.ts";
+import { readIsolation } from "../commands/worker/words.ts";
 
 const program = new Command("quickstart")
   .description("Show and check the quickstart: two workers, two languages, state and HTTP")
@@ -27,7 +27,7 @@ if (import.meta.main) {
 
 async function runQuickstart(flags: ReturnType<typeof program.opts>): Promise<number> {
   const run = new QuickstartRun({
-    main: new URL("./main.ts", import.meta.url),
+    main: new URL("../main.ts", import.meta.url),
     isTemporary: flags.directory === undefined && !flags.keep,
     port: readNumber("--port", flags.port, 1, 65_535),
     isolation: readIsolation(flags.isolation),

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { WorkerStatus } from "../engine/mod.ts";
+import type { WorkerStatus } from "../../../engine/mod.ts";
 import {
   count,
   printable,
@@ -13,8 +13,8 @@ import {
   renderDuration,
   renderShortDuration,
   renderTable,
-} from "./render.ts";
-import { readyOf } from "./worker_phase.ts";
+} from "../../render.ts";
+import { readyOf } from "./phase.ts";
 
 /** One copy of a worker. */
 type Replica = WorkerStatus["replicas"][number];

@@ -6,10 +6,10 @@
  *
  * @module
  */
-import type { EngineInfo, VmStatus } from "../engine/mod.ts";
-import type { PortHolder } from "./port_holder.ts";
-import { renderDuration } from "./render.ts";
-import type { EngineLine, Terminal } from "./terminal.ts";
+import type { EngineInfo, VmStatus } from "../../engine/mod.ts";
+import type { PortHolder } from "../port_holder.ts";
+import { renderDuration } from "../render.ts";
+import type { EngineLine, Terminal } from "../terminal.ts";
 
 /** What a check found; those of `engine::health::measure` have the same shape. */
 export interface DoctorCheck {

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { Isolation, WorkerStatus } from "../engine/mod.ts";
-import type { JsonObject } from "../mod.ts";
+import type { Isolation, WorkerStatus } from "../../engine/mod.ts";
+import type { JsonObject } from "../../mod.ts";
 import { uncommentBlock } from "./comment_block.ts";
-import { CommandError } from "./failure.ts";
+import { CommandError } from "../failure.ts";
 import { type LiveProcess, LiveShell, type Outcome } from "./live_shell.ts";
 import { checkPort, checkPython, isRunning, postUntilThere, within } from "./machine.ts";
-import { compactJson, renderDuration } from "./render.ts";
+import { compactJson, renderDuration } from "../render.ts";
 
 /** How long a worker may take to come back after an edit or a restart of the engine. */
 const COME_BACK_MS = { process: 60_000, microvm: 600_000 };

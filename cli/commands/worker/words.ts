@@ -5,12 +5,12 @@
  *
  * @module
  */
-import type { Isolation, WorkerStatus } from "../engine/mod.ts";
-import type { JsonObject } from "../mod.ts";
-import { UsageError } from "./failure.ts";
-import { absolutePath, looksLikePath } from "./paths.ts";
-import { withFields } from "./payload.ts";
-import { readNumber, type Terminal } from "./terminal.ts";
+import type { Isolation, WorkerStatus } from "../../../engine/mod.ts";
+import type { JsonObject } from "../../../mod.ts";
+import { UsageError } from "../../failure.ts";
+import { absolutePath, looksLikePath } from "../../paths.ts";
+import { withFields } from "../../payload.ts";
+import { readNumber, type Terminal } from "../../terminal.ts";
 
 /** What `--isolation` takes. */
 export const ISOLATIONS = ["microvm", "process"] as const satisfies readonly Isolation[];
