@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeScreen } from "../tests/fakes/fake_screen.ts";
-import { LiveLines } from "./screen.ts";
+import { keyboardAt, LiveLines } from "./screen.ts";
 
 function setup(columns = 40, rows = 10, hasColour = true) {
   const screen = new FakeScreen(columns, rows);
@@ -103,4 +103,65 @@ Deno.test("lines that did not change are not written again", () => {
   lines.draw([{ text: "one" }]);
 
   assert.equal(screen.frames.length, 1);
+});
+
+/** An input whose reads end when a test types. */
+function setupOfKeyboard(isTerminal = true) {
+  const raw: boolean[] = [];
+  let wake: ((text: string | null) => void) | undefined;
+  const input = {
+    isTerminal: () => isTerminal,
+    setRaw: (isRaw: boolean) => void raw.push(isRaw),
+    read: async (buffer: Uint8Array) => {
+      const text = await new Promise<string | null>((resolve) => wake = resolve);
+      return text === null ? null : new TextEncoder().encodeInto(text, buffer).written;
+    },
+  };
+  const keys: string[] = [];
+  const stop = keyboardAt(input).listen((key) => keys.push(key));
+  const type = async (text: string | null) => {
+    wake!(text);
+    for (let i = 0; i < 5; i++) await Promise.resolve();
+  };
+  return { raw, keys, stop, type };
+}
+
+Deno.test("Keys come one by one", async () => {
+  const { keys, type } = setupOfKeyboard();
+  await type("q");
+  await type("ab");
+
+  assert.deepEqual(keys, ["q", "a", "b"]);
+});
+
+Deno.test("Sequences such as arrow keys are none of the keys", async () => {
+  const { keys, type } = setupOfKeyboard();
+  await type("\x1b[A");
+  await type("q");
+
+  assert.deepEqual(keys, ["q"]);
+});
+
+Deno.test("The terminal is left as it was, once, and keys are heard no more", async () => {
+  const { keys, raw, stop, type } = setupOfKeyboard();
+  stop!();
+  stop!();
+  await type("q");
+
+  assert.deepEqual(raw, [true, false]);
+  assert.deepEqual(keys, []);
+});
+
+Deno.test("An input that ends is no failure", async () => {
+  const { keys, type } = setupOfKeyboard();
+  await type(null);
+
+  assert.deepEqual(keys, []);
+});
+
+Deno.test("An input that is no terminal has no keys", () => {
+  const { raw, stop } = setupOfKeyboard(false);
+
+  assert.equal(stop, undefined);
+  assert.deepEqual(raw, []);
 });

@@ -5,8 +5,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { uncommentBlock } from "../cli/quickstart/comment_block.ts";
-import { scaffold } from "../cli/scaffold.ts";
+import { uncommentBlock } from "../cli/quickstart/run.ts";
+import { scaffold } from "../cli/commands/create.ts";
 import { parseConfig } from "../engine/config/config.ts";
 import { readManifest } from "../engine/install/manifest.ts";
 import { writeSdkCopies } from "../engine/mod.ts";

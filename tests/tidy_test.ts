@@ -20,7 +20,7 @@ const TEST_LINE_CHARS_MAX = 160;
 
 /** Started by a task, a person or another program, so nobody imports them. */
 const ENTRY_POINTS = new RegExp(
-  "^(mod\\.ts|engine/mod\\.ts|cli/(build|built|main|quickstart)\\.ts|sdk/build_npm\\.ts|" +
+  "^(mod\\.ts|engine/mod\\.ts|cli/(quickstart/)?main\\.ts|sdk/build_npm\\.ts|" +
     "workers/console/page/main\\.tsx)$",
 );
 

@@ -4,11 +4,10 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import { type Candidate, completionScript, type Place, SHELLS } from "../completion_scripts.ts";
 import { UsageError } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
-import { ACCELERATORS, ISOLATIONS } from "./worker/words.ts";
 import { LOG_LEVELS } from "./start.ts";
+import { ACCELERATORS, ISOLATIONS } from "./worker/add.ts";
 
 const EXAMPLES = `
 Examples:
@@ -80,4 +79,153 @@ function placesOf(command: AnyCommand, path: readonly string[], values: Values):
 function candidateOf(word: string, summary: string, values: Values): Candidate {
   const own = Object.hasOwn(values, word) ? values[word] : undefined;
   return own ? { word, summary, values: own } : { word, summary };
+}
+
+/** A word to offer, and what it does. */
+export interface Candidate {
+  /** Such as `trigger` or `--payload`. */
+  readonly word: string;
+  /** One line. */
+  readonly summary: string;
+  /** Words that may follow it, for an option with few values. */
+  readonly values?: readonly string[];
+}
+
+/** What may follow after a path of commands, such as `["worker", "add"]`; empty for the root. */
+export interface Place {
+  readonly path: readonly string[];
+  readonly candidates: readonly Candidate[];
+}
+
+/** Shells with a script. */
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+
+/** One of {@linkcode SHELLS}. */
+export type Shell = typeof SHELLS[number];
+
+/** The script of a shell for all places of the program. */
+export function completionScript(shell: Shell, places: readonly Place[]): string {
+  switch (shell) {
+    case "bash":
+      return bashScript(places);
+    case "zsh":
+      return zshScript(places);
+    case "fish":
+      return fishScript(places);
+  }
+}
+
+function bashScript(places: readonly Place[]): string {
+  const answers = places.map(({ path, candidates }) => {
+    const words = candidates.map(({ word }) => word).join(" ");
+    return `    ${quote(nameOf(path))}) words=${quote(words)} ;;`;
+  });
+  const values = valuesOf(places).map(([at, words]) =>
+    `    ${at}) words=${quote(words.join(" "))} ;;`
+  );
+  return `# Completion of engine for bash. Load it with: source <(engine completions bash)
+_engine() {
+  local word="\${COMP_WORDS[COMP_CWORD]}" place="" words="" i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$place/\${COMP_WORDS[i]}" in
+      ${alternatives(places)}) place="$place/\${COMP_WORDS[i]}" ;;
+    esac
+  done
+  case "$place" in
+${answers.join("\n")}
+  esac
+  local before=$((COMP_CWORD - 1))
+  # Bash takes --option=value for three words.
+  if [[ $word == "=" ]]; then
+    word=""
+  elif [[ "\${COMP_WORDS[before]}" == "=" ]]; then
+    before=$((before - 1))
+  fi
+  case "$place \${COMP_WORDS[before]}" in
+${values.join("\n")}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+}
+complete -o default -o bashdefault -F _engine engine
+`;
+}
+
+function zshScript(places: readonly Place[]): string {
+  const answers = places.map(({ path, candidates }) => {
+    const words = candidates.map(({ word, summary }) =>
+      quote(`${word.replaceAll(":", "\\:")}:${summary}`)
+    );
+    return `    ${quote(nameOf(path))}) candidates=(${words.join(" ")}) ;;`;
+  });
+  const values = valuesOf(places).map(([at, words]) =>
+    `    ${at}) candidates=(${words.map(quote).join(" ")}) ;;`
+  );
+  return `#compdef engine
+# Completion of engine for zsh. Load it with: source <(engine completions zsh)
+_engine() {
+  local place="" i
+  local -a candidates
+  for ((i = 2; i < CURRENT; i++)); do
+    case "$place/\${words[i]}" in
+      ${alternatives(places)}) place="$place/\${words[i]}" ;;
+    esac
+  done
+  case "$place" in
+${answers.join("\n")}
+  esac
+  case "$place \${words[CURRENT-1]}" in
+${values.join("\n")}
+  esac
+  _describe engine candidates || _files
+}
+compdef _engine engine
+`;
+}
+
+function fishScript(places: readonly Place[]): string {
+  const offers = places.flatMap(({ path, candidates }) =>
+    candidates.map(({ word, summary, values }) => {
+      // Without quotes of its own: it stands in quotes already.
+      const place = `__engine_at ${nameOf(path)}`;
+      const what = word.startsWith("--") ? `-l ${word.slice(2)}` : `-a ${quote(word)}`;
+      const choice = values ? ` -x -a ${quote(values.join(" "))}` : "";
+      return `complete -c engine -n ${quote(place)} ${what}${choice} -d ${quote(summary)}`;
+    })
+  );
+  return `# Completion of engine for fish. Load it with: engine completions fish | source
+function __engine_at
+    set -l place ""
+    for word in (commandline -opc)[2..-1]
+        switch "$place/$word"
+            case ${alternatives(places).replaceAll("|", " ")}
+                set place "$place/$word"
+        end
+    end
+    test "$place" = "$argv[1]"
+end
+${offers.join("\n")}
+`;
+}
+
+/** Patterns of a place and the option before the cursor, such as `'/create --template'`. */
+function valuesOf(places: readonly Place[]): [string, readonly string[]][] {
+  return places.flatMap(({ path, candidates }) =>
+    candidates.flatMap(({ word, values }): [string, readonly string[]][] =>
+      values ? [[quote(`${nameOf(path)} ${word}`), values]] : []
+    )
+  );
+}
+
+/** The name of a place in the scripts: `/worker/add`; empty for the root. */
+function nameOf(path: readonly string[]): string {
+  return path.map((part) => `/${part}`).join("");
+}
+
+function alternatives(places: readonly Place[]): string {
+  return places.filter(({ path }) => path.length > 0).map(({ path }) => nameOf(path)).join("|");
+}
+
+/** In single quotes; inner ones would end the text, so a typographic one stands in. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "’")}'`;
 }

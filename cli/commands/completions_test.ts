@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+import { completionScript, type Place, SHELLS } from "./completions.ts";
 
 for (const shell of ["bash", "zsh", "fish"]) {
   Deno.test(`the ${shell} script knows every command`, async () => {
@@ -55,3 +56,83 @@ Deno.test("an unknown shell is not understood", async () => {
   assert.equal(await terminal.run("completions", "cmd"), 2);
   assert.match(terminal.errText, /completions for bash, zsh, fish; not for cmd/);
 });
+
+const places: Place[] = [
+  {
+    path: [],
+    candidates: [{ word: "worker", summary: "Workers" }, { word: "--config", summary: "It's it" }],
+  },
+  {
+    path: ["worker"],
+    candidates: [{ word: "add", summary: "Add" }, { word: "list", summary: "" }],
+  },
+  {
+    path: ["worker", "add"],
+    candidates: [
+      { word: "--force", summary: "Anew" },
+      { word: "--isolation", summary: "How", values: ["microvm", "process"] },
+    ],
+  },
+];
+
+/** What bash offers behind these words; the last one is being typed. */
+async function bashOffers(...words: string[]): Promise<string[]> {
+  const script = `${completionScript("bash", places)}
+COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")})
+COMP_CWORD=${words.length - 1}
+_engine
+printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, success } = await new Deno.Command("bash", {
+    args: ["--norc", "-c", script],
+    stderr: "inherit",
+  }).output();
+  assert.ok(success);
+  return new TextDecoder().decode(stdout).trim().split("\n").filter(Boolean);
+}
+
+Deno.test("the bash script offers what fits the place and the letters typed", async () => {
+  assert.deepEqual(await bashOffers("engine", ""), ["worker", "--config"]);
+  assert.deepEqual(await bashOffers("engine", "wo"), ["worker"]);
+  assert.deepEqual(await bashOffers("engine", "worker", ""), ["add", "list"]);
+  assert.deepEqual(await bashOffers("engine", "worker", "add", "--"), ["--force", "--isolation"]);
+});
+
+Deno.test("the bash script offers the values of an option behind it, and only there", async () => {
+  const add = ["engine", "worker", "add"];
+
+  assert.deepEqual(await bashOffers(...add, "--isolation", ""), ["microvm", "process"]);
+  assert.deepEqual(await bashOffers(...add, "--isolation", "pr"), ["process"]);
+  assert.deepEqual(await bashOffers(...add, "--isolation", "="), ["microvm", "process"]);
+  assert.deepEqual(await bashOffers(...add, "--isolation", "=", "mi"), ["microvm"]);
+  assert.deepEqual(await bashOffers(...add, "--force", "pr"), []);
+  assert.deepEqual(await bashOffers("engine", "--isolation", "pr"), []);
+});
+
+Deno.test("the zsh and fish scripts name the values of an option", () => {
+  assert.ok(
+    completionScript("zsh", places).includes(
+      "'/worker/add --isolation') candidates=('microvm' 'process') ;;",
+    ),
+  );
+  assert.ok(
+    completionScript("fish", places).includes(
+      "complete -c engine -n '__engine_at /worker/add' -l isolation -x -a 'microvm process' ",
+    ),
+  );
+});
+
+Deno.test("the bash script offers nothing for a path, so that bash offers files", async () => {
+  assert.deepEqual(await bashOffers("engine", "worker", "add", "./wor"), []);
+});
+
+for (const shell of SHELLS) {
+  Deno.test(`the ${shell} script names every command and closes its quotes`, () => {
+    const script = completionScript(shell, places);
+
+    for (const word of ["worker", "config", "add", "list", "force"]) {
+      assert.ok(script.includes(word), word);
+    }
+    assert.ok(!script.includes("It's"));
+    assert.equal(script.split("'").length % 2, 1);
+  });
+}

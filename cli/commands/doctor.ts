@@ -13,12 +13,13 @@ import {
   checkVersion,
   checkVm,
   type DoctorCheck,
+  findPortHolder,
   KNOWN_PORTS,
+  type PortHolder,
   unknown,
   unreachable,
 } from "./doctor_checks.ts";
 import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
-import { findPortHolder, type PortHolder } from "../port_holder.ts";
 import { compactJson, count, printable, renderTable } from "../render.ts";
 import type { EngineAddress, Terminal } from "../terminal.ts";
 

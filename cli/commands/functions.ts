@@ -4,8 +4,8 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import type { Json } from "../../mod.ts";
-import { compactJson, renderTable } from "../render.ts";
+import type { Json, JsonObject } from "../../mod.ts";
+import { compactJson, printable, renderJson, renderTable } from "../render.ts";
 import type { Terminal } from "../terminal.ts";
 
 const EXAMPLES = `
@@ -53,4 +53,139 @@ export function addFunctions(program: Command, terminal: Terminal): void {
 function emptyText(search: string | undefined): string {
   if (search !== undefined) return `No function has ${JSON.stringify(search)} in its id`;
   return "No functions yet; add a worker with: engine worker add ./workers/my-worker";
+}
+
+/** The answer of `engine::functions::info`, as far as it is shown. */
+export interface FunctionDetail {
+  /** Such as `math::add`. */
+  readonly function_id: string;
+  /** Who offers it. */
+  readonly worker_name?: string | undefined;
+  /** What it does. */
+  readonly description?: string | undefined;
+  /** JSON Schema of the payload. */
+  readonly request_schema?: Json | undefined;
+  /** JSON Schema of the result. */
+  readonly response_schema?: Json | undefined;
+  /** What makes it run by itself. */
+  readonly registered_triggers?: readonly FunctionTrigger[] | undefined;
+}
+
+/** A trigger that runs the function. */
+export interface FunctionTrigger {
+  /** Such as `http`. */
+  readonly trigger_type: string;
+  /** What the type was told. */
+  readonly config: Json;
+}
+
+/** The help of one function, line by line. */
+export function describeFunction(detail: FunctionDetail): string[] {
+  const lines = [detail.function_id];
+  if (detail.description) lines.push(`  ${detail.description}`);
+  lines.push("", `Worker: ${detail.worker_name ?? "unknown"}`);
+  lines.push("", "Payload:", ...describeSchema(detail.request_schema, true));
+  lines.push("", "Result:", ...describeSchema(detail.response_schema, false));
+  const triggers = detail.registered_triggers ?? [];
+  if (triggers.length > 0) {
+    lines.push("", "Triggers:");
+    for (const { trigger_type, config } of triggers) {
+      lines.push(`  ${trigger_type} ${compactJson(config)}`);
+    }
+  }
+  const example = exampleFields(detail.request_schema);
+  lines.push("", "Example:", `  ${["engine trigger", detail.function_id, ...example].join(" ")}`);
+  return lines.map(printable);
+}
+
+/** Who calls has to know what may be left out; who reads a result does not. */
+function describeSchema(schema: Json | undefined, saysNeed: boolean): string[] {
+  if (!isObject(schema)) return ["  anything (its worker has not said what)"];
+  const properties = schema["properties"];
+  if (!isObject(properties) || Object.keys(properties).length === 0) {
+    const description = textOf(schema["description"]);
+    return [`  ${typeOf(schema)}${description ? `  ${description}` : ""}`];
+  }
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  const rows = Object.entries(properties).map(([name, property]) => {
+    const shape = isObject(property) ? property : {};
+    const need = required.includes(name) ? "required" : "optional";
+    return [`  ${name}`, typeOf(shape), ...saysNeed ? [need] : [], remarksOn(shape)];
+  });
+  return renderTable(rows[0]!.map(() => ""), rows).slice(1);
+}
+
+function typeOf(schema: JsonObject): string {
+  const choices = schema["enum"];
+  if (Array.isArray(choices)) return choices.map((choice) => renderJson(choice)).join(" | ");
+  if (schema["const"] !== undefined) return renderJson(schema["const"]);
+  const type = schema["type"];
+  const items = schema["items"];
+  if (type === "array" && isObject(items)) return `array of ${typeOf(items)}`;
+  if (typeof type === "string") return type;
+  if (Array.isArray(type)) return type.join(" | ");
+  const either = schema["anyOf"] ?? schema["oneOf"];
+  if (!Array.isArray(either)) return "anything";
+  return either.map((one) => isObject(one) ? typeOf(one) : "anything").join(" | ");
+}
+
+function remarksOn(schema: JsonObject): string {
+  const remarks = [textOf(schema["description"])];
+  if (schema["default"] !== undefined) remarks.push(`(default ${renderJson(schema["default"])})`);
+  return remarks.filter(Boolean).join(" ");
+}
+
+/** Fields for the example: the required ones, or all when none is required. */
+function exampleFields(schema: Json | undefined): string[] {
+  if (!isObject(schema)) return [];
+  const first = firstAlternative(schema);
+  const properties = schema["properties"] ?? first?.["properties"];
+  if (!isObject(properties)) return [];
+  const required = [schema["required"], first?.["required"]].flatMap((names) =>
+    Array.isArray(names) ? names : []
+  );
+  const all = Object.entries(properties);
+  const chosen = required.length > 0 ? all.filter(([name]) => required.includes(name)) : all;
+  return chosen.map(([name, property]) => {
+    const field = `${name.replaceAll(".", "\\.")}=${exampleOf(isObject(property) ? property : {})}`;
+    return /^[\w.:=@/+-]*$/.test(field) ? field : `'${field.replaceAll("'", `'\\''`)}'`;
+  });
+}
+
+/** What may stand for a schema that leaves a choice between others. */
+function firstAlternative(schema: JsonObject): JsonObject | undefined {
+  const either = schema["anyOf"] ?? schema["oneOf"];
+  return Array.isArray(either) ? either.find((one) => isObject(one)) : undefined;
+}
+
+function exampleOf(schema: JsonObject): string {
+  const given = schema["default"] ?? schema["const"] ??
+    (Array.isArray(schema["enum"]) ? schema["enum"][0] : undefined);
+  if (given !== undefined) return typeof given === "string" ? given : compactJson(given);
+  const first = schema["type"] === undefined ? firstAlternative(schema) : undefined;
+  if (first) return exampleOf(first);
+  const type = Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"];
+  switch (type) {
+    case "integer":
+    case "number":
+      return "1";
+    case "boolean":
+      return "true";
+    case "array":
+      return "[]";
+    case "object":
+      return "{}";
+    case "null":
+      return "null";
+    default:
+      return "text";
+  }
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
 }

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../../mod.ts";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+import { describeFunction } from "./functions.ts";
 
 function setup(functions: { function_id: string; worker_name: string; description?: string }[]) {
   return new FakeTerminal({ functions: { "engine::functions::list": () => ({ functions }) } });
@@ -39,4 +41,117 @@ Deno.test("an empty list is explained on standard error", async () => {
   assert.deepEqual(terminal.outLines, []);
   assert.match(terminal.errLines[0]!, /No functions yet; add a worker with/);
   assert.equal(terminal.errLines[1], 'No function has "x" in its id');
+});
+
+Deno.test("a function's help shows its parameters with types, need, texts and defaults", () => {
+  const lines = describeFunction({
+    function_id: "orders::create",
+    worker_name: "orders",
+    description: "Takes an order",
+    request_schema: {
+      type: "object",
+      required: ["sku", "kind"],
+      properties: {
+        sku: { type: "string", description: "What to send" },
+        kind: { enum: ["gift", "own"] },
+        count: { type: "integer", default: 1 },
+        tags: { type: "array", items: { type: "string" } },
+        note: { anyOf: [{ type: "string" }, { type: "null" }] },
+      },
+    },
+    response_schema: { type: "object", properties: { id: { type: ["string", "null"] } } },
+    registered_triggers: [{ trigger_type: "http", config: { api_path: "/orders" } }],
+  });
+
+  assert.deepEqual(lines, [
+    "orders::create",
+    "  Takes an order",
+    "",
+    "Worker: orders",
+    "",
+    "Payload:",
+    "  sku    string           required  What to send",
+    '  kind   "gift" | "own"   required',
+    "  count  integer          optional  (default 1)",
+    "  tags   array of string  optional",
+    "  note   string | null    optional",
+    "",
+    "Result:",
+    "  id  string | null",
+    "",
+    "Triggers:",
+    '  http {"api_path":"/orders"}',
+    "",
+    "Example:",
+    "  engine trigger orders::create sku=text kind=gift",
+  ]);
+});
+
+Deno.test("a function without schemas says so", () => {
+  const lines = describeFunction({ function_id: "a::b" });
+
+  assert.deepEqual(lines.slice(2), [
+    "Worker: unknown",
+    "",
+    "Payload:",
+    "  anything (its worker has not said what)",
+    "",
+    "Result:",
+    "  anything (its worker has not said what)",
+    "",
+    "Example:",
+    "  engine trigger a::b",
+  ]);
+});
+
+Deno.test("a schema without properties is shown by its type", () => {
+  const lines = describeFunction({
+    function_id: "a::b",
+    request_schema: { type: "number", description: "Degrees" },
+    response_schema: true,
+  });
+
+  assert.ok(lines.includes("  number  Degrees"));
+});
+
+Deno.test("an example that a shell would take apart is quoted", () => {
+  const lines = describeFunction({
+    function_id: "a::b",
+    request_schema: {
+      type: "object",
+      properties: { "x y": { type: "object" }, "it's": { const: "a b" } },
+    },
+  });
+
+  assert.equal(lines.at(-1), "  engine trigger a::b 'x y={}' 'it'\\''s=a b'");
+});
+
+Deno.test("an example takes the first alternative where there are several", () => {
+  const exampleOf = (request_schema: Json) =>
+    describeFunction({ function_id: "a::b", request_schema }).at(-1);
+  const properties: JsonObject = {
+    kind: { anyOf: [{ type: "string", enum: ["microvm", "process"] }, { type: "null" }] },
+    deep: { oneOf: [{ anyOf: [{ type: "boolean" }] }] },
+    config: { anyOf: [{ type: "object" }, { type: "null" }] },
+    none: { anyOf: [] },
+  };
+
+  assert.equal(
+    exampleOf({ type: "object", properties }),
+    "  engine trigger a::b kind=microvm deep=true 'config={}' none=text",
+  );
+  assert.equal(
+    exampleOf({ properties, anyOf: [{ required: ["kind"] }, { required: ["deep"] }] }),
+    "  engine trigger a::b kind=microvm",
+  );
+  assert.equal(
+    exampleOf({ oneOf: [{ properties: { n: { type: "integer" } } }, { type: "null" }] }),
+    "  engine trigger a::b n=1",
+  );
+});
+
+Deno.test("what a worker says of itself cannot steer the terminal", () => {
+  const lines = describeFunction({ function_id: "a::b", description: "\u001b[2Jgone\u0007" });
+
+  assert.equal(lines[1], "  gone");
 });

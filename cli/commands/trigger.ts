@@ -8,7 +8,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { Json } from "../../mod.ts";
 import { CommandError, describeFailure, ExitWith, LineEnded, UsageError } from "../failure.ts";
-import { describeFunction, type FunctionDetail } from "../function_help.ts";
+import { describeFunction, type FunctionDetail } from "./functions.ts";
 import { readPayload } from "../payload.ts";
 import { compactJson, renderJson } from "../render.ts";
 import { type EngineAddress, readNumber, type Terminal } from "../terminal.ts";

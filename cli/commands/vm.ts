@@ -7,7 +7,7 @@ import type { Command } from "@commander-js/extra-typings";
 import type { NamedKernel, VmSetupOptions, VmSetupReport, VmStatus } from "../../engine/mod.ts";
 import type { Json } from "../../mod.ts";
 import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
-import { absolutePath } from "../paths.ts";
+import { absolutePath } from "../arguments.ts";
 import { compactJson } from "../render.ts";
 import type { Terminal } from "../terminal.ts";
 

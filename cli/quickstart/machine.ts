@@ -4,6 +4,8 @@
  * @module
  */
 import { CommandError } from "../failure.ts";
+import { shellWord } from "../arguments.ts";
+import { printable } from "../render.ts";
 
 /**
  * Makes sure that a port of this machine is free.
@@ -78,4 +80,158 @@ export async function postUntilThere(
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+}
+
+/** How a shell runs and shows programs. */
+export interface LiveShellOptions {
+  /** Shown for the program, such as `engine`. */
+  readonly name: string;
+  /** What is run for it: a program and its first arguments. */
+  readonly command: readonly string[];
+  /** Where it runs. */
+  readonly directory: string;
+  /** Added to the environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Shows a line. */
+  say(line: string): void;
+}
+
+/** What a program printed and how it ended. */
+export interface Outcome {
+  /** Exit code. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A program that runs. */
+export interface LiveProcess {
+  /** Process id. */
+  readonly pid: number;
+  /** What it has printed so far, both streams. */
+  readonly printed: string;
+  /** How it ended; never rejects. */
+  readonly ended: Promise<Outcome>;
+  /** Resolves with `true` when it has printed the text, `false` when it ended without. */
+  sees(text: string): Promise<boolean>;
+  /** Sends a signal; one that has ended gets none. */
+  kill(signal: Deno.Signal): void;
+}
+
+/** What of a program is shown. */
+export interface Shown {
+  /** Nothing, for polling. Default `false`. */
+  readonly quiet?: boolean;
+  /** Standard output only: what a program logs is kept, not shown. Default `false`. */
+  readonly outOnly?: boolean;
+}
+
+/** See the top of this file. */
+export class LiveShell {
+  readonly #options: LiveShellOptions;
+
+  /** Runs nothing yet. */
+  constructor(options: LiveShellOptions) {
+    this.#options = options;
+  }
+
+  /** Runs the program to its end. */
+  async run(args: readonly string[], shown: Shown = {}): Promise<Outcome> {
+    return await this.start(args, shown).ended;
+  }
+
+  /**
+   * Runs the program until `accept` is content with its outcome; shows the first command and the
+   * last outcome only.
+   *
+   * @throws {Error} When `limitMs` have passed, with the last outcome.
+   */
+  async runUntil(
+    args: readonly string[],
+    accept: (outcome: Outcome) => boolean,
+    limitMs: number,
+  ): Promise<Outcome> {
+    this.#sayCommand(args);
+    const end = performance.now() + limitMs;
+    for (;;) {
+      const outcome = await this.run(args, { quiet: true });
+      if (accept(outcome) || performance.now() > end) {
+        for (const line of linesOf(outcome.stderr + outcome.stdout)) this.#say(line);
+        if (accept(outcome)) return outcome;
+        throw new Error(`no other outcome within ${limitMs / 1_000} s`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
+  /** Starts the program and lets it run. */
+  start(args: readonly string[], shown: Shown = {}): LiveProcess {
+    const { command: [program, ...first], directory, env } = this.#options;
+    if (!shown.quiet) this.#sayCommand(args);
+    const child = new Deno.Command(program!, {
+      args: [...first, ...args],
+      cwd: directory,
+      env: { ...env },
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const printed = { stdout: "", stderr: "" };
+    const watchers = new Set<() => void>();
+    const read = async (stream: "stdout" | "stderr"): Promise<void> => {
+      const isShown = !shown.quiet && !(shown.outOnly && stream === "stderr");
+      for await (const line of readLines(child[stream])) {
+        printed[stream] += `${line}\n`;
+        if (isShown) this.#say(line);
+        for (const look of [...watchers]) look();
+      }
+    };
+    let hasEnded = false;
+    const ended = Promise.all([child.status, read("stdout"), read("stderr")])
+      .then(([{ code }]): Outcome => {
+        hasEnded = true;
+        return { code, ...printed };
+      });
+    const all = (): string => printed.stdout + printed.stderr;
+    return {
+      pid: child.pid,
+      get printed() {
+        return all();
+      },
+      ended,
+      sees: (text) => {
+        const seen = Promise.withResolvers<boolean>();
+        const look = () => all().includes(text) && seen.resolve(true);
+        watchers.add(look);
+        look();
+        void ended.then(() => seen.resolve(all().includes(text)));
+        return seen.promise.finally(() => watchers.delete(look));
+      },
+      kill: (signal) => {
+        if (!hasEnded) child.kill(signal);
+      },
+    };
+  }
+
+  #sayCommand(args: readonly string[]): void {
+    this.#options.say(`$ ${[this.#options.name, ...args].map(shellWord).join(" ")}`);
+  }
+
+  #say(line: string): void {
+    this.#options.say(`  ${printable(line)}`);
+  }
+}
+
+function linesOf(text: string): string[] {
+  return text.split("\n").filter((line) => line !== "");
+}
+
+async function* readLines(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
+  let rest = "";
+  for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    yield* lines;
+  }
+  if (rest !== "") yield rest;
 }

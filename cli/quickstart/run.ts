@@ -5,11 +5,18 @@
  */
 import type { Isolation, WorkerStatus } from "../../engine/mod.ts";
 import type { JsonObject } from "../../mod.ts";
-import { uncommentBlock } from "./comment_block.ts";
 import { CommandError } from "../failure.ts";
-import { type LiveProcess, LiveShell, type Outcome } from "./live_shell.ts";
-import { checkPort, checkPython, isRunning, postUntilThere, within } from "./machine.ts";
 import { compactJson, renderDuration } from "../render.ts";
+import {
+  checkPort,
+  checkPython,
+  isRunning,
+  type LiveProcess,
+  LiveShell,
+  type Outcome,
+  postUntilThere,
+  within,
+} from "./machine.ts";
 
 /** How long a worker may take to come back after an edit or a restart of the engine. */
 const COME_BACK_MS = { process: 60_000, microvm: 600_000 };
@@ -326,4 +333,26 @@ export class QuickstartRun {
 
 function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
+}
+
+/**
+ * The text with every line of the block uncommented.
+ *
+ * @throws {Error} The markers are missing, or a line of the block is no comment.
+ */
+export function uncommentBlock(text: string, name: string): string {
+  const lines = text.split("\n");
+  const begin = lines.findIndex((line) => line.includes(`${name}: begin`));
+  const end = lines.findIndex((line, i) => i > begin && isEnd(line, name));
+  if (begin < 0 || end < 0) throw new Error(`There is no block between ${name}: begin and end`);
+  const block = lines.slice(begin + 1, end).map((line) => {
+    const parts = /^(\s*)(?:#|\/\/) ?(.*)$/.exec(line);
+    if (!parts) throw new Error(`The block ${name} is uncommented already`);
+    return `${parts[1]}${parts[2]}`.trimEnd();
+  });
+  return [...lines.slice(0, begin + 1), ...block, ...lines.slice(end)].join("\n");
+}
+
+function isEnd(line: string, name: string): boolean {
+  return line.trim().replace(/^(#|\/\/)\s*/, "") === `${name}: end`;
 }

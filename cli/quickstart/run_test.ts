@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CommandError } from "../failure.ts";
-import { type QuickstartOptions, QuickstartRun } from "./run.ts";
+import { type QuickstartOptions, QuickstartRun, uncommentBlock } from "./run.ts";
 
 function setup(port: number, httpPort: number, more: Partial<QuickstartOptions> = {}) {
   const said: string[] = [];
@@ -71,4 +71,38 @@ Deno.test("the quickstart in microVMs asks first whether this machine can run th
   assert.match(said[1]!, /Workers run in microVMs; without KVM each start takes tens of seconds/);
   assert.deepEqual(said.slice(2), ["$ engine vm status", "  vm status"]);
   await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("uncommentBlock() takes the signs off one block and keeps the indentation", () => {
+  const text = `a
+    # state: begin (uncomment down to "state: end")
+    # total = 1
+    # if total:
+    #     total += 1
+    # state: end
+    # stays`;
+
+  assert.equal(
+    uncommentBlock(text, "state"),
+    `a
+    # state: begin (uncomment down to "state: end")
+    total = 1
+    if total:
+        total += 1
+    # state: end
+    # stays`,
+  );
+});
+
+Deno.test("uncommentBlock() knows the comments of TypeScript", () => {
+  assert.equal(
+    uncommentBlock("// http: begin\n// f({\n//   a: 1,\n// });\n// http: end\n", "http"),
+    "// http: begin\nf({\n  a: 1,\n});\n// http: end\n",
+  );
+});
+
+Deno.test("uncommentBlock() refuses a block that is not there or uncommented already", () => {
+  assert.throws(() => uncommentBlock("# state: begin\n", "state"), /no block between state: begin/);
+  assert.throws(() => uncommentBlock("nothing", "state"), /no block/);
+  assert.throws(() => uncommentBlock("# s: begin\nx = 1\n# s: end", "s"), /uncommented already/);
 });

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
-import { InvocationError, type Json } from "../../../mod.ts";
+import { InvocationError, type Json, type JsonObject } from "../../../mod.ts";
 import { FakeScreen } from "../../../tests/fakes/fake_screen.ts";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
-import { replicaStatus } from "../../../tests/fakes/worker_status.ts";
 import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
+import { replicaStatus } from "../../../tests/fakes/worker_status.ts";
+import { UsageError } from "../../failure.ts";
+import { showProgress } from "../../progress.ts";
+import { addAll, type AddFlags, readWanted } from "./add.ts";
 
 interface Options {
   readonly platform?: string;
@@ -302,3 +305,145 @@ for (
     assert.deepEqual(terminal.addresses, []);
   });
 }
+
+const terminal = new FakeTerminal({ files: { "plain/engine.worker.yaml": "" } });
+
+for (
+  const [words, flags, requests] of [
+    [["./workers/math"], {}, [{ path: "/project/workers/math" }]],
+    [["../m"], { isolation: "process", force: true }, [
+      { path: "/m", isolation: "process", reinstall: true },
+    ]],
+    [["/a"], { isolation: "microvm", accel: "tcg", replicas: "3" }, [
+      { path: "/a", isolation: "microvm", accel: "tcg", replicas: 3 },
+    ]],
+    [["plain"], {}, [{ path: "/project/plain" }]],
+    [["./a=b"], {}, [{ path: "/project/a=b" }]],
+    [["engine-http", "port=3200", 'cors.origins=["http://a/"]'], {}, [
+      { name: "engine-http", config: { port: 3200, cors: { origins: ["http://a/"] } } },
+    ]],
+    [["engine-state", "./a", "engine-http", "port=1", "plain"], { accel: "auto" }, [
+      { name: "engine-state" },
+      { path: "/project/a", accel: "auto" },
+      { name: "engine-http", config: { port: 1 } },
+      { path: "/project/plain", accel: "auto" },
+    ]],
+    [["engine-state"], { force: true }, [{ name: "engine-state" }]],
+  ] as [string[], AddFlags, JsonObject[]][]
+) {
+  Deno.test(`engine worker add ${words.join(" ")} ${JSON.stringify(flags)} is understood`, async () => {
+    const wanted = await readWanted(words, flags, terminal);
+
+    assert.deepEqual(wanted.map(({ request }) => request), requests);
+    assert.deepEqual(
+      wanted.map(({ word }) => word),
+      words.filter((word) => !/^[a-z.]+=/.test(word)),
+    );
+  });
+}
+
+for (
+  const [words, flags, message] of [
+    [[""], {}, /^Which worker\? Such as/],
+    [["./a", ""], {}, /^Which worker\? Such as/],
+    [["port=1"], {}, /^Which worker is port=1 for\? Its name comes first$/],
+    [
+      ["./a", "port=1"],
+      {},
+      /^\.\/a is a directory; its configuration is in its engine\.worker\.yaml$/,
+    ],
+    [["engine-http", "=1"], {}, /Not a field: =1/],
+    [["./a", "./b/../a"], {}, /^\.\/b\/\.\.\/a is there twice$/],
+    [["engine-state", "engine-state"], {}, /^engine-state is there twice$/],
+    [["./a"], { isolation: "jail" }, /^--isolation: expected microvm or process, received "jail"$/],
+    [["./a"], { accel: "hvf" }, /^--accel: expected auto, kvm or tcg, received "hvf"$/],
+    [["./a"], { accel: "" }, /^--accel: expected auto, kvm or tcg, received ""$/],
+    [["./a"], { replicas: "0" }, /^--replicas: expected 1 to 64, received "0"$/],
+    [["./a"], { replicas: "two" }, /^--replicas: expected 1 to 64/],
+    [["./a"], { isolation: "process", accel: "kvm" }, /^--accel is for microVMs/],
+    [["engine-http"], { isolation: "process" }, /^--isolation is for workers that are directories/],
+    [
+      ["engine-http", "engine-state"],
+      { replicas: "2" },
+      /^--replicas is for .*; engine-http, engine-state/,
+    ],
+  ] as [string[], AddFlags, RegExp][]
+) {
+  Deno.test(`engine worker add ${JSON.stringify(words)} ${JSON.stringify(flags)} is not understood`, async () => {
+    await assert.rejects(() => readWanted(words, flags, terminal), (thrown) => {
+      assert.ok(thrown instanceof UsageError, String(thrown));
+      assert.match(thrown.message, message);
+      return true;
+    });
+  });
+}
+
+/** Adds workers of these names; `settle` lets everything happen that waits for its turn only. */
+async function setupOfAdding(scripts: Record<string, Script>) {
+  const terminal = new FakeTerminal({ functions: scriptedWorkers(scripts) });
+  const engine = await terminal.connect({});
+  const progress = showProgress(terminal);
+  const ctrlC = new AbortController();
+  const wanted = Object.keys(scripts).map((name) => ({
+    word: `./${name}`,
+    request: { path: `/project/${name}` },
+  }));
+  const signal = ctrlC.signal;
+  const adding = await addAll(wanted, { engine, terminal, progress, waits: true, signal });
+  const settle = () => terminal.wait(0);
+  await settle();
+  return { terminal, adding, ctrlC, settle };
+}
+
+function names(terminal: FakeTerminal): string[] {
+  return terminal.calls.filter(({ function_id }) => function_id.endsWith("::add"))
+    .map(({ payload }) => (payload as { path: string }).path.replace("/project/", ""));
+}
+
+Deno.test("the engine is asked for one worker after the other, in their order", async () => {
+  const first = Promise.withResolvers<void>();
+  const it = await setupOfAdding({ a: { adding: first.promise }, b: {} });
+
+  assert.deepEqual(names(it.terminal), ["a"]);
+  assert.deepEqual(it.adding.map(({ name, isAsked }) => [name, isAsked]), [
+    ["./a", true],
+    ["./b", false],
+  ]);
+
+  first.resolve();
+  await it.settle();
+  assert.deepEqual(names(it.terminal), ["a", "b"]);
+  assert.deepEqual(it.adding.map(({ name }) => name), ["a", "b"]);
+});
+
+Deno.test("a worker is followed as soon as it is added, whatever becomes of the others", async () => {
+  const it = await setupOfAdding({ a: {}, b: { adding: new Promise(() => {}) } });
+
+  await Promise.all(it.adding.map((each) => each.poll()));
+
+  assert.deepEqual(it.adding.map(({ exitCode }) => exitCode), [0, undefined]);
+});
+
+Deno.test("after Ctrl-C the engine is not asked for more", async () => {
+  const first = Promise.withResolvers<void>();
+  const it = await setupOfAdding({ a: { adding: first.promise }, b: {} });
+
+  it.ctrlC.abort();
+  first.resolve();
+  await it.settle();
+
+  assert.deepEqual(names(it.terminal), ["a"]);
+});
+
+Deno.test("a worker that is given up before its turn is not added", async () => {
+  const first = Promise.withResolvers<void>();
+  const it = await setupOfAdding({ a: { adding: first.promise }, b: {} });
+
+  for (const each of it.adding) each.giveUp(1_000);
+  first.resolve();
+  await it.settle();
+
+  assert.deepEqual(names(it.terminal), ["a"]);
+  assert.deepEqual(it.adding.map(({ exitCode }) => exitCode), [3, 3]);
+  assert.equal(it.terminal.errLines.length, 2);
+});

@@ -11,7 +11,7 @@ import type { Json } from "../../../mod.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, ExitWith, UsageError } from "../../failure.ts";
 import { printable } from "../../render.ts";
 import { type EngineAddress, interruptible, readNumber, type Terminal } from "../../terminal.ts";
-import { REPLICAS_MAX } from "./words.ts";
+import { REPLICAS_MAX } from "./add.ts";
 
 /** The engine ends a command after 10 minutes; its answer needs a moment more. */
 const EXEC_MS_MAX = 660_000;

@@ -16,12 +16,20 @@ import {
   EXIT_NOT_UNDERSTOOD,
   ExitWith,
 } from "../../failure.ts";
-import { LogTail } from "../../log_tail.ts";
+import { LogTail } from "./logs.ts";
 import type { Progress, ProgressRow } from "../../progress.ts";
 import { printable, renderDuration } from "../../render.ts";
 import type { EngineLine, Terminal } from "../../terminal.ts";
-import { failureOf, fits, isRenewed, phaseOf, readyOf, standOf, type Wish } from "./phase.ts";
-import { renderReady } from "./view.ts";
+import {
+  failureOf,
+  fits,
+  isRenewed,
+  phaseOf,
+  readyOf,
+  renderReady,
+  standOf,
+  type Wish,
+} from "./view.ts";
 
 /** Longest time until the engine answers that it will do something to a worker. */
 export const ANSWER_MS_MAX = 120_000;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
+import { LogTail, newLines } from "./logs.ts";
 
 function setup(looks: string[][], afterLast?: () => void) {
   const remaining = [...looks];
@@ -52,4 +53,45 @@ Deno.test("worker logs with a wrong --tail is not understood", async () => {
 
   assert.equal(await terminal.run("worker", "logs", "math", "--tail", "many"), 2);
   assert.match(terminal.errText, /--tail: expected 0 to 100000, received "many"/);
+});
+
+Deno.test("newLines() finds what was added at the end, also when the beginning has gone", () => {
+  assert.deepEqual(newLines(["a", "b"], ["a", "b", "c"]), ["c"]);
+  assert.deepEqual(newLines(["a", "b", "c"], ["b", "c", "d"]), ["d"]);
+  assert.deepEqual(newLines(["a"], ["a"]), []);
+  assert.deepEqual(newLines([], ["a", "b"]), ["a", "b"]);
+});
+
+Deno.test("newLines() takes equal lines for new ones when they follow one another", () => {
+  assert.deepEqual(newLines(["a", "b"], ["a", "b", "b"]), ["b"]);
+});
+
+Deno.test("newLines() takes all for new when nothing overlaps", () => {
+  assert.deepEqual(newLines(["a", "b"], ["x", "b", "y"]), ["x", "b", "y"]);
+});
+
+async function tailOf(looks: string[][], first: number): Promise<string[][]> {
+  const asked: unknown[] = [];
+  const remaining = [...looks];
+  const terminal = new FakeTerminal({
+    functions: {
+      "engine::supervisor::logs": (payload) => {
+        asked.push(payload["tail"]);
+        return { lines: remaining.shift()! };
+      },
+    },
+  });
+  await using engine = await terminal.connect({});
+  const tail = new LogTail(engine, "math");
+  return await Array.fromAsync(looks, () => tail.next(first));
+}
+
+Deno.test("LogTail hands out the last lines first and then only what is new", async () => {
+  const looks = await tailOf([["a", "b"], ["a", "b"], ["a", "b", "c"], [], ["d"]], 2);
+
+  assert.deepEqual(looks, [["a", "b"], [], ["c"], [], ["d"]]);
+});
+
+Deno.test("LogTail with no first lines begins with what comes", async () => {
+  assert.deepEqual(await tailOf([["old"], ["old", "new"]], 0), [[], ["new"]]);
 });

@@ -7,11 +7,30 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import { addLogs } from "./logs.ts";
-import { addExec } from "./exec.ts";
+import type { WorkerStatus } from "../../../engine/mod.ts";
+import type { Json } from "../../../mod.ts";
+import { readTimeout, TIMEOUT_S } from "../../arguments.ts";
+import { showProgress } from "../../progress.ts";
+import { compactJson } from "../../render.ts";
+import {
+  type CallOptions,
+  type EngineAddress,
+  type EngineLine,
+  interruptible,
+  type Terminal,
+} from "../../terminal.ts";
 import { addWorkerAdd } from "./add.ts";
-import { addList, addRemove, addRestart, addStartWorker, addStatus, addStop } from "./run.ts";
-import type { Terminal } from "../../terminal.ts";
+import { addExec } from "./exec.ts";
+import {
+  ANSWER_MS_MAX,
+  followAll,
+  FollowedWorker,
+  type Following,
+  interrupted,
+  statusOf,
+} from "./follow.ts";
+import { addLogs } from "./logs.ts";
+import { renderStatus, renderWorkers, standOf } from "./view.ts";
 
 const EXAMPLES = `
 Examples:
@@ -36,4 +55,150 @@ export function addWorker(program: Command, terminal: Terminal): void {
   addRestart(group, terminal);
   addLogs(group, terminal);
   addExec(group, terminal);
+}
+
+const URL_HELP = "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)";
+const TOKEN_HELP = "token of the engine (default: ENGINE_TOKEN)";
+const READY_HELP = "how long to wait until it is ready, such as 90, 90s or 2m; 0: do not wait";
+const CODES = "\nExit codes: 0 ready, 1 failed, 2 not understood, 3 not ready within --timeout.";
+
+/** Adds `engine worker list`. */
+export function addList(group: Command, terminal: Terminal): void {
+  group.command("list")
+    .description("List the workers of the engine")
+    .option("--json", "print JSON on one line, for programs")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
+    .addHelpText("after", "\nExamples:\n  engine worker list\n  engine worker list --json")
+    .action(async (flags) => {
+      await using engine = await terminal.connect(flags);
+      const answer = await engine.call("engine::supervisor::list", {});
+      const { workers } = answer as unknown as { workers: WorkerStatus[] };
+      if (flags.json) return terminal.out(compactJson(workers as unknown as Json));
+      for (const line of renderWorkers(workers, terminal.wall())) terminal.out(line);
+    });
+}
+
+/** Adds `engine worker status`. */
+export function addStatus(group: Command, terminal: Terminal): void {
+  group.command("status")
+    .description("Say how a worker fares")
+    .argument("<name>", "name of the worker")
+    .option("--json", "print JSON on one line, for programs")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
+    .addHelpText("after", "\nExamples:\n  engine worker status math-worker")
+    .action(async (name, flags) => {
+      await using engine = await terminal.connect(flags);
+      const status = await statusOf(engine, name);
+      if (flags.json) return terminal.out(compactJson(status as unknown as Json));
+      for (const line of renderStatus(status, terminal.wall())) terminal.out(line);
+    });
+}
+
+/** Adds `engine worker start`. */
+export function addStartWorker(group: Command, terminal: Terminal): void {
+  group.command("start")
+    .description("Start a worker that was stopped or has failed")
+    .argument("<name>", "name of the worker")
+    .option("--timeout <time>", READY_HELP, `${TIMEOUT_S}`)
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
+    .addHelpText("after", `\nExamples:\n  engine worker start math-worker\n${CODES}`)
+    .action(async (name, flags) => {
+      await act(name, flags, terminal, async (engine, before, options) => {
+        await engine.call("engine::supervisor::start", { name }, options);
+        return { goal: "ready", before: standOf(before) === "ended" ? before : undefined };
+      });
+    });
+}
+
+/** Adds `engine worker stop`. */
+export function addStop(group: Command, terminal: Terminal): void {
+  group.command("stop")
+    .description("Stop a worker, until it is started or the engine starts anew")
+    .argument("<name>", "name of the worker")
+    .option("--timeout <time>", "how long to wait until it has ended, such as 90s", `${TIMEOUT_S}`)
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
+    .addHelpText("after", "\nExamples:\n  engine worker stop math-worker")
+    .action(async (name, flags) => {
+      await act(name, flags, terminal, async (engine, _before, options) => {
+        await engine.call("engine::supervisor::stop", { name }, options);
+        return { goal: "stopped" };
+      });
+    });
+}
+
+/** Adds `engine worker restart`. */
+export function addRestart(group: Command, terminal: Terminal): void {
+  group.command("restart")
+    .description("End a worker and start it again, one replica after the other")
+    .argument("<name>", "name of the worker")
+    .option("--force", "install its dependencies anew")
+    .option("--timeout <time>", READY_HELP, `${TIMEOUT_S}`)
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
+    .addHelpText(
+      "after",
+      "\nExamples:\n  engine worker restart math-worker\n" +
+        `  engine worker restart mail --force\n${CODES}`,
+    )
+    .action(async (name, flags) => {
+      await act(name, flags, terminal, async (engine, before, options) => {
+        const reinstall = flags.force ?? false;
+        await engine.call("engine::supervisor::restart", { name, reinstall }, options);
+        return { goal: "ready", before, renewed: "all" };
+      });
+    });
+}
+
+/** Adds `engine worker remove`. */
+export function addRemove(group: Command, terminal: Terminal): void {
+  group.command("remove")
+    .description("Take a worker out of config.yaml and stop it; its files stay")
+    .argument("<name>", "name of the worker")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
+    .addHelpText("after", "\nExamples:\n  engine worker remove math-worker")
+    .action(async (name, flags) => {
+      await using engine = await terminal.connect(flags);
+      const answer = await engine.call("engine::supervisor::remove", { name });
+      const { config_path } = answer as unknown as { config_path: string };
+      terminal.out(`${name} removed from ${config_path}`);
+    });
+}
+
+interface ActFlags extends EngineAddress {
+  readonly timeout: string;
+}
+
+/** Asks the engine for something, and stays until the worker is where it is wanted. */
+async function act(
+  name: string,
+  flags: ActFlags,
+  terminal: Terminal,
+  ask: (
+    engine: EngineLine,
+    before: WorkerStatus,
+    options: CallOptions,
+  ) => Promise<Pick<Following, "goal" | "before" | "renewed">>,
+): Promise<void> {
+  const timeoutMs = readTimeout(flags.timeout);
+  await interruptible(terminal, async (signal) => {
+    await using engine = await terminal.connect(flags);
+    const before = await statusOf(engine, name);
+    const options = { timeout_ms: ANSWER_MS_MAX, signal };
+    const wanted = await ask(engine, before, options).catch((thrown) => {
+      throw signal.aborted ? interrupted([{ name, isAsked: true }]) : thrown;
+    });
+    if (timeoutMs === 0) {
+      const { state } = await statusOf(engine, name);
+      return terminal.out(`${name} is ${state}; see: engine worker status ${name}`);
+    }
+    const progress = showProgress(terminal);
+    const row = progress.row(name);
+    const followed = new FollowedWorker({ engine, terminal, row, name, ...wanted });
+    await followAll([followed], { terminal, progress, timeoutMs, signal });
+  });
 }
