@@ -1,7 +1,7 @@
 /**
- * Exports traces, metrics and logs to where the `OTEL_*` variables say.
+ * Exports traces, metrics and logs by OTLP over HTTP, as configured by the `OTEL_*` variables.
  *
- * Without such a variable nothing is listened to and nothing costs anything.
+ * Loaded only if a variable asks for it. Each signal has a pipeline with its own queue and sender.
  *
  * @module
  */
@@ -22,56 +22,56 @@ import {
 import type { PageSources } from "../metrics/prometheus.ts";
 import type { SpanFeed, StoredSpan } from "../traces/span.ts";
 
-/** What is exported. */
+/** Sources of exported telemetry. */
 export interface ExportSources {
   readonly spans: SpanFeed;
   readonly logs: LogFeed;
   readonly page: PageSources;
-  /** What SDKs measured of late. */
+  /** The latest metrics of SDKs. */
   sdkPoints(): readonly MetricPoint[];
-  /** Variables of the environment; left out: those of this process. */
+  /** Environment variables; default: those of this process. */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** An export that goes on until it is disposed of. */
+/** A running export; disposing of it flushes and stops it. */
 export interface Export extends AsyncDisposable {
-  /** How it fares, for `engine::health::check`. */
+  /** Its status, for `engine::health::check`. */
   component(): Component;
 }
 
-/** One signal on its way. */
-interface Lane {
+/** The export of one signal. */
+interface Pipeline {
   readonly signal: Signal;
   readonly sender: OtlpSender;
-  /** Sends what waits. */
+  /** Sends pending items. */
   flush(): Promise<unknown>;
-  /** Collects no more. */
+  /** Stops collecting. */
   stop(): void;
   dropped(): number;
 }
 
-/** Starts what the variables ask for; warns of what cannot be done. */
+/** Starts the configured pipelines; logs configuration problems. */
 export function startExport(
   host: Pick<EngineHost, "clock" | "log">,
   sources: ExportSources,
 ): Export {
   const settings = readExportSettings(sources.env ?? Deno.env.toObject());
   for (const problem of settings.problems) host.log.warn("export of telemetry", { problem });
-  const lanes = (Object.entries(settings.signals) as [Signal, SignalSettings][])
-    .map(([signal, each]) => openLane(signal, each, settings, host, sources));
+  const pipelines = (Object.entries(settings.signals) as [Signal, SignalSettings][])
+    .map(([signal, each]) => openPipeline(signal, each, settings, host, sources));
   return {
-    component: () => componentOf(lanes, settings),
-    [Symbol.asyncDispose]: () => endLanes(lanes, host.clock),
+    component: () => componentOf(pipelines, settings),
+    [Symbol.asyncDispose]: () => closePipelines(pipelines, host.clock),
   };
 }
 
-function openLane(
+function openPipeline(
   signal: Signal,
   settings: SignalSettings,
   all: ExportSettings,
   { clock, log }: Pick<EngineHost, "clock" | "log">,
   sources: ExportSources,
-): Lane {
+): Pipeline {
   const sender = new OtlpSender({ signal, settings, clock, log, fetch: globalThis.fetch });
   const exporter = (): Exporter => ({
     service_name: all.service_name,
@@ -82,41 +82,41 @@ function openLane(
   const parts = { signal, sender, clock, settings };
   switch (signal) {
     case "traces":
-      return queueLane<StoredSpan>(
+      return queuePipeline<StoredSpan>(
         parts,
         (push) => sources.spans.listen((spans) => spans.forEach(push)),
         (spans) => sender.send(spansRequest(spans, exporter())),
       );
     case "logs":
-      return queueLane<LogRecord>(
+      return queuePipeline<LogRecord>(
         parts,
         (push) => sources.logs.listen(push),
         (records) => sender.send(logsRequest(records, exporter())),
       );
     case "metrics":
-      return metricsLane(
+      return metricsPipeline(
         parts,
         () => allMetrics(sources.page, sources.sdkPoints(), exporter(), clock.wall()),
       );
   }
 }
 
-interface LaneParts {
+interface PipelineParts {
   readonly signal: Signal;
   readonly sender: OtlpSender;
   readonly clock: Clock;
   readonly settings: SignalSettings;
 }
 
-function queueLane<T>(
-  { signal, sender, clock, settings }: LaneParts,
+function queuePipeline<T>(
+  { signal, sender, clock, settings }: PipelineParts,
   listen: (push: (item: T) => void) => () => void,
   send: (items: readonly T[]) => Promise<unknown>,
-): Lane {
+): Pipeline {
   const queue = new ExportQueue<T>({
     clock,
-    most: settings.queue_max,
-    batch: settings.batch_max,
+    itemsMax: settings.queue_max,
+    batchMax: settings.batch_max,
     delayMs: settings.delay_ms,
     send,
   });
@@ -133,11 +133,11 @@ function queueLane<T>(
   };
 }
 
-/** A reading that falls due while one is still on its way is left out: the next says more. */
-function metricsLane(
-  { signal, sender, clock, settings }: LaneParts,
+/** Skips a reading while the previous one is being sent: the next one supersedes it. */
+function metricsPipeline(
+  { signal, sender, clock, settings }: PipelineParts,
   read: () => ReturnType<typeof allMetrics>,
-): Lane {
+): Pipeline {
   let sending: Promise<unknown> | undefined;
   const send = (): Promise<unknown> =>
     sending ??= sender.send(read()).finally(() => sending = undefined);
@@ -148,27 +148,27 @@ function metricsLane(
   return { signal, sender, flush: send, stop: () => cancel(), dropped: () => 0 };
 }
 
-/** Sends what waits, for a moment; then gives up. */
-async function endLanes(lanes: readonly Lane[], clock: Clock): Promise<void> {
-  for (const lane of lanes) lane.stop();
-  if (lanes.length === 0) return;
+/** Flushes all pipelines within {@linkcode OTLP_FLUSH_MS}, then aborts. */
+async function closePipelines(pipelines: readonly Pipeline[], clock: Clock): Promise<void> {
+  for (const pipeline of pipelines) pipeline.stop();
+  if (pipelines.length === 0) return;
   const late = Promise.withResolvers<void>();
   const cancel = clock.after(OTLP_FLUSH_MS, () => late.resolve());
-  const flushed = Promise.all(lanes.map((lane) => lane.flush()));
+  const flushed = Promise.all(pipelines.map((pipeline) => pipeline.flush()));
   await Promise.race([flushed, late.promise]);
   cancel();
-  for (const { sender } of lanes) sender.close();
+  for (const { sender } of pipelines) sender.close();
   await flushed;
 }
 
-function componentOf(lanes: readonly Lane[], { problems }: ExportSettings): Component {
-  const details = lanes.flatMap(({ signal, sender, dropped }) => [
+function componentOf(pipelines: readonly Pipeline[], { problems }: ExportSettings): Component {
+  const details = pipelines.flatMap(({ signal, sender, dropped }) => [
     [`${signal}_sent`, sender.counts.sent] as const,
     [`${signal}_given_up`, sender.counts.given_up] as const,
     [`${signal}_dropped`, dropped()] as const,
   ]);
   return {
-    status: lanes.length === 0 ? "disabled" : "healthy",
+    status: pipelines.length === 0 ? "disabled" : "healthy",
     details: { ...Object.fromEntries(details), problems: problems.length },
   };
 }

@@ -80,7 +80,7 @@ const FAST = {
   OTEL_SERVICE_NAME: "shop-engine",
 };
 
-Deno.test("Without variables nothing is listened to", async () => {
+Deno.test("Without variables nothing is collected", async () => {
   await using it = setup({});
 
   assert.equal(it.listeners(), 0);
@@ -119,7 +119,7 @@ Deno.test("Traces, metrics and logs reach a receiver as JSON", async () => {
   assert.equal(it.exporting.component().status, "healthy");
 });
 
-Deno.test("Protobuf is spoken when nothing else is asked for", async () => {
+Deno.test("Protobuf is the default protocol", async () => {
   await using receiver = new OtlpReceiver();
   await using it = setup({ ...FAST, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/mine` });
   it.span(SPAN);
@@ -131,7 +131,7 @@ Deno.test("Protobuf is spoken when nothing else is asked for", async () => {
   assert.equal(it.listeners(), 1);
 });
 
-Deno.test("What a receiver was too busy for arrives later, once", async () => {
+Deno.test("A request that the receiver rejects as busy arrives later, once", async () => {
   await using receiver = new OtlpReceiver();
   receiver.statuses.push(503);
   await using it = setup({ ...FAST, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/t` });
@@ -143,7 +143,7 @@ Deno.test("What a receiver was too busy for arrives later, once", async () => {
   assert.equal(it.lines.some(({ text }) => text === "export fails"), true);
 });
 
-Deno.test("What waits is sent when the engine ends", async () => {
+Deno.test("Pending items are sent when the engine stops", async () => {
   await using receiver = new OtlpReceiver();
   const it = setup({
     OTEL_BSP_SCHEDULE_DELAY: "600000",
@@ -157,7 +157,7 @@ Deno.test("What waits is sent when the engine ends", async () => {
   assert.equal(it.listeners(), 0);
 });
 
-Deno.test("A receiver that is not there does not keep the engine from ending", async () => {
+Deno.test("An unreachable receiver does not keep the engine from stopping", async () => {
   const it = setup({ ...FAST, OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" });
   it.span(SPAN);
   const began = performance.now();
@@ -168,13 +168,13 @@ Deno.test("A receiver that is not there does not keep the engine from ending", a
   assert.ok(it.lines.some(({ text }) => text === "export fails"));
 });
 
-Deno.test("What cannot be done is said", async () => {
+Deno.test("Unsupported settings are logged", async () => {
   await using it = setup({
     OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4317",
     OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
   });
 
   assert.equal(it.lines.filter(({ level }) => level === "warn").length, 3);
-  assert.match(String(it.lines[0]!.fields.problem), /grpc is not offered/);
+  assert.match(String(it.lines[0]!.fields.problem), /grpc is not supported/);
   assert.equal(it.exporting.component().details.problems, 3);
 });

@@ -1,15 +1,15 @@
 /**
- * OTLP as protobuf: the JSON form of a request, written in the binary one.
+ * Encodes OTLP requests, given in JSON form, as protobuf.
  *
- * Both forms are generated from the same .proto files, so a table of field numbers says all there
- * is to say (opentelemetry-proto 1.x; numbers of released fields never change). A member that the
- * table does not name is left out.
+ * Both forms derive from the same .proto files, so a table of field numbers is sufficient
+ * (opentelemetry-proto 1.x, whose released field numbers never change). Members that are not in the
+ * table are skipped.
  *
  * @module
  */
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 
-/** How a field is written. `[x]` repeats; an object is a message. */
+/** Encoding of a field: `[x]` is repeated, an object is a message. */
 type Kind =
   | "string"
   | "bool"
@@ -24,7 +24,7 @@ type Kind =
   | Message
   | readonly ["fixed64" | "double" | Message | "string"];
 
-/** A field's number and kind; a function where messages contain themselves. */
+/** Number and encoding of each field; a function for recursive messages. */
 type Message = Readonly<Record<string, readonly [number: number, kind: Kind | (() => Kind)]>>;
 
 const AnyValue: Message = {
@@ -113,7 +113,7 @@ const Metric: Message = {
   }],
 };
 
-/** A request of any signal; each has one of the three members. */
+/** A request of any signal, with one of the three members. */
 const Request: Message = {
   resourceSpans: [1, [{
     resource: [1, Resource],
@@ -150,7 +150,7 @@ function isRepeated(kind: Kind): kind is Extract<Kind, readonly unknown[]> {
   return Array.isArray(kind);
 }
 
-/** Numbers are packed into one field, as proto3 has it. */
+/** Packs numbers into one field, as proto3 specifies. */
 function writeList(
   writer: Writer,
   number: number,
@@ -186,7 +186,7 @@ function writeField(
       return writer.varint(value === true ? 1n : 0n);
     case "enum":
     case "int64":
-      if (kind === "enum" && wholeOf(value) === 0n) return; // Left out means the same.
+      if (kind === "enum" && wholeOf(value) === 0n) return; // The default, which may be omitted.
       writer.varint(BigInt(number << 3));
       return writer.varint(wholeOf(value));
     case "fixed32":
@@ -200,19 +200,19 @@ function writeField(
   }
 }
 
-/** Of what workers sent anything may come: digits that are none mean nothing. */
+/** Decodes hexadecimal text; invalid text, which workers may send, becomes empty. */
 function bytesOf(value: Json): Uint8Array {
   const text = String(value);
   return /^(?:[0-9a-f]{2})*$/i.test(text) ? Uint8Array.fromHex(text) : new Uint8Array();
 }
 
-/** A whole number as 64 bits; what is none is 0. */
+/** An integer as 64 bits; an invalid one is 0. */
 function wholeOf(value: Json): bigint {
   const text = typeof value === "number" ? String(Math.trunc(value)) : String(value);
   return /^-?\d{1,20}$/.test(text) ? BigInt.asUintN(64, BigInt(text)) : 0n;
 }
 
-/** Bytes that grow. */
+/** A growing buffer. */
 class Writer {
   #bytes = new Uint8Array(4_096);
   #length = 0;
@@ -256,7 +256,7 @@ class Writer {
     this.#length += bytes.length;
   }
 
-  /** What `write` writes, with its length before it. */
+  /** Writes what `write` writes, preceded by its length. */
   nested(number: number, write: () => void): void {
     this.varint(BigInt(number << 3 | 2));
     const start = this.#length;

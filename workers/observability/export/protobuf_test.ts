@@ -5,20 +5,20 @@ import { encodeRequest } from "./protobuf.ts";
 
 /** Written by the generated classes of opentelemetry-proto from the same JSON. */
 for (const { name, request, protobuf } of vectors) {
-  Deno.test(`encodeRequest() writes ${name} as the generated encoder does`, () => {
+  Deno.test(`encodeRequest() encodes ${name} like the generated encoder`, () => {
     assert.equal(encodeRequest(request as unknown as JsonObject).toHex(), protobuf);
   });
 }
 
-Deno.test("encodeRequest() of nothing is nothing", () => {
+Deno.test("encodeRequest() of an empty request is empty", () => {
   assert.equal(encodeRequest({}).length, 0);
 });
 
-Deno.test("encodeRequest() leaves out what the .proto files do not have", () => {
+Deno.test("encodeRequest() skips unknown members", () => {
   assert.equal(encodeRequest({ resourceSpans: [{ unknown: 1 }] }).toHex(), "0a00");
 });
 
-Deno.test("encodeRequest() writes texts longer than its first room", () => {
+Deno.test("encodeRequest() encodes text longer than its initial buffer", () => {
   const stringValue = "x".repeat(100_000);
   const attributes = [{ key: "long", value: { stringValue } }];
   const bytes = encodeRequest({ resourceLogs: [{ resource: { attributes } }] });
@@ -26,7 +26,7 @@ Deno.test("encodeRequest() writes texts longer than its first room", () => {
   assert.ok(new TextDecoder().decode(bytes).includes(stringValue));
 });
 
-Deno.test("encodeRequest() survives whatever a worker put into its spans", () => {
+Deno.test("encodeRequest() survives arbitrary attribute values", () => {
   const odd = [null, "x", -1, 1.5, 1e300, "zz", "abc", [], {}, true, "99999999999999999999999"];
   for (const value of odd as Json[]) {
     const event = { timeUnixNano: value, name: value, attributes: value };

@@ -1,7 +1,7 @@
 /**
- * What is exported as OTLP requests in their JSON form: spans, log records and metrics.
+ * Builds OTLP requests in JSON form: spans, log records and metrics.
  *
- * Payloads of calls are never exported, redacted or not: they stay on this machine.
+ * Payloads of calls are never exported, not even redacted.
  *
  * @module
  */
@@ -16,9 +16,9 @@ import {
 } from "../metrics/prometheus.ts";
 import { attributeText, type StoredSpan } from "../traces/span.ts";
 
-/** Who exports. */
+/** The engine as the sender of telemetry. */
 export interface Exporter {
-  /** `service.name` of what the engine itself does. */
+  /** `service.name` of the engine's own telemetry. */
   readonly service_name: string;
   /** Further attributes of its resource. */
   readonly attributes: Readonly<Record<string, Json>>;
@@ -34,13 +34,13 @@ const SEVERITY: Readonly<Record<Severity, number>> = {
 };
 const STATUS = { unset: 0, ok: 1, error: 2 } as const;
 const [INTERNAL, SERVER, CLIENT] = [1, 2, 3];
-const KEPT_BACK: ReadonlySet<string> = new Set(["engine.request", "engine.response"]);
-/** Levels of nesting that are kept; below, JSON text stands for a value. */
+const WITHHELD: ReadonlySet<string> = new Set(["engine.request", "engine.response"]);
+/** Nesting of attribute values; deeper values become JSON text. */
 const DEPTH_MAX = 8;
 
-/** A request with spans, grouped by the service that made them. */
+/** A request with spans, grouped by service. */
 export function spansRequest(spans: readonly StoredSpan[], exporter: Exporter): JsonObject {
-  const groups = groupBy(spans, (span) => madeByEngine(span) ? undefined : span.service_name);
+  const groups = Map.groupBy(spans, (span) => isOfEngine(span) ? undefined : span.service_name);
   return {
     resourceSpans: [...groups].map(([service, members]) => ({
       resource: resourceOf(service, exporter),
@@ -52,9 +52,9 @@ export function spansRequest(spans: readonly StoredSpan[], exporter: Exporter): 
   };
 }
 
-/** A request with log records, grouped by the service that wrote them. */
+/** A request with log records, grouped by service. */
 export function logsRequest(records: readonly LogRecord[], exporter: Exporter): JsonObject {
-  const groups = groupBy(
+  const groups = Map.groupBy(
     records,
     ({ source, service_name }) => source === "engine" ? undefined : service_name,
   );
@@ -79,18 +79,18 @@ export function metricsRequest(metrics: readonly JsonObject[], exporter: Exporte
   };
 }
 
-/** Attributes as OTLP writes them. */
+/** Converts attributes to OTLP. */
 export function attributesOf(values: Iterable<readonly [name: string, value: Json]>): JsonObject[] {
   return [...values].map(([key, value]) => ({ key, value: valueOf(value, 1) }));
 }
 
-/** Nanoseconds since 1970 as OTLP writes them. */
+/** Converts milliseconds since 1970 to OTLP nanoseconds. */
 export function nanoText(ms: number): string {
   return `${Math.round(ms * 1_000)}000`; // As text, since a double cannot hold them.
 }
 
-/** Calls as the router saw them belong to the engine; handlers and the rest to their service. */
-function madeByEngine(span: StoredSpan): boolean {
+/** Calls recorded by the router belong to the engine; all other spans to their service. */
+function isOfEngine(span: StoredSpan): boolean {
   return span.scope_name === null;
 }
 
@@ -104,7 +104,7 @@ function spanOf(span: StoredSpan): JsonObject {
     kind: kindOf(span),
     startTimeUnixNano: nanoText(start_ms),
     endTimeUnixNano: nanoText(end_ms ?? start_ms),
-    attributes: attributesOf(span.attributes.filter(([key]) => !KEPT_BACK.has(key))),
+    attributes: attributesOf(span.attributes.filter(([key]) => !WITHHELD.has(key))),
     events: [...span.events],
     links: [...span.links],
     status: {
@@ -115,7 +115,9 @@ function spanOf(span: StoredSpan): JsonObject {
   };
 }
 
-/** A call is the engine's request to a worker, so that pairs of both make a map of services. */
+/**
+ * A call is a client span and its handler a server span, so that receivers can draw service maps.
+ */
 function kindOf(span: StoredSpan): number {
   switch (attributeText(span, "engine.kind")) {
     case "call":
@@ -148,14 +150,14 @@ function recordOf(record: LogRecord): JsonObject {
   };
 }
 
-/** The engine's own resource when no other service is named. */
+/** The resource of a service; `undefined`: the engine. */
 function resourceOf(service: string | undefined, exporter: Exporter): JsonObject {
   const own: [string, Json][] = [
     ["service.name", exporter.service_name],
     ["service.version", exporter.version],
     ...Object.entries(exporter.attributes),
   ];
-  // A worker is in the same deployment as the engine, but another service.
+  // A worker belongs to the engine's deployment but is another service.
   const theirs: [string, Json][] = Object.entries(exporter.attributes)
     .filter(([key]) => !key.startsWith("service.") && !key.startsWith("process."));
   return {
@@ -187,26 +189,12 @@ function valueOf(value: Json, depth: number): JsonObject {
   return { kvlistValue: { values } };
 }
 
-function groupBy<T>(
-  items: readonly T[],
-  keyOf: (item: T) => string | undefined,
-): Map<string | undefined, T[]> {
-  const groups = new Map<string | undefined, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group) group.push(item);
-    else groups.set(key, [item]);
-  }
-  return groups;
-}
-
-/** Counts since the start of the engine. */
+/** OTLP's aggregation temporality of counts since the engine started. */
 const CUMULATIVE = 2;
 
 type Attributes = Readonly<Record<string, Json>>;
 
-/** Makes metrics that all hold at the same time. */
+/** Builds metrics with a common timestamp. */
 class Reading {
   readonly #times: { readonly timeUnixNano: string; readonly startTimeUnixNano: string };
 
@@ -265,7 +253,7 @@ class Reading {
   }
 }
 
-/** A request with all metrics as they are now. */
+/** A request with the current value of all metrics. */
 export function allMetrics(
   sources: PageSources,
   points: readonly MetricPoint[],
@@ -353,15 +341,12 @@ function workerMetrics(reading: Reading, { workers }: PageSources): JsonObject[]
   ];
 }
 
-/** What SDKs measured, each in the name of its process; sums and histograms as their value. */
+/** Metrics of SDKs under the resource of their process; sums and histograms as gauges. */
 function sdkMetrics(points: readonly MetricPoint[]): JsonObject[] {
-  const groups = new Map<string, MetricPoint[]>();
-  for (const point of points) {
-    const key = `${point.service_name}\n${point.worker_id}`;
-    const group = groups.get(key);
-    if (group) group.push(point);
-    else groups.set(key, [point]);
-  }
+  const groups = Map.groupBy(
+    points,
+    ({ service_name, worker_id }) => `${service_name}\n${worker_id}`,
+  );
   return [...groups.values()].map((group) => {
     const { service_name, worker_id } = group[0]!;
     const resource: [string, Json][] = [["service.name", service_name || "worker"]];

@@ -61,7 +61,7 @@ type Loose = Record<string, any>;
 const servicesOf = (groups: Loose[]): string[] =>
   groups.map(({ resource }) => resource.attributes[0].value.stringValue);
 
-Deno.test("A call is a span of the engine, with the time it took", () => {
+Deno.test("A call is a span of the engine", () => {
   const request = spansRequest([span()], EXPORTER) as Loose;
 
   const [group] = request.resourceSpans;
@@ -86,7 +86,7 @@ Deno.test("A call is a span of the engine, with the time it took", () => {
   });
 });
 
-Deno.test("Payloads never leave this machine", () => {
+Deno.test("Payloads are not exported", () => {
   const attributes = [["engine.request", "{}"], ["engine.response", "5"], ["a", 1]] as const;
 
   const text = JSON.stringify(spansRequest([span({ attributes })], EXPORTER));
@@ -117,7 +117,7 @@ Deno.test("Spans of handlers belong to their service", () => {
   ]);
 });
 
-Deno.test("Log records keep their trace, and say where they come from", () => {
+Deno.test("Log records have their trace and their origin", () => {
   const { resourceLogs } = logsRequest(
     [record(), record({ source: "engine", service_name: "engine", worker: null, trace_id: null })],
     EXPORTER,
@@ -141,14 +141,14 @@ Deno.test("Log records keep their trace, and say where they come from", () => {
   assert.equal("traceId" in resourceLogs[1].scopeLogs[0].logRecords[0], false);
 });
 
-Deno.test("Metrics are the engine's", () => {
+Deno.test("Metrics have the engine's resource", () => {
   const { resourceMetrics } = metricsRequest([{ name: "a" }], EXPORTER) as Loose;
 
   assert.deepEqual(servicesOf(resourceMetrics), ["engine"]);
   assert.deepEqual(resourceMetrics[0].scopeMetrics[0].metrics, [{ name: "a" }]);
 });
 
-Deno.test("Every JSON value is an attribute as OTLP has it", () => {
+Deno.test("Every JSON value converts to an OTLP value", () => {
   const values: JsonObject = {
     text: "a\ud800",
     yes: true,
@@ -173,7 +173,7 @@ Deno.test("Every JSON value is an attribute as OTLP has it", () => {
   ]);
 });
 
-Deno.test("A value nested without end is cut off as text", () => {
+Deno.test("A deeply nested value is cut off as text", () => {
   let deep: unknown = "end";
   for (let i = 0; i < 100; i++) deep = [deep];
 
@@ -198,7 +198,7 @@ function setup() {
   return { at, request, metrics, of, [Symbol.dispose]: () => at[Symbol.dispose]() };
 }
 
-Deno.test("Calls and errors are sums that only grow", () => {
+Deno.test("Calls and errors are monotonic sums", () => {
   using it = setup();
   const { sum, unit } = it.of("engine.calls");
 
@@ -216,7 +216,7 @@ Deno.test("Calls and errors are sums that only grow", () => {
   assert.deepEqual(error.attributes[2], { key: "error.type", value: { stringValue: "boom" } });
 });
 
-Deno.test("Durations are a histogram in seconds with a count for each bound and beyond", () => {
+Deno.test("Durations are a histogram in seconds with one count more than bounds", () => {
   using it = setup();
   const [point] = it.of("engine.call.duration").histogram.dataPoints;
 
@@ -226,14 +226,14 @@ Deno.test("Durations are a histogram in seconds with a count for each bound and 
   assert.equal(point.bucketCounts.map(Number).reduce((a: number, b: number) => a + b), 9);
 });
 
-Deno.test("What is unknown is left out", () => {
+Deno.test("Unknown values are omitted", () => {
   using it = setup();
 
   assert.equal(it.of("engine.worker.memory"), undefined);
   assert.equal(it.of("engine.worker.in_flight").gauge.dataPoints[0].asDouble, 2);
 });
 
-Deno.test("What SDKs measured goes on in the name of their process", () => {
+Deno.test("Metrics of SDKs are exported under their process", () => {
   using it = setup();
   const [, worker] = it.request.resourceMetrics;
 
@@ -249,7 +249,7 @@ Deno.test("What SDKs measured goes on in the name of their process", () => {
   });
 });
 
-Deno.test("All of it can be written as protobuf", () => {
+Deno.test("All metrics encode as protobuf", () => {
   using it = setup();
 
   assert.ok(encodeRequest(it.request as JsonObject).length > 500);

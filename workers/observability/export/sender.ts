@@ -1,9 +1,9 @@
 /**
- * Sends one OTLP request after another over HTTP, and tries again where that may help.
+ * Delivery of OTLP over HTTP: a queue that batches items, and a sender that retries requests.
  *
- * As the standard has it: 429, 502, 503, 504 and a network that fails are tried again, after
- * growing waits or what `Retry-After` says; anything else is given up at once. Each outage is said
- * once, and its end once. Headers and bodies are never logged: they hold secrets.
+ * As the standard requires, network failures and 429, 502, 503 and 504 are retried with growing
+ * delays or after `Retry-After`; other failures are given up at once. The start and the end of an
+ * outage are logged once each. Headers and bodies are never logged, since they contain secrets.
  *
  * @module
  */
@@ -14,20 +14,20 @@ import { OTLP_RETRY_FIRST_MS, OTLP_RETRY_MAX_MS, OTLP_TRIES_MAX } from "../../li
 import { encodeRequest } from "./protobuf.ts";
 import type { Signal, SignalSettings } from "./settings.ts";
 
-/** How a queue sends. */
+/** Options of {@linkcode ExportQueue}. */
 export interface QueueOptions<T> {
   readonly clock: Clock;
-  /** Items that wait at most. */
-  readonly most: number;
-  /** Items sent together at most. */
-  readonly batch: number;
+  /** Bound of waiting items. */
+  readonly itemsMax: number;
+  /** Items per batch at most. */
+  readonly batchMax: number;
   /** How long the first item of a batch waits for others. */
   readonly delayMs: number;
   /** Sends a batch; must not reject. */
   send(items: readonly T[]): Promise<unknown>;
 }
 
-/** Collects items and sends them. */
+/** A bounded queue that sends batches, one at a time; drops items beyond its bound. */
 export class ExportQueue<T> {
   readonly #options: QueueOptions<T>;
   #waiting: T[] = [];
@@ -35,34 +35,33 @@ export class ExportQueue<T> {
   #cancel: (() => void) | undefined;
   #dropped = 0;
 
-  /** Sends nothing before the first item. */
   constructor(options: QueueOptions<T>) {
     this.#options = options;
   }
 
-  /** Items that did not fit. */
+  /** Number of dropped items. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Items that wait. */
+  /** Number of waiting items. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Takes an item, or drops it. */
+  /** Adds an item, or drops it if the queue is full. */
   push(item: T): void {
-    const { most, batch, delayMs, clock } = this.#options;
-    if (this.#waiting.length >= most) {
+    const { itemsMax, batchMax, delayMs, clock } = this.#options;
+    if (this.#waiting.length >= itemsMax) {
       this.#dropped++;
       return;
     }
     this.#waiting.push(item);
-    if (this.#waiting.length >= batch) this.#start();
+    if (this.#waiting.length >= batchMax) this.#start();
     else this.#cancel ??= clock.after(delayMs, () => this.#start());
   }
 
-  /** Sends all that waits; resolves when that has ended, well or badly. */
+  /** Sends all waiting items; resolves when every attempt has ended. */
   async flush(): Promise<void> {
     while (this.#waiting.length > 0 || this.#sending) {
       this.#start();
@@ -70,7 +69,7 @@ export class ExportQueue<T> {
     }
   }
 
-  /** Sends no more by itself. */
+  /** Stops sending, except by {@linkcode flush}. */
   close(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -82,33 +81,33 @@ export class ExportQueue<T> {
   }
 
   async #run(): Promise<void> {
-    const { batch, send, delayMs, clock } = this.#options;
+    const { batchMax, send, delayMs, clock } = this.#options;
     do {
-      await send(this.#waiting.splice(0, batch));
-    } while (this.#waiting.length >= batch);
+      await send(this.#waiting.splice(0, batchMax));
+    } while (this.#waiting.length >= batchMax);
     this.#sending = undefined;
-    // What came meanwhile waits for others in its turn.
+    // Items that arrived meanwhile wait for a batch.
     if (this.#waiting.length > 0) this.#cancel ??= clock.after(delayMs, () => this.#start());
   }
 }
 
-/** What a sender works with. */
+/** Dependencies of {@linkcode OtlpSender}. */
 export interface SenderParts {
   readonly signal: Signal;
   readonly settings: SignalSettings;
   readonly clock: Clock;
   readonly log: Log;
-  /** The platform's; another in tests. */
+  /** The platform's, or a fake in tests. */
   readonly fetch: typeof fetch;
 }
 
-/** What became of one try. */
-type Tried =
+/** Outcome of one attempt. */
+type Attempt =
   | { readonly state: "sent" }
-  | { readonly state: "again"; readonly reason: string; readonly waitMs: number | undefined }
+  | { readonly state: "retry"; readonly reason: string; readonly waitMs: number | undefined }
   | { readonly state: "refused"; readonly reason: string };
 
-const AGAIN: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** Sends the requests of one signal. */
 export class OtlpSender {
@@ -118,37 +117,36 @@ export class OtlpSender {
   #sent = 0;
   #givenUp = 0;
 
-  /** Sends nothing yet. */
   constructor(parts: SenderParts) {
     this.#parts = parts;
   }
 
-  /** Requests that arrived, and those that were given up. */
+  /** Requests delivered, and requests given up. */
   get counts(): { readonly sent: number; readonly given_up: number } {
     return { sent: this.#sent, given_up: this.#givenUp };
   }
 
-  /** Sends a request; `false` when it was given up. Never rejects; every wait is bounded. */
+  /** Sends a request; `false` if given up. Never rejects; every wait is bounded. */
   async send(request: JsonObject): Promise<boolean> {
     const body = await encodeBody(request, this.#parts.settings);
     let waitMs = OTLP_RETRY_FIRST_MS;
     for (let tries = 1;; tries++) {
-      const tried = await this.#try(body);
-      if (tried.state === "sent") return this.#note(true);
-      this.#warn(tried.reason);
-      const isLast = tried.state === "refused" || tries >= OTLP_TRIES_MAX;
-      if (isLast || this.#ending.signal.aborted) return this.#note(false);
-      await this.#wait(Math.min(tried.waitMs ?? waitMs, OTLP_RETRY_MAX_MS));
+      const attempt = await this.#try(body);
+      if (attempt.state === "sent") return this.#count(true);
+      this.#warn(attempt.reason);
+      const isLast = attempt.state === "refused" || tries >= OTLP_TRIES_MAX;
+      if (isLast || this.#ending.signal.aborted) return this.#count(false);
+      await this.#wait(Math.min(attempt.waitMs ?? waitMs, OTLP_RETRY_MAX_MS));
       waitMs *= 2;
     }
   }
 
-  /** Waits no more and gives up what is on its way. */
+  /** Aborts waits and gives up the request being sent. */
   close(): void {
     this.#ending.abort();
   }
 
-  async #try(body: Uint8Array<ArrayBuffer>): Promise<Tried> {
+  async #try(body: Uint8Array<ArrayBuffer>): Promise<Attempt> {
     const { settings, clock, fetch } = this.#parts;
     const limit = new AbortController();
     const cancel = clock.after(settings.timeout_ms, () => limit.abort());
@@ -161,24 +159,24 @@ export class OtlpSender {
         signal: AbortSignal.any([limit.signal, this.#ending.signal]),
       });
       await answer.body?.cancel();
-      return triedBy(answer);
+      return attemptOf(answer);
     } catch (thrown) {
       const reason = limit.signal.aborted
         ? `no answer within ${settings.timeout_ms} ms`
         : thrown instanceof Error
         ? thrown.message
         : String(thrown);
-      return { state: "again", reason, waitMs: undefined };
+      return { state: "retry", reason, waitMs: undefined };
     } finally {
       cancel();
     }
   }
 
-  #note(isSent: boolean): boolean {
+  #count(isSent: boolean): boolean {
     if (isSent) this.#sent++;
     else this.#givenUp++;
     if (isSent && this.#isFailing) {
-      this.#parts.log.info("export goes on", { signal: this.#parts.signal });
+      this.#parts.log.info("export recovered", { signal: this.#parts.signal });
       this.#isFailing = false;
     }
     return isSent;
@@ -205,13 +203,13 @@ export class OtlpSender {
   }
 }
 
-function triedBy({ ok, status, headers }: Response): Tried {
+function attemptOf({ ok, status, headers }: Response): Attempt {
   if (ok) return { state: "sent" };
   const reason = `HTTP ${status}`;
-  if (!AGAIN.has(status)) return { state: "refused", reason };
+  if (!RETRYABLE.has(status)) return { state: "refused", reason };
   const seconds = Number(headers.get("retry-after") ?? NaN);
   const waitMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
-  return { state: "again", reason, waitMs };
+  return { state: "retry", reason, waitMs };
 }
 
 function headersOf({ headers, protocol, gzip }: SignalSettings): Headers {
@@ -234,7 +232,7 @@ async function encodeBody(
   return new Uint8Array(await new Response(packed).arrayBuffer());
 }
 
-/** Without name, password and query. */
+/** The URL without user, password and query. */
 function withoutSecrets(text: string): string {
   const { origin, pathname } = new URL(text);
   return origin + pathname;

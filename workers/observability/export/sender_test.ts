@@ -5,14 +5,14 @@ import { OTLP_TRIES_MAX } from "../../limits.ts";
 import { ExportQueue, OtlpSender } from "./sender.ts";
 import type { SignalSettings } from "./settings.ts";
 
-function setup(more: { most?: number; batch?: number } = {}) {
+function setup(more: { itemsMax?: number; batchMax?: number } = {}) {
   const clock = new FakeClock();
   const sent: number[][] = [];
   const turns: PromiseWithResolvers<void>[] = [];
   const queue = new ExportQueue<number>({
     clock,
-    most: more.most ?? 10,
-    batch: more.batch ?? 3,
+    itemsMax: more.itemsMax ?? 10,
+    batchMax: more.batchMax ?? 3,
     delayMs: 1_000,
     send: (items) => {
       sent.push([...items]);
@@ -30,7 +30,7 @@ function setup(more: { most?: number; batch?: number } = {}) {
   return { clock, queue, sent, push, answer };
 }
 
-Deno.test("Items wait for others and leave together", () => {
+Deno.test("Items are sent together after a delay", () => {
   const it = setup();
   it.push(1, 2);
   it.clock.tick(999);
@@ -40,7 +40,7 @@ Deno.test("Items wait for others and leave together", () => {
   assert.deepEqual(it.sent, [[1, 2]]);
 });
 
-Deno.test("A full batch waits for nobody", () => {
+Deno.test("A full batch is sent at once", () => {
   const it = setup();
   it.push(1, 2, 3);
 
@@ -48,7 +48,7 @@ Deno.test("A full batch waits for nobody", () => {
   assert.equal(it.clock.waiting, 0);
 });
 
-Deno.test("One batch is on its way at a time; what fills one meanwhile follows at once", async () => {
+Deno.test("One batch is sent at a time; one that fills meanwhile follows at once", async () => {
   const it = setup();
   it.push(1, 2, 3, 4, 5, 6, 7);
   assert.deepEqual(it.sent, [[1, 2, 3]]);
@@ -61,8 +61,8 @@ Deno.test("One batch is on its way at a time; what fills one meanwhile follows a
   assert.deepEqual(it.sent[2], [7]);
 });
 
-Deno.test("What does not fit is dropped and counted, and the rest goes on", async () => {
-  const it = setup({ most: 4 });
+Deno.test("Surplus items are dropped and counted", async () => {
+  const it = setup({ itemsMax: 4 });
   it.push(1, 2, 3);
   it.push(4, 5, 6, 7, 8, 9);
 
@@ -73,7 +73,7 @@ Deno.test("What does not fit is dropped and counted, and the rest goes on", asyn
   assert.equal(it.queue.dropped, 2);
 });
 
-Deno.test("flush() sends all that waits and returns when it has ended", async () => {
+Deno.test("flush() sends all waiting items", async () => {
   const it = setup();
   it.push(1, 2, 3, 4);
   let isDone = false;
@@ -90,7 +90,7 @@ Deno.test("flush() of an empty queue returns at once", async () => {
   await setup().queue.flush();
 });
 
-Deno.test("A closed queue sends nothing by itself", () => {
+Deno.test("A closed queue sends nothing", () => {
   const it = setup();
   it.push(1);
   it.queue.close();
@@ -161,7 +161,7 @@ Deno.test("A request is sent with its headers", async () => {
   assert.deepEqual(it.sender.counts, { sent: 1, given_up: 0 });
 });
 
-Deno.test("A request may be packed, and binary", async () => {
+Deno.test("A request may be compressed and binary", async () => {
   const it = setupSender([new Response()], { gzip: true, protocol: "http/protobuf" });
   await it.send();
 
@@ -174,7 +174,7 @@ Deno.test("A request may be packed, and binary", async () => {
 });
 
 for (const status of [429, 502, 503, 504]) {
-  Deno.test(`HTTP ${status} is tried again`, async () => {
+  Deno.test(`HTTP ${status} is retried`, async () => {
     const it = setupSender([new Response(null, { status }), new Response()]);
 
     assert.equal(await it.send(), true);
@@ -193,7 +193,7 @@ for (const status of [400, 401, 404, 413, 500]) {
   });
 }
 
-Deno.test("What fails again and again is given up after growing waits", async () => {
+Deno.test("A request that keeps failing is given up after growing delays", async () => {
   const it = setupSender([new Error("connection refused")]);
 
   assert.equal(await it.send(), false);
@@ -202,7 +202,7 @@ Deno.test("What fails again and again is given up after growing waits", async ()
   assert.deepEqual(it.sender.counts, { sent: 0, given_up: 1 });
 });
 
-Deno.test("Retry-After says how long to wait, within bounds", async () => {
+Deno.test("Retry-After sets the delay, within bounds", async () => {
   const busy = (seconds: string) =>
     new Response(null, { status: 503, headers: { "retry-after": seconds } });
   const it = setupSender([busy("7"), busy("99999"), busy("soon"), new Response()]);
@@ -211,27 +211,27 @@ Deno.test("Retry-After says how long to wait, within bounds", async () => {
   assert.equal(it.clock.now(), 7_000 + 30_000 + 4_000);
 });
 
-Deno.test("A receiver that does not answer is given up after its time", async () => {
+Deno.test("A request without an answer times out", async () => {
   const it = setupSender(["never"]);
 
   assert.equal(await it.send(), false);
   assert.equal(it.lines[0]!.fields.reason, "no answer within 10000 ms");
 });
 
-Deno.test("An outage is said once, and its end once, without secrets", async () => {
+Deno.test("The start and the end of an outage are logged once each, without secrets", async () => {
   const it = setupSender([new Error("refused"), new Error("refused"), new Response()]);
   await it.send();
   await it.send();
 
   assert.deepEqual(it.lines.map(({ level, text }) => [level, text]), [
     ["warn", "export fails"],
-    ["info", "export goes on"],
+    ["info", "export recovered"],
   ]);
   assert.equal(it.lines[0]!.fields.url, "http://collector:4318/v1/traces");
   assert.ok(!JSON.stringify(it.lines).includes("secret"));
 });
 
-Deno.test("A closed sender gives up what is on its way and tries no more", async () => {
+Deno.test("A closed sender gives up its request and retries no more", async () => {
   const it = setupSender(["never"]);
   const sent = it.sender.send({});
   await new Promise((resolve) => setTimeout(resolve, 0));

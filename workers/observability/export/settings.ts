@@ -1,9 +1,8 @@
 /**
- * Where telemetry is exported to: the standard `OTEL_*` variables, read and checked.
+ * Reads the export settings from the standard `OTEL_*` environment variables.
  *
- * A signal is exported when an endpoint is named for it or for all, or when its exporter is named
- * (`OTEL_TRACES_EXPORTER=otlp`). Nothing leaves this machine unasked, so the standard's default of
- * exporting to localhost does not hold. What cannot be done is said and not exported.
+ * A signal is exported if an endpoint is set for it or for all signals, or if its exporter is set
+ * (`OTEL_TRACES_EXPORTER=otlp`). Unlike the standard, the engine exports nothing by default.
  *
  * @module
  */
@@ -17,50 +16,50 @@ import {
   OTLP_TIMEOUT_MS,
 } from "../../limits.ts";
 
-/** What is exported. */
+/** The signals of OTLP. */
 export const SIGNALS = ["traces", "metrics", "logs"] as const;
 
 /** One of {@linkcode SIGNALS}. */
 export type Signal = typeof SIGNALS[number];
 
-/** How one signal is exported. */
+/** Export settings of one signal. */
 export interface SignalSettings {
-  /** The whole address, such as `http://127.0.0.1:4318/v1/traces`. */
+  /** The complete URL, such as `http://127.0.0.1:4318/v1/traces`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly protocol: "http/json" | "http/protobuf";
   readonly gzip: boolean;
-  /** Of one request. */
+  /** Timeout of a request. */
   readonly timeout_ms: number;
-  /** Between two requests; of metrics: between two readings. */
+  /** Delay between requests; for metrics, between readings. */
   readonly delay_ms: number;
-  /** Spans or records that wait at most; beyond, new ones are dropped. */
+  /** Bound of waiting spans or records; further ones are dropped. */
   readonly queue_max: number;
-  /** Spans or records in one request. */
+  /** Spans or records per request. */
   readonly batch_max: number;
 }
 
-/** All that is exported; a signal that is left out is not. */
+/** Export settings; an absent signal is not exported. */
 export interface ExportSettings {
   readonly signals: Readonly<Partial<Record<Signal, SignalSettings>>>;
   /** `service.name` of the engine. */
   readonly service_name: string;
-  /** Further attributes of the engine's resource. */
+  /** Additional attributes of the engine's resource. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** What was asked for and cannot be done, one sentence each. */
+  /** Invalid or unsupported settings, one sentence each. */
   readonly problems: readonly string[];
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Names of the variables about a signal's batches, and their defaults. */
+/** Prefix of a signal's batch variables, and the default delay. */
 const BATCHES: Readonly<Record<Signal, { prefix: string; delayMs: number }>> = {
   traces: { prefix: "OTEL_BSP", delayMs: OTLP_SPAN_DELAY_MS },
   logs: { prefix: "OTEL_BLRP", delayMs: OTLP_LOG_DELAY_MS },
   metrics: { prefix: "OTEL_METRIC", delayMs: OTLP_METRIC_INTERVAL_MS },
 };
 
-/** Reads the variables; what does not fit is a problem and counts as not set. */
+/** Reads the variables; an invalid one is reported in `problems` and treated as unset. */
 export function readExportSettings(env: Env): ExportSettings {
   const problems: string[] = [];
   const attributes = readPairs("OTEL_RESOURCE_ATTRIBUTES", env, problems);
@@ -82,7 +81,7 @@ function readSignal(signal: Signal, env: Env, problems: string[]): SignalSetting
   const exporters = (textOf(env, `OTEL_${upper}_EXPORTER`) ?? "").split(",")
     .map((name) => name.trim()).filter((name) => name !== "");
   for (const name of exporters.filter((name) => name !== "otlp" && name !== "none")) {
-    problems.push(`OTEL_${upper}_EXPORTER: ${name} is not offered; use otlp or none`);
+    problems.push(`OTEL_${upper}_EXPORTER: ${name} is not supported; use otlp or none`);
   }
   if (exporters.length > 0 && !exporters.includes("otlp")) return undefined;
   const url = readUrl(signal, env, exporters.includes("otlp"), problems);
@@ -97,12 +96,12 @@ function readSignal(signal: Signal, env: Env, problems: string[]): SignalSetting
   };
   const [protocolName, protocol = "http/protobuf"] = of("PROTOCOL");
   if (protocol !== "http/json" && protocol !== "http/protobuf") {
-    problems.push(`${protocolName}: ${protocol} is not offered; use http/protobuf or http/json`);
+    problems.push(`${protocolName}: ${protocol} is not supported; use http/protobuf or http/json`);
     return undefined;
   }
   const [compressionName, compression = "none"] = of("COMPRESSION");
   if (compression !== "gzip" && compression !== "none") {
-    problems.push(`${compressionName}: ${compression} is not offered; nothing is compressed`);
+    problems.push(`${compressionName}: ${compression} is not supported; nothing is compressed`);
   }
   const [certificate, path] = of("CERTIFICATE");
   if (path !== undefined) {
@@ -156,13 +155,13 @@ function readBatch(
   };
 }
 
-/** Empty counts as not set, as the standard has it. */
+/** As the standard requires, an empty variable counts as unset. */
 function textOf(env: Env, name: string): string | undefined {
   const text = env[name]?.trim();
   return text === "" ? undefined : text;
 }
 
-/** A whole number of at least 1 and below a million. */
+/** A whole number from 1 to 999,999. */
 function readNumber(name: string, env: Env, fallback: number, problems: string[]): number {
   const text = textOf(env, name);
   if (text === undefined) return fallback;
@@ -171,7 +170,7 @@ function readNumber(name: string, env: Env, fallback: number, problems: string[]
   return fallback;
 }
 
-/** `key=value,key=value`, values percent-encoded, as W3C baggage. The value is never shown. */
+/** Parses `key=value,key=value` as W3C baggage; values may be secret and appear in no problem. */
 function readPairs(name: string, env: Env, problems: string[]): Record<string, string> {
   const pairs: [string, string][] = [];
   for (const part of (textOf(env, name) ?? "").split(",")) {
@@ -182,7 +181,7 @@ function readPairs(name: string, env: Env, problems: string[]): Record<string, s
       if (at < 0 || !/^[^\s"\\,;=]+$/.test(key)) throw new Error("no key");
       pairs.push([key, decodeURIComponent(part.slice(at + 1).trim())]);
     } catch {
-      problems.push(`${name}: expected key=value pairs between commas; one of them is none`);
+      problems.push(`${name}: expected key=value pairs separated by commas`);
     }
   }
   return Object.fromEntries(pairs);

@@ -3,7 +3,7 @@ import { readExportSettings } from "./settings.ts";
 
 const BASE = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
 
-Deno.test("Without variables nothing is exported, and nothing is wrong", () => {
+Deno.test("Without variables nothing is exported, and there are no problems", () => {
   assert.deepEqual(readExportSettings({ PATH: "/bin" }), {
     service_name: "engine",
     attributes: {},
@@ -36,7 +36,7 @@ Deno.test("An endpoint exports all signals below it, with the standard's default
   ]);
 });
 
-Deno.test("A signal's own endpoint is taken as it is, and exports that signal alone", () => {
+Deno.test("A signal's own endpoint is used unchanged, and exports only that signal", () => {
   const url = "https://logs.example/ingest?team=a";
   const { signals } = readExportSettings({ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: url });
 
@@ -44,7 +44,7 @@ Deno.test("A signal's own endpoint is taken as it is, and exports that signal al
   assert.equal(signals.logs!.url, url);
 });
 
-Deno.test("An exporter that is named needs no endpoint", () => {
+Deno.test("A configured exporter needs no endpoint", () => {
   const { signals } = readExportSettings({ OTEL_TRACES_EXPORTER: "otlp" });
 
   assert.equal(signals.traces!.url, "http://localhost:4318/v1/traces");
@@ -65,7 +65,7 @@ Deno.test("OTEL_SDK_DISABLED exports nothing", () => {
   assert.deepEqual(readExportSettings({ ...BASE, OTEL_SDK_DISABLED: "TRUE" }).signals, {});
 });
 
-Deno.test("A signal's own variables win over those of all", () => {
+Deno.test("A signal's own variables override the common ones", () => {
   const { signals } = readExportSettings({
     ...BASE,
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20a, x-team = b",
@@ -93,7 +93,7 @@ Deno.test("A signal's own variables win over those of all", () => {
   assert.deepEqual([traces!.queue_max, traces!.batch_max], [50, 50]);
 });
 
-Deno.test("The service is named by its own variable, else by the resource", () => {
+Deno.test("OTEL_SERVICE_NAME overrides the resource attribute", () => {
   const attributes = { OTEL_RESOURCE_ATTRIBUTES: "service.name=a,deployment.environment=prod%201" };
 
   assert.equal(readExportSettings(attributes).service_name, "a");
@@ -102,7 +102,7 @@ Deno.test("The service is named by its own variable, else by the resource", () =
   assert.deepEqual(both.attributes, { "deployment.environment": "prod 1" });
 });
 
-Deno.test("An empty variable counts as not set", () => {
+Deno.test("An empty variable counts as unset", () => {
   const { signals, problems } = readExportSettings({
     OTEL_EXPORTER_OTLP_ENDPOINT: " ",
     OTEL_TRACES_EXPORTER: "",
@@ -114,12 +114,12 @@ Deno.test("An empty variable counts as not set", () => {
 
 for (
   const [name, value, problem] of [
-    ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", /OTLP_PROTOCOL: grpc is not offered; use http/],
+    ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", /OTLP_PROTOCOL: grpc is not supported; use http/],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", /expected an address such as http/],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense", /expected an address such as http/],
   ] as const
 ) {
-  Deno.test(`${name}=${value} is said, and nothing is exported`, () => {
+  Deno.test(`${name}=${value} is a problem, and nothing is exported`, () => {
     const { signals, problems } = readExportSettings({ ...BASE, [name]: value });
 
     assert.deepEqual(signals, {});
@@ -141,7 +141,7 @@ for (
     ["OTEL_TRACES_EXPORTER", "otlp,console"],
   ] as const
 ) {
-  Deno.test(`${name}=${value} is said, and traces are exported all the same`, () => {
+  Deno.test(`${name}=${value} is a problem, and traces are exported nevertheless`, () => {
     const { signals, problems } = readExportSettings({ ...BASE, [name]: value });
 
     assert.equal(signals.traces!.timeout_ms, 10_000);
