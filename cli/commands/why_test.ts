@@ -16,11 +16,11 @@ function refusing(code: string, message: string): FakeTerminal {
 }
 
 Deno.test("why prints the sentences and nothing else", async () => {
-  const terminal = terminalThat(() => ({ found: true, lines: ["a called b", "It ended well"] }));
+  const terminal = terminalThat(() => ({ found: true, lines: ["a called b", "It succeeded"] }));
 
   assert.equal(await terminal.run("why", "i-1"), 0);
 
-  assert.deepEqual(terminal.outLines, ["a called b", "It ended well"]);
+  assert.deepEqual(terminal.outLines, ["a called b", "It succeeded"]);
   assert.deepEqual(terminal.errLines, []);
   assert.deepEqual(terminal.calls[0]!.payload, { invocation_id: "i-1" });
   assert.equal(terminal.openLines, 0);
@@ -42,21 +42,30 @@ Deno.test("why takes a whole traceparent, as answers of HTTP routes carry it", a
 });
 
 Deno.test("why says of an unknown id how far back is known, and what to do", async () => {
-  const terminal = refusing("NOT_FOUND", "Nothing is known of i-1: what is recorded goes back 5 s");
+  const terminal = refusing(
+    "NOT_FOUND",
+    "Nothing is recorded about i-1: recorded calls go back 5 s",
+  );
 
   assert.equal(await terminal.run("why", "i-1"), 1);
 
-  assert.match(terminal.errText, /^error: Nothing is known of i-1: .* goes back 5 s; or call it/);
+  assert.match(
+    terminal.errText,
+    /^error: Nothing is recorded about i-1: .* go back 5 s; or call it/,
+  );
   assert.deepEqual(terminal.outLines, []);
 });
 
 Deno.test("why gives no advice that cannot help while tracing is off", async () => {
-  const terminal = refusing("NOT_FOUND", "Nothing is known of i-1: tracing is off; turn it on");
+  const terminal = refusing(
+    "NOT_FOUND",
+    "Nothing is recorded about i-1: tracing is off; turn it on",
+  );
 
   assert.equal(await terminal.run("why", "i-1"), 1);
 
   assert.deepEqual(terminal.errLines, [
-    "error: Nothing is known of i-1: tracing is off; turn it on",
+    "error: Nothing is recorded about i-1: tracing is off; turn it on",
   ]);
 });
 

@@ -1,8 +1,8 @@
 /**
- * `engine::health::measure`: what is wrong, measured, each with what to do about it.
+ * The checks of `engine::health::measure`: each measures one aspect and suggests a remedy.
  *
- * A check looks at one thing and says what it found in one sentence, also when all is well. `warn`
- * is worth a look; `fail` means that calls suffer or will.
+ * A check always describes its result in one sentence. `warn` deserves attention; `fail` means that
+ * calls are affected or soon will be.
  *
  * @module
  */
@@ -14,20 +14,20 @@ import type { EngineSample } from "../metrics/sampler.ts";
 import { type FunctionDelta, quantile, round, totalOf } from "../metrics/meters.ts";
 import type { WorkerMonitor, WorkerSample } from "../metrics/workers.ts";
 
-/** What a check found. */
+/** Result of a check. */
 export interface HealthCheck {
   /** Such as `event loop`. */
   readonly name: string;
   readonly status: "ok" | "warn" | "fail";
-  /** The number that decided, in the unit that the message names; `null`: nothing to measure. */
+  /** The decisive value, in the unit of the message; `null`: nothing was measured. */
   readonly measured: number | null;
   /** One sentence. */
   readonly message: string;
-  /** What to do; `null` when there is nothing to do. */
+  /** What to do; `null` if `status` is `ok`. */
   readonly remedy: string | null;
 }
 
-/** What the checks look at. */
+/** Sources of the checks. */
 export interface HealthParts {
   readonly clock: Clock;
   readonly directory: Pick<Directory, "functions" | "workers">;
@@ -40,7 +40,7 @@ export interface HealthParts {
   recent(): readonly FunctionDelta[];
 }
 
-/** Limits from which on something is `warn`, and `fail`. */
+/** Thresholds of `warn` and `fail`. */
 interface Limits {
   readonly warn: number;
   readonly fail: number;
@@ -52,7 +52,7 @@ const QUEUED_BYTES: Limits = { warn: 1024 * 1024, fail: 64 * 1024 * 1024 };
 const SLOW_P99_MS: Limits = { warn: 1_000, fail: Infinity };
 const SKEW_MS: Limits = { warn: 2_000, fail: 60_000 };
 const SYNC_MS: Limits = { warn: 100, fail: 2_000 };
-/** Fewer calls say nothing about a p99. */
+/** A p99 of fewer calls is meaningless. */
 const CALLS_MIN = 20;
 const LAG_SECONDS = 60;
 const NAMES_SHOWN = 3;
@@ -60,7 +60,7 @@ const SYNC_WRITES = 3;
 const MIB = 1_024 * 1_024;
 const SYNC_KEY: StoreKey = ["health", "sync"];
 
-/** Makes all checks, in the order in which they are shown. */
+/** Runs all checks, in display order. */
 export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> {
   await parts.workers.refresh(0);
   const samples = parts.workers.samples();
@@ -78,7 +78,9 @@ export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> 
   ];
 }
 
-/** One late second, as at the start, is worth a look when it is very late; two are no accident. */
+/**
+ * A single late second, as at start-up, warns only if it is very late; repeated ones always count.
+ */
 function engineLag({ engine }: HealthParts): HealthCheck {
   const lags = engine(LAG_SECONDS).event_loop_lag_ms.filter((lag) => lag !== null)
     .sort((a, b) => b - a);
@@ -89,11 +91,11 @@ function engineLag({ engine }: HealthParts): HealthCheck {
     name: "event loop",
     status,
     measured: worst,
-    message: `The engine was ${Math.round(worst)} ms late at most in the last ` +
+    message: `The event loop was at most ${Math.round(worst)} ms late in the last ` +
       `${Math.max(1, lags.length)} s`,
     remedy: remedyFor(
       status,
-      "See what takes the processor: other programs on this machine, payloads of many megabytes",
+      "Find out what uses the CPU: other programs on this machine, or payloads of many megabytes",
     ),
   };
 }
@@ -103,23 +105,23 @@ function workerLag(samples: readonly WorkerSample[]): HealthCheck {
     lag === null ? [] : [{ name, value: lag }]
   );
   return ofWorst("event loops of workers", known, WORKER_LAG_MS, {
-    none: "No worker's SDK says how late its event loop is",
+    none: "No worker's SDK reports its event-loop lag",
     found: ({ name, value }) =>
-      `${name} was ${shown(value)} ms late at most, of ${known.length} workers`,
+      `The event loop of ${name} was ${shown(value)} ms late, the most of ${known.length} workers`,
     remedy: ({ name }) =>
       `A handler of ${name} computes without a pause; split the work or add replicas`,
   });
 }
 
 function stalledWrites(samples: readonly WorkerSample[]): HealthCheck {
-  const lines = samples.map(({ name, queued_bytes }) => ({ name, value: queued_bytes }));
-  return ofWorst("writes", lines, QUEUED_BYTES, {
-    none: "There is no line",
+  const queues = samples.map(({ name, queued_bytes }) => ({ name, value: queued_bytes }));
+  return ofWorst("writes", queues, QUEUED_BYTES, {
+    none: "No worker is connected",
     found: ({ name, value }) =>
       value === 0
-        ? `All ${lines.length} lines take what is sent to them`
-        : `${name} has not taken ${bytesOf(value)} yet, the most of ${lines.length} lines`,
-    remedy: ({ name }) => `${name} reads too slowly or hangs; see its log, or restart it`,
+        ? `None of ${queues.length} connections has a backlog`
+        : `${bytesOf(value)} are queued to ${name}, the most of ${queues.length} connections`,
+    remedy: ({ name }) => `${name} reads too slowly or hangs; check its log, or restart it`,
   });
 }
 
@@ -148,10 +150,10 @@ function missingSchemas({ directory }: HealthParts): HealthCheck {
     status,
     measured: bare.length,
     message: bare.length === 0
-      ? `Each of ${own.length} functions says what payload it takes`
-      : `${bare.length} of ${own.length} functions do not say what payload they take: ` +
+      ? `All ${own.length} functions have a payload schema`
+      : `${bare.length} of ${own.length} functions have no payload schema: ` +
         named(bare),
-    remedy: remedyFor(status, "Give them a request_format; wrong payloads are then refused"),
+    remedy: remedyFor(status, "Give them a request_format; invalid payloads are then rejected"),
   };
 }
 
@@ -162,10 +164,10 @@ function clockSkew({ workers }: HealthParts): HealthCheck {
     value: Math.abs(skew),
   }));
   return ofWorst("clocks", known, SKEW_MS, {
-    none: "No worker's SDK says what time it has",
+    none: "No worker's SDK reports its time",
     found: ({ name, value }) =>
       `The clock of ${name} differs by ${shown(value)} ms, the most of ${known.length} workers`,
-    remedy: ({ name }) => `Set the clock of the machine of ${name}, best by NTP`,
+    remedy: ({ name }) => `Synchronize the clock of the machine of ${name}, for example by NTP`,
   });
 }
 
@@ -184,7 +186,7 @@ async function diskSync({ store, clock }: HealthParts): Promise<HealthCheck> {
       status: "fail",
       measured: null,
       message: `A value could not be written: ${reason}`,
-      remedy: "See that the disk of the data directory has room and can be written",
+      remedy: "Check that the disk of the data directory has space and is writable",
     };
   }
   const median = round(times.sort((a, b) => a - b)[times.length >> 1]!);
@@ -192,10 +194,10 @@ async function diskSync({ store, clock }: HealthParts): Promise<HealthCheck> {
     name: "disk",
     status: statusOf(median, SYNC_MS),
     measured: median,
-    message: `A small value is on disk after ${shown(median)} ms`,
+    message: `Writing a small value to disk takes ${shown(median)} ms`,
     remedy: remedyFor(
       statusOf(median, SYNC_MS),
-      "Put the data directory on a faster disk, or see what else writes to it",
+      "Move the data directory to a faster disk, or check what else writes to it",
     ),
   };
 }
@@ -206,8 +208,8 @@ function storeFailures({ stats }: Store): HealthCheck {
     name: "store",
     status,
     measured: stats.failed,
-    message: `${stats.commits} commits are on disk, ${stats.failed} were refused`,
-    remedy: remedyFor(status, "See the engine's log for why, and that the disk has room"),
+    message: `${stats.commits} commits are on disk, ${stats.failed} failed`,
+    remedy: remedyFor(status, "Check the engine's log for the reason, and that the disk has space"),
   };
 }
 
@@ -220,23 +222,23 @@ function failedWorkers({ supervised }: WorkerMonitor): HealthCheck {
     status,
     measured: failed.length,
     message: failed.length === 0
-      ? `None of ${supervised.length} workers has been given up`
-      : `${failed.length} of ${supervised.length} workers were given up: ${named(names)}`,
-    remedy: remedyFor(status, `See why: engine worker status ${names[0]}`),
+      ? `None of ${supervised.length} workers has failed`
+      : `${failed.length} of ${supervised.length} workers have failed: ${named(names)}`,
+    remedy: remedyFor(status, `Check the reason: engine worker status ${names[0]}`),
   };
 }
 
 function restarts({ restartsByName }: WorkerMonitor): HealthCheck {
   const known = [...restartsByName].map(([name, value]) => ({ name, value }));
   return ofWorst("restarts", known, { warn: 1, fail: Infinity }, {
-    none: "No worker is run by the engine",
+    none: "The engine runs no workers",
     found: ({ name, value }) =>
       value === 0
-        ? `No worker of ${known.length} ended by itself`
-        : `${name} ended by itself ${
+        ? `None of ${known.length} workers exited unexpectedly`
+        : `${name} exited unexpectedly ${
           value === 1 ? "once" : `${value} times`
         }, the most of ${known.length} workers`,
-    remedy: ({ name }) => `See what it said before it ended: engine worker logs ${name}`,
+    remedy: ({ name }) => `Check its output before the exit: engine worker logs ${name}`,
   });
 }
 
@@ -245,8 +247,8 @@ interface Found {
   readonly value: number;
 }
 
-/** A check that is as bad as its worst value. */
-function ofWorst(name: string, found: readonly Found[], limits: Limits, words: {
+/** A check rated by the largest of several values. */
+function ofWorst(name: string, found: readonly Found[], limits: Limits, texts: {
   readonly none: string;
   found(worst: Found): string;
   remedy(worst: Found): string;
@@ -255,14 +257,14 @@ function ofWorst(name: string, found: readonly Found[], limits: Limits, words: {
     (a, b) => a === undefined || b.value > a.value ? b : a,
     undefined,
   );
-  if (!worst) return { name, status: "ok", measured: null, message: words.none, remedy: null };
+  if (!worst) return { name, status: "ok", measured: null, message: texts.none, remedy: null };
   const status = statusOf(worst.value, limits);
   return {
     name,
     status,
     measured: worst.value,
-    message: words.found(worst),
-    remedy: remedyFor(status, words.remedy(worst)),
+    message: texts.found(worst),
+    remedy: remedyFor(status, texts.remedy(worst)),
   };
 }
 
@@ -275,7 +277,7 @@ function remedyFor(status: HealthCheck["status"], remedy: string): string | null
   return status === "ok" ? null : remedy;
 }
 
-/** Milliseconds for people; `measured` has them all. */
+/** Rounded milliseconds for the message; `measured` is exact. */
 function shown(ms: number): number {
   return ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms);
 }

@@ -49,7 +49,7 @@ const view = (function_id: string, more: Partial<FunctionView> = {}): FunctionVi
   ...more,
 });
 
-Deno.test("Of an idle engine all is well, and nothing is to be done", async () => {
+Deno.test("All checks of an idle engine are ok, without a remedy", async () => {
   using it = setup();
 
   const checks = await it.measure();
@@ -93,7 +93,7 @@ for (const [lag, status] of [[900, "ok"], [1_000, "warn"]] as const) {
   });
 }
 
-Deno.test("The worker whose event loop is latest is named", async () => {
+Deno.test("The worker with the largest event-loop lag is named", async () => {
   using it = setup();
   it.at.workers = [workerView("w1", { name: "fast" }), workerView("w2", { name: "slow" })];
   it.at.look.record([metricPoint("engine.event_loop.lag.max", 0.01)]);
@@ -101,20 +101,20 @@ Deno.test("The worker whose event loop is latest is named", async () => {
 
   const check = (await it.measure()).get("event loops of workers")!;
   assert.deepEqual([check.status, check.measured], ["warn", 400]);
-  assert.match(check.message, /^slow was 400 ms late at most, of 2 workers$/);
+  assert.match(check.message, /^The event loop of slow was 400 ms late, the most of 2 workers$/);
   assert.match(check.remedy!, /slow/);
 });
 
-Deno.test("A line that takes nothing is named with what it has not taken", async () => {
+Deno.test("The connection with the largest backlog is named", async () => {
   using it = setup();
   it.at.workers = [workerView("w1"), workerView("w2", { name: "stuck", queued_bytes: 80_000_000 })];
 
   const check = (await it.measure()).get("writes")!;
   assert.deepEqual([check.status, check.measured], ["fail", 80_000_000]);
-  assert.match(check.message, /^stuck has not taken 76 MiB yet/);
+  assert.match(check.message, /^76 MiB are queued to stuck/);
 });
 
-Deno.test("A function is slow by its p99 of the last minutes, if it was called often enough", async () => {
+Deno.test("A function is rated by its p99 of the last minutes, if called often enough", async () => {
   using it = setup();
   it.at.meters.call("rare::f", { ms: 5_000, times: 3 });
   it.at.meters.call("slow::f", { ms: 5_000, times: 30 });
@@ -142,7 +142,7 @@ Deno.test("Functions without a schema are counted and the first are named", asyn
   assert.deepEqual([check.status, check.measured], ["warn", 4]);
   assert.equal(
     check.message,
-    "4 of 5 functions do not say what payload they take: f::b, f::c, f::d and 1 more",
+    "4 of 5 functions have no payload schema: f::b, f::c, f::d and 1 more",
   );
 });
 
@@ -158,7 +158,7 @@ for (const [skew, status] of [[-500, "ok"], [-5_000, "warn"], [90_000, "fail"]] 
   });
 }
 
-Deno.test("The disk is measured by writing to it", async () => {
+Deno.test("The disk check measures a write", async () => {
   using it = setup();
   const slow: Store = {
     stats: it.memory.stats,
@@ -177,7 +177,7 @@ Deno.test("The disk is measured by writing to it", async () => {
   assert.equal((await it.memory.list([], 10)).length, 1);
 });
 
-Deno.test("A disk that takes nothing is a failure, not an exception", async () => {
+Deno.test("A failed write is a failed check, not an exception", async () => {
   using it = setup();
   await it.memory[Symbol.asyncDispose]();
 
@@ -186,14 +186,14 @@ Deno.test("A disk that takes nothing is a failure, not an exception", async () =
   assert.match(check.message, /The store is closed/);
 });
 
-Deno.test("Commits that the disk refused are a failure", async () => {
+Deno.test("Failed commits are a failure", async () => {
   using it = setup();
   Object.assign(it.memory.stats, { failed: 2 });
 
   assert.equal((await it.measure()).get("store")!.status, "fail");
 });
 
-Deno.test("Workers that were given up, and those that end by themselves, are named", async () => {
+Deno.test("Failed workers and unexpected exits are named", async () => {
   using it = setup();
   it.at.supervised = [
     supervisedWorker("fine"),
@@ -202,8 +202,8 @@ Deno.test("Workers that were given up, and those that end by themselves, are nam
   ];
 
   const checks = await it.measure();
-  assert.equal(checks.get("workers")!.message, "1 of 3 workers were given up: broken");
-  assert.equal(checks.get("workers")!.remedy, "See why: engine worker status broken");
+  assert.equal(checks.get("workers")!.message, "1 of 3 workers have failed: broken");
+  assert.equal(checks.get("workers")!.remedy, "Check the reason: engine worker status broken");
   assert.deepEqual([checks.get("restarts")!.status, checks.get("restarts")!.measured], ["warn", 4]);
   assert.match(checks.get("restarts")!.remedy!, /engine worker logs flaky$/);
 });

@@ -1,8 +1,8 @@
 /**
- * `engine::traces::explain`: what became of one call, and why, in sentences and in numbers.
+ * Answers `engine::traces::explain`: how one call went and why, in sentences and in numbers.
  *
- * What is not known is said to be unknown: only the worker knows how long its handler ran, and
- * only an SDK with telemetry tells.
+ * Unknown values are stated as such: the duration of a handler, for example, is known only if the
+ * worker's SDK sends telemetry.
  *
  * @module
  */
@@ -25,20 +25,20 @@ export const ExplainRequest = v.object({
   invocation_id: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200)),
 });
 
-/** Log lines that an answer holds. */
+/** Log records in an answer. */
 const LOGS_MAX = 50;
 
-/** Where to look. */
+/** Sources of an explanation. */
 export interface ExplainSetup {
   readonly spans: SpanStore;
   readonly logs: LogRing;
-  /** Whether calls are recorded at all, and whether all of them are. */
+  /** Which calls are recorded. */
   readonly recording: "all" | "some" | "none";
-  /** Whether a connection is that of a worker inside the engine. */
+  /** Whether a connection belongs to a built-in worker. */
   isInEngine(worker_id: string): boolean;
 }
 
-/** A replica that could have run the call. */
+/** A candidate replica of the call. */
 export interface Replica {
   readonly worker_id: string;
   readonly name: string;
@@ -47,7 +47,7 @@ export interface Replica {
   readonly chosen: boolean;
 }
 
-/** Milliseconds; `null`: not known. */
+/** Milliseconds; `null`: unknown. */
 export interface Timing {
   readonly queued_ms: number | null;
   readonly wire_ms: number | null;
@@ -55,18 +55,18 @@ export interface Timing {
   readonly total_ms: number;
 }
 
-/** A call, and all that is known about it. */
+/** A call and everything recorded about it. */
 export interface Explained {
   readonly span: StoredSpan;
   readonly replicas: readonly Replica[] | null;
   readonly timing: Timing;
-  /** Calls that its handler made, in order. */
+  /** Calls made by its handler, in order. */
   readonly nested: readonly StoredSpan[];
-  /** Calls of the same function by the same caller beside it, in order, itself included. */
+  /** Sibling calls of the same function by the same caller, in order, including this one. */
   readonly attempts: readonly StoredSpan[];
-  /** Whether the worker that ran it is one of the engine's own, as far as is known. */
+  /** Whether a built-in worker ran it. */
   readonly inEngine: boolean;
-  /** The HTTP request it answered. */
+  /** The HTTP request that it handled. */
   readonly request: StoredSpan | undefined;
   readonly logs: readonly LogRecord[];
   readonly nowMs: number;
@@ -119,7 +119,7 @@ function findCall(spans: SpanStore, given: string): StoredSpan | undefined {
   return callsIn(spans.find({ invocation_id: given }, 10))[0];
 }
 
-/** The call that a handler's span belongs to, or the first below a request. */
+/** The call of a handler's span, or the first call below a request. */
 function callAround(spans: SpanStore, span: StoredSpan): StoredSpan | undefined {
   const calls = callsIn(spans.trace(span.trace_id, false));
   return calls.find(({ span_id }) => span_id === span.parent_span_id) ??
@@ -138,7 +138,7 @@ function gather(
     each.parent_span_id === span.span_id && attributeText(each, "engine.kind") === "handler"
   );
   const around = new Set([span.span_id, ...handler ? [handler.span_id] : []]);
-  const said = logs.find({ trace_id: span.trace_id }, { offset: 0, limit: 1_000, order: "asc" });
+  const found = logs.find({ trace_id: span.trace_id }, { offset: 0, limit: 1_000, order: "asc" });
   return {
     span,
     replicas: replicasOf(span),
@@ -152,7 +152,7 @@ function gather(
     request: trace.find((each) =>
       each.span_id === span.parent_span_id && attributeText(each, "engine.kind") === "http"
     ),
-    logs: said.records.filter(({ span_id }) => span_id !== null && around.has(span_id))
+    logs: found.records.filter(({ span_id }) => span_id !== null && around.has(span_id))
       .slice(0, LOGS_MAX),
     nowMs,
   };
@@ -167,7 +167,7 @@ function timingOf(span: StoredSpan, handler: StoredSpan | undefined, nowMs: numb
   return { queued_ms, wire_ms, handler_ms, total_ms };
 }
 
-/** Only durations are compared: the clocks of worker and engine may differ. */
+/** Compares durations only, since the clocks of worker and engine may differ. */
 function wireOf(
   span: StoredSpan,
   total_ms: number,
@@ -176,7 +176,7 @@ function wireOf(
 ): number | null {
   if (handler_ms === null || span.end_ms === null) return null;
   const wire_ms = total_ms - queued_ms - handler_ms;
-  // A handler may go on after its call was ended, which says nothing about the wire.
+  // The handler may have continued after the call was ended early.
   if (wire_ms < 0 && attributeText(span, "engine.ended_by") !== undefined) return null;
   return Math.max(0, wire_ms);
 }
@@ -213,19 +213,19 @@ function notFound({ spans, recording }: ExplainSetup, id: string, nowMs: number)
   const [stranger] = spans.trace(id.toLowerCase(), false);
   if (stranger) {
     const what = `${stranger.name} of ${stranger.service_name}`;
-    const message = `Trace ${id} is known, but no call in it: it begins with ${what}`;
+    const message = `Trace ${id} contains no call; it begins with ${what}`;
     return new EngineError("NOT_FOUND", message, { details: { oldest_ms: oldestMs } });
   }
   const reason = recording === "none"
     ? "tracing is off; turn it on with traces.enabled of engine-observability"
     : oldestMs === null
-    ? "no call is recorded yet"
-    : `what is recorded goes back ${secondsOf(nowMs - oldestMs)}; keep more with ` +
+    ? "no calls are recorded yet"
+    : `recorded calls go back ${secondsOf(nowMs - oldestMs)}; increase ` +
       "traces.memory_mb of engine-observability" +
       (recording === "some"
         ? ", and not every call is sampled"
-        : "; what a caller's traceparent says not to sample is not recorded");
-  return new EngineError("NOT_FOUND", `Nothing is known of ${id}: ${reason}`, {
+        : "; calls whose traceparent is not sampled are not recorded");
+  return new EngineError("NOT_FOUND", `Nothing is recorded about ${id}: ${reason}`, {
     details: { oldest_ms: oldestMs },
   });
 }
@@ -236,13 +236,13 @@ function secondsOf(ms: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }
 
-/** Names that one sentence lists. */
+/** Names listed in one sentence. */
 const NAMED_MAX = 5;
 
-/** What took longer to be sent had to wait for somebody who could run it, in milliseconds. */
-const HELD_MS = 1;
+/** A longer queueing time means that no replica was available. */
+const QUEUED_MS = 1;
 
-/** One sentence per line, without full stops. */
+/** The explanation in chronological order: one sentence per line, without full stops. */
 export function explainLines(explained: Explained): string[] {
   return [
     ...begin(explained),
@@ -251,12 +251,12 @@ export function explainLines(explained: Explained): string[] {
     ...work(explained),
     ...retries(explained),
     end(explained),
-    ...said(explained),
+    ...logged(explained),
   ];
 }
 
 function begin({ span, request }: Explained): string[] {
-  const caller = attributeText(span, "engine.caller") ?? "somebody";
+  const caller = attributeText(span, "engine.caller") ?? "An unknown caller";
   const namespace = attributeText(span, "engine.namespace") ?? "default";
   const where = namespace === "default" ? "" : ` in namespace ${namespace}`;
   const isVoid = attributeText(span, "engine.caller_invocation_id") === undefined;
@@ -264,7 +264,7 @@ function begin({ span, request }: Explained): string[] {
     `${caller} called ${span.name}${where} at ${new Date(span.start_ms).toISOString()}` +
     `${isVoid ? " without waiting for a result" : ""}, in trace ${span.trace_id}`,
   ];
-  if (request) lines.push(`It answered the HTTP request ${request.name}`);
+  if (request) lines.push(`It handled the HTTP request ${request.name}`);
   return lines;
 }
 
@@ -275,7 +275,7 @@ function choice({ span, replicas }: Explained): string[] {
     return [isUnknown ? `No worker ran it: none offered ${span.name}` : "No worker ran it"];
   }
   if (replicas === null) {
-    return [`${worker} ran it; which other replicas there were is not recorded of this call`];
+    return [`${worker} ran it; the other replicas are not recorded for this call`];
   }
   const nameOf = naming(replicas);
   const chosen = replicas.find((replica) => replica.chosen);
@@ -286,7 +286,7 @@ function choice({ span, replicas }: Explained): string[] {
   const others = able.filter((replica) => !replica.chosen);
   if (others.length > 0) {
     const names = others.map((replica) => `${nameOf(replica)} (running ${replica.in_flight})`);
-    lines.push(`It could also have gone to ${listed(names)}`);
+    lines.push(`Other candidates: ${listed(names)}`);
   }
   if (unable.length > 0) {
     const names = unable.map((replica) => `${nameOf(replica)} (${replica.passed_over})`);
@@ -295,7 +295,7 @@ function choice({ span, replicas }: Explained): string[] {
   return lines;
 }
 
-/** Copies of one worker have one name: the beginning of the id of their line tells them apart. */
+/** Distinguishes replicas with the same name by the start of their connection's id. */
 function naming(replicas: readonly Replica[]): (replica: Replica) => string {
   const names = replicas.map(({ name }) => name);
   return ({ name, worker_id }) =>
@@ -303,26 +303,26 @@ function naming(replicas: readonly Replica[]): (replica: Replica) => string {
 }
 
 function why(chosen: Replica | undefined, able: readonly Replica[], count: number): string {
-  if (!chosen) return able.length === 0 ? `: none of ${count} replicas could take it` : "";
-  if (count === 1) return ", the only replica there was";
-  if (able.length === 1) return `, the only one of ${count} replicas that could take it`;
+  if (!chosen) return able.length === 0 ? `: none of ${count} replicas was available` : "";
+  if (count === 1) return ", the only replica";
+  if (able.length === 1) return `, the only available one of ${count} replicas`;
   const busy = chosen.in_flight === 0 ? "idle" : `running ${counted(chosen.in_flight, "call")}`;
   const equal = able.filter(({ in_flight }) => in_flight === chosen.in_flight);
   if (able.some(({ in_flight }) => in_flight < chosen.in_flight)) {
     return `, one of ${count} replicas, ${busy}`;
   }
   return equal.length > 1
-    ? `: ${equal.length} of ${count} replicas were ${busy}, and it was its turn`
+    ? `: ${equal.length} of ${count} replicas were ${busy}, and it was next`
     : `: of ${count} replicas it was the least busy (${busy})`;
 }
 
 function waiting({ timing: { queued_ms, total_ms }, span }: Explained): string[] {
-  const restart = "the workers that offer it were being restarted";
+  const restart = "its workers were being restarted";
   if (queued_ms === null) {
     if (span.end_ms === null) return [`It is waiting in the engine, because ${restart}`];
-    return total_ms < HELD_MS ? [] : [`It waited ${ms(total_ms)} and was never sent: ${restart}`];
+    return total_ms < QUEUED_MS ? [] : [`It waited ${ms(total_ms)} and was never sent: ${restart}`];
   }
-  if (queued_ms < HELD_MS) return ["It was sent at once"];
+  if (queued_ms < QUEUED_MS) return ["It was sent immediately"];
   return [`It waited ${ms(queued_ms)} in the engine before it was sent, because ${restart}`];
 }
 
@@ -334,32 +334,32 @@ function work(explained: Explained): string[] {
   const slowest = nested.toSorted((a, b) => durationOf(b, nowMs) - durationOf(a, nowMs))
     .map((each) => nestedText(each, nowMs));
   lines.push(
-    `It made ${counted(nested.length, "call")} of its own, ` +
-      `${ms(total)} together: ${listed(slowest)}`,
+    `Its handler made ${counted(nested.length, "call")}, ` +
+      `${ms(total)} in total: ${listed(slowest)}`,
   );
   return lines;
 }
 
-/** Where the time went after it was sent. */
+/** How the time after sending was spent. */
 function handling({ timing, inEngine, span }: Explained): string[] {
   const { queued_ms, wire_ms, handler_ms, total_ms } = timing;
   if (queued_ms === null) return [];
   if (handler_ms === null) {
-    if (inEngine) return ["It ran inside the engine, without a wire between"];
+    if (inEngine) return ["It ran inside the engine, without a network connection"];
     if (span.end_ms === null) return [];
     return [
-      "How much of its time the handler took, and how much the wire, is not known: " +
-      "its worker told nothing of it",
+      "How much of the time its handler and the connection took is unknown: " +
+      "its worker sent no telemetry about it",
     ];
   }
   if (wire_ms !== null) {
     return [
-      `${ms(wire_ms)} went by on the wire and before and after its handler`,
+      `${ms(wire_ms)} passed on the connection and before and after its handler`,
       `Its handler ran for ${ms(handler_ms)}`,
     ];
   }
   const beyond = span.end_ms === null ? 0 : queued_ms + handler_ms - total_ms;
-  const late = beyond > 0 ? `, ${ms(beyond)} longer than anybody waited for it` : "";
+  const late = beyond > 0 ? `, ${ms(beyond)} longer than its caller waited` : "";
   return [`Its handler ran for ${ms(handler_ms)}${late}`];
 }
 
@@ -386,11 +386,11 @@ function end(explained: Explained): string {
   const timeout = attributeOf(span, "engine.timeout_ms");
   const limit = typeof timeout === "number" ? ms(timeout) : undefined;
   if (span.end_ms === null) {
-    return `It is still running, for ${ms(total_ms)}${limit ? `, of ${limit} at most` : ""}`;
+    return `It has been running for ${ms(total_ms)}${limit ? `, of at most ${limit}` : ""}`;
   }
-  const after = total_ms === 0 ? "at once" : `after ${ms(total_ms)}`;
+  const after = total_ms === 0 ? "immediately" : `after ${ms(total_ms)}`;
   const code = attributeText(span, "engine.error_code");
-  if (code === undefined) return `It ended well ${after}`;
+  if (code === undefined) return `It succeeded ${after}`;
   if (attributeText(span, "engine.ended_by") !== undefined) {
     return `It failed ${after} with ${code}, because ${causeOf(explained, limit)}`;
   }
@@ -398,29 +398,29 @@ function end(explained: Explained): string {
   return `It failed ${after} with ${code}${message}${originOf(explained, code)}`;
 }
 
-/** Who ended it before its time; the engine's own message would only say so again. */
+/** Why it was ended early, in place of the engine's equivalent error message. */
 function causeOf({ span, request }: Explained, limit: string | undefined): string {
   const by = attributeText(span, "engine.ended_by")!;
   const code = attributeText(span, "engine.error_code");
-  if (code === "timeout" && limit) return `its time-out of ${limit} passed`;
+  if (code === "timeout" && limit) return `its timeout of ${limit} passed`;
   const status = request && attributeOf(request, "http.response.status_code");
-  if (code === "cancelled" && status === 499) return "the HTTP client went away";
+  if (code === "cancelled" && status === 499) return "the HTTP client disconnected";
   return by;
 }
 
-/** The call of its own whose error it handed on. */
+/** The nested call whose error it passed on. */
 function originOf({ nested, span }: Explained, code: string): string {
   const origin = nested.findLast((each) =>
     attributeText(each, "engine.error_code") === code &&
     each.status_description === span.status_description
   );
-  return origin ? `; it was ${origin.name}, which it had called, that failed so` : "";
+  return origin ? `, an error of ${origin.name}, which it called` : "";
 }
 
-function said({ logs }: Explained): string[] {
+function logged({ logs }: Explained): string[] {
   if (logs.length === 0) return [];
   const worst = logs.find(({ severity }) => severity === "error") ?? logs.at(-1)!;
-  const count = logs.length === 1 ? "1 line was" : `${logs.length} lines were`;
+  const count = logs.length === 1 ? "1 record was" : `${logs.length} records were`;
   return [`${count} logged; ${worst.severity}: ${firstLine(worst.body)}`];
 }
 

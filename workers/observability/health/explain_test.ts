@@ -108,17 +108,17 @@ Deno.test("explain() has replicas, timing, nested calls, logs and sentences", ()
   assert.ok((answer.lines as string[]).length >= 8);
 });
 
-Deno.test("explain() does not know the handler's time without its span, nor replicas not kept", () => {
+Deno.test("explain() states unknown handler times and replicas", () => {
   const { ask } = setup();
 
   const { timing, replicas, nested, lines } = ask("i-4");
 
   assert.deepEqual(timing, { queued_ms: 1, wire_ms: null, handler_ms: null, total_ms: 10 });
   assert.deepEqual([replicas, nested], [null, []]);
-  assert.match((lines as string[]).join("\n"), /how much the wire, is not known/);
+  assert.match((lines as string[]).join("\n"), /its handler and the connection took is unknown/);
 });
 
-Deno.test("explain() shows payloads to those alone who may see them", () => {
+Deno.test("explain() includes payloads only on request", () => {
   const { ask } = setup();
 
   assert.match(JSON.stringify(ask("i-1", true).span), /engine\.request"/);
@@ -129,13 +129,13 @@ for (
   const [recording, expected] of [
     [
       "all",
-      /goes back 5 s; keep more with traces\.memory_mb of engine-observability; what a caller/,
+      /go back 5 s; increase traces\.memory_mb of engine-observability; calls whose/,
     ],
     ["some", /not every call is sampled/],
     ["none", /tracing is off; turn it on with traces\.enabled/],
   ] as const
 ) {
-  Deno.test(`explain() says why it knows nothing when ${recording} calls are recorded`, () => {
+  Deno.test(`explain() says why nothing is found when ${recording} calls are recorded`, () => {
     const { ask } = setup(recording);
 
     for (const id of ["nothing", idOf(5, 32), "", "'; --"]) {
@@ -144,25 +144,25 @@ for (
   });
 }
 
-Deno.test("explain() says so when a trace holds spans of others, but no call", () => {
+Deno.test("explain() reports a trace without calls", () => {
   const { ask, ring } = setup();
   ring.add(storedSpan({ trace_id: idOf(7, 32), name: "cron", service_name: "batch" }));
 
   assert.throws(() => ask(idOf(7, 32)), {
     code: "NOT_FOUND",
-    message: `Trace ${idOf(7, 32)} is known, but no call in it: it begins with cron of batch`,
+    message: `Trace ${idOf(7, 32)} contains no call; it begins with cron of batch`,
   });
 });
 
-Deno.test("explain() says that nothing is recorded yet", () => {
+Deno.test("explain() reports that nothing is recorded yet", () => {
   const { store } = recorded();
   const logs = new LogRing(1);
   const setup = { spans: store, logs, recording: "all", isInEngine: () => false } as const;
 
-  assert.throws(() => explain(setup, "i-1", true, NOW), { message: /no call is recorded yet/ });
+  assert.throws(() => explain(setup, "i-1", true, NOW), { message: /no calls are recorded yet/ });
 });
 
-Deno.test("explain() does not guess the wire's time when a handler outlived its call", () => {
+Deno.test("explain() does not compute the connection's time when a handler outlived its call", () => {
   const { ask, traces, ring } = setup();
   const end = { error_code: "timeout", ended_by: "its time-out passed" };
   traces.add(callSpan({ span_id: idOf(11, 16), invocation_id: "i-11", ...end }));
@@ -172,10 +172,10 @@ Deno.test("explain() does not guess the wire's time when a handler outlived its 
   const { timing, lines } = ask("i-11");
 
   assert.deepEqual(timing, { queued_ms: 1, wire_ms: null, handler_ms: 2_000, total_ms: 10 });
-  assert.match((lines as string[]).join("\n"), /ran for 2 s, 2 s longer than anybody waited/);
+  assert.match((lines as string[]).join("\n"), /ran for 2 s, 2 s longer than its caller waited/);
 });
 
-Deno.test("explain() knows that a built-in worker runs inside the engine", () => {
+Deno.test("explain() states that a built-in worker runs inside the engine", () => {
   const { ask, traces } = setup();
   const callee = { worker_id: "w-9", name: "engine-state" };
   traces.add(callSpan({ span_id: idOf(13, 16), invocation_id: "i-13", callee }));
@@ -212,45 +212,45 @@ function replica(changes: Partial<Replica>): Replica {
   return { worker_id: name, name, in_flight: 0, passed_over: null, chosen: false, ...rest };
 }
 
-Deno.test("explainLines() begins with who called what, when, and for which request", () => {
+Deno.test("explainLines() begins with caller, function, time and request", () => {
   const text = lines({ request: storedSpan({ name: "POST /orders" }) }, { namespace: "eu" });
 
   assert.match(text, /^shop called orders::create in namespace eu at 2025-11-21T12:00:00\.000Z, /);
-  assert.match(text, new RegExp(`in trace ${idOf(1, 32)}\nIt answered the HTTP request POST /or`));
+  assert.match(text, new RegExp(`in trace ${idOf(1, 32)}\nIt handled the HTTP request POST /or`));
 });
 
 for (
   const [what, replicas, expected] of [
-    ["the only one", [replica({ chosen: true })], /orders ran it, the only replica there was/],
+    ["the only one", [replica({ chosen: true })], /orders ran it, the only replica$/m],
     [
-      "the only one that could",
+      "the only available one",
       [replica({ chosen: true }), replica({ name: "b", passed_over: "draining" })],
-      /the only one of 2 replicas that could take it\nPassed over: b \(draining\)/,
+      /the only available one of 2 replicas\nPassed over: b \(draining\)/,
     ],
     [
       "the least busy",
       [replica({ chosen: true, in_flight: 2 }), replica({ name: "b", in_flight: 7 })],
-      /of 2 replicas it was the least busy \(running 2 calls\)\n.*gone to b \(running 7\)/,
+      /of 2 replicas it was the least busy \(running 2 calls\)\nOther candidates: b \(running 7\)/,
     ],
     [
-      "one in turn",
+      "the next one",
       [replica({ chosen: true }), replica({ name: "b" })],
-      /2 of 2 replicas were idle, and it was its turn/,
+      /2 of 2 replicas were idle, and it was next/,
     ],
     [
-      "one of equally busy ones",
+      "the next of equally busy ones",
       [replica({ chosen: true, in_flight: 1 }), replica({ name: "b", in_flight: 1 })],
-      /2 of 2 replicas were running 1 call, and it was its turn/,
+      /2 of 2 replicas were running 1 call, and it was next/,
     ],
     [
-      "one of two copies of a worker",
+      "one of two replicas of a worker",
       [
         replica({ chosen: true, worker_id: "4129ca18-53b5-483c" }),
         replica({ worker_id: "e8150160-848b-4e43", in_flight: 1 }),
       ],
-      /^orders 4129ca18 ran it: .*\nIt could also have gone to orders e8150160 \(running 1\)$/m,
+      /^orders 4129ca18 ran it: .*\nOther candidates: orders e8150160 \(running 1\)$/m,
     ],
-    ["not recorded", null, /which other replicas there were is not recorded/],
+    ["not recorded", null, /the other replicas are not recorded/],
   ] as const
 ) {
   Deno.test(`explainLines() says that the replica was ${what}`, () => {
@@ -258,32 +258,35 @@ for (
   });
 }
 
-Deno.test("explainLines() says that none could take it, and that it was never sent", () => {
+Deno.test("explainLines() says that no replica was available", () => {
   const text = lines({
     replicas: [replica({ passed_over: "at its bound" })],
     timing: NEVER_SENT,
   }, { callee: null, sent_ms: null, error_code: "overloaded", error_message: "Too busy" });
 
-  assert.match(text, /^No worker ran it: none of 1 replicas could take it$/m);
-  assert.match(text, /^It failed at once with overloaded: Too busy$/m);
+  assert.match(text, /^No worker ran it: none of 1 replicas was available$/m);
+  assert.match(text, /^It failed immediately with overloaded: Too busy$/m);
   assert.doesNotMatch(text, /handler/);
 });
 
-Deno.test("explainLines() tells where the time went, and what is not known of it", () => {
+Deno.test("explainLines() describes known and unknown times", () => {
   const known = { queued_ms: 1_200, wire_ms: 0.4, handler_ms: 12, total_ms: 1_212.4 };
 
   const text = lines({ timing: known });
 
   assert.match(text, /^It waited 1\.2 s in the engine before .*, because .* being restarted$/m);
-  assert.match(text, /^0\.4 ms went by on the wire and before and after its handler$/m);
+  assert.match(text, /^0\.4 ms passed on the connection and before and after its handler$/m);
   assert.match(text, /^Its handler ran for 12 ms$/m);
-  assert.match(lines({}), /^It was sent at once$/m);
-  assert.match(lines({}), /^How much of its time the handler took, .* is not known/m);
-  assert.match(lines({ inEngine: true }), /^It ran inside the engine, without a wire between$/m);
+  assert.match(lines({}), /^It was sent immediately$/m);
+  assert.match(lines({}), /^How much of the time its handler .* is unknown/m);
+  assert.match(
+    lines({ inEngine: true }),
+    /^It ran inside the engine, without a network connection$/m,
+  );
   assert.match(lines({ timing: { ...known, wire_ms: null } }), /^Its handler ran for 12 ms$/m);
 });
 
-Deno.test("explainLines() names the slowest of the calls it made, and how they failed", () => {
+Deno.test("explainLines() names the slowest nested calls and their errors", () => {
   const nested = Array.from({ length: 8 }, (_, n) =>
     spanOfCall(
       callSpan({
@@ -296,7 +299,7 @@ Deno.test("explainLines() names the slowest of the calls it made, and how they f
 
   const text = lines({ nested });
 
-  assert.match(text, /It made 8 calls of its own, 36 ms together: f7 \(8 ms, oops\), f6 \(7 ms\)/);
+  assert.match(text, /Its handler made 8 calls, 36 ms in total: f7 \(8 ms, oops\), f6 \(7 ms\)/);
   assert.match(text, / and 3 more$/m);
 });
 
@@ -313,7 +316,7 @@ Deno.test("explainLines() counts the attempts of the same caller", () => {
   assert.match(lines({ attempts: twice }), /and all of them failed$/m);
 });
 
-Deno.test("explainLines() says that nobody offered the function, and nothing of a worker", () => {
+Deno.test("explainLines() says that no worker offered the function", () => {
   const call = { callee: null, sent_ms: null, error_code: "function_not_found" };
 
   const text = lines({ timing: NEVER_SENT }, call);
@@ -322,7 +325,7 @@ Deno.test("explainLines() says that nobody offered the function, and nothing of 
   assert.equal(text.split("\n").length, 3);
 });
 
-Deno.test("explainLines() says that a call waits, or waited in vain, for a restart", () => {
+Deno.test("explainLines() says that a call waits, or waited without success, for a restart", () => {
   const call = { callee: null, sent_ms: null };
   const held = { ...NEVER_SENT, total_ms: 5_000 };
 
@@ -333,42 +336,42 @@ Deno.test("explainLines() says that a call waits, or waited in vain, for a resta
   );
 });
 
-Deno.test("explainLines() says that nobody waited for the result", () => {
+Deno.test("explainLines() marks a call without a result", () => {
   assert.match(lines({}, { caller_invocation_id: null }), /Z without waiting for a result, in tr/);
 });
 
-Deno.test("explainLines() tells a client that went away from a caller that cancelled", () => {
+Deno.test("explainLines() distinguishes a disconnected client from a cancelling caller", () => {
   const call = { error_code: "cancelled", ended_by: "the caller cancelled" };
   const request = storedSpan({ name: "GET /a" }, { "http.response.status_code": 499 });
 
-  assert.match(lines({ request }, call), /with cancelled, because the HTTP client went away$/m);
+  assert.match(lines({ request }, call), /with cancelled, because the HTTP client disconnected$/m);
   const other = storedSpan({ name: "GET /a" }, { "http.response.status_code": 503 });
   assert.match(lines({ request: other }, call), /because the caller cancelled$/m);
 });
 
-Deno.test("explainLines() names the nested call whose error was handed on", () => {
+Deno.test("explainLines() names the nested call whose error was passed on", () => {
   const error = { error_code: "timeout", error_message: "Too slow" };
   const nested = [spanOfCall(callSpan({ function_id: "stock::take", ...error }), null)];
 
   const text = lines({ nested }, error);
 
-  assert.match(text, /with timeout: Too slow; it was stock::take, which it had called, that/);
-  assert.doesNotMatch(lines({ nested }, { error_code: "oops" }), /that failed so/);
+  assert.match(text, /with timeout: Too slow, an error of stock::take, which it called$/m);
+  assert.doesNotMatch(lines({ nested }, { error_code: "oops" }), /an error of/);
 });
 
 for (
   const [call, expected] of [
-    [{}, /^It ended well after 10 ms$/m],
+    [{}, /^It succeeded after 10 ms$/m],
     [{ error_code: "oops" }, /^It failed after 10 ms with oops$/m],
     [
       { error_code: "timeout", error_message: "Too slow", ended_by: "its time-out passed" },
-      /^It failed after 10 ms with timeout, because its time-out of 30 s passed$/m,
+      /^It failed after 10 ms with timeout, because its timeout of 30 s passed$/m,
     ],
     [
       { error_code: "cancelled", ended_by: "the caller left" },
       /cancelled, because the caller left$/m,
     ],
-    [{ end_ms: null }, /^It is still running, for 10 ms, of 30 s at most$/m],
+    [{ end_ms: null }, /^It has been running for 10 ms, of at most 30 s$/m],
   ] as const
 ) {
   Deno.test(`explainLines() ends with ${expected.source}`, () => {
@@ -376,12 +379,12 @@ for (
   });
 }
 
-Deno.test("explainLines() quotes the line that says most", () => {
+Deno.test("explainLines() quotes the most severe record", () => {
   const logs = [
     newLog({ body: "fine" }),
     newLog({ body: "bad\nstack", severity: "error" }),
     newLog({ body: "done" }),
   ].map((log, seq) => ({ ...log, seq }));
 
-  assert.match(lines({ logs }), /^3 lines were logged; error: bad$/m);
+  assert.match(lines({ logs }), /^3 records were logged; error: bad$/m);
 });
