@@ -1,10 +1,10 @@
 /**
- * Builds `sdk/npm`: the SDK as one JavaScript module and one file of types, for use without a
+ * Builds `sdk/npm`: the SDK as one JavaScript module and one declaration file, for use without a
  * registry in Deno, Node and browsers.
  *
- * The package `ws` is inside; it is evaluated only where there is a `process`, and gets the modules
- * of Node from there, so the module has no import at all. A hash of the sources stands in the
- * header; `tests/npm_package_test.ts` compares it, so what is committed is never stale.
+ * The module has no imports: it contains the package `ws`, evaluates it only if `process` exists,
+ * and gets Node's modules from there. The header has a hash of the sources, which
+ * `tests/npm_package_test.ts` compares, so the committed files are never stale.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type ts from "typescript";
 const ROOT = new URL("../", import.meta.url);
 const OUT = new URL("npm/", import.meta.url);
 
-/** What the licence of `ws` asks to be kept with copies of it. */
+/** Notice that the licence of `ws` requires in copies. */
 const NOTICE = `Contains the package ws, which is:
 Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 Copyright (c) 2013 Arnout Kazemier and contributors
@@ -33,23 +33,14 @@ NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FO
 DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT
 OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
 
-/** How the bundle gets a module of Node: at run time and only when `ws` asks for it. */
+/** Replaces `require` in the bundle: loads Node modules at run time, when `ws` requires them. */
 const REQUIRE = `var __require = (id) => {
   const found = globalThis.process?.getBuiltinModule?.(id);
   if (!found) throw new Error(\`Cannot find module \${id}\`);
   return found;
 };`;
 
-/** The files the package is built from, sorted; paths below the project. */
-export async function sourcePaths(): Promise<string[]> {
-  const paths = ["mod.ts"];
-  for await (const { name } of Deno.readDir(new URL("sdk/typescript/", ROOT))) {
-    if (name.endsWith(".ts") && !name.endsWith("_test.ts")) paths.push(`sdk/typescript/${name}`);
-  }
-  return paths.sort();
-}
-
-/** A hash of all sources, of this file and of the version of `ws` that is asked for. */
+/** Hash of all sources, of this file and of the required version of `ws`. */
 export async function hashSources(): Promise<string> {
   const parts = [manifest.version, manifest.imports.ws];
   for (const path of [...await sourcePaths(), "sdk/build_npm.ts"]) {
@@ -60,7 +51,7 @@ export async function hashSources(): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Builds and writes the three files. */
+/** Builds the three files. */
 async function build(): Promise<void> {
   const hash = await hashSources();
   await Deno.mkdir(OUT, { recursive: true });
@@ -83,52 +74,55 @@ async function bundle(hash: string): Promise<string> {
     `// engine-sdk ${manifest.version}, built by sdk/build_npm.ts; sources sha256:${hash}`,
     ...NOTICE.split("\n").map((line) => `// ${line}`.trimEnd()),
   ];
-  return `${lines.join("\n")}\n${tidy(new TextDecoder().decode(stdout))}`;
+  return `${lines.join("\n")}\n${makePortable(new TextDecoder().decode(stdout))}`;
 }
 
-/** Takes out what only holds on the machine that builds: paths of its cache, its way to require. */
-function tidy(code: string): string {
+/** Replaces what holds only on the machine that builds: paths of its cache, and `require`. */
+function makePortable(code: string): string {
   const required = /^import \{ createRequire as \w+ \} from "node:module";\nvar __require = .*;$/m;
-  if (!required.test(code)) throw new Error("the bundle requires in a way that is not known here");
+  if (!required.test(code)) throw new Error("the bundle defines require in an unknown way");
   const cached = /(?<=["\s])[^"\s]*\/npm\/[^/"\s]+\/((?:@[^/"\s]+\/)?[^/"\s]+\/\d[^/"\s]*\/)/g;
-  const tidied = code.replace(required, REQUIRE).replaceAll(cached, "npm/$1");
-  if (/\/\.cache\/|^import /m.test(tidied)) throw new Error("the bundle is not whole by itself");
-  return tidied;
+  const portable = code.replace(required, REQUIRE).replaceAll(cached, "npm/$1");
+  if (/\/\.cache\/|^import /m.test(portable)) {
+    throw new Error("the bundle still has imports or paths of this machine");
+  }
+  return portable;
 }
 
 /** One statement of a declaration file. */
 interface Declaration {
   readonly text: string;
+  /** Identifiers in it. */
   readonly uses: ReadonlySet<string>;
 }
 
-/** All public names and what they mention, in one file that imports nothing. */
+/** Declarations of all public names and of the names they use, in one file without imports. */
 async function declarations(): Promise<string> {
   const { default: compiler } = await import("typescript");
   const found = new Map<string, Declaration>();
-  const doubled = new Set<string>();
+  const duplicates = new Set<string>();
   let exported: string[] = [];
   for (const path of await sourcePaths()) {
     const file = declare(compiler, path, await readSource(path));
     for (const statement of file.statements) {
       if (path === "mod.ts") exported = exported.concat(exportsOf(compiler, statement));
       for (const name of namesOf(compiler, statement)) {
-        if (found.has(name)) doubled.add(name);
+        if (found.has(name)) duplicates.add(name);
         found.set(name, describe(compiler, statement, file));
       }
     }
   }
-  const reached = reach(exported.map((name) => name.replace(/^type /, "")), found);
-  const ambiguous = [...reached].filter((name) => doubled.has(name));
+  const used = withUses(exported.map((name) => name.replace(/^type /, "")), found);
+  const ambiguous = [...used].filter((name) => duplicates.has(name));
   if (ambiguous.length > 0) throw new Error(`declared twice: ${ambiguous.join(", ")}`);
-  const texts = new Set([...reached].map((name) => found.get(name)!.text));
+  const texts = new Set([...used].map((name) => found.get(name)!.text));
   const doc = /^\/\*\*[\s\S]*?\*\//.exec(await readSource("mod.ts"))![0];
   const list = exported.sort().map((name) => `  ${name},\n`).join("");
   return `${doc}\n\n${[...texts].join("\n\n")}\n\nexport {\n${list}};\n`;
 }
 
 function declare(compiler: typeof ts, path: string, text: string): ts.SourceFile {
-  // What it cannot declare by itself becomes `any`; the package's test finds that in public names.
+  // A type that needs inference becomes `any`, which a test of the package finds in public names.
   const { outputText } = compiler.transpileDeclaration(text, {
     fileName: path,
     compilerOptions: {
@@ -141,7 +135,7 @@ function declare(compiler: typeof ts, path: string, text: string): ts.SourceFile
   return compiler.createSourceFile(`${path}.d.ts`, outputText, compiler.ScriptTarget.ESNext, true);
 }
 
-/** The names that a statement of mod.ts hands on, `type ` before those that are only types. */
+/** The names that a statement of mod.ts exports, with the prefix `type ` for types. */
 function exportsOf(compiler: typeof ts, statement: ts.Statement): string[] {
   if (!compiler.isExportDeclaration(statement)) return [];
   const clause = statement.exportClause;
@@ -170,26 +164,40 @@ function describe(compiler: typeof ts, statement: ts.Statement, file: ts.SourceF
   };
   visit(statement);
   const docs = compiler.getJSDocCommentsAndTags(statement).map((doc) => doc.getText(file));
-  // A method named by a symbol is declared twice when the compiler sees one file at a time.
-  const doubled = /^ +\/\*\*.*\*\/\n +\[Symbol\.\w+\]: .*;\n/m;
-  const text = statement.getText(file).replace(/^export /, "").replace(doubled, "");
+  // The compiler, given a single file, declares a method named by a symbol twice.
+  const duplicate = /^ +\/\*\*.*\*\/\n +\[Symbol\.\w+\]: .*;\n/m;
+  const text = statement.getText(file).replace(/^export /, "").replace(duplicate, "");
   return { text: [docs.at(-1), text].filter(Boolean).join("\n"), uses };
 }
 
-/** The names and all that they mention, in the order in which they are met. */
-function reach(names: string[], found: ReadonlyMap<string, Declaration>): Set<string> {
-  const reached = new Set<string>();
+/** The names and all names that their declarations use, in the order of discovery. */
+function withUses(names: string[], found: ReadonlyMap<string, Declaration>): Set<string> {
+  const all = new Set<string>();
   const add = (name: string): void => {
     const declaration = found.get(name);
-    if (!declaration || reached.has(name)) return;
-    reached.add(name);
+    if (!declaration || all.has(name)) return;
+    all.add(name);
     for (const used of declaration.uses) add(used);
   };
   for (const name of names) {
-    if (!found.has(name)) throw new Error(`mod.ts exports ${name}, which is declared nowhere`);
+    if (!found.has(name)) throw new Error(`mod.ts exports ${name}, but no source declares it`);
     add(name);
   }
-  return reached;
+  return all;
+}
+
+/** The files the package is built from, sorted; paths relative to the project. */
+async function sourcePaths(): Promise<string[]> {
+  const paths = ["mod.ts"];
+  const walk = async (folder: string): Promise<void> => {
+    for await (const { name, isDirectory } of Deno.readDir(new URL(`${folder}/`, ROOT))) {
+      const path = `${folder}/${name}`;
+      if (isDirectory) await walk(path);
+      else if (name.endsWith(".ts") && !name.endsWith("_test.ts")) paths.push(path);
+    }
+  };
+  await walk("sdk/typescript");
+  return paths.sort();
 }
 
 function packageJson(): Record<string, unknown> {

@@ -1,9 +1,10 @@
 /**
- * Every file of every template, imported as text so that it travels with the code.
+ * The templates of `engine create`, with every file imported as text so that it is part of the
+ * program.
  *
- * Sources that tools would read as their own (`worker.ts`, `deno.json`, `.gitignore`) are kept
- * under other names. `{{name}}` in a text is the name of the worker or project, `{{engine}}` the
- * way from the file's directory to the project's `.engine`.
+ * Files that tools would apply to this repository (`worker.ts`, `deno.json`, `.gitignore`) have
+ * other names here. `engine create` replaces `{{name}}` by the name of the worker or project, and
+ * `{{engine}}` by the relative path from the file's directory to the project's `.engine`.
  *
  * @module
  */
@@ -28,19 +29,19 @@ import typescriptImports from "./typescript-worker/deno.json.txt" with { type: "
 import typescriptManifest from "./typescript-worker/engine.worker.yaml" with { type: "text" };
 import typescriptSource from "./typescript-worker/worker.ts.txt" with { type: "text" };
 
-/** A directory to start from. */
+/** A directory that `engine create` writes. */
 export interface Template {
-  /** What `--template` takes. */
+  /** Value of `--template`. */
   readonly name: string;
   /** One line for listings. */
   readonly summary: string;
-  /** A project has a config.yaml and a place of its own; a worker lives in a project. */
+  /** A project has a config.yaml; a worker belongs to a project. */
   readonly kind: "project" | "worker";
-  /** Path in the new directory to text, in the order in which they are shown. */
+  /** Text by path in the new directory, in the order in which `engine create` lists them. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** The templates there are. */
+/** All templates. */
 export const templates: readonly Template[] = [
   {
     name: "quickstart",
@@ -66,7 +67,7 @@ export const templates: readonly Template[] = [
   },
   {
     name: "python-worker",
-    summary: "A worker in Python, to go into a project",
+    summary: "A Python worker for a project",
     kind: "worker",
     files: {
       "engine.worker.yaml": pythonManifest,
@@ -76,7 +77,7 @@ export const templates: readonly Template[] = [
   },
   {
     name: "typescript-worker",
-    summary: "A worker in TypeScript, to go into a project",
+    summary: "A TypeScript worker for a project",
     kind: "worker",
     files: {
       "engine.worker.yaml": typescriptManifest,

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:198ca0dfff36b79b208617f9849d65f13ddd36ba66ec93e73aba264a0ee91d84
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:b30d65fadd59dccdbd2de1618f4b6e8b62e4e0f16cc7a7bf65499ef7a7102b05
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3816,7 +3816,7 @@ var CallScopes = class {
   }
 };
 
-// sdk/typescript/limits.ts
+// sdk/typescript/wire/limits.ts
 var WORKER_PORT = 49134;
 var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
 var CALL_TIMEOUT_MS = 3e4;
@@ -3833,7 +3833,6 @@ var WRITE_BYTES_MAX = 256 * 1024;
 var WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
 var SEND_AHEAD_BYTES = 1024 * 1024;
 var DRAINED_BYTES = 256 * 1024;
-var TARGET_FULL_BYTES = 4 * 1024 * 1024;
 var LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
 var ID_CHARS_MAX = 1024;
 var SCHEMA_CHARS_MAX = 64 * 1024;
@@ -3848,8 +3847,6 @@ var RECONNECT_JITTER = 0.3;
 var OPEN_TIMEOUT_MS = 1e4;
 var OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
 var OFFLINE_LOG_LINES_MAX = 1e3;
-var HELD_BYTES_MAX = 64 * 1024 * 1024;
-var TELEMETRY_BYTES_PER_SECOND = 4 * 1024 * 1024;
 var TELEMETRY_BATCH_MS = 100;
 var TELEMETRY_QUEUE_CHARS_MAX = 1024 * 1024;
 var TELEMETRY_FRAME_CHARS_MAX = 256 * 1024;
@@ -4070,7 +4067,7 @@ function showData(data) {
   return attempt(() => JSON.stringify(data)) ?? attempt(() => String(data)) ?? "?";
 }
 
-// sdk/typescript/errors.ts
+// sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
     status: 503,
@@ -4476,7 +4473,7 @@ function wallTime() {
 }
 var WALL_SLACK_MS = 5;
 
-// sdk/typescript/codec.ts
+// sdk/typescript/wire/codec.ts
 var NAMED = {
   trigger_type: "id",
   function_id: "id"
@@ -5682,7 +5679,7 @@ function withToken(url, headers) {
   return address.href;
 }
 
-// sdk/typescript/protocol.ts
+// sdk/typescript/wire/protocol.ts
 var BATCH_PROTOCOL = "engine.batch.v1";
 var DEFAULT_NAMESPACE = "default";
 var ANNOUNCE_FUNCTION_ID = "engine::workers::register";

@@ -7,7 +7,7 @@ logger = Logger()
 
 
 def hello(payload):
-    """Greet somebody by name."""
+    """Greet a person by name."""
     name = payload.get("name", "world")
     logger.info("greeting", {"name": name})
     return {"greeting": f"Hello, {name}!"}
@@ -16,9 +16,9 @@ def hello(payload):
 worker.register_function(
     "{{name}}::hello",
     hello,
-    description="Greets somebody",
+    description="Greets a person by name",
     request_format={
         "type": "object",
-        "properties": {"name": {"type": "string", "description": "Whom to greet"}},
+        "properties": {"name": {"type": "string", "description": "Name of the person"}},
     },
 )
