@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:b30d65fadd59dccdbd2de1618f4b6e8b62e4e0f16cc7a7bf65499ef7a7102b05
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:6359f3c8870d82fd07362e9ef2b472c1c928342ce68286e5e30c1761d8e7effa
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
