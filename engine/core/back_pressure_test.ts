@@ -25,7 +25,7 @@ function sendCall(caller: FakeWorker, id: string): void {
 const paused = ({ callers }: Setup): boolean[] =>
   callers.map(({ connection }) => connection.paused);
 
-Deno.test("nobody waits for a worker that has no more than so much unsent", () => {
+Deno.test("a callee with less unsent data than the limit pauses no caller", () => {
   const all = setup();
   all.worker.connection.queuedBytes = CALLEE_FULL_BYTES;
 
@@ -35,7 +35,7 @@ Deno.test("nobody waits for a worker that has no more than so much unsent", () =
   assert.equal(all.engine.clock.waiting, 1); // The deadline of the call.
 });
 
-Deno.test("nothing is read from those who call a full worker until it has drained", () => {
+Deno.test("callers of a slow callee are paused until it has caught up", () => {
   const all = setup();
   const [first, second] = all.callers;
   all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
@@ -51,7 +51,7 @@ Deno.test("nothing is read from those who call a full worker until it has draine
   assert.equal(handed(all.worker).length, 2);
 });
 
-Deno.test("callers wait for a full worker once and no longer than so long", () => {
+Deno.test("callers are paused for a slow callee once and for a limited time", () => {
   const all = setup();
   const [first] = all.callers;
   all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
@@ -69,7 +69,7 @@ Deno.test("callers wait for a full worker once and no longer than so long", () =
   assert.deepEqual(paused(all), [true, false]);
 });
 
-Deno.test("the end of a full worker lets its callers go on", () => {
+Deno.test("callers are resumed when a slow callee disconnects", () => {
   const all = setup();
   all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   sendCall(all.callers[0]!, "1");
@@ -77,10 +77,10 @@ Deno.test("the end of a full worker lets its callers go on", () => {
   all.worker.cut();
 
   assert.deepEqual(paused(all), [false, false]);
-  assert.equal(all.engine.clock.waiting, 1); // What the deadline of the call left.
+  assert.equal(all.engine.clock.waiting, 1); // The timer of the call's deadline.
 });
 
-Deno.test("a caller that leaves while it waits is nobody's business any more", () => {
+Deno.test("a paused caller that disconnects is forgotten", () => {
   const all = setup();
   all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   for (const caller of all.callers) sendCall(caller, "1");
@@ -91,7 +91,7 @@ Deno.test("a caller that leaves while it waits is nobody's business any more", (
   assert.deepEqual(paused(all), [true, false]);
 });
 
-Deno.test("a caller that does not take its answers either waits for both to end", () => {
+Deno.test("a caller that does not read its results either resumes after both reasons have ended", () => {
   const all = setup();
   const [first] = all.callers;
   sendCall(first!, "1");
@@ -108,7 +108,7 @@ Deno.test("a caller that does not take its answers either waits for both to end"
   assert.deepEqual(paused(all), [false, false]);
 });
 
-Deno.test("a worker that calls itself, and one whose carrier cannot stop, are read on", () => {
+Deno.test("a worker that calls itself, and one whose transport cannot pause, are not paused", () => {
   const all = setup();
   all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   all.callers[0]!.connection.canPause = false;
@@ -120,7 +120,7 @@ Deno.test("a worker that calls itself, and one whose carrier cannot stop, are re
   assert.deepEqual(paused(all), [false, false]);
 });
 
-Deno.test("an engine that stops leaves nobody waiting", () => {
+Deno.test("an engine that stops resumes all callers", () => {
   const all = setup();
   all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   sendCall(all.callers[0]!, "1");

@@ -1,5 +1,5 @@
 /**
- * Who gets which call, and who gets its result.
+ * Starting, settling, cancelling and enqueueing calls, as workers see it.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import {
 } from "../../tests/fakes/calling.ts";
 import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
 
-Deno.test("payload and result keep every byte, on either path", () => {
+Deno.test("payload and result keep every byte, on both paths", () => {
   const { worker, caller } = calling();
   const value = '{"n":12345678901234567890, "f":1.50,\t"e":[ ],"u":"\\u00e9\\/"}';
   const frames = [
@@ -61,7 +61,7 @@ Deno.test("equal ids of two callers are two calls, each with its own result", ()
   assert.deepEqual(results(other), { same: "for the other" });
 });
 
-Deno.test("an id that is still open is refused without ending the call that has it", () => {
+Deno.test("an id that is still open is rejected without ending its call", () => {
   const { worker, caller } = calling();
   call(caller, "i1");
   call(caller, "i1");
@@ -78,7 +78,7 @@ Deno.test("an id that is still open is refused without ending the call that has 
   assert.equal(handed(worker).length, 1);
 });
 
-Deno.test("a result counts once, and only from the worker that was asked", () => {
+Deno.test("a result counts once, and only from the callee", () => {
   const { worker, caller, open } = calling();
   call(caller, "i1");
   const [{ invocation_id }] = handed(worker) as [HandedCall];
@@ -93,7 +93,7 @@ Deno.test("a result counts once, and only from the worker that was asked", () =>
   assert.deepEqual(results(caller), { i1: "done" });
 });
 
-Deno.test("a result that is null is left out", () => {
+Deno.test("a null result is omitted", () => {
   const { worker, caller } = calling();
   call(caller, "i1");
   const [{ invocation_id }] = handed(worker) as [HandedCall];
@@ -104,7 +104,7 @@ Deno.test("a result that is null is left out", () => {
   assert.deepEqual(only(caller), expected);
 });
 
-Deno.test("an error of a worker goes on as it was; a bare string becomes an object", () => {
+Deno.test("an error of a worker is forwarded unchanged; a bare string becomes an object", () => {
   const { worker, caller } = calling();
   const error = { code: "out", message: "Only 2", details: { left: 2 }, retryable: true, extra: 1 };
   call(caller, "i1");
@@ -121,7 +121,7 @@ Deno.test("an error of a worker goes on as it was; a bare string becomes an obje
   ]);
 });
 
-Deno.test("a call to an unknown function ends at once and names what looks like it", () => {
+Deno.test("a call of an unknown function ends at once and suggests similar ids", () => {
   const { caller, worker } = calling();
   worker.say({ type: "registerfunction", id: "math::add" });
 
@@ -136,7 +136,7 @@ Deno.test("a call to an unknown function ends at once and names what looks like 
   });
 });
 
-Deno.test("close ids are not looked for without end", () => {
+Deno.test("searches for similar ids are limited", () => {
   const { caller, worker, clock } = calling();
   for (let i = 0; i < 100; i++) worker.say({ type: "registerfunction", id: `group::f${i}` });
 
@@ -151,7 +151,7 @@ Deno.test("close ids are not looked for without end", () => {
   assert.ok(later.type === "invocationresult" && later.error?.details);
 });
 
-Deno.test("close ids do not give away internal functions nor the engine's", () => {
+Deno.test("similar ids contain neither internal nor built-in functions", () => {
   const { caller, worker, openBuiltin } = calling();
   worker.say({ type: "registerfunction", id: "hidden::a", metadata: { internal: true } });
   openBuiltin("engine").say({ type: "registerfunction", id: "engine::a" });
@@ -166,7 +166,7 @@ Deno.test("close ids do not give away internal functions nor the engine's", () =
   });
 });
 
-Deno.test("a call without an id is run and never answered", () => {
+Deno.test("a call without an id is executed and gets no reply", () => {
   const { worker, caller, router } = calling();
   caller.say({ type: "invokefunction", function_id: "f", data: 1 });
   call(caller, "i1", { action: { type: "void" } });
@@ -182,7 +182,7 @@ Deno.test("a call without an id is run and never answered", () => {
   assert.equal(router.runningCalls, 0);
 });
 
-Deno.test("a call without an id to an unknown function is reported to people only", () => {
+Deno.test("a call without an id of an unknown function is only a warning", () => {
   const { caller, events } = calling();
 
   call(caller, "i1", { function_id: "missing", action: { type: "void" } });
@@ -191,7 +191,7 @@ Deno.test("a call without an id to an unknown function is reported to people onl
   assert.equal(events.filter(({ type }) => type === "warning").length, 1);
 });
 
-Deno.test("a queue that does not exist is enqueue_error", () => {
+Deno.test("an enqueue without a worker that provides queues is enqueue_error", () => {
   const { caller, worker } = calling();
 
   call(caller, "i1", { action: { type: "enqueue", queue: "slow" } });
@@ -204,7 +204,7 @@ Deno.test("a queue that does not exist is enqueue_error", () => {
   assert.deepEqual(handed(worker), []);
 });
 
-Deno.test("a call ends at its deadline, its worker is told, and a late result is dropped", () => {
+Deno.test("a call ends at its deadline, its callee is notified, and a late result is dropped", () => {
   const { worker, caller, clock, router } = calling();
   call(caller, "i1", { timeout_ms: 5_000 });
   const [{ invocation_id, timeout_ms }] = handed(worker) as [
@@ -227,7 +227,7 @@ Deno.test("a call ends at its deadline, its worker is told, and a late result is
   assert.deepEqual(results(caller), {});
 });
 
-Deno.test("a call without a time-out has the engine's, which is not passed on", () => {
+Deno.test("a call without a timeout gets the engine's, which is not forwarded", () => {
   const { worker, caller, clock } = calling({ invocation_timeout_ms: 700 });
   call(caller, "i1");
   assert.equal(handed(worker)[0]?.timeout_ms, undefined);
@@ -237,7 +237,7 @@ Deno.test("a call without a time-out has the engine's, which is not passed on", 
   assert.deepEqual(results(caller), { i1: "timeout" });
 });
 
-Deno.test("a call that was answered has no deadline any more", () => {
+Deno.test("a call that was answered has no deadline", () => {
   const { worker, caller, clock } = calling();
   call(caller, "i1", { timeout_ms: 10 });
   answer(worker, handed(worker)[0]!.invocation_id);
@@ -248,7 +248,7 @@ Deno.test("a call that was answered has no deadline any more", () => {
   assert.deepEqual([caller.connection.take(), worker.connection.take()], [[], []]);
 });
 
-Deno.test("a cancelled call ends at once, and its worker is told why", () => {
+Deno.test("a cancelled call ends at once, and its callee receives the reason", () => {
   const { worker, caller } = calling();
   call(caller, "i1");
   const [{ invocation_id }] = handed(worker) as [HandedCall];
@@ -284,7 +284,7 @@ Deno.test("only the connection that made a call can cancel it", () => {
   assert.deepEqual(results(caller), { i1: "done" });
 });
 
-Deno.test("a worker that did not ask for it is not told of cancellations", () => {
+Deno.test("a worker without the capability receives no cancellations", () => {
   const { worker, caller, clock } = calling();
   announce(worker, ["timeout", "teleport"]);
   call(caller, "i1");
@@ -372,7 +372,7 @@ Deno.test("an enqueue keeps the bytes of its payload, and has none without one",
   }
 });
 
-Deno.test("an error of the worker that provides queues is the caller's", () => {
+Deno.test("the caller gets an error of the worker that provides queues", () => {
   const { caller, queues } = queueing();
   const error = { code: "enqueue_error", message: "Queue 'mails' not found" };
 

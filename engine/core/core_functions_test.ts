@@ -1,5 +1,5 @@
 /**
- * What the core answers itself.
+ * The functions that the core executes itself.
  *
  * @module
  */
@@ -16,17 +16,17 @@ const TRIGGER = { trigger_type: "files", function_id: "f", config: { dir: "inbox
 
 interface Setup extends FakeRouter {
   readonly provider: FakeWorker;
-  readonly line: FakeWorker;
+  readonly peer: FakeWorker;
 }
 
 function setup(): Setup {
   const engine = fakeRouter();
   const provider = engine.open();
   provider.say({ type: "registertriggertype", id: "files", description: "" });
-  return { ...engine, provider, line: engine.open() };
+  return { ...engine, provider, peer: engine.open() };
 }
 
-/** The id under which a provider was given a trigger. */
+/** The id with which a provider received a trigger. */
 function given(provider: FakeWorker): string {
   const message = only(provider);
   assert.equal(message.type, "registertrigger");
@@ -38,8 +38,8 @@ function answers(provider: FakeWorker, id: string, error?: Json): void {
   provider.say({ type: "triggerregistrationresult", id, trigger_type, function_id, error });
 }
 
-Deno.test("an announcement is stored, counted at once, and answered if it has an id", () => {
-  const { line, router, events } = setup();
+Deno.test("an announcement is stored, effective at once, and answered if it has an id", () => {
+  const { peer, router, events } = setup();
   const data = {
     runtime: "python",
     version: "0.1.0",
@@ -53,12 +53,12 @@ Deno.test("an announcement is stored, counted at once, and answered if it has an
     telemetry: { language: "en" },
   };
 
-  call(line, "i1", { function_id: ANNOUNCE, data });
+  call(peer, "i1", { function_id: ANNOUNCE, data });
 
-  assert.deepEqual(results(line), { i1: { success: true } });
-  const { connected_at_ms: _, ...view } = router.directory.worker(line.worker_id)!;
+  assert.deepEqual(results(peer), { i1: { success: true } });
+  const { connected_at_ms: _, ...view } = router.directory.worker(peer.worker_id)!;
   assert.deepEqual(view, {
-    id: line.worker_id,
+    id: peer.worker_id,
     name: "math",
     namespace: "eu",
     description: "Sums",
@@ -81,10 +81,10 @@ Deno.test("an announcement is stored, counted at once, and answered if it has an
   assert.equal(events.at(-1)?.type, "worker_announced");
 });
 
-Deno.test("an announcement that nobody waits for is not answered, and replaces the one before", () => {
-  const { line, router } = setup();
+Deno.test("a void announcement gets no reply, and replaces the one before", () => {
+  const { peer, router } = setup();
   for (const name of ["first", "second"]) {
-    line.say({
+    peer.say({
       type: "invokefunction",
       function_id: ANNOUNCE,
       action: { type: "void" },
@@ -92,55 +92,55 @@ Deno.test("an announcement that nobody waits for is not answered, and replaces t
     });
   }
 
-  assert.deepEqual(line.connection.take(), []);
-  assert.equal(router.directory.worker(line.worker_id)?.name, "second");
+  assert.deepEqual(peer.connection.take(), []);
+  assert.equal(router.directory.worker(peer.worker_id)?.name, "second");
 });
 
 for (const data of [null, 5, [], {}, { name: "" }, { name: 7 }]) {
-  Deno.test(`an announcement of ${JSON.stringify(data)} is refused`, () => {
-    const { line, router } = setup();
+  Deno.test(`an announcement of ${JSON.stringify(data)} is rejected`, () => {
+    const { peer, router } = setup();
 
-    call(line, "i1", { function_id: ANNOUNCE, data: data as Json });
+    call(peer, "i1", { function_id: ANNOUNCE, data: data as Json });
 
-    const message = only(line);
+    const message = only(peer);
     assert.ok(message.type === "invocationresult" && message.error);
     assert.equal(message.error.code, "deserialization_error");
     assert.match(
       message.error.message,
       /^Failed to deserialize input for engine::workers::register/,
     );
-    assert.equal(router.directory.worker(line.worker_id)?.announced, false);
+    assert.equal(router.directory.worker(peer.worker_id)?.announced, false);
   });
 }
 
-Deno.test("a namespace of its own makes it another function", () => {
-  const { line } = setup();
+Deno.test("an id in another namespace is another function", () => {
+  const { peer } = setup();
 
-  call(line, "i1", { function_id: ANNOUNCE, namespace: "eu", data: { name: "w" } });
+  call(peer, "i1", { function_id: ANNOUNCE, namespace: "eu", data: { name: "w" } });
 
-  assert.deepEqual(results(line), { i1: "function_not_found" });
+  assert.deepEqual(results(peer), { i1: "function_not_found" });
 });
 
-Deno.test("engine::register_trigger answers with the id when the provider has", () => {
-  const { line, provider, router } = setup();
+Deno.test("engine::register_trigger replies with the id after the provider replied", () => {
+  const { peer, provider, router } = setup();
 
-  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+  call(peer, "i1", { function_id: REGISTER, data: TRIGGER });
   const id = given(provider);
-  assert.deepEqual(results(line), {});
+  assert.deepEqual(results(peer), {});
   assert.equal(router.runningCalls, 1);
   answers(provider, id);
 
-  assert.deepEqual(results(line), { i1: { id } });
-  assert.equal(router.directory.trigger(id)?.worker_id, line.worker_id);
+  assert.deepEqual(results(peer), { i1: { id } });
+  assert.equal(router.directory.trigger(id)?.worker_id, peer.worker_id);
 });
 
-Deno.test("engine::register_trigger passes a refusal on and keeps nothing", () => {
-  const { line, provider, router } = setup();
-  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+Deno.test("engine::register_trigger forwards a refusal and keeps nothing", () => {
+  const { peer, provider, router } = setup();
+  call(peer, "i1", { function_id: REGISTER, data: TRIGGER });
 
   answers(provider, given(provider), { code: "nope", message: "No such directory" });
 
-  const message = only(line);
+  const message = only(peer);
   assert.deepEqual(message.type === "invocationresult" && message.error, {
     code: "nope",
     message: "No such directory",
@@ -148,48 +148,48 @@ Deno.test("engine::register_trigger passes a refusal on and keeps nothing", () =
   assert.deepEqual([provider.connection.take(), router.directory.triggers()], [[], []]);
 });
 
-Deno.test("engine::register_trigger does not wait for a provider without end", () => {
-  const { line, provider, clock } = setup();
-  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+Deno.test("engine::register_trigger waits for the provider for a limited time", () => {
+  const { peer, provider, clock } = setup();
+  call(peer, "i1", { function_id: REGISTER, data: TRIGGER });
   const id = given(provider);
 
   clock.tick(PROVIDER_ANSWER_MS - 1);
-  assert.deepEqual(results(line), {});
+  assert.deepEqual(results(peer), {});
   clock.tick(1);
 
-  assert.deepEqual(results(line), { i1: { id } });
+  assert.deepEqual(results(peer), { i1: { id } });
 });
 
-Deno.test("engine::register_trigger answers at once when nobody provides the type", () => {
-  const { line, router, provider, clock } = setup();
+Deno.test("engine::register_trigger replies at once when the type has no provider", () => {
+  const { peer, router, provider, clock } = setup();
 
-  call(line, "i1", { function_id: REGISTER, data: { ...TRIGGER, trigger_type: "other" } });
-  assert.equal(Object.keys(results(line)).length, 1);
-  call(line, "i2", { function_id: REGISTER, data: TRIGGER });
+  call(peer, "i1", { function_id: REGISTER, data: { ...TRIGGER, trigger_type: "other" } });
+  assert.equal(Object.keys(results(peer)).length, 1);
+  call(peer, "i2", { function_id: REGISTER, data: TRIGGER });
   given(provider);
   provider.cut();
 
-  assert.equal(Object.keys(results(line)).length, 1);
+  assert.equal(Object.keys(results(peer)).length, 1);
   assert.deepEqual(router.directory.triggers().map(({ state }) => state), ["parked", "parked"]);
   assert.equal(router.runningCalls, 0);
   clock.tick(PROVIDER_ANSWER_MS);
-  assert.deepEqual(line.connection.take(), []);
+  assert.deepEqual(peer.connection.take(), []);
 });
 
 for (
   const [name, end] of [
     [
       "is cancelled",
-      ({ line }: Setup) => line.say({ type: "cancelinvocation", invocation_id: "i1" }),
+      ({ peer }: Setup) => peer.say({ type: "cancelinvocation", invocation_id: "i1" }),
     ],
     ["is late", ({ clock }: Setup) => clock.tick(50)],
-    ["loses its caller", ({ line }: Setup) => line.cut()],
+    ["loses its caller", ({ peer }: Setup) => peer.cut()],
   ] as const
 ) {
   Deno.test(`a trigger whose registration ${name} does not stay`, () => {
     const world = setup();
-    const { line, provider, clock, router } = world;
-    call(line, "i1", { function_id: REGISTER, data: TRIGGER, timeout_ms: 50 });
+    const { peer, provider, clock, router } = world;
+    call(peer, "i1", { function_id: REGISTER, data: TRIGGER, timeout_ms: 50 });
     const id = given(provider);
 
     end(world);
@@ -204,39 +204,39 @@ for (
   });
 }
 
-Deno.test("a trigger may be registered by a call that nobody waits for", () => {
-  const { line, provider, router } = setup();
+Deno.test("a trigger may be registered by a void call", () => {
+  const { peer, provider, router } = setup();
 
-  line.say({ type: "invokefunction", function_id: REGISTER, data: TRIGGER });
+  peer.say({ type: "invokefunction", function_id: REGISTER, data: TRIGGER });
 
   assert.equal(router.directory.trigger(given(provider))?.state, "offered");
-  assert.deepEqual(line.connection.take(), []);
+  assert.deepEqual(peer.connection.take(), []);
 });
 
 for (const data of [null, {}, { trigger_type: "files" }, { ...TRIGGER, function_id: 5 }]) {
-  Deno.test(`engine::register_trigger refuses ${JSON.stringify(data)}`, () => {
-    const { line, provider } = setup();
+  Deno.test(`engine::register_trigger rejects ${JSON.stringify(data)}`, () => {
+    const { peer, provider } = setup();
 
-    call(line, "i1", { function_id: REGISTER, data });
+    call(peer, "i1", { function_id: REGISTER, data });
 
-    assert.deepEqual(results(line), { i1: "deserialization_error" });
+    assert.deepEqual(results(peer), { i1: "deserialization_error" });
     assert.deepEqual(provider.connection.take(), []);
   });
 }
 
-Deno.test("engine::unregister_trigger ends a trigger of the connection that asks, and no other", () => {
-  const { line, provider, open } = setup();
-  line.say({ type: "registertrigger", id: "t1", ...TRIGGER });
+Deno.test("engine::unregister_trigger ends only triggers of the calling connection", () => {
+  const { peer, provider, open } = setup();
+  peer.say({ type: "registertrigger", id: "t1", ...TRIGGER });
   given(provider);
   const stranger = open();
 
   call(stranger, "i1", { function_id: UNREGISTER, data: { id: "t1" } });
   assert.deepEqual(results(stranger), { i1: { removed: false } });
-  call(line, "i1", { function_id: UNREGISTER, data: { id: "t1" } });
-  call(line, "i2", { function_id: UNREGISTER, data: { id: "t1" } });
-  call(line, "i3", { function_id: UNREGISTER, data: {} });
+  call(peer, "i1", { function_id: UNREGISTER, data: { id: "t1" } });
+  call(peer, "i2", { function_id: UNREGISTER, data: { id: "t1" } });
+  call(peer, "i3", { function_id: UNREGISTER, data: {} });
 
-  assert.deepEqual(results(line), {
+  assert.deepEqual(results(peer), {
     i1: { removed: true },
     i2: { removed: false },
     i3: "deserialization_error",
@@ -244,26 +244,26 @@ Deno.test("engine::unregister_trigger ends a trigger of the connection that asks
   assert.equal(only(provider).type, "unregistertrigger");
 });
 
-Deno.test("a trigger that cannot be kept is answered so at once, and leaves nothing behind", () => {
-  const { line, provider, router, clock } = setup();
+Deno.test("a trigger that cannot be stored fails at once, and leaves nothing behind", () => {
+  const { peer, provider, router, clock } = setup();
   const config = JSON.parse("[".repeat(20_000) + "]".repeat(20_000)) as Json;
 
-  call(line, "i1", { function_id: REGISTER, data: { ...TRIGGER, config } });
+  call(peer, "i1", { function_id: REGISTER, data: { ...TRIGGER, config } });
 
-  assert.deepEqual(results(line), { i1: "serialization_error" });
+  assert.deepEqual(results(peer), { i1: "serialization_error" });
   assert.deepEqual(router.directory.triggers(), []);
   assert.equal(router.runningCalls, 0);
   clock.tick(PROVIDER_ANSWER_MS);
-  assert.deepEqual(results(line), {});
+  assert.deepEqual(results(peer), {});
   assert.deepEqual(provider.connection.take(), []);
 });
 
-Deno.test("a trigger whose provider says yes late stays, and waits for it when it leaves", () => {
-  const { line, provider, router, clock } = setup();
-  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+Deno.test("a trigger whose provider accepts late stays, and is parked when the provider disconnects", () => {
+  const { peer, provider, router, clock } = setup();
+  call(peer, "i1", { function_id: REGISTER, data: TRIGGER });
   const id = given(provider);
   clock.tick(PROVIDER_ANSWER_MS);
-  assert.deepEqual(results(line), { i1: { id } });
+  assert.deepEqual(results(peer), { i1: { id } });
 
   answers(provider, id);
   assert.equal(router.directory.trigger(id)?.state, "offered");
@@ -272,9 +272,9 @@ Deno.test("a trigger whose provider says yes late stays, and waits for it when i
   assert.equal(router.directory.trigger(id)?.state, "parked");
 });
 
-Deno.test("a trigger whose provider leaves without a word stays once its time is over", () => {
-  const { line, provider, router, clock } = setup();
-  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+Deno.test("a trigger whose provider disconnects without a reply stays", () => {
+  const { peer, provider, router, clock } = setup();
+  call(peer, "i1", { function_id: REGISTER, data: TRIGGER });
   const id = given(provider);
   clock.tick(PROVIDER_ANSWER_MS);
 
@@ -283,16 +283,16 @@ Deno.test("a trigger whose provider leaves without a word stays once its time is
   assert.equal(router.directory.trigger(id)?.state, "parked");
 });
 
-Deno.test("a trigger whose provider says no late is refused, and its originator is told", () => {
-  const { line, provider, router, clock } = setup();
-  call(line, "i1", { function_id: REGISTER, data: TRIGGER });
+Deno.test("a trigger whose provider refuses late is refused, and its originator is notified", () => {
+  const { peer, provider, router, clock } = setup();
+  call(peer, "i1", { function_id: REGISTER, data: TRIGGER });
   const id = given(provider);
   clock.tick(PROVIDER_ANSWER_MS);
-  line.connection.take();
+  peer.connection.take();
 
   answers(provider, id, { code: "trigger_registration_failed", message: "no" });
 
-  const told = only(line);
-  assert.equal(told.type, "triggerregistrationresult");
+  const reply = only(peer);
+  assert.equal(reply.type, "triggerregistrationresult");
   assert.equal(router.directory.trigger(id)?.state, "refused");
 });

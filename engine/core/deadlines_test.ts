@@ -1,5 +1,5 @@
 /**
- * Many deadlines on one task.
+ * Many deadlines on one timer.
  *
  * @module
  */
@@ -20,7 +20,7 @@ function setup(): { clock: FakeClock; deadlines: Deadlines<Item>; passed: string
   return { clock, deadlines, passed };
 }
 
-Deno.test("Deadlines run at their time, the earliest first, on one task of the clock", () => {
+Deno.test("Deadlines fire in order of their due time, on one timer", () => {
   const { clock, deadlines, passed } = setup();
   deadlines.add(item("late"), 300);
   deadlines.add(item("early"), 100);
@@ -35,7 +35,7 @@ Deno.test("Deadlines run at their time, the earliest first, on one task of the c
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Deadlines.remove() takes one out, once, and leaves the others", () => {
+Deno.test("Deadlines.remove() removes one item, once, and keeps the others", () => {
   const { clock, deadlines, passed } = setup();
   const [a, b, c] = [item("a"), item("b"), item("c")];
   deadlines.add(a, 10);
@@ -50,7 +50,7 @@ Deno.test("Deadlines.remove() takes one out, once, and leaves the others", () =>
   assert.deepEqual(passed, ["b@20", "c@30"]);
 });
 
-Deno.test("Deadlines take in what is added while they run", () => {
+Deno.test("Deadlines accept items that are added while others fire", () => {
   const { clock, passed } = setup();
   const deadlines: Deadlines<Item> = new Deadlines(clock, ({ name }) => {
     passed.push(`${name}@${clock.now()}`);
@@ -63,7 +63,7 @@ Deno.test("Deadlines take in what is added while they run", () => {
   assert.deepEqual(passed, ["first@10", "second@15"]);
 });
 
-Deno.test("Deadlines.clear() leaves nothing on the clock", () => {
+Deno.test("Deadlines.clear() cancels the timer", () => {
   const { clock, deadlines, passed } = setup();
   deadlines.add(item("a"), 10);
 

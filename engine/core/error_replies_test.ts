@@ -1,5 +1,5 @@
 /**
- * Calls that do not start: payloads that do not fit, workers that are full, and who is told.
+ * Calls that cannot start: invalid payloads, overloaded workers, unknown functions.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { Peer } from "./peer.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
 
-Deno.test("a payload that does not fit never reaches the worker", () => {
+Deno.test("an invalid payload never reaches the worker", () => {
   const { worker, caller } = calling();
   worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
 
@@ -29,7 +29,7 @@ Deno.test("a payload that does not fit never reaches the worker", () => {
   assert.deepEqual(handed(worker), []);
 });
 
-Deno.test("a refused call counts for its function if that exists, else for all others", () => {
+Deno.test("a rejected call counts for its function if that exists, else for (other)", () => {
   let recorder!: CallRecorder;
   const engine = fakeRouter({}, (clock) => recorder = new CallRecorder({ clock }));
   const [worker, caller] = [engine.open(), engine.open()];
@@ -45,7 +45,7 @@ Deno.test("a refused call counts for its function if that exists, else for all o
   assert.deepEqual([...recorder.other.errors], [["function_not_found", 1]]);
 });
 
-Deno.test("a payload that is not there is checked as null", () => {
+Deno.test("a missing payload is checked as null", () => {
   const { worker, caller } = calling();
   worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
 
@@ -54,7 +54,7 @@ Deno.test("a payload that is not there is checked as null", () => {
   assert.deepEqual(results(caller), { i1: "invalid_payload" });
 });
 
-Deno.test("a payload that fits goes on with the bytes it had", () => {
+Deno.test("a valid payload is forwarded with its original bytes", () => {
   const { worker, caller } = calling();
   worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
 
@@ -77,7 +77,7 @@ Deno.test("each replica's own request_format counts", () => {
   assert.ok(Object.values(results(caller)).every((code) => code === "invalid_payload"));
 });
 
-Deno.test("payloads are not checked when the setting is off, nor those of the engine's workers", () => {
+Deno.test("payloads are not checked when the setting is off, nor those of built-in workers", () => {
   const off = calling({ validate_payloads: false });
   off.worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
   call(off.caller, "i1", { function_id: "g" });
@@ -89,7 +89,7 @@ Deno.test("payloads are not checked when the setting is off, nor those of the en
   assert.equal(handed(on.worker).length, 1);
 });
 
-Deno.test("a function of the engine checks its payload itself, whatever it says it takes", () => {
+Deno.test("the request_format of a built-in function is not enforced", () => {
   const { caller, openBuiltin } = calling();
   const builtin = openBuiltin("engine-state");
   builtin.say({ type: "registerfunction", id: "s", request_format: FORMAT });
@@ -100,7 +100,7 @@ Deno.test("a function of the engine checks its payload itself, whatever it says 
   assert.equal(handed(builtin).length, 1);
 });
 
-Deno.test("a request_format that is no schema is in the log once and not enforced", () => {
+Deno.test("a request_format that is not a schema is one warning and not enforced", () => {
   const { worker, caller, events } = calling();
   worker.say({ type: "registerfunction", id: "g", request_format: { type: "strange" } });
 
@@ -113,7 +113,7 @@ Deno.test("a request_format that is no schema is in the log once and not enforce
   ]);
 });
 
-Deno.test("a call for which every worker is full ends with overloaded, and may be tried again", () => {
+Deno.test("a call for which all replicas are at their limit ends with overloaded, and is retryable", () => {
   const { worker, caller, open } = calling({ max_inflight_calls_per_worker: 1 });
   const other = open();
   other.say({ type: "registerfunction", id: "f" });
@@ -143,7 +143,7 @@ Deno.test("a worker that does not read gets no more calls", () => {
   assert.equal(handed(worker).length, 1);
 });
 
-Deno.test("a call that is refused and that nobody waits for is in the log and on the line", () => {
+Deno.test("a rejected void call is a warning and an error frame", () => {
   const { worker, caller, events } = calling({ max_inflight_calls_per_worker: 1 });
   worker.say({ type: "registerfunction", id: "g", request_format: FORMAT });
   const action = { type: "void" } as const;
@@ -159,7 +159,7 @@ Deno.test("a call that is refused and that nobody waits for is in the log and on
   assert.equal(events.filter(({ type }) => type === "warning").length, 2);
 });
 
-Deno.test("a line gives rise to so many warnings and no more, until some time has passed", () => {
+Deno.test("the warnings of a connection are limited, until some time has passed", () => {
   const { caller, events, clock, open } = calling();
   const call100 = () => {
     for (let i = 0; i < 100; i++) caller.say({ type: "invokefunction", function_id: "missing" });
@@ -173,21 +173,21 @@ Deno.test("a line gives rise to so many warnings and no more, until some time ha
   assert.equal(call100(), WARNINGS_MAX);
 });
 
-Deno.test("similarIds() offers the closest first, three at most", () => {
+Deno.test("similarIds() returns the most similar first, three at most", () => {
   const ids = ["math::add", "math::sub", "math::addd", "math::ad", "orders::price"];
 
   assert.deepEqual(similarIds("math::addx", ids), ["math::add", "math::addd", "math::ad"]);
 });
 
-Deno.test("similarIds() does not care about capitals", () => {
+Deno.test("similarIds() ignores case", () => {
   assert.deepEqual(similarIds("Math::Add", ["math::add"]), ["math::add"]);
 });
 
-Deno.test("similarIds() offers nothing that is too far off to be meant", () => {
+Deno.test("similarIds() omits ids that differ too much", () => {
   assert.deepEqual(similarIds("math::add", ["orders::price", "m", ""]), []);
 });
 
-Deno.test("similarIds() looks at a bounded number of ids of a bounded length", () => {
+Deno.test("similarIds() compares a limited number of ids of limited length", () => {
   const others = Array.from({ length: SIMILAR_SCAN_MAX }, (_, i) => `other::${i}`);
 
   assert.deepEqual(similarIds("math::add", [...others, "math::add2"]), []);
@@ -202,7 +202,7 @@ const caller = new Peer(new FakeConnection("c"), {
   connected_at_ms: 0,
 });
 
-Deno.test("unopenedCallOf() says what the frame says, its payload as it was written", () => {
+Deno.test("unopenedCallOf() has the fields of the frame, and its payload as it was written", () => {
   const text = '{"data":{"n": 1.50},"type":"invokefunction"}';
   const said = { invocation_id: "i", function_id: "f", namespace: "eu", timeout_ms: 5 };
   const trace = { traceparent: "t", baggage: "b" };
@@ -223,7 +223,7 @@ Deno.test("unopenedCallOf() says what the frame says, its payload as it was writ
   assert.equal(request(), '{"n": 1.50}');
 });
 
-Deno.test("unopenedCallOf() says that nobody waits for a call with an action", () => {
+Deno.test("unopenedCallOf() has no caller id for a call with an action", () => {
   const type = "invokefunction";
   const action = { type: "void" } as const;
   const call = unopenedCallOf(caller, { type, invocation_id: "i", function_id: "f", action });

@@ -1,5 +1,5 @@
 /**
- * Who offers what, and whose cursor it is.
+ * Replicas of functions, and which one gets the next call.
  *
  * @module
  */
@@ -19,7 +19,7 @@ function peer(id: string, builtin: string | null = null): Peer {
   return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
 }
 
-function offers(table: FunctionTable, worker: Peer, id: string, namespace?: string): void {
+function register(table: FunctionTable, worker: Peer, id: string, namespace?: string): void {
   table.add(worker, { type: "registerfunction", id, ...(namespace ? { namespace } : {}) });
 }
 
@@ -27,9 +27,9 @@ function pick(table: FunctionTable, id: string, bounds = BOUNDS): string | undef
   return table.pick(table.find(id)!, 10, bounds)?.peer.id;
 }
 
-Deno.test("FunctionTable.pick() takes turns among workers that are equally busy", () => {
+Deno.test("FunctionTable.pick() alternates between equally busy workers", () => {
   const table = new FunctionTable();
-  for (const id of ["a", "b", "c"]) offers(table, peer(id), "math::add");
+  for (const id of ["a", "b", "c"]) register(table, peer(id), "math::add");
 
   const turns = [1, 2, 3, 4, 5].map(() => pick(table, "math::add"));
 
@@ -39,19 +39,19 @@ Deno.test("FunctionTable.pick() takes turns among workers that are equally busy"
 Deno.test("FunctionTable.pick() prefers the worker that executes the fewest calls", () => {
   const table = new FunctionTable();
   const [a, b] = [peer("a"), peer("b")];
-  offers(table, a, "math::add");
-  offers(table, b, "math::add");
+  register(table, a, "math::add");
+  register(table, b, "math::add");
   a.inflightCalls = 2;
   b.inflightCalls = 1;
 
   assert.deepEqual([pick(table, "math::add"), pick(table, "math::add")], ["b", "b"]);
 });
 
-Deno.test("FunctionTable.pick() skips workers at their bound, until all are", () => {
+Deno.test("FunctionTable.pick() skips workers at their limit, until all are", () => {
   const table = new FunctionTable();
   const [a, b] = [peer("a"), peer("b")];
-  offers(table, a, "math::add");
-  offers(table, b, "math::add");
+  register(table, a, "math::add");
+  register(table, b, "math::add");
   const bounds = { ...BOUNDS, max_inflight_calls_per_worker: 1 };
 
   a.inflightCalls = 1;
@@ -60,10 +60,10 @@ Deno.test("FunctionTable.pick() skips workers at their bound, until all are", ()
   assert.equal(pick(table, "math::add", bounds), undefined);
 });
 
-Deno.test("FunctionTable.pick() counts the bytes a worker has not answered and not read", () => {
+Deno.test("FunctionTable.pick() counts unanswered and unread bytes of a worker", () => {
   const table = new FunctionTable();
   const worker = peer("a");
-  offers(table, worker, "math::add");
+  register(table, worker, "math::add");
   const bounds = { ...BOUNDS, max_inflight_bytes_per_worker: 100 };
 
   worker.inflightBytes = 60;
@@ -72,18 +72,18 @@ Deno.test("FunctionTable.pick() counts the bytes a worker has not answered and n
   assert.equal(pick(table, "math::add", bounds), undefined);
 });
 
-Deno.test("FunctionTable.pick() gives an idle worker one payload above the bound", () => {
+Deno.test("FunctionTable.pick() gives an idle worker one payload above the limit", () => {
   const table = new FunctionTable();
-  offers(table, peer("a"), "math::add");
+  register(table, peer("a"), "math::add");
 
   const bounds = { ...BOUNDS, max_inflight_bytes_per_worker: 1 };
   assert.equal(pick(table, "math::add", bounds), "a");
 });
 
-Deno.test("FunctionTable.pick() finds its way when a worker leaves between turns", () => {
+Deno.test("FunctionTable.pick() keeps its round-robin order when a worker disconnects", () => {
   const table = new FunctionTable();
   const [a, b, c] = [peer("a"), peer("b"), peer("c")];
-  for (const worker of [a, b, c]) offers(table, worker, "math::add");
+  for (const worker of [a, b, c]) register(table, worker, "math::add");
   pick(table, "math::add");
   pick(table, "math::add");
 
@@ -92,12 +92,12 @@ Deno.test("FunctionTable.pick() finds its way when a worker leaves between turns
   assert.deepEqual([1, 2, 3].map(() => pick(table, "math::add")), ["c", "b", "c"]);
 });
 
-Deno.test("a function is gone when the last worker that offered it has left", () => {
+Deno.test("a function is removed with its last replica", () => {
   const table = new FunctionTable();
   const [a, b] = [peer("a"), peer("b")];
-  offers(table, a, "math::add");
-  offers(table, b, "math::add");
-  offers(table, a, "math::sub");
+  register(table, a, "math::add");
+  register(table, b, "math::add");
+  register(table, a, "math::sub");
 
   assert.deepEqual(table.removePeer(a), { registered: 2, removed: 1 });
   assert.equal(pick(table, "math::add"), "b");
@@ -107,10 +107,10 @@ Deno.test("a function is gone when the last worker that offered it has left", ()
   assert.deepEqual([...table.entries()], []);
 });
 
-Deno.test("FunctionTable.remove() takes back only the sender's own entry", () => {
+Deno.test("FunctionTable.remove() removes only the sender's own replica", () => {
   const table = new FunctionTable();
   const [a, b] = [peer("a"), peer("b")];
-  offers(table, a, "math::add");
+  register(table, a, "math::add");
 
   assert.equal(table.remove(b, "math::add"), undefined);
   assert.equal(table.remove(a, "math::other"), undefined);
@@ -119,11 +119,11 @@ Deno.test("FunctionTable.remove() takes back only the sender's own entry", () =>
   assert.equal(table.remove(a, "math::add"), undefined);
 });
 
-Deno.test("FunctionTable.add() twice by one worker is one replica, described anew, the newest", () => {
+Deno.test("FunctionTable.add() replaces the worker's earlier replica, which becomes the newest", () => {
   const table = new FunctionTable();
   const [a, b] = [peer("a"), peer("b")];
-  offers(table, a, "math::add");
-  offers(table, b, "math::add");
+  register(table, a, "math::add");
+  register(table, b, "math::add");
 
   const added = table.add(a, { type: "registerfunction", id: "math::add", description: "new" });
 
@@ -136,18 +136,18 @@ Deno.test("FunctionTable.add() twice by one worker is one replica, described ane
 
 Deno.test("the same id in two namespaces is two functions", () => {
   const table = new FunctionTable();
-  offers(table, peer("a"), "math::add");
-  offers(table, peer("b"), "math::add", "eu");
+  register(table, peer("a"), "math::add");
+  register(table, peer("b"), "math::add", "eu");
 
   assert.equal(table.find("math::add", "eu")?.replicas[0]?.peer.id, "b");
   assert.equal(table.find("math::add")?.replicas[0]?.peer.id, "a");
   assert.equal(table.find("math::add", "us"), undefined);
 });
 
-Deno.test("a function of the engine is not taken over", () => {
+Deno.test("a worker cannot replace a built-in function", () => {
   const table = new FunctionTable();
   const engine = peer("engine", "engine-state");
-  offers(table, engine, "state::get");
+  register(table, engine, "state::get");
 
   const added = table.add(peer("a"), { type: "registerfunction", id: "state::get" });
 
@@ -155,10 +155,10 @@ Deno.test("a function of the engine is not taken over", () => {
   assert.equal(pick(table, "state::get"), "engine");
 });
 
-Deno.test("a function that the engine begins to offer is its own from then on", () => {
+Deno.test("a built-in function displaces the replicas of workers", () => {
   const table = new FunctionTable();
   const worker = peer("a");
-  offers(table, worker, "state::get");
+  register(table, worker, "state::get");
 
   const engine = peer("engine", "engine-state");
   const added = table.add(engine, { type: "registerfunction", id: "state::get" });
@@ -168,13 +168,13 @@ Deno.test("a function that the engine begins to offer is its own from then on", 
   assert.equal(table.countOf(worker), 0);
 });
 
-Deno.test("FunctionTable.version changes with the set of ids and with nothing else", () => {
+Deno.test("FunctionTable.version changes only with the set of ids", () => {
   const table = new FunctionTable();
   const [a, b] = [peer("a"), peer("b")];
   const versions = [table.version];
-  offers(table, a, "math::add");
+  register(table, a, "math::add");
   versions.push(table.version);
-  offers(table, b, "math::add");
+  register(table, b, "math::add");
   table.removePeer(a);
   versions.push(table.version);
   table.removePeer(b);
@@ -184,10 +184,10 @@ Deno.test("FunctionTable.version changes with the set of ids and with nothing el
   assert.equal(new Set(versions).size, 3);
 });
 
-Deno.test("FunctionTable.visibleIds() hides what asks to be hidden", () => {
+Deno.test("FunctionTable.visibleIds() omits internal functions", () => {
   const table = new FunctionTable();
   const worker = peer("a");
-  offers(table, worker, "math::add");
+  register(table, worker, "math::add");
   table.add(worker, { type: "registerfunction", id: "hidden", metadata: { internal: true } });
   table.add(worker, { type: "registerfunction", id: "shown", metadata: { internal: "true" } });
 
@@ -195,10 +195,10 @@ Deno.test("FunctionTable.visibleIds() hides what asks to be hidden", () => {
   assert.deepEqual([...table.visibleIds("eu")], []);
 });
 
-Deno.test("FunctionTable.pick() passes over workers that drain and keeps turns among the rest", () => {
+Deno.test("FunctionTable.pick() skips draining workers and alternates between the others", () => {
   const table = new FunctionTable();
   const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => peer(id));
-  for (const worker of [a, b, c, d]) offers(table, worker!, "math::add");
+  for (const worker of [a, b, c, d]) register(table, worker!, "math::add");
 
   table.drain(b!);
   const turns = [1, 2, 3, 4].map(() => pick(table, "math::add"));
@@ -209,16 +209,16 @@ Deno.test("FunctionTable.pick() passes over workers that drain and keeps turns a
   assert.deepEqual(later, ["c", "d"]);
 });
 
-Deno.test("a function whose workers all drain stays known, and the next worker gets its calls", () => {
+Deno.test("a function whose replicas are all draining stays registered, and a new replica gets its calls", () => {
   const table = new FunctionTable();
   const [a, b] = [peer("a"), peer("b")];
-  offers(table, a, "math::add");
+  register(table, a, "math::add");
   table.drain(a);
-  offers(table, a, "math::sub");
+  register(table, a, "math::sub");
 
   assert.deepEqual([pick(table, "math::add"), pick(table, "math::sub")], [undefined, undefined]);
   assert.deepEqual(table.entriesOf(a).map(({ id }) => id), ["math::add", "math::sub"]);
-  offers(table, b, "math::add");
+  register(table, b, "math::add");
   assert.deepEqual([pick(table, "math::add"), pick(table, "math::add")], ["b", "b"]);
   table.removePeer(b);
   assert.equal(pick(table, "math::add"), undefined);

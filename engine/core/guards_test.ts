@@ -1,12 +1,12 @@
 /**
- * How often something may happen.
+ * Rate limits, byte budgets and the comparison of secrets.
  *
  * @module
  */
 import assert from "node:assert/strict";
 import { ByteBudget, isEqualSecret, RateWindow } from "./guards.ts";
 
-Deno.test("RateWindow.allow() says no to the one beyond the bound, wherever the window begins", () => {
+Deno.test("RateWindow.allow() refuses the event beyond the limit, wherever the window starts", () => {
   const window = new RateWindow(3, 100);
 
   assert.deepEqual([0, 50, 99, 99].map((now) => window.allow(now)), [true, true, true, false]);
@@ -15,7 +15,7 @@ Deno.test("RateWindow.allow() says no to the one beyond the bound, wherever the 
   assert.equal(window.allow(150), true);
 });
 
-Deno.test("RateWindow.allow() does not count what it said no to", () => {
+Deno.test("RateWindow.allow() does not count refused events", () => {
   const window = new RateWindow(1, 100);
   window.allow(0);
   for (let now = 1; now < 100; now++) assert.equal(window.allow(now), false);
@@ -23,7 +23,7 @@ Deno.test("RateWindow.allow() does not count what it said no to", () => {
   assert.equal(window.allow(100), true);
 });
 
-Deno.test("ByteBudget.allow() says no beyond the share of a second, and yes in the next", () => {
+Deno.test("ByteBudget.allow() refuses bytes beyond the budget until the next second", () => {
   const share = new ByteBudget(100);
 
   assert.equal(share.allow(60, 0), true);
@@ -32,7 +32,7 @@ Deno.test("ByteBudget.allow() says no beyond the share of a second, and yes in t
   assert.equal(share.allow(100, 1_000), true);
 });
 
-Deno.test("ByteBudget.allow() counts what it refused: one too large takes the whole second", () => {
+Deno.test("ByteBudget.allow() counts refused bytes, too: one large frame uses up the second", () => {
   const share = new ByteBudget(100);
 
   assert.equal(share.allow(101, 5), false);
@@ -49,7 +49,7 @@ for (
     ["aaaa", "a", false],
   ] as const
 ) {
-  Deno.test(`isEqualSecret() says ${equal} of "${known}" and "${said}"`, () => {
+  Deno.test(`isEqualSecret() is ${equal} for "${known}" and "${said}"`, () => {
     assert.equal(isEqualSecret(known, said), equal);
   });
 }

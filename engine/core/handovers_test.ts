@@ -1,5 +1,5 @@
 /**
- * Workers that are relieved of their calls: who gets them, and when a handover is over.
+ * Draining workers, parked calls and orphaned triggers until a handover ends.
  *
  * @module
  */
@@ -22,20 +22,20 @@ import { CALL_PARK_MS } from "./parked_calls.ts";
 const COMES = { isComingBack: true };
 const GOES = { isComingBack: false };
 
-function offers(line: FakeWorker, id = "f", fields: object = {}): void {
-  line.say({ type: "registerfunction", id, ...fields });
+function register(peer: FakeWorker, id = "f", fields: object = {}): void {
+  peer.say({ type: "registerfunction", id, ...fields });
 }
 
-function comesBack(line: FakeWorker, { worker_id, reattach_token }: FakeWorker): void {
-  line.say({ type: "reattach", previous_worker_id: worker_id, reattach_token });
+function comesBack(peer: FakeWorker, { worker_id, reattach_token }: FakeWorker): void {
+  peer.say({ type: "reattach", previous_worker_id: worker_id, reattach_token });
 }
 
-Deno.test("others take over at once from a worker that drains, and what it runs goes on", () => {
+Deno.test("other replicas take over from a draining worker at once, and its running calls go on", () => {
   const { router, worker, caller, open } = calling();
   call(caller, "i0");
   const [running] = handed(worker);
   const other = open();
-  offers(other);
+  register(other);
 
   const handover = router.traffic.drain([worker.worker_id], COMES);
   for (const id of ["i1", "i2", "i3"]) call(caller, id);
@@ -47,7 +47,7 @@ Deno.test("others take over at once from a worker that drains, and what it runs 
   assert.equal(handover.runningCalls, 0);
 });
 
-Deno.test("a worker that drains is shown so, and what it offers stays listed until it leaves", () => {
+Deno.test("a draining worker is listed as such, and its functions until it disconnects", () => {
   const { router, worker, caller } = calling();
 
   router.traffic.drain([worker.worker_id], COMES);
@@ -60,16 +60,16 @@ Deno.test("a worker that drains is shown so, and what it offers stays listed unt
   assert.equal(directory.function("default", "f"), undefined);
 });
 
-Deno.test("a worker that drains may call others, take back what it offers and offer more", () => {
+Deno.test("a draining worker may call others, unregister functions and register more", () => {
   const { router, worker, caller, open } = calling();
   const other = open();
-  offers(other, "g");
+  register(other, "g");
   router.traffic.drain([worker.worker_id], GOES);
 
   call(worker, "w1", { function_id: "g" });
   answer(other, handed(other)[0]!.invocation_id);
   worker.say({ type: "unregisterfunction", id: "f" });
-  offers(worker, "h");
+  register(worker, "h");
   call(caller, "i1", { function_id: "h" });
 
   assert.deepEqual(results(worker), { w1: "done" });
@@ -77,7 +77,7 @@ Deno.test("a worker that drains may call others, take back what it offers and of
   assert.deepEqual(results(caller), { i1: "function_not_found" });
 });
 
-Deno.test("without a return, calls that only draining workers could run fail at once", () => {
+Deno.test("calls of functions of workers that will not come back fail at once", () => {
   const { router, worker, caller } = calling();
   router.traffic.drain([worker.worker_id], GOES);
 
@@ -91,9 +91,9 @@ Deno.test("without a return, calls that only draining workers could run fail at 
   assert.deepEqual([handed(worker), router.runningCalls], [[], 0]);
 });
 
-Deno.test("a call that a draining worker runs may call what only that worker offers", () => {
+Deno.test("a call that a draining worker executes may call functions of that worker only", () => {
   const { router, worker, caller } = calling();
-  offers(worker, "own");
+  register(worker, "own");
   call(caller, "i1");
   const [outer] = handed(worker);
   router.traffic.drain([worker.worker_id], COMES);
@@ -110,23 +110,23 @@ Deno.test("a call that a draining worker runs may call what only that worker off
   assert.equal(router.runningCalls, 1);
 });
 
-Deno.test("a draining worker that runs nothing gets its own calls no more than others", () => {
+Deno.test("a draining worker that executes nothing does not get its own calls", () => {
   const { router, worker, caller, open } = calling();
   router.traffic.drain([worker.worker_id], GOES);
   call(worker, "w1");
   assert.deepEqual(results(worker), { w1: "function_not_found" });
 
   const other = open();
-  offers(other);
-  offers(other, "g");
-  offers(worker, "g");
+  register(other);
+  register(other, "g");
+  register(worker, "g");
   call(caller, "i1");
   call(worker, "w2", { function_id: "g" });
 
   assert.deepEqual([handed(worker).length, handed(other).length], [0, 2]);
 });
 
-Deno.test("lines that are over or never were are passed over", () => {
+Deno.test("ids of closed or unknown connections are ignored", () => {
   const { router, worker, caller } = calling();
   worker.cut();
 
@@ -139,7 +139,7 @@ Deno.test("lines that are over or never were are passed over", () => {
   router.traffic.drain([], COMES).end();
 });
 
-Deno.test("a handover that ends early leaves its lines relieved and lets nothing wait", () => {
+Deno.test("a handover that ends early keeps draining its connections and parks nothing", () => {
   const { router, worker, caller } = calling();
   const handover = router.traffic.drain([worker.worker_id], COMES);
   call(caller, "i1");
@@ -152,7 +152,7 @@ Deno.test("a handover that ends early leaves its lines relieved and lets nothing
   assert.equal(router.directory.worker(worker.worker_id)?.status, "draining");
 });
 
-Deno.test("a handover ends once, and takes nothing from one that is open", () => {
+Deno.test("a handover ends once, and leaves other open handovers alone", () => {
   const { router, worker, caller } = calling();
   const first = router.traffic.drain([worker.worker_id], COMES);
   const second = router.traffic.drain([worker.worker_id, worker.worker_id], COMES);
@@ -169,10 +169,10 @@ Deno.test("a handover ends once, and takes nothing from one that is open", () =>
   assert.equal(router.runningCalls, 0);
 });
 
-Deno.test("two workers that drain at once leave calls waiting for either of them", () => {
+Deno.test("two workers that drain at once park calls for either of them", () => {
   const { router, worker, caller, open } = calling();
   const other = open();
-  offers(other);
+  register(other);
   const first = router.traffic.drain([worker.worker_id], COMES);
   call(caller, "i1");
   assert.equal(handed(other).length, 1);
@@ -181,7 +181,7 @@ Deno.test("two workers that drain at once leave calls waiting for either of them
 
   worker.cut();
   const again = open();
-  offers(again);
+  register(again);
 
   assert.equal(handed(again).length, 1);
   first.end();
@@ -190,7 +190,7 @@ Deno.test("two workers that drain at once leave calls waiting for either of them
   second.end();
 });
 
-Deno.test("of two handovers of one line, either makes its calls wait", () => {
+Deno.test("either of two handovers of one connection parks its calls", () => {
   const { router, worker, caller, open } = calling();
   const stop = router.traffic.drain([worker.worker_id], GOES);
   const restart = router.traffic.drain([worker.worker_id], COMES);
@@ -200,13 +200,13 @@ Deno.test("of two handovers of one line, either makes its calls wait", () => {
   call(caller, "i2");
 
   const again = open();
-  offers(again);
+  register(again);
 
   assert.equal(handed(again).length, 2);
   restart.end();
 });
 
-Deno.test("a line that left for good is expected after all while its handover is open", () => {
+Deno.test("a second handover may expect a worker that disconnected in an open one", () => {
   const { router, worker, caller, open } = calling();
   const stop = router.traffic.drain([worker.worker_id], GOES);
   worker.cut();
@@ -217,7 +217,7 @@ Deno.test("a line that left for good is expected after all while its handover is
   stop.end();
   call(caller, "i2");
   const again = open();
-  offers(again);
+  register(again);
 
   assert.equal(handed(again).length, 1);
   start.end();
@@ -227,12 +227,12 @@ Deno.test("a line that left for good is expected after all while its handover is
   assert.deepEqual(results(caller), { i2: "invocation_stopped", i3: "function_not_found" });
 });
 
-Deno.test("a second restart while the first is open hands over twice", () => {
+Deno.test("a second restart during the first one hands over twice", () => {
   const { router, worker, caller, open } = calling();
   const first = router.traffic.drain([worker.worker_id], COMES);
   worker.cut();
   const second = open();
-  offers(second);
+  register(second);
   const again = router.traffic.drain([second.worker_id], COMES);
   call(caller, "i1");
   first.end();
@@ -241,13 +241,13 @@ Deno.test("a second restart while the first is open hands over twice", () => {
   assert.deepEqual(results(caller), {});
 
   const third = open();
-  offers(third);
+  register(third);
 
   assert.equal(handed(third).length, 2);
   again.end();
 });
 
-Deno.test("a worker that crashes while it drains is waited for like one that left", () => {
+Deno.test("a worker that crashes while draining is expected like one that disconnected", () => {
   const { router, worker, caller, open } = calling();
   call(caller, "i1");
   const handover = router.traffic.drain([worker.worker_id], COMES);
@@ -257,47 +257,47 @@ Deno.test("a worker that crashes while it drains is waited for like one that lef
 
   assert.deepEqual(results(caller), { i1: "invocation_stopped" });
   const again = open();
-  offers(again);
+  register(again);
   assert.equal(handed(again).length, 1);
   handover.end();
 });
 
 for (const [when, cut] of [["before", true], ["after", false]] as const) {
-  Deno.test(`a draining worker whose line ends ${when} it is on another is relieved there too`, () => {
+  Deno.test(`a draining worker whose connection closes ${when} it reattaches is drained there, too`, () => {
     const { router, worker, caller, open } = calling();
     const handover = router.traffic.drain([worker.worker_id], COMES);
     if (cut) worker.cut();
     const again = open();
     comesBack(again, worker);
-    offers(again);
-    offers(again, "g");
+    register(again);
+    register(again, "g");
     call(caller, "i1");
     call(caller, "i2", { function_id: "g" });
 
     assert.deepEqual([handed(again), results(caller)], [[], {}]);
     assert.equal(router.directory.worker(again.worker_id)?.status, "draining");
     const successor = open();
-    offers(successor);
-    offers(successor, "g");
+    register(successor);
+    register(successor, "g");
     assert.equal(handed(successor).length, 2);
     handover.end();
   });
 }
 
-Deno.test("a wrong token does not make a line the successor of one that drains", () => {
+Deno.test("a wrong token does not make a connection the successor of a draining one", () => {
   const { router, worker, caller, open } = calling();
   router.traffic.drain([worker.worker_id], COMES);
   worker.cut();
   const again = open();
 
   comesBack(again, { ...worker, reattach_token: "x" });
-  offers(again);
+  register(again);
   call(caller, "i1");
 
   assert.equal(handed(again).length, 1);
 });
 
-Deno.test("a line that came back after its handover is a line like any other", () => {
+Deno.test("a connection that reattaches after its handover is not draining", () => {
   const { router, worker, caller, open } = calling();
   const handover = router.traffic.drain([worker.worker_id], COMES);
   worker.cut();
@@ -305,32 +305,32 @@ Deno.test("a line that came back after its handover is a line like any other", (
   const again = open();
 
   comesBack(again, worker);
-  offers(again);
+  register(again);
   call(caller, "i1");
 
   assert.equal(handed(again).length, 1);
 });
 
-Deno.test("calls wait for their function in its own namespace", () => {
+Deno.test("calls are parked for a function in its own namespace", () => {
   const { router, worker, caller, open } = calling();
-  offers(worker, "f", { namespace: "eu" });
+  register(worker, "f", { namespace: "eu" });
   router.traffic.drain([worker.worker_id], COMES);
   worker.cut();
   call(caller, "i1", { namespace: "eu" });
   call(caller, "i2", { namespace: "us" });
 
   const again = open();
-  offers(again);
+  register(again);
   assert.deepEqual([handed(again).length, results(caller)], [0, { i2: "function_not_found" }]);
-  offers(again, "f", { namespace: "eu" });
+  register(again, "f", { namespace: "eu" });
   assert.equal(handed(again).length, 1);
 });
 
-Deno.test("functions that a draining worker offers and takes back do not add up for ever", () => {
+Deno.test("functions that a draining worker registers and unregisters do not add up", () => {
   const { router, worker, caller, clock } = calling();
   router.traffic.drain([worker.worker_id], COMES);
   for (let i = 1; i <= FUNCTIONS_PER_WORKER_MAX; i++) {
-    offers(worker, `f${i}`);
+    register(worker, `f${i}`);
     worker.say({ type: "unregisterfunction", id: `f${i}` });
   }
 
@@ -342,7 +342,7 @@ Deno.test("functions that a draining worker offers and takes back do not add up 
   assert.deepEqual(results(caller), { i1: "function_not_found" });
 });
 
-Deno.test("an engine that has closed relieves nobody and ends handovers quietly", () => {
+Deno.test("a closed engine drains no connection and ends handovers silently", () => {
   const { router, worker, caller, clock } = calling();
   const handover = router.traffic.drain([worker.worker_id], COMES);
   call(caller, "i1");
@@ -358,7 +358,7 @@ Deno.test("an engine that has closed relieves nobody and ends handovers quietly"
 
 const OTHER_ID = { ...TRIGGER, id: "t2" };
 
-/** The originator of a trigger has left and is to come back. */
+/** A router whose originator has disconnected and is to come back. */
 interface Restarting extends TriggerSetup {
   readonly handover: Handover;
 }
@@ -374,9 +374,9 @@ function restarting(builtin: string | null, trigger: object = TRIGGER): Restarti
 }
 
 for (const builtin of ["engine-watch", null]) {
-  const whose = builtin ? "the engine" : "a worker";
+  const whose = builtin ? "a built-in worker" : "a worker";
 
-  Deno.test(`a trigger that nobody takes over ends once, for a type of ${whose}`, () => {
+  Deno.test(`an orphaned trigger that is not taken over ends once, for a type of ${whose}`, () => {
     const { provider, router, handover, events } = restarting(builtin);
     assert.equal(router.directory.trigger("t1")?.state, "offered");
     events.length = 0;
@@ -389,7 +389,7 @@ for (const builtin of ["engine-watch", null]) {
     assert.deepEqual(events.map(({ type }) => type), ["triggers_changed"]);
   });
 
-  Deno.test(`an equal trigger with the same id takes over in silence, for a type of ${whose}`, () => {
+  Deno.test(`an equal trigger with the same id takes over silently, for a type of ${whose}`, () => {
     const { provider, open, router, handover } = restarting(builtin);
     const again = open();
 
@@ -402,7 +402,7 @@ for (const builtin of ["engine-watch", null]) {
     assert.deepEqual(told(provider), ["unregistertrigger t1"]);
   });
 
-  Deno.test(`a trigger with the id of a left one and another content replaces it, for a type of ${whose}`, () => {
+  Deno.test(`a different trigger with the id of an orphaned one replaces it, for a type of ${whose}`, () => {
     const { provider, open, handover } = restarting(builtin);
 
     open().say({ ...TRIGGER, config: { dir: "outbox" } });
@@ -411,7 +411,7 @@ for (const builtin of ["engine-watch", null]) {
     assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t1"]);
   });
 
-  Deno.test(`a left trigger that was refused is offered anew, for a type of ${whose}`, () => {
+  Deno.test(`a refused orphaned trigger is delivered again, for a type of ${whose}`, () => {
     const { provider, originator, open, router } = setup(builtin);
     originator.say(TRIGGER);
     answers(provider, "t1", { code: "no", message: "no" });
@@ -429,7 +429,7 @@ for (const builtin of ["engine-watch", null]) {
     assert.deepEqual(told(provider), expected);
   });
 
-  Deno.test(`what a worker ends itself while it drains is not kept, for a type of ${whose}`, () => {
+  Deno.test(`triggers that a draining worker ends itself are not kept, for a type of ${whose}`, () => {
     const { provider, originator, router } = setup(builtin);
     originator.say(TRIGGER);
     originator.say({ ...OTHER_ID, config: 2 });
@@ -443,7 +443,7 @@ for (const builtin of ["engine-watch", null]) {
     assert.deepEqual(told(provider), []);
   });
 
-  Deno.test(`without a return a trigger ends with its worker, for a type of ${whose}`, () => {
+  Deno.test(`a trigger ends with a worker that will not come back, for a type of ${whose}`, () => {
     const { provider, originator, router } = setup(builtin);
     originator.say(TRIGGER);
     const handover = router.traffic.drain([originator.worker_id], { isComingBack: false });
@@ -455,7 +455,7 @@ for (const builtin of ["engine-watch", null]) {
     assert.deepEqual(told(provider), ["unregistertrigger t1"]);
   });
 
-  Deno.test(`a left trigger is delivered once to a provider that comes back, for a type of ${whose}`, () => {
+  Deno.test(`an orphaned trigger is delivered once to a returning provider, for a type of ${whose}`, () => {
     const { provider, open, handover, router } = restarting(builtin);
     provider.cut();
     assert.equal(router.directory.trigger("t1")?.state, "parked");
@@ -469,7 +469,7 @@ for (const builtin of ["engine-watch", null]) {
   });
 }
 
-Deno.test("an equal trigger with another id joins the left one, for a type of the engine", () => {
+Deno.test("an equal trigger with another id joins the orphaned one, for a built-in type", () => {
   const { provider, open, handover, router } = restarting("engine-watch");
   const again = open();
 
@@ -482,7 +482,7 @@ Deno.test("an equal trigger with another id joins the left one, for a type of th
   assert.deepEqual(told(provider), ["unregistertrigger t1"]);
 });
 
-Deno.test("an equal trigger with another id is offered before the left one ends, for a type of a worker", () => {
+Deno.test("an equal trigger with another id is delivered before the orphaned one ends, for a type of a worker", () => {
   const { provider, open, handover } = restarting(null);
   const again = open();
 
@@ -494,7 +494,7 @@ Deno.test("an equal trigger with another id is offered before the left one ends,
   assert.deepEqual(told(provider), ["unregistertrigger t2"]);
 });
 
-Deno.test("each equal trigger takes the place of one that was left, for a type of a worker", () => {
+Deno.test("each equal trigger replaces one orphaned trigger, for a type of a worker", () => {
   const { provider, originator, open, router } = setup();
   for (const id of ["t1", "t2", "t3"]) originator.say({ ...TRIGGER, id });
   const handover = router.traffic.drain([originator.worker_id], COMES);
@@ -537,7 +537,7 @@ Deno.test("equal triggers that come back with their ids are all taken over, for 
   assert.equal(router.directory.triggers().length, 3);
 });
 
-Deno.test("an equal trigger replaces one that was left while nobody provides the type", () => {
+Deno.test("an equal trigger replaces an orphaned one while the type has no provider", () => {
   const { provider, open, router } = restarting(null);
   provider.cut();
 
@@ -546,7 +546,7 @@ Deno.test("an equal trigger replaces one that was left while nobody provides the
   assert.deepEqual(router.directory.triggers().map(({ id }) => id), ["t2"]);
 });
 
-Deno.test("two equal triggers that were left are two again, for a type of the engine", () => {
+Deno.test("two equal orphaned triggers are two again, for a built-in type", () => {
   const { provider, originator, open, router } = setup("engine-watch");
   for (const id of ["t1", "t2"]) originator.say({ ...TRIGGER, id });
   const handover = router.traffic.drain([originator.worker_id], COMES);
@@ -560,7 +560,7 @@ Deno.test("two equal triggers that were left are two again, for a type of the en
   assert.deepEqual(told(provider), ["registertrigger u3"]);
 });
 
-Deno.test("a worker that comes back and crashes leaves the trigger to the next, for a type of the engine", () => {
+Deno.test("a worker that comes back and crashes leaves its trigger to the next one, for a built-in type", () => {
   const { provider, open, handover } = restarting("engine-watch");
   const second = open();
   second.say(OTHER_ID);
@@ -573,7 +573,7 @@ Deno.test("a worker that comes back and crashes leaves the trigger to the next, 
   assert.deepEqual(told(provider), []);
 });
 
-Deno.test("a left trigger stays until the last handover of its worker ends", () => {
+Deno.test("an orphaned trigger stays until the last handover of its worker ends", () => {
   const { provider, originator, router } = setup("engine-watch");
   originator.say(TRIGGER);
   const [first, second] = [1, 2].map(() => router.traffic.drain([originator.worker_id], COMES));
@@ -587,7 +587,7 @@ Deno.test("a left trigger stays until the last handover of its worker ends", () 
   assert.deepEqual(told(provider), ["unregistertrigger t1"]);
 });
 
-Deno.test("a handover that ends before its worker leaves keeps no trigger of it", () => {
+Deno.test("a handover that ends before its worker disconnects keeps no trigger", () => {
   const { provider, originator, router } = setup("engine-watch");
   originator.say(TRIGGER);
   const handover = router.traffic.drain([originator.worker_id], COMES);
@@ -600,7 +600,7 @@ Deno.test("a handover that ends before its worker leaves keeps no trigger of it"
   assert.deepEqual(told(provider), ["unregistertrigger t1"]);
 });
 
-Deno.test("a trigger whose registration still waits for the provider is not left", () => {
+Deno.test("a trigger whose registration still waits for the provider is not orphaned", () => {
   const { provider, originator, router, clock } = setup();
   const data = { trigger_type: "file-watch", function_id: "docs::index", config: 1 };
   call(originator, "i1", { function_id: "engine::register_trigger", data });
@@ -616,7 +616,7 @@ Deno.test("a trigger whose registration still waits for the provider is not left
   assert.deepEqual(told(provider), []);
 });
 
-Deno.test("a trigger that a registration by function made is left like any other", () => {
+Deno.test("a trigger that was registered by a call is orphaned like any other", () => {
   const { provider, originator, open, router } = setup("engine-watch");
   const data = { trigger_type: "file-watch", function_id: "docs::index", config: 1 };
   call(originator, "i1", { function_id: "engine::register_trigger", data });
@@ -635,7 +635,7 @@ Deno.test("a trigger that a registration by function made is left like any other
   assert.deepEqual(told(provider), [`unregistertrigger ${given}`]);
 });
 
-Deno.test("an equal trigger with the id of one whose line is there replaces it as ever", () => {
+Deno.test("an equal trigger with the id of a connected worker's trigger replaces it as usual", () => {
   const { provider, originator, open, router } = setup();
   originator.say(TRIGGER);
   router.traffic.drain([originator.worker_id], COMES);
@@ -646,7 +646,7 @@ Deno.test("an equal trigger with the id of one whose line is there replaces it a
   assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t1"]);
 });
 
-Deno.test("a left trigger cannot be ended by anybody else", () => {
+Deno.test("another worker cannot end an orphaned trigger", () => {
   const { provider, open, router } = restarting("engine-watch");
 
   open().say({ type: "unregistertrigger", id: "t1" });
@@ -655,7 +655,7 @@ Deno.test("a left trigger cannot be ended by anybody else", () => {
   assert.equal(router.directory.trigger("t1")?.state, "offered");
 });
 
-Deno.test("a refusal of a left trigger goes to nobody and counts", () => {
+Deno.test("a refusal of an orphaned trigger is recorded and sent to no worker", () => {
   const { provider, router, handover } = restarting(null);
 
   answers(provider, "t1", { code: "no", message: "no" });
@@ -668,7 +668,7 @@ Deno.test("a refusal of a left trigger goes to nobody and counts", () => {
 for (const isCut of [true, false]) {
   const when = isCut ? "lost before" : "replaced when";
 
-  Deno.test(`a line that is ${when} its draining worker comes back leaves no trigger for long`, () => {
+  Deno.test(`a connection that is ${when} its draining worker reattaches keeps no orphaned triggers`, () => {
     const { provider, originator, open, router } = setup("engine-watch");
     originator.say(TRIGGER);
     const handover = router.traffic.drain([originator.worker_id], COMES);
@@ -688,7 +688,7 @@ for (const isCut of [true, false]) {
   });
 }
 
-Deno.test("a worker that provides a type and drains takes the type along", () => {
+Deno.test("a draining worker that provides a type takes it along when it disconnects", () => {
   const { provider, originator, router, open } = setup();
   originator.say(TRIGGER);
   const handover = router.traffic.drain([provider.worker_id], COMES);

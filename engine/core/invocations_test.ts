@@ -1,5 +1,5 @@
 /**
- * Running calls, found by either side's id.
+ * Open calls, found by either side's id.
  *
  * @module
  */
@@ -39,7 +39,7 @@ function find(table: Invocations, id: string): Invocation | undefined {
   return table.find(view, 0, view.byteLength);
 }
 
-/** Two ids that have one hash. */
+/** Two ids with equal hashes. */
 function idsOfOneHash(): [string, string] {
   const found = new Map<number, string>();
   for (let i = 0;; i++) {
@@ -51,7 +51,7 @@ function idsOfOneHash(): [string, string] {
   }
 }
 
-Deno.test("an id of the engine looks like a UUID and finds its call wherever it stands", () => {
+Deno.test("an engine's id looks like a UUID and finds its call at any offset", () => {
   const table = new Invocations(SECRET);
   const call = open(table, peer("c"), "i1");
 
@@ -60,12 +60,12 @@ Deno.test("an id of the engine looks like a UUID and finds its call wherever it 
   assert.equal(table.find(viewOf(bytesOf(`"${idOf(call)}"`)), 1, 37), call);
 });
 
-Deno.test("an id means nothing once its call is over, also when the record serves another", () => {
+Deno.test("an id finds nothing after its call has ended, even if the record is reused", () => {
   const table = new Invocations(SECRET);
   const caller = peer("c");
   const first = idOf(open(table, caller, "i1"));
   table.close(find(table, first)!);
-  assert.equal(find(table, first), undefined, "while the record serves nobody");
+  assert.equal(find(table, first), undefined, "while the record is free");
   const second = idOf(open(table, caller, "i2"));
 
   assert.equal(find(table, first), undefined);
@@ -74,7 +74,7 @@ Deno.test("an id means nothing once its call is over, also when the record serve
   assert.equal(table.size, 1);
 });
 
-Deno.test("Invocations.find() knows no id that is made up", () => {
+Deno.test("Invocations.find() finds nothing for invented ids", () => {
   const table = new Invocations(SECRET);
   const id = idOf(open(table, peer("c"), "i1"));
 
@@ -95,7 +95,7 @@ Deno.test("Invocations.find() knows no id that is made up", () => {
     const other = id.slice(0, at) + (id[at] === "e" ? "d" : "e") + id.slice(at + 1);
     assert.equal(find(table, other), undefined, other);
   }
-  // The bytes behind what it is asked for play no part.
+  // The bytes behind the id have no influence.
   for (let end = 0; end < 36; end++) {
     assert.equal(table.find(viewOf(bytesOf(id)), 0, end), undefined);
     assert.equal(table.find(viewOf(bytesOf(id)), end + 1, 36), undefined);
@@ -114,10 +114,10 @@ Deno.test("equal ids of two callers are two calls", () => {
   assert.equal(table.findOfCaller(b, callerIdOf("same")), second);
 });
 
-Deno.test("ids of a caller that share a hash are kept apart, whichever are over", () => {
+Deno.test("ids of a caller that share a hash are kept apart, whichever have ended", () => {
   const ids = idsOfOneHash();
   assert.equal(callerIdOf(ids[0]!).hash, callerIdOf(ids[1]!).hash);
-  // More of one hash than chance gives in a moment: the hash is said, not made.
+  // More equal hashes than can be found quickly: the hash is given.
   const all = [...ids, "third", "of another length", "ö"];
   const { hash } = callerIdOf(ids[0]!);
   const named = (id: string) => ({ ...callerIdOf(id), hash });
@@ -176,7 +176,7 @@ Deno.test("ids as long as a UUID whose two ends are alike do not share a hash", 
   assert.ok(new Set(hashes).size > 990, `${new Set(hashes).size} hashes`);
 });
 
-Deno.test("a caller's id may be of any length, and is copied from where it stood", () => {
+Deno.test("a caller's id may have any length, and is copied from the frame", () => {
   const table = new Invocations(SECRET);
   const caller = peer("c");
   const ids = [1, 2, 35, 36, 37, 64, 128, 3_000].map((length) => "x".repeat(length));
@@ -206,12 +206,12 @@ Deno.test("a caller's id may be of any length, and is copied from where it stood
     }
     for (const call of calls.toReversed()) table.close(call);
     assert.equal(caller.waiting.size, 0);
-    // A record that is free keeps no more memory than the usual id needs.
+    // A free record keeps no more memory than a UUID needs.
     for (const call of calls) assert.ok(call.callerId.length <= 36);
   }
 });
 
-Deno.test("a call nobody waits for has no id of a caller, also where its record had one", () => {
+Deno.test("a void call has no caller id, even if its record had one before", () => {
   const table = new Invocations(SECRET);
   const first = open(table, peer("c"), "i1");
   table.close(first);
@@ -225,7 +225,7 @@ Deno.test("a call nobody waits for has no id of a caller, also where its record 
   assert.equal(table.size, 0);
 });
 
-Deno.test("a worker's load is what it has not answered", () => {
+Deno.test("the load of a worker is its unanswered calls", () => {
   const table = new Invocations(SECRET);
   const [caller, worker] = [peer("c"), peer("w")];
   const calls = [open(table, caller, "1", worker), open(table, caller, "2", worker)];
@@ -235,7 +235,7 @@ Deno.test("a worker's load is what it has not answered", () => {
   assert.deepEqual([worker.inflightCalls, worker.inflightBytes], [1, 10]);
 });
 
-Deno.test("a worker's calls are found from the first on, whichever are over", () => {
+Deno.test("a worker's calls are found from the oldest on, whichever have ended", () => {
   const table = new Invocations(SECRET);
   const [caller, worker] = [peer("c"), peer("w")];
   const calls = ["0", "1", "2", "3", "4"].map((id) => open(table, caller, id, worker));
@@ -258,7 +258,7 @@ Deno.test("a worker's calls are found from the first on, whichever are over", ()
   assert.equal(ring(), "5");
 });
 
-Deno.test("ten thousand calls at once have ids of their own", () => {
+Deno.test("ten thousand open calls have distinct ids", () => {
   const table = new Invocations(SECRET);
   const caller = peer("c");
   const ids = new Set<string>();
@@ -274,7 +274,7 @@ Deno.test("ten thousand calls at once have ids of their own", () => {
   assert.equal(table.size, 0);
 });
 
-Deno.test("idOf() says the id that a record has, also of uses long past", () => {
+Deno.test("idOf() returns the id of any use of a record", () => {
   const table = new Invocations(SECRET);
   const call = open(table, peer("c"), "i1");
 
@@ -294,7 +294,7 @@ Deno.test("the ids of a record are all different", () => {
   for (const id of ids) assert.match(id, UUID);
 });
 
-Deno.test("the further digits of an id change after 65,536 uses, and late ids find nothing", () => {
+Deno.test("more digits of an id change after 65,536 uses, and late ids find nothing", () => {
   const table = new Invocations(SECRET);
   const caller = peer("c");
   const others = [open(table, caller, "other")];
@@ -304,7 +304,7 @@ Deno.test("the further digits of an id change after 65,536 uses, and late ids fi
     const call = open(table, caller, "i");
     const id = idOf(call);
     turns.add(id.slice(13));
-    // All of them in turn would take a while: those around each turn, and some between.
+    // Checking every use would take too long: those around each overflow, and some between.
     if ((use & 0xffff) < 3 || (use & 0xffff) > 0xfffd || use % 997 === 0) {
       assert.equal(id, table.idOf(call.slot, call.uses));
       assert.match(id, UUID);

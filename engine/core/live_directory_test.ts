@@ -1,5 +1,5 @@
 /**
- * What others see of the tables.
+ * The views of the core's tables.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { announce } from "../../tests/fakes/calling.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 
-Deno.test("a function is shown once, as its newest replica describes it", () => {
+Deno.test("a function is listed once, as its newest replica describes it", () => {
   const { router, open } = fakeRouter();
   const [first, second] = [open(), open()];
   first.say({ type: "registerfunction", id: "math::add", description: "old" });
@@ -39,7 +39,7 @@ Deno.test("a function is shown once, as its newest replica describes it", () => 
   assert.equal(directory.function("eu", "math::add"), undefined);
 });
 
-Deno.test("what the core runs itself is shown as the engine's", () => {
+Deno.test("core functions are listed as the engine's", () => {
   const { directory } = fakeRouter().router;
 
   const ids = directory.functions().map(({ function_id, builtin }) => [function_id, builtin]);
@@ -52,7 +52,7 @@ Deno.test("what the core runs itself is shown as the engine's", () => {
   assert.equal(directory.function("eu", "engine::register_trigger"), undefined);
 });
 
-Deno.test("a type is shown while somebody provides it, with all its triggers", () => {
+Deno.test("a type is listed while it has a provider, with all its triggers", () => {
   const { router, open, openBuiltin } = fakeRouter();
   const originator = open();
   announce(originator);
@@ -106,15 +106,15 @@ Deno.test("a type is shown while somebody provides it, with all its triggers", (
   assert.equal(directory.trigger("t2"), undefined);
 });
 
-Deno.test("a worker is shown from the first moment, with what it holds and runs", () => {
+Deno.test("a worker is listed from its connection on, with its registrations and running calls", () => {
   const { router, open, clock } = fakeRouter();
   clock.tick(1_234);
-  const line = open({ address: "10.1.2.3", launch_id: "l7" });
-  line.say({ type: "registerfunction", id: "f" });
-  line.say({ type: "registertrigger", id: "t1", trigger_type: "x", function_id: "f" });
-  line.say({ type: "invokefunction", function_id: "f" });
+  const peer = open({ address: "10.1.2.3", launch_id: "l7" });
+  peer.say({ type: "registerfunction", id: "f" });
+  peer.say({ type: "registertrigger", id: "t1", trigger_type: "x", function_id: "f" });
+  peer.say({ type: "invokefunction", function_id: "f" });
 
-  const view = router.directory.worker(line.worker_id)!;
+  const view = router.directory.worker(peer.worker_id)!;
   assert.deepEqual(router.directory.workers(), [view]);
   assert.deepEqual(
     [view.name, view.announced, view.ip_address, view.launch_id, view.connected_at_ms],
@@ -124,7 +124,7 @@ Deno.test("a worker is shown from the first moment, with what it holds and runs"
   assert.equal(router.directory.worker("nobody"), undefined);
 });
 
-Deno.test("a line of the command line is shown as an operator's, others are not", () => {
+Deno.test("a connection of the command line is listed as an operator's, others are not", () => {
   const { router, open, openBuiltin } = fakeRouter();
 
   const operator = open({ operator: true });

@@ -1,5 +1,5 @@
 /**
- * Calls that wait for a worker that is being restarted.
+ * Calls that are parked while a worker is being restarted.
  *
  * @module
  */
@@ -22,10 +22,10 @@ import type { RouterSettings } from "./router.ts";
 
 const VOID = { action: { type: "void" } } as const;
 
-/** The worker that offered `f` has left and is to come back. */
+/** A router whose worker with `f` has disconnected and is to come back. */
 interface Restarting extends Calling {
   readonly handover: Handover;
-  /** A new line that offers `f`. */
+  /** Opens a new connection that registers `f`. */
   comesBack(): FakeWorker;
 }
 
@@ -35,9 +35,9 @@ function restarting(settings: Partial<RouterSettings> = {}): Restarting {
   const handover = router.traffic.drain([worker.worker_id], { isComingBack: true });
   worker.cut();
   const comesBack = (): FakeWorker => {
-    const line = open();
-    line.say({ type: "registerfunction", id: "f" });
-    return line;
+    const peer = open();
+    peer.say({ type: "registerfunction", id: "f" });
+    return peer;
   };
   return { ...engine, handover, comesBack };
 }
@@ -46,7 +46,7 @@ function ids({ connection }: FakeWorker): unknown[] {
   return connection.take().flatMap((message) => "data" in message ? [message.data] : []);
 }
 
-Deno.test("held calls start in the order they came, before those that come later", () => {
+Deno.test("parked calls start in the order of their arrival, before later calls", () => {
   const { caller, open, comesBack } = restarting();
   const other = open();
   call(caller, "i1", { data: 1 });
@@ -60,24 +60,24 @@ Deno.test("held calls start in the order they came, before those that come later
   assert.deepEqual(ids(worker), [1, 2, 3, 4, 5]);
 });
 
-Deno.test("a held call starts within the registration that it waited for", () => {
+Deno.test("a parked call starts with the registration that it waited for", () => {
   const { caller, router, open } = restarting();
   call(caller, "i1");
-  const line = open();
+  const peer = open();
   let hadStarted = false;
-  line.connection.onText = () => {
+  peer.connection.onText = () => {
     hadStarted = router.directory.function("default", "f") !== undefined;
   };
 
-  line.say({ type: "registerfunction", id: "f" });
+  peer.say({ type: "registerfunction", id: "f" });
 
   assert.equal(hadStarted, true);
-  const [message] = handed(line);
-  answer(line, message!.invocation_id, "late but well");
+  const [message] = handed(peer);
+  answer(peer, message!.invocation_id, "late but well");
   assert.deepEqual(results(caller), { i1: "late but well" });
 });
 
-Deno.test("a held call reaches its worker with the bytes and fields it had", () => {
+Deno.test("a parked call reaches its worker with its original bytes and fields", () => {
   const { caller, comesBack } = restarting();
   const data = '{"n":12345678901234567890, "f":1.50}';
   caller.say(
@@ -97,7 +97,7 @@ Deno.test("a held call reaches its worker with the bytes and fields it had", () 
 });
 
 for (const [path, space] of [["unparsed", ""], ["parsed", " "]] as const) {
-  Deno.test(`a call that is held too long is not found, when it came ${path}`, () => {
+  Deno.test(`a call that is parked too long ends with function_not_found, when it came ${path}`, () => {
     const { caller, clock, router, worker } = restarting();
     caller.say(
       `${space}{"type":"invokefunction","invocation_id":"i1","function_id":"f","data":1}`,
@@ -118,7 +118,7 @@ for (const [path, space] of [["unparsed", ""], ["parsed", " "]] as const) {
   });
 }
 
-Deno.test("each call is held from its own arrival, and told of similar ids in the end", () => {
+Deno.test("each call is parked from its own arrival, and finally gets similar ids", () => {
   const { caller, clock, open } = restarting();
   open().say({ type: "registerfunction", id: "f2" });
   call(caller, "i1");
@@ -135,7 +135,7 @@ Deno.test("each call is held from its own arrival, and told of similar ids in th
   assert.deepEqual(results(caller), { i2: "function_not_found" });
 });
 
-Deno.test("a held call whose own time is shorter times out as usual", () => {
+Deno.test("a parked call with a shorter timeout times out as usual", () => {
   const { caller, clock } = restarting();
   call(caller, "i1", { timeout_ms: 100 });
   call(caller, "i2", { timeout_ms: CALL_PARK_MS });
@@ -151,7 +151,7 @@ Deno.test("a held call whose own time is shorter times out as usual", () => {
   assert.deepEqual(results(caller), { i2: "function_not_found" });
 });
 
-Deno.test("the engine's own time-out ends a held call when it is the shorter one", () => {
+Deno.test("the engine's timeout ends a parked call when it is the shorter one", () => {
   const { caller, clock } = restarting({ invocation_timeout_ms: 50 });
   call(caller, "i1");
 
@@ -160,7 +160,7 @@ Deno.test("the engine's own time-out ends a held call when it is the shorter one
   assert.deepEqual(results(caller), { i1: "timeout" });
 });
 
-Deno.test("a held call keeps its deadline, and its worker is told what is left", () => {
+Deno.test("a parked call keeps its deadline, and its callee receives the remaining time", () => {
   const { caller, clock, comesBack } = restarting();
   call(caller, "i1", { timeout_ms: 3_000 });
   call(caller, "i2");
@@ -182,7 +182,7 @@ Deno.test("a held call keeps its deadline, and its worker is told what is left",
   });
 });
 
-Deno.test("a held call that has started is no longer held", () => {
+Deno.test("a parked call that has started is no longer parked", () => {
   const { caller, clock, comesBack, handover } = restarting();
   call(caller, "i1");
   const worker = comesBack();
@@ -196,7 +196,7 @@ Deno.test("a held call that has started is no longer held", () => {
   assert.deepEqual(results(caller), { i1: "done" });
 });
 
-Deno.test("void calls are held too, and a person hears of those that were held in vain", () => {
+Deno.test("void calls are parked, too, and those parked in vain are warnings", () => {
   const { caller, comesBack, router, clock, events, handover } = restarting();
   call(caller, "i1", { ...VOID, data: 1 });
   caller.say({ type: "invokefunction", function_id: "f", data: 2 });
@@ -218,7 +218,7 @@ Deno.test("void calls are held too, and a person hears of those that were held i
   );
 });
 
-Deno.test("a held call can be cancelled by its caller alone", () => {
+Deno.test("only its caller can cancel a parked call", () => {
   const { caller, comesBack, open, router } = restarting();
   call(caller, "i1");
   call(caller, "i2");
@@ -232,7 +232,7 @@ Deno.test("a held call can be cancelled by its caller alone", () => {
   assert.equal(handed(comesBack()).length, 1);
 });
 
-Deno.test("held calls vanish with their caller, but for those nobody waited for", () => {
+Deno.test("parked calls end with their caller, except void calls", () => {
   const { caller, comesBack, router } = restarting();
   call(caller, "i1", { data: 1 });
   call(caller, "i2", { ...VOID, data: 2 });
@@ -243,7 +243,7 @@ Deno.test("held calls vanish with their caller, but for those nobody waited for"
   assert.deepEqual(ids(comesBack()), [2]);
 });
 
-Deno.test("the id of a held call is open, and free again when it has ended", () => {
+Deno.test("the id of a parked call is open, and free again when it has ended", () => {
   const { caller, comesBack } = restarting();
   call(caller, "i1");
   call(caller, "i1");
@@ -258,24 +258,24 @@ Deno.test("the id of a held call is open, and free again when it has ended", () 
   assert.equal(handed(worker).length, 1);
 });
 
-Deno.test("a held payload is checked by the replica that is to run it", () => {
+Deno.test("the payload of a parked call is checked against the replica that gets it", () => {
   const { caller, open, router } = restarting();
   call(caller, "i1", { data: {} });
   call(caller, "i2", { data: { a: 1 } });
-  const line = open();
+  const peer = open();
 
-  line.say({
+  peer.say({
     type: "registerfunction",
     id: "f",
     request_format: { type: "object", required: ["a"] },
   });
 
   assert.deepEqual(results(caller), { i1: "invalid_payload" });
-  assert.deepEqual(ids(line), [{ a: 1 }]);
+  assert.deepEqual(ids(peer), [{ a: 1 }]);
   assert.equal(router.runningCalls, 1);
 });
 
-Deno.test("held calls beyond what the worker may have unanswered end as overloaded", () => {
+Deno.test("parked calls beyond the limit of the worker end as overloaded", () => {
   const { caller, comesBack } = restarting({ max_inflight_calls_per_worker: 2 });
   for (const id of ["i1", "i2", "i3"]) call(caller, id);
 
@@ -285,7 +285,7 @@ Deno.test("held calls beyond what the worker may have unanswered end as overload
   assert.deepEqual(results(caller), { i3: "overloaded" });
 });
 
-Deno.test("a worker inside the engine that comes back is told who made a held call", () => {
+Deno.test("a built-in worker that comes back receives the caller of a parked call", () => {
   const { router, caller, openBuiltin } = calling();
   const first = openBuiltin("engine-state");
   first.say({ type: "registerfunction", id: "state::get" });
@@ -301,7 +301,7 @@ Deno.test("a worker inside the engine that comes back is told who made a held ca
   assert.deepEqual(callers, [caller.worker_id, caller.worker_id]);
 });
 
-Deno.test("one call too many is refused, until one of those that are held has ended", () => {
+Deno.test("a call beyond the limit of parked calls is rejected, until one of them has ended", () => {
   const { caller, open, router, comesBack } = restarting();
   for (let i = 0; i < PARKED_CALLS_MAX; i++) call(caller, `i${i}`);
   const other = open();
@@ -322,7 +322,7 @@ Deno.test("one call too many is refused, until one of those that are held has en
   assert.equal(handed(comesBack()).length, PARKED_CALLS_MAX);
 });
 
-Deno.test("held calls have a bound in all, whatever there are of them", () => {
+Deno.test("the total size of parked calls is limited", () => {
   const { caller, router, handover } = restarting();
   const half = "x".repeat(PARKED_BYTES_MAX / 2 - 200);
   call(caller, "i1", { data: half });
@@ -342,7 +342,7 @@ Deno.test("held calls have a bound in all, whatever there are of them", () => {
   assert.deepEqual(Object.keys(results(caller)), ["i2", "i5"]);
 });
 
-Deno.test("an engine that drains takes no new calls and lets held ones start", () => {
+Deno.test("an engine that drains takes no new calls and lets parked ones start", () => {
   const { caller, comesBack, router } = restarting();
   call(caller, "i1");
 
@@ -356,7 +356,7 @@ Deno.test("an engine that drains takes no new calls and lets held ones start", (
   assert.equal(router.runningCalls, 0);
 });
 
-Deno.test("an engine that closes leaves no held call and nothing on the clock", () => {
+Deno.test("an engine that closes leaves no parked call and no timer", () => {
   const { caller, router, clock, handover } = restarting();
   call(caller, "i1");
   call(caller, "i2", VOID);
@@ -367,47 +367,47 @@ Deno.test("an engine that closes leaves no held call and nothing on the clock", 
   handover.end();
 });
 
-Deno.test("whoever gets the first held call may end the others before they start", () => {
+Deno.test("the callee of the first parked call may end the others before they start", () => {
   const { caller, open, router } = restarting();
   for (const id of ["i1", "i2", "i3"]) call(caller, id);
-  const line = open();
-  line.connection.onText = () => {
+  const peer = open();
+  peer.connection.onText = () => {
     caller.say({ type: "cancelinvocation", invocation_id: "i2" });
     call(caller, "i4");
   };
 
-  line.say({ type: "registerfunction", id: "f" });
+  peer.say({ type: "registerfunction", id: "f" });
 
-  assert.deepEqual(handed(line).length, 3);
+  assert.deepEqual(handed(peer).length, 3);
   assert.deepEqual(results(caller).i2, "cancelled");
   assert.equal(router.runningCalls, 3);
 });
 
-Deno.test("held calls go on waiting when the worker is gone again before they start", () => {
+Deno.test("calls stay parked when the worker disconnects before they start", () => {
   const { caller, open, comesBack, router } = restarting();
   for (const id of ["i1", "i2"]) call(caller, id);
-  const line = open();
-  line.connection.onText = () => line.cut();
+  const peer = open();
+  peer.connection.onText = () => peer.cut();
 
-  line.say({ type: "registerfunction", id: "f" });
+  peer.say({ type: "registerfunction", id: "f" });
 
   assert.deepEqual(results(caller), { i1: "invocation_stopped" });
   assert.equal(router.runningCalls, 1);
   assert.equal(handed(comesBack()).length, 1);
 });
 
-Deno.test("a worker that drains does not get what is held", () => {
+Deno.test("a draining worker does not get parked calls", () => {
   const { caller, router, open } = restarting();
   call(caller, "i1");
-  const line = open();
-  router.traffic.drain([line.worker_id], { isComingBack: true });
+  const peer = open();
+  router.traffic.drain([peer.worker_id], { isComingBack: true });
 
-  line.say({ type: "registerfunction", id: "f" });
+  peer.say({ type: "registerfunction", id: "f" });
 
-  assert.deepEqual([handed(line), router.runningCalls], [[], 1]);
+  assert.deepEqual([handed(peer), router.runningCalls], [[], 1]);
 });
 
-Deno.test("a full replica refuses at once, though another one drains", () => {
+Deno.test("a replica at its limit rejects at once, although another one is draining", () => {
   const { worker, caller, open, router } = calling({ max_inflight_calls_per_worker: 1 });
   const other = open();
   other.say({ type: "registerfunction", id: "f" });

@@ -1,5 +1,5 @@
 /**
- * A peer that does not take its answers is not read from.
+ * Pausing a peer that does not read its results, and its other properties.
  *
  * @module
  */
@@ -16,7 +16,7 @@ function peer(builtin: string | null = null): Peer {
   return new Peer(new FakeConnection("c"), identity);
 }
 
-Deno.test("a caller that does not take its results is not read from until it does", () => {
+Deno.test("a caller that does not read its results is paused until it does", () => {
   const { worker, caller } = calling();
   call(caller, "i1");
   call(caller, "i2");
@@ -33,7 +33,7 @@ Deno.test("a caller that does not take its results is not read from until it doe
   assert.equal(caller.connection.paused, false);
 });
 
-Deno.test("a worker that does not take its calls goes on being read: its answers free it", () => {
+Deno.test("a worker that does not read its calls is not paused: its results free it", () => {
   const { worker, caller } = calling();
   worker.connection.queuedBytes = 10 * SEND_AHEAD_BYTES;
 
@@ -42,7 +42,7 @@ Deno.test("a worker that does not take its calls goes on being read: its answers
   assert.equal(worker.connection.paused, false);
 });
 
-Deno.test("a carrier that cannot pause is asked again and never resumed", () => {
+Deno.test("a transport that cannot pause is asked again and never resumed", () => {
   const slow = peer();
   const connection = slow.connection as FakeConnection;
   connection.canPause = false;
@@ -56,7 +56,7 @@ Deno.test("a carrier that cannot pause is asked again and never resumed", () => 
   assert.deepEqual(connection.takeTexts(), ["{}", "[]"]);
 });
 
-Deno.test("a peer that has left is told nothing", () => {
+Deno.test("a disconnected peer is sent nothing", () => {
   const gone = peer();
   gone.isLive = false;
 
@@ -67,7 +67,7 @@ Deno.test("a peer that has left is told nothing", () => {
   assert.deepEqual((gone.connection as FakeConnection).takeTexts(), []);
 });
 
-Deno.test("a peer is named by the engine, by itself, or after what it registered", () => {
+Deno.test("a peer has its built-in name, its announced name, or the group of what it registered", () => {
   const own = peer("engine-state");
   const worker = peer();
   const before = worker.nameFor("math::add");

@@ -1,5 +1,5 @@
 /**
- * Who runs a call, and the errors of those that nobody does.
+ * The replica for a call, or the error with which it ends.
  *
  * @module
  */
@@ -43,7 +43,7 @@ function setup() {
     functions.add(worker, { type: "registerfunction", id, ...format });
   };
   const caller = peer("caller");
-  /** The worker that runs a call, or its error. */
+  /** The worker that executes a call, or its error. */
   const choose = (function_id: string, data: Json = 1, from = caller): string | undefined => {
     const call: InvokeFunction = { type: "invokefunction", function_id, data };
     const chosen = placement.choose(from, call, 10);
@@ -52,14 +52,14 @@ function setup() {
   return { functions, events, placement, entry, caller, choose };
 }
 
-Deno.test("Placement.choose() finds who offers a function, and nobody for one nobody does", () => {
+Deno.test("Placement.choose() finds the replica of a function, and none for an unknown function", () => {
   const { entry, choose } = setup();
   entry(peer("a"), "f");
 
   assert.deepEqual([choose("f"), choose("g")], ["a", undefined]);
 });
 
-Deno.test("Placement.choose() finds nobody when all workers of a function drain", () => {
+Deno.test("Placement.choose() finds no replica when all workers of a function are draining", () => {
   const { functions, entry, choose } = setup();
   const [a, b] = [peer("a"), peer("b")];
   for (const worker of [a, b]) entry(worker, "f");
@@ -70,7 +70,7 @@ Deno.test("Placement.choose() finds nobody when all workers of a function drain"
   assert.equal(choose("f"), undefined);
 });
 
-Deno.test("Placement.choose() says overloaded only when somebody is there and full", () => {
+Deno.test("Placement.choose() returns overloaded only when all ready replicas are at their limit", () => {
   const { functions, placement, entry, choose } = setup();
   const [full, drains] = [peer("full"), peer("drains")];
   for (const worker of [full, drains]) entry(worker, "f");
@@ -83,7 +83,7 @@ Deno.test("Placement.choose() says overloaded only when somebody is there and fu
   assert.equal(choose("f"), "full");
 });
 
-Deno.test("Placement.choose() gives a draining worker that runs a call its own, up to its bound", () => {
+Deno.test("Placement.choose() gives a draining caller that executes a call its own replica, up to its limit", () => {
   const { functions, placement, entry, caller, choose } = setup();
   const drains = peer("drains");
   entry(drains, "f");
@@ -96,7 +96,7 @@ Deno.test("Placement.choose() gives a draining worker that runs a call its own, 
   assert.equal(choose("f", 1, drains), undefined);
 });
 
-Deno.test("Placement.choose() gives a draining worker nothing of its own while another is there", () => {
+Deno.test("Placement.choose() prefers other replicas over a draining caller's own", () => {
   const { functions, placement, entry, choose } = setup();
   const [drains, other] = [peer("drains"), peer("other")];
   for (const worker of [drains, other]) entry(worker, "f");
@@ -109,7 +109,7 @@ Deno.test("Placement.choose() gives a draining worker nothing of its own while a
   assert.equal(choose("f", 1, drains), "overloaded");
 });
 
-Deno.test("Placement.choose() checks what a call carries, unless the engine makes it", () => {
+Deno.test("Placement.choose() checks payloads, except those of built-in workers", () => {
   const { placement, entry, choose } = setup();
   entry(peer("a"), "f", FORMAT);
 
@@ -119,7 +119,7 @@ Deno.test("Placement.choose() checks what a call carries, unless the engine make
   assert.equal(choose("f", {}), "a");
 });
 
-Deno.test("Placement.find() leaves functions with a request_format to those who parse", () => {
+Deno.test("Placement.find() leaves functions with a request_format to choose()", () => {
   const { placement, entry, caller } = setup();
   entry(peer("a"), "f");
   entry(peer("b"), "g", FORMAT);
@@ -130,7 +130,7 @@ Deno.test("Placement.find() leaves functions with a request_format to those who 
   assert.equal(placement.find(peer("own", "engine-http"), callOf("g"))?.peer.id, "b");
 });
 
-Deno.test("a schema that cannot be used is reported once and not enforced", () => {
+Deno.test("an unusable schema is reported once and not enforced", () => {
   const { events, entry, choose } = setup();
   entry(peer("a"), "f", { type: "odd" });
 
@@ -151,7 +151,7 @@ function offered(...peers: Peer[]): FunctionEntry {
   return functions.find("shop::f")!;
 }
 
-Deno.test("candidatesOf() says of each replica why it was passed over, the chosen one first", () => {
+Deno.test("candidatesOf() gives the reason why each replica was skipped, the chosen one first", () => {
   const [idle, chosen, full, heavy, draining] = ["a", "b", "c", "d", "e"].map(peerOfCandidates) as [
     Peer,
     Peer,
@@ -160,7 +160,7 @@ Deno.test("candidatesOf() says of each replica why it was passed over, the chose
     Peer,
   ];
   const entry = offered(idle, chosen, full, heavy, draining);
-  chosen.inflightCalls = 4; // The one that it was chosen for is among them.
+  chosen.inflightCalls = 4; // The call itself counts as in flight.
   full.inflightCalls = 5;
   heavy.inflightBytes = 90;
   heavy.inflightCalls = 1;
@@ -176,7 +176,7 @@ Deno.test("candidatesOf() says of each replica why it was passed over, the chose
   ]);
 });
 
-Deno.test("candidatesOf() lists so many and no more, the chosen one always", () => {
+Deno.test("candidatesOf() lists a limited number, always with the chosen one", () => {
   const peers = Array.from(
     { length: 2 * TRACE_CANDIDATES_MAX },
     (_, i) => peerOfCandidates(`w${i}`),

@@ -1,5 +1,5 @@
 /**
- * What workers see of the router: who is there, who comes back, who leaves, and what is refused.
+ * The router as workers see it: connecting, registering, reattaching, disconnecting.
  *
  * @module
  */
@@ -19,11 +19,11 @@ import { FUNCTIONS_PER_WORKER_MAX } from "./function_table.ts";
 import { noopObserver } from "./router.ts";
 import { TRIGGERS_PER_WORKER_MAX } from "./trigger_table.ts";
 
-function offer(line: FakeWorker, id: string, fields: Record<string, unknown> = {}): void {
-  line.say({ type: "registerfunction", id, ...fields });
+function offer(peer: FakeWorker, id: string, fields: Record<string, unknown> = {}): void {
+  peer.say({ type: "registerfunction", id, ...fields });
 }
 
-Deno.test("a line is greeted with a worker id, a token and what the engine can do", () => {
+Deno.test("a connection starts with a worker id, a token and the engine's capabilities", () => {
   const { router } = fakeRouter();
   const connection = new FakeConnection("c");
 
@@ -35,7 +35,7 @@ Deno.test("a line is greeted with a worker id, a token and what the engine can d
   assert.notEqual(greeting.worker_id, greeting.reattach_token);
 });
 
-Deno.test("a call reaches the worker that offers the function, and its result the caller", () => {
+Deno.test("a call reaches the worker that registered the function, and its result the caller", () => {
   const { worker, caller, router } = calling();
 
   call(caller, "i1", { data: { a: 2 } });
@@ -49,16 +49,16 @@ Deno.test("a call reaches the worker that offers the function, and its result th
   assert.equal(router.runningCalls, 0);
 });
 
-Deno.test("a call right after a registration sees it, also on the same line", () => {
-  const line = fakeRouter().open();
+Deno.test("a call right after a registration sees it, also on the same connection", () => {
+  const peer = fakeRouter().open();
 
-  offer(line, "mine");
-  call(line, "i1", { function_id: "mine" });
+  offer(peer, "mine");
+  call(peer, "i1", { function_id: "mine" });
 
-  assert.equal(handed(line).length, 1);
+  assert.equal(handed(peer).length, 1);
 });
 
-Deno.test("a function that two workers offer outlives one of them", () => {
+Deno.test("a function with two replicas outlives one of them", () => {
   const { worker, caller, open } = calling();
   const other = open();
   offer(other, "f");
@@ -72,7 +72,7 @@ Deno.test("a function that two workers offer outlives one of them", () => {
   assert.deepEqual(results(caller), { i3: "function_not_found" });
 });
 
-Deno.test("calls go to the worker with the fewest, in turn among equals", () => {
+Deno.test("calls go to the worker with the fewest calls, round-robin among equals", () => {
   const { worker, caller, open } = calling();
   const other = open();
   offer(other, "f");
@@ -86,13 +86,13 @@ Deno.test("calls go to the worker with the fewest, in turn among equals", () => 
   assert.deepEqual([handed(worker).length, handed(other).length], [0, 2]);
 });
 
-Deno.test("ids of the engine are refused to workers and open to its own lines", () => {
+Deno.test("workers cannot register engine:: ids, built-in workers can", () => {
   const { open, openBuiltin, router } = fakeRouter();
-  const line = open();
-  offer(line, "engine::x");
-  line.say({ type: "registertriggertype", id: "engine::y", description: "" });
+  const peer = open();
+  offer(peer, "engine::x");
+  peer.say({ type: "registertriggertype", id: "engine::y", description: "" });
 
-  const rejected = line.connection.take();
+  const rejected = peer.connection.take();
   assert.deepEqual(rejected.map((message) => message.type), [
     "registrationrejected",
     "registrationrejected",
@@ -110,21 +110,21 @@ Deno.test("ids of the engine are refused to workers and open to its own lines", 
   assert.equal(router.directory.function("default", "engine::x")?.worker_name, "engine");
 });
 
-Deno.test("a function of the engine is kept, and who wanted it is in the log", () => {
+Deno.test("a registration of a built-in function has no effect, and is a warning", () => {
   const { open, openBuiltin, router, events } = fakeRouter();
   const own = openBuiltin("engine-state");
   offer(own, "state::get");
-  const line = open();
+  const peer = open();
 
-  offer(line, "state::get");
+  offer(peer, "state::get");
 
-  assert.deepEqual(line.connection.take(), []);
+  assert.deepEqual(peer.connection.take(), []);
   assert.equal(router.directory.function("default", "state::get")?.worker_id, own.worker_id);
   const warning = events.find(({ type }) => type === "warning");
-  assert.equal(warning?.type === "warning" && warning.worker_id, line.worker_id);
+  assert.equal(warning?.type === "warning" && warning.worker_id, peer.worker_id);
 });
 
-Deno.test("a call of a function of the engine says who calls, whatever the caller claims", () => {
+Deno.test("a call of a built-in function carries the true caller, whatever the frame claims", () => {
   const { openBuiltin, caller } = calling();
   const own = openBuiltin("engine-state");
   offer(own, "state::get");
@@ -138,7 +138,7 @@ Deno.test("a call of a function of the engine says who calls, whatever the calle
   assert.deepEqual(callers, [caller.worker_id, caller.worker_id]);
 });
 
-Deno.test("a worker is not told who calls, and cannot be told a lie", () => {
+Deno.test("a worker does not receive the caller, not even an invented one", () => {
   const { worker, caller } = calling();
 
   call(caller, "i1", { caller: "forged" });
@@ -146,7 +146,7 @@ Deno.test("a worker is not told who calls, and cannot be told a lie", () => {
   assert.equal(handed(worker)[0]?.caller, undefined);
 });
 
-Deno.test("a function that asks to be served by HTTP has no effect and is in the log", () => {
+Deno.test("a function to be served by HTTP has no effect, and is a warning", () => {
   const { open, router, events } = fakeRouter();
 
   offer(open(), "legacy", { invocation: { url: "https://quotes.example" } });
@@ -155,36 +155,36 @@ Deno.test("a function that asks to be served by HTTP has no effect and is in the
   assert.equal(events.filter(({ type }) => type === "warning").length, 1);
 });
 
-Deno.test("functions and triggers beyond the bound of a worker are refused, known ones are not", () => {
+Deno.test("functions and triggers beyond the limit of a worker are rejected, known ones are not", () => {
   const { open, router } = fakeRouter();
-  const line = open();
-  for (let i = 0; i < FUNCTIONS_PER_WORKER_MAX; i++) offer(line, `f${i}`);
+  const peer = open();
+  for (let i = 0; i < FUNCTIONS_PER_WORKER_MAX; i++) offer(peer, `f${i}`);
   const trigger = { type: "registertrigger", trigger_type: "t", function_id: "f" };
-  for (let i = 0; i < TRIGGERS_PER_WORKER_MAX; i++) line.say({ ...trigger, id: `${i}` });
-  assert.deepEqual(line.connection.take(), []);
+  for (let i = 0; i < TRIGGERS_PER_WORKER_MAX; i++) peer.say({ ...trigger, id: `${i}` });
+  assert.deepEqual(peer.connection.take(), []);
 
-  offer(line, "f0", { description: "again" });
-  assert.deepEqual(line.connection.take(), []);
-  offer(line, "one too many");
-  line.say({ ...trigger, id: "one too many" });
-  line.say({ type: "registertriggertype", id: "one too many", description: "" });
+  offer(peer, "f0", { description: "again" });
+  assert.deepEqual(peer.connection.take(), []);
+  offer(peer, "one too many");
+  peer.say({ ...trigger, id: "one too many" });
+  peer.say({ type: "registertriggertype", id: "one too many", description: "" });
 
-  const codes = line.connection.take().map((message) => "error" in message && message.error?.code);
+  const codes = peer.connection.take().map((message) => "error" in message && message.error?.code);
   assert.deepEqual(codes, ["overloaded", "overloaded", "overloaded"]);
   assert.equal(router.directory.function("default", "f0")?.description, "again");
 });
 
-Deno.test("what happens is reported once, after its consequences", () => {
+Deno.test("events are reported once, after their consequences", () => {
   const { open, events, router } = fakeRouter();
-  const [line, other] = [open({ address: "10.0.0.7", launch_id: "l1" }), open()];
-  const worker_id = line.worker_id;
+  const [peer, other] = [open({ address: "10.0.0.7", launch_id: "l1" }), open()];
+  const worker_id = peer.worker_id;
   events.length = 0;
 
-  announce(line);
-  offer(line, "f");
+  announce(peer);
+  offer(peer, "f");
   offer(other, "f");
   offer(other, "g");
-  line.cut(1006, "reset");
+  peer.cut(1006, "reset");
   other.say({ type: "unregisterfunction", id: "g" });
   other.say({ type: "unregisterfunction", id: "g" });
 
@@ -200,7 +200,7 @@ Deno.test("what happens is reported once, after its consequences", () => {
   assert.equal(router.directory.workers().length, 1);
 });
 
-Deno.test("a router that drains refuses new calls, and lets running ones finish with their own", () => {
+Deno.test("Router.drain() rejects new calls, and lets running ones finish with the calls that they make", () => {
   const { worker, caller, router, openBuiltin } = calling();
   offer(openBuiltin("engine-state"), "state::get");
   call(caller, "i1");
@@ -219,7 +219,7 @@ Deno.test("a router that drains refuses new calls, and lets running ones finish 
   assert.equal(router.directory.worker(worker.worker_id)?.status, "draining");
 });
 
-Deno.test("a router that closes ends every line with 1001 and leaves nothing on the clock", () => {
+Deno.test("Router.close() closes every connection with 1001 and cancels all timers", () => {
   const { worker, caller, router, clock } = calling();
   call(caller, "i1", { timeout_ms: 50 });
 
@@ -233,7 +233,7 @@ Deno.test("a router that closes ends every line with 1001 and leaves nothing on 
   assert.deepEqual(router.directory.workers(), []);
 });
 
-Deno.test("new settings hold from then on", () => {
+Deno.test("new settings apply to later calls", () => {
   const { worker, caller, router, clock } = calling();
   router.applySettings({
     invocation_timeout_ms: 5,
@@ -250,7 +250,7 @@ Deno.test("new settings hold from then on", () => {
   assert.deepEqual(results(caller), { i1: "timeout", i2: "overloaded" });
 });
 
-Deno.test("somebody who hears of an event may call from within it", () => {
+Deno.test("a listener may send calls from within an event", () => {
   const engine = fakeRouter();
   const own = engine.openBuiltin("engine");
   offer(own, "engine::note");
@@ -259,16 +259,16 @@ Deno.test("somebody who hears of an event may call from within it", () => {
     if (event.type === "worker_disconnected") call(own, "i1", { function_id: "engine::note" });
     return 0;
   };
-  const line = engine.open();
-  offer(line, "f");
+  const peer = engine.open();
+  offer(peer, "f");
 
-  line.cut();
+  peer.cut();
 
   assert.equal(handed(own).length, 1);
   assert.equal(engine.router.directory.function("default", "f"), undefined);
 });
 
-Deno.test("a router that nobody observes sends what callers sent, and lists no candidates", () => {
+Deno.test("a router without an observer keeps the caller's traceparent and lists no candidates", () => {
   const subject = noopObserver.functionOf("eu", "f");
   const endpoint = noopObserver.endpointOf("w1", "shop");
   const call = {
@@ -287,26 +287,26 @@ Deno.test("a router that nobody observes sends what callers sent, and lists no c
   assert.equal(noopObserver.sent(call, endpoint, 0, undefined), undefined);
 });
 
-Deno.test("what a worker leaves behind is cleared in order, all of it before anybody is told", () => {
+Deno.test("a disconnected worker is cleaned up in order, before any listener is called", () => {
   const engine = fakeRouter();
   const [leaving, caller, runner, provider] = [0, 1, 2, 3].map(() => engine.open());
   assert.ok(leaving && caller && runner && provider);
   announce(runner);
-  leaving.say({ type: "registerfunction", id: "left" });
-  leaving.say({ type: "registertriggertype", id: "left", description: "" });
+  leaving.say({ type: "registerfunction", id: "gone" });
+  leaving.say({ type: "registertriggertype", id: "gone", description: "" });
   runner.say({ type: "registerfunction", id: "runs" });
   provider.say({ type: "registertriggertype", id: "stays", description: "" });
-  const trigger = { type: "registertrigger", function_id: "left" };
+  const trigger = { type: "registertrigger", function_id: "gone" };
   leaving.say({ ...trigger, id: "t1", trigger_type: "stays" });
-  provider.say({ ...trigger, id: "t2", trigger_type: "left" });
-  call(caller, "i1", { function_id: "left" });
+  provider.say({ ...trigger, id: "t2", trigger_type: "gone" });
+  call(caller, "i1", { function_id: "gone" });
   call(leaving, "i2", { function_id: "runs" });
   for (const { connection } of [caller, runner, provider]) connection.take();
   engine.events.length = 0;
   const order: string[] = [];
   for (const { connection } of [caller, runner, provider]) {
     connection.onText = (text) => {
-      assert.equal(engine.router.directory.function("default", "left"), undefined);
+      assert.equal(engine.router.directory.function("default", "gone"), undefined);
       order.push(JSON.parse(text).type);
     };
   }
@@ -326,7 +326,7 @@ Deno.test("what a worker leaves behind is cleared in order, all of it before any
   assert.equal(engine.router.directory.trigger("t2")?.state, "parked");
 });
 
-Deno.test("callers are told at once when the worker that runs their call leaves", () => {
+Deno.test("callers are notified at once when the callee disconnects", () => {
   const { worker, caller, router } = calling();
   call(caller, "i1");
   call(caller, "i2");
@@ -339,7 +339,7 @@ Deno.test("callers are told at once when the worker that runs their call leaves"
   assert.equal(router.runningCalls, 0);
 });
 
-Deno.test("a worker is told that a caller left, but not of calls nobody waited for", () => {
+Deno.test("a callee is notified when a caller disconnects, except for void calls", () => {
   const { worker, caller, router } = calling();
   call(caller, "i1");
   call(caller, "i2", { action: { type: "void" } });
@@ -355,14 +355,14 @@ Deno.test("a worker is told that a caller left, but not of calls nobody waited f
   assert.equal(router.runningCalls, 1);
 });
 
-Deno.test("what a caller that leaves waited for is cancelled in the order in which it came", () => {
+Deno.test("the calls of a caller that disconnects are cancelled in the order of their arrival", () => {
   const { worker, caller } = calling();
   const idsOf = (count: number): string[] => {
     for (let i = 0; i < count; i++) call(caller, crypto.randomUUID());
     return handed(worker).map(({ invocation_id }) => invocation_id);
   };
   const [first, over, then] = [idsOf(10), idsOf(30), idsOf(10)];
-  // Records that are free are used again, the last one first: their numbers are in no order.
+  // Free records are reused, the last one first, so their slots are not in order.
   for (const id of over) answer(worker, id);
   const last = idsOf(40);
 
@@ -374,7 +374,7 @@ Deno.test("what a caller that leaves waited for is cancelled in the order in whi
   assert.deepEqual(cancelled, [...first, ...then, ...last]);
 });
 
-Deno.test("reattach ends the old line before the next frame, and says nothing", () => {
+Deno.test("reattach closes the old connection before the next frame, without a reply", () => {
   const { worker, caller, open, events } = calling();
   call(caller, "i1");
   handed(worker);
@@ -405,7 +405,7 @@ for (
     ["no token", { reattach_token: undefined }],
   ] as const
 ) {
-  Deno.test(`reattach with ${name} is ignored quietly`, () => {
+  Deno.test(`reattach with ${name} is ignored silently`, () => {
     const { worker, open } = calling();
     const again = open();
     const { worker_id: previous_worker_id, reattach_token } = worker;
@@ -418,7 +418,7 @@ for (
   });
 }
 
-Deno.test("reattach counts as the first frame of a line only, and never for itself", () => {
+Deno.test("reattach is valid as the first frame only, and never for the connection itself", () => {
   const { worker, open } = calling();
   const again = open();
   const { worker_id: previous_worker_id, reattach_token } = worker;
@@ -444,7 +444,7 @@ for (
     [1006, "nothing heard for 60 s", "nothing heard for 60 s"],
   ] as const
 ) {
-  Deno.test(`a line that closes with ${code} ${reason} is reported as: ${said}`, () => {
+  Deno.test(`a connection that closes with ${code} ${reason} is reported as: ${said}`, () => {
     const { open, events } = fakeRouter();
 
     open().cut(code, reason);

@@ -1,5 +1,5 @@
 /**
- * The records of running calls, and what an observer hears of them.
+ * Opening, sending and ending calls, and the observer's events.
  *
  * @module
  */
@@ -26,7 +26,7 @@ function peer(id: string, builtin: string | null = null): Peer {
   return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
 }
 
-/** A frame as it was read, with other bytes around it. */
+/** A frame as it was received, with other bytes around it. */
 function read(frame: string): Envelope {
   const memory = bytesOf(`"},${frame}"}`);
   const envelope = new Envelope();
@@ -43,17 +43,17 @@ function sentTo({ connection }: Peer): string[] {
   return (connection as FakeConnection).takeTexts();
 }
 
-/** Calls of `f`, which a worker runs for a caller; `heard` is what the observer was told. */
+/** Calls of `f` that a worker executes; `events` lists the observer's events. */
 function setup(observing: Partial<CallObserver> = {}, builtin: string | null = null) {
   const clock = new FakeClock();
-  const heard: string[] = [];
+  const events: string[] = [];
   const due: Invocation[] = [];
   const observer: CallObserver = {
     ...noopObserver,
-    opened: ({ since }) => void heard.push(`opened at ${since}`),
+    opened: ({ since }) => void events.push(`opened at ${since}`),
     settled: (_call, memory, start, end) =>
-      void heard.push(`settled ${textOf(memory, start, end)}`),
-    failed: (_call, { code }, endedBy) => void heard.push(`failed ${code} by ${endedBy}`),
+      void events.push(`settled ${textOf(memory, start, end)}`),
+    failed: (_call, { code }, endedBy) => void events.push(`failed ${code} by ${endedBy}`),
     ...observing,
   };
   const [caller, worker] = [peer("c"), peer("w", builtin)];
@@ -64,11 +64,11 @@ function setup(observing: Partial<CallObserver> = {}, builtin: string | null = n
   const about = { callee: worker, function_id: "f", subject: SUBJECT, timeout_ms: 50 };
   const open = (ids = callerIdOf("i1"), its: CallRemainder = remainder) =>
     calls.open({ caller, ids, ...about, remainder: its });
-  return { clock, heard, due, caller, worker, calls, remainder, open };
+  return { clock, events, due, caller, worker, calls, remainder, open };
 }
 
-Deno.test("a call is opened, sent and settled, and its observer hears before its caller", () => {
-  const { calls, caller, worker, heard, open, remainder, clock } = setup();
+Deno.test("a call is opened, sent and settled, and its observer is called before its caller", () => {
+  const { calls, caller, worker, events, open, remainder, clock } = setup();
   clock.tick(4);
   const invocation = open();
   calls.send(invocation, caller, remainder, 4, undefined);
@@ -77,13 +77,13 @@ Deno.test("a call is opened, sent and settled, and its observer hears before its
   assert.equal(calls.idOf(invocation.slot, invocation.uses), id);
   calls.settle(invocation, read(RESULT));
 
-  assert.deepEqual(heard, ["opened at 4", "settled [2]"]);
+  assert.deepEqual(events, ["opened at 4", "settled [2]"]);
   assert.deepEqual(sentTo(caller), [RESULT.replace('"x"', '"i1"')]);
   assert.equal(calls.size, 0);
   assert.equal(calls.find(viewOf(bytesOf(id)), 0, id.length), undefined);
 });
 
-Deno.test("RunningCalls.send() puts the observer's field where a traceparent stands", () => {
+Deno.test("RunningCalls.send() replaces the traceparent by the observer's field", () => {
   const { calls, caller, worker, open, remainder } = setup({
     sent: () => field(',"traceparent":"t"'),
   });
@@ -100,7 +100,7 @@ Deno.test("RunningCalls.send() puts the observer's field where a traceparent sta
   assert.deepEqual(sentTo(worker), [traced.replace("i1", idOf(invocation)).replace("old", "t")]);
 });
 
-Deno.test("RunningCalls.send() tells the engine's own workers who calls, before the traceparent", () => {
+Deno.test("RunningCalls.send() adds the caller for built-in workers, before the traceparent", () => {
   const { calls, caller, worker, open, remainder } = setup(
     { sent: () => field(',"traceparent":"t"') },
     "own",
@@ -110,13 +110,13 @@ Deno.test("RunningCalls.send() tells the engine's own workers who calls, before 
   assert.match(sentTo(worker)[0]!, /"caller":"c","function_id":"f","traceparent":"t","data":/);
 });
 
-/** What an observer sends along. */
+/** The field of an observer. */
 function field(text: string): TraceBytes {
   const memory = bytesOf(text);
   return { memory, view: viewOf(memory) };
 }
 
-/** A frame between other bytes, of which none is to change but those of frames before it. */
+/** A frame between other bytes, of which only those of earlier frames may change. */
 function between(frame: string, before = ""): { envelope: Envelope; untouched: () => boolean } {
   const around = '"},{"x":"';
   const memory = bytesOf(before + around + frame + around);
@@ -131,13 +131,13 @@ function between(frame: string, before = ""): { envelope: Envelope; untouched: (
 const LONG_ID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
 const FIELD = `,"traceparent":"00-${"a".repeat(32)}-${"b".repeat(16)}-01"`;
 const OTHER_FIELD = `,"traceparent":"00-${"c".repeat(32)}-${"d".repeat(16)}-00"`;
-/** Frames before, over which a head may move that becomes longer. */
+/** Earlier frames, which a longer prefix may overwrite. */
 const BEFORE = FRAME.repeat(2);
 const LONG_FIELD = `,"traceparent":"${"e".repeat(99)}"`;
 const TRACES = ["", LONG_FIELD, ',"traceparent":"x"', OTHER_FIELD, `${OTHER_FIELD},"baggage":"b"`];
 
 for (const id of ["i", "ï", LONG_ID.slice(1), LONG_ID, `${LONG_ID}x`]) {
-  Deno.test(`a call under the id ${id} is sent on like others, and so is its result`, () => {
+  Deno.test(`a call with the id ${id} is forwarded, and so is its result`, () => {
     for (const trace of TRACES) {
       for (const sent of [undefined, field(FIELD)]) {
         for (const [builtin, before] of [[null, ""], [null, BEFORE], ["own", BEFORE]] as const) {
@@ -164,14 +164,14 @@ for (const id of ["i", "ï", LONG_ID.slice(1), LONG_ID, `${LONG_ID}x`]) {
   });
 }
 
-Deno.test("each way in which a call ends is told once", () => {
-  const { calls, caller, heard, open } = setup();
+Deno.test("each way in which a call ends is observed once", () => {
+  const { calls, caller, events, open } = setup();
   const error = failure("timeout", "late");
   calls.fail(open(), error, "its time");
   calls.drop(open(), error, "nobody");
   calls.settleError(open(), remainderOf(`","error":1}`), error);
 
-  const ends = heard.filter((line) => !line.startsWith("opened"));
+  const ends = events.filter((line) => !line.startsWith("opened"));
   assert.deepEqual(ends, [
     "failed timeout by its time",
     "failed timeout by nobody",
@@ -181,7 +181,7 @@ Deno.test("each way in which a call ends is told once", () => {
   assert.equal(calls.size, 0);
 });
 
-Deno.test("a call falls due with its record open, and not after its end", () => {
+Deno.test("onDue is called while the record is open, and not after the end", () => {
   const { calls, clock, due, open } = setup();
   const first = open();
   calls.drop(open(), failure("timeout", ""), null);

@@ -1,5 +1,5 @@
 /**
- * What a line does with frames that are broken, empty, binary, too many or too late.
+ * Frames that are malformed, empty, binary, too many or too late.
  *
  * @module
  */
@@ -11,7 +11,10 @@ import { MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS } from "./session.ts";
 
 const utf8 = new TextEncoder();
 
-/** A worker that runs `f`, a caller that waits for it under `i1`, and the engine's id of the call. */
+/**
+ * A worker that executes `f`, a caller that waits for it under `i1`, and the engine's id of the
+ * call.
+ */
 function calling(engine: FakeRouter): { worker: FakeWorker; caller: FakeWorker; id: string } {
   const worker = engine.open();
   worker.say({ type: "registerfunction", id: "f" });
@@ -22,7 +25,7 @@ function calling(engine: FakeRouter): { worker: FakeWorker; caller: FakeWorker; 
   return { worker, caller, id: call.invocation_id! };
 }
 
-/** The code and the id of each error a line was sent. */
+/** The code and the id of each error that a connection was sent. */
 function errors({ connection }: FakeWorker): string[] {
   return connection.take().map((message) => {
     if (message.type === "error") return message.error.code;
@@ -32,11 +35,11 @@ function errors({ connection }: FakeWorker): string[] {
 }
 
 Deno.test("a malformed call with an id ends with bad_message for that id", () => {
-  const line = fakeRouter().open();
+  const peer = fakeRouter().open();
 
-  line.say('{"type":"invokefunction","invocation_id":"i1","function_id":5}');
+  peer.say('{"type":"invokefunction","invocation_id":"i1","function_id":5}');
 
-  assert.deepEqual(line.connection.take(), [{
+  assert.deepEqual(peer.connection.take(), [{
     type: "invocationresult",
     invocation_id: "i1",
     function_id: "",
@@ -47,32 +50,32 @@ Deno.test("a malformed call with an id ends with bad_message for that id", () =>
   }]);
 });
 
-Deno.test("a call that is cut short ends with bad_message if its id can be read", () => {
-  const line = fakeRouter().open();
+Deno.test("a truncated call ends with bad_message if its id can be read", () => {
+  const peer = fakeRouter().open();
 
-  line.say('{"type":"invokefunction","invocation_id":"i1","function_id":"f","data":{"a":');
+  peer.say('{"type":"invokefunction","invocation_id":"i1","function_id":"f","data":{"a":');
 
-  assert.deepEqual(errors(line), ["bad_message of i1"]);
+  assert.deepEqual(errors(peer), ["bad_message of i1"]);
 });
 
 for (
   const frame of ["hello", "[]", "{}", '{"type":"teleport"}', '{"type":"registerfunction"}', " "]
 ) {
   Deno.test(`${frame} is answered with an error frame`, () => {
-    const line = fakeRouter().open();
+    const peer = fakeRouter().open();
 
-    line.say(frame);
+    peer.say(frame);
 
-    assert.deepEqual(errors(line), ["bad_message"]);
+    assert.deepEqual(errors(peer), ["bad_message"]);
   });
 }
 
 Deno.test("a message of an unknown type with an id ends with bad_message for that id", () => {
-  const line = fakeRouter().open();
+  const peer = fakeRouter().open();
 
-  line.say('{"type":"teleport","invocation_id":"i1"}');
+  peer.say('{"type":"teleport","invocation_id":"i1"}');
 
-  assert.deepEqual(errors(line), ["bad_message of i1"]);
+  assert.deepEqual(errors(peer), ["bad_message of i1"]);
 });
 
 Deno.test("a malformed message that names an open call does not end it", () => {
@@ -93,7 +96,7 @@ for (
     ["progress without data", '{"type":"invocationprogress","invocation_id":"ID"}'],
   ] as const
 ) {
-  Deno.test(`${name} ends the call for its caller and is reported to the worker`, () => {
+  Deno.test(`${name} ends the call for its caller and is reported to the callee`, () => {
     const { caller, worker, id } = calling(fakeRouter());
 
     worker.say(text.replace("ID", id));
@@ -103,7 +106,7 @@ for (
   });
 }
 
-Deno.test("a malformed result from a worker that was not asked ends nothing", () => {
+Deno.test("a malformed result from another worker than the callee ends nothing", () => {
   const engine = fakeRouter();
   const { caller, id } = calling(engine);
   const liar = engine.open();
@@ -114,102 +117,102 @@ Deno.test("a malformed result from a worker that was not asked ends nothing", ()
   assert.deepEqual(errors(caller), []);
 });
 
-Deno.test("a bad namespace is INVALID_NAMESPACE, of the call or of the line", () => {
-  const line = fakeRouter().open();
+Deno.test("a bad namespace is INVALID_NAMESPACE, for the call or the connection", () => {
+  const peer = fakeRouter().open();
 
-  line.say({ type: "invokefunction", invocation_id: "i1", function_id: "f", namespace: "" });
-  line.say({ type: "registerfunction", id: "f", namespace: 5 });
+  peer.say({ type: "invokefunction", invocation_id: "i1", function_id: "f", namespace: "" });
+  peer.say({ type: "registerfunction", id: "f", namespace: 5 });
 
-  assert.deepEqual(errors(line), ["INVALID_NAMESPACE of i1", "INVALID_NAMESPACE"]);
+  assert.deepEqual(errors(peer), ["INVALID_NAMESPACE of i1", "INVALID_NAMESPACE"]);
 });
 
-Deno.test("more malformed frames than the bound within its time close the line with 1008", () => {
+Deno.test("too many malformed frames within the window close the connection with 1008", () => {
   const engine = fakeRouter();
-  const line = engine.open();
-  line.say({ type: "registerfunction", id: "f" });
+  const peer = engine.open();
+  peer.say({ type: "registerfunction", id: "f" });
   const closings = [];
   for (let i = 0; i <= MALFORMED_FRAMES_MAX; i++) {
-    line.say("hello");
-    closings.push(line.connection.closing?.code);
+    peer.say("hello");
+    closings.push(peer.connection.closing?.code);
   }
 
   assert.deepEqual(closings.slice(-2), [undefined, 1008]);
   assert.equal(engine.router.directory.function("default", "f"), undefined);
 });
 
-Deno.test("malformed frames that are far enough apart close nothing", () => {
+Deno.test("malformed frames over a longer time close nothing", () => {
   const engine = fakeRouter();
-  const line = engine.open();
+  const peer = engine.open();
   for (let i = 0; i < 5 * MALFORMED_FRAMES_MAX; i++) {
-    line.say("hello");
+    peer.say("hello");
     engine.clock.tick(MALFORMED_WINDOW_MS / MALFORMED_FRAMES_MAX);
   }
 
-  assert.equal(line.connection.closing, undefined);
+  assert.equal(peer.connection.closing, undefined);
 });
 
 Deno.test("a malformed reattach is ignored and not counted", () => {
-  const line = fakeRouter().open();
-  for (let i = 0; i < 2 * MALFORMED_FRAMES_MAX; i++) line.say({ type: "reattach" });
+  const peer = fakeRouter().open();
+  for (let i = 0; i < 2 * MALFORMED_FRAMES_MAX; i++) peer.say({ type: "reattach" });
 
-  assert.deepEqual(errors(line), []);
-  assert.equal(line.connection.closing, undefined);
+  assert.deepEqual(errors(peer), []);
+  assert.equal(peer.connection.closing, undefined);
 });
 
-Deno.test("an empty frame, telemetry, a label and a pong are passed over", () => {
-  const line = fakeRouter().open();
+Deno.test("an empty frame, telemetry, a label and a pong are ignored", () => {
+  const peer = fakeRouter().open();
 
-  line.say("");
-  for (const mark of ["OTLP", "MTRC", "LOGS"]) line.events.binary(utf8.encode(`${mark}\u0001`));
-  line.events.binary(new Uint8Array());
-  line.say({ type: "registerservice", id: "shop" });
-  line.say({ type: "pong" });
+  peer.say("");
+  for (const mark of ["OTLP", "MTRC", "LOGS"]) peer.events.binary(utf8.encode(`${mark}\u0001`));
+  peer.events.binary(new Uint8Array());
+  peer.say({ type: "registerservice", id: "shop" });
+  peer.say({ type: "pong" });
 
-  assert.deepEqual(line.connection.take(), []);
+  assert.deepEqual(peer.connection.take(), []);
 });
 
 Deno.test("a ping is answered with a pong", () => {
-  const line = fakeRouter().open();
+  const peer = fakeRouter().open();
 
-  line.say({ type: "ping" });
+  peer.say({ type: "ping" });
 
-  assert.deepEqual(line.connection.take(), [{ type: "pong" }]);
+  assert.deepEqual(peer.connection.take(), [{ type: "pong" }]);
 });
 
-Deno.test("telemetry on a worker's line is handed on with who sent it", () => {
+Deno.test("telemetry on a worker's connection is passed on with its sender", () => {
   const { open, openBuiltin, telemetry } = fakeRouter();
-  const line = open();
+  const peer = open();
   const own = openBuiltin("engine-state");
-  line.events.binary(utf8.encode('OTLP{"a":1}'));
+  peer.events.binary(utf8.encode('OTLP{"a":1}'));
   own.events.binary(utf8.encode("LOGS"));
-  line.cut();
-  line.events.binary(utf8.encode("MTRC{}"));
+  peer.cut();
+  peer.events.binary(utf8.encode("MTRC{}"));
 
   const said = telemetry.map(({ bytes, ...frame }) => [frame, new TextDecoder().decode(bytes)]);
-  const from = { worker_id: line.worker_id, address: "127.0.0.1" };
+  const from = { worker_id: peer.worker_id, address: "127.0.0.1" };
   assert.deepEqual(said, [
     [{ kind: "OTLP", ...from }, '{"a":1}'],
     [{ kind: "LOGS", worker_id: own.worker_id, address: null }, ""],
   ]);
 });
 
-Deno.test("a line's telemetry beyond its share of a second is dropped, with one warning", () => {
+Deno.test("telemetry of a connection beyond its budget is dropped, with one warning", () => {
   const { open, telemetry, events, clock } = fakeRouter();
-  const [line, other] = [open(), open()];
+  const [peer, other] = [open(), open()];
   events.length = 0;
   const large = new Uint8Array(TELEMETRY_BYTES_PER_SECOND / 2);
   large.set(utf8.encode("LOGS"));
-  for (let i = 0; i < 5; i++) line.events.binary(large);
+  for (let i = 0; i < 5; i++) peer.events.binary(large);
   other.events.binary(large);
-  assert.equal(telemetry.length, 3, "each line has a share of its own");
+  assert.equal(telemetry.length, 3, "each connection has its own budget");
   clock.tick(1_000);
-  for (let i = 0; i < 5; i++) line.events.binary(large);
+  for (let i = 0; i < 5; i++) peer.events.binary(large);
 
   assert.equal(telemetry.length, 5);
   assert.deepEqual(events.map(({ type }) => type), ["warning"]);
 });
 
-Deno.test("frames may be bytes, and a binary frame may be a message", () => {
+Deno.test("a frame may come as bytes, and a binary frame may be a message", () => {
   const engine = fakeRouter();
   const worker = engine.open();
   worker.events.binary(utf8.encode('{"type":"registerfunction","id":"größe"}'));
@@ -223,23 +226,23 @@ Deno.test("frames may be bytes, and a binary frame may be a message", () => {
   assert.equal(call?.type === "invokefunction" && call.data, "ż");
 });
 
-Deno.test("binary rubbish is malformed", () => {
-  const line = fakeRouter().open();
+Deno.test("a binary frame that is not JSON is malformed", () => {
+  const peer = fakeRouter().open();
 
-  line.events.binary(new Uint8Array([0xff, 0xfe, 0, 1, 2]));
+  peer.events.binary(new Uint8Array([0xff, 0xfe, 0, 1, 2]));
 
-  assert.deepEqual(errors(line), ["bad_message"]);
+  assert.deepEqual(errors(peer), ["bad_message"]);
 });
 
-Deno.test("a late frame of a line that is over changes nothing", () => {
+Deno.test("a late frame of a closed connection changes nothing", () => {
   const engine = fakeRouter();
-  const line = engine.open();
-  line.cut();
+  const peer = engine.open();
+  peer.cut();
 
-  line.say({ type: "registerfunction", id: "f" });
-  line.say("hello");
-  line.events.drained();
-  line.cut();
+  peer.say({ type: "registerfunction", id: "f" });
+  peer.say("hello");
+  peer.events.drained();
+  peer.cut();
 
   assert.deepEqual(engine.router.directory.functions().filter(({ builtin }) => !builtin), []);
   assert.equal(engine.events.filter(({ type }) => type === "worker_disconnected").length, 1);
@@ -262,20 +265,20 @@ Deno.test("a payload that is too deep for its check is the caller's error, and e
   assert.equal(engine.router.runningCalls, 0);
 });
 
-Deno.test("whatever bytes arrive, nothing throws and the engine goes on", () => {
+Deno.test("no input throws, and the engine goes on", () => {
   const engine = fakeRouter();
   const random = new Random(3);
   const pieces = ["{", "}", '"', "\\", ":", ",", "[", "]", "null", "1e9", "\n", "é", "\u2028"];
   const heads = ['{"type":"invokefunction","invocation_id":"', '{"type":"invocationresult",', ""];
-  let line = engine.open();
+  let peer = engine.open();
   for (let i = 0; i < 5_000; i++) {
-    if (line.connection.closing) line = engine.open();
+    if (peer.connection.closing) peer = engine.open();
     const bytes = Uint8Array.from({ length: random.below(40) }, () => random.below(256));
     const length = random.below(12);
     const text = Array.from({ length }, () => random.pick(pieces)).join("");
 
-    line.events.binary(bytes);
-    line.say(random.pick(heads) + text);
+    peer.events.binary(bytes);
+    peer.say(random.pick(heads) + text);
   }
 
   const { worker, caller, id } = calling(engine);
@@ -283,7 +286,7 @@ Deno.test("whatever bytes arrive, nothing throws and the engine goes on", () => 
   assert.equal(caller.connection.take().length, 1);
 });
 
-Deno.test("a mistake of ours while a frame is passed on ends nobody's line", () => {
+Deno.test("an internal error while a frame is forwarded closes no connection", () => {
   const engine = fakeRouter();
   const { worker, caller } = calling(engine);
   const forward = worker.connection.forward.bind(worker.connection);

@@ -1,5 +1,5 @@
 /**
- * The life of triggers, as originators and providers see it on their lines.
+ * The life of triggers, as originators and providers see it.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { EngineEvent } from "../ports/events.ts";
 import { Peer } from "./peer.ts";
 import { type Provider, TriggerTypes } from "./trigger_table.ts";
 
-Deno.test("a trigger is handed to the provider of its type, and nobody is told of success", () => {
+Deno.test("a trigger is delivered to the provider of its type, and success is not reported", () => {
   const { provider, originator } = setup();
 
   originator.say({ ...TRIGGER, metadata: { why: "demo" }, message_type: "registertrigger" });
@@ -26,7 +26,7 @@ Deno.test("a trigger is handed to the provider of its type, and nobody is told o
   assert.deepEqual(told(originator), []);
 });
 
-Deno.test("a provider is told of a namespace only where it says something", () => {
+Deno.test("a provider receives namespaces other than the default only", () => {
   const { provider, originator } = setup();
 
   originator.say({ ...TRIGGER, config: null, namespace: "eu", trigger_namespace: "default" });
@@ -41,7 +41,7 @@ Deno.test("a provider is told of a namespace only where it says something", () =
   }]);
 });
 
-Deno.test("a trigger of an unknown type waits silently and is delivered once when it appears", () => {
+Deno.test("a trigger of an unknown type is parked silently and delivered once when the type appears", () => {
   const { open, router } = fakeRouter();
   const originator = open();
   originator.say(TRIGGER);
@@ -63,7 +63,7 @@ Deno.test("a type in another namespace is another type", () => {
   assert.deepEqual(told(provider), []);
 });
 
-Deno.test("a provider that says no is quoted to the originator, and the trigger is kept", () => {
+Deno.test("a provider's refusal is forwarded to the originator, and the trigger stays", () => {
   const { provider, originator, router } = setup();
   originator.say(TRIGGER);
   told(provider);
@@ -80,7 +80,7 @@ Deno.test("a provider that says no is quoted to the originator, and the trigger 
   assert.equal(router.directory.trigger("t1")?.state, "refused");
 });
 
-Deno.test("a refused trigger ends without a word to the provider, which holds nothing", () => {
+Deno.test("a refused trigger ends without a frame to the provider", () => {
   const { provider, originator } = setup();
   originator.say(TRIGGER);
   answers(provider, "t1", { code: "no", message: "no" });
@@ -91,7 +91,7 @@ Deno.test("a refused trigger ends without a word to the provider, which holds no
   assert.deepEqual(told(provider), []);
 });
 
-Deno.test("a refused trigger is offered again when its type is registered anew", () => {
+Deno.test("a refused trigger is delivered again when its type is registered again", () => {
   const { provider, originator } = setup();
   originator.say(TRIGGER);
   answers(provider, "t1", { code: "no", message: "no" });
@@ -102,7 +102,7 @@ Deno.test("a refused trigger is offered again when its type is registered anew",
   assert.deepEqual(told(provider), ["registertrigger t1"]);
 });
 
-Deno.test("only the provider that was asked can answer", () => {
+Deno.test("only the provider of a trigger can reply", () => {
   const { originator, open, router } = setup();
   originator.say(TRIGGER);
   const liar = open();
@@ -138,7 +138,7 @@ Deno.test("only its originator can end a trigger", () => {
   assert.deepEqual(told(provider), []);
 });
 
-Deno.test("a trigger ends when its originator leaves", () => {
+Deno.test("a trigger ends when its originator disconnects", () => {
   const { provider, originator, router } = setup();
   originator.say(TRIGGER);
   told(provider);
@@ -159,7 +159,7 @@ Deno.test("a trigger with a known id replaces the one before, which ends first",
   assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t1"]);
 });
 
-Deno.test("a trigger that came again on another line outlives the line it came on first", () => {
+Deno.test("a trigger that was registered again on another connection outlives the first one", () => {
   const { provider, originator, open, router } = setup();
   originator.say(TRIGGER);
   const again = open();
@@ -172,7 +172,7 @@ Deno.test("a trigger that came again on another line outlives the line it came o
   assert.equal(router.directory.trigger("t1")?.worker_id, again.worker_id);
 });
 
-Deno.test("triggers outlive their provider and are delivered once to the next, with their ids", () => {
+Deno.test("triggers outlive their provider and are delivered once to the next one, with the same ids", () => {
   const { provider, originator, open, router } = setup();
   originator.say(TRIGGER);
   originator.say({ ...TRIGGER, id: "t2" });
@@ -187,7 +187,7 @@ Deno.test("triggers outlive their provider and are delivered once to the next, w
   assert.deepEqual(told(next), ["registertrigger t1", "registertrigger t2"]);
 });
 
-Deno.test("a trigger that ends while it is parked is nobody's any more", () => {
+Deno.test("a trigger that ends while it is parked is never delivered", () => {
   const { provider, originator, open } = setup();
   originator.say(TRIGGER);
   provider.say({ type: "unregistertriggertype", id: "file-watch", description: "x" });
@@ -200,7 +200,7 @@ Deno.test("a trigger that ends while it is parked is nobody's any more", () => {
   assert.deepEqual([told(provider), told(next)], [[], []]);
 });
 
-Deno.test("unregistertriggertype of somebody else changes nothing", () => {
+Deno.test("unregistertriggertype of another worker changes nothing", () => {
   const { provider, originator, open } = setup();
   open().say({ type: "unregistertriggertype", id: "file-watch" });
   originator.say(TRIGGER);
@@ -208,7 +208,7 @@ Deno.test("unregistertriggertype of somebody else changes nothing", () => {
   assert.deepEqual(told(provider), ["registertrigger t1"]);
 });
 
-Deno.test("a provider that registers its type again is sent the live triggers again", () => {
+Deno.test("a provider that registers its type again receives the live triggers again", () => {
   const { provider, originator } = setup();
   originator.say(TRIGGER);
   told(provider);
@@ -218,7 +218,7 @@ Deno.test("a provider that registers its type again is sent the live triggers ag
   assert.deepEqual(told(provider), ["registertrigger t1"]);
 });
 
-Deno.test("a second provider takes the triggers over, and gives them back when it leaves", () => {
+Deno.test("a second provider takes the triggers over, and the first gets them back when it disconnects", () => {
   const { provider, originator, open } = setup();
   originator.say(TRIGGER);
   told(provider);
@@ -232,7 +232,7 @@ Deno.test("a second provider takes the triggers over, and gives them back when i
   assert.deepEqual(told(provider), ["registertrigger t1"]);
 });
 
-Deno.test("a provider in the background leaves without a trace", () => {
+Deno.test("an inactive provider disconnects without any effect", () => {
   const { provider, originator, open } = setup();
   originator.say(TRIGGER);
   const second = open();
@@ -244,7 +244,7 @@ Deno.test("a provider in the background leaves without a trace", () => {
   assert.deepEqual(told(second), []);
 });
 
-Deno.test("a late no is followed by a yes when a trigger was replaced meanwhile", () => {
+Deno.test("a late refusal of a replaced trigger is followed by success", () => {
   const { provider, originator, router } = setup();
   originator.say(TRIGGER);
   originator.say({ ...TRIGGER, config: { dir: "outbox" } });
@@ -258,7 +258,7 @@ Deno.test("a late no is followed by a yes when a trigger was replaced meanwhile"
   assert.deepEqual(told(provider), ["unregistertrigger t1"]);
 });
 
-Deno.test("a type of the engine is not taken over, and takes over from workers", () => {
+Deno.test("a built-in type cannot be replaced, and replaces those of workers", () => {
   const { provider: worker, originator, openBuiltin, open, events } = setup();
   originator.say(TRIGGER);
   told(worker);
@@ -275,7 +275,7 @@ Deno.test("a type of the engine is not taken over, and takes over from workers",
   assert.deepEqual(warnings.map(({ worker_id }) => worker_id), [late.worker_id]);
 });
 
-Deno.test("a worker may provide the type of its own triggers and leave with both", () => {
+Deno.test("a worker may provide the type of its own triggers and disconnect with both", () => {
   const { provider, router, open } = setup();
   provider.say(TRIGGER);
   assert.deepEqual(told(provider), ["registertrigger t1"]);
@@ -288,7 +288,7 @@ Deno.test("a worker may provide the type of its own triggers and leave with both
   assert.deepEqual(told(next), []);
 });
 
-Deno.test("a config that is nested too deeply is refused and changes nothing", () => {
+Deno.test("a config that is nested too deeply is rejected and changes nothing", () => {
   const { provider, originator, router } = setup();
   const deep = "[".repeat(100_000) + "]".repeat(100_000);
 
@@ -308,7 +308,7 @@ function provider(id: string): Provider {
   return { peer: new Peer(new FakeConnection(id), identity), registration };
 }
 
-Deno.test("the newest provider of a type serves it, and the one before when that leaves", () => {
+Deno.test("the newest provider of a type serves it, and then the one before", () => {
   const types = new TriggerTypes();
   const type = types.open("cron");
   const [a, b] = [provider("a"), provider("b")];
@@ -321,7 +321,7 @@ Deno.test("the newest provider of a type serves it, and the one before when that
   assert.deepEqual([types.of(a.peer), types.of(b.peer)], [[type], []]);
 });
 
-Deno.test("a provider that says it again is one provider, the newest", () => {
+Deno.test("a provider that registers twice is one provider, the newest", () => {
   const types = new TriggerTypes();
   const type = types.open("cron");
   const [a, b] = [provider("a"), provider("b")];
@@ -330,7 +330,7 @@ Deno.test("a provider that says it again is one provider, the newest", () => {
   assert.deepEqual(type.providers, [b, a]);
 });
 
-Deno.test("a type is known while somebody provides it, per namespace", () => {
+Deno.test("a type is known while it has a provider, per namespace", () => {
   const types = new TriggerTypes();
   const type = types.open("cron", "eu");
   const a = provider("a");
@@ -350,7 +350,7 @@ function parkedOf(events: readonly EngineEvent[]): EngineEvent[] {
   return events.filter((event) => event.type === "trigger_parked");
 }
 
-Deno.test("a trigger that waits for its type is reported, and nothing is sent to its worker", () => {
+Deno.test("a parked trigger is reported, and nothing is sent to its worker", () => {
   const { open, events } = fakeRouter();
   const originator = open();
 
@@ -366,7 +366,7 @@ Deno.test("a trigger that waits for its type is reported, and nothing is sent to
   assert.deepEqual(originator.connection.take(), []);
 });
 
-Deno.test("a trigger with a provider is not reported as waiting", () => {
+Deno.test("a trigger with a provider is not reported as parked", () => {
   const { open, events } = fakeRouter();
   open().say(TYPE);
 
@@ -375,7 +375,7 @@ Deno.test("a trigger with a provider is not reported as waiting", () => {
   assert.deepEqual(parkedOf(events), []);
 });
 
-Deno.test("a trigger is reported as waiting when the last provider of its type has left", () => {
+Deno.test("a trigger is reported as parked when the last provider of its type disconnects", () => {
   const { open, events } = fakeRouter();
   const [first, second, originator] = [open(), open(), open()];
   first.say(TYPE);
@@ -390,7 +390,7 @@ Deno.test("a trigger is reported as waiting when the last provider of its type h
   assert.deepEqual(originator.connection.take(), []);
 });
 
-Deno.test("triggers that wait because the engine goes down are no news", () => {
+Deno.test("triggers that are parked during shutdown are not reported", () => {
   const { open, events, router } = fakeRouter();
   const provider = open();
   provider.say(TYPE);
@@ -402,7 +402,7 @@ Deno.test("triggers that wait because the engine goes down are no news", () => {
   assert.deepEqual(parkedOf(events), []);
 });
 
-Deno.test("a line has so many waiting triggers reported and no more, and keeps its warnings", () => {
+Deno.test("the reports of parked triggers are limited per connection, apart from its warnings", () => {
   const { open, events, clock } = fakeRouter();
   const originator = open();
   const ask = (id: string) => originator.say({ ...TRIGGER, id });
@@ -417,7 +417,7 @@ Deno.test("a line has so many waiting triggers reported and no more, and keeps i
   assert.equal(parkedOf(events).length, WARNINGS_MAX + 1);
 });
 
-Deno.test("equal triggers of two workers are one for a type of the engine", () => {
+Deno.test("equal triggers of two workers are one delivery for a built-in type", () => {
   const { provider, originator, open, router } = setup("engine-watch");
   const replica = open();
 
@@ -432,7 +432,7 @@ Deno.test("equal triggers of two workers are one for a type of the engine", () =
   assert.deepEqual(told(provider), ["unregistertrigger t1"]);
 });
 
-Deno.test("equal triggers are recognised whatever the order of their keys", () => {
+Deno.test("equal triggers are recognised in any order of their keys", () => {
   const { provider, originator, open } = setup("engine-watch");
 
   originator.say({ ...TRIGGER, config: { a: { x: 1, y: [1, { p: 1, q: 2 }] }, b: 2 } });
@@ -466,7 +466,7 @@ Deno.test("equal triggers of one worker are two", () => {
   assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
 });
 
-Deno.test("equal triggers of two workers are two for a type of a worker", () => {
+Deno.test("equal triggers of two workers are two deliveries for a type of a worker", () => {
   const { provider, originator, open } = setup();
   originator.say(TRIGGER);
   open().say({ ...TRIGGER, id: "t2" });
@@ -474,7 +474,7 @@ Deno.test("equal triggers of two workers are two for a type of a worker", () => 
   assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
 });
 
-Deno.test("equal triggers that waited for their type become one when it appears", () => {
+Deno.test("equal parked triggers become one delivery when their type appears", () => {
   const { open, openBuiltin } = fakeRouter();
   open().say(TRIGGER);
   open().say({ ...TRIGGER, id: "t2" });
@@ -497,7 +497,7 @@ Deno.test("a refusal of a shared trigger reaches every originator under its own 
   assert.deepEqual(told(replica), ["triggerregistrationresult t2"]);
 });
 
-Deno.test("an id that a shared trigger outlived can be used anew", () => {
+Deno.test("an id that a shared trigger outlived can be used again", () => {
   const { provider, originator, open } = setup("engine-watch");
   const replica = open();
   originator.say(TRIGGER);
@@ -516,7 +516,7 @@ Deno.test("an id that a shared trigger outlived can be used anew", () => {
   assert.deepEqual(told(provider), ["unregistertrigger t2", "unregistertrigger t1"]);
 });
 
-Deno.test("a trigger that comes back unchanged joins the shared one again", () => {
+Deno.test("a trigger that is registered again unchanged joins the shared delivery again", () => {
   const { provider, originator, open } = setup("engine-watch");
   open().say({ ...TRIGGER, id: "t2" });
   originator.say(TRIGGER);

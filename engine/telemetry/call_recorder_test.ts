@@ -1,5 +1,5 @@
 /**
- * What is remembered of calls, as the router tells it.
+ * Spans and counts of calls, from the events of a router.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { CallSpan } from "../ports/telemetry.ts";
 const CALL = '{"type":"invokefunction","invocation_id":';
 const OBJECT = { type: "object", required: ["a"] };
 
-/** The one call that ended since last time. */
+/** The one call that ended since the last query. */
 function only(spans: CallSpan[]): CallSpan {
   assert.equal(spans.length, 1);
   return spans[0]!;
@@ -21,7 +21,7 @@ function ends({ error_code, ended_by, callee, end_ms }: CallSpan): unknown[] {
   return [error_code, ended_by, callee !== null, end_ms !== null];
 }
 
-Deno.test("a call is one span: who, when, what, and who could have run it", () => {
+Deno.test("a call is one span with its endpoints, times, payloads and candidates", () => {
   const { caller, worker, clock, recorder, take, open } = recordedRouter();
   const other = open();
   other.say({ type: "registerfunction", id: "f" });
@@ -69,7 +69,7 @@ Deno.test("a call is one span: who, when, what, and who could have run it", () =
   });
 });
 
-Deno.test("a call that was held says how long it waited", () => {
+Deno.test("the span of a parked call has the time of its sending", () => {
   const { caller, worker, clock, router, take, recorder, open } = recordedRouter();
   router.traffic.drain([worker.worker_id], { isComingBack: true });
   worker.cut();
@@ -121,7 +121,7 @@ for (
   });
 }
 
-Deno.test("a call nobody waits for is a span, with its late result and no id of the caller", () => {
+Deno.test("a void call is a span with its result and without a caller id", () => {
   const { caller, worker, take } = recordedRouter();
   call(caller, "i1", { action: { type: "void" } });
   answer(worker, handed(worker)[0]!.invocation_id);
@@ -131,7 +131,7 @@ Deno.test("a call nobody waits for is a span, with its late result and no id of 
   assert.equal(span.caller.worker_id, caller.worker_id);
 });
 
-Deno.test("a refused call is a span with its error and nobody who ran it", () => {
+Deno.test("a rejected call is a span with its error and without a callee", () => {
   const { caller, worker, take, recorder } = recordedRouter({}, {
     max_inflight_calls_per_worker: 1,
   });
@@ -159,7 +159,7 @@ Deno.test("a refused call is a span with its error and nobody who ran it", () =>
   assert.deepEqual([...recorder.other.errors], [["function_not_found", 2]]);
 });
 
-Deno.test("a call that cannot be read is a span when it says what it wants", () => {
+Deno.test("a malformed call is a span if its function id can be read", () => {
   const { caller, take } = recordedRouter();
   call(caller, "i1", { namespace: "" });
   caller.say(`${CALL}"i2","function_id":5}`);
@@ -174,7 +174,7 @@ Deno.test("a call that cannot be read is a span when it says what it wants", () 
   );
 });
 
-Deno.test("what the engine runs itself is a span", () => {
+Deno.test("a call of a core function is a span", () => {
   const { caller, take } = recordedRouter();
   call(caller, "i1", { function_id: "engine::unregister_trigger", data: { id: "t" } });
   call(caller, "i2", { function_id: "engine::unregister_trigger", data: 1 });
@@ -186,7 +186,7 @@ Deno.test("what the engine runs itself is a span", () => {
   assert.equal(answered!.response, '{"removed":false}');
 });
 
-Deno.test("a trigger that waits for its provider runs until that has answered", () => {
+Deno.test("a call that registers a trigger runs until the provider has replied", () => {
   const { caller, take, recorder, clock, worker } = recordedRouter();
   worker.say({ type: "registertriggertype", id: "x", description: "" });
   const data = { trigger_type: "x", function_id: "f", config: {} };
@@ -200,7 +200,7 @@ Deno.test("a trigger that waits for its provider runs until that has answered", 
   assert.match(span.response!, /^\{"id":/);
 });
 
-Deno.test("a worker is called by the name it had when it called", () => {
+Deno.test("a span has the name that the worker had at the time of the call", () => {
   const { open, take } = recordedRouter();
   const line = open();
   call(line, "i1", { function_id: "nobody::x" });
@@ -212,7 +212,7 @@ Deno.test("a worker is called by the name it had when it called", () => {
   assert.deepEqual(names, ["nobody", "w"]);
 });
 
-Deno.test("meters count without traces, and frames go on as they came", () => {
+Deno.test("with tracing off calls are counted, and frames are forwarded unchanged", () => {
   const { caller, worker, recorder, take, clock } = recordedRouter({ enabled: false });
   const frame = `${CALL}"i1","function_id":"f","traceparent":"x","data":1}`;
   caller.say(frame);
@@ -230,7 +230,7 @@ Deno.test("meters count without traces, and frames go on as they came", () => {
   assert.deepEqual([meter!.durations[place], meter!.in_flight], [1, 0]);
 });
 
-Deno.test("CallRecorder.load() says how busy the router is", () => {
+Deno.test("CallRecorder.load() returns the load of the router", () => {
   const { caller, recorder, worker } = recordedRouter();
   call(caller, "i1");
   worker.connection.queuedBytes = 7;
@@ -238,7 +238,7 @@ Deno.test("CallRecorder.load() says how busy the router is", () => {
   assert.deepEqual(recorder.load(), { running: 1, parked: 0, connections: 2, queued_bytes: 7 });
 });
 
-Deno.test("CallRecorder.clear() forgets what ended and keeps what runs", () => {
+Deno.test("CallRecorder.clear() removes ended calls and keeps running ones", () => {
   const { caller, worker, recorder } = recordedRouter();
   call(caller, "i1");
   call(caller, "i2");

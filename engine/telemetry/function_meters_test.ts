@@ -1,5 +1,5 @@
 /**
- * Who is counted.
+ * Counts per function.
  *
  * @module
  */
@@ -24,7 +24,7 @@ Deno.test("FunctionMeters.functionOf() is the same for the same name in the same
   assert.equal([...meters.meters()].length, 2);
 });
 
-Deno.test("FunctionMeters.functionOrOther() counts unknown functions together and makes no meters", () => {
+Deno.test("FunctionMeters.functionOrOther() counts unknown functions together and creates no meters", () => {
   const meters = new FunctionMeters();
   const known = meters.functionOf("default", "f");
 
@@ -36,7 +36,7 @@ Deno.test("FunctionMeters.functionOrOther() counts unknown functions together an
   assert.equal(meters.other.function_id, "(other)");
 });
 
-Deno.test("FunctionMeters.functionOf() counts functions beyond the bound together", () => {
+Deno.test("FunctionMeters.functionOf() counts functions beyond the limit together", () => {
   const meters = new FunctionMeters();
   for (let i = 0; i < METERED_FUNCTIONS_MAX; i++) meters.functionOf(`n${i % 3}`, `f${i}`);
   const late = meters.functionOf("default", "late");
@@ -46,7 +46,7 @@ Deno.test("FunctionMeters.functionOf() counts functions beyond the bound togethe
   assert.equal(late.function_id, "late", "its spans still say its name");
 });
 
-Deno.test("the bounds of durations rise by a fifth or less, from 0.01 ms to 100 s", () => {
+Deno.test("the bounds of durations grow by a fifth or less, from 0.01 ms to 100 s", () => {
   assert.equal(BOUNDS_MS[0], 0.01);
   assert.equal(BOUNDS_MS.at(-1), 100_000);
   for (let at = 1; at < BOUNDS_MS.length; at++) {
@@ -55,7 +55,7 @@ Deno.test("the bounds of durations rise by a fifth or less, from 0.01 ms to 100 
   }
 });
 
-Deno.test("bucketOf() finds the first bound that a duration does not pass", () => {
+Deno.test("bucketOf() finds the first bound that a duration does not exceed", () => {
   for (let at = 0; at < BOUNDS_MS.length; at++) {
     const bound = BOUNDS_MS[at]!;
     assert.equal(bucketOf(bound), at, `at ${bound}`);
@@ -80,7 +80,7 @@ Deno.test("CountingMeter.ended() counts a duration and one call less in flight",
   assert.equal(meter.durations.at(-1), 1);
 });
 
-Deno.test("CountingMeter.failed() counts by code, and those beyond the bound together", () => {
+Deno.test("CountingMeter.failed() counts by code, and codes beyond the limit together", () => {
   const meter = new CountingMeter("default", "f");
   for (let i = 0; i < METERED_CODES_MAX + 3; i++) meter.failed(`code_${i}`);
   meter.failed("code_0");
@@ -90,7 +90,7 @@ Deno.test("CountingMeter.failed() counts by code, and those beyond the bound tog
   assert.equal(meter.errors.size, METERED_CODES_MAX + 1);
 });
 
-Deno.test("CountingMeter.failed() cuts a code that is too long, always in the same way", () => {
+Deno.test("CountingMeter.failed() truncates long codes consistently", () => {
   const meter = new CountingMeter("default", "f");
   meter.failed("x".repeat(1_000));
   meter.failed("x".repeat(2_000));
@@ -100,7 +100,7 @@ Deno.test("CountingMeter.failed() cuts a code that is too long, always in the sa
   assert.equal(count, 2);
 });
 
-Deno.test("a MeteredFunction costs as much as its names are long", () => {
+Deno.test("MeteredFunction.bytes grows with the length of its names", () => {
   const meter = new CountingMeter("default", "f");
 
   const [long, short] = ["x".repeat(100), ""].map((id) =>

@@ -1,5 +1,5 @@
 /**
- * The calls that are being recorded.
+ * The spans of running calls.
  *
  * @module
  */
@@ -22,7 +22,7 @@ function callOf(slot: number, uses = 1, id = ""): ObservedCall {
   return { slot, uses, callerId, callerIdBytes, timeout_ms: 5, since: 1, subject: SUBJECT };
 }
 
-Deno.test("OpenSpans.find() knows a call by its slot and its uses, until it is over", () => {
+Deno.test("OpenSpans.find() finds a call by its slot and its uses, until it has ended", () => {
   const open = new OpenSpans();
   const uses = 2 ** 40 + 7;
   assert.equal(open.find(callOf(3, uses)), -1);
@@ -36,7 +36,7 @@ Deno.test("OpenSpans.find() knows a call by its slot and its uses, until it is o
   assert.equal(open.find(callOf(3, uses)), -1);
 });
 
-Deno.test("OpenSpans keeps what it has when it grows, wherever the first call is", () => {
+Deno.test("OpenSpans keeps its content when it grows", () => {
   const open = new OpenSpans();
   const first = open.open(callOf(5_000), SHOP);
   open.sample(first, 42);
@@ -52,7 +52,7 @@ Deno.test("OpenSpans keeps what it has when it grows, wherever the first call is
   assert.equal(open.find(callOf(5_000)), first);
 });
 
-Deno.test("a new call in the same place has nothing of the one before", () => {
+Deno.test("a new call in the same row has no data of the one before", () => {
   const open = new OpenSpans();
   const place = open.open(callOf(0), SHOP);
   open.sample(place, 1);
@@ -74,7 +74,7 @@ Deno.test("a new call in the same place has nothing of the one before", () => {
   assert.equal(open.words[place * OPEN_WORD.row + OPEN_WORD.requestChars], 0xffffffff);
 });
 
-Deno.test("OpenSpans.more() is made once", () => {
+Deno.test("OpenSpans.more() creates the details once", () => {
   const open = new OpenSpans();
   const place = open.open(callOf(0), SHOP);
   assert.equal(open.detailAt(place), undefined);
@@ -84,7 +84,7 @@ Deno.test("OpenSpans.more() is made once", () => {
   assert.equal(open.detailAt(place)?.request, "1");
 });
 
-Deno.test("OpenSpans.prepare() reads the caller's id as a UUID, or keeps its text", () => {
+Deno.test("OpenSpans.prepare() stores the caller's id as a UUID or as text", () => {
   const open = new OpenSpans();
   for (const [id, uuid, text] of [[UUID, UUID, undefined], ["i1", null, "i1"], ["", null]]) {
     const place = open.open(callOf(0, 1, id!), SHOP);

@@ -1,5 +1,5 @@
 /**
- * What only some recorded calls have.
+ * Details and endpoints of spans, and their memory.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import {
   TRACE_NAME_CHARS_MAX,
 } from "./span_detail.ts";
 
-/** What a detail costs more after something was set. */
+/** Memory that a setter adds to a detail. */
 function costOfSetting(set: (detail: SpanDetail) => void): number {
   const detail = new SpanDetail();
   const before = detail.bytes;
@@ -42,7 +42,7 @@ Deno.test("SpanDetail.bytes counts candidates", () => {
   assert.ok(costOfSetting((detail) => detail.setCandidates([candidate, candidate])) >= 500);
 });
 
-Deno.test("SpanDetail cuts ids, codes and messages, and leaves out baggage that is too long", () => {
+Deno.test("SpanDetail truncates ids, codes and messages, and omits long baggage", () => {
   const long = "x".repeat(100_000);
   const detail = new SpanDetail();
   detail.setCallerId(long);
@@ -56,7 +56,7 @@ Deno.test("SpanDetail cuts ids, codes and messages, and leaves out baggage that 
   assert.equal(detail.baggage, null);
 });
 
-Deno.test("SpanDetail.setCallerId() keeps the first one, and counts it once", () => {
+Deno.test("SpanDetail.setCallerId() keeps the first id, and counts it once", () => {
   const detail = new SpanDetail();
   detail.setCallerId("i1");
   const { bytes } = detail;
@@ -65,25 +65,25 @@ Deno.test("SpanDetail.setCallerId() keeps the first one, and counts it once", ()
   assert.deepEqual([detail.callerId, detail.bytes], ["i1", bytes]);
 });
 
-Deno.test("a SpanEndpoint costs as much as its name is long", () => {
+Deno.test("SpanEndpoint.bytes grows with the length of its name", () => {
   const [long, short] = ["x".repeat(100), ""].map((name) => new SpanEndpoint("w", name).bytes);
 
   assert.ok(long! >= short! + 100);
 });
 
-Deno.test("copyText() is the same text, cut with a mark where it is too long", () => {
+Deno.test("copyText() returns an equal text, truncated with a mark if it is too long", () => {
   assert.equal(copyText("abc"), "abc");
   assert.equal(copyText("abc", 3), "abc");
   assert.equal(copyText("abcd", 3), "ab…");
   assert.equal(copyText(""), "");
 });
 
-Deno.test("textBytes() counts two bytes for each character as soon as one needs them", () => {
+Deno.test("textBytes() counts two bytes per character if any character needs them", () => {
   assert.ok(textBytes("a".repeat(1_000)) < 1_100);
   assert.ok(textBytes("a".repeat(999) + "€") >= 2_000);
 });
 
-Deno.test("copyText() does not keep alive what its text was cut from", () => {
+Deno.test("copyText() does not keep the source of a slice in memory", () => {
   const before = Deno.memoryUsage().heapUsed;
   const all: string[] = [];
   for (let i = 0; i < 200; i++) {

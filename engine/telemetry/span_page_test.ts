@@ -1,5 +1,5 @@
 /**
- * Recorded calls, side by side in arrays of numbers.
+ * Recorded calls in arrays of numbers.
  *
  * @module
  */
@@ -21,7 +21,7 @@ function read(span: SpanWords): CallSpan {
   return pageOf({ seq: 9 }, span).read(1, callId);
 }
 
-/** The numbers of the spans that fit. */
+/** The sequence numbers of the matching spans. */
 function found(page: SpanPage, filter: CallFilter): number[] {
   const prepared = prepareFilter(filter);
   if (!prepared) return [];
@@ -29,7 +29,7 @@ function found(page: SpanPage, filter: CallFilter): number[] {
   return places.filter((at) => page.fits(at, prepared, callId)).map((at) => page.seqAt(at));
 }
 
-Deno.test("SpanPage.read() says what was written, times as the calendar does", () => {
+Deno.test("SpanPage.read() returns what was written, with wall clock times", () => {
   const span = read({
     seq: 3,
     trace: 0xa,
@@ -71,7 +71,7 @@ Deno.test("SpanPage.read() says what was written, times as the calendar does", (
   });
 });
 
-Deno.test("SpanPage.read() says null of what there was not", () => {
+Deno.test("SpanPage.read() returns null for missing values", () => {
   const span = read({ seq: 3 });
 
   assert.equal(span.invocation_id, "");
@@ -81,17 +81,17 @@ Deno.test("SpanPage.read() says null of what there was not", () => {
   assert.equal(span.request_chars, null);
 });
 
-Deno.test("SpanPage.read() gives a caller's id back as the caller wrote it", () => {
+Deno.test("SpanPage.read() returns a caller's id as the caller wrote it", () => {
   assert.equal(read({ seq: 1, callerId: 'a\\"b' }).caller_invocation_id, 'a"b');
 });
 
-Deno.test("SpanPage.read() keeps no payload that is no JSON, and of one only its value", () => {
+Deno.test("SpanPage.read() returns only the value of a payload, and none that is not JSON", () => {
   assert.equal(read({ seq: 1, request: "nonsense" }).request, null);
   const { request, request_chars } = read({ seq: 1, request: '[1],"secret":2' });
   assert.deepEqual([request, request_chars], ["[1]", 3]);
 });
 
-Deno.test("SpanPage.fits() knows a call by each of its ids", () => {
+Deno.test("SpanPage.fits() finds a call by each of its ids", () => {
   const page = pageOf(
     { seq: 1, trace: 1, span: 11, slot: 1, uses: 1, callerId: UUID },
     { seq: 2, trace: 2, span: 12, slot: 1, uses: 2, callerId: "i2" },
@@ -109,7 +109,7 @@ Deno.test("SpanPage.fits() knows a call by each of its ids", () => {
   assert.deepEqual(found(page, { invocation_id: callId(0xffffffff, 0) }), []);
 });
 
-Deno.test("SpanPage.fits() asks that everything fits", () => {
+Deno.test("SpanPage.fits() requires all conditions", () => {
   const page = pageOf(
     { seq: 1, since: 5, function_id: "a" },
     { seq: 2, since: 6, function_id: "b" },
@@ -131,12 +131,12 @@ for (
     { invocation_id: "" },
   ]
 ) {
-  Deno.test(`prepareFilter() knows that nothing fits ${JSON.stringify(filter)}`, () => {
+  Deno.test(`prepareFilter() rejects ${JSON.stringify(filter)}`, () => {
     assert.equal(prepareFilter(filter), undefined);
   });
 }
 
-Deno.test("a page counts what its spans have besides, and what they share once", () => {
+Deno.test("a page counts the details of its spans, and shared objects once", () => {
   const page = new SpanPage(4);
   page.reuse(1);
   const plain = spanOf({ seq: 1 });
@@ -151,7 +151,7 @@ Deno.test("a page counts what its spans have besides, and what they share once",
   assert.ok(SPAN_BYTES > 100);
 });
 
-Deno.test("SpanPage.reuse() forgets everything", () => {
+Deno.test("SpanPage.reuse() removes everything", () => {
   const page = pageOf({ seq: 1 });
   page.reuse(2);
 

@@ -24,7 +24,7 @@ const PARENT = "00f067aa0ba902b7";
 const SAMPLED = `00-${TRACE}-${PARENT}-01`;
 const UNSAMPLED = `00-${TRACE}-${PARENT}-00`;
 
-/** A call from start to end; what was sent along. */
+/** A call from start to end; returns the trace that was sent along. */
 function run({ caller, worker }: RecordedRouter, fields: Parameters<typeof call>[2] = {}): string {
   call(caller, "i", fields);
   const [{ invocation_id, traceparent = "" }] = handed(worker) as [ReturnType<typeof handed>[0]];
@@ -37,14 +37,14 @@ function ids({ trace_id, span_id, parent_span_id }: CallSpan): unknown[] {
   return [trace_id, span_id, parent_span_id];
 }
 
-/** Frames of the same call, on the short way and on the long one. */
+/** Frames of the same call, on the fast path and on the slow one. */
 const WAYS = { unparsed: "", parsed: " " } as const;
 
 for (const [way, space] of Object.entries(WAYS)) {
   const frame = (fields: string): string =>
     `${space}{"type":"invokefunction","invocation_id":"i","function_id":"f"${fields}}`;
 
-  Deno.test(`a trace goes on under a span of the engine's, ${way}`, () => {
+  Deno.test(`a trace continues under a span of the engine, ${way}`, () => {
     const { caller, worker, take } = recordedRouter();
     caller.say(frame(`,"timeout_ms":5,"traceparent":"${SAMPLED}","baggage":"a=1","data":[1.50]`));
     const [sent] = worker.connection.takeTexts();
@@ -62,7 +62,7 @@ for (const [way, space] of Object.entries(WAYS)) {
     );
   });
 
-  Deno.test(`a call without a trace begins one, ${way}`, () => {
+  Deno.test(`a call without a trace starts one, ${way}`, () => {
     const { caller, worker, take } = recordedRouter();
     for (
       const fields of ["", ',"data":{"a": 1}', ',"traceparent":"nonsense"', ',"baggage":"b=2"']
@@ -82,7 +82,7 @@ for (const [way, space] of Object.entries(WAYS)) {
     }
   });
 
-  Deno.test(`a trace that is not recorded stays so, under a span of the engine's, ${way}`, () => {
+  Deno.test(`a trace that is not sampled stays so, under a span of the engine, ${way}`, () => {
     const { caller, worker, take, recorder } = recordedRouter();
     caller.say(frame(`,"traceparent":"${UNSAMPLED}","data":1`));
     const [{ traceparent, invocation_id }] = handed(worker) as [ReturnType<typeof handed>[0]];
@@ -95,7 +95,7 @@ for (const [way, space] of Object.entries(WAYS)) {
   });
 }
 
-Deno.test("ids are never the same twice", () => {
+Deno.test("ids are unique", () => {
   const engine = recordedRouter({ memory_bytes: 4 * 1024 * 1024 });
   for (let i = 0; i < 1_000; i++) run(engine);
 
@@ -104,7 +104,7 @@ Deno.test("ids are never the same twice", () => {
   assert.equal(new Set(spans.map(({ span_id }) => span_id)).size, 1_000);
 });
 
-Deno.test("a new trace is recorded as the first rule that matchesPattern says, else by the ratio", () => {
+Deno.test("a new trace is sampled by the first matching rule, else by the ratio", () => {
   const rules = [{ operation: "f", rate: 1 }, { operation: "*", rate: 1 }];
 
   assert.match(run(recordedRouter({ ratio: 0 })), /-00$/);
@@ -113,7 +113,7 @@ Deno.test("a new trace is recorded as the first rule that matchesPattern says, e
   assert.match(run(recordedRouter({ ratio: 0 }), { traceparent: SAMPLED }), /-01$/);
 });
 
-Deno.test("a ratio is met", () => {
+Deno.test("the sampling ratio is met", () => {
   const engine = recordedRouter({ ratio: 0.25 });
   for (let i = 0; i < 4_000; i++) run(engine);
 
@@ -121,7 +121,7 @@ Deno.test("a ratio is met", () => {
   assert.ok(part > 0.2 && part < 0.3, `${part}`);
 });
 
-Deno.test("settings hold from the next call on", () => {
+Deno.test("settings apply from the next call on", () => {
   const engine = recordedRouter();
   call(engine.caller, "old");
   const [old] = handed(engine.worker);
@@ -137,7 +137,7 @@ Deno.test("settings hold from the next call on", () => {
   assert.match(run(engine), /-01$/);
 });
 
-Deno.test("a change of what is recorded keeps what was, and a smaller ring the newest of it", () => {
+Deno.test("a change of settings keeps the recorded calls, and a smaller ring the newest of them", () => {
   const memory_bytes = 4 * 1024 * 1024;
   const engine = recordedRouter({ memory_bytes });
   for (let i = 0; i < 2_000; i++) run(engine);
@@ -152,7 +152,7 @@ Deno.test("a change of what is recorded keeps what was, and a smaller ring the n
   assert.deepEqual(engine.recorder.find({}, 1), [newest]);
 });
 
-Deno.test("payloads and results are copyText whole up to the bound, and counted beyond", () => {
+Deno.test("payloads and results are kept up to the limit, and counted beyond", () => {
   const engine = recordedRouter({ payload_chars: 10 });
   run(engine, { data: "12345678" });
   run(engine, { data: "123456789" });
@@ -163,7 +163,7 @@ Deno.test("payloads and results are copyText whole up to the bound, and counted 
   assert.equal(long!.response, '"done"');
 });
 
-Deno.test("the bound of payloads counts characters, however many bytes they have", () => {
+Deno.test("the limit of payloads is in characters, not bytes", () => {
   const engine = recordedRouter({ payload_chars: 10 });
   for (const data of ["x".repeat(8), "é".repeat(8), "東".repeat(8), "😀".repeat(4)]) {
     run(engine, { data });
@@ -175,7 +175,7 @@ Deno.test("the bound of payloads counts characters, however many bytes they have
   }
 });
 
-Deno.test("no payload is copyText when none is wanted", () => {
+Deno.test("no payload is kept with a limit of zero", () => {
   const engine = recordedRouter({ payload_chars: 0 });
   run(engine);
 
@@ -184,7 +184,7 @@ Deno.test("no payload is copyText when none is wanted", () => {
   assert.equal(candidates?.length, 1);
 });
 
-Deno.test("so many calls in a second keep payloads and candidates, and no more", () => {
+Deno.test("a limited number of calls per second keeps payloads and candidates", () => {
   const engine = recordedRouter({ memory_bytes: 16 * 1024 * 1024 });
   engine.clock.tick(5_000);
   for (let i = 0; i < TRACE_DETAILS_PER_SECOND + 50; i++) run(engine);
@@ -198,7 +198,7 @@ Deno.test("so many calls in a second keep payloads and candidates, and no more",
   assert.equal(spans.at(-2)!.request_chars, 1, "counted all the same");
 });
 
-Deno.test("errors are copyText in a flood, too", () => {
+Deno.test("errors are kept in a flood, too", () => {
   const engine = recordedRouter();
   for (let i = 0; i < TRACE_DETAILS_PER_SECOND + 50; i++) {
     call(engine.caller, `i${i}`, { function_id: "nobody" });
@@ -208,7 +208,7 @@ Deno.test("errors are copyText in a flood, too", () => {
   assert.deepEqual([error_code, request], ["function_not_found", null]);
 });
 
-Deno.test("details of running calls are bounded: there is room for those of the ring", () => {
+Deno.test("details of running calls are limited, apart from those of the ring", () => {
   const engine = recordedRouter({ memory_bytes: 256 * 1024, payload_chars: 2_000 });
   const data = "x".repeat(1_500);
   for (let i = 0; i < 200; i++) call(engine.caller, `i${i}`, { data });
@@ -235,7 +235,7 @@ Deno.test("a long call outlives a flood of short ones", () => {
   assert.ok(overwritten > 0 && spans < 3_000);
 });
 
-Deno.test("texts without end are cut: of errors, of ids, of names", () => {
+Deno.test("long texts of errors, ids and names are truncated", () => {
   const engine = recordedRouter({ memory_bytes: 8 * 1024 * 1024 });
   const long = "x".repeat(100_000);
   call(engine.caller, long, { function_id: long, baggage: `a=${long}`, traceparent: long });
@@ -249,7 +249,7 @@ Deno.test("texts without end are cut: of errors, of ids, of names", () => {
   assert.ok(JSON.stringify(spans).length < 12_000);
 });
 
-Deno.test("times follow the calendar when somebody sets it", () => {
+Deno.test("times follow changes of the wall clock", () => {
   let off = 0;
   const engine = recordedRouter();
   const wall = engine.clock.wall.bind(engine.clock);
@@ -280,19 +280,19 @@ for (
     ["ab", "*a", false],
   ] as const
 ) {
-  Deno.test(`matchesPattern() says ${expected} of "${text}" and "${pattern}"`, () => {
+  Deno.test(`matchesPattern() is ${expected} for "${text}" and "${pattern}"`, () => {
     assert.equal(matchesPattern(text, pattern), expected);
   });
 }
 
-Deno.test("matchesPattern() takes no longer for a pattern that is made to be slow", () => {
+Deno.test("matchesPattern() is fast for malicious patterns", () => {
   const started = performance.now();
 
   assert.equal(matchesPattern("a".repeat(1_024), "*a".repeat(400) + "*b"), false);
   assert.ok(performance.now() - started < 2_000);
 });
 
-Deno.test("samplingRateOf() takes the first rule that matchesPattern, else the ratio", () => {
+Deno.test("samplingRateOf() returns the rate of the first matching rule, else the ratio", () => {
   const rules = [{ operation: "a::*", rate: 0 }, { operation: "a::b", rate: 1 }];
 
   assert.equal(samplingRateOf("a::b", rules, 0.5), 0);
@@ -326,7 +326,7 @@ function ended(traceparent: string): EndedSpan {
   };
 }
 
-Deno.test("BuiltinSpans.open() begins a trace, as its operation is sampled", () => {
+Deno.test("BuiltinSpans.open() starts a trace, sampled by its operation", () => {
   const { spans, operations } = setup();
   const first = spans.open(null, "GET /a");
 
@@ -336,7 +336,7 @@ Deno.test("BuiltinSpans.open() begins a trace, as its operation is sampled", () 
   assert.notEqual(spans.open(null, "GET /a"), first);
 });
 
-Deno.test("BuiltinSpans.open() goes on with a trace under a span of its own, and keeps its decision", () => {
+Deno.test("BuiltinSpans.open() continues a trace under a new span, and keeps its sampling decision", () => {
   const { spans, operations } = setup(true, false);
 
   for (const parent of [SAMPLED, UNSAMPLED]) {
@@ -348,7 +348,7 @@ Deno.test("BuiltinSpans.open() goes on with a trace under a span of its own, and
   assert.deepEqual(operations, [], "nobody decides anew");
 });
 
-Deno.test("BuiltinSpans.open() hands on what came when nothing is traced, if it is one", () => {
+Deno.test("BuiltinSpans.open() returns a valid parent when tracing is off", () => {
   const { spans } = setup(false);
 
   assert.equal(spans.open(SAMPLED, "GET /"), SAMPLED);
@@ -356,7 +356,7 @@ Deno.test("BuiltinSpans.open() hands on what came when nothing is traced, if it 
   assert.equal(spans.open(null, "GET /"), null);
 });
 
-Deno.test("BuiltinSpans.record() tells of sampled spans only, until nobody listens", () => {
+Deno.test("BuiltinSpans.record() passes sampled spans to the listeners", () => {
   const { spans } = setup();
   const heard: string[] = [];
   const stop = spans.listen(({ traceparent }) => heard.push(traceparent));

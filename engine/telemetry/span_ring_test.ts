@@ -1,5 +1,5 @@
 /**
- * The calls that ended, within a bound of memory.
+ * The calls that ended, within a memory limit, and the search in them.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { findSpans, SpanRing } from "./span_ring.ts";
 
 const KIB = 1024;
 
-/** Adds calls of one function, numbered on. */
+/** Adds calls of one function with consecutive numbers. */
 function fill(ring: SpanRing, count: number, request?: string): void {
   const span = spanOf({ seq: 0, ...request === undefined ? {} : { request } });
   for (let i = 0; i < count; i++) {
@@ -21,7 +21,7 @@ function fill(ring: SpanRing, count: number, request?: string): void {
   }
 }
 
-/** What its pages take. */
+/** Memory of its pages. */
 function bytesOf(ring: SpanRing): number {
   return ring.pages.reduce((sum, { size, extraBytes }) => sum + size * SPAN_BYTES + extraBytes, 0);
 }
@@ -30,7 +30,7 @@ function seqs(ring: SpanRing): number[] {
   return ring.after(0, 1e6, callId).spans.map(({ seq }) => seq);
 }
 
-Deno.test("SpanRing.after() goes on from its cursor, the oldest first", () => {
+Deno.test("SpanRing.after() continues from its cursor, oldest first", () => {
   const ring = new SpanRing(64 * KIB);
   fill(ring, 50);
 
@@ -42,7 +42,7 @@ Deno.test("SpanRing.after() goes on from its cursor, the oldest first", () => {
   assert.deepEqual(ring.after(rest.cursor, 100, callId), { spans: [], cursor: 50 });
 });
 
-Deno.test("SpanRing.after() passes over what was overwritten since, and comes back from beyond", () => {
+Deno.test("SpanRing.after() skips overwritten spans, and corrects a cursor beyond the newest", () => {
   const ring = new SpanRing(64 * KIB);
   fill(ring, 10_000);
 
@@ -54,7 +54,7 @@ Deno.test("SpanRing.after() passes over what was overwritten since, and comes ba
 });
 
 for (const bytes of [16 * KIB, 64 * KIB, 1024 * KIB]) {
-  Deno.test(`a ring of ${bytes} bytes never takes more, whatever its spans have besides`, () => {
+  Deno.test(`a ring of ${bytes} bytes never uses more, whatever details its spans have`, () => {
     const ring = new SpanRing(bytes);
     const most = "x".repeat(ring.detailBytesMax / 2);
     for (const request of [undefined, "short", most, undefined]) {
@@ -73,7 +73,7 @@ for (const bytes of [16 * KIB, 64 * KIB, 1024 * KIB]) {
   });
 }
 
-Deno.test("a ring holds most of its capacity when spans have nothing besides", () => {
+Deno.test("a ring fills most of its capacity with spans without details", () => {
   const ring = new SpanRing(1024 * KIB);
   fill(ring, 3 * ring.capacity);
 
@@ -88,7 +88,7 @@ Deno.test("a ring without memory counts and holds nothing", () => {
   assert.deepEqual(ring.after(0, 10, callId), { spans: [], cursor: 3 });
 });
 
-Deno.test("SpanRing.resized() forgets the oldest when the ring becomes smaller, and counts on", () => {
+Deno.test("SpanRing.resized() to a smaller ring drops the oldest spans, and keeps the counters", () => {
   const large = new SpanRing(256 * KIB);
   fill(large, 1_000);
   const small = large.resized(64 * KIB);
@@ -102,7 +102,7 @@ Deno.test("SpanRing.resized() forgets the oldest when the ring becomes smaller, 
   assert.equal(seqs(small).at(-1), 2_000);
 });
 
-Deno.test("SpanRing.resized() keeps everything when the ring becomes larger", () => {
+Deno.test("SpanRing.resized() to a larger ring keeps all spans", () => {
   const small = new SpanRing(64 * KIB);
   fill(small, 100);
   const large = small.resized(256 * KIB);
@@ -111,7 +111,7 @@ Deno.test("SpanRing.resized() keeps everything when the ring becomes larger", ()
   assert.equal(large.after(90, 100, callId).spans.length, 10);
 });
 
-Deno.test("SpanRing.resized() to nothing forgets everything, and says so", () => {
+Deno.test("SpanRing.resized() to zero drops all spans, and counts them as overwritten", () => {
   const ring = new SpanRing(64 * KIB);
   fill(ring, 10);
   const none = ring.resized(0);
@@ -119,7 +119,7 @@ Deno.test("SpanRing.resized() to nothing forgets everything, and says so", () =>
   assert.deepEqual([none.spans, none.recorded, none.overwritten], [0, 10, 10]);
 });
 
-Deno.test("SpanRing.clear() forgets the spans and keeps the count, so that cursors hold", () => {
+Deno.test("SpanRing.clear() removes the spans and keeps the count, so that cursors stay valid", () => {
   const ring = new SpanRing(64 * KIB);
   fill(ring, 10);
   ring.clear();
@@ -130,7 +130,7 @@ Deno.test("SpanRing.clear() forgets the spans and keeps the count, so that curso
   assert.deepEqual(seqs(ring), [11, 12]);
 });
 
-/** Pages with these numbers, in the order of endings. */
+/** Pages with these sequence numbers, in the order in which the calls ended. */
 function pagesOf(...all: number[][]): SpanPage[] {
   return all.map((seqs) => {
     const page = new SpanPage(seqs.length);
@@ -145,7 +145,7 @@ function find(pages: SpanPage[], limit: number, function_id?: string): number[] 
   return findSpans(pages, filter, limit, callId).map(({ seq }) => seq);
 }
 
-Deno.test("findSpans() puts what started last first, wherever it ended", () => {
+Deno.test("findSpans() returns the newest start first, in whatever order calls ended", () => {
   const pages = pagesOf([9, 1], [4, 8, 5], [3, 2]);
 
   assert.deepEqual(find(pages, 100), [9, 8, 5, 4, 3, 2, 1]);
@@ -154,12 +154,12 @@ Deno.test("findSpans() puts what started last first, wherever it ended", () => {
 });
 
 for (const limit of [0, -1, NaN]) {
-  Deno.test(`findSpans() finds nothing when ${limit} are wanted`, () => {
+  Deno.test(`findSpans() finds nothing for a limit of ${limit}`, () => {
     assert.deepEqual(find(pagesOf([1]), limit), []);
   });
 }
 
-Deno.test("findSpans() finds the same as sorting everything would", () => {
+Deno.test("findSpans() finds the same as sorting all spans", () => {
   const random = new Random(3);
   for (let round = 0; round < 200; round++) {
     const seqs = Array.from({ length: 1 + random.below(60) }, (_, i) => i + 1)
@@ -172,7 +172,7 @@ Deno.test("findSpans() finds the same as sorting everything would", () => {
   }
 });
 
-Deno.test("findSpans() looks no further than the span whose id is asked for", () => {
+Deno.test("findSpans() stops at the span whose id was requested", () => {
   const [newer, older] = pagesOf([1], [2]);
   const span_id = newer!.read(0, callId).span_id;
   let looks = 0;

@@ -1,5 +1,5 @@
 /**
- * W3C `traceparent`, as bytes of text and as numbers.
+ * Ids of traces, spans and calls, as text and as words.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import {
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
 
-/** Digits and dashes lie before and behind, which must not play a part. */
+/** Digits and dashes before and behind must have no influence. */
 function read(text: string, start = 0, end = bytesOf(text).length): [number, string, string] {
   const words = new Uint32Array(PARENT_WORDS + 2).fill(7);
   const memory = bytesOf(`00-${text}-01`);
@@ -41,12 +41,12 @@ for (
     ["a later version that goes on", `cc-${TRACE}-${SPAN}-01-what-else`, 1],
   ] as const
 ) {
-  Deno.test(`readTraceparent() understands ${name}`, () => {
+  Deno.test(`readTraceparent() accepts ${name}`, () => {
     assert.deepEqual(read(text), [flags, TRACE, SPAN]);
   });
 }
 
-Deno.test("readTraceparent() reads where it is told to", () => {
+Deno.test("readTraceparent() reads at any offset", () => {
   const text = `{"traceparent":"00-${TRACE}-${SPAN}-01","data":1}`;
 
   assert.deepEqual(read(text, 16, 71), [1, TRACE, SPAN]);
@@ -70,19 +70,19 @@ for (
     ["text", "the quick brown fox jumps over the lazy dog and goes on"],
   ]
 ) {
-  Deno.test(`readTraceparent() refuses ${name}`, () => {
+  Deno.test(`readTraceparent() rejects ${name}`, () => {
     assert.equal(read(text!)[0], -1);
   });
 }
 
-Deno.test("readTraceparent() reads nothing beyond the end of what it is told", () => {
+Deno.test("readTraceparent() reads nothing beyond the end", () => {
   const text = `00-${TRACE}-${SPAN}-01`;
 
   for (let end = 0; end < text.length; end++) assert.equal(read(text, 0, end)[0], -1, `${end}`);
   assert.equal(read(text, 1, text.length)[0], -1);
 });
 
-Deno.test("fourDigits() reads lower-case digits and nothing else", () => {
+Deno.test("fourDigits() accepts lower-case digits only", () => {
   const memory = bytesOf("0000ffff001a");
 
   assert.deepEqual([0, 4, 8].map((at) => fourDigits(memory, at)), [0, 0xffff, 0x1a]);
@@ -91,12 +91,12 @@ Deno.test("fourDigits() reads lower-case digits and nothing else", () => {
   }
 });
 
-Deno.test("traceparentOf() writes what readTraceparent() reads", () => {
+Deno.test("traceparentOf() is the inverse of readTraceparent()", () => {
   assert.equal(traceparentOf(TRACE, SPAN, true), `00-${TRACE}-${SPAN}-01`);
   assert.deepEqual(read(traceparentOf(TRACE, SPAN, false)), [0, TRACE, SPAN]);
 });
 
-Deno.test("readId() reads an id by itself, of its length and no other", () => {
+Deno.test("readId() accepts ids of the exact length only", () => {
   const words = new Uint32Array(2);
 
   assert.equal(readId(SPAN, words, 0, 2), true);
@@ -106,7 +106,7 @@ Deno.test("readId() reads an id by itself, of its length and no other", () => {
   assert.equal(readId("00F067AA0BA902B7", words, 0, 2), false);
 });
 
-Deno.test("idText() keeps the zeros in front", () => {
+Deno.test("idText() keeps leading zeros", () => {
   assert.equal(idText(Uint32Array.of(1, 0xffffffff), 0, 2), "00000001ffffffff");
 });
 
@@ -127,7 +127,7 @@ for (
     "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab",
   ]
 ) {
-  Deno.test(`writeUuid() keeps ${text}`, () => assert.equal(roundTrip(text), text));
+  Deno.test(`writeUuid() stores ${text}`, () => assert.equal(roundTrip(text), text));
 }
 
 for (
@@ -147,7 +147,7 @@ for (
     "{7d0e4b1e-9f0a-4f1b-8f4f-0123456789}",
   ]
 ) {
-  Deno.test(`writeUuid() leaves "${text}" to others`, () => assert.equal(roundTrip(text), null));
+  Deno.test(`writeUuid() rejects "${text}"`, () => assert.equal(roundTrip(text), null));
 }
 
 const WORDS = Uint32Array.of(
@@ -159,7 +159,7 @@ const WORDS = Uint32Array.of(
   0x0ba902b7,
 );
 
-Deno.test("TraceField writes ids as W3C says, and whether the trace is recorded", () => {
+Deno.test("TraceField contains the ids and the sampling flag as W3C defines", () => {
   const field = new TraceField();
   const text = (words: Uint32Array, isSampled: boolean): string => {
     const { memory } = field.of(words, words.length - 6, isSampled);
@@ -186,7 +186,7 @@ function counting() {
   return { source, fills: () => fills };
 }
 
-Deno.test("IdSource.text() says the bytes that word() says", () => {
+Deno.test("IdSource.text() and word() return the same bytes", () => {
   const { source } = counting();
   source.take(8);
   const at = source.take(16);
@@ -195,7 +195,7 @@ Deno.test("IdSource.text() says the bytes that word() says", () => {
   assert.equal(source.text(at, 16), idText(words, 0, 4));
 });
 
-Deno.test("IdSource.take() gives no byte twice, and asks for chance by the block", () => {
+Deno.test("IdSource.take() returns no byte twice, and requests random bytes in blocks", () => {
   const { source, fills } = counting();
   assert.equal(fills(), 0);
   const ids = Array.from({ length: 340 }, () => source.text(source.take(24), 24));

@@ -1,5 +1,5 @@
 /**
- * Functions by the bytes of their ids.
+ * Hash tables keyed by bytes of a frame.
  *
  * @module
  */
@@ -8,14 +8,14 @@ import { Random } from "../../../tests/fakes/random.ts";
 import { bytesOf, hashOf, viewOf } from "./bytes.ts";
 import { BytesIndex, SlotIndex } from "./bytes_index.ts";
 
-/** What an index finds under a hash, smallest first. */
+/** What an index finds under a hash, in ascending order. */
 function found(index: SlotIndex, hash: number): number[] {
   const slots: number[] = [];
   for (let at = index.first(hash); at >= 0; at = index.next(at, hash)) slots.push(index.at(at));
   return slots.sort((a, b) => a - b);
 }
 
-Deno.test("a SlotIndex finds nothing before there is something", () => {
+Deno.test("an empty SlotIndex finds nothing", () => {
   const index = new SlotIndex();
 
   assert.deepEqual([index.size, index.all(), found(index, 0), found(index, 7)], [0, [], [], []]);
@@ -23,7 +23,7 @@ Deno.test("a SlotIndex finds nothing before there is something", () => {
   assert.deepEqual(found(index, 0), [], "what another one holds");
 });
 
-Deno.test("a SlotIndex keeps numbers of one hash apart, whichever are taken out", () => {
+Deno.test("a SlotIndex keeps numbers with equal hashes apart, in any order of removal", () => {
   for (const order of [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]]) {
     const index = new SlotIndex();
     for (let slot = 0; slot < 4; slot++) index.add(5, slot);
@@ -38,7 +38,7 @@ Deno.test("a SlotIndex keeps numbers of one hash apart, whichever are taken out"
   }
 });
 
-Deno.test("a SlotIndex is asked in vain to take out what is not in it", () => {
+Deno.test("SlotIndex.remove() ignores entries that it does not have", () => {
   const index = new SlotIndex();
   index.remove(5, 0);
   for (let slot = 0; slot < 4; slot++) index.add(5, slot);
@@ -56,7 +56,7 @@ Deno.test("a SlotIndex agrees with a Map of sets through thousands of random cha
     const model = new Map<number, Set<number>>();
     const there: [hash: number, slot: number][] = [];
     for (let step = 0; step < 20_000; step++) {
-      // It grows and shrinks in turn, to hundreds and to nothing.
+      // It alternately grows to hundreds and shrinks to nothing.
       if (random.below(10) < (step % 4_000 < 2_000 ? 6 : 3) || there.length === 0) {
         const [hash, slot] = [random.below(hashes), step];
         index.add(hash, slot);
@@ -76,7 +76,7 @@ Deno.test("a SlotIndex agrees with a Map of sets through thousands of random cha
   }
 });
 
-Deno.test("a SlotIndex is whole after a rush has come and gone", () => {
+Deno.test("a SlotIndex is intact after growing and shrinking", () => {
   const index = new SlotIndex();
   for (let slot = 0; slot < 50_000; slot++) index.add(slot * 7, slot);
   for (let slot = 49_999; slot >= 3; slot--) {
@@ -94,13 +94,13 @@ interface Named {
   readonly id: string;
 }
 
-/** Finds an id between bytes that would make another one of it. */
+/** Finds an id between bytes that would make it another id. */
 function find(table: BytesIndex<Named>, id: string): Named | undefined {
   const view = viewOf(bytesOf(`::${id}::`));
   return table.find(view, 2, view.byteLength - 2);
 }
 
-/** Two ids of one length whose hashes are the same. */
+/** Two ids of equal length and hash. */
 function collision(): [string, string] {
   const found = new Map<number, string>();
   for (let i = 100_000;; i++) {
@@ -112,13 +112,13 @@ function collision(): [string, string] {
   }
 }
 
-Deno.test("BytesIndex finds what was added by its exact bytes", () => {
+Deno.test("BytesIndex finds items by the exact bytes of their ids", () => {
   const table = new BytesIndex<Named>();
   const ids = ["f", "math::add", "sveg::größe", "東京::😀", 'math::"add"', "x".repeat(500)];
-  const offers = ids.map((id) => ({ id }));
-  for (const item of offers) table.add(item);
+  const items = ids.map((id) => ({ id }));
+  for (const item of items) table.add(item);
 
-  for (const item of offers) {
+  for (const item of items) {
     assert.equal(find(table, item.id), item);
     assert.equal(find(table, item.id + "x"), undefined);
     assert.equal(find(table, item.id.slice(0, -1)), undefined);
@@ -126,7 +126,7 @@ Deno.test("BytesIndex finds what was added by its exact bytes", () => {
   assert.equal(find(table, ""), undefined);
 });
 
-Deno.test("BytesIndex finds nothing any more of what was removed", () => {
+Deno.test("BytesIndex does not find removed items", () => {
   const table = new BytesIndex<Named>();
   const [one, other] = [{ id: "a" }, { id: "b" }];
   table.add(one);
@@ -141,7 +141,7 @@ Deno.test("BytesIndex finds nothing any more of what was removed", () => {
   assert.equal(find(table, "a"), one);
 });
 
-Deno.test("two functions whose ids have one hash are kept apart, whichever goes first", () => {
+Deno.test("functions whose ids share a hash are kept apart, in any order of removal", () => {
   const [first, second] = collision();
   assert.equal(
     hashOf(viewOf(bytesOf(first)), 0, first.length),
@@ -163,12 +163,12 @@ Deno.test("two functions whose ids have one hash are kept apart, whichever goes 
   }
 });
 
-Deno.test("ten thousand functions are found, and none of them when they are gone", () => {
+Deno.test("ten thousand functions are found, and none after their removal", () => {
   const table = new BytesIndex<Named>();
-  const offers = Array.from({ length: 10_000 }, (_, i) => ({ id: `group::f${i}` }));
-  for (const item of offers) table.add(item);
-  for (const item of offers) assert.equal(find(table, item.id), item);
-  for (const item of offers) table.remove(item);
+  const items = Array.from({ length: 10_000 }, (_, i) => ({ id: `group::f${i}` }));
+  for (const item of items) table.add(item);
+  for (const item of items) assert.equal(find(table, item.id), item);
+  for (const item of items) table.remove(item);
 
-  assert.ok(offers.every(({ id }) => find(table, id) === undefined));
+  assert.ok(items.every(({ id }) => find(table, id) === undefined));
 });

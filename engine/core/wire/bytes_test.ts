@@ -1,5 +1,5 @@
 /**
- * Bytes of text.
+ * UTF-8 text as bytes.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import {
 
 const TEXTS = ["", "a", "größe", "東京", "😀", "\ufeffa", "a\u0000b", "\u2028", "x".repeat(5_000)];
 
-Deno.test("textOf() says again what bytesOf() was given, wherever it lies", () => {
+Deno.test("textOf() is the inverse of bytesOf(), at any offset", () => {
   for (const text of TEXTS) {
     const memory = bytesOf(`ä${text}ö`);
 
@@ -30,7 +30,7 @@ Deno.test("textOf() says again what bytesOf() was given, wherever it lies", () =
   assert.equal(textOf(NO_BYTES, 0, 0), "");
 });
 
-Deno.test("bytesOf() gives memory of its own each time", () => {
+Deno.test("bytesOf() allocates new memory each time", () => {
   const [one, other] = [bytesOf("same"), bytesOf("same")];
   one.fill(0);
 
@@ -43,7 +43,7 @@ Deno.test("a half surrogate becomes the replacement character", () => {
   assert.equal(textOf(memory, 0, memory.length), "a\ufffd");
 });
 
-Deno.test("matchesAt() finds a text at its place and nowhere else", () => {
+Deno.test("matchesAt() finds a text at its offset only", () => {
   const memory = bytesOf("an ant");
   const ant = bytesOf("ant");
 
@@ -53,7 +53,7 @@ Deno.test("matchesAt() finds a text at its place and nowhere else", () => {
   assert.equal(matchesAt(memory, 0, memory.length, NO_BYTES), true);
 });
 
-Deno.test("matchesAt() takes no part of a text that goes on behind the end", () => {
+Deno.test("matchesAt() does not match beyond the end", () => {
   const memory = bytesOf("ant");
   const ant = bytesOf("ant");
 
@@ -66,7 +66,7 @@ Deno.test("matchesAt() takes no part of a text that goes on behind the end", () 
   assert.equal(matchesAt(memory, 0, 9, bytesOf("ants")), false, "beyond the memory");
 });
 
-Deno.test("hashOf() depends on the bytes alone, not on where they lie", () => {
+Deno.test("hashOf() depends on the bytes only, not on their offset", () => {
   for (const text of TEXTS) {
     const memory = bytesOf(`--${text}--`);
     const own = bytesOf(text);
@@ -75,7 +75,7 @@ Deno.test("hashOf() depends on the bytes alone, not on where they lie", () => {
   }
 });
 
-Deno.test("hashOf() is a whole number of 30 bits, and spreads ids that count", () => {
+Deno.test("hashOf() is an integer of 30 bits, and spreads counting ids", () => {
   const seen = new Set<number>();
   const low = new Set<number>();
   for (let i = 0; i < 10_000; i++) {
@@ -86,12 +86,12 @@ Deno.test("hashOf() is a whole number of 30 bits, and spreads ids that count", (
     low.add(hash & 0xfff);
   }
 
-  // By chance alone there would be a twentieth of a pair.
+  // Random hashes would have a twentieth of a collision.
   assert.ok(seen.size > 9_990, `${seen.size}`);
   assert.ok(low.size > 3_500, `${low.size} of 4,096`);
 });
 
-Deno.test("bytesEqual() and copyWords() take as many bytes as they are told, wherever they lie", () => {
+Deno.test("bytesEqual() and copyWords() handle any length and offset", () => {
   const from = Uint8Array.from({ length: 60 }, (_, i) => i + 1);
   for (let bytes = 0; bytes < 20; bytes++) {
     for (const [at, fromAt] of [[0, 0], [1, 3], [3, 1], [7, 40], [5, 6]] as const) {
@@ -115,7 +115,7 @@ Deno.test("bytesEqual() and copyWords() take as many bytes as they are told, whe
   }
 });
 
-Deno.test("copyWords() moves bytes to the front, however little", () => {
+Deno.test("copyWords() moves bytes to the front by any distance", () => {
   for (let bytes = 0; bytes < 20; bytes++) {
     for (let by = 1; by < 10; by++) {
       const memory = Uint8Array.from({ length: 40 }, (_, i) => i);
@@ -127,7 +127,7 @@ Deno.test("copyWords() moves bytes to the front, however little", () => {
   }
 });
 
-Deno.test("viewOf() is the same memory, also where that is a part of other memory", () => {
+Deno.test("viewOf() is the same memory, also for a part of a buffer", () => {
   const all = bytesOf("abcdef");
   const view = viewOf(all.subarray(2, 5));
   view.setUint8(0, 0x58);
@@ -135,7 +135,7 @@ Deno.test("viewOf() is the same memory, also where that is a part of other memor
   assert.deepEqual([view.byteLength, textOf(all, 0, 6)], [3, "abXdef"]);
 });
 
-Deno.test("hashOf() tells texts apart that differ in one byte or in their length", () => {
+Deno.test("hashOf() differs for texts that differ in one byte or in length", () => {
   const text = bytesOf("orders::validate-all");
   const seen = new Set<number>();
   for (let end = 0; end <= text.length; end++) seen.add(hashOf(viewOf(text), 0, end));
@@ -152,7 +152,7 @@ Deno.test("hashOf() tells texts apart that differ in one byte or in their length
 
 const TEXT = '{"type":"invoke';
 
-Deno.test("a Literal stands where all its bytes do, of whatever length it is", () => {
+Deno.test("a Literal of any length matches where all its bytes are equal", () => {
   for (let length = 4; length <= TEXT.length; length++) {
     const text = TEXT.slice(0, length);
     const literal = new Literal(text);
@@ -175,7 +175,7 @@ Deno.test("a Literal stands where all its bytes do, of whatever length it is", (
   }
 });
 
-Deno.test("a Literal does not stand in memory that ends before it", () => {
+Deno.test("a Literal does not match beyond the end", () => {
   const literal = new Literal("type");
 
   for (const text of ["", "t", "typ"]) {
@@ -183,11 +183,11 @@ Deno.test("a Literal does not stand in memory that ends before it", () => {
   }
 });
 
-Deno.test("a text shorter than a word is no Literal", () => {
+Deno.test("a Literal needs at least four bytes", () => {
   for (const text of ["", "t", "typ"]) assert.throws(() => new Literal(text), RangeError, text);
 });
 
-Deno.test("plainWordsAt() stops in front of the word of each byte that is not plain", () => {
+Deno.test("plainWordsAt() stops before a word with a byte that is not plain", () => {
   for (let byte = 0; byte < 256; byte++) {
     const isPlain = byte >= 0x20 && byte !== 0x22 && byte !== 0x5c;
     for (let at = 0; at < 8; at++) {
@@ -200,14 +200,14 @@ Deno.test("plainWordsAt() stops in front of the word of each byte that is not pl
   }
 });
 
-Deno.test("plainWordsAt() looks at nothing behind the end", () => {
+Deno.test("plainWordsAt() reads nothing behind the end", () => {
   const view = viewOf(bytesOf('abcdefg"'));
 
   assert.deepEqual([0, 3, 4, 7, 8].map((end) => plainWordsAt(view, 0, end)), [0, 0, 4, 4, 4]);
   assert.equal(plainWordsAt(view, 8, 8), 0);
 });
 
-Deno.test("plainWordsAt() takes all plain bytes together as plain", () => {
+Deno.test("plainWordsAt() accepts all plain bytes", () => {
   const plain = Array.from({ length: 256 }, (_, byte) => byte)
     .filter((byte) => byte >= 0x20 && byte !== 0x22 && byte !== 0x5c);
   let seed = 1;

@@ -1,5 +1,5 @@
 /**
- * What is recognised without parsing, what is not, and what is said of it.
+ * Which frames are read without parsing, and the fields that are read.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { CALL_PREFIX, callHashOf, RESULT_PREFIX } from "./frame_parts.ts";
 const CALL = `${CALL_PREFIX}i1","function_id":"math::add"`;
 const RESULT = `${RESULT_PREFIX}i1","function_id":"math::add"`;
 
-/** What lies around a frame: nothing, and what would go well with it. */
+/** What is around a frame: nothing, or bytes that would continue it. */
 const AROUND: readonly (readonly [before: string, behind: string])[] = [
   ["", ""],
   ['{"type":"x","action":1,"data":"', '"}'],
@@ -21,14 +21,14 @@ const AROUND: readonly (readonly [before: string, behind: string])[] = [
   ["ü😀", "😀\xff"],
 ];
 
-/** Whether a frame has no character that makes somebody look for escapes. */
+/** Whether a frame contains no backslash. */
 function isPlain(frame: string): boolean {
   return !frame.includes("\\");
 }
 
 /**
- * Reads a frame wherever it may lie, and whatever is known of it: each time the same comes of it.
- * `undefined`: it is for somebody else.
+ * Reads a frame at any offset and with any prior knowledge, always with the same outcome;
+ * `undefined` when it has to be parsed.
  */
 function read(frame: string): Envelope | undefined {
   const verdicts = new Set<boolean>();
@@ -41,9 +41,9 @@ function read(frame: string): Envelope | undefined {
     for (const plain of isPlain(frame) ? [false, true] : [false]) {
       const envelope = new Envelope();
       verdicts.add(envelope.read(memory, start, end, plain));
-      // The one that has read other frames before comes to the same.
+      // A reader that has read other frames before has the same outcome.
       verdicts.add(reader.read(memory, start, end, plain));
-      if (last && verdicts.has(true)) assert.deepEqual(said(envelope), said(last), frame);
+      if (last && verdicts.has(true)) assert.deepEqual(fieldsOf(envelope), fieldsOf(last), frame);
       last = envelope;
     }
   }
@@ -51,8 +51,8 @@ function read(frame: string): Envelope | undefined {
   return verdicts.has(true) ? last : undefined;
 }
 
-/** Everything that is known of a frame, as text. */
-function said(envelope: Envelope): Record<string, unknown> {
+/** All fields of an envelope, as text. */
+function fieldsOf(envelope: Envelope): Record<string, unknown> {
   const { memory, kind, idStart, idEnd, functionStart, functionEnd, end, dataStart } = envelope;
   const { traceStart, traceEnd, timeout_ms } = envelope;
   const data = dataStart < 0 ? undefined : textOf(memory, dataStart, end - 1);
@@ -75,9 +75,9 @@ function said(envelope: Envelope): Record<string, unknown> {
 const KNOWN: readonly [name: string, frame: string][] = [
   ["a call", `${CALL},"data":{"a":1}}`],
   ["a call without a payload", `${CALL}}`],
-  ["a call with a time-out", `${CALL},"timeout_ms":5000,"data":1}`],
-  ["a call with the longest time-out", `${CALL},"timeout_ms":604800000,"data":1}`],
-  ["a call with a time-out alone", `${CALL},"timeout_ms":1}`],
+  ["a call with a timeout", `${CALL},"timeout_ms":5000,"data":1}`],
+  ["a call with the longest timeout", `${CALL},"timeout_ms":604800000,"data":1}`],
+  ["a call with a timeout alone", `${CALL},"timeout_ms":1}`],
   ["a call with a trace", `${CALL},"traceparent":"00-1","baggage":"a=b","data":[]}`],
   ["a call with a baggage alone", `${CALL},"baggage":"a=b"}`],
   ["a call whose payload says action without quotes around", `${CALL},"data":"an action"}`],
@@ -98,11 +98,11 @@ const KNOWN: readonly [name: string, frame: string][] = [
 ];
 
 for (const [name, frame] of KNOWN) {
-  Deno.test(`Envelope.read() knows ${name}`, () => {
+  Deno.test(`Envelope.read() reads ${name}`, () => {
     const envelope = read(frame);
 
-    assert.equal(envelope && said(envelope).id, "i1");
-    assert.equal(envelope && `i1${said(envelope).remainder}`, frame.slice(frame.indexOf("i1")));
+    assert.equal(envelope && fieldsOf(envelope).id, "i1");
+    assert.equal(envelope && `i1${fieldsOf(envelope).remainder}`, frame.slice(frame.indexOf("i1")));
   });
 }
 
@@ -128,7 +128,7 @@ const LEFT: readonly [name: string, frame: string][] = [
   ["metadata before the payload", `${CALL},"metadata":{},"data":1}`],
   ["an action behind the payload", `${CALL},"data":1,"action":{"type":"void"}}`],
   ["a namespace behind the payload", `${CALL},"data":1,"namespace":"eu"}`],
-  ["a time-out behind the payload", `${CALL},"data":1,"timeout_ms":5}`],
+  ["a timeout behind the payload", `${CALL},"data":1,"timeout_ms":5}`],
   ["a second id behind the payload", `${CALL},"data":1,"invocation_id":"i2"}`],
   ["a second function behind the payload", `${CALL},"data":1,"function_id":"b"}`],
   ["a caller behind the payload", `${CALL},"data":1,"caller":"me"}`],
@@ -147,15 +147,15 @@ const LEFT: readonly [name: string, frame: string][] = [
   ["a second type behind a payload of text", `${CALL},"data":"}","type":"registrationrejected"}`],
   ["a second type behind a result", `${RESULT},"result":[{}],"type":"workerregistered"}`],
   ["it behind a long payload", `${CALL},"data":"${"x".repeat(9_999)}","action":{"type":"void"}}`],
-  ["a time-out of nothing", `${CALL},"timeout_ms":0,"data":1}`],
-  ["a time-out without digits", `${CALL},"timeout_ms":,"data":1}`],
-  ["a time-out with a leading zero", `${CALL},"timeout_ms":05,"data":1}`],
-  ["a time-out below nothing", `${CALL},"timeout_ms":-5,"data":1}`],
-  ["a time-out that is no integer", `${CALL},"timeout_ms":5.5,"data":1}`],
-  ["a time-out with an exponent", `${CALL},"timeout_ms":5e3,"data":1}`],
-  ["a time-out as text", `${CALL},"timeout_ms":"5","data":1}`],
-  ["a time-out beyond a week", `${CALL},"timeout_ms":604800001,"data":1}`],
-  ["a time-out without end", `${CALL},"timeout_ms":${"9".repeat(400)},"data":1}`],
+  ["a timeout of zero", `${CALL},"timeout_ms":0,"data":1}`],
+  ["a timeout without digits", `${CALL},"timeout_ms":,"data":1}`],
+  ["a timeout with a leading zero", `${CALL},"timeout_ms":05,"data":1}`],
+  ["a negative timeout", `${CALL},"timeout_ms":-5,"data":1}`],
+  ["a timeout that is no integer", `${CALL},"timeout_ms":5.5,"data":1}`],
+  ["a timeout with an exponent", `${CALL},"timeout_ms":5e3,"data":1}`],
+  ["a timeout as text", `${CALL},"timeout_ms":"5","data":1}`],
+  ["a timeout beyond a week", `${CALL},"timeout_ms":604800001,"data":1}`],
+  ["an endless timeout", `${CALL},"timeout_ms":${"9".repeat(400)},"data":1}`],
   ["a trace with an escape", `${CALL},"traceparent":"\\n","data":1}`],
   ["an empty trace", `${CALL},"traceparent":"","data":1}`],
   ["a trace that is no text", `${CALL},"traceparent":null,"data":1}`],
@@ -171,7 +171,7 @@ const LEFT: readonly [name: string, frame: string][] = [
   ["a payload where a result belongs", `${RESULT},"data":1}`],
   ["a null as result", `${RESULT},"result":null}`],
   ["a null as result behind a space", `${RESULT},"result": null}`],
-  ["a result with a time-out", `${RESULT},"timeout_ms":5,"result":1}`],
+  ["a result with a timeout", `${RESULT},"timeout_ms":5,"result":1}`],
   ["an error", `${RESULT},"error":{"code":"x","message":"y"}}`],
   ["an error behind a result", `${RESULT},"result":1,"error":{"code":"x","message":"y"}}`],
   ["an error in disguise", `${RESULT},"result":1,"\\u0065rror":{"code":"x","message":"y"}}`],
@@ -184,15 +184,15 @@ for (const [name, frame] of LEFT) {
   });
 }
 
-Deno.test("Envelope.read() reads the function and the time-out of a call", () => {
+Deno.test("Envelope.read() reads the function and the timeout of a call", () => {
   const envelope = read(`${CALL},"timeout_ms":5000,"data":1}`);
 
   assert.ok(envelope);
-  const { kind, function_id, timeout_ms } = said(envelope);
+  const { kind, function_id, timeout_ms } = fieldsOf(envelope);
   assert.deepEqual([kind, function_id, timeout_ms], ["call", "math::add", 5_000]);
 });
 
-Deno.test("Envelope.read() says where a call's trace and payload stand", () => {
+Deno.test("Envelope.read() finds the offsets of a call's trace and payload", () => {
   const trace = ',"traceparent":"00-1"';
   for (
     const [fields, traced, payload] of [
@@ -207,7 +207,7 @@ Deno.test("Envelope.read() says where a call's trace and payload stand", () => {
     const found = read(text);
     assert.ok(found?.kind === "call");
     const { memory, idEnd, traceStart } = found;
-    const { data, trace } = said(found);
+    const { data, trace } = fieldsOf(found);
 
     assert.equal(trace, traced, fields);
     const before = textOf(memory, idEnd, traceStart);
@@ -216,7 +216,7 @@ Deno.test("Envelope.read() says where a call's trace and payload stand", () => {
   }
 });
 
-Deno.test("Envelope.read() takes ids of 1 to 128 bytes, whatever their characters", () => {
+Deno.test("Envelope.read() accepts ids of 1 to 128 bytes, with any characters", () => {
   for (const character of ["i", "é", "東", "😀"]) {
     const { length } = bytesOf(character);
     for (let count = 1; count * length <= 132; count++) {
@@ -233,7 +233,7 @@ Deno.test("Envelope.read() takes ids of 1 to 128 bytes, whatever their character
         const found = read(ids + rest);
         assert.equal(found !== undefined, isShort, `${of} of ${count} ${character}`);
         if (!found) continue;
-        assert.equal(of === "function" ? said(found).function_id : said(found).id, id);
+        assert.equal(of === "function" ? fieldsOf(found).function_id : fieldsOf(found).id, id);
         if (of === "id") {
           assert.equal(found.hash, callHashOf(viewOf(bytesOf(id)), 0, bytesOf(id).length));
         }
@@ -242,7 +242,7 @@ Deno.test("Envelope.read() takes ids of 1 to 128 bytes, whatever their character
   }
 });
 
-Deno.test("Envelope.read() takes no frame that is cut, wherever it is cut", () => {
+Deno.test("Envelope.read() rejects a truncated frame, wherever it is cut", () => {
   const fields = ',"timeout_ms":50,"traceparent":"00-ü","baggage":"ä=1"';
   for (
     const frame of [
@@ -255,13 +255,13 @@ Deno.test("Envelope.read() takes no frame that is cut, wherever it is cut", () =
   ) {
     const memory = bytesOf(frame);
     for (let end = 0; end <= memory.length; end++) {
-      // What was cut off still lies behind; where a brace ends it, it may be a frame again.
+      // The cut bytes are still behind the end; if a brace ends the rest, it may be a frame again.
       const cut = textOf(memory, 0, end);
       const isWhole = end === memory.length;
       const isRead = new Envelope().read(memory, 0, end, true);
       if (!cut.endsWith("}")) assert.equal(isRead, false, cut);
       else if (isWhole) assert.equal(isRead, true);
-      // A payload is not looked at: that its braces do not match is found by whoever reads it.
+      // Payloads are not checked: their receiver finds unbalanced braces.
       else assert.match(cut, /"(data|result)":/, cut);
     }
     for (let start = 1; start < memory.length; start++) {
@@ -270,7 +270,7 @@ Deno.test("Envelope.read() takes no frame that is cut, wherever it is cut", () =
   }
 });
 
-Deno.test("Envelope.read() takes no frame of which one byte before the payload is another", () => {
+Deno.test("Envelope.read() rejects a frame with any changed byte before the payload", () => {
   for (const frame of [`${CALL},"traceparent":"0","data":1}`, `${RESULT},"result":1}`]) {
     const memory = bytesOf(frame);
     const inside = /"(i1|math::add|0)"/g;
@@ -292,7 +292,7 @@ Deno.test("Envelope.read() takes no frame of which one byte before the payload i
   }
 });
 
-Deno.test("what an envelope says of a frame is gone with the next one", () => {
+Deno.test("the fields of an envelope are replaced by the next frame", () => {
   const envelope = new Envelope();
   const frames = [
     `${CALL},"timeout_ms":5,"traceparent":"00-1","baggage":"b","data":{"long":"payload"}}`,
@@ -308,7 +308,7 @@ Deno.test("what an envelope says of a frame is gone with the next one", () => {
         assert.ok(envelope.read(memory, 0, memory.length, true));
         const fresh = new Envelope();
         fresh.read(memory, 0, memory.length, true);
-        assert.deepEqual(said(envelope), said(fresh));
+        assert.deepEqual(fieldsOf(envelope), fieldsOf(fresh));
       }
     }
   }

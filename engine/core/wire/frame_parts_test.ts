@@ -1,5 +1,5 @@
 /**
- * The tails of calls and results that had to be parsed, and what stands where in them.
+ * Prefixes and remainders of forwarded calls and results.
  *
  * @module
  */
@@ -31,7 +31,7 @@ function text({ memory, idEnd, end }: CallRemainder | ResultRemainder): string {
   return textOf(memory, idEnd, end);
 }
 
-/** The payload or the value, by where it is said to stand. */
+/** The payload or the value, by its offsets. */
 function valueOf({ memory, dataStart, end }: CallRemainder | ResultRemainder): string | undefined {
   return dataStart < 0 ? undefined : textOf(memory, dataStart, end - 1);
 }
@@ -57,7 +57,7 @@ Deno.test("callRemainder() puts a call in canonical order and keeps its payload"
   );
 });
 
-Deno.test("callRemainder() leaves out the default namespace and what is absent", () => {
+Deno.test("callRemainder() omits the default namespace and absent fields", () => {
   const remainder = remainderOfCall(
     '{"type":"invokefunction","function_id":"f","namespace":"default"}',
   );
@@ -66,7 +66,7 @@ Deno.test("callRemainder() leaves out the default namespace and what is absent",
   assert.equal(valueOf(remainder), undefined);
 });
 
-Deno.test("callRemainder() writes what was escaped without need as it is, and needs as they are", () => {
+Deno.test("callRemainder() escapes text only where necessary", () => {
   const remainder = remainderOfCall(
     '{"type":"invokefunction","function_id":"gr\\u00f6\\u00dfe\\"\\/\\ud83d\\ude00","data":"\\u00f6"}',
   );
@@ -85,7 +85,7 @@ for (
     "",
   ]
 ) {
-  Deno.test(`callRemainder() says where things stand as an envelope does: ${fields}`, () => {
+  Deno.test(`callRemainder() has the same offsets as an envelope: ${fields}`, () => {
     const frame = `{"type":"invokefunction","invocation_id":"ï","function_id":"grün"${fields}}`;
     const envelope = envelopeOf(frame);
     const remainder = remainderOfCall(frame);
@@ -131,14 +131,14 @@ const RESULTS: readonly [name: string, fields: string, remainder: string][] = [
 ];
 
 for (const [name, fields, remainder] of RESULTS) {
-  Deno.test(`resultRemainder() passes on ${name}`, () => {
+  Deno.test(`resultRemainder() keeps ${name}`, () => {
     const frame = `{"type":"invocationresult","invocation_id":"i","function_id":"f",${fields}}`;
 
     assert.equal(text(remainderOfResult(frame)), `","function_id":"f"${remainder}}`);
   });
 }
 
-Deno.test("results say where their value stands, on both ways", () => {
+Deno.test("results have the offset of their value, on both paths", () => {
   const prefix = '{"type":"invocationresult","invocation_id":"ï","function_id":"grün"';
   for (
     const [fields, value] of [
@@ -158,14 +158,14 @@ Deno.test("results say where their value stands, on both ways", () => {
   }
 });
 
-Deno.test("an error is no value, also where a value stands beside it", () => {
+Deno.test("an error is not a value, even beside a value", () => {
   const prefix = '{"type":"invocationresult","invocation_id":"i","function_id":"f"';
 
   assert.equal(valueOf(remainderOfResult(`${prefix},"result":1,"error":"x"}`)), undefined);
   assert.equal(valueOf(remainderOfResult(`${prefix},"result":null}`)), undefined);
 });
 
-Deno.test("valueRemainder() is the remainder of a result of the engine's own", () => {
+Deno.test("valueRemainder() is the remainder of a result of the engine", () => {
   const remainder = valueRemainder('a"ß', { wie: "größe", n: [1] });
 
   assert.equal(text(remainder), '","function_id":"a\\"ß","result":{"wie":"größe","n":[1]}}');
@@ -181,7 +181,7 @@ Deno.test("remainderOf() counts bytes, not characters", () => {
   assert.equal(valueOf(remainderOf('","function_id":"ß"}')), undefined);
 });
 
-Deno.test("jsonText() is what stands between the quotes", () => {
+Deno.test("jsonText() is JSON text without quotes", () => {
   assert.equal(jsonText('a"b\\\n\u0001'), 'a\\"b\\\\\\n\\u0001');
   assert.equal(jsonText("größe/😀\u2028"), "größe/😀\u2028");
   assert.equal(jsonText("\ud83d"), "\\ud83d");
@@ -197,7 +197,7 @@ function prefixText({ memory, length }: Prefix): string {
   return textOf(memory, 0, length);
 }
 
-Deno.test("a prefix begins with what all have in common, then with what was added, in order", () => {
+Deno.test("a Prefix starts with the common text, then has what was added, in order", () => {
   const prefix = new Prefix('{"type":"');
   assert.equal(prefixText(prefix), '{"type":"');
   prefix.restart();
@@ -208,7 +208,7 @@ Deno.test("a prefix begins with what all have in common, then with what was adde
   assert.equal(prefixText(prefix), '{"type":"größe","😀');
 });
 
-Deno.test("Prefix.restart() forgets what was added and keeps what is common", () => {
+Deno.test("Prefix.restart() removes what was added and keeps the common text", () => {
   const prefix = new Prefix("common ");
   for (const added of ["a long one that was there before", "short", ""]) {
     prefix.restart();
@@ -218,7 +218,7 @@ Deno.test("Prefix.restart() forgets what was added and keeps what is common", ()
   }
 });
 
-Deno.test("a prefix grows with what is added, and keeps what it has", () => {
+Deno.test("a Prefix grows and keeps its content", () => {
   const prefix = new Prefix("common ");
   let expected = "common ";
   prefix.restart();
@@ -231,7 +231,7 @@ Deno.test("a prefix grows with what is added, and keeps what it has", () => {
   }
 });
 
-Deno.test("a prefix does not keep the memory of a huge one for the next", () => {
+Deno.test("a Prefix releases a very large buffer", () => {
   const prefix = new Prefix("common ");
   add(prefix, "x".repeat(1_000_000));
   assert.ok(prefix.memory.length > 1_000_000);
@@ -242,7 +242,7 @@ Deno.test("a prefix does not keep the memory of a huge one for the next", () => 
   assert.equal(prefixText(prefix), "common next");
 });
 
-Deno.test("a prefix uses its memory again as long as it is not huge", () => {
+Deno.test("a Prefix reuses its buffer unless it is very large", () => {
   const prefix = new Prefix("common ");
   add(prefix, "x".repeat(10_000));
   const { memory } = prefix;
@@ -252,7 +252,7 @@ Deno.test("a prefix uses its memory again as long as it is not huge", () => {
   assert.equal(prefix.memory, memory);
 });
 
-Deno.test("what is common may be longer than the usual prefix", () => {
+Deno.test("the common text may be longer than a typical prefix", () => {
   const prefix = new Prefix("c".repeat(3_000));
   prefix.restart();
   add(prefix, "!");

@@ -1,5 +1,5 @@
 /**
- * Parts of a message as they were written.
+ * Scanning JSON text without parsing it.
  *
  * @module
  */
@@ -18,7 +18,7 @@ function occursIn(text: string, before = "", behind = ""): boolean {
   return reserved.occursIn(memory, start, start + bytesOf(text).length);
 }
 
-Deno.test("ReservedKeySearch finds each name at every place of short and long texts", () => {
+Deno.test("ReservedKeySearch finds each key at every offset of short and long texts", () => {
   for (const length of [0, 1, 7, 30, 511, 512, 513, 2_000]) {
     for (const name of NAMES) {
       for (let place = 0; place <= length; place += Math.max(1, Math.floor(length / 97))) {
@@ -29,7 +29,7 @@ Deno.test("ReservedKeySearch finds each name at every place of short and long te
   }
 });
 
-Deno.test("ReservedKeySearch finds names at every place, however many bytes the end has beyond words", () => {
+Deno.test("ReservedKeySearch finds keys at every offset, for every length of the rest behind the last word", () => {
   for (let length = 512; length < 516; length++) {
     for (let place = 0; place <= length; place++) {
       for (const name of NAMES) {
@@ -40,7 +40,7 @@ Deno.test("ReservedKeySearch finds names at every place, however many bytes the 
   }
 });
 
-Deno.test("ReservedKeySearch finds names wherever words of memory begin, and not beyond the ends", () => {
+Deno.test("ReservedKeySearch finds keys at every alignment, and only within the range", () => {
   for (const filled of [0, 600]) {
     for (const name of NAMES) {
       const text = `${"x".repeat(filled)}"${name}"`;
@@ -77,11 +77,11 @@ Deno.test("ReservedKeySearch finds names wherever words of memory begin, and not
   }
 });
 
-Deno.test("ReservedKeySearch takes no name that is so short that it could be overlooked", () => {
+Deno.test("ReservedKeySearch rejects keys that are too short to be found reliably", () => {
   assert.throws(() => new ReservedKeySearch(["action", "abc"]), /abc is too short/);
 });
 
-Deno.test("ReservedKeySearch takes no part of a name, no other letters and nothing beyond the ends", () => {
+Deno.test("ReservedKeySearch matches whole keys only, with exact letters", () => {
   for (const text of ["action", '"action', 'action"', '"Action"', '"actions"', '"xaction"', ""]) {
     assert.equal(occursIn(text), false, text);
   }
@@ -124,7 +124,7 @@ function isWhole(text: string): boolean {
   return isWholeValue(memory, 8, memory.length - 1);
 }
 
-Deno.test("isWholeValue() says yes to any value by itself, with white space around it", () => {
+Deno.test("isWholeValue() is true for any single value, with white space around it", () => {
   const values = [1, -2.5e9, true, null, "", 'a"b\\', "}],{[", [], {}, [[{ a: [1, "}"] }]], "ö😀"];
   for (const value of [...values, { type: "x", "a,b": ["\\", '"', "\u0000"] }]) {
     for (const text of [JSON.stringify(value), ` ${JSON.stringify(value, null, 2)}\n`]) {
@@ -133,7 +133,7 @@ Deno.test("isWholeValue() says yes to any value by itself, with white space arou
   }
 });
 
-Deno.test("isWholeValue() says no when another field follows, whatever the value says", () => {
+Deno.test("isWholeValue() is false when another field follows, whatever the value contains", () => {
   for (
     const value of ["1", '"a"', '"\\\\"', '"\\""', "{}", "[]", '{"type":1}', '["}",{}]', "null"]
   ) {
@@ -143,19 +143,19 @@ Deno.test("isWholeValue() says no when another field follows, whatever the value
   }
 });
 
-Deno.test("isWholeValue() says no to what is open or closed too often", () => {
+Deno.test("isWholeValue() is false for unbalanced brackets", () => {
   for (const text of ["{", "[[]", "}", "[]]", '{"a":[}', "1]"]) {
     assert.equal(isWhole(text), false, text);
   }
 });
 
-Deno.test("isWholeValue() ends in a string that nobody closes", () => {
+Deno.test("isWholeValue() stops at the end of an unclosed string", () => {
   assert.equal(isWhole('"a'), true); // No JSON: its receiver finds out.
   assert.equal(isWhole('{"a'), false);
   assert.equal(isWhole('"a\\'), true);
 });
 
-Deno.test("fieldText() cuts a value out as it was written", () => {
+Deno.test("fieldText() returns a value as it was written", () => {
   const frame = ' { "a" : [ 1, {"b":"}\\"]"} ] , "data" : 12345678901234567890 ,"z":"\\\\" } ';
 
   assert.equal(fieldText(frame, "a"), '[ 1, {"b":"}\\"]"} ]');
@@ -165,7 +165,7 @@ Deno.test("fieldText() cuts a value out as it was written", () => {
   assert.equal(fieldText("{}", "a"), undefined);
 });
 
-Deno.test("fieldText() takes the last of a name, however it is written, as JSON.parse does", () => {
+Deno.test("fieldText() returns the last of duplicate keys, as JSON.parse does", () => {
   const frame = '{"data":1,"d\\u0061ta":{"x":2},"other":3}';
 
   assert.equal(fieldText(frame, "data"), '{"x":2}');
