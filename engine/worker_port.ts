@@ -8,7 +8,15 @@
  * @module
  */
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
-import { CERTIFICATE_WARNING_MS, CONNECTIONS_MAX } from "../sdk/typescript/wire/limits.ts";
+import { CERTIFICATE_WARNING_MS } from "../sdk/typescript/wire/limits.ts";
+import {
+  type Accept,
+  type AnswerPage,
+  CONNECTIONS_MAX,
+  type Listen,
+  type Listener,
+  type Upgrade,
+} from "./ports/connection.ts";
 import { LAUNCH_ID_HEADER } from "../sdk/typescript/wire/protocol.ts";
 import { CONTROL_HEADER, type ControlKey } from "./auth/control_key.ts";
 import type { Router } from "./core/router.ts";
@@ -19,7 +27,6 @@ import { listenRaw, listenRawTls } from "./transport/raw_listener.ts";
 import { listenServe, listenServeTls } from "./transport/serve_listener.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { EngineSettings } from "./ports/config.ts";
-import type { Accept, AnswerPage, Listen, Listener, Upgrade } from "./ports/connection.ts";
 import type { Log } from "./ports/log.ts";
 import type { TelemetryListener } from "./ports/telemetry.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../sdk/typescript/wire/limits.ts";
+import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../engine/ports/connection.ts";
 import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
 import { OP, type RawWsClient } from "./fakes/raw_ws_client.ts";
 

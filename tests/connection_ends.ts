@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { UPGRADE_HEAD_MS } from "../sdk/typescript/wire/limits.ts";
+import { UPGRADE_HEAD_MS } from "../engine/transport/raw_listener.ts";
 import { bytes, type Carrier, type Claim, eventually, Port } from "./connection_setup.ts";
 import { OP, type RawWsClient } from "./fakes/raw_ws_client.ts";
 

@@ -4,9 +4,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { listenRaw, listenRawTls } from "../engine/transport/raw_listener.ts";
+import { listenRaw, listenRawTls, UPGRADE_HEAD_MS } from "../engine/transport/raw_listener.ts";
 import { listenServeTls } from "../engine/transport/serve_listener.ts";
-import { CLOSE_MS, UPGRADE_HEAD_MS, WARNINGS_MAX } from "../sdk/typescript/wire/limits.ts";
+import { WARNINGS_MAX } from "../sdk/typescript/wire/limits.ts";
+import { CLOSE_MS } from "../engine/ports/connection.ts";
 import { testConnection } from "./connection_contract.ts";
 import { bytes, type Carrier, eventually, Port } from "./connection_setup.ts";
 import { Certificates, findOpenssl } from "./fakes/certificates.ts";

@@ -8,7 +8,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { decodeRecord, partsFor } from "../engine/store/chunks.ts";
+import { decodeRecord, partsFor } from "../engine/store/record.ts";
 import { openKvStore } from "../engine/store/kv_store.ts";
 import { textFor } from "./fakes/crashing_writer.ts";
 import { randomFrom } from "./fakes/store_values.ts";

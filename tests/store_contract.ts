@@ -4,9 +4,15 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { STORE_KEY_BYTES_MAX, VALUE_BYTES_MAX } from "../sdk/typescript/wire/limits.ts";
+import {
+  type Entry,
+  type KeyChange,
+  type Store,
+  type StoreKey,
+  VALUE_BYTES_MAX,
+} from "../engine/ports/store.ts";
+import { STORE_KEY_BYTES_MAX } from "../engine/store/store_key.ts";
 import type { Json } from "../sdk/typescript/wire/protocol.ts";
-import type { Entry, KeyChange, Store, StoreKey } from "../engine/ports/store.ts";
 import {
   type Check,
   counting,

@@ -8,14 +8,10 @@
  * @module
  */
 import { encodeMessage } from "../../sdk/typescript/wire/codec.ts";
-import {
-  SEND_AHEAD_BYTES,
-  WARNINGS_MAX,
-  WARNINGS_WINDOW_MS,
-} from "../../sdk/typescript/wire/limits.ts";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
+import { type Connection, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import type { Announcement, EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedCall, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";
-import type { Connection } from "../ports/connection.ts";
 import type { Due } from "./deadlines.ts";
 import { RateWindow } from "./guards.ts";
 import { bytesOf, NO_BYTES, viewOf } from "./wire/bytes.ts";

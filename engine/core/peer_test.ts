@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
+import { SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import { answer, call, calling, handed } from "../../tests/fakes/calling.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { Peer } from "./peer.ts";

@@ -5,6 +5,18 @@
  * @module
  */
 
+/** Largest read buffer of a connection, except for a larger message. */
+export const READ_BYTES_MAX = 256 * 1024;
+
+/** Connections that the engine serves at once. */
+export const CONNECTIONS_MAX = 20_000;
+/** Bytes that a connection gives to the platform ahead of the network; it can drop the rest. */
+export const SEND_AHEAD_BYTES = 1024 * 1024;
+/** A queue that was above {@linkcode SEND_AHEAD_BYTES} counts as drained at this size. */
+export const DRAINED_BYTES = 256 * 1024;
+/** How long a closing connection waits for the peer to close its half, in milliseconds. */
+export const CLOSE_MS = 2_000;
+
 /** A connection to one peer. No method blocks or throws. */
 export interface Connection {
   /** Unique among the connections of this engine. */

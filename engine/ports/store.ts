@@ -5,6 +5,9 @@
  */
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
+/** Largest value in the store: it fits into one message with what is around it. */
+export const VALUE_BYTES_MAX = 64 * 1024 * 1024 - 64 * 1024;
+
 /** A path such as `["state", "orders", "42"]`; entries sort by it, part by part. */
 export type StoreKey = readonly string[];
 

@@ -1,70 +1,66 @@
 /**
- * Writes that arrive during a commit share the next one, so that one fsync serves them all.
+ * Group commit: writes that arrive during a commit share the next one, and so one fsync.
  *
- * Works are settled strictly in the order in which they were added, also those that change nothing:
- * what they saw may be on its way itself, and a crash could still take it back. When a commit
- * fails, it fails for every work in it and for every later one that looked at a key it would have
- * changed, and so on for the keys of those; they do not wait for the works between. This file knows
- * neither keys nor a database; it only sees ids.
+ * Works are settled strictly in the order in which they were added, also those that change nothing,
+ * because a crash could still undo what they read. When a commit fails, it fails for every work in
+ * it and for every later one that read a key it would have changed, and so on for the keys of
+ * those; they do not wait for the works between. Keys are ids here, and the database is a callback.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import {
-  STORE_COMMIT_BYTES_MAX,
-  STORE_COMMIT_CHANGES_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
+import { STORE_COMMIT_BYTES_MAX, STORE_COMMIT_CHANGES_MAX } from "./record.ts";
 
-/** One write that was applied in memory and waits to be made durable. */
+/** A write that was applied in memory and is not durable yet. */
 export interface Work {
-  /** Ids of all keys it looked at. */
-  readonly looked: readonly string[];
-  /** Ids of the keys it changes, all of them among `looked`. */
+  /** Ids of all keys it read. */
+  readonly read: readonly string[];
+  /** Ids of the keys it changes, all of them in `read`. */
   readonly changed: readonly string[];
   /** What it adds to a commit. */
   readonly mutations: number;
   /** See {@linkcode Work.mutations}. */
   readonly bytes: number;
-  /** Called once: it is durable, or with `SET_ERROR` it is to be undone. Must not throw. */
+  /** Called once: the work is durable, or with `SET_ERROR` has to be undone. Must not throw. */
   settle(failure: EngineError | undefined): void;
 }
 
 /** Makes works durable together, or none of them. */
 export type Commit<W extends Work> = (works: readonly W[]) => Promise<void>;
 
-/** The queue of works and the one commit that is on its way. */
+/** The queue of works, and the one commit that is under way. */
 export class GroupCommit<W extends Work> {
   readonly #commit: Commit<W>;
-  readonly #rest: () => Promise<boolean>;
+  readonly #idleWork: () => Promise<boolean>;
   #waiting: W[] = [];
   #running: Promise<void> | undefined;
 
   /**
-   * `rest` does a piece of work that nobody waits for, such as clearing up, and says whether it
-   * did any; it runs between commits.
+   * `idleWork` runs between commits, such as to delete unused parts; it resolves to `false` when
+   * nothing was left to do.
    */
-  constructor(commit: Commit<W>, rest: () => Promise<boolean>) {
+  constructor(commit: Commit<W>, idleWork: () => Promise<boolean>) {
     this.#commit = commit;
-    this.#rest = rest;
+    this.#idleWork = idleWork;
   }
 
-  /** Takes a work; it is settled later, never before this returns. */
+  /** Adds a work; it is settled after this returns. */
   add(work: W): void {
     this.#waiting.push(work);
     this.#running ??= Promise.resolve().then(() => this.#run());
   }
 
-  /** Resolves when nothing waits and no commit is on its way. */
+  /** Resolves when no work waits and no commit is under way. */
   async idle(): Promise<void> {
     while (this.#running) await this.#running;
   }
 
   async #run(): Promise<void> {
-    let didRest = false;
+    let hasIdleWork = false;
     do {
       if (this.#waiting.length > 0) await this.#commitGroup(this.#takeGroup());
-      didRest = await this.#rest();
-    } while (didRest || this.#waiting.length > 0);
+      hasIdleWork = await this.#idleWork();
+    } while (hasIdleWork || this.#waiting.length > 0);
     this.#running = undefined;
   }
 
@@ -88,7 +84,7 @@ export class GroupCommit<W extends Work> {
       mutations += work.mutations;
       bytes += work.bytes;
       const isFull = mutations > STORE_COMMIT_CHANGES_MAX || bytes > STORE_COMMIT_BYTES_MAX;
-      // A work that is too large for any group makes one of its own.
+      // A work that is too large for any group gets one of its own.
       if (isFull && count > 0) break;
       count++;
     }
@@ -100,17 +96,17 @@ export class GroupCommit<W extends Work> {
     const message = `The state file refused the write (${reason}); see that its disk has room`;
     const failure = new EngineError("SET_ERROR", message, { cause: thrown });
     const lost = new Set(group.flatMap(({ changed }) => changed));
-    const failed = new Set(group.filter(({ looked }) => looked.some((id) => lost.has(id))));
+    const failed = new Set(group.filter(({ read }) => read.some((id) => lost.has(id))));
     this.#addBuiltOn(failed, lost);
-    const unharmed = group.filter((work) => !failed.has(work));
+    const unaffected = group.filter((work) => !failed.has(work));
     this.#waiting = this.#waiting.filter((work) => !failed.has(work));
-    for (const work of unharmed) work.settle(undefined);
+    for (const work of unaffected) work.settle(undefined);
     for (const work of failed) work.settle(failure);
   }
 
   /**
-   * Adds what waits and cannot be kept when some keys are undone: later works that looked at one
-   * of them, and earlier ones that change it too, since nobody would know what they leave there.
+   * Adds the waiting works that depend on undone keys: later ones that read such a key, and earlier
+   * ones that change it too, because its entry would be unknown.
    */
   #addBuiltOn(failed: Set<W>, lost: ReadonlySet<string>): void {
     const undone = new Set(lost);
@@ -119,8 +115,8 @@ export class GroupCommit<W extends Work> {
       before = failed.size;
       const gone = new Set(lost);
       for (const work of this.#waiting) {
-        const { looked, changed } = work;
-        if (!looked.some((id) => gone.has(id)) && !changed.some((id) => undone.has(id))) continue;
+        const { read, changed } = work;
+        if (!read.some((id) => gone.has(id)) && !changed.some((id) => undone.has(id))) continue;
         failed.add(work);
         for (const id of changed) {
           gone.add(id);

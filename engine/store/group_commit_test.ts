@@ -17,7 +17,7 @@ function setup() {
   const add = (name: string, work: Partial<Work> = {}): void => {
     const changed = work.changed ?? [name];
     const made: Work = {
-      looked: changed,
+      read: changed,
       changed,
       mutations: 1,
       bytes: 100,
@@ -92,7 +92,7 @@ Deno.test("A work that changes nothing waits for those before it, but needs no c
 
   add("a");
   await settle();
-  add("looks at a", { looked: ["a"], changed: [] });
+  add("looks at a", { read: ["a"], changed: [] });
   await settle();
   assert.equal(settled.length, 1);
   await end();
@@ -105,13 +105,13 @@ Deno.test("A failed commit fails what was built on it, and nothing else", async 
   const { add, end, settle, commits, settled } = setup();
   add("a");
   add("b");
-  add("looks at z", { looked: ["z"], changed: [] });
+  add("looks at z", { read: ["z"], changed: [] });
   await settle();
-  add("on a", { looked: ["a", "x"], changed: ["x"] });
-  add("on x", { looked: ["x"], changed: ["y"] });
-  add("looks at y", { looked: ["y"], changed: [] });
-  add("free", { looked: ["c"], changed: ["c"] });
-  add("looks at c", { looked: ["c"], changed: [] });
+  add("on a", { read: ["a", "x"], changed: ["x"] });
+  add("on x", { read: ["x"], changed: ["y"] });
+  add("looks at y", { read: ["y"], changed: [] });
+  add("free", { read: ["c"], changed: ["c"] });
+  add("looks at c", { read: ["c"], changed: [] });
 
   await end(new Error("disk full"));
   await end();
@@ -129,12 +129,12 @@ Deno.test("A failed commit fails what was built on it, and nothing else", async 
   assert.deepEqual(commits, [["a", "b", "looks at z"], ["free", "looks at c"]]);
 });
 
-Deno.test("A work that looked at a key before a failed one would have changed it is not failed", async () => {
+Deno.test("A work that read at a key before a failed one would have changed it is not failed", async () => {
   const { add, end, settle, settled } = setup();
   add("first");
   await settle();
-  add("looks at k", { looked: ["k"], changed: [] });
-  add("writes first again", { looked: ["first", "k"], changed: ["k"] });
+  add("looks at k", { read: ["k"], changed: [] });
+  add("writes first again", { read: ["first", "k"], changed: ["k"] });
 
   await end(new Error("disk full"));
 
@@ -149,10 +149,10 @@ Deno.test("A work that changes a key which a later, failed one changes too fails
   const { add, end, settle, settled } = setup();
   add("first");
   await settle();
-  add("looks at m", { looked: ["m"], changed: [] });
-  add("counts k and m", { looked: ["k", "m"], changed: ["k", "m"] });
-  add("counts m", { looked: ["m"], changed: ["m"] });
-  add("counts k after first", { looked: ["first", "k"], changed: ["k"] });
+  add("looks at m", { read: ["m"], changed: [] });
+  add("counts k and m", { read: ["k", "m"], changed: ["k", "m"] });
+  add("counts m", { read: ["m"], changed: ["m"] });
+  add("counts k after first", { read: ["first", "k"], changed: ["k"] });
 
   await end(new Error("disk full"));
 
@@ -183,7 +183,7 @@ Deno.test("The failure says what the disk said and what to do", async () => {
     () => Promise.resolve(false),
   );
   const settle = (failure?: Error): void => void failures.push(failure);
-  group.add({ looked: ["a"], changed: ["a"], mutations: 1, bytes: 1, settle });
+  group.add({ read: ["a"], changed: ["a"], mutations: 1, bytes: 1, settle });
   await group.idle();
 
   assert.equal(

@@ -25,7 +25,7 @@ export interface KvFile extends Disposable {
 /** Opens a database; the real one is `Deno.openKv`. */
 export type OpenKv = (path: string) => Promise<Deno.Kv>;
 
-/** What the file says of itself, written with every commit. */
+/** Format and version of the file, written with every commit. */
 export interface FileHead {
   /** Grows when an older engine could no longer read the file. */
   readonly format: number;
@@ -35,7 +35,7 @@ export interface FileHead {
 
 /** The format that this engine writes. */
 export const FILE_FORMAT = 1;
-/** Where the {@linkcode FileHead} lies. */
+/** Key of the {@linkcode FileHead}. */
 export const FILE_HEAD_KEY: Deno.KvKey = ["head"];
 
 /**
@@ -112,7 +112,7 @@ function readPid(file: Deno.FsFile): number | undefined {
   return Number.isInteger(pid) ? pid : undefined;
 }
 
-/** Turns what the system said into a sentence that says what to do. */
+/** Turns the system's error into a message that says what to do. */
 function fail(path: string, thrown: unknown): never {
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
   if (thrown instanceof Deno.errors.NotFound) {

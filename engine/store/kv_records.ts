@@ -6,21 +6,14 @@
  * | `head` | format of the file and largest version, written with every commit |
  * | `entry`, …key | the record of an entry |
  * | `part`, version, number | one part of a large value |
- * | `debris`, number | parts that belong to no entry: not yet, or not any more |
+ * | `debris`, number | note about parts that belong to no entry: not yet, or no longer |
  *
- * Parts that do not fit into the commit of their record go first, noted as debris; the record's own
- * commit takes that note away and leaves one about the parts it replaced. So whatever the moment of
- * a crash, every part has a record or a note, and opening the file clears what is noted.
+ * Parts that do not fit into the commit of their record are written before it, with a note; the
+ * record's commit deletes that note and writes one about the parts it replaced. So at any moment of
+ * a crash every part has a record or a note, and opening the file deletes the noted parts.
  *
  * @module
  */
-import {
-  STORE_COMMIT_BYTES_MAX,
-  STORE_COMMIT_CHANGES_MAX,
-  STORE_RECORD_BYTES_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
-import type { Entry, StoreKey } from "../ports/store.ts";
-import type { Known } from "./cache.ts";
 import {
   commitCost,
   cutParts,
@@ -30,7 +23,12 @@ import {
   joinParts,
   makeEntry,
   partsFor,
-} from "./chunks.ts";
+  STORE_COMMIT_BYTES_MAX,
+  STORE_COMMIT_CHANGES_MAX,
+  STORE_RECORD_BYTES_MAX,
+} from "./record.ts";
+import type { Entry, StoreKey } from "../ports/store.ts";
+import type { Known } from "./slots.ts";
 import { FILE_FORMAT, FILE_HEAD_KEY } from "./kv_file.ts";
 import { compareKeys, isBelow } from "./store_key.ts";
 
@@ -42,14 +40,14 @@ const SCAN_RECORDS = 500;
 /** A key as a commit leaves it. */
 export interface Put {
   readonly key: StoreKey;
-  /** `undefined`: nothing is to be there. */
+  /** `undefined` to delete the key. */
   readonly entry: Entry | undefined;
   readonly json: Uint8Array;
-  /** What is there now. */
+  /** The current entry. */
   readonly replaced: Entry | undefined;
 }
 
-/** A record that was found. */
+/** A record with its key. */
 export interface Found {
   readonly key: StoreKey;
   readonly head: Head;
@@ -62,32 +60,31 @@ interface Parts {
 }
 
 /** A note about parts without a record. */
-interface Debris {
+interface OrphanParts {
   readonly id: number;
   readonly parts: readonly Parts[];
 }
 
-/** The records of one open file; who calls sees to it that commits do not overlap. */
+/** The records of one open file. The caller must not let commits overlap. */
 export class KvRecords {
   readonly #kv: Deno.Kv;
-  #debris: Debris[] = [];
+  #orphans: OrphanParts[] = [];
 
-  /** Reads nothing yet. */
   constructor(kv: Deno.Kv) {
     this.#kv = kv;
   }
 
-  /** Clears what a crash has left. */
-  async clearDebris(): Promise<void> {
+  /** Deletes the parts that a crash left without a record. */
+  async deleteOrphanParts(): Promise<void> {
     for await (const { key, value } of this.#kv.list<Parts[]>({ prefix: ["debris"] })) {
-      this.#debris.push({ id: key[1] as number, parts: value });
+      this.#orphans.push({ id: key[1] as number, parts: value });
     }
-    while (await this.clearSome());
+    while (await this.deleteSomeParts());
   }
 
-  /** Removes some parts that nobody needs any more, in one commit; `false` when there were none. */
-  async clearSome(): Promise<boolean> {
-    const next = this.#debris.shift();
+  /** Deletes the parts of one note; `false` when there was none. */
+  async deleteSomeParts(): Promise<boolean> {
+    const next = this.#orphans.shift();
     if (!next) return false;
     const keys = next.parts.flatMap(({ version, count }) =>
       Array.from({ length: count }, (_, i) => ["part", version, i])
@@ -106,7 +103,7 @@ export class KvRecords {
     return true;
   }
 
-  /** What is at some keys, in that order; one that is damaged fails alone. */
+  /** Reads some keys, in that order; a damaged one rejects alone. */
   async read(keys: readonly StoreKey[]): Promise<PromiseSettledResult<Known>[]> {
     const found = await this.#kv.getMany<Uint8Array[]>(keys.map(entryKey));
     return Promise.allSettled(found.map(async ({ value }, i) => {
@@ -117,7 +114,7 @@ export class KvRecords {
     }));
   }
 
-  /** Records below a prefix in key order, those behind `after` only. */
+  /** Records below a prefix in key order, starting after `after`. */
   async *scan(prefix: StoreKey, limit: number, after?: StoreKey): AsyncGenerator<Found> {
     if (limit < 1) return;
     const isBeyond = after && compareKeys(after, prefix) > 0;
@@ -132,7 +129,7 @@ export class KvRecords {
   }
 
   /**
-   * The entry of a record; `undefined` when its parts have gone since it was read.
+   * Reads the entry of a record; `undefined` when its parts were deleted since it was read.
    *
    * @throws {Error} When the value is damaged.
    */
@@ -154,7 +151,7 @@ export class KvRecords {
     return json && makeEntry(key, head, json);
   }
 
-  /** Puts everything in place in one step. `version` is the largest one that was given out. */
+  /** Commits all puts atomically. `version` is the largest one in use. */
   async commit(puts: readonly Put[], version: number): Promise<void> {
     const ahead = chooseAhead(puts);
     if (ahead.size > 0) await this.#sendAhead([...ahead], version);
@@ -175,10 +172,10 @@ export class KvRecords {
     if (parts.length > 0) commit.set(["debris", version], parts);
     else if (ahead.size > 0) commit.delete(["debris", version]);
     await commit.commit();
-    if (parts.length > 0) this.#debris.push({ id: version, parts });
+    if (parts.length > 0) this.#orphans.push({ id: version, parts });
   }
 
-  /** Puts parts in place before their records; if it fails, the note stays for the next start. */
+  /** Writes parts before their records; if it fails, the note stays for the next start. */
   async #sendAhead(puts: readonly Put[], version: number): Promise<void> {
     const noted = puts.flatMap(({ entry }) => entry ? partsOf(entry) : []);
     const head = { format: FILE_FORMAT, version };
@@ -200,7 +197,9 @@ export class KvRecords {
   }
 }
 
-/** The puts whose parts must go ahead so that the rest fits into one commit: the largest first. */
+/**
+ * The puts whose parts must be written ahead for the rest to fit into one commit, largest first.
+ */
 function chooseAhead(puts: readonly Put[]): Set<Put> {
   const ahead = new Set<Put>();
   let mutations = 0;

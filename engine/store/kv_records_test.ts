@@ -63,14 +63,14 @@ Deno.test("KvRecords removes the parts of what was replaced or removed, later", 
   assert.equal(await at.count("part"), 35);
   assert.equal(await at.count("debris"), 1);
 
-  assert.equal(await at.records.clearSome(), true);
+  assert.equal(await at.records.deleteSomeParts(), true);
   assert.equal(await at.count("part"), 2);
   const none = new Uint8Array();
   await at.records.commit(
     [{ key: ["a"], entry: undefined, json: none, replaced: second.entry }],
     13,
   );
-  while (await at.records.clearSome());
+  while (await at.records.deleteSomeParts());
 
   assert.deepEqual([await at.count("part"), await at.count("debris")], [0, 0]);
   assert.equal(await at.count("entry"), 0);
@@ -88,12 +88,12 @@ Deno.test("KvRecords finds a value whole or not at all, wherever a commit is cut
     };
     const next = putOf("a", textOf(2_500_000, 2), 2, old.entry);
     const isDone = await at.records.commit([next], 12).then(() => true, () => false);
-    while (await at.records.clearSome());
+    while (await at.records.deleteSomeParts());
 
     // The process ends here; the next one finds what is on disk.
     delete faults.beforeCommit;
     const after = new KvRecords(at.kv);
-    await after.clearDebris();
+    await after.deleteOrphanParts();
     const [found] = await after.read([["a"]]);
 
     const expected = isDone ? next : old;
@@ -111,7 +111,7 @@ Deno.test("KvRecords.load() finds nothing when the value was replaced since its 
   const found = [];
   for await (const one of at.records.scan([], 10)) found.push(one);
   await at.records.commit([putOf("a", "small", 2, old.entry)], 12);
-  while (await at.records.clearSome());
+  while (await at.records.deleteSomeParts());
 
   assert.equal(await at.records.load(found[0]!), undefined);
 });

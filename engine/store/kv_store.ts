@@ -1,34 +1,36 @@
 /**
  * The store on Deno KV, with this process as its only writer.
  *
- * A write goes through three stations, always in the order in which it was asked for: it waits
- * until the entries it looks at are in memory (slots.ts), it is applied in memory (changes.ts), and
- * it is answered once the commit that holds it is on disk (group_commit.ts). Readers see only what
- * is on disk, after waiting for the writes of their key that were asked for before.
+ * A write passes three stages, always in the order of the requests: it waits until the entries it
+ * reads are in memory (slots.ts), is applied in memory (write.ts), and resolves when the commit
+ * that contains it is on disk (group_commit.ts). Readers see only what is on disk, after waiting
+ * for the earlier writes of their key.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { STORE_CACHE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+
 import type { Changed, Entry, KeyChange, Store, StoreKey, StoreStats } from "../ports/store.ts";
-import { Cache } from "./cache.ts";
-import { applyChanges, checkWrite, type Step } from "./changes.ts";
-import { commitCost } from "./chunks.ts";
+import { Cache, type Slot, Slots } from "./slots.ts";
+import { applyChanges, checkWrite, type Step } from "./write.ts";
+import { commitCost } from "./record.ts";
 import { GroupCommit, type Work } from "./group_commit.ts";
 import { type KvFile, type OpenKv, openKvFile } from "./kv_file.ts";
 import { KvRecords, type Put } from "./kv_records.ts";
-import { type Slot, Slots } from "./slots.ts";
 import { checkKey, keyId } from "./store_key.ts";
 
-/** How a store on Deno KV is opened. */
+/** Bytes of values that the store keeps in memory. */
+export const STORE_CACHE_BYTES_MAX = 256 * 1024 * 1024;
+
+/** Options of {@linkcode openKvStore}. */
 export interface KvStoreOptions {
   /** Bytes of values kept in memory. Default: {@linkcode STORE_CACHE_BYTES_MAX}. */
   readonly cacheBytesMax?: number;
-  /** Opens the database; for tests that want one that fails. Default: `Deno.openKv`. */
+  /** Opens the database; tests pass one that fails. Default: `Deno.openKv`. */
   readonly openKv?: OpenKv;
 }
 
-/** A write from when it is asked for until it is settled. */
+/** A write from the request until it is settled. */
 interface Pending extends Work {
   readonly changes: readonly KeyChange[];
   /** One per key. */
@@ -38,22 +40,22 @@ interface Pending extends Work {
   changed: readonly string[];
   mutations: number;
   bytes: number;
-  /** Hands the answer out; set when the write is applied. */
+  /** Resolves or rejects the request; set when the write is applied. */
   settle: Work["settle"];
 }
 
 /**
- * Opens the store in a file, which is made if there is none; its directory must exist.
+ * Opens the store in a file and creates the file if needed; its directory must exist.
  *
  * @throws {EngineError} `store_unavailable` when the file is held by another process (named in
- * `details.pid`), cannot be written, or is no state file.
+ * `details.pid`), cannot be written, or is not a state file.
  */
 export async function openKvStore(path: string, options: KvStoreOptions = {}): Promise<Store> {
   const { cacheBytesMax = STORE_CACHE_BYTES_MAX, openKv = Deno.openKv } = options;
   const file = await openKvFile(path, openKv);
   const records = new KvRecords(file.kv);
   try {
-    await records.clearDebris();
+    await records.deleteOrphanParts();
     return new KvStore(file, records, new Cache(cacheBytesMax));
   } catch (thrown) {
     file[Symbol.dispose]();
@@ -67,11 +69,11 @@ class KvStore implements Store {
   readonly #cache: Cache;
   readonly #slots: Slots;
   readonly #group: GroupCommit<Pending>;
-  /** Writes that are not applied yet, in order. No `Set`, which would keep them: `TurnoverMap`. */
-  readonly #asked: Pending[] = [];
-  /** Resolves when all lists that were asked for have ended. */
+  /** Writes that are not applied yet, in order. Not a `Set`: see `TurnoverMap`. */
+  readonly #requested: Pending[] = [];
+  /** Resolves when all requested lists have ended. */
   #scanned: Promise<void> = Promise.resolve();
-  /** Resolves when all writes that were asked for are settled. */
+  /** Resolves when all requested writes are settled. */
   #settled: Promise<void> = Promise.resolve();
   #version: number;
   readonly #stats = {
@@ -89,7 +91,7 @@ class KvStore implements Store {
     this.#cache = cache;
     this.#records = records;
     this.#slots = new Slots(cache, (keys) => records.read(keys), () => this.#advance());
-    this.#group = new GroupCommit((works) => this.#commit(works), () => records.clearSome());
+    this.#group = new GroupCommit((works) => this.#commit(works), () => records.deleteSomeParts());
   }
 
   get stats(): StoreStats {
@@ -122,7 +124,7 @@ class KvStore implements Store {
     const keys = new Map(changes.map(([key]) => [keyId(key), key]));
     const answer = Promise.withResolvers<Changed[]>();
     const settledAlone = answer.promise.then(() => {}, () => {});
-    // A failed one is settled before those that came before it and are still on their way.
+    // A failed write is settled before earlier ones that are still under way.
     const settled = this.#settled.then(() => settledAlone);
     const slots = [...keys.values()].map((key) => this.#slots.hold(key));
     for (const slot of slots) {
@@ -130,11 +132,11 @@ class KvStore implements Store {
       if (slot.state === undefined) void this.#slots.load(slot);
     }
     this.#settled = settled;
-    this.#asked.push({
+    this.#requested.push({
       changes,
       slots,
       answer,
-      looked: [...keys.keys()],
+      read: [...keys.keys()],
       steps: [],
       changed: [],
       mutations: 0,
@@ -152,7 +154,7 @@ class KvStore implements Store {
       do {
         if (slot.committed !== undefined) return slot.committed ?? undefined;
         await this.#slots.load(slot);
-        // Nothing known and no failure: a failed commit has overtaken the reading.
+        // Neither entry nor failure: a failed commit has overtaken the read.
       } while (slot.committed !== undefined || slot.failure === undefined);
       throw failedRead("GET_ERROR", slot.failure);
     } finally {
@@ -177,16 +179,16 @@ class KvStore implements Store {
     if (this.#closing) throw new EngineError("store_unavailable", "The store is closed");
   }
 
-  /** Applies the writes whose entries are known, the first that waits for one stops the rest. */
+  /** Applies writes in order, up to the first whose entries are not known yet. */
   #advance(): void {
-    for (let pending = this.#asked[0]; pending; pending = this.#asked[0]) {
+    for (let pending = this.#requested[0]; pending; pending = this.#requested[0]) {
       const unknown = pending.slots.filter(({ state }) => state === undefined);
       const unreadable = unknown.find(({ loading, failure }) => !loading && failure !== undefined);
       if (unknown.length > 0 && !unreadable) {
         for (const slot of unknown) void this.#slots.load(slot);
         return;
       }
-      this.#asked.shift();
+      this.#requested.shift();
       if (unreadable) this.#refuse(pending, failedRead("SET_ERROR", unreadable.failure));
       else this.#apply(pending);
     }
@@ -227,22 +229,22 @@ class KvStore implements Store {
     for (const slot of pending.slots) this.#slots.release(slot);
     if (!failure) return answer();
     pending.answer.reject(failure);
-    // What it left unknown has to be read again, but not before all that failed with it is undone.
+    // Unknown entries are read again, after all works that failed together are undone.
     queueMicrotask(() => this.#advance());
   }
 
-  /** One commit for many writes; of a key that several of them change, only the last counts. */
+  /** Commits several writes at once; of a key that several change, only the last counts. */
   async #commit(works: readonly Pending[]): Promise<void> {
     const last = new Map<string, Step>();
     for (const { steps } of works) for (const step of steps) last.set(step.id, step);
     const puts = [...last.values()].map(({ id, key, entry, json }): Put => {
       return { key, entry, json, replaced: this.#slots.get(id)!.committed ?? undefined };
     });
-    // A number of its own, so that what one commit notes is not overwritten by the next.
+    // A version of its own, so that the next commit does not overwrite the orphan note of this one.
     await this.#counted(puts, this.#records.commit(puts, ++this.#version));
   }
 
-  /** Counts a commit when it has ended, well or badly. */
+  /** Counts a commit when it has ended, also with an error. */
   async #counted(puts: readonly Put[], commit: Promise<void>): Promise<void> {
     const began = performance.now();
     try {
@@ -262,7 +264,7 @@ class KvStore implements Store {
     for await (const found of this.#records.scan(prefix, limit, after)) {
       const cached = this.#cache.peek(keyId(found.key));
       const isCurrent = cached?.version === found.head.version;
-      // Parts that have gone belong to a value that was replaced just now.
+      // Missing parts belong to a value that was replaced since the scan.
       const entry = isCurrent
         ? cached
         : await this.#records.load(found) ?? await this.#read(found.key);

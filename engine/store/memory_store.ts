@@ -1,23 +1,23 @@
 /**
- * A store in memory: for tests, and for an engine that is to keep nothing.
+ * A store in memory: for tests, and for an engine without a state file.
  *
- * Every write is done when write() returns, so nothing is ever on its way. Values are copied on
- * their way in, as a store on disk would do.
+ * A write is complete when `write()` returns. Values are copied when they are written, as by a
+ * store on disk.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Changed, Entry, KeyChange, Store, StoreKey, StoreStats } from "../ports/store.ts";
-import { applyChanges, checkWrite } from "./changes.ts";
+import { applyChanges, checkWrite } from "./write.ts";
 import { checkKey, compareKeys, isBelow, keyId } from "./store_key.ts";
 
 const decoder = new TextDecoder();
 
-/** Keeps entries in a map; they go with the process. */
+/** Keeps entries in a map, until the process ends. */
 export class MemoryStore implements Store {
   readonly #entries = new Map<string, Entry>();
-  /** All entries in key order, made when a list is asked for; `undefined` after a change. */
+  /** All entries in key order, sorted by the first list after a change. */
   #sorted: Entry[] | undefined;
   #version = 0;
   #isClosed = false;

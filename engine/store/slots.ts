@@ -1,45 +1,47 @@
 /**
- * What is known of the keys in use: on disk, and after the writes that are on their way there.
+ * Entries in memory: the slots of keys in use, and a cache of those used last.
  *
- * A slot lives while somebody holds its key. Nothing in it can be evicted, so a write that waits
- * for its entries finds them, however small the cache is. What is on disk is read at most once for
- * all who wait, and a reading that a commit has overtaken is thrown away.
+ * A slot exists while a reader or a write holds its key. It is never evicted, so a write that waits
+ * for its entries finds them, however small the cache is. An entry is read from disk once for all
+ * who wait, and a result that a commit has overtaken is discarded.
+ *
+ * The cache keeps the entries used last, within a number of bytes, also those that do not exist. It
+ * holds what is on disk only, so evicting is always safe. Its order of use is a ring of links: a
+ * map keeps the places of deleted keys for a while, so moving a key to its end would get slow.
  *
  * @module
  */
-import type { StoreKey } from "../ports/store.ts";
-import type { Cache, Known } from "./cache.ts";
+import type { Entry, StoreKey } from "../ports/store.ts";
 import { READ_KEYS_MAX } from "./kv_records.ts";
 import { keyId } from "./store_key.ts";
 
-/** Reads what is on disk at up to {@linkcode READ_KEYS_MAX} keys. */
+/** Reads up to {@linkcode READ_KEYS_MAX} keys from disk. */
 export type Read = (keys: readonly StoreKey[]) => Promise<PromiseSettledResult<Known>[]>;
 
-/** A key that somebody holds. */
+/** A key that a reader or a write holds. */
 export class Slot {
   readonly id: string;
   readonly key: StoreKey;
-  /** What is on disk; `undefined` when that is not known. */
+  /** The entry on disk; `undefined` when it is not known. */
   committed: Known | undefined;
-  /** What the last applied write leaves; `undefined` when none is on its way. */
+  /** The entry after the last applied write; `undefined` when no write is under way. */
   newest: Known | undefined;
   /** Applied writes that are not settled. */
   applied = 0;
-  /** Resolves when the writes that were asked for are settled, however they ended. */
+  /** Resolves when all writes requested so far are settled, with or without an error. */
   settled: Promise<void> | undefined;
-  /** Resolves when reading has ended; `failure` says why nothing is known after it. */
+  /** Resolves when reading has ended; `failure` is set when it failed. */
   loading: Promise<void> | undefined;
   failure: unknown;
   users = 0;
 
-  /** Made by {@linkcode Slots.hold}. */
   constructor(id: string, key: StoreKey, committed: Known | undefined) {
     this.id = id;
     this.key = key;
     this.committed = committed;
   }
 
-  /** What the next write sees; `undefined` when that is not known. */
+  /** The entry that the next write sees; `undefined` when it is not known. */
   get state(): Known | undefined {
     return this.newest !== undefined ? this.newest : this.committed;
   }
@@ -54,24 +56,24 @@ export class Slots {
   readonly #running = new Set<Promise<void>>();
   #toLoad: { slot: Slot; done: () => void }[] = [];
 
-  /** `onLoaded` is called whenever something became known, or could not be read. */
+  /** `onLoaded` is called after each read from disk, also a failed one. */
   constructor(cache: Cache, read: Read, onLoaded: () => void) {
     this.#cache = cache;
     this.#read = read;
     this.#onLoaded = onLoaded;
   }
 
-  /** What is on disk, if it is known and nobody holds the key. */
+  /** The entry on disk, if it is cached and the key is not held. */
   atRest(id: string): Known | undefined {
     return this.#slots.has(id) ? undefined : this.#cache.get(id);
   }
 
-  /** The slot of a key that somebody holds. */
+  /** The slot of a key that is held. */
   get(id: string): Slot | undefined {
     return this.#slots.get(id);
   }
 
-  /** The slot of a key, until {@linkcode release}. */
+  /** Holds a key until {@linkcode release}. */
   hold(key: StoreKey): Slot {
     const id = keyId(key);
     let slot = this.#slots.get(id);
@@ -88,13 +90,13 @@ export class Slots {
     if (--slot.users === 0) this.#slots.delete(slot.id);
   }
 
-  /** A write is applied: the next one sees what it leaves. */
+  /** Applies a write: the next one sees its entry. */
   apply(slot: Slot, known: Known): void {
     slot.newest = known;
     slot.applied++;
   }
 
-  /** An applied write is on disk, or with `undefined` it failed and nothing is sure any more. */
+  /** Settles an applied write; `undefined` when it failed, so that the entry is unknown. */
   settle(slot: Slot, known: Known | undefined): void {
     slot.applied--;
     if (known === undefined || slot.applied === 0) slot.newest = undefined;
@@ -104,7 +106,7 @@ export class Slots {
     else this.#cache.set(slot.id, known);
   }
 
-  /** Reads what is on disk. Keys that are asked for in one turn are read together. */
+  /** Reads the entry from disk. Keys that are requested in one tick are read together. */
   load(slot: Slot): Promise<void> {
     return slot.loading ??= new Promise((done) => {
       slot.failure = undefined;
@@ -112,7 +114,7 @@ export class Slots {
     });
   }
 
-  /** Resolves when nothing is being read. */
+  /** Resolves when no read is under way. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -148,4 +150,111 @@ export class Slots {
       this.#cache.set(slot.id, found.value);
     }
   }
+}
+
+/** An entry, or `null` for a key that has none. */
+export type Known = Entry | null;
+
+/** Estimated bytes of the objects around a value. */
+const OVERHEAD_BYTES = 256;
+/** Estimated size of a parsed value over its JSON. */
+const PARSED_FACTOR = 2;
+
+/** A key in the order of use. */
+interface Link {
+  readonly id: string;
+  known: Known;
+  older: Link;
+  newer: Link;
+}
+
+/** A cache that evicts the least recently used entry first. */
+export class Cache {
+  readonly #links = new Map<string, Link>();
+  /** Closes the ring: its `newer` is the oldest, its `older` the newest. */
+  readonly #ring: Link = makeRing();
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Estimated bytes in use. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The entry of a key; `undefined` when it is not cached. Counts as a use. */
+  get(id: string): Known | undefined {
+    const link = this.#links.get(id);
+    if (!link) return undefined;
+    if (this.#ring.older !== link) {
+      unlink(link);
+      this.#addNewest(link);
+    }
+    return link.known;
+  }
+
+  /** As {@linkcode get} without counting as a use, for scans. */
+  peek(id: string): Known | undefined {
+    return this.#links.get(id)?.known;
+  }
+
+  /** Caches an entry, unless it is larger than the whole cache. */
+  set(id: string, known: Known): void {
+    const cost = costOf(id, known);
+    const link = this.#links.get(id);
+    if (cost > this.#bytesMax) {
+      if (link) this.#drop(link);
+      return;
+    }
+    if (link) {
+      this.#bytes += cost - costOf(id, link.known);
+      link.known = known;
+      this.get(id);
+    } else {
+      const made: Link = { id, known, older: this.#ring, newer: this.#ring };
+      this.#links.set(id, made);
+      this.#addNewest(made);
+      this.#bytes += cost;
+    }
+    while (this.#bytes > this.#bytesMax) this.#drop(this.#ring.newer);
+  }
+
+  /** Removes a key. */
+  delete(id: string): void {
+    const link = this.#links.get(id);
+    if (link) this.#drop(link);
+  }
+
+  #addNewest(link: Link): void {
+    const ring = this.#ring;
+    link.newer = ring;
+    link.older = ring.older;
+    ring.older.newer = link;
+    ring.older = link;
+  }
+
+  #drop(link: Link): void {
+    unlink(link);
+    this.#links.delete(link.id);
+    this.#bytes -= costOf(link.id, link.known);
+  }
+}
+
+function makeRing(): Link {
+  const ring = { id: "", known: null } as Link;
+  ring.older = ring;
+  ring.newer = ring;
+  return ring;
+}
+
+function unlink(link: Link): void {
+  link.older.newer = link.newer;
+  link.newer.older = link.older;
+}
+
+function costOf(id: string, known: Known): number {
+  return OVERHEAD_BYTES + PARSED_FACTOR * (id.length + (known ? known.bytes : 0));
 }

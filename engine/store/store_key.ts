@@ -1,6 +1,5 @@
 /**
- * What every store agrees on about keys: which are allowed, how they sort, and a text that stands
- * for one in a map.
+ * Keys of stores: which are allowed, how they sort, and their id in a map.
  *
  * Keys sort part by part, each by its code points, and a key sorts before those that it is the
  * beginning of. That is the order of Deno KV; comparing strings with `<` would differ above U+FFFF.
@@ -8,15 +7,18 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { STORE_KEY_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+
 import type { StoreKey } from "../ports/store.ts";
+
+/** Longest key of the store: UTF-8 of its parts and 2 bytes for each; Deno KV ends at 2,048. */
+export const STORE_KEY_BYTES_MAX = 2_000;
 
 const FIRST_SURROGATE = 0xd800;
 const LAST_SURROGATE = 0xdfff;
 /** Moves surrogates, which stand for the highest code points, above all other units. */
 const ABOVE_ALL = 0x10000;
 
-/** A text that no other key has. */
+/** A string that is unique to the key. */
 export function keyId(key: StoreKey): string {
   let id = "";
   for (const part of key) id += `${part.length}:${part}`;

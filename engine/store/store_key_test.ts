@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
-import { STORE_KEY_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { checkKey, compareKeys, isBelow, keyBytes, keyId } from "./store_key.ts";
+import {
+  checkKey,
+  compareKeys,
+  isBelow,
+  keyBytes,
+  keyId,
+  STORE_KEY_BYTES_MAX,
+} from "./store_key.ts";
 
 Deno.test("keyId() differs for keys that look alike when their parts are joined", () => {
   const keys = [["a", "b"], ["ab"], ["a", "b", ""], ["", "ab"], ["1:a"], ["a:1", "b"], ["a:1b"]];

@@ -10,7 +10,10 @@
  * @module
  */
 import { isUtf8 } from "node:buffer";
-import { READ_BYTES_FIRST, READ_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { READ_BYTES_MAX } from "../ports/connection.ts";
+
+/** What a line reads into at first; it grows with what comes. With 4 KiB, a line is 3 KB larger. */
+export const READ_BYTES_FIRST = 1024;
 
 /** Opcodes, the low four bits of the first byte of a frame. */
 export const OPCODE = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { READ_BYTES_FIRST, READ_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { textOf } from "../core/wire/bytes.ts";
 import {
   BEYOND_ASCII,
   eachMessage,
@@ -8,9 +6,12 @@ import {
   FrameReader,
   NOT_PLAIN,
   OPCODE,
+  READ_BYTES_FIRST,
   truncateReason,
   unmask,
 } from "./frames.ts";
+import { READ_BYTES_MAX } from "../ports/connection.ts";
+import { textOf } from "../core/wire/bytes.ts";
 
 type Event = string | Uint8Array | { ping: Uint8Array } | { code: number; reason: string };
 

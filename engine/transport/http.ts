@@ -8,9 +8,11 @@
  */
 import { createHash } from "node:crypto";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { UPGRADE_HEAD_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { BATCH_PROTOCOL } from "../../sdk/typescript/wire/protocol.ts";
 import type { PageAnswer, Refusal, Upgrade } from "../ports/connection.ts";
+
+/** Longest head of an upgrade. */
+export const UPGRADE_HEAD_BYTES_MAX = 16 * 1024;
 
 /** The head of a request. */
 export interface RequestHead {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { UPGRADE_HEAD_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   checkUpgrade,
   listenError,
@@ -7,6 +6,7 @@ import {
   refusalResponse,
   type RequestHead,
   responseBytes,
+  UPGRADE_HEAD_BYTES_MAX,
   wantsUpgrade,
 } from "./http.ts";
 

@@ -9,12 +9,15 @@
  */
 import { Buffer } from "node:buffer";
 import {
+  type Connection,
+  type ConnectionEvents,
   DRAINED_BYTES,
-  LOCAL_LINE_BYTES_MAX,
   SEND_AHEAD_BYTES,
-} from "../../sdk/typescript/wire/limits.ts";
+} from "../ports/connection.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
-import type { Connection, ConnectionEvents } from "../ports/connection.ts";
+
+/** Bytes that may wait on a line inside the engine. */
+export const LOCAL_QUEUE_BYTES_MAX = 512 * 1024 * 1024;
 
 /** Accepts local connections; implemented by the router. */
 export interface LocalRouter {
@@ -32,7 +35,7 @@ export interface LocalRouter {
 export function localDial(
   router: LocalRouter,
   name: string,
-  maxQueuedBytes: number = LOCAL_LINE_BYTES_MAX,
+  maxQueuedBytes: number = LOCAL_QUEUE_BYTES_MAX,
 ): Dial {
   return (_url, events) => new LocalConnection(router, name, events, maxQueuedBytes).transport;
 }

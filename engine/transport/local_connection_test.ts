@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
+import { type Connection, type ConnectionEvents, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import type { TransportEvents } from "../../sdk/typescript/wire/transport.ts";
-import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import { localDial, TextJoiner } from "./local_connection.ts";
 
 Deno.test("localDial() opens in a microtask and tells the router which worker dialled", async () => {

@@ -7,12 +7,14 @@
  *
  * @module
  */
-import { PAGE_TIMEOUT_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AnswerPage, PageAnswer, Refusal, Upgrade } from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";
 import type { PageRequest } from "../ports/telemetry.ts";
 import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
+
+/** A page of the worker port, such as `/metrics`, has to be made by then, in milliseconds. */
+export const PAGE_TIMEOUT_MS = 10_000;
 
 /** Options of {@linkcode Pages}. */
 export interface PagesOptions {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
-import { PAGE_TIMEOUT_MS } from "../../sdk/typescript/wire/limits.ts";
-import { Pages } from "./pages.ts";
+import { PAGE_TIMEOUT_MS, Pages } from "./pages.ts";
 
 const PAGE = { status: 200, contentType: "text/plain", body: "calls 1\n" };
 

@@ -9,8 +9,13 @@
  *
  * @module
  */
-import { CLOSE_MS, DRAINED_BYTES, SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
-import type { Connection, ConnectionEvents } from "../ports/connection.ts";
+import {
+  CLOSE_MS,
+  type Connection,
+  type ConnectionEvents,
+  DRAINED_BYTES,
+  SEND_AHEAD_BYTES,
+} from "../ports/connection.ts";
 import {
   eachMessage,
   type FrameEvents,

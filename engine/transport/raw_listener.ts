@@ -9,26 +9,12 @@
  */
 import { setImmediate } from "node:timers";
 import {
-  BATCH_BYTES_MAX,
-  CLOSE_MS,
-  CONNECTIONS_MAX,
-  PAGE_TIMEOUT_MS,
   PING_INTERVAL_MS,
   SILENCE_MS,
-  UPGRADE_HEAD_BYTES_MAX,
-  UPGRADE_HEAD_MS,
   WARNINGS_MAX,
   WARNINGS_WINDOW_MS,
 } from "../../sdk/typescript/wire/limits.ts";
-import { RateWindow } from "../core/guards.ts";
-import type {
-  ConnectionEvents,
-  Gate,
-  Listen,
-  Listener,
-  ListenOptions,
-} from "../ports/connection.ts";
-import type { Certificate } from "./certificate.ts";
+import { PAGE_TIMEOUT_MS } from "./pages.ts";
 import {
   type Answer,
   checkUpgrade,
@@ -45,11 +31,28 @@ import {
   TLS_HERE,
   TOO_MANY,
   TOO_SLOW,
+  UPGRADE_HEAD_BYTES_MAX,
   wantsUpgrade,
 } from "./http.ts";
+import {
+  CLOSE_MS,
+  type ConnectionEvents,
+  CONNECTIONS_MAX,
+  type Gate,
+  type Listen,
+  type Listener,
+  type ListenOptions,
+} from "../ports/connection.ts";
+import { RateWindow } from "../core/guards.ts";
+import type { Certificate } from "./certificate.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { RawSocket, TLS_FIRST_BYTE, TlsServer } from "./socket.ts";
 import { BlockPool } from "./write_queue.ts";
+
+/** The head of an upgrade has to be there by then. */
+export const UPGRADE_HEAD_MS = 10_000;
+/** No batch has more; an engine that allows no message of that size takes no batches. */
+export const BATCH_BYTES_MAX = 1024 * 1024;
 
 /** Opens a worker port, as {@linkcode Listen} says. */
 export const listenRaw: Listen = (options, gate) => new RawListener(options, gate, undefined);

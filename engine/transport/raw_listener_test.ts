@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { UPGRADE_HEAD_BYTES_MAX, UPGRADE_HEAD_MS } from "../../sdk/typescript/wire/limits.ts";
+import { UPGRADE_HEAD_BYTES_MAX } from "./http.ts";
+import { listenRaw, RawRequest, UPGRADE_HEAD_MS } from "./raw_listener.ts";
 import { testConnection } from "../../tests/connection_contract.ts";
 import { bytes, Port } from "../../tests/connection_setup.ts";
 import type { AnswerPage } from "../ports/connection.ts";
-import { listenRaw, RawRequest } from "./raw_listener.ts";
 import { RawSocket } from "./socket.ts";
 
 testConnection("raw listener", { listen: listenRaw }, { skips: {} });

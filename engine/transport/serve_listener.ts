@@ -22,23 +22,20 @@
  * @module
  */
 import { Buffer } from "node:buffer";
+import { SILENCE_MS } from "../../sdk/typescript/wire/limits.ts";
 import {
+  type Accept,
   CLOSE_MS,
+  type Connection,
+  type ConnectionEvents,
   CONNECTIONS_MAX,
   DRAINED_BYTES,
+  type Gate,
+  type Listen,
+  type Listener,
+  type ListenOptions,
   SEND_AHEAD_BYTES,
-  SEND_RETRY_MS,
-  SILENCE_MS,
-} from "../../sdk/typescript/wire/limits.ts";
-import type {
-  Accept,
-  Connection,
-  ConnectionEvents,
-  Gate,
-  Listen,
-  Listener,
-  ListenOptions,
-  Upgrade,
+  type Upgrade,
 } from "../ports/connection.ts";
 import type { Certificate } from "./certificate.ts";
 import { truncateReason } from "./frames.ts";
@@ -57,6 +54,9 @@ import {
   wantsUpgrade,
 } from "./http.ts";
 import { TextJoiner } from "./local_connection.ts";
+
+/** How often a line that is behind looks whether it may send on. */
+export const SEND_RETRY_MS = 2;
 
 /** Close reason of Deno for a peer that did not answer its ping. */
 const DENO_GAVE_UP = "No response from ping frame.";

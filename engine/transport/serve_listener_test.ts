@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
+import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import { testConnection } from "../../tests/connection_contract.ts";
 import { eventually, RecordedLine } from "../../tests/connection_setup.ts";
 import { SERVE_SKIPS } from "../../tests/serve_skips.ts";

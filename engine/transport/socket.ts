@@ -14,7 +14,7 @@
 import { Duplex } from "node:stream";
 import { setImmediate } from "node:timers";
 import { createSecureContext, TLSSocket } from "node:tls";
-import { READ_BYTES_FIRST } from "../../sdk/typescript/wire/limits.ts";
+import { READ_BYTES_FIRST } from "./frames.ts";
 import type { Certificate } from "./certificate.ts";
 
 const DISCARD_BYTES = 4 * 1024;

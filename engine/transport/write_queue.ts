@@ -9,13 +9,15 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import {
-  BATCH_CHARS_MAX,
-  WRITE_BYTES_FIRST,
-  WRITE_BYTES_MAX,
-  WRITE_POOL_BYTES_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
+import { BATCH_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { OPCODE } from "./frames.ts";
+
+/** What a line writes at once at first; it grows with what is sent. */
+export const WRITE_BYTES_FIRST = 4 * 1024;
+/** What a line writes at once at most, but for a message that is larger. */
+export const WRITE_BYTES_MAX = 256 * 1024;
+/** Memory for writing that is kept for the next message, of each size. */
+export const WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Longest header of a frame that a server sends. */
 const HEADER_BYTES_MAX = 10;

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
+import { BATCH_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
-  BATCH_CHARS_MAX,
+  BlockPool,
   WRITE_BYTES_FIRST,
   WRITE_BYTES_MAX,
   WRITE_POOL_BYTES_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
+  WriteQueue,
+} from "./write_queue.ts";
 import { OPCODE } from "./frames.ts";
-import { BlockPool, WriteQueue } from "./write_queue.ts";
 
 const TEXTS = [
   ...[0, 1, 125, 126, 127, 5_000, 65_535, 65_536, 400_000].map((size) => "x".repeat(size)),

@@ -6,7 +6,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
+import { SEND_AHEAD_BYTES } from "../../engine/ports/connection.ts";
 import {
   answer,
   answerBroken,

@@ -9,7 +9,7 @@
  */
 import assert from "node:assert/strict";
 import { Router } from "../../engine/core/router.ts";
-import { SEND_AHEAD_BYTES } from "../../sdk/typescript/wire/limits.ts";
+import { SEND_AHEAD_BYTES } from "../../engine/ports/connection.ts";
 import type { EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "./fake_router.ts";

@@ -9,7 +9,7 @@
 import { fit, fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { VALUE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { VALUE_BYTES_MAX } from "../../engine/ports/store.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";

@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { READ_BYTES_MAX } from "../../../sdk/typescript/wire/limits.ts";
+import { READ_BYTES_MAX } from "../../ports/connection.ts";
 import { bytesOf, matchesAt, NO_BYTES } from "./bytes.ts";
 
 /** Bytes compared at each step of {@linkcode STEP} bytes. */

@@ -29,32 +29,6 @@ export const INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
 export const PING_INTERVAL_MS = 20_000;
 /** A line from which nothing came for so long is dead. */
 export const SILENCE_MS = 60_000;
-/** The head of an upgrade has to be there by then. */
-export const UPGRADE_HEAD_MS = 10_000;
-/** Longest head of an upgrade. */
-export const UPGRADE_HEAD_BYTES_MAX = 16 * 1024;
-/** What a line reads into at first; it grows with what comes. With 4 KiB, a line is 3 KB larger. */
-export const READ_BYTES_FIRST = 1024;
-/** What a line reads into at most, but for a message that is larger. */
-export const READ_BYTES_MAX = 256 * 1024;
-/** What a line writes at once at first; it grows with what is sent. */
-export const WRITE_BYTES_FIRST = 4 * 1024;
-/** What a line writes at once at most, but for a message that is larger. */
-export const WRITE_BYTES_MAX = 256 * 1024;
-/** Memory for writing that is kept for the next message, of each size. */
-export const WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
-/** Lines the engine serves at once. */
-export const CONNECTIONS_MAX = 20_000;
-/** What a line hands to the platform ahead of the wire; the rest waits where it can be dropped. */
-export const SEND_AHEAD_BYTES = 1024 * 1024;
-/** Below this many unsent bytes a line that was above {@linkcode SEND_AHEAD_BYTES} has drained. */
-export const DRAINED_BYTES = 256 * 1024;
-/** How often a line that is behind looks whether it may send on. */
-export const SEND_RETRY_MS = 2;
-/** How long the end of a line waits for the peer's part in it. */
-export const CLOSE_MS = 2_000;
-/** Bytes that may wait on a line inside the engine. */
-export const LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
 /** Longest id of a function, a trigger or a type, in characters. */
 export const ID_CHARS_MAX = 1_024;
 /** Close ids offered with `function_not_found`. */
@@ -71,20 +45,6 @@ export const SCHEMA_DEPTH_MAX = 64;
 export const VALIDATION_ERRORS_MAX = 20;
 /** Characters of one value in the log. */
 export const LOG_VALUE_CHARS_MAX = 4_000;
-/** Largest value in the store: it fits into one message with what is around it. */
-export const VALUE_BYTES_MAX = 64 * 1024 * 1024 - 64 * 1024;
-/** Bytes of values that the store keeps in memory. */
-export const STORE_CACHE_BYTES_MAX = 256 * 1024 * 1024;
-/** Longest key of the store: UTF-8 of its parts and 2 bytes for each; Deno KV ends at 2,048. */
-export const STORE_KEY_BYTES_MAX = 2_000;
-/** Changes in one commit, and so in one write; Deno KV takes 1,000. */
-export const STORE_COMMIT_CHANGES_MAX = 500;
-/** Bytes of keys and values in one commit; Deno KV takes 819,200. */
-export const STORE_COMMIT_BYTES_MAX = 700 * 1024;
-/** Largest record that Deno KV takes; a larger value is cut into parts. */
-export const STORE_RECORD_BYTES_MAX = 64 * 1024;
-/** One part of a large value. */
-export const STORE_PART_BYTES = 60 * 1024;
 /** First wait before a worker dials again. */
 export const RECONNECT_FIRST_MS = 1_000;
 /** Longest wait before a worker dials again. */
@@ -115,8 +75,6 @@ export const GUEST_MEMORY_MB_MIN = 128;
 export const REPLICAS_MAX = 64;
 /** A payload is checked against a schema with expressions for so long, in milliseconds. */
 export const SCHEMA_CHECK_MS = 250;
-/** A page of the worker port, such as `/metrics`, has to be made by then, in milliseconds. */
-export const PAGE_TIMEOUT_MS = 10_000;
 /** Port of `engine-console`. */
 export const CONSOLE_PORT = 3113;
 /** Logs and spans of a worker wait so long for more of them before they are sent. */
@@ -152,5 +110,3 @@ export const CONTROL_KEY_LOOKS_MS: readonly number[] = [500, 2_000, 10_000];
 export const BATCH_CHARS_MAX = 64 * 1024;
 /** So long before a certificate ends its renewal is asked for, in milliseconds: two weeks. */
 export const CERTIFICATE_WARNING_MS = 1_209_600_000;
-/** No batch has more; an engine that allows no message of that size takes no batches. */
-export const BATCH_BYTES_MAX = 1024 * 1024;

@@ -1,20 +1,21 @@
 /**
- * What a write does to the entries it names: the part that all stores share.
+ * Computes what a write does to its entries: the part that all stores share.
  *
- * Nothing is stored here. Old entries are asked for, new ones and their JSON are handed back; the
- * store makes them visible and durable, or forgets them.
+ * It reads the old entries from the store and returns the new ones with their JSON; the store makes
+ * them visible and durable, or discards them.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
-  STORE_COMMIT_BYTES_MAX,
-  STORE_COMMIT_CHANGES_MAX,
+  type Changed,
+  type Entry,
+  type KeyChange,
+  type StoreKey,
   VALUE_BYTES_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
+} from "../ports/store.ts";
+import { commitCostMin, STORE_COMMIT_BYTES_MAX, STORE_COMMIT_CHANGES_MAX } from "./record.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import type { Changed, Entry, KeyChange, StoreKey } from "../ports/store.ts";
-import { commitCostMin } from "./chunks.ts";
 import { checkKey, keyId } from "./store_key.ts";
 
 const encoder = new TextEncoder();
@@ -23,30 +24,30 @@ const encoder = new TextEncoder();
 export interface Step {
   readonly id: string;
   readonly key: StoreKey;
-  /** What is to be there; `undefined` for nothing. */
+  /** The new entry; `undefined` to delete. */
   readonly entry: Entry | undefined;
   /** The value as JSON in UTF-8; empty when there is no entry. */
   readonly json: Uint8Array;
 }
 
-/** What a write came to. */
+/** Result of {@linkcode applyChanges}. */
 export interface Applied {
   /** One per change, in the order given. */
   readonly changed: Changed[];
-  /** One per key that is another now. */
+  /** One per changed key. */
   readonly steps: Step[];
 }
 
-/** What {@linkcode applyChanges} asks its store. */
+/** The store as {@linkcode applyChanges} uses it. */
 export interface Entries {
-  /** The entry there is, with all writes before this one applied. */
+  /** The entry after all earlier writes. */
   read(id: string): Entry | undefined;
-  /** A version that was never used. */
+  /** A version that was never used before. */
   nextVersion(): number;
 }
 
 /**
- * Refuses a write that no store takes.
+ * Refuses a write that no store accepts.
  *
  * @throws {EngineError} `INVALID_ARGUMENTS` for a key that a store cannot hold, or more changes
  * than fit into one commit.
@@ -61,10 +62,10 @@ export function checkWrite(changes: readonly KeyChange[]): void {
 }
 
 /**
- * Runs the changes one after another; a later one sees what an earlier one did to the same key.
+ * Runs the changes in order; a later one sees the result of an earlier one of the same key.
  *
  * @throws Whatever a change throws; {@linkcode EngineError} `VALUE_TOO_LARGE`, or `SET_ERROR` for
- * a value that JSON cannot hold. Nothing has happened then.
+ * a value that JSON cannot hold. Nothing has changed then.
  */
 export function applyChanges(changes: readonly KeyChange[], entries: Entries): Applied {
   const steps = new Map<string, Step>();
@@ -85,7 +86,7 @@ export function applyChanges(changes: readonly KeyChange[], entries: Entries): A
   return applied;
 }
 
-/** Values of up to 64 KiB cannot go ahead in parts, so those of one write share its commit. */
+/** Values of up to 64 KiB are not split, so those of one write have to fit into one commit. */
 function checkSize(steps: readonly Step[]): void {
   if (steps.length < 2) return;
   const bytes = steps.reduce((sum, step) => sum + commitCostMin(step.key, step.json.length), 0);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Entry, KeyChange } from "../ports/store.ts";
-import { applyChanges, checkWrite } from "./changes.ts";
+import { applyChanges, checkWrite } from "./write.ts";
 import { keyId } from "./store_key.ts";
 
 const there: Entry = { key: ["a"], value: 1, bytes: 1, version: 3, created: 2 };

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { STORE_PART_BYTES, STORE_RECORD_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   commitCost,
   cutParts,
@@ -8,7 +7,9 @@ import {
   joinParts,
   makeEntry,
   partsFor,
-} from "./chunks.ts";
+  STORE_PART_BYTES,
+  STORE_RECORD_BYTES_MAX,
+} from "./record.ts";
 
 const encoder = new TextEncoder();
 

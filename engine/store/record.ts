@@ -1,25 +1,34 @@
 /**
- * How an entry lies in Deno KV: one record, and parts beside it when the value is large.
+ * The encoding of an entry in Deno KV: one record, and parts beside it when the value is large.
  *
- * A record is 17 bytes of head and then the JSON, or, with parts, only how long the JSON is. Parts
- * are found by the version of their entry and their number. A version is never used twice, so the
- * parts of a new value never touch those of the old one, and whoever still reads finds them whole
- * or gone. Nothing here knows a database.
+ * A record is a head of 17 bytes followed by the JSON or, with parts, by the length of the JSON.
+ * Parts are keyed by the version of their entry and their number. A version is never used twice, so
+ * the parts of a new value never overwrite those of the old one, and a reader finds them complete
+ * or deleted. No I/O.
  *
  * @module
  */
-import { STORE_PART_BYTES, STORE_RECORD_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Entry, StoreKey } from "../ports/store.ts";
 import { keyBytes } from "./store_key.ts";
 
+/** Changes in one commit, and so in one write; Deno KV takes 1,000. */
+export const STORE_COMMIT_CHANGES_MAX = 500;
+/** Bytes of keys and values in one commit; Deno KV takes 819,200. */
+export const STORE_COMMIT_BYTES_MAX = 700 * 1024;
+/** Largest record that Deno KV takes; a larger value is cut into parts. */
+export const STORE_RECORD_BYTES_MAX = 64 * 1024;
+/** One part of a large value. */
+export const STORE_PART_BYTES = 60 * 1024;
+
 const WHOLE = 1;
 const IN_PARTS = 2;
-/** One byte says which, then version and created as 64-bit floats, which hold any safe integer. */
+/** A byte for the kind, then version and created as 64-bit floats, exact for safe integers. */
 const HEAD_BYTES = 17;
-/** The length of the JSON as a 64-bit float, instead of the JSON. */
+/** The length of the JSON as a 64-bit float. */
 const LENGTH_BYTES = 8;
-/** What a commit is charged for the key of a record or a part besides its own bytes. */
+/** Estimated cost in a commit of a record or part, beside its key and value. */
 const OVERHEAD_BYTES = 32;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -30,11 +39,11 @@ export interface Head {
   readonly created: number;
   /** Length of the JSON. */
   readonly bytes: number;
-  /** The JSON, unless it lies in parts. */
+  /** The JSON, unless it is in parts. */
   readonly json: Uint8Array | undefined;
 }
 
-/** How many parts a value of so many bytes has; 0: it stands in its record. */
+/** Number of parts of a value of this many bytes; 0: the value is in its record. */
 export function partsFor(bytes: number): number {
   return bytes + HEAD_BYTES <= STORE_RECORD_BYTES_MAX ? 0 : Math.ceil(bytes / STORE_PART_BYTES);
 }
@@ -59,7 +68,7 @@ export function* cutParts(json: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-/** Reads a record; `undefined` for bytes that are none. */
+/** Decodes a record; `undefined` for bytes that are not one. */
 export function decodeRecord(record: Uint8Array): Head | undefined {
   const inParts = record[0] === IN_PARTS;
   const isWhole = record[0] === WHOLE && record.length > HEAD_BYTES;
@@ -70,7 +79,7 @@ export function decodeRecord(record: Uint8Array): Head | undefined {
   return { version: view.getFloat64(1), created: view.getFloat64(9), bytes, json };
 }
 
-/** Puts parts together; `undefined` when they do not make the length. */
+/** Joins parts; `undefined` when they do not have the expected length. */
 export function joinParts(parts: readonly Uint8Array[], bytes: number): Uint8Array | undefined {
   if (parts.reduce((sum, part) => sum + part.length, 0) !== bytes) return undefined;
   const json = new Uint8Array(bytes);
@@ -92,13 +101,13 @@ export function makeEntry(key: StoreKey, head: Head, json: Uint8Array): Entry {
   return { key, value: JSON.parse(decoder.decode(json)) as Json, bytes, version, created };
 }
 
-/** What an entry with its parts adds to a commit. */
+/** The share of an entry with its parts in a commit. */
 export function commitCost(key: StoreKey, bytes: number): { mutations: number; bytes: number } {
   const parts = partsFor(bytes);
   return { mutations: 1 + parts, bytes: recordCost(key) + bytes + parts * OVERHEAD_BYTES };
 }
 
-/** Bytes that an entry adds at least: all of it when it stands in its record. */
+/** Least bytes of an entry in a commit: all of it, unless its value is in parts. */
 export function commitCostMin(key: StoreKey, bytes: number): number {
   return recordCost(key) + (partsFor(bytes) > 0 ? 0 : bytes);
 }
