@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { pause, StartSlots, whileWanted } from "./abortable.ts";
+import { pause, StartSlots, untilAborted } from "./abortable.ts";
 
 const NEVER = new AbortController().signal;
 
-Deno.test("StartSlots hands its places on in the order they were asked for", async () => {
+Deno.test("StartSlots assigns slots in the order of requests", async () => {
   const slots = new StartSlots(1);
   const order: string[] = [];
   const release = await slots.take(NEVER, "start");
@@ -19,7 +19,7 @@ Deno.test("StartSlots hands its places on in the order they were asked for", asy
   assert.deepEqual(order, ["second", "third"]);
 });
 
-Deno.test("StartSlots takes a place back once, however often it is given", async () => {
+Deno.test("StartSlots takes a slot back once", async () => {
   const slots = new StartSlots(1);
   const release = await slots.take(NEVER, "start");
   release!();
@@ -33,7 +33,7 @@ Deno.test("StartSlots takes a place back once, however often it is given", async
   assert.equal(await second, undefined);
 });
 
-Deno.test("StartSlots forgets who no longer waits", async () => {
+Deno.test("StartSlots skips requests that were aborted", async () => {
   const slots = new StartSlots(1);
   const release = await slots.take(NEVER, "start");
   const leaving = new AbortController();
@@ -48,7 +48,7 @@ Deno.test("StartSlots forgets who no longer waits", async () => {
   assert.equal(await slots.take(AbortSignal.abort(), "start"), undefined);
 });
 
-Deno.test("StartSlots lets starts go before preparations", async () => {
+Deno.test("StartSlots prefers starts to preparations", async () => {
   const slots = new StartSlots(1);
   const order: string[] = [];
   const release = await slots.take(NEVER, "start");
@@ -65,7 +65,7 @@ Deno.test("StartSlots lets starts go before preparations", async () => {
   assert.deepEqual(order, ["start", "start", "prepare", "prepare"]);
 });
 
-Deno.test("StartSlots takes back a place that came at the moment it was no longer wanted", async () => {
+Deno.test("StartSlots takes back a slot that was assigned while its request aborted", async () => {
   const slots = new StartSlots(1);
   const release = await slots.take(NEVER, "start");
   const leaving = new AbortController();
@@ -78,26 +78,26 @@ Deno.test("StartSlots takes back a place that came at the moment it was no longe
   assert.equal(typeof await slots.take(NEVER, "start"), "function");
 });
 
-Deno.test("whileWanted() gives what was waited for, or why there is none", async () => {
+Deno.test("untilAborted() settles like the promise", async () => {
   const { signal } = new AbortController();
 
-  assert.equal(await whileWanted(Promise.resolve(7), signal), 7);
-  await assert.rejects(whileWanted(Promise.reject(new Error("no")), signal), { message: "no" });
+  assert.equal(await untilAborted(Promise.resolve(7), signal), 7);
+  await assert.rejects(untilAborted(Promise.reject(new Error("no")), signal), { message: "no" });
 });
 
-Deno.test("whileWanted() ends with the signal; what comes later, a failure too, changes nothing", async () => {
+Deno.test("untilAborted() ends with the signal and ignores later results and errors", async () => {
   const stopping = new AbortController();
   const late = Promise.withResolvers<number>();
-  const waiting = whileWanted(late.promise, stopping.signal);
+  const waiting = untilAborted(late.promise, stopping.signal);
 
   stopping.abort();
 
   assert.equal(await waiting, undefined);
   late.reject(new Error("late"));
-  assert.equal(await whileWanted(Promise.withResolvers().promise, stopping.signal), undefined);
+  assert.equal(await untilAborted(Promise.withResolvers().promise, stopping.signal), undefined);
 });
 
-Deno.test("pause() lasts so long, or until the signal, and leaves no timer behind", async () => {
+Deno.test("pause() ends after its time or with the signal, and leaves no timer", async () => {
   const clock = new FakeClock();
   const stopping = new AbortController();
   const whole = pause(clock, 1_000, stopping.signal);

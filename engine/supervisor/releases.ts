@@ -1,18 +1,18 @@
 /**
- * What the replicas of a worker are started from: its manifest, read, and its dependencies, there.
+ * What the replicas of a worker are started from: its checked manifest and its dependencies.
  *
- * Made once for all replicas, when the first of them asks; made anew when another version is
- * wanted, or when a program ended in a way that may have to do with what it was started from. Two
- * are never made at once, since both would write into the worker's directory.
+ * One release serves all replicas; the first that asks causes the build. A new version needs a new
+ * release, and so may a program that exited, since the release itself may be the cause. Builds
+ * never overlap, because they write into the worker's directory.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { DirectoryEntry } from "../ports/config.ts";
-import type { OutputLine } from "../ports/launcher.ts";
 import { readManifest, type WorkerSpec } from "../install/manifest.ts";
 import { type Prepared, prepareLaunch, type PrepareTools } from "../install/prepare.ts";
-import { type StartSlots, whileWanted } from "./abortable.ts";
+import type { DirectoryEntry } from "../ports/config.ts";
+import type { OutputLine } from "../ports/launcher.ts";
+import { type StartSlots, untilAborted } from "./abortable.ts";
 
 /** What programs are started from. */
 export interface Release {
@@ -26,76 +26,75 @@ export interface Release {
 /** What {@linkcode Releases} work with. */
 export interface ReleaseTools extends PrepareTools {
   readonly slots: StartSlots;
-  /** Prepares; a test may put something quicker in. */
+  /** Replaces {@linkcode prepareLaunch} in tests. */
   readonly prepare?: typeof prepareLaunch;
 }
 
-/** Somebody who waits for a release, and hears how far it is. */
-export interface Waiting {
-  at(state: "queued" | "installing", what: string | null): void;
-  /** A line that the installation printed. */
+/** Follows the build that a replica waits for. */
+export interface BuildObserver {
+  phase(state: "queued" | "installing", what: string | null): void;
+  /** The installation printed a line. */
   line(line: OutputLine): void;
 }
 
-/** Who is told what comes of making one. */
+/** Events of builds. */
 export interface ReleaseEvents {
-  /** The manifest of a directory is about to be read. */
+  /** The manifest is about to be read. */
   reading(entry: DirectoryEntry): void;
-  /** It was read, and fits. */
+  /** The manifest was read and is valid. */
   read(spec: WorkerSpec): void;
-  /** A line that the installation printed. */
+  /** The installation printed a line. */
   line(line: OutputLine): void;
 }
 
-/** One release on its way, or made. */
-interface Making {
+/** A release that is being built or was built. */
+interface Build {
   readonly version: number;
   readonly promise: Promise<Release>;
   readonly stopping: AbortController;
   isDone: boolean;
 }
 
-/** Makes the releases of one worker. */
+/** Builds the releases of one worker. */
 export class Releases {
   readonly #tools: ReleaseTools;
   readonly #events: ReleaseEvents;
-  readonly #waiting = new Set<Waiting>();
-  #making: Making | undefined;
-  #phase: Parameters<Waiting["at"]> = ["queued", null];
+  readonly #observers = new Set<BuildObserver>();
+  #build: Build | undefined;
+  #phase: Parameters<BuildObserver["phase"]> = ["queued", null];
   #isStale = false;
   #reinstall = false;
   #seenAtMs = Infinity;
 
-  /** Makes nothing yet. */
   constructor(tools: ReleaseTools, events: ReleaseEvents) {
     this.#tools = tools;
     this.#events = events;
   }
 
   /**
-   * Edits before this moment, in milliseconds since 1970, are no news: whoever starts next sees
-   * them, or the installation made them. `Infinity` while the newest version is being made.
+   * Edits before this moment, in milliseconds since 1970, cause no new version: programs that start
+   * next see them, or the installation made them. `Infinity` while the newest version is built.
    */
   get seenAtMs(): number {
     return this.#seenAtMs;
   }
 
-  /** What was made may not fit any more: the next who asks gets one that is made anew. */
-  doubt(): void {
+  /** Makes the next {@linkcode get} build anew. */
+  invalidate(): void {
     this.#isStale = true;
   }
 
-  /** Another version is wanted; `reinstall` throws the cached dependencies away first. */
-  renew(reinstall: boolean): void {
+  /** Abandons the build for a new version; `reinstall` deletes cached dependencies first. */
+  supersede(reinstall: boolean): void {
     this.#seenAtMs = Infinity;
     this.#isStale = true;
     this.#reinstall ||= reinstall;
-    this.#making?.stopping.abort();
+    this.#build?.stopping.abort();
   }
 
   /**
-   * The release of a version, made for whoever asks first; `undefined` when the signal came before
-   * it was made. When nobody waits any more, making it ends.
+   * The release of a version, built once for all callers; `undefined` once the signal aborts. A
+   * build ends when all its callers have aborted.
    *
    * @throws {EngineError} `manifest_invalid`, `install_failed`, `launch_failed`,
    * `isolation_unavailable`.
@@ -103,65 +102,65 @@ export class Releases {
   async get(
     version: number,
     entry: DirectoryEntry,
-    waiting: Waiting,
+    observer: BuildObserver,
     signal: AbortSignal,
   ): Promise<Release | undefined> {
-    const making = this.#isUsable(version) ? this.#making! : this.#begin(version, entry);
-    if (making.isDone) return await making.promise;
-    this.#waiting.add(waiting);
-    waiting.at(...this.#phase);
+    const build = this.#isUsable(version) ? this.#build! : this.#start(version, entry);
+    if (build.isDone) return await build.promise;
+    this.#observers.add(observer);
+    observer.phase(...this.#phase);
     try {
-      return await whileWanted(making.promise, signal);
+      return await untilAborted(build.promise, signal);
     } finally {
-      this.#waiting.delete(waiting);
-      if (this.#waiting.size === 0 && !making.isDone) making.stopping.abort();
+      this.#observers.delete(observer);
+      if (this.#observers.size === 0 && !build.isDone) build.stopping.abort();
     }
   }
 
-  /** Settles when what is being made now has ended. */
+  /** Settles when the current build has ended. */
   async idle(): Promise<void> {
-    await this.#making?.promise.catch(() => {}); // Told to those who asked for it.
+    await this.#build?.promise.catch(() => {}); // Callers of get() receive the error.
   }
 
   #isUsable(version: number): boolean {
-    const { version: present, isDone, stopping } = this.#making ?? { version: 0 };
+    const { version: present, isDone, stopping } = this.#build ?? { version: 0 };
     if (present !== version || stopping!.signal.aborted) return false;
     return !isDone || !this.#isStale;
   }
 
-  #begin(version: number, entry: DirectoryEntry): Making {
-    const before = this.#making;
+  #start(version: number, entry: DirectoryEntry): Build {
+    const before = this.#build;
     before?.stopping.abort();
     this.#isStale = false;
     this.#phase = ["queued", null];
     const stopping = new AbortController();
-    const promise = (before?.promise ?? Promise.resolve()).catch(() => {}) // Told to its own.
-      .then(() => this.#make(version, entry, stopping.signal));
-    const making: Making = { version, promise, stopping, isDone: false };
-    const done = (): void => void (making.isDone = true);
+    const promise = (before?.promise ?? Promise.resolve()).catch(() => {})
+      .then(() => this.#run(version, entry, stopping.signal));
+    const build: Build = { version, promise, stopping, isDone: false };
+    const done = (): void => void (build.isDone = true);
     promise.then(done, done);
-    this.#making = making;
-    return making;
+    this.#build = build;
+    return build;
   }
 
-  async #make(version: number, entry: DirectoryEntry, signal: AbortSignal): Promise<Release> {
-    const release = await this.#tools.slots.take(signal, "prepare");
-    if (!release) throw noLongerWanted(entry.name);
+  async #run(version: number, entry: DirectoryEntry, signal: AbortSignal): Promise<Release> {
+    const releaseSlot = await this.#tools.slots.take(signal, "prepare");
+    if (!releaseSlot) throw cancelled(entry.name);
     try {
-      this.#tell("installing", null);
-      // A manifest that cannot be used is mended by an edit, so it is watched before it is read.
+      this.#report("installing", null);
+      // The watch starts before the manifest is read, since an edit repairs an invalid one.
       this.#events.reading(entry);
       const spec = readManifest(entry.path);
       this.#events.read(spec);
       const prepared = await this.#prepare(entry, spec, signal);
-      if (signal.aborted) throw noLongerWanted(entry.name);
+      if (signal.aborted) throw cancelled(entry.name);
       if (prepared.dependencies === "installed") this.#seenAtMs = Infinity;
       return { version, entry, spec, prepared };
     } finally {
-      // Making the same version once more takes no edit away from replicas that run on.
+      // Building the same version again does not hide edits from replicas that run on.
       const isNew = this.#seenAtMs === Infinity;
       if (isNew && !signal.aborted) this.#seenAtMs = this.#tools.clock.wall();
-      release();
+      releaseSlot();
     }
   }
 
@@ -179,20 +178,20 @@ export class Releases {
       signal,
       output: (line) => {
         this.#events.line(line);
-        for (const waiting of this.#waiting) waiting.line(line);
+        for (const observer of this.#observers) observer.line(line);
       },
-      began: (what) => this.#tell("installing", what),
+      began: (what) => this.#report("installing", what),
     });
     if (reinstall && !signal.aborted) this.#reinstall = false;
     return prepared;
   }
 
-  #tell(...phase: Parameters<Waiting["at"]>): void {
+  #report(...phase: Parameters<BuildObserver["phase"]>): void {
     this.#phase = phase;
-    for (const waiting of this.#waiting) waiting.at(...phase);
+    for (const observer of this.#observers) observer.phase(...phase);
   }
 }
 
-function noLongerWanted(name: string): EngineError {
+function cancelled(name: string): EngineError {
   return new EngineError("cancelled", `The preparation of ${name} is no longer wanted`);
 }

@@ -9,7 +9,7 @@ import { StartSlots } from "./abortable.ts";
 const MANIFEST = "name: w\nruntime: { kind: javascript }\nscripts: { start: run }\nwatch: [src]\n";
 const NEVER = new AbortController().signal;
 
-/** One preparation in the hands of a test. */
+/** A preparation that the test controls. */
 interface Preparing {
   readonly options: PrepareOptions;
   done(dependencies?: Prepared["dependencies"]): void;
@@ -23,7 +23,7 @@ async function setup(manifest = MANIFEST) {
   const launcher = new FakeLauncher();
   const slots = new StartSlots(1);
   const preparing: Preparing[] = [];
-  const told: string[] = [];
+  const events: string[] = [];
   const releases = new Releases({
     clock,
     slots,
@@ -38,28 +38,28 @@ async function setup(manifest = MANIFEST) {
       return promise;
     },
   }, {
-    reading: () => void told.push("reading"),
-    read: ({ watch }) => void told.push(`read ${watch}`),
-    line: ({ text }) => void told.push(text),
+    reading: () => void events.push("reading"),
+    read: ({ watch }) => void events.push(`read ${watch}`),
+    line: ({ text }) => void events.push(text),
   });
   const entry: DirectoryEntry = { kind: "directory", name: "w", path, env: {} };
-  const heard: string[] = [];
-  const waiting = () => ({
-    at: (state: string, what: string | null) => void heard.push(what ?? state),
-    line: ({ text }: { text: string }) => void heard.push(text),
+  const observed: string[] = [];
+  const observer = () => ({
+    phase: (state: string, what: string | null) => void observed.push(what ?? state),
+    line: ({ text }: { text: string }) => void observed.push(text),
   });
-  const get = (version: number, signal = NEVER) => releases.get(version, entry, waiting(), signal);
+  const get = (version: number, signal = NEVER) => releases.get(version, entry, observer(), signal);
   const settle = async (): Promise<void> => {
     for (let i = 0; i < 20; i++) await Promise.resolve();
   };
   const remove = () => Deno.remove(path, { recursive: true });
-  const all = { clock, slots, preparing, told, heard, releases, get, settle };
+  const all = { clock, slots, preparing, events, observed, releases, get, settle };
   return { ...all, [Symbol.asyncDispose]: remove };
 }
 
-Deno.test("Releases makes one release for all who ask, and tells them how far it is", async () => {
+Deno.test("Releases builds one release for all callers and reports its progress to them", async () => {
   await using there = await setup();
-  const { preparing, told, heard, get, settle } = there;
+  const { preparing, events, observed, get, settle } = there;
   const first = get(1);
   await settle();
   const second = get(1);
@@ -72,8 +72,8 @@ Deno.test("Releases makes one release for all who ask, and tells them how far it
   assert.equal(await get(1), await first);
   assert.equal((await first)!.version, 1);
   assert.equal(preparing.length, 1);
-  assert.deepEqual(told, ["reading", "read src", "added 3 packages"]);
-  assert.deepEqual(heard, [
+  assert.deepEqual(events, ["reading", "read src", "added 3 packages"]);
+  assert.deepEqual(observed, [
     "queued",
     "installing",
     "installing",
@@ -84,7 +84,7 @@ Deno.test("Releases makes one release for all who ask, and tells them how far it
   ]);
 });
 
-Deno.test("Releases waits for a place, and gives it back whatever comes", async () => {
+Deno.test("Releases waits for a slot and gives it back also after a failure", async () => {
   await using there = await setup();
   const { preparing, slots, get, settle } = there;
   const release = await slots.take(NEVER, "start");
@@ -100,7 +100,7 @@ Deno.test("Releases waits for a place, and gives it back whatever comes", async 
   assert.equal(typeof await slots.take(NEVER, "start"), "function");
 });
 
-Deno.test("Releases tells all who ask why there is none, until there is a doubt", async () => {
+Deno.test("Releases rejects all callers with the error of a failed build until invalidate()", async () => {
   await using there = await setup();
   const { preparing, releases, get, settle } = there;
   const first = get(1);
@@ -109,7 +109,7 @@ Deno.test("Releases tells all who ask why there is none, until there is a doubt"
   await assert.rejects(first, { message: "no network" });
   await assert.rejects(get(1), { message: "no network" });
 
-  releases.doubt();
+  releases.invalidate();
   const again = get(1);
   await settle();
   preparing[1]!.done();
@@ -117,22 +117,22 @@ Deno.test("Releases tells all who ask why there is none, until there is a doubt"
   assert.equal((await again)!.version, 1);
 });
 
-Deno.test("Releases refuses a manifest that does not fit, after it has been watched", async () => {
+Deno.test("Releases refuses an invalid manifest after reporting that it reads it", async () => {
   await using there = await setup("name: w\nruntime: { kind: cobol }\n");
 
   await assert.rejects(there.get(1), { code: "manifest_invalid" });
 
-  assert.deepEqual(there.told, ["reading"]);
+  assert.deepEqual(there.events, ["reading"]);
 });
 
-Deno.test("Releases makes another version only when the one before has ended", async () => {
+Deno.test("Releases builds another version only after the build before has ended", async () => {
   await using there = await setup();
   const { preparing, releases, get, settle } = there;
   const leaving = new AbortController();
   const first = get(1, leaving.signal);
   await settle();
 
-  releases.renew(false);
+  releases.supersede(false);
   leaving.abort();
   const second = get(2);
   assert.equal(await first, undefined);
@@ -146,7 +146,7 @@ Deno.test("Releases makes another version only when the one before has ended", a
   assert.equal((await second)!.version, 2);
 });
 
-Deno.test("Releases stops making what nobody waits for any more", async () => {
+Deno.test("Releases aborts a build when all its callers have aborted", async () => {
   await using there = await setup();
   const { preparing, releases, get, settle } = there;
   const [one, other] = [new AbortController(), new AbortController()];
@@ -174,13 +174,13 @@ Deno.test("Releases stops making what nobody waits for any more", async () => {
   assert.equal((await again)!.version, 1);
 });
 
-Deno.test("Releases throws the cached dependencies away until that has been done once", async () => {
+Deno.test("Releases reinstalls until a build has succeeded", async () => {
   await using there = await setup();
   const { preparing, releases, get, settle } = there;
   const reinstalls: boolean[] = [];
   for (const end of ["fail", "done", "done"] as const) {
-    if (reinstalls.length === 0) releases.renew(true);
-    else releases.doubt();
+    if (reinstalls.length === 0) releases.supersede(true);
+    else releases.invalidate();
     const asked = get(2).catch(() => {});
     await settle();
     reinstalls.push(preparing.at(-1)!.options.reinstall);
@@ -191,7 +191,7 @@ Deno.test("Releases throws the cached dependencies away until that has been done
   assert.deepEqual(reinstalls, [true, true, false]);
 });
 
-Deno.test("Releases counts edits from the end of the first making of a version", async () => {
+Deno.test("Releases.seenAtMs is the end of the first build of a version", async () => {
   await using there = await setup();
   const { clock, preparing, releases, get, settle } = there;
   const make = async (version: number, end: (it: Preparing) => void): Promise<void> => {
@@ -206,13 +206,13 @@ Deno.test("Releases counts edits from the end of the first making of a version",
   const first = clock.wall();
   assert.equal(releases.seenAtMs, first);
 
-  releases.doubt();
+  releases.invalidate();
   await make(1, (it) => it.done("cached"));
   assert.equal(releases.seenAtMs, first);
-  releases.doubt();
+  releases.invalidate();
   await make(1, (it) => it.done("installed"));
   assert.equal(releases.seenAtMs, clock.wall());
-  releases.renew(false);
+  releases.supersede(false);
   assert.equal(releases.seenAtMs, Infinity);
   await make(2, (it) => it.done());
 

@@ -1,10 +1,10 @@
 /**
- * The life of one replica: told to run, started, ready, ended, again.
+ * One copy of a worker, kept in its desired state.
  *
- * One loop per replica, so that there is never more than one program of it. Whatever should change
- * the course of things (a stop, another version) aborts what the loop waits for; the loop then
- * looks at what is wanted now. A program that serves is kept until everything is there that the
- * next one needs, and is relieved of its calls before it is stopped.
+ * A single loop per replica ensures that it never has two programs. A change of the desired state
+ * (a stop, another version) aborts whatever the loop waits for, and the loop then acts on the new
+ * state. A program that serves is kept until everything that its successor needs is there; before
+ * it is stopped, its calls are drained.
  *
  * @module
  */
@@ -17,13 +17,16 @@ import type { Handover, Traffic } from "../ports/traffic.ts";
 import type { UnmarkedLine } from "../process/output.ts";
 import { STOP_GRACE_MS } from "../process/process_group.ts";
 import { describeEnd } from "../process/programs.ts";
-import type { Release, Waiting } from "./releases.ts";
+import { pause, type StartSlots, untilAborted } from "./abortable.ts";
+import type { BuildObserver, Release } from "./releases.ts";
 import { ReplicaRun, type RunTools } from "./replica_run.ts";
-import { pause, type StartSlots, whileWanted } from "./abortable.ts";
-import { StatusBoard } from "./status.ts";
-import { UnaskedEnds } from "./restart_policy.ts";
+import { UnexpectedExits } from "./restart_policy.ts";
+import { StatusTracker } from "./status.ts";
 
-/** What every replica works with. */
+/** Interval at which the running calls of draining connections are counted. */
+const DRAIN_POLL_MS = 20;
+
+/** What replicas work with. */
 export interface ReplicaTools extends RunTools {
   readonly log: Log;
   readonly slots: StartSlots;
@@ -31,231 +34,235 @@ export interface ReplicaTools extends RunTools {
 }
 
 /** The worker that a replica is a copy of. */
-export interface ReplicaHome {
-  /** Name of the replica's programs; no other program of the engine has it. */
+export interface ReplicaContext {
+  /** Name of the replica's programs, unique within the engine. */
   readonly programName: string;
-  /** Fields that name it in the engine's log. */
-  who(): LogFields;
-  /** What to start from; `undefined` when the signal came first. May throw. */
-  release(waiting: Waiting, signal: AbortSignal): Promise<Release | undefined>;
-  /** A line that its program printed. */
+  /** Fields that name the replica in the engine's log. */
+  logFields(): LogFields;
+  /** The release to start; `undefined` once the signal aborts. May throw. */
+  release(observer: BuildObserver, signal: AbortSignal): Promise<Release | undefined>;
+  /** The program printed a line. */
   line(line: UnmarkedLine): void;
-  /** It begins a program. */
-  launched(): void;
-  /** An attempt came to nothing before a program began. */
+  /** A program is about to start. */
+  launching(): void;
+  /** An attempt failed before a program started. */
   refused(): void;
-  /** A program ended unasked: what it was started from may be at fault. */
-  ended(): void;
-  /** It became ready, lost that, was given up or has stopped. */
+  /** A program exited unexpectedly; its release may be the cause. */
+  exited(): void;
+  /** The replica became ready, lost its connection, was given up or has stopped. */
   changed(): void;
-  /** What its status says is something else. */
-  told(): void;
+  /** Its status changed. */
+  statusChanged(): void;
 }
 
 /** One copy of a worker. */
 export class Replica {
-  readonly board: StatusBoard;
+  readonly tracker: StatusTracker;
   readonly #tools: ReplicaTools;
-  readonly #home: ReplicaHome;
-  readonly #relief: Relief;
-  readonly #ends = new UnaskedEnds();
-  /** Aborted when the engine stops: then nothing is waited for that can be helped. */
-  readonly #hurry = new AbortController();
+  readonly #context: ReplicaContext;
+  readonly #drain: ReplicaDrain;
+  readonly #exits = new UnexpectedExits();
+  /** Aborted when the engine stops, which waits for no calls. */
+  readonly #closing = new AbortController();
   #version = 0;
-  #isWanted = false;
-  /** The wanted version cannot be started; what ran before goes on. */
-  #isRefused = false;
+  #isDesired = false;
+  /** The desired version cannot be started; the program before it runs on. */
+  #isHeldBack = false;
   /** Why it is given up. */
-  #verdict: { readonly state: "failed" | "stopped"; readonly reason: string } | undefined;
+  #outcome: { readonly state: "failed" | "stopped"; readonly reason: string } | undefined;
   #attempt = new AbortController();
   #loop: Promise<void> | undefined;
   #run: ReplicaRun | undefined;
   #releaseSlot: () => void = () => {};
 
-  /** Does nothing before {@linkcode run}. */
-  constructor(tools: ReplicaTools, home: ReplicaHome) {
+  /** Starts as stopped; see {@linkcode run}. */
+  constructor(tools: ReplicaTools, context: ReplicaContext) {
     this.#tools = tools;
-    this.#home = home;
-    this.#relief = new Relief(tools);
-    this.board = new StatusBoard(tools, () => home.who(), () => home.told());
+    this.#context = context;
+    this.#drain = new ReplicaDrain(tools);
+    this.tracker = new StatusTracker(
+      tools,
+      () => context.logFields(),
+      () => context.statusChanged(),
+    );
   }
 
-  /** The version it is meant to run, also when that was given up; 0: none. */
+  /** The desired version, also after it was given up; 0: none. */
   get version(): number {
     return this.#version;
   }
 
-  /** The run there is, be it of another version than the one it was told. */
+  /** The current run, possibly of another version than the desired one. */
   get current(): ReplicaRun | undefined {
     return this.#run;
   }
 
-  /** Whether it serves, be it with another version. */
+  /** Whether it serves, with any version. */
   get isReady(): boolean {
-    return this.board.state === "ready";
+    return this.tracker.state === "ready";
   }
 
-  /** Whether it serves with the version that it was told to run. */
-  get hasArrived(): boolean {
+  /** Whether it serves with the desired version. */
+  get isUpToDate(): boolean {
     return this.isReady && this.#run?.release.version === this.#version;
   }
 
-  /** Whether it keeps to an older version because the wanted one cannot be started. */
-  get isRefused(): boolean {
-    return this.#isRefused;
+  /** Whether it keeps an older version because the desired one cannot be started. */
+  get isHeldBack(): boolean {
+    return this.#isHeldBack;
   }
 
-  /** Whether it is settled: it does not run and nothing of it is on its way. */
+  /** Whether it does not run and does nothing to change that. */
   get isIdle(): boolean {
     return this.#loop === undefined;
   }
 
-  /** The program that commands can be run beside; `undefined` while it does not run. */
+  /** The program that commands can run beside; `undefined` while there is none. */
   get running(): Running | undefined {
-    return this.board.state === "stopping" ? undefined : this.#run?.running;
+    return this.tracker.state === "stopping" ? undefined : this.#run?.running;
   }
 
-  /** Wants it to run this version, anew if it waits or was given up; forgets earlier ends. */
+  /** Desires that this version runs, and forgets earlier exits and failures. */
   run(version: number): void {
-    const wasWanted = this.#isWanted;
+    const wasDesired = this.#isDesired;
     this.#version = version;
-    this.#isWanted = true;
-    this.#isRefused = false;
-    this.#verdict = undefined;
-    this.#ends.forget();
-    this.board.forgetRestarts();
-    if (!wasWanted && this.board.state === "stopping") this.#relief.expect();
-    if (!this.#loop) this.board.begin("queued");
-    this.#turn();
+    this.#isDesired = true;
+    this.#isHeldBack = false;
+    this.#outcome = undefined;
+    this.#exits.reset();
+    this.tracker.resetRestarts();
+    if (!wasDesired && this.tracker.state === "stopping") this.#drain.expectReturn();
+    if (!this.#loop) this.tracker.begin("queued");
+    this.#interrupt();
   }
 
-  /** Keeps to what runs, if that serves, until it is told to run another version. */
+  /** Stays with the version that serves, if one does, until {@linkcode run} desires another. */
   hold(): void {
-    if (!this.#isWanted || !this.isReady || !this.#run) return;
+    if (!this.#isDesired || !this.isReady || !this.#run) return;
     this.#version = this.#run.release.version;
-    this.#isRefused = false;
-    this.#turn();
+    this.#isHeldBack = false;
+    this.#interrupt();
   }
 
-  /** Wants it not to run. A second call changes nothing. */
+  /** Desires that it does not run. A second call changes nothing. */
   stop(): void {
-    if (this.#loop && !this.#isWanted && !this.#verdict) return;
+    if (this.#loop && !this.#isDesired && !this.#outcome) return;
     this.#version = 0;
-    this.#isWanted = false;
-    this.#verdict = undefined;
-    this.#relief.end();
-    if (!this.#loop) return this.board.set("stopped");
-    this.board.set("stopping");
-    this.#turn();
+    this.#isDesired = false;
+    this.#outcome = undefined;
+    this.#drain.end();
+    if (!this.#loop) return this.tracker.set("stopped");
+    this.tracker.set("stopping");
+    this.#interrupt();
   }
 
-  /** Settles when nothing of it runs any more, once it is not wanted. */
-  async gone(): Promise<void> {
+  /** Settles after {@linkcode stop}, when its program has ended. */
+  async stopped(): Promise<void> {
     await this.#loop;
   }
 
-  /** Stops it without waiting for the calls it runs. */
+  /** Stops it without waiting for its calls. */
   async close(): Promise<void> {
-    this.#hurry.abort();
+    this.#closing.abort();
     this.stop();
-    await this.gone();
+    await this.stopped();
   }
 
-  /** Something else is wanted. A start that is not wanted any more must not hold its slot. */
-  #turn(): void {
+  /** Makes the loop act on the desired state. An outdated start gives its slot back at once. */
+  #interrupt(): void {
     this.#releaseSlot();
     this.#attempt.abort();
     this.#attempt = new AbortController();
-    this.#loop ??= this.#live();
+    this.#loop ??= this.#runLoop();
   }
 
-  async #live(): Promise<void> {
-    while (this.#isWanted || this.#run) {
+  async #runLoop(): Promise<void> {
+    while (this.#isDesired || this.#run) {
       const { signal } = this.#attempt;
       const run = this.#run;
-      if (!this.#isWanted) await this.#relieve(run!);
-      else if (run && (this.#isRefused || run.release.version === this.#version)) {
+      if (!this.#isDesired) await this.#drainAndStop(run!);
+      else if (run && (this.#isHeldBack || run.release.version === this.#version)) {
         await this.#follow(run, signal);
-      } else await this.#renew(signal);
+      } else await this.#replace(signal);
     }
-    // Nothing may come between the last look at what is wanted and this, or a run() would be lost.
+    // No await between the condition above and this line, or a call of run() would be lost.
     this.#loop = undefined;
     this.#releaseSlot();
-    this.#relief.end();
-    const { state, reason } = this.#verdict ?? { state: "stopped", reason: null };
-    this.board.set(state, reason);
-    this.#home.changed();
+    this.#drain.end();
+    const { state, reason } = this.#outcome ?? { state: "stopped", reason: null };
+    this.tracker.set(state, reason);
+    this.#context.changed();
   }
 
-  /** Gets what the wanted version needs, ends what runs, and starts it. */
-  async #renew(signal: AbortSignal): Promise<void> {
-    // A program that does not serve is not worth keeping until the next one can start.
-    if (this.#run && !this.#run.isReady) return await this.#relieve(this.#run);
-    if (!this.#run) this.board.begin("queued");
-    const release = await this.#prepared(signal);
+  /** Gets the release of the desired version, stops the running program, and starts the new one. */
+  async #replace(signal: AbortSignal): Promise<void> {
+    // A program that does not serve need not run until its successor can start.
+    if (this.#run && !this.#run.isReady) return await this.#drainAndStop(this.#run);
+    if (!this.#run) this.tracker.begin("queued");
+    const release = await this.#getRelease(signal);
     if (!release) return;
-    if (!this.#run?.running) this.board.set("queued");
-    const slot = await this.#tools.slots.take(signal, "start");
-    if (!slot) return;
-    if (this.#run) await this.#relieve(this.#run); // Its end gives back its own slot, not this one.
-    this.#releaseSlot = slot;
-    if (signal.aborted) slot();
+    if (!this.#run?.running) this.tracker.set("queued");
+    const releaseSlot = await this.#tools.slots.take(signal, "start");
+    if (!releaseSlot) return;
+    if (this.#run) await this.#drainAndStop(this.#run); // Gives back its own slot, not this one.
+    this.#releaseSlot = releaseSlot;
+    if (signal.aborted) releaseSlot();
     else await this.#start(release, signal);
   }
 
-  /** What to start from; `undefined` when it is not wanted any more or cannot be had. */
-  async #prepared(signal: AbortSignal): Promise<Release | undefined> {
+  /** The release to start; `undefined` once the signal aborts or when there is none. */
+  async #getRelease(signal: AbortSignal): Promise<Release | undefined> {
     try {
-      return await this.#home.release(this.#waiting(), signal);
+      return await this.#context.release(this.#buildObserver(), signal);
     } catch (thrown) {
       if (signal.aborted) return undefined;
       const reason = problemOf(thrown);
-      this.#home.refused();
-      this.#isRefused = this.#run?.running !== undefined;
-      if (!this.#isRefused) this.#giveUp("failed", reason);
+      this.#context.refused();
+      this.#isHeldBack = this.#run?.running !== undefined;
+      if (!this.#isHeldBack) this.#giveUp("failed", reason);
       else {
-        this.board.error(reason);
-        this.#home.changed();
+        this.tracker.error(reason);
+        this.#context.changed();
       }
       return undefined;
     }
   }
 
-  /** What is told of preparations, while nothing of it runs that would be worth telling. */
-  #waiting(): Waiting {
+  /** Shows the progress of a build, unless a program runs whose status is more important. */
+  #buildObserver(): BuildObserver {
     return {
-      at: (state, what) => {
-        if (!this.#run?.running && this.#isWanted) this.board.set(state, what);
+      phase: (state, what) => {
+        if (!this.#run?.running && this.#isDesired) this.tracker.set(state, what);
       },
       line: ({ text }) => {
-        if (!this.#run?.running) this.board.print(text);
+        if (!this.#run?.running) this.tracker.print(text);
       },
     };
   }
 
   async #start(release: Release, signal: AbortSignal): Promise<void> {
-    this.#ends.judgeBy(release.spec.restart);
-    this.board.begin("starting");
-    this.#home.launched();
+    this.#exits.configure(release.spec.restart);
+    this.tracker.begin("starting");
+    this.#context.launching();
     const run: ReplicaRun = new ReplicaRun(release, this.#tools, {
       line: (line) => {
-        this.board.print(line.text);
-        this.#home.line(line);
+        this.tracker.print(line.text);
+        this.#context.line(line);
       },
       phase: (what) => {
-        if (this.board.state === "starting") this.board.set("starting", what);
+        if (this.tracker.state === "starting") this.tracker.set("starting", what);
       },
       started: ({ pid }) => {
-        this.board.started(pid);
-        if (this.board.state === "starting") this.board.set("starting"); // Its phases are over.
+        this.tracker.started(pid);
+        if (this.tracker.state === "starting") this.tracker.set("starting"); // No phase any more.
       },
       ready: () => this.#ready(run),
       lost: (reason) => this.#lost(reason),
-      ended: (ended) => this.#gone(ended),
+      ended: (ended) => this.#ended(ended),
     });
     this.#run = run;
     try {
-      await run.start(this.#home.programName, signal);
+      await run.start(this.#context.programName, signal);
     } catch (thrown) {
       this.#run = undefined;
       if (!signal.aborted) this.#giveUp("failed", problemOf(thrown));
@@ -263,130 +270,132 @@ export class Replica {
   }
 
   #ready(run: ReplicaRun): void {
-    if (this.board.state !== "starting") return; // It is being stopped.
+    if (this.tracker.state !== "starting") return; // It is being stopped.
     this.#releaseSlot();
-    this.#relief.end();
-    this.board.ready(run.readyAfterMs);
-    this.#home.changed();
+    this.#drain.end();
+    this.tracker.ready(run.readyAfterMs);
+    this.#context.changed();
   }
 
   #lost(reason: string): void {
-    if (this.board.state !== "ready") return;
-    const text = `Its line to the engine ended (${reason}); waiting for it to come back`;
-    this.board.set("starting", text);
-    this.#home.changed();
+    if (this.tracker.state !== "ready") return;
+    const text = `Its connection to the engine ended (${reason}); waiting for it to reconnect`;
+    this.tracker.set("starting", text);
+    this.#context.changed();
   }
 
-  /** The program is gone, whether somebody waits for that or not. */
-  #gone(ended: Ended): void {
+  /** The program has ended, expected or not. */
+  #ended(ended: Ended): void {
     this.#releaseSlot();
     const how = describeEnd(ended);
-    this.board.ended(how);
-    const { state } = this.board;
-    if (state === "ready" || state === "starting") this.board.set("queued", `It ended with ${how}`);
+    this.tracker.ended(how);
+    const { state } = this.tracker;
+    if (state === "ready" || state === "starting") {
+      this.tracker.set("queued", `It ended with ${how}`);
+    }
   }
 
-  /** Waits until the run is over or something else is wanted; decides what becomes of it. */
+  /** Waits until the run is over or the desired state changes; applies the restart policy. */
   async #follow(run: ReplicaRun, signal: AbortSignal): Promise<void> {
-    if (this.board.state === "stopping") { // It was to be stopped, and is not any more.
-      this.board.set("starting");
+    if (this.tracker.state === "stopping") { // It was to be stopped, and no longer is.
+      this.tracker.set("starting");
       if (run.isReady) this.#ready(run);
     }
-    const over = await whileWanted(run.over, signal);
+    const over = await untilAborted(run.over, signal);
     if (!over || signal.aborted) return;
     const { readyForMs } = run;
-    const ending = { over, readyForMs, atMs: this.#tools.clock.now() };
-    const { reason, next } = this.#ends.judge(ending);
+    const finished = { over, readyForMs, atMs: this.#tools.clock.now() };
+    const { reason, next } = this.#exits.decide(finished);
     if (over.type === "silent") {
-      this.board.set("stopping", reason);
+      this.tracker.set("stopping", reason);
       await run.running?.stop(STOP_GRACE_MS);
     }
     this.#run = undefined;
     if (signal.aborted) return;
-    this.#isRefused = false;
-    this.#relief.end();
-    this.#home.ended();
+    this.#isHeldBack = false;
+    this.#drain.end();
+    this.#context.exited();
     if (next.state !== "waiting") return this.#giveUp(next.state, next.text);
-    this.board.error(reason);
-    this.board.countRestart();
-    this.board.set("waiting", next.text);
-    this.#home.changed();
+    this.tracker.error(reason);
+    this.tracker.countRestart();
+    this.tracker.set("waiting", next.text);
+    this.#context.changed();
     await pause(this.#tools.clock, next.ms, signal);
   }
 
-  /** Takes its calls away, lets it finish those that it runs, and stops it. */
-  async #relieve(run: ReplicaRun): Promise<void> {
+  /** Drains the calls of a program and stops it. */
+  async #drainAndStop(run: ReplicaRun): Promise<void> {
     if (run.running) {
-      this.board.set("stopping");
-      await this.#relief.drain(run.readiness.lines, this.#isWanted, this.#hurry.signal);
-      await run.running?.stop(STOP_GRACE_MS, { keep: this.#isWanted });
+      this.tracker.set("stopping");
+      const { connections } = run.readiness;
+      await this.#drain.drain(connections, this.#isDesired, this.#closing.signal);
+      await run.running?.stop(STOP_GRACE_MS, { keep: this.#isDesired });
     }
     this.#run = undefined;
   }
 
   #giveUp(state: "failed" | "stopped", reason: string): void {
-    if (state === "failed") this.board.error(reason);
-    this.#isWanted = false;
-    this.#verdict = { state, reason };
+    if (state === "failed") this.tracker.error(reason);
+    this.#isDesired = false;
+    this.#outcome = { state, reason };
   }
 }
 
-/** All that is wrong with a manifest, or the one thing that went wrong. */
+/** All problems of a manifest, or the message of an error. */
 function problemOf(thrown: unknown): string {
   const { message, details } = describeThrown(thrown);
   const problems = details?.problems;
   return Array.isArray(problems) ? problems.join("; ") : message;
 }
 
-/** How often running calls are counted. */
-const POLL_MS = 20;
-
-/** The handovers of one replica that are not over. */
-export class Relief {
+/**
+ * Drains the calls of a replica before its program is stopped. The core sends draining connections
+ * no new calls; its handovers stay open until {@linkcode ReplicaDrain.end}.
+ */
+export class ReplicaDrain {
   readonly #clock: Clock;
   readonly #traffic: Traffic;
-  readonly #open = new Set<Handover>();
-  /** Lines that were relieved last, and whether somebody comes back for them. */
-  #lines: readonly string[] = [];
-  #isExpected = false;
+  readonly #handovers = new Set<Handover>();
+  /** Connections that were drained last, and whether the replica returns on other ones. */
+  #connections: readonly string[] = [];
+  #isReturnExpected = false;
 
-  /** Relieves nothing yet. */
   constructor({ clock, traffic }: { readonly clock: Clock; readonly traffic: Traffic }) {
     this.#clock = clock;
     this.#traffic = traffic;
   }
 
   /**
-   * Takes new calls away from these lines and waits until they run none any more, for
-   * `WORKER_DRAIN_MS` at most and not after `enough` has been aborted.
+   * Stops new calls to these connections and waits until they run none, for `WORKER_DRAIN_MS` at
+   * most or until the signal aborts.
    */
   async drain(
-    lines: readonly string[],
+    connections: readonly string[],
     isComingBack: boolean,
-    enough: AbortSignal,
+    signal: AbortSignal,
   ): Promise<void> {
-    this.#lines = lines;
-    this.#isExpected = isComingBack;
-    if (lines.length === 0) return;
-    const handover = this.#traffic.drain(lines, { isComingBack });
-    this.#open.add(handover);
+    this.#connections = connections;
+    this.#isReturnExpected = isComingBack;
+    if (connections.length === 0) return;
+    const handover = this.#traffic.drain(connections, { isComingBack });
+    this.#handovers.add(handover);
     const end = this.#clock.now() + WORKER_DRAIN_MS;
-    while (handover.runningCalls > 0 && this.#clock.now() < end && !enough.aborted) {
-      await pause(this.#clock, POLL_MS, enough);
+    while (handover.runningCalls > 0 && this.#clock.now() < end && !signal.aborted) {
+      await pause(this.#clock, DRAIN_POLL_MS, signal);
     }
   }
 
-  /** Somebody comes back after all, for the lines that were relieved last. */
-  expect(): void {
-    if (this.#lines.length === 0 || this.#isExpected) return;
-    this.#isExpected = true;
-    this.#open.add(this.#traffic.drain(this.#lines, { isComingBack: true }));
+  /** The replica returns after all, so calls to the connections drained last wait for it. */
+  expectReturn(): void {
+    if (this.#connections.length === 0 || this.#isReturnExpected) return;
+    this.#isReturnExpected = true;
+    this.#handovers.add(this.#traffic.drain(this.#connections, { isComingBack: true }));
   }
 
-  /** It is over: somebody has taken over, or nobody will. */
+  /** Ends the handovers: the replica has returned, or will not. */
   end(): void {
-    this.#lines = [];
-    for (const handover of this.#open) handover.end();
-    this.#open.clear();
+    this.#connections = [];
+    for (const handover of this.#handovers) handover.end();
+    this.#handovers.clear();
   }
 }

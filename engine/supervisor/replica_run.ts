@@ -1,8 +1,10 @@
 /**
- * One program of a replica, from its start to its end.
+ * One run of a replica: a program from its start to its end, and when it is ready.
  *
- * Knows what it was started from, which lines are its own, whether it is ready, and whether it
- * takes too long to become so. Does not decide what follows from any of it.
+ * Ready means that the program has announced itself on a connection and then registered nothing
+ * for a short while after its first function, or for a longer while without any. A connection
+ * belongs to a run by the launch id that it announces; without one, by its process id or name. A
+ * run decides nothing: it reports events, and whether it took too long to become ready.
  *
  * @module
  */
@@ -11,56 +13,62 @@ import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent } from "../ports/events.ts";
 import type { Ended, LaunchSpec, Running } from "../ports/launcher.ts";
 import { OUTPUT_MARKS_VARIABLE, OutputMarks, type UnmarkedLine } from "../process/output.ts";
-import { READY_QUIET_MS, READY_TIMEOUT_MS, READY_WITHOUT_FUNCTIONS_MS } from "./limits.ts";
 import type { Release } from "./releases.ts";
+
+/** How long a run may take to become ready, and may stay without a connection afterwards. */
+export const READY_TIMEOUT_MS = 120_000;
+/** A worker is ready when it has registered nothing for so long after its first function. */
+const READY_QUIET_MS = 100;
+/** A worker without functions is ready so long after it announced itself. */
+const READY_WITHOUT_FUNCTIONS_MS = 2_000;
 
 /** What runs work with. */
 export interface RunTools {
   readonly clock: Clock;
   readonly directory: Directory;
-  /** Where workers dial. */
+  /** The address that workers dial. */
   engineUrl(): string;
-  /** A fresh id of a launch. */
+  /** Generates the id of a launch. */
   newId(): string;
 }
 
-/** Who is told what happens. */
+/** Events of a run. */
 export interface RunEvents extends ReadinessEvents {
-  /** A line that the program printed. */
+  /** The program printed a line. */
   line(line: UnmarkedLine): void;
-  /** What takes its time before the program runs. */
+  /** A step begins that takes time before the program runs. */
   phase(what: string): void;
   /** The program runs. */
   started(running: Running): void;
-  /** The program and all that it started are gone. Told before {@linkcode ReplicaRun.over}. */
+  /** The program and its children are gone. Comes before {@linkcode ReplicaRun.over}. */
   ended(ended: Ended): void;
 }
 
-/** How a run is over, or no use any more. */
+/** Why a run is over or of no further use. */
 export type RunOver =
   | { readonly type: "ended"; readonly ended: Ended }
-  /** It still runs, but has no line to the engine; `wasReady`: it once had. */
+  /** It still runs, but has no connection to the engine; `wasReady`: it once had one. */
   | { readonly type: "silent"; readonly wasReady: boolean };
 
-/** A program that was started, or is being started. */
+/** One program of a replica. */
 export class ReplicaRun {
   readonly release: Release;
   readonly readiness: Readiness;
-  /** The first that happens. */
+  /** Settles with the first reason. */
   readonly over: Promise<RunOver>;
   readonly #tools: RunTools;
   readonly #events: RunEvents;
   readonly #settle: (over: RunOver) => void;
   #running: Running | undefined;
   #isReady = false;
-  /** Its lines were ready before the launcher had said that it runs. */
-  #isEarly = false;
+  /** It was ready before the launcher reported that it runs. */
+  #wasReadyEarly = false;
   #hasEnded = false;
   #beganAt = 0;
   #readyAt: number | undefined;
-  #cancelLimit: () => void = () => {};
+  #cancelTimeout: () => void = () => {};
 
-  /** Starts nothing yet, but knows its lines. */
+  /** Recognizes connections of its launch from now on; {@linkcode start} starts the program. */
   constructor(release: Release, tools: RunTools, events: RunEvents) {
     this.release = release;
     this.#tools = tools;
@@ -79,7 +87,7 @@ export class ReplicaRun {
     return this.#hasEnded ? undefined : this.#running;
   }
 
-  /** Whether it has lines and offers what it has to offer. */
+  /** Whether it is connected and has registered its functions. */
   get isReady(): boolean {
     return this.#isReady;
   }
@@ -89,13 +97,13 @@ export class ReplicaRun {
     return this.#readyAt === undefined ? 0 : this.#readyAt - this.#beganAt;
   }
 
-  /** Milliseconds since it was ready first; 0: it never was. */
+  /** Milliseconds since its first readiness; 0 before that. */
   get readyForMs(): number {
     return this.#readyAt === undefined ? 0 : this.#tools.clock.now() - this.#readyAt;
   }
 
   /**
-   * Starts the program under a name of its own; the signal gives up what takes its time before.
+   * Starts the program under a unique name; the signal aborts the steps before it runs.
    *
    * @throws {EngineError} `launch_failed`, `isolation_unavailable`, `cancelled`.
    */
@@ -111,11 +119,11 @@ export class ReplicaRun {
         signal,
       );
       this.#running = running;
-      // In a machine of its own a program has other process ids than here.
+      // A guest has process ids of its own.
       if (launcher.isolation === "process") this.readiness.pid = running.pid;
       this.#events.started(running);
-      if (this.#isEarly) this.#ready();
-      else this.#limit();
+      if (this.#wasReadyEarly) this.#ready();
+      else this.#startTimeout();
       void running.ended.then((ended) => this.#ended(ended));
     } catch (thrown) {
       this.#close();
@@ -131,7 +139,7 @@ export class ReplicaRun {
       command: spec.start,
       directory: entry.path,
       env: {
-        [OUTPUT_MARKS_VARIABLE]: "1", // Before the worker's own, which may say otherwise.
+        [OUTPUT_MARKS_VARIABLE]: "1", // The worker's own environment may override it.
         ...env,
         ENGINE_URL: this.#tools.engineUrl(),
         ENGINE_LAUNCH_ID,
@@ -141,9 +149,9 @@ export class ReplicaRun {
   }
 
   #ready(): void {
-    this.#isEarly = !this.#running;
-    if (this.#isEarly) return;
-    this.#cancelLimit();
+    this.#wasReadyEarly = !this.#running;
+    if (this.#wasReadyEarly) return;
+    this.#cancelTimeout();
     this.#isReady = true;
     this.#readyAt ??= this.#tools.clock.now();
     this.#events.ready();
@@ -151,18 +159,17 @@ export class ReplicaRun {
 
   #lost(reason: string): void {
     this.#isReady = false;
-    this.#isEarly = false;
+    this.#wasReadyEarly = false;
     if (!this.#running) return;
-    this.#limit();
+    this.#startTimeout();
     this.#events.lost(reason);
   }
 
-  /** From now on it has so long to become ready. */
-  #limit(): void {
-    this.#cancelLimit();
+  #startTimeout(): void {
+    this.#cancelTimeout();
     const wasReady = this.#readyAt !== undefined;
     const silent = (): void => this.#settle({ type: "silent", wasReady });
-    this.#cancelLimit = this.#tools.clock.after(READY_TIMEOUT_MS, silent);
+    this.#cancelTimeout = this.#tools.clock.after(READY_TIMEOUT_MS, silent);
   }
 
   #ended(ended: Ended): void {
@@ -174,36 +181,35 @@ export class ReplicaRun {
   #close(): void {
     this.#hasEnded = true;
     this.#isReady = false;
-    this.#cancelLimit();
+    this.#cancelTimeout();
     this.readiness[Symbol.dispose]();
   }
 }
 
-/** A line that has said who it is. */
-export type AnnouncedLine = Extract<EngineEvent, { type: "worker_announced" }>;
+/** A connection that has announced its worker. */
+export type AnnouncedConnection = Extract<EngineEvent, { type: "worker_announced" }>;
 
-/** Who is told what comes of a launch. */
+/** Changes of the readiness of a launch. */
 export interface ReadinessEvents {
-  /** Everything it offers seems to be there. */
+  /** The worker seems to have registered everything. */
   ready(): void;
-  /** Its last line has ended. */
+  /** Its last connection has closed. */
   lost(reason: string): void;
 }
 
-/** Watches one launch of one replica. */
+/** Tracks the connections of one launch. */
 export class Readiness implements Disposable {
-  /** The id that lines of this launch bring. */
+  /** The id that connections of this launch announce. */
   readonly launchId: string;
-  /** Process id that lines without an id may announce; `undefined`: it says nothing. */
+  /** Process id that connections without a launch id may announce; `undefined`: none. */
   pid: number | undefined;
   readonly #clock: Clock;
   readonly #directory: Directory;
   readonly #events: ReadinessEvents;
-  readonly #lines = new Set<string>();
+  readonly #connections = new Set<string>();
   #cancelTimer: () => void = () => {};
   #isReady = false;
 
-  /** Waits for lines from now on. */
   constructor(
     { clock, directory }: { readonly clock: Clock; readonly directory: Directory },
     launchId: string,
@@ -215,25 +221,25 @@ export class Readiness implements Disposable {
     this.#events = events;
   }
 
-  /** Ids of the lines it has now. */
-  get lines(): readonly string[] {
-    return [...this.#lines];
+  /** Ids of its connections. */
+  get connections(): readonly string[] {
+    return [...this.#connections];
   }
 
-  /** Takes a line that belongs to this launch. */
-  take(workerId: string): void {
-    this.#lines.add(workerId);
-    this.#wait();
+  /** Adds a connection of this launch. */
+  add(workerId: string): void {
+    this.#connections.add(workerId);
+    this.#restartTimer();
   }
 
-  /** Takes what the core reports of lines that were taken. */
+  /** Handles an event of the core about added connections. */
   onEvent(event: EngineEvent): void {
     switch (event.type) {
       case "functions_changed":
-        if (this.#lines.has(event.worker_id)) this.#wait();
+        if (this.#connections.has(event.worker_id)) this.#restartTimer();
         return;
       case "worker_disconnected":
-        if (!this.#lines.delete(event.worker_id) || this.#lines.size > 0) return;
+        if (!this.#connections.delete(event.worker_id) || this.#connections.size > 0) return;
         this.#cancelTimer();
         this.#isReady = false;
         return this.#events.lost(event.reason);
@@ -242,14 +248,13 @@ export class Readiness implements Disposable {
 
   [Symbol.dispose](): void {
     this.#cancelTimer();
-    this.#lines.clear();
+    this.#connections.clear();
   }
 
-  /** Starts the quiet time anew. */
-  #wait(): void {
+  #restartTimer(): void {
     if (this.#isReady) return;
     this.#cancelTimer();
-    const hasFunctions = [...this.#lines].some((id) =>
+    const hasFunctions = [...this.#connections].some((id) =>
       (this.#directory.worker(id)?.function_count ?? 0) > 0
     );
     const ms = hasFunctions ? READY_QUIET_MS : READY_WITHOUT_FUNCTIONS_MS;
@@ -260,14 +265,15 @@ export class Readiness implements Disposable {
   }
 }
 
-/** The launch, of all there are of a worker of that name, that a line belongs to. */
-export function ownerOf(
-  line: AnnouncedLine,
+/** The launch that a connection belongs to, among all launches of the worker `name`. */
+export function launchOf(
+  connection: AnnouncedConnection,
   name: string,
   launches: readonly Readiness[],
 ): Readiness | undefined {
-  if (line.launch_id !== null) return launches.find(({ launchId }) => launchId === line.launch_id);
-  const byProcess = launches.find(({ pid }) => pid === line.pid);
-  if (byProcess || line.name !== name) return byProcess;
-  return launches.find(({ lines }) => lines.length === 0);
+  const { launch_id, pid } = connection;
+  if (launch_id !== null) return launches.find(({ launchId }) => launchId === launch_id);
+  const byProcess = launches.find((launch) => launch.pid === pid);
+  if (byProcess || connection.name !== name) return byProcess;
+  return launches.find(({ connections }) => connections.length === 0);
 }

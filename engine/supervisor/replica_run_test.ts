@@ -5,7 +5,7 @@ import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
 import type { WorkerSpec } from "../install/manifest.ts";
 import type { Launcher } from "../ports/launcher.ts";
 import type { Release } from "./releases.ts";
-import { ownerOf, Readiness, ReplicaRun } from "./replica_run.ts";
+import { launchOf, Readiness, ReplicaRun } from "./replica_run.ts";
 
 const CONTAINMENT = {
   reads: [],
@@ -18,7 +18,7 @@ const CONTAINMENT = {
 function setup(launcher: Launcher = new FakeLauncher(), containment?: typeof CONTAINMENT) {
   const clock = new FakeClock();
   const directory = new FakeDirectory();
-  const told: string[] = [];
+  const events: string[] = [];
   const release: Release = {
     version: 1,
     entry: { kind: "directory", name: "w", path: "/p/w", env: {} },
@@ -27,17 +27,17 @@ function setup(launcher: Launcher = new FakeLauncher(), containment?: typeof CON
   };
   const tools = { clock, directory, engineUrl: () => "ws://here", newId: () => "launch-1" };
   const run = new ReplicaRun(release, tools, {
-    line: ({ text }) => void told.push(text),
-    phase: (what) => void told.push(what),
-    started: ({ pid }) => void told.push(`started ${pid}`),
-    ready: () => void told.push("ready"),
-    lost: (reason) => void told.push(`lost: ${reason}`),
-    ended: ({ code }) => void told.push(`ended ${code}`),
+    line: ({ text }) => void events.push(text),
+    phase: (what) => void events.push(what),
+    started: ({ pid }) => void events.push(`started ${pid}`),
+    ready: () => void events.push("ready"),
+    lost: (reason) => void events.push(`lost: ${reason}`),
+    ended: ({ code }) => void events.push(`ended ${code}`),
   });
-  /** It announces a line with one function, which is ready 100 ms later. */
+  /** Announces a connection with one function; the run is ready 100 ms later. */
   const announce = (): void => {
     directory.offer("c1", "w::run");
-    run.readiness.take("c1");
+    run.readiness.add("c1");
   };
   const leave = (): void =>
     run.readiness.onEvent({
@@ -46,17 +46,16 @@ function setup(launcher: Launcher = new FakeLauncher(), containment?: typeof CON
       name: "w",
       reason: "cut",
     });
-  return { clock, run, told, announce, leave };
+  return { clock, run, events, announce, leave };
 }
 
-/** Nobody changes his mind. */
-const WANTED = new AbortController().signal;
+const NEVER = new AbortController().signal;
 
-Deno.test("ReplicaRun starts what the release says, and names engine and launch", async () => {
+Deno.test("ReplicaRun starts the command of the release with engine and launch in its environment", async () => {
   const launcher = new FakeLauncher();
   const { run } = setup(launcher, CONTAINMENT);
 
-  await run.start("w@2", WANTED);
+  await run.start("w@2", NEVER);
 
   assert.deepEqual(launcher.last.spec, {
     name: "w@2",
@@ -74,10 +73,10 @@ Deno.test("ReplicaRun starts what the release says, and names engine and launch"
   launcher.last.exit(0);
 });
 
-Deno.test("ReplicaRun tells its story in order, and is over with its end", async () => {
+Deno.test("ReplicaRun reports its events in order and is over when the program ends", async () => {
   const launcher = new FakeLauncher();
-  const { run, told, clock, announce, leave } = setup(launcher);
-  await run.start("w", WANTED);
+  const { run, events, clock, announce, leave } = setup(launcher);
+  await run.start("w", NEVER);
   clock.tick(400);
 
   announce();
@@ -92,15 +91,15 @@ Deno.test("ReplicaRun tells its story in order, and is over with its end", async
 
   const ended = { code: 3, signal: null };
   assert.deepEqual(await run.over, { type: "ended", ended });
-  assert.deepEqual(told, ["started 100", "ready", "lost: cut", "ready", "bye", "ended 3"]);
+  assert.deepEqual(events, ["started 100", "ready", "lost: cut", "ready", "bye", "ended 3"]);
   assert.deepEqual([run.isReady, run.running, run.readyForMs], [false, undefined, 1_000]);
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("ReplicaRun is not ready before the launcher says that it runs", async () => {
+Deno.test("ReplicaRun is not ready before the launcher reports that it runs", async () => {
   const inner = new FakeLauncher();
   const gate = Promise.withResolvers<void>();
-  const { run, told, clock, announce } = setup({
+  const { run, events, clock, announce } = setup({
     isolation: "process",
     start: async (spec, output, phase) => {
       phase?.("booting");
@@ -108,7 +107,7 @@ Deno.test("ReplicaRun is not ready before the launcher says that it runs", async
       return await inner.start(spec, output);
     },
   });
-  const started = run.start("w", WANTED);
+  const started = run.start("w", NEVER);
   announce();
   clock.tick(10_000);
   assert.deepEqual([run.isReady, run.running], [false, undefined]);
@@ -116,16 +115,16 @@ Deno.test("ReplicaRun is not ready before the launcher says that it runs", async
   gate.resolve();
   await started;
 
-  assert.deepEqual(told, ["booting", "started 100", "ready"]);
+  assert.deepEqual(events, ["booting", "started 100", "ready"]);
   assert.equal(clock.waiting, 0);
   inner.last.exit(0);
   await run.over;
 });
 
-Deno.test("ReplicaRun is over when it is not heard of for two minutes", async () => {
+Deno.test("ReplicaRun is over when it does not register within two minutes", async () => {
   const launcher = new FakeLauncher();
   const { run, clock } = setup(launcher);
-  await run.start("w", WANTED);
+  await run.start("w", NEVER);
 
   clock.tick(120_000);
 
@@ -134,10 +133,10 @@ Deno.test("ReplicaRun is over when it is not heard of for two minutes", async ()
   launcher.last.exit(0);
 });
 
-Deno.test("ReplicaRun gives a lost line two minutes to come back", async () => {
+Deno.test("ReplicaRun waits two minutes for a lost connection", async () => {
   const launcher = new FakeLauncher();
   const { run, clock, announce, leave } = setup(launcher);
-  await run.start("w", WANTED);
+  await run.start("w", NEVER);
   announce();
   clock.tick(500_000);
   leave();
@@ -153,19 +152,19 @@ Deno.test("ReplicaRun gives a lost line two minutes to come back", async () => {
   launcher.last.exit(0);
 });
 
-Deno.test("ReplicaRun leaves nothing behind when it cannot be started", async () => {
+Deno.test("ReplicaRun leaves no timer behind when it cannot be started", async () => {
   const launcher = new FakeLauncher();
   launcher.failure = "no shell";
   const { run, clock, announce } = setup(launcher);
   announce();
 
-  await assert.rejects(run.start("w", WANTED), { message: "no shell" });
+  await assert.rejects(run.start("w", NEVER), { message: "no shell" });
 
   assert.equal(clock.waiting, 0);
-  assert.deepEqual(run.readiness.lines, []);
+  assert.deepEqual(run.readiness.connections, []);
 });
 
-Deno.test("ReplicaRun gives up a start that is no longer wanted", async () => {
+Deno.test("ReplicaRun aborts a start with the signal", async () => {
   const { run, clock } = setup({
     isolation: "microvm",
     start: (_spec, _output, _phase, signal) =>
@@ -182,77 +181,77 @@ Deno.test("ReplicaRun gives up a start that is no longer wanted", async () => {
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("ReplicaRun knows process ids of plain processes only", async () => {
+Deno.test("ReplicaRun matches process ids of plain processes only", async () => {
   const launcher = new FakeLauncher();
   const plain = setup(launcher);
-  await plain.run.start("w", WANTED);
+  await plain.run.start("w", NEVER);
   const contained = setup({
     isolation: "microvm",
     start: (spec, output) => launcher.start(spec, output),
   });
-  await contained.run.start("w", WANTED);
+  await contained.run.start("w", NEVER);
 
   assert.equal(plain.run.readiness.pid, 100);
   assert.equal(contained.run.readiness.pid, undefined);
   for (const program of launcher.programs) program.exit(0);
 });
 
-function setupOfReadiness() {
+function setupReadiness() {
   const clock = new FakeClock();
   const directory = new FakeDirectory();
-  const told: string[] = [];
+  const events: string[] = [];
   const readiness = new Readiness({ clock, directory }, "launch-1", {
-    ready: () => void told.push(`ready at ${clock.now()}`),
-    lost: (reason) => void told.push(`lost: ${reason}`),
+    ready: () => void events.push(`ready at ${clock.now()}`),
+    lost: (reason) => void events.push(`lost: ${reason}`),
   });
-  const announce = (worker_id: string): void => readiness.take(worker_id);
+  const announce = (worker_id: string): void => readiness.add(worker_id);
   const register = (worker_id: string, ...ids: string[]): void => {
     directory.offer(worker_id, ...ids);
     readiness.onEvent({ type: "functions_changed", worker_id, ids_changed: true });
   };
   const leave = (worker_id: string): void =>
     readiness.onEvent({ type: "worker_disconnected", worker_id, name: "math", reason: "cut" });
-  return { clock, directory, told, readiness, announce, register, leave };
+  return { clock, directory, events, readiness, announce, register, leave };
 }
 
 Deno.test("Readiness comes 100 ms after the last function", () => {
-  const { clock, told, announce, register, readiness } = setupOfReadiness();
+  const { clock, events, announce, register, readiness } = setupReadiness();
 
   announce("c1");
   register("c1", "math::add");
   clock.tick(90);
   register("c1", "math::add", "math::sub");
   clock.tick(99);
-  assert.deepEqual(told, []);
+  assert.deepEqual(events, []);
   clock.tick(1);
 
-  assert.deepEqual(told, ["ready at 190"]);
-  assert.deepEqual(readiness.lines, ["c1"]);
+  assert.deepEqual(events, ["ready at 190"]);
+  assert.deepEqual(readiness.connections, ["c1"]);
 });
 
 Deno.test("Readiness counts functions that were registered before the announcement", () => {
-  const { clock, told, announce, directory } = setupOfReadiness();
+  const { clock, events, announce, directory } = setupReadiness();
   directory.offer("c1", "math::add");
 
   announce("c1");
   clock.tick(100);
 
-  assert.deepEqual(told, ["ready at 100"]);
+  assert.deepEqual(events, ["ready at 100"]);
 });
 
 Deno.test("Readiness comes 2 s after an announcement without functions", () => {
-  const { clock, told, announce } = setupOfReadiness();
+  const { clock, events, announce } = setupReadiness();
 
   announce("c1");
   clock.tick(1_999);
-  assert.deepEqual(told, []);
+  assert.deepEqual(events, []);
   clock.tick(1);
 
-  assert.deepEqual(told, ["ready at 2000"]);
+  assert.deepEqual(events, ["ready at 2000"]);
 });
 
-Deno.test("Readiness is told once, whatever is registered later", () => {
-  const { clock, told, announce, register } = setupOfReadiness();
+Deno.test("Readiness is reported once, also when more is registered later", () => {
+  const { clock, events, announce, register } = setupReadiness();
   announce("c1");
   register("c1", "a::b");
   clock.tick(5_000);
@@ -260,43 +259,43 @@ Deno.test("Readiness is told once, whatever is registered later", () => {
   register("c1", "a::b", "a::c");
   clock.tick(5_000);
 
-  assert.deepEqual(told, ["ready at 100"]);
+  assert.deepEqual(events, ["ready at 100"]);
 });
 
-Deno.test("Readiness leaves other lines alone", () => {
-  const { clock, told, register, leave, readiness } = setupOfReadiness();
+Deno.test("Readiness ignores other connections", () => {
+  const { clock, events, register, leave, readiness } = setupReadiness();
 
   register("c2", "other::f");
   leave("c2");
   clock.tick(10_000);
 
-  assert.deepEqual(told, []);
-  assert.deepEqual(readiness.lines, []);
+  assert.deepEqual(events, []);
+  assert.deepEqual(readiness.connections, []);
 });
 
-Deno.test("Readiness is lost with the last line and comes again with the next", () => {
-  const { clock, told, announce, leave } = setupOfReadiness();
+Deno.test("Readiness is lost with the last connection and returns with the next", () => {
+  const { clock, events, announce, leave } = setupReadiness();
   announce("c1");
   announce("c2");
   clock.tick(2_000);
 
   leave("c1");
-  assert.equal(told.length, 1);
+  assert.equal(events.length, 1);
   leave("c2");
   announce("c3");
   clock.tick(2_000);
 
-  assert.deepEqual(told, ["ready at 2000", "lost: cut", "ready at 4000"]);
+  assert.deepEqual(events, ["ready at 2000", "lost: cut", "ready at 4000"]);
 });
 
-Deno.test("Readiness is silent when its launch is over", () => {
-  const { clock, told, announce, readiness } = setupOfReadiness();
+Deno.test("Readiness reports nothing after its launch is over", () => {
+  const { clock, events, announce, readiness } = setupReadiness();
   announce("c1");
 
   readiness[Symbol.dispose]();
   clock.tick(5_000);
 
-  assert.deepEqual(told, []);
+  assert.deepEqual(events, []);
   assert.equal(clock.waiting, 0);
 });
 
@@ -307,34 +306,34 @@ function twoLaunches() {
   const first = new Readiness(tools, "launch-1", events);
   const second = new Readiness(tools, "launch-2", events);
   [first.pid, second.pid] = [7, 8];
-  const owner = (launch_id: string | null, name: string, pid: number) => {
-    const line = { type: "worker_announced", worker_id: "c1", name, pid, launch_id } as const;
-    return ownerOf(line, "math", [first, second]);
+  const find = (launch_id: string | null, name: string, pid: number) => {
+    const connection = { type: "worker_announced", worker_id: "c1", name, pid, launch_id } as const;
+    return launchOf(connection, "math", [first, second]);
   };
-  return { first, second, owner };
+  return { first, second, find };
 }
 
-Deno.test("ownerOf() goes by the launch id of a line and nothing else if it has one", () => {
-  const { second, owner } = twoLaunches();
+Deno.test("launchOf() matches only the launch id of a connection that has one", () => {
+  const { second, find } = twoLaunches();
 
-  assert.equal(owner("launch-2", "other", 7), second);
-  assert.equal(owner("launch-0", "math", 7), undefined);
+  assert.equal(find("launch-2", "other", 7), second);
+  assert.equal(find("launch-0", "math", 7), undefined);
 });
 
-Deno.test("ownerOf() goes by process id, then by name, when a line has no launch id", () => {
-  const { first, second, owner } = twoLaunches();
+Deno.test("launchOf() matches process id, then name, of a connection without a launch id", () => {
+  const { first, second, find } = twoLaunches();
 
-  assert.equal(owner(null, "other", 8), second);
-  assert.equal(owner(null, "math", 99), first);
-  assert.equal(owner(null, "other", 99), undefined);
+  assert.equal(find(null, "other", 8), second);
+  assert.equal(find(null, "math", 99), first);
+  assert.equal(find(null, "other", 99), undefined);
 });
 
-Deno.test("ownerOf() gives lines of the same name to launches that have none yet", () => {
-  const { first, second, owner } = twoLaunches();
-  first.take("c0");
-  assert.equal(owner(null, "math", 99), second);
+Deno.test("launchOf() assigns connections by name to launches that have none yet", () => {
+  const { first, second, find } = twoLaunches();
+  first.add("c0");
+  assert.equal(find(null, "math", 99), second);
 
-  second.take("c1");
+  second.add("c1");
 
-  assert.equal(owner(null, "math", 99), undefined);
+  assert.equal(find(null, "math", 99), undefined);
 });

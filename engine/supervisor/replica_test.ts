@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeTraffic } from "../../tests/fakes/fake_traffic.ts";
 import { supervised } from "../../tests/fakes/supervised.ts";
-import { Relief } from "./replica.ts";
+import { ReplicaDrain } from "./replica.ts";
 
-Deno.test("Replica starts a worker with what it needs to find the engine", async () => {
+Deno.test("Replica starts a worker with the engine's address in its environment", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   const entry = await there.entry("w");
@@ -26,7 +26,7 @@ Deno.test("Replica starts a worker with what it needs to find the engine", async
   ]);
 });
 
-Deno.test("Replica is ready when the worker has announced itself, and says how long it took", async () => {
+Deno.test("Replica is ready after the worker has announced itself, and reports how long it took", async () => {
   await using there = await supervised();
   const { supervisor, clock } = there;
   supervisor.apply([await there.entry("w")]);
@@ -46,7 +46,7 @@ Deno.test("Replica is ready when the worker has announced itself, and says how l
   assert.deepEqual(status.tail, []);
 });
 
-Deno.test("Replica waits after a worker that exits at once, with its code and last lines", async () => {
+Deno.test("Replica waits after an immediate exit and shows its code and last lines", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   launcher.onStart = (program) => {
@@ -70,7 +70,7 @@ Deno.test("Replica waits after a worker that exits at once, with its code and la
   assert.equal(status.started_at_ms, null);
 });
 
-Deno.test("Replica says so of a worker that leaves with code 0 before it registered", async () => {
+Deno.test("Replica reports a worker that exits with code 0 before it registered", async () => {
   await using there = await supervised();
   there.launcher.onStart = (program) => program.exit(0);
 
@@ -81,7 +81,7 @@ Deno.test("Replica says so of a worker that leaves with code 0 before it registe
   assert.equal(reason, "It ended with exit code 0 before it was ready; next start in 1 s");
 });
 
-Deno.test("Replica starts again with growing waits and gives up after five quick ends", async () => {
+Deno.test("Replica restarts with growing waits and gives up after five quick exits", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   launcher.onStart = (program) => {
@@ -110,7 +110,7 @@ Deno.test("Replica starts again with growing waits and gives up after five quick
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Replica ends a worker that never announces itself, and gives it up", async () => {
+Deno.test("Replica stops a worker that never announces itself, and gives up", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   supervisor.apply([await there.entry("w")]);
@@ -132,7 +132,7 @@ Deno.test("Replica ends a worker that never announces itself, and gives it up", 
   assert.equal(launcher.programs.length, 1);
 });
 
-Deno.test("Replica starts a worker again that had been ready and lost its line for good", async () => {
+Deno.test("Replica restarts a worker that was ready and lost its connection for good", async () => {
   await using there = await supervised();
   const { launcher, clock } = there;
   there.supervisor.apply([await there.entry("w")]);
@@ -142,13 +142,13 @@ Deno.test("Replica starts a worker again that had been ready and lost its line f
   clock.tick(120_000);
   const status = await there.reaches("w", "waiting");
 
-  assert.equal(status.reason, "It had no line to the engine for 120 s; next start in 1 s");
+  assert.equal(status.reason, "It had no connection to the engine for 120 s; next start in 1 s");
   clock.tick(1_000);
   await there.announce("w");
   assert.equal(launcher.programs.length, 2);
 });
 
-Deno.test("Replica starts a worker again that ended after it was ready", async () => {
+Deno.test("Replica restarts a worker that exited after it was ready", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   supervisor.apply([await there.entry("w")]);
@@ -168,7 +168,7 @@ Deno.test("Replica starts a worker again that ended after it was ready", async (
   assert.deepEqual([status.state, status.pid, status.restarts], ["ready", 101, 1]);
 });
 
-Deno.test("Replica does not call a worker ready whose line is gone", async () => {
+Deno.test("Replica is not ready while the worker has no connection", async () => {
   await using there = await supervised();
   const { supervisor } = there;
   supervisor.apply([await there.entry("w")]);
@@ -179,7 +179,7 @@ Deno.test("Replica does not call a worker ready whose line is gone", async () =>
   const { state, reason, pid } = await supervisor.status("w");
   assert.deepEqual([state, reason, pid], [
     "starting",
-    "Its line to the engine ended (cut); waiting for it to come back",
+    "Its connection to the engine ended (cut); waiting for it to reconnect",
     100,
   ]);
   await there.announce("w", there.launcher.last);
@@ -202,7 +202,7 @@ Deno.test("Replica fails at once when the manifest is wrong, with every problem"
   assert.equal(there.launcher.programs.length, 0);
 });
 
-Deno.test("Replica fails when there is no launcher for the isolation or it refuses", async () => {
+Deno.test("Replica fails when there is no launcher for the isolation or the launcher refuses", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   const microvm = { ...await there.entry("vm"), isolation: "microvm" } as const;
@@ -220,7 +220,7 @@ Deno.test("Replica fails when there is no launcher for the isolation or it refus
   assert.equal(there.clock.waiting, 0);
 });
 
-Deno.test("Replica starts a worker anew when it was edited, also one that failed", async () => {
+Deno.test("Replica restarts an edited worker, also one that failed", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   const manifest = "runtime: { kind: nothing }\n";
@@ -239,7 +239,7 @@ Deno.test("Replica starts a worker anew when it was edited, also one that failed
   assert.equal((await supervisor.status("w")).restarts, 0);
 });
 
-Deno.test("Replica takes no notice of edits that the program has read, or while it is stopped", async () => {
+Deno.test("Replica ignores edits that the program has already read, and edits while it is stopped", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   clock.tick(10_000);
@@ -276,31 +276,33 @@ function setup(runningCalls: number) {
   const clock = new FakeClock();
   const traffic = new FakeTraffic();
   traffic.runningCalls = runningCalls;
-  const relief = new Relief({ clock, traffic });
-  const hurry = new AbortController();
-  /** Drains; says whether that is done. */
-  const drain = (lines: string[], isComingBack = true) => {
+  const replicaDrain = new ReplicaDrain({ clock, traffic });
+  const closing = new AbortController();
+  /** Drains; `isDone` becomes true when that has ended. */
+  const drain = (connections: string[], isComingBack = true) => {
     const drained = { isDone: false };
-    void relief.drain(lines, isComingBack, hurry.signal).then(() => drained.isDone = true);
+    void replicaDrain.drain(connections, isComingBack, closing.signal).then(() =>
+      drained.isDone = true
+    );
     return drained;
   };
-  const turn = async (ms: number): Promise<void> => {
+  const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= 20) {
       clock.tick(20);
       for (let i = 0; i < 10; i++) await Promise.resolve();
     }
   };
-  return { clock, traffic, relief, hurry, drain, turn };
+  return { clock, traffic, replicaDrain, closing, drain, pass };
 }
 
-Deno.test("Relief.drain() waits until the lines run no call any more", async () => {
-  const { traffic, drain, turn, clock } = setup(2);
+Deno.test("ReplicaDrain.drain() waits until the connections run no calls", async () => {
+  const { traffic, drain, pass, clock } = setup(2);
   const drained = drain(["c1", "c2"]);
-  await turn(1_000);
+  await pass(1_000);
   assert.equal(drained.isDone, false);
 
   traffic.handovers[0]!.runningCalls = 0;
-  await turn(20);
+  await pass(20);
 
   assert.equal(drained.isDone, true);
   assert.deepEqual(traffic.handovers[0]!.worker_ids, ["c1", "c2"]);
@@ -308,49 +310,49 @@ Deno.test("Relief.drain() waits until the lines run no call any more", async () 
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Relief.drain() waits for 10 s at most, and no longer than there is time", async () => {
+Deno.test("ReplicaDrain.drain() waits for 10 s at most, or until the signal aborts", async () => {
   const slow = setup(1);
   const drained = slow.drain(["c1"]);
-  await slow.turn(9_980);
+  await slow.pass(9_980);
   assert.equal(drained.isDone, false);
-  await slow.turn(20);
+  await slow.pass(20);
   assert.equal(drained.isDone, true);
 
-  const hurried = setup(1);
-  const cut = hurried.drain(["c1"]);
-  hurried.hurry.abort();
-  await hurried.turn(20);
+  const closing = setup(1);
+  const cut = closing.drain(["c1"]);
+  closing.closing.abort();
+  await closing.pass(20);
   assert.equal(cut.isDone, true);
-  assert.equal(hurried.clock.waiting, 0);
+  assert.equal(closing.clock.waiting, 0);
 });
 
-Deno.test("Relief.drain() of no line asks nothing of the core", async () => {
-  const { traffic, relief, hurry } = setup(1);
+Deno.test("ReplicaDrain.drain() without connections does not call the core", async () => {
+  const { traffic, replicaDrain, closing } = setup(1);
 
-  await relief.drain([], true, hurry.signal);
+  await replicaDrain.drain([], true, closing.signal);
 
   assert.deepEqual(traffic.handovers, []);
 });
 
-Deno.test("Relief.expect() makes calls wait that would have failed, once", () => {
-  const { traffic, relief, drain } = setup(1);
-  relief.expect();
+Deno.test("ReplicaDrain.expectReturn() opens one handover that parks calls", () => {
+  const { traffic, replicaDrain, drain } = setup(1);
+  replicaDrain.expectReturn();
   drain(["c1"], false);
 
-  relief.expect();
-  relief.expect();
+  replicaDrain.expectReturn();
+  replicaDrain.expectReturn();
 
   const asked = traffic.handovers.map(({ worker_ids, isComingBack }) => [worker_ids, isComingBack]);
   assert.deepEqual(asked, [[["c1"], false], [["c1"], true]]);
 });
 
-Deno.test("Relief.end() ends every handover, and then none is left", () => {
-  const { traffic, relief, drain } = setup(1);
+Deno.test("ReplicaDrain.end() ends all handovers", () => {
+  const { traffic, replicaDrain, drain } = setup(1);
   drain(["c1"], false);
-  relief.expect();
+  replicaDrain.expectReturn();
 
-  relief.end();
-  relief.expect();
+  replicaDrain.end();
+  replicaDrain.expectReturn();
 
   assert.deepEqual(traffic.handovers.map(({ isOver }) => isOver), [true, true]);
 });

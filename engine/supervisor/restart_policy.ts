@@ -1,69 +1,68 @@
 /**
- * When a worker that ended unasked starts again, and when it is given up.
+ * What follows when a worker exits unexpectedly: a restart after a wait, or none.
  *
- * Pure: it is told of ends and answers with what to do. Ends are counted over the time in which the
- * worker could have run: the waits between them do not count, or a long back-off alone would keep a
- * worker that never runs from being given up.
+ * {@linkcode RestartPolicy} counts exits over the time in which the worker could have run. Waits
+ * before restarts do not count, or a long back-off alone would keep a worker that never runs from
+ * being given up. {@linkcode UnexpectedExits} applies the policy to runs of a replica and explains
+ * the decision in words.
  *
  * @module
  */
 import { RESTART_MAX_MS, type RestartSettings } from "../install/manifest.ts";
 import { describeEnd } from "../process/programs.ts";
-import { READY_TIMEOUT_MS } from "./limits.ts";
-import type { RunOver } from "./replica_run.ts";
+import { READY_TIMEOUT_MS, type RunOver } from "./replica_run.ts";
 
-/** Ready for so long: the next wait is the first again. */
+/** After so long in state `ready`, the next wait is the first again. */
 const RESTART_RESET_MS = 60_000;
 
-/** An end that nobody asked for. */
-export interface UnaskedEnd {
-  /** How long it had been ready, in milliseconds; 0: never. */
+/** One exit that was not requested. */
+export interface UnexpectedExit {
+  /** How long the worker had been ready, in milliseconds; 0: never. */
   readonly readyForMs: number;
-  /** When it ended, by a clock that never goes back. */
+  /** Time of the exit, on a monotonic clock. */
   readonly atMs: number;
-  /** It exited with code 0. */
+  /** Whether it exited with code 0. */
   readonly clean: boolean;
 }
 
-/** What to do after an unasked end. */
-export type AfterEnd =
-  /** Start it again, so many milliseconds from now. */
+/** What follows from an exit. */
+export type RestartDecision =
+  /** A restart after so many milliseconds. */
   | { readonly type: "wait"; readonly ms: number }
-  /** Leave it: it is done, or it `failed`. */
+  /** No restart: the worker is done, or it `failed`. */
   | { readonly type: "stay"; readonly failed: boolean }
-  /** Leave it: it ended so often in short order. */
-  | { readonly type: "give_up"; readonly ends: number };
+  /** No restart: it exited too often in short order. */
+  | { readonly type: "give_up"; readonly exits: number };
 
-/** Counts the ends of one worker, or of one replica of it. */
+/** Counts the exits of one replica. */
 export class RestartPolicy {
   readonly #settings: RestartSettings;
-  /** Ends that are not too old to count, in milliseconds without the waits. */
-  #ends: number[] = [];
+  /** Times of recent exits, in milliseconds without waits. */
+  #exits: number[] = [];
   #waitedMs = 0;
   #nextMs: number;
 
-  /** Has seen no end yet. */
   constructor(settings: RestartSettings) {
     this.#settings = settings;
     this.#nextMs = settings.backoff_ms;
   }
 
-  /** Forgets all ends: somebody started the worker by hand or changed it. */
+  /** Forgets all exits, after a person has started or changed the worker. */
   reset(): void {
-    this.#ends = [];
+    this.#exits = [];
     this.#nextMs = this.#settings.backoff_ms;
   }
 
-  /** The worker ended; says what to do. */
-  ended({ readyForMs, atMs, clean }: UnaskedEnd): AfterEnd {
+  /** Counts an exit and decides. */
+  decide({ readyForMs, atMs, clean }: UnexpectedExit): RestartDecision {
     const { policy, max, within_s, backoff_ms } = this.#settings;
     if (policy === "never" || (policy === "on-failure" && clean)) {
       return { type: "stay", failed: !clean };
     }
 
     const now = atMs - this.#waitedMs;
-    this.#ends = [...this.#ends.filter((end) => now - end <= within_s * 1_000), now];
-    if (this.#ends.length >= max) return { type: "give_up", ends: this.#ends.length };
+    this.#exits = [...this.#exits.filter((exit) => now - exit <= within_s * 1_000), now];
+    if (this.#exits.length >= max) return { type: "give_up", exits: this.#exits.length };
 
     if (readyForMs >= RESTART_RESET_MS) this.#nextMs = backoff_ms;
     const ms = Math.min(this.#nextMs, RESTART_MAX_MS);
@@ -73,59 +72,57 @@ export class RestartPolicy {
   }
 }
 
-/** What to do now. */
-export type Verdict =
-  /** Start it again, so many milliseconds from now. */
+/** The state that follows from an exit. */
+export type StateAfterExit =
+  /** A restart after so many milliseconds. */
   | { readonly state: "waiting"; readonly ms: number; readonly text: string }
-  /** Leave it alone. */
+  /** No restart. */
   | { readonly state: "failed" | "stopped"; readonly text: string };
 
-/** How a run was over. */
-export interface Ending {
+/** A run of a replica that is over. */
+export interface FinishedRun extends Pick<UnexpectedExit, "readyForMs" | "atMs"> {
   readonly over: RunOver;
-  /** Milliseconds it had been ready; 0: never. */
-  readonly readyForMs: number;
-  /** When it ended, by a clock that never goes back. */
-  readonly atMs: number;
 }
 
-/** Judges the ends of one replica by its restart policy. */
-export class UnaskedEnds {
+/** Decides about the unexpected exits of one replica. */
+export class UnexpectedExits {
   #policy: RestartPolicy | undefined;
   #settings: RestartSettings | undefined;
 
-  /** Judges by these settings from now on; equal ones forget nothing. */
-  judgeBy(settings: RestartSettings): void {
+  /** Applies these settings from now on; past exits count on if the settings are equal. */
+  configure(settings: RestartSettings): void {
     if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return;
     this.#settings = settings;
     this.#policy = new RestartPolicy(settings);
   }
 
-  /** Forgets all ends: somebody started the worker by hand or changed it. */
-  forget(): void {
+  /** Forgets all exits, after a person has started or changed the worker. */
+  reset(): void {
     this.#policy?.reset();
   }
 
-  /** What to do after an end, and how it is told. {@linkcode judgeBy} comes first. */
-  judge({ over, readyForMs, atMs }: Ending): { readonly reason: string; readonly next: Verdict } {
+  /** The reason of an exit and the state that follows. {@linkcode configure} comes first. */
+  decide(
+    { over, readyForMs, atMs }: FinishedRun,
+  ): { readonly reason: string; readonly next: StateAfterExit } {
     const reason = reasonOf(over, readyForMs);
-    // One that runs and is never heard of will not do better the next time.
+    // A program that runs but never registers will not do better the next time.
     if (over.type === "silent" && !over.wasReady) {
       return { reason, next: { state: "failed", text: reason } };
     }
     const clean = over.type === "ended" && over.ended.code === 0;
-    const next = this.#policy!.ended({ readyForMs, atMs, clean });
-    switch (next.type) {
+    const decision = this.#policy!.decide({ readyForMs, atMs, clean });
+    switch (decision.type) {
       case "wait": {
-        const text = `${reason}; next start in ${next.ms / 1_000} s`;
-        return { reason, next: { state: "waiting", ms: next.ms, text } };
+        const text = `${reason}; next start in ${decision.ms / 1_000} s`;
+        return { reason, next: { state: "waiting", ms: decision.ms, text } };
       }
       case "stay": {
         const text = `${reason}, and its restart policy is ${this.#settings!.policy}`;
-        return { reason, next: { state: next.failed ? "failed" : "stopped", text } };
+        return { reason, next: { state: decision.failed ? "failed" : "stopped", text } };
       }
       case "give_up": {
-        const text = `Given up after it ended ${next.ends} times in short order: ${reason}`;
+        const text = `Given up after it ended ${decision.exits} times in short order: ${reason}`;
         return { reason, next: { state: "failed", text } };
       }
     }
@@ -136,7 +133,7 @@ function reasonOf(over: RunOver, readyForMs: number): string {
   const seconds = READY_TIMEOUT_MS / 1_000;
   if (over.type === "silent") {
     return over.wasReady
-      ? `It had no line to the engine for ${seconds} s`
+      ? `It had no connection to the engine for ${seconds} s`
       : `It did not register with the engine within ${seconds} s`;
   }
   return `It ended with ${describeEnd(over.ended)}${

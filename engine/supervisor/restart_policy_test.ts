@@ -1,30 +1,30 @@
 import assert from "node:assert/strict";
 import { RESTART_DEFAULTS, type RestartSettings } from "../install/manifest.ts";
 import type { RunOver } from "./replica_run.ts";
-import { type AfterEnd, RestartPolicy, UnaskedEnds } from "./restart_policy.ts";
+import { type RestartDecision, RestartPolicy, UnexpectedExits } from "./restart_policy.ts";
 
-/** Plays a worker that runs for so long each time, half of that ready, until it is left alone. */
+/** The decisions about a worker that exits after each of these runs. */
 function play(
   settings: Partial<RestartSettings>,
   runs: readonly { ranMs: number; readyForMs?: number; clean?: boolean }[],
-): AfterEnd[] {
+): RestartDecision[] {
   const policy = new RestartPolicy({ ...RESTART_DEFAULTS, ...settings });
   let atMs = 5_000;
   return runs.map(({ ranMs, readyForMs = 0, clean = false }) => {
     atMs += ranMs;
-    const next = policy.ended({ readyForMs, atMs, clean });
+    const next = policy.decide({ readyForMs, atMs, clean });
     if (next.type === "wait") atMs += next.ms;
     return next;
   });
 }
 
-function waitsOf(decisions: readonly AfterEnd[]): (number | string)[] {
+function waitsOf(decisions: readonly RestartDecision[]): (number | string)[] {
   return decisions.map((decision) => decision.type === "wait" ? decision.ms : decision.type);
 }
 
 const QUICK = { ranMs: 10 };
 
-Deno.test("RestartPolicy waits twice as long each time and gives up at the fifth quick end", () => {
+Deno.test("RestartPolicy doubles its waits and gives up at the fifth quick exit", () => {
   const decisions = play({}, [QUICK, QUICK, QUICK, QUICK, QUICK]);
 
   assert.deepEqual(decisions, [
@@ -32,7 +32,7 @@ Deno.test("RestartPolicy waits twice as long each time and gives up at the fifth
     { type: "wait", ms: 2_000 },
     { type: "wait", ms: 4_000 },
     { type: "wait", ms: 8_000 },
-    { type: "give_up", ends: 5 },
+    { type: "give_up", exits: 5 },
   ]);
 });
 
@@ -44,7 +44,7 @@ Deno.test("RestartPolicy begins with backoff_ms and never waits longer than 30 s
   assert.deepEqual(waits, [7_000, 14_000, 28_000, 30_000, 30_000, 30_000, "give_up"]);
 });
 
-Deno.test("RestartPolicy gives up although the waits alone last longer than within_s", () => {
+Deno.test("RestartPolicy gives up although its waits alone exceed within_s", () => {
   const waits = waitsOf(play({ max: 3, within_s: 1, backoff_ms: 30_000 }, [QUICK, QUICK, QUICK]));
 
   assert.deepEqual(waits, [30_000, 30_000, "give_up"]);
@@ -84,7 +84,7 @@ for (
   });
 }
 
-Deno.test("RestartPolicy counts ends over all of within_s, also after long ready times", () => {
+Deno.test("RestartPolicy counts exits over all of within_s, also after long ready times", () => {
   const runs = Array.from({ length: 3 }, () => ({ ranMs: 90_000, readyForMs: 80_000 }));
 
   const waits = waitsOf(play({ max: 3, within_s: 3_600 }, runs));
@@ -92,17 +92,17 @@ Deno.test("RestartPolicy counts ends over all of within_s, also after long ready
   assert.deepEqual(waits, [1_000, 1_000, "give_up"]);
 });
 
-Deno.test("RestartPolicy with max 1 gives up at the first end", () => {
-  assert.deepEqual(play({ max: 1 }, [QUICK]), [{ type: "give_up", ends: 1 }]);
+Deno.test("RestartPolicy with max 1 gives up at the first exit", () => {
+  assert.deepEqual(play({ max: 1 }, [QUICK]), [{ type: "give_up", exits: 1 }]);
 });
 
 Deno.test("RestartPolicy counts anew after reset(), waits included", () => {
   const policy = new RestartPolicy(RESTART_DEFAULTS);
   const end = { readyForMs: 0, atMs: 0, clean: false };
-  for (let i = 0; i < 4; i++) policy.ended(end);
+  for (let i = 0; i < 4; i++) policy.decide(end);
 
   policy.reset();
-  const decisions = Array.from({ length: 5 }, () => policy.ended(end));
+  const decisions = Array.from({ length: 5 }, () => policy.decide(end));
 
   assert.deepEqual(waitsOf(decisions), [1_000, 2_000, 4_000, 8_000, "give_up"]);
 });
@@ -123,7 +123,7 @@ for (
   });
 }
 
-Deno.test("RestartPolicy on-failure gives up failures, and never while ends are clean", () => {
+Deno.test("RestartPolicy on-failure gives up after failures, and does not restart after clean exits", () => {
   const settings = { policy: "on-failure", max: 2 } as const;
 
   const clean = play(settings, [{ ranMs: 1, clean: true }, { ranMs: 1, clean: true }, QUICK]);
@@ -134,18 +134,18 @@ Deno.test("RestartPolicy on-failure gives up failures, and never while ends are 
 });
 
 function setup(settings: Partial<RestartSettings> = {}) {
-  const ends = new UnaskedEnds();
-  ends.judgeBy({ ...RESTART_DEFAULTS, ...settings });
+  const exits = new UnexpectedExits();
+  exits.configure({ ...RESTART_DEFAULTS, ...settings });
   const exit = (code: number, readyForMs = 1_000, atMs = 0) => {
     const over: RunOver = { type: "ended", ended: { code, signal: null } };
-    return ends.judge({ over, readyForMs, atMs });
+    return exits.decide({ over, readyForMs, atMs });
   };
   const silent = (wasReady: boolean) =>
-    ends.judge({ over: { type: "silent", wasReady }, readyForMs: 0, atMs: 0 });
-  return { ends, exit, silent };
+    exits.decide({ over: { type: "silent", wasReady }, readyForMs: 0, atMs: 0 });
+  return { exits, exit, silent };
 }
 
-Deno.test("UnaskedEnds says how it ended, whether it was ready, and when it starts again", () => {
+Deno.test("UnexpectedExits explains the exit, whether the worker was ready, and when it restarts", () => {
   const { exit } = setup();
 
   const reason = "It ended with exit code 3";
@@ -154,7 +154,7 @@ Deno.test("UnaskedEnds says how it ended, whether it was ready, and when it star
   assert.equal(exit(3, 0).reason, "It ended with exit code 3 before it was ready");
 });
 
-Deno.test("UnaskedEnds leaves a clean end alone and fails another when the policy says so", () => {
+Deno.test("UnexpectedExits stops after a clean exit and fails after another if the policy says so", () => {
   const onFailure = setup({ policy: "on-failure" });
   const text = "It ended with exit code 0, and its restart policy is on-failure";
   assert.deepEqual(onFailure.exit(0).next, { state: "stopped", text });
@@ -165,34 +165,34 @@ Deno.test("UnaskedEnds leaves a clean end alone and fails another when the polic
   assert.equal(never.exit(1).next.state, "failed");
 });
 
-Deno.test("UnaskedEnds gives up after too many, unless they are forgotten or the rules change", () => {
-  const { ends, exit } = setup({ max: 3 });
+Deno.test("UnexpectedExits gives up after too many exits, unless they are reset or the settings change", () => {
+  const { exits, exit } = setup({ max: 3 });
   exit(1);
   exit(1);
   const text = "Given up after it ended 3 times in short order: It ended with exit code 1";
   assert.deepEqual(exit(1).next, { state: "failed", text });
 
-  ends.forget();
+  exits.reset();
   assert.equal(exit(1).next.state, "waiting");
   exit(1);
-  ends.judgeBy({ ...RESTART_DEFAULTS, max: 3 });
+  exits.configure({ ...RESTART_DEFAULTS, max: 3 });
   assert.equal(exit(1).next.state, "failed");
-  ends.judgeBy({ ...RESTART_DEFAULTS, max: 4 });
+  exits.configure({ ...RESTART_DEFAULTS, max: 4 });
   assert.equal(exit(1).next.state, "waiting");
 });
 
-Deno.test("UnaskedEnds fails one that was never heard of at once, whatever the policy", () => {
+Deno.test("UnexpectedExits fails at once when a program never registered, with any policy", () => {
   const { silent } = setup({ policy: "always" });
 
   const text = "It did not register with the engine within 120 s";
   assert.deepEqual(silent(false), { reason: text, next: { state: "failed", text } });
 });
 
-Deno.test("UnaskedEnds treats one that lost its line for good as one that failed", () => {
+Deno.test("UnexpectedExits treats a program without a connection like one that failed", () => {
   const { silent } = setup({ policy: "on-failure" });
 
   const { reason, next } = silent(true);
 
-  assert.equal(reason, "It had no line to the engine for 120 s");
+  assert.equal(reason, "It had no connection to the engine for 120 s");
   assert.equal(next.state, "waiting");
 });

@@ -1,8 +1,9 @@
 /**
- * The status of a worker, put together from its replicas and checked against the world.
+ * The status of workers, as `list` and `status` report it.
  *
- * What a replica claims is compared with the processes and the lines there are at that moment: what
- * is not so is not shown. Pure, apart from looking into the directory.
+ * A {@linkcode StatusTracker} records what happens to one replica, dates it and logs it.
+ * {@linkcode workerStatus} combines the replicas of a worker and compares what they report with the
+ * processes and connections that exist at that moment: what they contradict is not shown.
  *
  * @module
  */
@@ -13,175 +14,31 @@ import type { Log, LogFields } from "../ports/log.ts";
 import type { ReplicaStatus, WorkerState, WorkerStatus } from "../ports/supervision.ts";
 import type { Usage } from "../process/usage.ts";
 
-/** What a replica says of itself. */
-export interface ReplicaView extends BoardView {
-  /** From 1. */
-  readonly number: number;
-  /** Lines that belong to its program. */
-  readonly lines: readonly string[];
-  readonly accelerator: Accelerator | null;
-}
-
-/** What is known of the worker as a whole. */
-export type WorkerFacts =
-  & Pick<
-    WorkerStatus,
-    "name" | "path" | "isolation" | "network" | "resources" | "dependencies" | "launch" | "log_path"
-  >
-  & {
-    /** Why not all of it is as wanted, although it runs; `null`: all is well. */
-    readonly problem: string | null;
-  };
-
-/** What claims are checked against. */
-export interface World {
-  readonly directory: Directory;
-  /** By process id; one that is missing is not checked. */
-  readonly usages: ReadonlyMap<number, Usage>;
-  /** Milliseconds since 1970. */
-  readonly nowMs: number;
-}
-
-/** From the one that serves to the one that nobody wants. */
-const FURTHEST_FIRST: readonly WorkerState[] = [
-  "ready",
-  "starting",
-  "installing",
-  "queued",
-  "stopping",
-  "waiting",
-  "failed",
-  "stopped",
-];
-
-/** The status of a worker; `replicas` holds one at least, by number. */
-export function workerStatus(
-  { problem, ...facts }: WorkerFacts,
-  claims: readonly ReplicaView[],
-  world: World,
-): WorkerStatus {
-  const replicas = claims.map((claim) => checked(claim, world));
-  const rank = ({ state }: ReplicaView): number => FURTHEST_FIRST.indexOf(state);
-  const first = replicas.reduce((best, other) => rank(other) < rank(best) ? other : best);
-  const running = replicas.find(({ pid }) => pid !== null);
-  const statuses = replicas.map((replica) => replicaStatus(replica, world));
-  return {
-    kind: "directory",
-    ...facts,
-    state: first.state,
-    since_ms: Math.min(
-      ...replicas.filter(({ state }) => state === first.state).map(({ since_ms }) => since_ms),
-    ),
-    reason: problem ?? first.reason ?? reasonOfOthers(replicas),
-    pid: running?.pid ?? null,
-    functions: functionsOf(replicas.flatMap(({ lines }) => lines), world.directory),
-    restarts: replicas.reduce((sum, { restarts }) => sum + restarts, 0),
-    started_at_ms: running?.started_at_ms ?? null,
-    ready_after_ms: first.ready_after_ms,
-    last_exit: latest(replicas.map(({ lastExit }) => lastExit)),
-    last_error: latest(replicas.map(({ lastError }) => lastError)),
-    tail: replicas.find(({ tail }) => tail.length > 0)?.tail ?? [],
-    accelerator: running?.accelerator ?? null,
-    memory_bytes: sum(statuses.map(({ memory_bytes }) => memory_bytes)),
-    cpu_percent: sum(statuses.map(({ cpu_percent }) => cpu_percent)),
-    replicas: statuses,
-  };
-}
-
-/** A claim, put right where the world says otherwise. */
-function checked(claim: ReplicaView, { directory, usages, nowMs }: World): ReplicaView {
-  const { state, pid, lines } = claim;
-  const wrong = (state: WorkerState, reason: string): ReplicaView => ({
-    ...claim,
-    state,
-    reason,
-    since_ms: nowMs,
-    ready_after_ms: null,
-  });
-  if (pid !== null && usages.get(pid)?.isAlive === false) {
-    const isNews = state === "ready" || state === "starting";
-    // Whether it is started again is decided when all that it had started is gone, too.
-    return { ...isNews ? wrong("queued", `Process ${pid} is gone`) : claim, pid: null };
-  }
-  const hasLine = lines.some((id) => directory.worker(id) !== undefined);
-  if (state === "ready" && !hasLine) return wrong("starting", "It has no line to the engine");
-  const halted = pid === null ? undefined : usages.get(pid)?.halted;
-  if (halted === undefined) return claim;
-  const remark = `Process ${halted} is held by a signal; to let it go on: kill -CONT ${halted}`;
-  return { ...claim, reason: claim.reason === null ? remark : `${claim.reason}. ${remark}` };
-}
-
-function replicaStatus(replica: ReplicaView, { directory, usages }: World): ReplicaStatus {
-  const usage = replica.pid === null ? undefined : usages.get(replica.pid);
-  return {
-    number: replica.number,
-    state: replica.state,
-    since_ms: replica.since_ms,
-    reason: replica.reason,
-    pid: replica.pid,
-    worker_ids: replica.lines.filter((id) => directory.worker(id) !== undefined),
-    restarts: replica.restarts,
-    started_at_ms: replica.started_at_ms,
-    last_exit: replica.lastExit?.text ?? null,
-    memory_bytes: usage?.memoryBytes ?? null,
-    cpu_percent: usage?.cpuPercent ?? null,
-  };
-}
-
-/** A worker may serve while some of its replicas do not. */
-function reasonOfOthers(replicas: readonly ReplicaView[]): string | null {
-  if (replicas.length === 1) return null;
-  const other = replicas.find(({ state, reason }) =>
-    reason !== null && (state === "waiting" || state === "failed")
-  );
-  return other ? `Replica ${other.number} is ${other.state}: ${other.reason}` : null;
-}
-
-function functionsOf(lines: readonly string[], directory: Directory): string[] {
-  if (lines.length === 0) return [];
-  return directory.functions()
-    .filter(({ worker_ids }) => worker_ids.some((id) => lines.includes(id)))
-    .map(({ function_id }) => function_id).sort();
-}
-
-function latest(all: readonly (Dated | null)[]): string | null {
-  const said = all.filter((dated) => dated !== null);
-  if (said.length === 0) return null;
-  return said.reduce((best, other) => other.atMs > best.atMs ? other : best).text;
-}
-
-function sum(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  if (known.length === 0) return null;
-  return Math.round(known.reduce((total, value) => total + value, 0) * 10) / 10;
-}
-
-/** Last lines that go with a failure. */
+/** Last lines of output that are kept for a failure. */
 const FAILURE_LINES = 20;
 
-/** Something that was said, and when, in milliseconds since 1970. */
-export interface Dated {
+/** A text with its time, in milliseconds since 1970. */
+export interface DatedText {
   readonly text: string;
   readonly atMs: number;
 }
 
-/** What a board says; the rest of a replica's status is known elsewhere. */
-export type BoardView =
+/** What a tracker knows about its replica. */
+export type TrackedStatus =
   & Pick<ReplicaStatus, "state" | "since_ms" | "reason" | "pid" | "restarts" | "started_at_ms">
   & {
     readonly ready_after_ms: number | null;
-    readonly lastExit: Dated | null;
-    readonly lastError: Dated | null;
-    /** Last lines it printed, while it waits after an end or has failed; empty otherwise. */
+    readonly lastExit: DatedText | null;
+    readonly lastError: DatedText | null;
+    /** Last lines of output, while it waits for a restart or has failed; empty otherwise. */
     readonly tail: readonly string[];
   };
 
-/** The status of one replica. */
-export class StatusBoard {
+/** Tracks the status of one replica. It decides nothing. */
+export class StatusTracker {
   readonly #clock: Clock;
   readonly #log: Log;
-  /** Fields that every line of the log about it has. */
-  readonly #who: () => LogFields;
+  readonly #logFields: () => LogFields;
   readonly #changed: () => void;
   #state: WorkerState = "stopped";
   #sinceMs: number;
@@ -190,22 +47,22 @@ export class StatusBoard {
   #restarts = 0;
   #startedAtMs: number | null = null;
   #readyAfterMs: number | null = null;
-  #lastExit: Dated | null = null;
-  #lastError: Dated | null = null;
+  #lastExit: DatedText | null = null;
+  #lastError: DatedText | null = null;
   #tail: string[] = [];
 
   /**
-   * Starts as `stopped`; `who` gives the fields that name it in the log, `changed` hears whenever
-   * the view is another.
+   * Starts as `stopped`. `logFields` name the replica in the log; `changed` is called after each
+   * change of the {@linkcode status}.
    */
   constructor(
     { clock, log }: { readonly clock: Clock; readonly log: Log },
-    who: () => LogFields,
+    logFields: () => LogFields,
     changed: () => void = () => {},
   ) {
     this.#clock = clock;
     this.#log = log;
-    this.#who = who;
+    this.#logFields = logFields;
     this.#changed = changed;
     this.#sinceMs = clock.wall();
   }
@@ -214,7 +71,7 @@ export class StatusBoard {
     return this.#state;
   }
 
-  /** Another state, with what there is to say about it. */
+  /** Enters a state, or changes the reason of the current one. */
   set(state: WorkerState, reason: string | null = null): void {
     const isNew = state !== this.#state;
     if (!isNew && reason === this.#reason) return;
@@ -223,14 +80,14 @@ export class StatusBoard {
     if (isNew) this.#sinceMs = this.#clock.wall();
     this.#changed();
     if (!isNew) return;
-    const fields = { ...this.#who(), reason: reason ?? undefined };
+    const fields = { ...this.#logFields(), reason: reason ?? undefined };
     if (state === "failed") this.#log.error("worker failed", fields);
     else if (state === "waiting") this.#log.warn("worker waits for its next start", fields);
     else if (state === "stopped") this.#log.info("worker stopped", fields);
     else if (state !== "ready") this.#log.debug("worker changed state", { ...fields, state });
   }
 
-  /** Preparations or a program begin: lines from before say nothing of what comes. */
+  /** A new attempt begins; output of the one before is dropped. */
   begin(state: "queued" | "starting"): void {
     this.#tail = [];
     this.set(state);
@@ -243,11 +100,12 @@ export class StatusBoard {
     this.#changed();
   }
 
-  /** It offers what it has to offer, so many milliseconds after its start. */
+  /** The worker is ready, so many milliseconds after its start. */
   ready(afterMs: number): void {
     this.#readyAfterMs = Math.round(afterMs);
     this.set("ready");
-    this.#log.info("worker ready", { ...this.#who(), pid: this.#pid, ms: this.#readyAfterMs });
+    const fields = { ...this.#logFields(), pid: this.#pid, ms: this.#readyAfterMs };
+    this.#log.info("worker ready", fields);
   }
 
   /** The program has ended. */
@@ -258,30 +116,30 @@ export class StatusBoard {
     this.#changed();
   }
 
-  /** Something went wrong; it is remembered when all is well again. */
+  /** Records an error, which stays after recovery. */
   error(reason: string): void {
     this.#lastError = this.#dated(reason);
     this.#changed();
   }
 
-  /** An end that nobody asked for. */
+  /** Counts an unexpected exit. */
   countRestart(): void {
     this.#restarts++;
   }
 
-  /** Somebody started it by hand or changed it. */
-  forgetRestarts(): void {
+  /** Resets the count, after a person has started or changed the worker. */
+  resetRestarts(): void {
     this.#restarts = 0;
   }
 
-  /** A line that it, or its installation, printed. */
+  /** The program, or its installation, printed a line. */
   print(text: string): void {
     this.#tail.push(text);
     if (this.#tail.length > FAILURE_LINES) this.#tail.shift();
   }
 
-  /** All of it. */
-  view(): BoardView {
+  /** Everything that is known. */
+  status(): TrackedStatus {
     const hasFailed = this.#state === "waiting" || this.#state === "failed";
     return {
       state: this.#state,
@@ -297,7 +155,155 @@ export class StatusBoard {
     };
   }
 
-  #dated(text: string): Dated {
+  #dated(text: string): DatedText {
     return { text, atMs: this.#clock.wall() };
   }
+}
+
+/** What a replica reports. */
+export interface ReplicaReport extends TrackedStatus {
+  /** From 1. */
+  readonly number: number;
+  /** Ids of the connections of its program. */
+  readonly connections: readonly string[];
+  readonly accelerator: Accelerator | null;
+}
+
+/** What is known about the worker as a whole. */
+export type WorkerFacts =
+  & Pick<
+    WorkerStatus,
+    "name" | "path" | "isolation" | "network" | "resources" | "dependencies" | "launch" | "log_path"
+  >
+  & {
+    /** Why it runs otherwise than desired; `null`: it does not. */
+    readonly problem: string | null;
+  };
+
+/** What reports are compared with. */
+export interface Observed {
+  readonly directory: Directory;
+  /** By process id; a process that is missing is not checked. */
+  readonly usages: ReadonlyMap<number, Usage>;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** From serving to not running. */
+const FURTHEST_FIRST: readonly WorkerState[] = [
+  "ready",
+  "starting",
+  "installing",
+  "queued",
+  "stopping",
+  "waiting",
+  "failed",
+  "stopped",
+];
+
+/** The status of a worker from its replicas, of which there is at least one. */
+export function workerStatus(
+  { problem, ...facts }: WorkerFacts,
+  reports: readonly ReplicaReport[],
+  observed: Observed,
+): WorkerStatus {
+  const replicas = reports.map((report) => corrected(report, observed));
+  const rank = ({ state }: ReplicaReport): number => FURTHEST_FIRST.indexOf(state);
+  const first = replicas.reduce((best, other) => rank(other) < rank(best) ? other : best);
+  const running = replicas.find(({ pid }) => pid !== null);
+  const statuses = replicas.map((replica) => replicaStatus(replica, observed));
+  return {
+    kind: "directory",
+    ...facts,
+    state: first.state,
+    since_ms: Math.min(
+      ...replicas.filter(({ state }) => state === first.state).map(({ since_ms }) => since_ms),
+    ),
+    reason: problem ?? first.reason ?? reasonOfOthers(replicas),
+    pid: running?.pid ?? null,
+    functions: functionsOf(replicas.flatMap(({ connections }) => connections), observed.directory),
+    restarts: replicas.reduce((sum, { restarts }) => sum + restarts, 0),
+    started_at_ms: running?.started_at_ms ?? null,
+    ready_after_ms: first.ready_after_ms,
+    last_exit: latest(replicas.map(({ lastExit }) => lastExit)),
+    last_error: latest(replicas.map(({ lastError }) => lastError)),
+    tail: replicas.find(({ tail }) => tail.length > 0)?.tail ?? [],
+    accelerator: running?.accelerator ?? null,
+    memory_bytes: sum(statuses.map(({ memory_bytes }) => memory_bytes)),
+    cpu_percent: sum(statuses.map(({ cpu_percent }) => cpu_percent)),
+    replicas: statuses,
+  };
+}
+
+/** A report, corrected where processes or connections contradict it. */
+function corrected(
+  report: ReplicaReport,
+  { directory, usages, nowMs }: Observed,
+): ReplicaReport {
+  const { state, pid, connections } = report;
+  const changed = (state: WorkerState, reason: string): ReplicaReport => ({
+    ...report,
+    state,
+    reason,
+    since_ms: nowMs,
+    ready_after_ms: null,
+  });
+  if (pid !== null && usages.get(pid)?.isAlive === false) {
+    const isRunning = state === "ready" || state === "starting";
+    // The restart policy applies once its children are gone, too.
+    return { ...isRunning ? changed("queued", `Process ${pid} is gone`) : report, pid: null };
+  }
+  const isConnected = connections.some((id) => directory.worker(id) !== undefined);
+  if (state === "ready" && !isConnected) {
+    return changed("starting", "It has no connection to the engine");
+  }
+  const halted = pid === null ? undefined : usages.get(pid)?.halted;
+  if (halted === undefined) return report;
+  const remark = `Process ${halted} is stopped by a signal; to continue it: kill -CONT ${halted}`;
+  return { ...report, reason: report.reason === null ? remark : `${report.reason}. ${remark}` };
+}
+
+function replicaStatus(replica: ReplicaReport, { directory, usages }: Observed): ReplicaStatus {
+  const usage = replica.pid === null ? undefined : usages.get(replica.pid);
+  return {
+    number: replica.number,
+    state: replica.state,
+    since_ms: replica.since_ms,
+    reason: replica.reason,
+    pid: replica.pid,
+    worker_ids: replica.connections.filter((id) => directory.worker(id) !== undefined),
+    restarts: replica.restarts,
+    started_at_ms: replica.started_at_ms,
+    last_exit: replica.lastExit?.text ?? null,
+    memory_bytes: usage?.memoryBytes ?? null,
+    cpu_percent: usage?.cpuPercent ?? null,
+  };
+}
+
+/** Why a replica does not serve although others do. */
+function reasonOfOthers(replicas: readonly ReplicaReport[]): string | null {
+  if (replicas.length === 1) return null;
+  const other = replicas.find(({ state, reason }) =>
+    reason !== null && (state === "waiting" || state === "failed")
+  );
+  return other ? `Replica ${other.number} is ${other.state}: ${other.reason}` : null;
+}
+
+function functionsOf(connections: readonly string[], directory: Directory): string[] {
+  if (connections.length === 0) return [];
+  return directory.functions()
+    .filter(({ worker_ids }) => worker_ids.some((id) => connections.includes(id)))
+    .map(({ function_id }) => function_id).sort();
+}
+
+function latest(all: readonly (DatedText | null)[]): string | null {
+  const texts = all.filter((dated) => dated !== null);
+  if (texts.length === 0) return null;
+  return texts.reduce((best, other) => other.atMs > best.atMs ? other : best).text;
+}
+
+function sum(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return null;
+  return Math.round(known.reduce((total, value) => total + value, 0) * 10) / 10;
 }

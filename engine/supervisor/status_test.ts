@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
 import type { Usage } from "../process/usage.ts";
-import { type ReplicaView, StatusBoard, type WorkerFacts, workerStatus } from "./status.ts";
+import { type ReplicaReport, StatusTracker, type WorkerFacts, workerStatus } from "./status.ts";
 
 const FACTS: WorkerFacts = {
   name: "w",
@@ -16,7 +16,7 @@ const FACTS: WorkerFacts = {
   problem: null,
 };
 
-const IDLE: ReplicaView = {
+const IDLE: ReplicaReport = {
   number: 1,
   state: "stopped",
   since_ms: 100,
@@ -28,25 +28,25 @@ const IDLE: ReplicaView = {
   lastExit: null,
   lastError: null,
   tail: [],
-  lines: [],
+  connections: [],
   accelerator: null,
 };
 
-/** A replica that serves on the line c<number>, with the process id 10 × number. */
-function serving(number: number): ReplicaView {
+/** A replica that serves on the connection c<number>, with the process id 10 × number. */
+function serving(number: number): ReplicaReport {
   const pid = number * 10;
-  return { ...IDLE, number, state: "ready", pid, lines: [`c${number}`], started_at_ms: 50 };
+  return { ...IDLE, number, state: "ready", pid, connections: [`c${number}`], started_at_ms: 50 };
 }
 
 function setup() {
   const directory = new FakeDirectory();
   const usages = new Map<number, Usage>();
-  const status = (replicas: readonly ReplicaView[], facts: Partial<WorkerFacts> = {}) =>
+  const status = (replicas: readonly ReplicaReport[], facts: Partial<WorkerFacts> = {}) =>
     workerStatus({ ...FACTS, ...facts }, replicas, { directory, usages, nowMs: 9_000 });
   return { directory, usages, status };
 }
 
-Deno.test("workerStatus() of one replica says what that says", () => {
+Deno.test("workerStatus() of one replica shows what it reports", () => {
   const { directory, usages, status } = setup();
   directory.offer("c1", "w::run", "w::also");
   usages.set(10, { isAlive: true, memoryBytes: 5_000, cpuPercent: 12.5 });
@@ -93,7 +93,7 @@ Deno.test("workerStatus() of one replica says what that says", () => {
   });
 });
 
-Deno.test("workerStatus() does not believe a replica whose process is gone", () => {
+Deno.test("workerStatus() corrects a replica whose process is gone", () => {
   const { directory, usages, status } = setup();
   directory.offer("c1", "w::run");
   usages.set(10, { isAlive: false, memoryBytes: null, cpuPercent: null });
@@ -111,11 +111,11 @@ Deno.test("workerStatus() does not believe a replica whose process is gone", () 
   assert.deepEqual([stopping.state, stopping.pid], ["stopping", null]);
 });
 
-Deno.test("workerStatus() says that a program is held by a signal, beside what it says already", () => {
+Deno.test("workerStatus() adds that a process is stopped by a signal", () => {
   const { directory, usages, status } = setup();
   directory.offer("c1", "w::run");
   usages.set(10, { isAlive: true, halted: 11, memoryBytes: 5_000, cpuPercent: 0 });
-  const remark = "Process 11 is held by a signal; to let it go on: kill -CONT 11";
+  const remark = "Process 11 is stopped by a signal; to continue it: kill -CONT 11";
 
   const { state, reason } = status([serving(1)]);
 
@@ -123,16 +123,16 @@ Deno.test("workerStatus() says that a program is held by a signal, beside what i
   assert.equal(status([{ ...serving(1), reason: "A warning" }]).reason, `A warning. ${remark}`);
 });
 
-Deno.test("workerStatus() does not believe a replica whose line is gone", () => {
+Deno.test("workerStatus() corrects a replica whose connection is gone", () => {
   const { status } = setup();
 
   const { state, reason, pid, replicas } = status([{ ...serving(1), ready_after_ms: 3 }]);
 
-  assert.deepEqual([state, reason, pid], ["starting", "It has no line to the engine", 10]);
+  assert.deepEqual([state, reason, pid], ["starting", "It has no connection to the engine", 10]);
   assert.deepEqual(replicas[0]!.worker_ids, []);
 });
 
-Deno.test("workerStatus() is the furthest of several replicas, since the first that came so far", () => {
+Deno.test("workerStatus() has the furthest state of its replicas, since the first reached it", () => {
   const { directory, status } = setup();
   directory.offer("c2", "w::run");
   directory.offer("c3", "w::run");
@@ -146,10 +146,10 @@ Deno.test("workerStatus() is the furthest of several replicas, since the first t
   assert.deepEqual(worker.replicas.map(({ state }) => state), ["failed", "ready", "ready"]);
 });
 
-Deno.test("workerStatus() puts states in the order of how far they are", () => {
+Deno.test("workerStatus() ranks states", () => {
   const { status } = setup();
   const states = ["failed", "waiting", "stopping", "queued", "installing", "starting"] as const;
-  const replicas: ReplicaView[] = [IDLE];
+  const replicas: ReplicaReport[] = [IDLE];
 
   for (const state of states) {
     replicas.push({ ...IDLE, state });
@@ -157,7 +157,7 @@ Deno.test("workerStatus() puts states in the order of how far they are", () => {
   }
 });
 
-Deno.test("workerStatus() adds up what replicas use and how often they were restarted", () => {
+Deno.test("workerStatus() adds up usage and restarts of replicas", () => {
   const { directory, usages, status } = setup();
   for (const line of ["c1", "c2", "c3"]) directory.offer(line, "w::run");
   usages.set(10, { isAlive: true, memoryBytes: 1_000, cpuPercent: 0.1 });
@@ -173,7 +173,7 @@ Deno.test("workerStatus() adds up what replicas use and how often they were rest
   assert.equal(replicas[2]!.memory_bytes, null);
 });
 
-Deno.test("workerStatus() tells the last end and the last error of all, and a problem first", () => {
+Deno.test("workerStatus() shows the last exit and error of all replicas, and a problem first", () => {
   const { directory, status } = setup();
   directory.offer("c1", "w::run");
   directory.offer("c2", "w::run");
@@ -188,18 +188,18 @@ Deno.test("workerStatus() tells the last end and the last error of all, and a pr
   assert.equal(reason, "The new version did not become ready");
 });
 
-function setupOfStatusBoard() {
+function setupTracker() {
   const clock = new FakeClock();
   const lines: string[] = [];
   const at = (level: string) => (text: string): void => void lines.push(`${level} ${text}`);
   const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-  return { clock, lines, board: new StatusBoard({ clock, log }, () => ({ worker: "w" })) };
+  return { clock, lines, tracker: new StatusTracker({ clock, log }, () => ({ worker: "w" })) };
 }
 
-Deno.test("StatusBoard begins as one that is stopped", () => {
-  const { board, clock } = setupOfStatusBoard();
+Deno.test("StatusTracker starts as stopped", () => {
+  const { tracker, clock } = setupTracker();
 
-  assert.deepEqual(board.view(), {
+  assert.deepEqual(tracker.status(), {
     state: "stopped",
     since_ms: clock.wall(),
     reason: null,
@@ -213,93 +213,93 @@ Deno.test("StatusBoard begins as one that is stopped", () => {
   });
 });
 
-Deno.test("StatusBoard dates a state by its beginning, whatever is said meanwhile", () => {
-  const { board, clock } = setupOfStatusBoard();
-  board.set("installing");
+Deno.test("StatusTracker dates a state by its beginning, also when its reason changes", () => {
+  const { tracker, clock } = setupTracker();
+  tracker.set("installing");
   const since = clock.wall();
   clock.tick(500);
 
-  board.set("installing", "with pip");
-  assert.deepEqual([board.view().since_ms, board.view().reason], [since, "with pip"]);
+  tracker.set("installing", "with pip");
+  assert.deepEqual([tracker.status().since_ms, tracker.status().reason], [since, "with pip"]);
 
-  board.set("queued");
-  assert.equal(board.view().since_ms, since + 500);
+  tracker.set("queued");
+  assert.equal(tracker.status().since_ms, since + 500);
 });
 
-Deno.test("StatusBoard dates a program and forgets it with its end", () => {
-  const { board, clock } = setupOfStatusBoard();
-  board.begin("starting");
-  board.started(7);
+Deno.test("StatusTracker dates a program and clears it when it ends", () => {
+  const { tracker, clock } = setupTracker();
+  tracker.begin("starting");
+  tracker.started(7);
   clock.tick(300);
 
-  const { pid, started_at_ms } = board.view();
+  const { pid, started_at_ms } = tracker.status();
   assert.deepEqual([pid, started_at_ms], [7, clock.wall() - 300]);
-  board.ended("exit code 1");
+  tracker.ended("exit code 1");
 
-  const view = board.view();
+  const view = tracker.status();
   assert.deepEqual([view.pid, view.started_at_ms], [null, null]);
   assert.deepEqual(view.lastExit, { text: "exit code 1", atMs: clock.wall() });
 });
 
-Deno.test("StatusBoard tells whole milliseconds to readiness, and none while not ready", () => {
-  const { board } = setupOfStatusBoard();
-  board.begin("starting");
-  assert.equal(board.view().ready_after_ms, null);
+Deno.test("StatusTracker reports whole milliseconds to readiness, and none while not ready", () => {
+  const { tracker } = setupTracker();
+  tracker.begin("starting");
+  assert.equal(tracker.status().ready_after_ms, null);
 
-  board.ready(300.6);
-  assert.equal(board.view().ready_after_ms, 301);
+  tracker.ready(300.6);
+  assert.equal(tracker.status().ready_after_ms, 301);
 
-  board.set("starting", "its line is gone");
-  assert.equal(board.view().ready_after_ms, null);
+  tracker.set("starting", "its connection ended");
+  assert.equal(tracker.status().ready_after_ms, null);
 });
 
-Deno.test("StatusBoard keeps the last error when all is well again", () => {
-  const { board, clock } = setupOfStatusBoard();
-  board.error("It ended with exit code 1");
+Deno.test("StatusTracker keeps the last error after recovery", () => {
+  const { tracker, clock } = setupTracker();
+  tracker.error("It ended with exit code 1");
   const atMs = clock.wall();
   clock.tick(1_000);
 
-  board.ready(5);
+  tracker.ready(5);
 
-  assert.deepEqual(board.view().lastError, { text: "It ended with exit code 1", atMs });
-  assert.equal(board.view().reason, null);
+  assert.deepEqual(tracker.status().lastError, { text: "It ended with exit code 1", atMs });
+  assert.equal(tracker.status().reason, null);
 });
 
-Deno.test("StatusBoard shows last lines with a failure only, and those of this attempt", () => {
-  const { board } = setupOfStatusBoard();
-  board.print("old");
-  board.begin("starting");
-  for (let i = 0; i < 30; i++) board.print(`line ${i}`);
-  assert.deepEqual(board.view().tail, []);
+Deno.test("StatusTracker shows the last lines of the current attempt, and only after a failure", () => {
+  const { tracker } = setupTracker();
+  tracker.print("old");
+  tracker.begin("starting");
+  for (let i = 0; i < 30; i++) tracker.print(`line ${i}`);
+  assert.deepEqual(tracker.status().tail, []);
 
-  board.set("failed", "no");
+  tracker.set("failed", "no");
 
-  const { tail, reason } = board.view();
+  const { tail, reason } = tracker.status();
   assert.equal(reason, "no");
   assert.equal(tail.length, 20);
   assert.equal(tail.at(-1), "line 29");
 });
 
-Deno.test("StatusBoard counts restarts until somebody starts it by hand", () => {
-  const { board } = setupOfStatusBoard();
-  board.countRestart();
-  board.countRestart();
-  assert.equal(board.view().restarts, 2);
+Deno.test("StatusTracker counts restarts until they are reset", () => {
+  const { tracker } = setupTracker();
+  tracker.countRestart();
+  tracker.countRestart();
+  assert.equal(tracker.status().restarts, 2);
 
-  board.forgetRestarts();
+  tracker.resetRestarts();
 
-  assert.equal(board.view().restarts, 0);
+  assert.equal(tracker.status().restarts, 0);
 });
 
-Deno.test("StatusBoard logs each change of state once, at the level it deserves", () => {
-  const { board, lines } = setupOfStatusBoard();
+Deno.test("StatusTracker logs each change of state once, at its level", () => {
+  const { tracker, lines } = setupTracker();
 
-  board.set("starting");
-  board.set("starting", "still");
-  board.ready(1);
-  board.set("waiting", "ended");
-  board.set("failed", "given up");
-  board.set("stopped");
+  tracker.set("starting");
+  tracker.set("starting", "still");
+  tracker.ready(1);
+  tracker.set("waiting", "ended");
+  tracker.set("failed", "given up");
+  tracker.set("stopped");
 
   assert.deepEqual(lines, [
     "debug worker changed state",
@@ -310,24 +310,28 @@ Deno.test("StatusBoard logs each change of state once, at the level it deserves"
   ]);
 });
 
-Deno.test("StatusBoard tells of each change of its view, and of nothing else", () => {
-  let told = 0;
+Deno.test("StatusTracker reports each change of its status, and nothing else", () => {
+  let changes = 0;
   const quiet = () => {};
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
-  const board = new StatusBoard({ clock: new FakeClock(), log }, () => ({}), () => void told++);
+  const tracker = new StatusTracker(
+    { clock: new FakeClock(), log },
+    () => ({}),
+    () => void changes++,
+  );
 
   const steps = [
-    () => board.set("installing", "with pip"),
-    () => board.set("installing", "with pip"),
-    () => board.set("installing", "with uv"),
-    () => board.started(7),
-    () => board.print("hello"),
-    () => board.error("broken"),
-    () => board.ended("exit code 1"),
+    () => tracker.set("installing", "with pip"),
+    () => tracker.set("installing", "with pip"),
+    () => tracker.set("installing", "with uv"),
+    () => tracker.started(7),
+    () => tracker.print("hello"),
+    () => tracker.error("broken"),
+    () => tracker.ended("exit code 1"),
   ].map((step) => {
-    const before = told;
+    const before = changes;
     step();
-    return told - before;
+    return changes - before;
   });
 
   assert.deepEqual(steps, [1, 0, 1, 1, 0, 1, 1]);

@@ -1,8 +1,8 @@
 /**
- * Runs the workers that are directories, and keeps them running.
+ * Keeps the workers that are directories in their desired state.
  *
- * It knows which workers there are; how each of them lives is {@linkcode WorkerGroup}'s business. A
- * new list is applied by difference: what did not change is not touched.
+ * The supervisor knows which workers exist; a {@linkcode WorkerGroup} runs each of them. A new list
+ * is applied by difference: workers that did not change are not touched.
  *
  * @module
  */
@@ -14,23 +14,29 @@ import type { Ended, OutputChunk, Running } from "../ports/launcher.ts";
 import type { ExecRequest, WorkerStatus } from "../ports/supervision.ts";
 import { ProcessUsageMeter, type UsageMeter } from "../process/usage.ts";
 import { watchWorker } from "../watch/worker_watch.ts";
-import { EXEC_OUTPUT_BYTES_MAX, EXEC_TIMEOUT_MS, STARTS_AT_ONCE_MAX } from "./limits.ts";
 import { StartSlots } from "./abortable.ts";
 import { type GroupTools, WorkerGroup } from "./worker_group.ts";
+
+/** Workers that install or start at the same time. */
+const STARTS_AT_ONCE_MAX = 4;
+/** How long a command beside a worker may run. */
+const EXEC_TIMEOUT_MS = 600_000;
+/** What such a command may print. */
+export const EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What a {@linkcode Supervisor} works with. */
 export type SupervisorOptions =
   & Omit<GroupTools, "slots" | "watch" | "newId">
   & Partial<Pick<GroupTools, "watch" | "newId">>
   & {
-    /** Looks at what programs use; a test may put something else in. */
+    /** Default: measures processes of this machine. */
     readonly usageMeter?: UsageMeter;
   };
 
-/** A worker that is no longer listed and has not ended yet. */
+/** A worker that is no longer listed and is being stopped. */
 interface Leaving {
   readonly group: WorkerGroup;
-  /** Settles when nothing of the name runs any more, earlier ones included. */
+  /** Settles when it and all earlier workers of its name have ended. */
   readonly gone: Promise<void>;
 }
 
@@ -39,10 +45,9 @@ export class Supervisor {
   readonly #tools: GroupTools;
   readonly #usageMeter: UsageMeter;
   readonly #groups = new Map<string, WorkerGroup>();
-  /** By name; one of the same name that comes back waits for them. */
+  /** By name; a new worker of the same name waits for them. */
   readonly #leaving = new Map<string, Leaving[]>();
 
-  /** Runs nothing yet. */
   constructor(options: SupervisorOptions) {
     this.#usageMeter = options.usageMeter ?? new ProcessUsageMeter(options.clock);
     this.#tools = {
@@ -53,7 +58,7 @@ export class Supervisor {
     };
   }
 
-  /** Makes what runs equal to a list; returns at once, the rest happens in the background. */
+  /** Desires exactly these workers. Returns at once; they start and stop in the background. */
   apply(entries: readonly DirectoryEntry[]): void {
     const names = new Set(entries.map(({ name }) => name));
     for (const [name, group] of this.#groups) if (!names.has(name)) this.#remove(name, group);
@@ -64,12 +69,12 @@ export class Supervisor {
     }
   }
 
-  /** Whether there is a worker of this name. */
+  /** Whether a worker of this name is listed. */
   has(name: string): boolean {
     return this.#groups.has(name);
   }
 
-  /** All workers, in the order in which they were added, each claim checked now. */
+  /** The status of all workers, in the order in which they were added, checked now. */
   async list(): Promise<WorkerStatus[]> {
     const pids = [...this.#groups.values()].flatMap((group) => group.pids);
     const usages = await this.#usageMeter.measure(pids);
@@ -77,15 +82,15 @@ export class Supervisor {
   }
 
   /**
-   * One worker, each claim checked now.
+   * The status of one worker, checked now.
    *
-   * @throws {EngineError} `NOT_FOUND` with the names there are.
+   * @throws {EngineError} `NOT_FOUND` with the names that exist.
    */
   async status(name: string): Promise<WorkerStatus> {
     return await this.#statusOf(this.#group(name));
   }
 
-  /** Wants it to run; clears a `failed`. @throws {EngineError} `NOT_FOUND`. */
+  /** Desires that a worker runs; retries one that failed. @throws {EngineError} `NOT_FOUND`. */
   async start(name: string): Promise<WorkerStatus> {
     const group = this.#group(name);
     group.start();
@@ -93,7 +98,7 @@ export class Supervisor {
   }
 
   /**
-   * Wants it not to run, until start() or the engine's next start.
+   * Desires that a worker does not run, until start() or the engine's next start.
    *
    * @throws {EngineError} `NOT_FOUND`.
    */
@@ -104,8 +109,8 @@ export class Supervisor {
   }
 
   /**
-   * Ends it and starts it again, one replica after the other; `reinstall` throws the cached
-   * dependencies away first.
+   * Restarts a worker, one replica after the other; `reinstall` deletes its cached dependencies
+   * first.
    *
    * @throws {EngineError} `NOT_FOUND`.
    */
@@ -119,8 +124,8 @@ export class Supervisor {
   }
 
   /**
-   * Runs a command beside a worker that runs, for `EXEC_TIMEOUT_MS` at most; how it ended has the
-   * reason when a bound ended it.
+   * Runs a command beside a running worker. The result has a `reason` when the command was ended
+   * because it took longer than `EXEC_TIMEOUT_MS` or printed more than `EXEC_OUTPUT_BYTES_MAX`.
    *
    * @throws {EngineError} `NOT_FOUND`, `launch_failed`, `INVALID_ARGUMENTS` when it does not run.
    */
@@ -142,14 +147,15 @@ export class Supervisor {
     return await this.#group(name).logs(tail);
   }
 
-  /** Takes what the core reports. */
+  /** Handles an event of the core. */
   onEvent(event: EngineEvent): void {
-    if (event.type === "supervised_changed" || event.type === "config_changed") return; // Our own.
+    // These two are caused by the supervisor itself.
+    if (event.type === "supervised_changed" || event.type === "config_changed") return;
     for (const group of this.#groups.values()) group.onEvent(event);
     for (const { group } of [...this.#leaving.values()].flat()) group.onEvent(event);
   }
 
-  /** Stops all at once, whatever they are doing, and waits until they have ended. */
+  /** Stops all workers at the same time, without waiting for their calls. */
   async close(): Promise<void> {
     for (const [name, group] of this.#groups) this.#remove(name, group);
     const leaving = [...this.#leaving.values()].flat();
@@ -189,17 +195,17 @@ export class Supervisor {
   }
 }
 
-/** What to run, and who hears of it. */
+/** A command to run within bounds. */
 export interface BoundedExec {
   readonly command: readonly string[];
-  /** Gets at most `EXEC_OUTPUT_BYTES_MAX` bytes in all. */
+  /** Receives at most `EXEC_OUTPUT_BYTES_MAX` bytes. */
   output(chunk: OutputChunk): void;
-  /** Aborted: its end is wanted. */
+  /** Ends the command. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs it to its end; one that a bound ended has the `reason`.
+ * Runs a command to its end; the result has a `reason` when a bound ended it.
  *
  * @throws {EngineError} `launch_failed`.
  */

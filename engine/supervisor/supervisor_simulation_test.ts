@@ -1,6 +1,6 @@
 /**
- * Random lives of workers: whatever is asked for, in whatever order, what runs is in the end what
- * is wanted, and the status says what is so.
+ * Random commands and failures: in the end exactly the desired programs run, and the status is true
+ * at any moment.
  *
  * @module
  */
@@ -28,7 +28,7 @@ async function withRoot(run: (root: string) => Promise<void>): Promise<void> {
   }
 }
 
-/** One thing that a person, a program or the machine does. */
+/** One action of a person, a program or the machine. */
 async function step(world: SimSupervision): Promise<void> {
   const { random, supervisor } = world;
   const name = random.pick(NAMES.slice(0, random.once(3) ? NAMES.length : 2));
@@ -39,8 +39,8 @@ async function step(world: SimSupervision): Promise<void> {
     () => world.list(name, 1 + random.below(3), random.once(2)),
     () => world.list(name, 1 + random.below(3), false),
     () => world.remove(name),
-    () => isListed && (world.wanted.set(name, true), supervisor.start(name)),
-    () => isListed && (world.wanted.set(name, false), supervisor.stop(name)),
+    () => isListed && (world.desired.set(name, true), supervisor.start(name)),
+    () => isListed && (world.desired.set(name, false), supervisor.stop(name)),
     () => isListed && restart(world, name),
     () => isListed && restart(world, name),
     () => world.edit(name),
@@ -61,11 +61,11 @@ async function step(world: SimSupervision): Promise<void> {
 }
 
 function restart(world: SimSupervision, name: string): Promise<unknown> {
-  world.wanted.set(name, true);
+  world.desired.set(name, true);
   return world.supervisor.restart(name, { reinstall: world.random.once(2) });
 }
 
-/** What the status claims at any moment. */
+/** What holds of the status at any moment. */
 async function checkClaims(world: SimSupervision): Promise<void> {
   for (const { name, replicas, state } of await world.supervisor.list()) {
     for (const replica of replicas) {
@@ -78,15 +78,15 @@ async function checkClaims(world: SimSupervision): Promise<void> {
   }
 }
 
-/** What holds when nothing happens any more. */
+/** What holds when the world is at rest. */
 async function checkRest(world: SimSupervision): Promise<void> {
   const listed = await world.supervisor.list();
   assert.deepEqual(listed.map(({ name }) => name).sort(), [...world.listed.keys()].sort());
   for (const { name, replicas } of listed) {
     assert.equal(replicas.length, world.listed.get(name)!.replicas);
     for (const { number, state, pid } of replicas) {
-      const settled = world.wanted.get(name) ? ["ready", "failed"] : ["stopped"];
-      if (name === "b") settled.push("stopped"); // A clean end is one that lasts.
+      const settled = world.desired.get(name) ? ["ready", "failed"] : ["stopped"];
+      if (name === "b") settled.push("stopped"); // Its policy does not restart it after a clean exit.
       assert.ok(settled.includes(state), `${name} ${number} is ${state}`);
       assert.equal(pid !== null, state === "ready", `${name} ${number} is ${state} with ${pid}`);
     }
@@ -94,21 +94,23 @@ async function checkRest(world: SimSupervision): Promise<void> {
     assert.deepEqual(world.running(name).map(({ pid }) => pid).sort(), pids.sort());
   }
   const running = world.programs.filter(({ isRunning }) => isRunning);
-  for (const { worker } of running) assert.ok(world.wanted.get(worker), `${worker} is not wanted`);
+  for (const { worker } of running) {
+    assert.ok(world.desired.get(worker), `${worker} is not desired`);
+  }
   assert.ok(world.traffic.handovers.every(({ isOver }) => isOver), "a handover is open");
-  assert.equal(world.clock.waiting, 0, "somebody waits still");
+  assert.equal(world.clock.waiting, 0, "a timer is left");
   assert.deepEqual(world.violations, []);
 }
 
 async function startAll(world: SimSupervision): Promise<void> {
   for (const name of world.listed.keys()) {
-    world.wanted.set(name, true);
+    world.desired.set(name, true);
     await world.supervisor.start(name);
   }
   await world.calmDown();
 }
 
-/** Nothing is stuck, and all run what is wanted now. */
+/** All workers are ready with the newest version. */
 async function checkLife(world: SimSupervision): Promise<void> {
   for (const { name, replicas, state, reason } of await world.supervisor.list()) {
     assert.equal(state, "ready", `${name}: ${reason}`);
@@ -120,7 +122,7 @@ async function checkLife(world: SimSupervision): Promise<void> {
   await checkRest(world);
 }
 
-/** A change of all of them goes through, and whoever has several replicas serves all the time. */
+/** A change of all workers succeeds, and workers with several replicas serve all the time. */
 async function checkRoll(world: SimSupervision): Promise<void> {
   for (const [name, { replicas }] of world.listed) world.list(name, replicas!, true);
   await world.calmDown(async () => {
@@ -131,7 +133,7 @@ async function checkRoll(world: SimSupervision): Promise<void> {
   await checkLife(world);
 }
 
-Deno.test("what runs is in the end what is wanted, whatever was asked for on the way", async () => {
+Deno.test("after random commands and failures exactly the desired programs run", async () => {
   await withRoot(async (root) => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       try {

@@ -4,8 +4,7 @@ import { FakeProgram } from "../../tests/fakes/fake_launcher.ts";
 import { supervised } from "../../tests/fakes/supervised.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
 import type { PrintedLine } from "../ports/telemetry.ts";
-import { EXEC_OUTPUT_BYTES_MAX } from "./limits.ts";
-import { execWithin } from "./supervisor.ts";
+import { EXEC_OUTPUT_BYTES_MAX, execWithin } from "./supervisor.ts";
 
 Deno.test("Supervisor.apply() touches only what changed", async () => {
   await using there = await supervised();
@@ -26,9 +25,9 @@ Deno.test("Supervisor.apply() touches only what changed", async () => {
   assert.equal(launcher.programs.findLast(({ spec }) => spec.name === "b")!.spec.env.LEVEL, "2");
 });
 
-Deno.test("Supervisor tells what programs print, and keeps marks out of every log", async () => {
-  const heard: PrintedLine[] = [];
-  await using there = await supervised({ print: (line) => heard.push(line) });
+Deno.test("Supervisor passes on what programs print, and keeps marks out of logs", async () => {
+  const printed: PrintedLine[] = [];
+  await using there = await supervised({ print: (line) => printed.push(line) });
   const { clock, launcher, supervisor } = there;
   supervisor.apply([await there.entry("w")]);
   await there.announce("w");
@@ -37,51 +36,51 @@ Deno.test("Supervisor tells what programs print, and keeps marks out of every lo
 
   launcher.last.print(`${mark}\u0007hello`);
   launcher.last.print(`${mark};logger\u0007INFO  [w] accepted`);
-  launcher.last.print("of nobody");
+  launcher.last.print("without a call");
 
   const line = { worker: "w", replica: 1, stream: "stdout", at_ms: clock.wall() } as const;
-  assert.deepEqual(heard, [
+  assert.deepEqual(printed, [
     { ...line, text: "hello", trace, isLogger: false },
     { ...line, text: "INFO  [w] accepted", trace, isLogger: true },
-    { ...line, text: "of nobody", trace: null, isLogger: false },
+    { ...line, text: "without a call", trace: null, isLogger: false },
   ]);
   const logged = (await supervisor.logs("w", 3)).map((text) => text.slice(text.indexOf(" ") + 1));
-  assert.deepEqual(logged, ["out hello", "out INFO  [w] accepted", "out of nobody"]);
+  assert.deepEqual(logged, ["out hello", "out INFO  [w] accepted", "out without a call"]);
 });
 
-Deno.test("Supervisor tells whenever the status of a worker says something else", async () => {
-  const told: string[] = [];
-  await using there = await supervised({ changed: (name) => void told.push(name) });
+Deno.test("Supervisor reports every change of a worker's status", async () => {
+  const changes: string[] = [];
+  await using there = await supervised({ changed: (name) => void changes.push(name) });
   const { supervisor } = there;
-  const heard = (): string[] => told.splice(0);
+  const reported = (): string[] => changes.splice(0);
   supervisor.apply([await there.entry("a"), await there.entry("b")]);
   await there.announce("a");
   await there.announce("b");
-  assert.deepEqual([...new Set(heard())].sort(), ["a", "b"]);
+  assert.deepEqual([...new Set(reported())].sort(), ["a", "b"]);
 
-  const [line] = (await supervisor.status("a")).replicas[0]!.worker_ids;
-  supervisor.onEvent({ type: "functions_changed", worker_id: line!, ids_changed: true });
-  supervisor.onEvent({ type: "functions_changed", worker_id: "somebody", ids_changed: true });
-  assert.deepEqual(heard(), ["a"]);
+  const [connection] = (await supervisor.status("a")).replicas[0]!.worker_ids;
+  supervisor.onEvent({ type: "functions_changed", worker_id: connection!, ids_changed: true });
+  supervisor.onEvent({ type: "functions_changed", worker_id: "other", ids_changed: true });
+  assert.deepEqual(reported(), ["a"]);
 
   there.hangUp(there.running("b")[0]!);
-  assert.deepEqual(heard(), ["b"]);
+  assert.deepEqual(reported(), ["b"]);
 
   supervisor.apply([await there.entry("b")]);
-  assert.ok(heard().includes("a"), "one that is no longer listed is news");
+  assert.ok(reported().includes("a"), "removing a worker changes its status");
 });
 
-Deno.test("Supervisor says which replica printed a line", async () => {
-  const heard: PrintedLine[] = [];
-  await using there = await supervised({ print: (line) => heard.push(line) });
+Deno.test("Supervisor names the replica that printed a line", async () => {
+  const printed: PrintedLine[] = [];
+  await using there = await supervised({ print: (line) => printed.push(line) });
   const entry = { ...await there.entry("w"), replicas: 2 };
   there.supervisor.apply([entry]);
   await there.started("w", 2);
 
   for (const program of there.running("w")) program.print(program.spec.name);
 
-  const told = heard.map(({ worker, replica, text }) => [worker, replica, text]).sort();
-  assert.deepEqual(told, [["w", 1, "w"], ["w", 2, "w@2"]]);
+  const found = printed.map(({ worker, replica, text }) => [worker, replica, text]).sort();
+  assert.deepEqual(found, [["w", 1, "w"], ["w", 2, "w@2"]]);
 });
 
 Deno.test("Supervisor.apply() stops what is no longer listed", async () => {
@@ -97,7 +96,7 @@ Deno.test("Supervisor.apply() stops what is no longer listed", async () => {
   assert.deepEqual(launcher.last.stops, [10_000]);
 });
 
-Deno.test("Supervisor never runs two copies of a name, however quickly it comes back", async () => {
+Deno.test("Supervisor never runs two copies of a name, also when it is removed and added quickly", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   const entry = await there.entry("w");
@@ -156,7 +155,7 @@ Deno.test("Supervisor restarts a bounded number of workers at the same time", as
   assert.deepEqual(states, ["ready", "ready", ...Array(4).fill("starting")]);
 });
 
-Deno.test("Supervisor.stop() ends a worker for good, start() wants it again", async () => {
+Deno.test("Supervisor.stop() stops a worker for good, start() starts it again", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   const entry = await there.entry("w");
@@ -176,7 +175,7 @@ Deno.test("Supervisor.stop() ends a worker for good, start() wants it again", as
   assert.equal(launcher.last.spec.env.A, "1");
 });
 
-Deno.test("Supervisor.start() of a worker that is there changes nothing", async () => {
+Deno.test("Supervisor.start() of a running worker changes nothing", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   supervisor.apply([await there.entry("w")]);
@@ -205,7 +204,7 @@ Deno.test("Supervisor.start() ends a wait and clears a failure", async () => {
   assert.equal(there.clock.waiting, 0);
 });
 
-Deno.test("Supervisor.start() makes the ends before it forgotten", async () => {
+Deno.test("Supervisor.start() resets earlier exits", async () => {
   await using there = await supervised();
   const { supervisor, launcher, clock } = there;
   launcher.onStart = (program) => program.exit(1);
@@ -236,7 +235,7 @@ Deno.test("Supervisor.stop() ends a wait at once", async () => {
   assert.equal(there.clock.waiting, 0);
 });
 
-Deno.test("Supervisor.restart() ends a worker and starts it anew", async () => {
+Deno.test("Supervisor.restart() stops a worker and starts it again", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   supervisor.apply([await there.entry("w")]);
@@ -266,7 +265,7 @@ Deno.test("Supervisor.restart() several times in a row leads to one new copy", a
   launcher.last.exit(0);
 });
 
-Deno.test("Supervisor gives the log of a worker and refuses names that are not there", async () => {
+Deno.test("Supervisor.logs() returns the log of a worker and rejects unknown names", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   supervisor.apply([await there.entry("w"), await there.entry("v")]);
@@ -285,7 +284,7 @@ Deno.test("Supervisor gives the log of a worker and refuses names that are not t
   await assert.rejects(supervisor.logs("x", 1), unknown);
 });
 
-Deno.test("Supervisor.close() asks all workers at once and waits for the last", async () => {
+Deno.test("Supervisor.close() stops all workers at the same time and waits for the last", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   launcher.onStart = (program) => program.leavesWhenAsked = false;
@@ -308,7 +307,7 @@ Deno.test("Supervisor.close() asks all workers at once and waits for the last", 
   assert.equal(there.clock.waiting, 0);
 });
 
-Deno.test("Supervisor.close() waits for no calls, also of workers that are leaving already", async () => {
+Deno.test("Supervisor.close() does not wait for calls, also of workers that are already stopping", async () => {
   await using there = await supervised();
   const { supervisor, launcher, traffic } = there;
   traffic.runningCalls = 1;
@@ -326,7 +325,7 @@ Deno.test("Supervisor.close() waits for no calls, also of workers that are leavi
   assert.ok(traffic.handovers.every(({ isOver }) => isOver));
 });
 
-Deno.test("Supervisor believes the world more than a worker", async () => {
+Deno.test("Supervisor checks status against processes and connections", async () => {
   await using there = await supervised();
   const { supervisor, usages, directory } = there;
   supervisor.apply([await there.entry("w")]);
@@ -358,7 +357,7 @@ function setup() {
   return { clock, command, stopping, ended, received: () => bytes };
 }
 
-Deno.test("execWithin() hands on what a command prints, and how it ended", async () => {
+Deno.test("execWithin() passes on what a command prints and how it ended", async () => {
   const { clock, command, ended, received } = setup();
 
   command.output({ stream: "stdout", bytes: new Uint8Array(5) });
@@ -370,7 +369,7 @@ Deno.test("execWithin() hands on what a command prints, and how it ended", async
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("execWithin() ends a command after ten minutes, and says so", async () => {
+Deno.test("execWithin() ends a command after ten minutes, with the reason", async () => {
   const { clock, ended } = setup();
 
   clock.tick(600_000);
@@ -379,7 +378,7 @@ Deno.test("execWithin() ends a command after ten minutes, and says so", async ()
   assert.deepEqual(await ended, { code: null, signal: "SIGTERM", reason });
 });
 
-Deno.test("execWithin() ends a command that prints too much, and hands on no more than that", async () => {
+Deno.test("execWithin() ends a command that prints too much, and passes on no more than the bound", async () => {
   const { command, ended, received } = setup();
   const bytes = new Uint8Array(EXEC_OUTPUT_BYTES_MAX - 3);
 
@@ -393,7 +392,7 @@ Deno.test("execWithin() ends a command that prints too much, and hands on no mor
   assert.equal(received(), EXEC_OUTPUT_BYTES_MAX);
 });
 
-Deno.test("execWithin() ends a command that is no longer wanted, without a reason of its own", async () => {
+Deno.test("execWithin() ends a command when its signal aborts, without a reason", async () => {
   const { stopping, ended, clock } = setup();
 
   stopping.abort();

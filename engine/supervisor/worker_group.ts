@@ -1,13 +1,12 @@
 /**
- * One worker of the configuration: its wish, its version and its replicas.
+ * One worker of the configuration: its desired state, its version and its replicas.
  *
- * One function, `#reconcile`, compares what is wanted with what there is and gives orders; it is
- * called after everything that changes either. How a replica carries an order out is its own
- * business ({@linkcode Replica}).
+ * `#reconcile` compares the desired state with the replicas and gives orders; it is called after
+ * every change of either. {@linkcode Replica} carries orders out.
  *
- * The rule of a roll: a replica that does not serve gets the wanted version at once; of those that
- * serve an older one, the next gets it when all that were told have arrived. So at least one serves
- * at any time, and a version that does not become ready stops the roll by itself.
+ * A rolling restart follows one rule: replicas that do not serve get the desired version at once;
+ * of those that serve an older one, the next gets it when all before it serve the new one. So at
+ * least one replica serves at any time, and a version that does not become ready stops the roll.
  *
  * @module
  */
@@ -22,40 +21,40 @@ import { EditWatch, type EditWatchTools, type WorkerChange } from "../watch/work
 import { withoutEffect, type WorkerSpec } from "../install/manifest.ts";
 import { OutputLog } from "../process/output.ts";
 import { isolationOf } from "../install/prepare.ts";
-import { ownerOf } from "./replica_run.ts";
+import { launchOf } from "./replica_run.ts";
 import { Releases, type ReleaseTools } from "./releases.ts";
 import { Replica, type ReplicaTools } from "./replica.ts";
 import type { Usage } from "../process/usage.ts";
-import { type ReplicaView, workerStatus } from "./status.ts";
+import { type ReplicaReport, workerStatus } from "./status.ts";
 
-/** What every worker works with. */
+/** What workers work with. */
 export type GroupTools = ReplicaTools & ReleaseTools & EditWatchTools & {
-  /** Hears of what the programs of workers print. */
+  /** Receives what the programs of workers print. */
   readonly print?: PrintListener;
-  /** Hears when the status of a worker says something else, by its name; never waits or throws. */
+  /** Called when the status of a worker has changed, with its name; must not throw. */
   readonly changed?: (name: string) => void;
 };
 
-/** One worker of the supervisor. */
+/** One worker and its replicas. */
 export class WorkerGroup {
   readonly #tools: GroupTools;
   readonly #log: OutputLog;
   readonly #watch: EditWatch;
   readonly #releases: Releases;
-  /** By number, from 1; also such as are no longer wanted and have not ended yet. */
+  /** By number, from 1; includes replicas that are no longer desired and have not ended yet. */
   readonly #replicas = new Map<number, Replica>();
-  /** Nothing begins before it has settled. */
+  /** Replicas start after it has settled. */
   readonly #before: Promise<void> | undefined;
   #entry: DirectoryEntry;
   #spec: WorkerSpec | undefined;
   #dependencies: WorkerStatus["dependencies"] = null;
-  #isWanted = false;
+  #isDesired = false;
   #version = 1;
   #launch = 0;
-  /** What was said of settings that have no effect; said again only when it is something else. */
-  #idleSettings: string | undefined;
+  /** The last warning about settings without effect, to log each warning once. */
+  #ineffectiveSettings: string | undefined;
 
-  /** Runs nothing before {@linkcode start}, and then only after `before` has settled. */
+  /** Starts as stopped. Replicas start after `before` has settled. */
   constructor(entry: DirectoryEntry, tools: GroupTools, before?: Promise<void>) {
     this.#entry = entry;
     this.#tools = tools;
@@ -64,27 +63,29 @@ export class WorkerGroup {
     this.#log = new OutputLog(path, () => tools.clock.wall());
     this.#watch = new EditWatch(tools, entry.name, (change) => this.#edited(change));
     this.#releases = new Releases(tools, {
-      reading: ({ path }) => this.#watch.look(path, this.#isContained(undefined)),
+      reading: ({ path }) => this.#watch.watchDirectory(path, this.#isContained(undefined)),
       read: (spec) => this.#read(spec),
       line: (line) => this.#log.write(line),
     });
     this.#replicas.set(1, this.#replica(1));
   }
 
-  /** What it runs by. */
+  /** Its entry in the configuration. */
   get entry(): DirectoryEntry {
     return this.#entry;
   }
 
   /** Process ids of its programs. */
   get pids(): number[] {
-    return this.#wanted.map(({ board }) => board.view().pid).filter((pid) => pid !== null);
+    return this.#desiredReplicas.map(({ tracker }) => tracker.status().pid).filter((pid) =>
+      pid !== null
+    );
   }
 
-  /** How it fares now; `usages` says what its programs use, by process id. */
+  /** Its status; `usages` holds what its programs use, by process id. */
   status(usages: ReadonlyMap<number, Usage>): WorkerStatus {
     const { directory, clock, platform } = this.#tools;
-    const running = this.#wanted.find(({ current }) => current)?.current?.release;
+    const running = this.#desiredReplicas.find(({ current }) => current)?.current?.release;
     const spec = running?.spec ?? this.#spec;
     const isolation = isolationOf(running?.entry ?? this.#entry, spec, platform);
     const isContained = isolation === "microvm" && spec !== undefined;
@@ -100,41 +101,41 @@ export class WorkerGroup {
         log_path: this.#log.path,
         problem: this.#problem(),
       },
-      this.#wanted.map((replica, i) => viewOf(replica, i + 1)),
+      this.#desiredReplicas.map((replica, i) => reportOf(replica, i + 1)),
       { directory, usages, nowMs: clock.wall() },
     );
   }
 
-  /** The last lines it printed, with their times. */
+  /** The last lines of its output, with their times. */
   logs(tail: number): Promise<string[]> {
     return this.#log.tail(tail);
   }
 
-  /** Wants it to run; ends waits, and tries again what was given up. */
+  /** Desires that it runs; ends waits and retries what was given up. */
   start(): void {
-    const isNews = !this.#isWanted;
-    this.#isWanted = true;
-    const idle = this.#wanted.filter((replica) =>
-      replica.version !== 0 && (replica.isRefused || isIdle(replica))
+    const wasStopped = !this.#isDesired;
+    this.#isDesired = true;
+    const idle = this.#desiredReplicas.filter((replica) =>
+      replica.version !== 0 && (replica.isHeldBack || isIdle(replica))
     );
-    if (isNews || idle.length > 0) this.#releases.doubt();
+    if (wasStopped || idle.length > 0) this.#releases.invalidate();
     for (const replica of idle) replica.run(this.#version);
     this.#reconcile();
   }
 
-  /** Wants it not to run. */
+  /** Desires that it does not run. */
   stop(): void {
-    this.#isWanted = false;
+    this.#isDesired = false;
     this.#reconcile();
   }
 
-  /** Starts all replicas anew, one after the other. */
+  /** Restarts all replicas, one after the other. */
   restart(reinstall: boolean): void {
-    this.#isWanted = true;
+    this.#isDesired = true;
     this.#renew(reinstall);
   }
 
-  /** Takes a changed entry; a worker that was stopped by hand stays so. */
+  /** Applies a changed entry; a worker that was stopped by hand stays stopped. */
   update(entry: DirectoryEntry): void {
     const isSame = isSameProgram(this.#entry, entry);
     this.#entry = entry;
@@ -142,16 +143,16 @@ export class WorkerGroup {
     else this.#renew(false);
   }
 
-  /** Takes what the core reports. */
+  /** Handles an event of the core. */
   onEvent(event: EngineEvent): void {
     const launches = [...this.#replicas.values()].flatMap(({ current }) =>
       current?.readiness ?? []
     );
     if (event.type !== "worker_announced") {
       for (const launch of launches) launch.onEvent(event);
-    } else ownerOf(event, this.#entry.name, launches)?.take(event.worker_id);
+    } else launchOf(event, this.#entry.name, launches)?.add(event.worker_id);
     if (event.type !== "worker_announced" && event.type !== "functions_changed") return;
-    const isOurs = launches.some(({ lines }) => lines.includes(event.worker_id));
+    const isOurs = launches.some(({ connections }) => connections.includes(event.worker_id));
     if (isOurs) this.#tools.changed?.(this.#entry.name);
   }
 
@@ -162,47 +163,49 @@ export class WorkerGroup {
    */
   running(number: number | undefined): Running {
     const { name } = this.#entry;
-    const count = this.#wanted.length;
+    const count = this.#desiredReplicas.length;
     if (number !== undefined && (number < 1 || number > count || !Number.isInteger(number))) {
       const message = `Worker ${name} has no replica ${number}; there are 1 to ${count}`;
       throw new EngineError("INVALID_ARGUMENTS", message);
     }
-    const asked = number === undefined ? this.#wanted : [this.#wanted[number - 1]!];
+    const asked = number === undefined
+      ? this.#desiredReplicas
+      : [this.#desiredReplicas[number - 1]!];
     const running = asked.map((replica) => replica.running).find((running) => running);
     if (running) return running;
-    const { state } = asked[0]!.board;
+    const { state } = asked[0]!.tracker;
     const who = number === undefined ? `Worker ${name}` : `Replica ${number} of worker ${name}`;
     const message = `${who} is ${state}, and a command is run only beside one that runs`;
     throw new EngineError("INVALID_ARGUMENTS", message, { details: { state } });
   }
 
-  /** Stops it for good; `hurry`: without waiting for the calls it runs. */
-  async close(hurry: boolean): Promise<void> {
-    this.#isWanted = false;
+  /** Stops it for good; `immediately`: without waiting for its calls. */
+  async close(immediately: boolean): Promise<void> {
+    this.#isDesired = false;
     this.#watch[Symbol.dispose]();
     this.#reconcile();
     const replicas = [...this.#replicas.values()];
-    await Promise.all(replicas.map((replica) => hurry ? replica.close() : replica.gone()));
-    await this.#releases.idle(); // An installation that is no longer wanted takes time to end.
+    await Promise.all(replicas.map((replica) => immediately ? replica.close() : replica.stopped()));
+    await this.#releases.idle(); // An aborted installation takes time to end.
     await this.#log.close();
   }
 
-  /** How many replicas are wanted. */
+  /** How many replicas are desired. */
   get #count(): number {
     return this.#entry.replicas ?? this.#spec?.replicas ?? 1;
   }
 
-  /** The replicas that are wanted, by number. */
-  get #wanted(): Replica[] {
+  /** The desired replicas, by number. */
+  get #desiredReplicas(): Replica[] {
     return [...this.#replicas].filter(([number]) => number <= this.#count)
       .sort(([one], [other]) => one - other).map(([, replica]) => replica);
   }
 
-  /** Another version is wanted. */
+  /** Begins a new version. */
   #renew(reinstall: boolean): void {
     for (const replica of this.#replicas.values()) replica.hold();
     this.#version++;
-    this.#releases.renew(reinstall);
+    this.#releases.supersede(reinstall);
     this.#reconcile();
   }
 
@@ -212,31 +215,32 @@ export class WorkerGroup {
       if (!this.#replicas.has(n)) this.#replicas.set(n, this.#replica(n));
     }
     for (const [number, replica] of this.#replicas) {
-      if (number <= count && this.#isWanted) continue;
+      if (number <= count && this.#isDesired) continue;
       if (number > count && replica.isIdle) this.#replicas.delete(number);
       else replica.stop();
     }
-    if (!this.#isWanted) return;
+    if (!this.#isDesired) return;
 
-    const wanted = this.#wanted;
+    const desired = this.#desiredReplicas;
     const isOutdated = (replica: Replica): boolean => replica.version !== this.#version;
-    for (const replica of wanted) {
+    for (const replica of desired) {
       if (isOutdated(replica) && !replica.isReady) replica.run(this.#version);
     }
-    const areAllThere = wanted.every((replica) => isOutdated(replica) || replica.hasArrived);
-    if (areAllThere) wanted.find(isOutdated)?.run(this.#version);
+    const areOthersUpToDate = desired.every((replica) => isOutdated(replica) || replica.isUpToDate);
+    if (areOthersUpToDate) desired.find(isOutdated)?.run(this.#version);
   }
 
   #replica(number: number): Replica {
     const { name } = this.#entry;
     return new Replica(this.#tools, {
-      // No name of a worker has an @, so no other worker's file or program is meant.
+      // Names of workers contain no @, so this is no name of another worker.
       programName: number === 1 ? name : `${name}@${number}`,
-      who: (): LogFields => this.#isSingle ? { worker: name } : { worker: name, replica: number },
-      release: async (waiting, signal) => {
+      logFields: (): LogFields =>
+        this.#isSingle ? { worker: name } : { worker: name, replica: number },
+      release: async (observer, signal) => {
         await this.#before;
         if (signal.aborted) return undefined;
-        const release = await this.#releases.get(this.#version, this.#entry, waiting, signal);
+        const release = await this.#releases.get(this.#version, this.#entry, observer, signal);
         if (release) this.#dependencies = release.prepared.dependencies;
         return release;
       },
@@ -245,14 +249,14 @@ export class WorkerGroup {
         const { clock, print } = this.#tools;
         print?.({ worker: name, replica: number, ...line, at_ms: clock.wall() });
       },
-      launched: () => {
-        // While others have yet to follow, the restart is not over.
-        if (this.#wanted.every(({ version }) => version === this.#version)) this.#launch++;
+      launching: () => {
+        // A rolling restart counts once, with its last replica.
+        if (this.#desiredReplicas.every(({ version }) => version === this.#version)) this.#launch++;
       },
       refused: () => void this.#launch++,
-      ended: () => this.#releases.doubt(),
+      exited: () => this.#releases.invalidate(),
       changed: () => this.#reconcile(),
-      told: () => this.#tools.changed?.(name),
+      statusChanged: () => this.#tools.changed?.(name),
     });
   }
 
@@ -262,8 +266,8 @@ export class WorkerGroup {
 
   #read(spec: WorkerSpec): void {
     this.#spec = spec;
-    this.#watch.follow(this.#entry.path, spec.watch, this.#isContained(spec));
-    this.#warnOfIdleSettings(spec);
+    this.#watch.watchPaths(this.#entry.path, spec.watch, this.#isContained(spec));
+    this.#warnOfIneffectiveSettings(spec);
     this.#reconcile();
   }
 
@@ -271,33 +275,34 @@ export class WorkerGroup {
     return isolationOf(this.#entry, spec, this.#tools.platform) === "microvm";
   }
 
-  #warnOfIdleSettings(spec: WorkerSpec): void {
+  #warnOfIneffectiveSettings(spec: WorkerSpec): void {
     const { log, platform } = this.#tools;
-    const idle = withoutEffect(spec, isolationOf(this.#entry, spec, platform));
-    if (idle !== undefined && idle !== this.#idleSettings) {
-      log.warn("a setting has no effect", { worker: this.#entry.name, reason: idle });
+    const reason = withoutEffect(spec, isolationOf(this.#entry, spec, platform));
+    if (reason !== undefined && reason !== this.#ineffectiveSettings) {
+      log.warn("a setting has no effect", { worker: this.#entry.name, reason });
     }
-    this.#idleSettings = idle;
+    this.#ineffectiveSettings = reason;
   }
 
-  /** Why some replicas run an older version than they are meant to. */
+  /** Why some replicas run an older version than desired; `null`: none do. */
   #problem(): string | null {
-    const wanted = this.#wanted;
-    const culprit = wanted.find((replica) =>
-      replica.version === this.#version && (replica.isRefused || replica.board.state === "failed")
+    const desired = this.#desiredReplicas;
+    const culprit = desired.find((replica) =>
+      replica.version === this.#version &&
+      (replica.isHeldBack || replica.tracker.state === "failed")
     );
-    const older = wanted.filter((replica) =>
+    const older = desired.filter((replica) =>
       replica.current && replica.current.release.version !== this.#version && replica.isReady
     );
     if (!culprit || older.length === 0) return null;
-    const { reason, lastError } = culprit.board.view();
-    const who = wanted.length === 1 ? "it keeps" : `${older.length} of ${wanted.length} keep`;
+    const { reason, lastError } = culprit.tracker.status();
+    const who = desired.length === 1 ? "it keeps" : `${older.length} of ${desired.length} keep`;
     return `The new version did not become ready, so ${who} running the old one: ` +
-      (culprit.isRefused ? lastError!.text : reason);
+      (culprit.isHeldBack ? lastError!.text : reason);
   }
 
   #edited({ paths, changedAtMs }: WorkerChange): void {
-    if (!this.#isWanted || changedAtMs < this.#releases.seenAtMs) return;
+    if (!this.#isDesired || changedAtMs < this.#releases.seenAtMs) return;
     this.#tools.log.info("worker changed", {
       worker: this.#entry.name,
       files: paths.join(" "),
@@ -306,22 +311,23 @@ export class WorkerGroup {
   }
 }
 
-/** Whether it does nothing of itself, or not yet. */
+/** Whether it does not run, or waits for a restart. */
 function isIdle(replica: Replica): boolean {
-  return replica.isIdle || replica.board.state === "waiting";
+  return replica.isIdle || replica.tracker.state === "waiting";
 }
 
-function viewOf(replica: Replica, number: number): ReplicaView {
-  const { board, current } = replica;
-  const lines = current?.readiness.lines ?? [];
-  return { ...board.view(), number, lines, accelerator: current?.running?.accelerator ?? null };
+function reportOf(replica: Replica, number: number): ReplicaReport {
+  const { tracker, current } = replica;
+  const connections = current?.readiness.connections ?? [];
+  const accelerator = current?.running?.accelerator ?? null;
+  return { ...tracker.status(), number, connections, accelerator };
 }
 
 function prefixed({ stream, text }: OutputLine, number: number): OutputLine {
   return { stream, text: `[${number}] ${text}` };
 }
 
-/** Whether programs that run by one entry need not be replaced to run by the other. */
+/** Whether two entries describe the same program, so that it need not be replaced. */
 function isSameProgram(one: DirectoryEntry, other: DirectoryEntry): boolean {
   return one.path === other.path && one.isolation === other.isolation &&
     one.accel === other.accel && JSON.stringify(one.env) === JSON.stringify(other.env);

@@ -24,7 +24,7 @@ function pidsOf({ replicas }: WorkerStatus): (number | null)[] {
   return replicas.map(({ pid }) => pid);
 }
 
-Deno.test("a worker has as many programs as its entry says, else its manifest, else one", async () => {
+Deno.test("a worker has as many replicas as its entry says, else its manifest, else one", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   const manifest = "runtime: { kind: javascript }\nscripts: { start: run }\nreplicas: 2\n";
@@ -54,7 +54,7 @@ Deno.test("replicas are prepared once", async () => {
   assert.equal(prepared, 1);
 });
 
-Deno.test("settings of microVMs that do nothing for a plain process are said once", async () => {
+Deno.test("settings of microVMs without effect on a plain process are logged once", async () => {
   await using there = await supervised();
   const manifest = "runtime: { kind: javascript }\nscripts: { start: run }\nnetwork: engine\n";
   there.supervisor.apply([await there.entry("w", manifest)]);
@@ -68,7 +68,7 @@ Deno.test("settings of microVMs that do nothing for a plain process are said onc
   assert.deepEqual(said, ["warn a setting has no effect"]);
 });
 
-Deno.test("lines of several replicas say which of them printed them, in one log", async () => {
+Deno.test("lines in the log name the replica that printed them", async () => {
   await using there = await supervised();
   await ready(there, 2);
   const [first, second] = there.running("w");
@@ -99,7 +99,7 @@ Deno.test("a changed number of replicas starts or stops the difference only", as
   assert.ok(traffic.handovers.every(({ isComingBack, isOver }) => !isComingBack && isOver));
 });
 
-Deno.test("a replica that is wanted again while it stops starts when it has ended", async () => {
+Deno.test("a replica that is desired again while it stops starts after it has ended", async () => {
   await using there = await supervised();
   const { supervisor } = there;
   const entry = await ready(there, 2);
@@ -117,7 +117,7 @@ Deno.test("a replica that is wanted again while it stops starts when it has ende
   await there.until("w", areReady);
 });
 
-Deno.test("a restart goes from replica to replica, the next when the one before is ready", async () => {
+Deno.test("a restart goes from replica to replica, each after the one before is ready", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   await ready(there, 3);
@@ -139,7 +139,7 @@ Deno.test("a restart goes from replica to replica, the next when the one before 
   assert.equal(launcher.programs.length, 6);
 });
 
-Deno.test("a replica is relieved before it is stopped, and its calls wait for the next", async () => {
+Deno.test("a replica is drained before it is stopped, and its calls wait for its successor", async () => {
   await using there = await supervised();
   const { supervisor, traffic, launcher, clock } = there;
   await ready(there, 1);
@@ -161,7 +161,7 @@ Deno.test("a replica is relieved before it is stopped, and its calls wait for th
   assert.equal(handover!.isOver, true);
 });
 
-Deno.test("a replica that is stopped for good is relieved too, and nobody is waited for", async () => {
+Deno.test("a replica that is stopped for good is drained, and no successor is expected", async () => {
   await using there = await supervised();
   const { supervisor, traffic, launcher } = there;
   await ready(there, 1);
@@ -181,7 +181,7 @@ Deno.test("a replica that is stopped for good is relieved too, and nobody is wai
 });
 
 for (const then of ["stop", "crash"] as const) {
-  Deno.test(`a restart that comes to nothing (${then}) lets go of the calls that wait`, async () => {
+  Deno.test(`a restart that comes to nothing (${then}) ends the handover of parked calls`, async () => {
     await using there = await supervised();
     const { supervisor, traffic } = there;
     await ready(there, 1);
@@ -212,7 +212,7 @@ Deno.test("an edit installs while the old program serves, and only then replaces
   gate.open = promise;
   clock.tick(1_000);
 
-  there.edit("w", { paths: ["requirements.txt"], dependencies: true });
+  there.edit("w", { paths: ["requirements.txt"] });
   await there.settle();
   const during = await there.supervisor.status("w");
   assert.deepEqual([during.state, during.pid], ["ready", 100]);
@@ -223,7 +223,7 @@ Deno.test("an edit installs while the old program serves, and only then replaces
   assert.equal((await there.reaches("w", "ready")).pid, 101);
 });
 
-Deno.test("an edit whose dependencies cannot be had leaves what runs, and says so", async () => {
+Deno.test("an edit whose dependencies cannot be installed keeps the running version, with the reason", async () => {
   const network = { isThere: true };
   await using there = await supervised({
     prepare: (...args) => {
@@ -253,7 +253,7 @@ Deno.test("an edit whose dependencies cannot be had leaves what runs, and says s
   assert.deepEqual(pidsOf(mended), [102, 103]);
 });
 
-Deno.test("an edit that does not run stops at the first replica; the next edit mends all", async () => {
+Deno.test("an edit that does not start stops at the first replica; the next edit repairs all", async () => {
   await using there = await supervised();
   const { launcher, clock } = there;
   await ready(there, 3);
@@ -285,7 +285,7 @@ Deno.test("an edit that does not run stops at the first replica; the next edit m
   assert.equal((await there.until("w", areReady)).reason, null);
 });
 
-Deno.test("edits in quick succession replace each program once, not once for each", async () => {
+Deno.test("edits in quick succession replace each program once", async () => {
   await using there = await supervised();
   const { launcher, clock } = there;
   await ready(there, 2);
@@ -300,7 +300,7 @@ Deno.test("edits in quick succession replace each program once, not once for eac
   assert.equal(launcher.programs.length, 4);
 });
 
-Deno.test("a replica that crashes is prepared anew and comes back alone", async () => {
+Deno.test("a replica that crashes is prepared and restarted alone", async () => {
   let prepared = 0;
   await using there = await supervised({
     prepare: (...args) => (prepared++, prepareLaunch(...args)),
@@ -325,7 +325,7 @@ Deno.test("a replica that crashes is prepared anew and comes back alone", async 
   assert.deepEqual(replicas.map(({ restarts }) => restarts), [0, 1]);
 });
 
-Deno.test("a command runs beside the replica that is asked for, or the first that runs", async () => {
+Deno.test("a command runs beside the requested replica, or the first that runs", async () => {
   await using there = await supervised();
   const { supervisor } = there;
   await ready(there, 2);
@@ -349,7 +349,7 @@ Deno.test("a command runs beside the replica that is asked for, or the first tha
   }
 });
 
-Deno.test("a command needs a worker that runs, and something to run", async () => {
+Deno.test("a command needs a running worker, and a program to run", async () => {
   await using there = await supervised();
   const { supervisor } = there;
   await ready(there, 1);
@@ -374,7 +374,7 @@ Deno.test("a command needs a worker that runs, and something to run", async () =
   }
 });
 
-Deno.test("a worker that ends as it may is stopped with the reason, and stays so", async () => {
+Deno.test("a worker that exits as its policy allows stays stopped, with the reason", async () => {
   await using there = await supervised();
   const manifest = "runtime: { kind: javascript }\nscripts: { start: run }\n" +
     "restart: { policy: on-failure }\n";
@@ -391,7 +391,7 @@ Deno.test("a worker that ends as it may is stopped with the reason, and stays so
   await there.reaches("w", "ready");
 });
 
-Deno.test("an edit in the middle of a roll starts it anew, and one replica serves all the time", async () => {
+Deno.test("an edit during a rolling restart begins it anew, and one replica always serves", async () => {
   await using there = await supervised();
   const { supervisor, clock } = there;
   await ready(there, 2);
@@ -411,7 +411,7 @@ Deno.test("an edit in the middle of a roll starts it anew, and one replica serve
   assert.deepEqual(pidsOf(await there.until("w", areReady)), [105, 104]);
 });
 
-Deno.test("a stop in the middle of a roll stops all, and a start brings the new version", async () => {
+Deno.test("a stop during a rolling restart stops all, and a start starts the new version", async () => {
   await using there = await supervised();
   const { supervisor } = there;
   const entry = await ready(there, 2);
@@ -428,7 +428,7 @@ Deno.test("a stop in the middle of a roll stops all, and a start brings the new 
   assert.deepEqual(there.running("w").map(({ spec }) => spec.env.LEVEL), ["2", "2"]);
 });
 
-Deno.test("a wrong manifest leaves what runs, and says what is wrong with it", async () => {
+Deno.test("an invalid manifest keeps the running version, with its problems", async () => {
   await using there = await supervised();
   await ready(there, 1);
   there.clock.tick(1_000);

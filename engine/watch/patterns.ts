@@ -1,21 +1,97 @@
 /**
- * Paths with wildcards: `*` and `?` within a name, `**` for any folders, `[ab]`, `{a,b}`, and a
- * backslash before a character that stands for itself.
+ * Which files of a worker's directory are sources, by the patterns under `watch`.
  *
- * Nothing here looks at files. Matching goes back to the last star only, so that its work is
- * bounded by the product of the lengths, whatever a pattern says.
+ * A pattern without wildcards names a file, whatever it is, or a folder, of which everything counts
+ * that is source code. A glob matches any files: `*` and `?` within a name, `**` for any folders,
+ * `[ab]`, `{a,b}`, and a backslash before a literal character. Patterns after `!` are exceptions,
+ * which always win. Caches, environments and temporary files of editors count only by their full
+ * name. Matching backtracks to the last star only, so its work is bounded by the product of the
+ * lengths. This file does not access the file system.
  *
  * @module
  */
 import { generatedFolders, isDependencyFile, isSourceFile } from "../install/runtimes/mod.ts";
-import { WATCH_PATTERNS_MAX } from "../supervisor/limits.ts";
 
-/** The names in a path; none for an empty one or `.`. */
-export function partsOf(path: string): string[] {
-  return path.split("/").filter((part) => part !== "" && part !== ".");
+/** Alternatives in braces that a worker's patterns may have. */
+const WATCH_PATTERNS_MAX = 1_000;
+
+/** A folder on the way to what patterns name, below that, or neither. */
+export type Reach = "named" | "below" | "outside";
+
+/** Folders that programs write, by name. */
+const IGNORED_FOLDERS: ReadonlySet<string> = new Set([
+  ".cache",
+  ".engine",
+  ".git",
+  ".hg",
+  ".idea",
+  ".svn",
+  ".vscode",
+  ...generatedFolders(),
+]);
+/** Sources that no language claims: templates, queries, settings. */
+const OTHER_SOURCE = /\.(html|css|sql|graphql|toml|ini|cfg)$|^\.env$/;
+/** Temporary files of editors. */
+const TEMPORARY =
+  /^(\.#|#|\.goutputstream-)|~$|\.(sw[a-px]|tmp|part|kate-swp)$|___jb_(tmp|old)___$/;
+
+/** The patterns of one worker. Paths are relative to its directory; the directory itself is "". */
+export class WatchPatterns {
+  readonly #included: readonly Glob[];
+  readonly #excluded: readonly Glob[];
+
+  /** Every pattern has to be valid; see {@linkcode globProblem}. */
+  constructor(patterns: readonly string[]) {
+    this.#included = patterns.filter((text) => !text.startsWith("!")).flatMap(Glob.parse);
+    this.#excluded = patterns.filter((text) => text.startsWith("!"))
+      .flatMap((text) => Glob.parse(text.slice(1)));
+  }
+
+  /** Whether this file is a source. */
+  counts(path: string): boolean {
+    const parts = partsOf(path);
+    return this.#included.some((glob) => isIncluded(glob, parts)) && !this.#isException(parts);
+  }
+
+  /** Whether this folder, or one below it, may contain sources. */
+  reach(folder: string): Reach {
+    const parts = partsOf(folder);
+    if (this.#isException(parts)) return "outside";
+    const found = this.#included.map((glob) => reachOf(glob, parts));
+    return found.find((reach) => reach === "named") ?? found.find((reach) => reach === "below") ??
+      "outside";
+  }
+
+  #isException(parts: readonly string[]): boolean {
+    return this.#excluded.some((glob) => glob.covers(parts));
+  }
 }
 
-/** What is expected of a text that cannot be used, `!` before it allowed; else `undefined`. */
+function isIncluded(glob: Glob, parts: readonly string[]): boolean {
+  if (!glob.isWild && glob.matches(parts)) return true;
+  const name = parts.at(-1) ?? "";
+  if (!isBelowNames(glob, parts) || TEMPORARY.test(name)) return false;
+  return glob.isWild ? glob.matches(parts) : isSource(name);
+}
+
+function isSource(name: string): boolean {
+  return isSourceFile(name) || OTHER_SOURCE.test(name) || isDependencyFile(name);
+}
+
+function reachOf(glob: Glob, folder: readonly string[]): Reach {
+  const { names } = glob;
+  const isOnTheWay = folder.length <= names.length;
+  if (isOnTheWay) return folder.every((part, i) => part === names[i]) ? "named" : "outside";
+  return isBelowNames(glob, folder) && glob.mayMatchBelow(folder) ? "below" : "outside";
+}
+
+/** Whether a path is below the names without wildcards, and in no ignored folder from there. */
+function isBelowNames({ names }: Glob, parts: readonly string[]): boolean {
+  return parts.length > names.length && names.every((name, i) => name === parts[i]) &&
+    !parts.slice(names.length).some((part) => IGNORED_FOLDERS.has(part));
+}
+
+/** What was expected instead of an invalid pattern; `undefined` when it is valid. */
 export function globProblem(text: string): string | undefined {
   const path = text.replace(/^!/, "");
   if (path === "") return "a path or glob after !";
@@ -32,7 +108,7 @@ export function globProblem(text: string): string | undefined {
 
 /** A relative path, with or without wildcards. */
 export class Glob {
-  /** Leading names without wildcards; all of them when there are no wildcards. */
+  /** Leading names without wildcards. */
   readonly names: readonly string[];
   readonly #segments: readonly Segment[];
 
@@ -43,28 +119,28 @@ export class Glob {
     this.names = named.map((segment) => segment.name!);
   }
 
-  /** One for each choice that its braces leave. @throws {Error} What was expected. */
+  /** One glob for each combination of alternatives. @throws {Error} What was expected. */
   static parse(text: string): Glob[] {
     return alternatives(text).map((one) => new Glob(one));
   }
 
-  /** Whether there are wildcards in it. */
+  /** Whether it has wildcards. */
   get isWild(): boolean {
     return this.names.length < this.#segments.length;
   }
 
-  /** Whether it means this path. */
+  /** Whether it matches this path. */
   matches(parts: readonly string[]): boolean {
     return fitAll(this.#segments, parts, FOLDERS);
   }
 
-  /** Whether it means this path or a folder that contains it. */
+  /** Whether it matches this path or a folder that contains it. */
   covers(parts: readonly string[]): boolean {
     if (!this.isWild) return this.names.every((name, i) => name === parts[i]);
     return parts.some((_, i) => this.matches(parts.slice(0, i + 1)));
   }
 
-  /** Whether it may mean something in this folder or below. */
+  /** Whether it may match a path in this folder or below. */
   mayMatchBelow(folder: readonly string[]): boolean {
     if (!this.isWild) return this.covers(folder);
     for (const [i, part] of folder.entries()) {
@@ -76,7 +152,7 @@ export class Glob {
   }
 }
 
-/** What stands between two slashes. */
+/** The part between two slashes. */
 interface Segment {
   /** Without wildcards; `undefined` when it has some. */
   readonly name: string | undefined;
@@ -99,7 +175,7 @@ const CHARACTERS: Comparison<RegExp | string, string> = {
   isStar: (part) => part === STAR,
   fits: (part, character) => typeof part === "string" ? part === character : part.test(character),
 };
-/** Longer than a character, so that it is none. */
+/** Two characters, so that no single character equals it. */
 const STAR = "**";
 
 function fits(segment: Segment, name: string): boolean {
@@ -151,7 +227,7 @@ function setOf(set: string, isInverted: boolean): RegExp {
   }
 }
 
-/** The pattern without braces, once for each choice. @throws {Error} What was expected. */
+/** The pattern without braces, for each combination. @throws {Error} What was expected. */
 function alternatives(text: string): string[] {
   let [done, open] = [[] as string[], [text]];
   while (open.length > 0) {
@@ -165,7 +241,7 @@ function alternatives(text: string): string[] {
   return done;
 }
 
-/** Splits the first braces; a text without any as it is. @throws {Error} What was expected. */
+/** Expands the first braces of a text, if it has any. @throws {Error} What was expected. */
 function splitBraces(text: string): string | string[] {
   let [depth, start] = [0, -1];
   const cuts: number[] = [];
@@ -184,78 +260,7 @@ function splitBraces(text: string): string | string[] {
   return text;
 }
 
-/** How a folder stands to the patterns: on the way to what they name, below that, or neither. */
-export type Reach = "named" | "below" | "outside";
-
-/** Folders that programs write, by name. */
-const IGNORED_FOLDERS: ReadonlySet<string> = new Set([
-  ".cache",
-  ".engine",
-  ".git",
-  ".hg",
-  ".idea",
-  ".svn",
-  ".vscode",
-  ...generatedFolders(),
-]);
-/** Sources that no language claims: templates, queries, settings. */
-const OTHER_SOURCE = /\.(html|css|sql|graphql|toml|ini|cfg)$|^\.env$/;
-/** What editors leave for a moment. */
-const TEMPORARY =
-  /^(\.#|#|\.goutputstream-)|~$|\.(sw[a-px]|tmp|part|kate-swp)$|___jb_(tmp|old)___$/;
-
-/** The patterns of one worker. Paths are relative to its directory; the directory itself is "". */
-export class WatchPatterns {
-  readonly #wanted: readonly Glob[];
-  readonly #unwanted: readonly Glob[];
-
-  /** Takes patterns that `globProblem` has no word against, some with `!` before them. */
-  constructor(patterns: readonly string[]) {
-    this.#wanted = patterns.filter((text) => !text.startsWith("!")).flatMap(Glob.parse);
-    this.#unwanted = patterns.filter((text) => text.startsWith("!"))
-      .flatMap((text) => Glob.parse(text.slice(1)));
-  }
-
-  /** Whether an edit of this file counts. */
-  counts(path: string): boolean {
-    const parts = partsOf(path);
-    return this.#wanted.some((glob) => isWanted(glob, parts)) && !this.#isException(parts);
-  }
-
-  /** Whether files in this folder, or in one below it, may count. */
-  reach(folder: string): Reach {
-    const parts = partsOf(folder);
-    if (this.#isException(parts)) return "outside";
-    const found = this.#wanted.map((glob) => reachOf(glob, parts));
-    return found.find((reach) => reach === "named") ?? found.find((reach) => reach === "below") ??
-      "outside";
-  }
-
-  #isException(parts: readonly string[]): boolean {
-    return this.#unwanted.some((glob) => glob.covers(parts));
-  }
-}
-
-function isWanted(glob: Glob, parts: readonly string[]): boolean {
-  if (!glob.isWild && glob.matches(parts)) return true;
-  const name = parts.at(-1) ?? "";
-  if (!isBelowNames(glob, parts) || TEMPORARY.test(name)) return false;
-  return glob.isWild ? glob.matches(parts) : isSource(name);
-}
-
-function isSource(name: string): boolean {
-  return isSourceFile(name) || OTHER_SOURCE.test(name) || isDependencyFile(name);
-}
-
-function reachOf(glob: Glob, folder: readonly string[]): Reach {
-  const { names } = glob;
-  const isOnTheWay = folder.length <= names.length;
-  if (isOnTheWay) return folder.every((part, i) => part === names[i]) ? "named" : "outside";
-  return isBelowNames(glob, folder) && glob.mayMatchBelow(folder) ? "below" : "outside";
-}
-
-/** Below what is written without wildcards, and from there on in no folder that programs fill. */
-function isBelowNames({ names }: Glob, parts: readonly string[]): boolean {
-  return parts.length > names.length && names.every((name, i) => name === parts[i]) &&
-    !parts.slice(names.length).some((part) => IGNORED_FOLDERS.has(part));
+/** The names in a path; none for an empty one or `.`. */
+export function partsOf(path: string): string[] {
+  return path.split("/").filter((part) => part !== "" && part !== ".");
 }

@@ -25,13 +25,13 @@ for (
     ["a+(b).$", ["a+(b).$"], ["aab."]],
   ] as const
 ) {
-  Deno.test(`Glob ${pattern} means what it says`, () => {
+  Deno.test(`Glob ${pattern} matches the listed paths`, () => {
     for (const path of yes) assert.ok(matches(pattern, path), path);
     for (const path of no) assert.ok(!matches(pattern, path), path);
   });
 }
 
-Deno.test("Glob.covers() counts what lies in a folder that is meant", () => {
+Deno.test("Glob.covers() matches paths in a matching folder", () => {
   const covers = (pattern: string, path: string) => Glob.parse(pattern)[0]!.covers(partsOf(path));
 
   assert.ok(covers("gen", "gen/deep/a.py"));
@@ -54,7 +54,7 @@ Deno.test("Glob.mayMatchBelow() rules out folders in which nothing can match", (
   assert.ok(!may("src/*.py", "lib"));
 });
 
-Deno.test("Glob gives the leading names without wildcards", () => {
+Deno.test("Glob.names holds the leading names without wildcards", () => {
   assert.deepEqual(Glob.parse("a/b/*.py/c")[0]!.names, ["a", "b"]);
   assert.deepEqual(Glob.parse("a/\\[b\\]")[0]!.names, ["a", "[b]"]);
   assert.deepEqual(Glob.parse(".")[0]!.names, []);
@@ -77,13 +77,13 @@ for (
   });
 }
 
-Deno.test("globProblem() takes paths, globs and exceptions", () => {
+Deno.test("globProblem() accepts paths, globs and exceptions", () => {
   for (const text of [".", "src", "src/", "a b.py", "!gen/**", "..a/b..", "}", "a,b", "]"]) {
     assert.equal(globProblem(text), undefined, text);
   }
 });
 
-Deno.test("Glob matches in bounded time whatever the stars", () => {
+Deno.test("Glob matches in bounded time with many stars", () => {
   const name = "a".repeat(200);
 
   const found = matches(`${"*a".repeat(50)}b`, name) ||
@@ -102,7 +102,7 @@ function assertCounts(
   for (const path of no) assert.ok(!watch.counts(path), `${path} does not count`);
 }
 
-Deno.test("WatchPatterns takes a folder for the sources in it and below", () => {
+Deno.test("WatchPatterns matches sources in a named folder and below", () => {
   const sources = ["src/a.py", "src/deep/b.ts", "src/requirements.txt", "src/.env"];
   const others = ["a.py", "src/data.bin", "src/log.txt", "srcs/a.py"];
 
@@ -110,15 +110,15 @@ Deno.test("WatchPatterns takes a folder for the sources in it and below", () => 
   assertCounts(["./src/"], sources, others);
 });
 
-Deno.test("WatchPatterns takes the dot for the whole directory", () => {
+Deno.test("WatchPatterns matches the whole directory for a dot", () => {
   assertCounts(["."], ["a.py", "x/y/z.html", "engine.worker.yaml"], ["a.bin", "x/notes.md"]);
 });
 
-Deno.test("WatchPatterns takes a named file whatever it is, and nothing beside it", () => {
+Deno.test("WatchPatterns matches a named file of any type, and nothing beside it", () => {
   assertCounts(["data.bin", "a/x.swp"], ["data.bin", "a/x.swp"], ["data.bin2", "b.bin", "a/b.py"]);
 });
 
-Deno.test("WatchPatterns takes what a glob means, whatever it is", () => {
+Deno.test("WatchPatterns matches files of any type with a glob", () => {
   assertCounts(
     ["src/**/*.{py,json}", "*.yaml"],
     ["src/a.py", "src/b/c.json", "x.yaml"],
@@ -127,7 +127,7 @@ Deno.test("WatchPatterns takes what a glob means, whatever it is", () => {
   assertCounts(["src/*"], ["src/a"], ["src/a/b.py"]);
 });
 
-Deno.test("WatchPatterns lets exceptions win, wherever they stand", () => {
+Deno.test("WatchPatterns prefers exceptions, in any order", () => {
   assertCounts(
     ["!generated/**", ".", "!**/*_pb2.py", "!docs", "!src/one.py"],
     ["a.py", "src/two.py", "x/generated/a.py"],
@@ -142,7 +142,7 @@ Deno.test("WatchPatterns lets exceptions win, wherever they stand", () => {
   );
 });
 
-Deno.test("WatchPatterns leaves out what programs fill, also under globs", () => {
+Deno.test("WatchPatterns leaves out folders that programs write, also under globs", () => {
   const filled = [
     ".git/hooks/a.py",
     "__pycache__/a.py",
@@ -157,7 +157,7 @@ Deno.test("WatchPatterns leaves out what programs fill, also under globs", () =>
   assertCounts(["**/*"], ["a.anything"], filled);
 });
 
-Deno.test("WatchPatterns takes what is filled by programs when it is named in full", () => {
+Deno.test("WatchPatterns matches a folder that programs write when it is named in full", () => {
   assertCounts(["node_modules/mine"], ["node_modules/mine/a.js"], [
     "node_modules/a.js",
     "node_modules/mine/node_modules/b.js",
@@ -179,12 +179,12 @@ for (
     ".main.py.kate-swp",
   ]
 ) {
-  Deno.test(`WatchPatterns leaves out ${name}, which an editor leaves for a moment`, () => {
+  Deno.test(`WatchPatterns leaves out ${name}, a temporary file of an editor`, () => {
     assertCounts([".", "**"], [], [name, `src/${name}`]);
   });
 }
 
-Deno.test("WatchPatterns.reach() tells folders on the way from those below and outside", () => {
+Deno.test("WatchPatterns.reach() tells folders on the way, below and outside apart", () => {
   const watch = new WatchPatterns(["src/app", "lib/**/*.py", "conf/x.ini", "!lib/gen"]);
 
   assert.deepEqual(
@@ -202,7 +202,7 @@ Deno.test("WatchPatterns.reach() tells folders on the way from those below and o
   );
 });
 
-Deno.test("WatchPatterns of an empty list counts nothing", () => {
+Deno.test("WatchPatterns of an empty list match nothing", () => {
   assertCounts([], [], ["a.py"]);
   assert.equal(new WatchPatterns([]).reach(""), "outside");
 });

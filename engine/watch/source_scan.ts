@@ -1,34 +1,39 @@
 /**
- * One look at a worker's directory: which files count, when they changed, and which folders the
- * system has to watch for the next edit to be noticed.
+ * One scan of a worker's directory: which files are sources, when they changed, and which folders
+ * the system has to watch to report the next edit.
  *
- * Links are followed: what is reached over one counts under the name of the link. One that leads to
- * a folder around the worker is not, and in the directory of a contained worker none that leads
- * out: it could be one of its own making, and tell when somebody writes elsewhere. The work is
- * bounded, folders near the top come first.
+ * Links are followed, and what they lead to counts under the name of the link. Not followed are
+ * links to a folder that contains the worker, and in the directory of a contained worker all links
+ * that lead out, since the worker could use them to observe other folders. A scan is bounded, with
+ * folders near the top first, and it is {@linkcode ChunkedWork}, so that calls are routed in
+ * between.
  *
  * @module
  */
-import { WATCH_FILES_MAX, WATCH_FOLDERS_MAX } from "../supervisor/limits.ts";
 import type { WatchPatterns } from "./patterns.ts";
 
-/** What was found. Names are relative to the worker's directory; empty for that itself. */
+/** Folders watched for one worker; edits in further ones are not seen, which is logged. */
+export const WATCH_FOLDERS_MAX = 2_000;
+/** Files watched for one worker; edits of further ones are not seen, which is logged. */
+export const WATCH_FILES_MAX = 20_000;
+
+/** The result of a scan. Names are relative to the worker's directory; that itself has "". */
 export interface SourceScan {
   /** Where the directory is, absolute, without links. */
   readonly root: string;
-  /** Whether there is such a directory. */
-  readonly isThere: boolean;
-  /** Files that count, by name. */
+  /** Whether the directory exists. */
+  readonly exists: boolean;
+  /** Sources, by name. */
   readonly files: ReadonlyMap<string, SourceFile>;
-  /** Folders in which files may count, the directory itself first. */
+  /** Folders that may contain sources, the directory itself first. */
   readonly folders: readonly SourceFolder[];
   /** Absolute paths of files that links lead to, and of the directory's own link. */
   readonly targets: ReadonlySet<string>;
-  /** Whether something was left out, since there is more than a watch looks at. */
+  /** Whether folders or files were left out because there are too many. */
   readonly isCut: boolean;
 }
 
-/** A file that counts. */
+/** A source file. */
 export interface SourceFile {
   /** Differs after each change. */
   readonly stamp: string;
@@ -36,27 +41,27 @@ export interface SourceFile {
   readonly changedAtMs: number;
 }
 
-/** A folder to watch; those below it are listed by themselves. */
+/** A folder to watch, without the folders below it. */
 export interface SourceFolder {
   /** Absolute, without links. */
   readonly path: string;
-  /** What it is called in the worker's directory; `undefined`: only links lead to files in it. */
+  /** Its name in the worker's directory; `undefined`: only links lead to files in it. */
   readonly name: string | undefined;
-  /** Differs when the folder was deleted and made again. */
+  /** Differs when the folder was deleted and created again. */
   readonly identity: string;
 }
 
-/** Lies in every virtual environment of Python. */
+/** A file in every virtual environment of Python. */
 const ENVIRONMENT_FILE = "pyvenv.cfg";
-/** A folder with more bytes of names than this is read on another thread. */
+/** Bytes of names from which on a folder is read on another thread. */
 const LARGE_FOLDER_BYTES = 128 * 1024;
 
-/** Looks at the directory (absolute) of a worker. */
+/** Scans the directory (absolute) of a worker. */
 export function* scanSources(
   directory: string,
   patterns: WatchPatterns,
   isContained = false,
-): Steps<SourceScan> {
+): ChunkedWork<SourceScan> {
   const scanner = new Scanner(directory, patterns, isContained);
   yield* scanner.run();
   return scanner;
@@ -67,12 +72,12 @@ class Scanner implements SourceScan {
   readonly files = new Map<string, SourceFile>();
   readonly folders: SourceFolder[] = [];
   readonly targets = new Set<string>();
-  isThere = false;
+  exists = false;
   isCut = false;
   readonly #directory: string;
   readonly #patterns: WatchPatterns;
   readonly #isContained: boolean;
-  /** Those near the top first; grows while it is read. */
+  /** Folders to visit, near ones first; grows during the scan. */
   readonly #open: { readonly path: string; readonly name: string }[] = [];
   readonly #paths = new Set<string>();
 
@@ -83,7 +88,7 @@ class Scanner implements SourceScan {
     this.#patterns = patterns;
   }
 
-  *run(): Steps<void> {
+  *run(): ChunkedWork<void> {
     this.#add(this.root, "");
     for (const { path, name } of this.#open) {
       this.isCut ||= this.folders.length >= WATCH_FOLDERS_MAX;
@@ -98,7 +103,7 @@ class Scanner implements SourceScan {
       }
       yield;
     }
-    this.isThere = this.folders[0]?.path === this.root;
+    this.exists = this.folders[0]?.path === this.root;
     if (kindOf(this.#directory) === "link") this.targets.add(this.#directory);
     this.#addTargets();
   }
@@ -124,7 +129,7 @@ class Scanner implements SourceScan {
 
   #takeLink(path: string, name: string): void {
     const target = realPath(path);
-    if (target === undefined) return; // It leads nowhere yet.
+    if (target === undefined) return; // The target does not exist yet.
     if (this.#isContained && !target.startsWith(`${this.root}/`)) return;
     if (kindOf(target) === "folder") {
       const isAround = `${this.root}/`.startsWith(target === "/" ? target : `${target}/`);
@@ -135,7 +140,7 @@ class Scanner implements SourceScan {
     }
   }
 
-  /** A virtual environment, unless it is asked for by name. */
+  /** A virtual environment, unless a pattern names it. */
   #isEnvironment(name: string, entries: readonly Deno.DirEntry[]): boolean {
     return entries.some((entry) => entry.name === ENVIRONMENT_FILE) &&
       this.#patterns.reach(name) === "below";
@@ -150,30 +155,33 @@ class Scanner implements SourceScan {
   }
 }
 
-function* entriesOf(path: string, bytes: number): Steps<readonly Deno.DirEntry[] | undefined> {
+function* entriesOf(
+  path: string,
+  bytes: number,
+): ChunkedWork<readonly Deno.DirEntry[] | undefined> {
   try {
     if (bytes <= LARGE_FOLDER_BYTES) return [...Deno.readDirSync(path)];
   } catch {
-    return undefined; // Gone again, no folder, or not ours to read.
+    return undefined; // It is gone, is no folder, or is not readable.
   }
   let entries: Deno.DirEntry[] | undefined;
   yield Array.fromAsync(Deno.readDir(path)).then((read) => void (entries = read), () => {});
   return entries;
 }
 
-/** What a path itself is, without following a link; `undefined`: nothing. */
+/** The type of a path, without following a link; `undefined`: there is nothing. */
 export function kindOf(path: string): "file" | "folder" | "link" | undefined {
   try {
     const { isDirectory, isSymlink } = Deno.lstatSync(path);
     return isSymlink ? "link" : isDirectory ? "folder" : "file";
   } catch {
-    return undefined; // Gone, or not ours to see.
+    return undefined; // It is gone or not accessible.
   }
 }
 
 /**
- * Deno tells of renames and replacements in whole seconds: the end of one counts, since an edit
- * taken for old would be lost.
+ * Deno reports renames and replacements in whole seconds. The end of the second is used, since an
+ * edit that seems too old would be ignored.
  */
 function sourceFile(path: string): SourceFile | undefined {
   try {
@@ -185,7 +193,7 @@ function sourceFile(path: string): SourceFile | undefined {
       changedAtMs: changedMs <= writtenMs ? writtenMs : changedMs + 999,
     };
   } catch {
-    return undefined; // Gone.
+    return undefined; // It is gone.
   }
 }
 
@@ -194,7 +202,7 @@ function infoOf(path: string): { identity: string; bytes: number } | undefined {
     const { dev, ino, birthtime, size } = Deno.statSync(path);
     return { identity: `${dev} ${ino} ${birthtime?.getTime()}`, bytes: size };
   } catch {
-    return undefined; // Gone.
+    return undefined; // It is gone.
   }
 }
 
@@ -202,7 +210,7 @@ function realPath(path: string): string | undefined {
   try {
     return Deno.realPathSync(path);
   } catch {
-    return undefined; // Nothing there.
+    return undefined; // There is no such path.
   }
 }
 
@@ -210,27 +218,30 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
-/** Work that may be interrupted where it yields; a promise is waited for. */
-export type Steps<T> = Generator<Promise<unknown> | undefined, T, void>;
+/**
+ * Long work in short chunks: a generator that may be suspended where it yields. A promise that it
+ * yields is awaited.
+ */
+export type ChunkedWork<T> = Generator<Promise<unknown> | undefined, T, void>;
 
-/** Work goes on for so long before others have their turn, in milliseconds. */
-const SLICE_MS = 8;
-/** Work of fewer steps ends in one turn, also on a machine that is busy. */
-const STEPS_AT_LEAST = 32;
+/** How long a chunk lasts before other work of the event loop runs, in milliseconds. */
+const CHUNK_MS = 8;
+/** Shorter work runs in one chunk, also on a busy machine. */
+const CHUNK_STEPS_MIN = 32;
 
-/** Does the work. `undefined`: it was no longer wanted when its turn came again. */
-export async function inSlices<T>(
-  steps: Steps<T>,
-  isWanted: () => boolean,
+/** Runs work, quick work at once; `undefined` when `isNeeded` returns false after a chunk. */
+export async function runChunked<T>(
+  work: ChunkedWork<T>,
+  isNeeded: () => boolean,
 ): Promise<T | undefined> {
   let began = performance.now();
   for (let count = 1;; count++) {
-    const { done, value } = steps.next();
+    const { done, value } = work.next();
     if (done) return value;
     if (value !== undefined) await value;
-    else if (count < STEPS_AT_LEAST || performance.now() - began < SLICE_MS) continue;
+    else if (count < CHUNK_STEPS_MIN || performance.now() - began < CHUNK_MS) continue;
     else await new Promise((resolve) => setTimeout(resolve, 0));
-    if (!isWanted()) return void steps.return(undefined as T);
+    if (!isNeeded()) return void work.return(undefined as T);
     [began, count] = [performance.now(), 0];
   }
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { WatchPatterns } from "./patterns.ts";
-import { inSlices, scanSources, type SourceScan, type Steps } from "./source_scan.ts";
+import { type ChunkedWork, runChunked, scanSources, type SourceScan } from "./source_scan.ts";
 
 /** A directory with files (a path that ends with a slash is a folder). */
 async function setup(paths: readonly string[]) {
@@ -11,7 +11,7 @@ async function setup(paths: readonly string[]) {
     if (path !== folder) await Deno.writeTextFile(`${directory}/${path}`, "1");
   }
   const scan = async (...patterns: string[]): Promise<SourceScan> => {
-    return (await inSlices(scanSources(directory, new WatchPatterns(patterns)), () => true))!;
+    return (await runChunked(scanSources(directory, new WatchPatterns(patterns)), () => true))!;
   };
   const end = () => Deno.remove(directory, { recursive: true });
   return { directory, scan, [Symbol.asyncDispose]: end };
@@ -21,7 +21,7 @@ function foldersOf({ folders }: SourceScan): (string | undefined)[] {
   return folders.map(({ name }) => name).sort();
 }
 
-Deno.test("scanSources() finds files that count and the folders they may be in", async () => {
+Deno.test("scanSources() finds sources and the folders that may contain them", async () => {
   await using there = await setup(["main.py", "data.bin", "src/a.ts", "src/deep/b.ts", "src/x.md"]);
 
   const scan = await there.scan(".");
@@ -29,10 +29,10 @@ Deno.test("scanSources() finds files that count and the folders they may be in",
   assert.deepEqual([...scan.files.keys()].sort(), ["main.py", "src/a.ts", "src/deep/b.ts"]);
   assert.deepEqual(foldersOf(scan), ["", "src", "src/deep"]);
   assert.equal(scan.folders[0]!.path, there.directory);
-  assert.deepEqual([scan.isThere, scan.isCut], [true, false]);
+  assert.deepEqual([scan.exists, scan.isCut], [true, false]);
 });
 
-Deno.test("scanSources() leaves out folders that programs fill", async () => {
+Deno.test("scanSources() leaves out folders that programs write", async () => {
   await using there = await setup([
     "main.py",
     "node_modules/big/index.js",
@@ -51,7 +51,7 @@ Deno.test("scanSources() leaves out folders that programs fill", async () => {
   assert.deepEqual([...named.files.keys()].sort(), ["env/lib/pip.py", "env/pyvenv.cfg"]);
 });
 
-Deno.test("scanSources() goes only where a pattern leads", async () => {
+Deno.test("scanSources() visits only folders that patterns reach", async () => {
   await using there = await setup([
     "src/a.py",
     "src/deep/b.py",
@@ -73,7 +73,7 @@ Deno.test("scanSources() goes only where a pattern leads", async () => {
   ]);
 });
 
-Deno.test("scanSources() follows links, but none in circles and none to a folder around", async () => {
+Deno.test("scanSources() follows links, but not in circles or to a folder that contains the worker", async () => {
   await using there = await setup(["worker/src/a.py", "shared/s.py", "one/x.py", "one/y.py"]);
   const { directory } = there;
   await Deno.symlink("../shared", `${directory}/worker/shared`);
@@ -83,7 +83,7 @@ Deno.test("scanSources() follows links, but none in circles and none to a folder
   await Deno.symlink("nowhere", `${directory}/worker/broken.py`);
   const patterns = new WatchPatterns(["."]);
 
-  const scan = (await inSlices(scanSources(`${directory}/worker`, patterns), () => true))!;
+  const scan = (await runChunked(scanSources(`${directory}/worker`, patterns), () => true))!;
 
   assert.deepEqual([...scan.files.keys()].sort(), ["linked.py", "shared/s.py", "src/a.py"]);
   assert.deepEqual(foldersOf(scan), ["", "shared", "src", undefined]);
@@ -107,7 +107,7 @@ Deno.test("scanSources() follows no link out of the directory of a contained wor
   const patterns = new WatchPatterns(["."]);
 
   for (const place of [directory, `${there.directory}/current`]) {
-    const scan = (await inSlices(scanSources(place, patterns, true), () => true))!;
+    const scan = (await runChunked(scanSources(place, patterns, true), () => true))!;
 
     assert.deepEqual([...scan.files.keys()].sort(), ["inner.py", "real.py", "src/a.py"]);
     assert.deepEqual(
@@ -119,20 +119,20 @@ Deno.test("scanSources() follows no link out of the directory of a contained wor
   }
 });
 
-Deno.test("scanSources() looks at what the link to a directory leads to", async () => {
+Deno.test("scanSources() scans the target when the directory is a link", async () => {
   await using there = await setup(["releases/2/main.py"]);
   const { directory } = there;
   await Deno.symlink("releases/2", `${directory}/current`);
   const patterns = new WatchPatterns(["."]);
 
-  const scan = (await inSlices(scanSources(`${directory}/current`, patterns), () => true))!;
+  const scan = (await runChunked(scanSources(`${directory}/current`, patterns), () => true))!;
 
   assert.deepEqual([...scan.files.keys()], ["main.py"]);
   assert.deepEqual([...scan.targets], [`${directory}/current`]);
   assert.deepEqual(foldersOf(scan), ["", undefined]);
 });
 
-Deno.test("scanSources() tells a changed file by its stamp, a folder made again by its identity", async () => {
+Deno.test("scanSources() tells a changed file by its stamp, a new folder by its identity", async () => {
   await using there = await setup(["a.py", "b.py", "src/c.py"]);
   const { directory, scan } = there;
   const before = await scan(".");
@@ -153,17 +153,17 @@ Deno.test("scanSources() tells a changed file by its stamp, a folder made again 
   assert.equal(identityOf(after, "kept"), identityOf(before, "src"));
 });
 
-Deno.test("scanSources() bears a directory that is not there, or a file in its place", async () => {
+Deno.test("scanSources() accepts a missing directory, or a file in its place", async () => {
   await using there = await setup(["file"]);
   const patterns = new WatchPatterns(["."]);
 
   for (const path of [`${there.directory}/nothing`, `${there.directory}/file`]) {
-    const scan = (await inSlices(scanSources(path, patterns), () => true))!;
-    assert.deepEqual([scan.isThere, scan.files.size, scan.folders.length], [false, 0, 0]);
+    const scan = (await runChunked(scanSources(path, patterns), () => true))!;
+    assert.deepEqual([scan.exists, scan.files.size, scan.folders.length], [false, 0, 0]);
   }
 });
 
-Deno.test("scanSources() stops at its bounds, with what lies near the top", async () => {
+Deno.test("scanSources() stops at its bounds, with folders near the top first", async () => {
   await using there = await setup(["top/main.py"]);
   for (let i = 0; i < 2_010; i++) {
     Deno.mkdirSync(`${there.directory}/many/f${i}`, { recursive: true });
@@ -176,7 +176,7 @@ Deno.test("scanSources() stops at its bounds, with what lies near the top", asyn
   assert.ok(scan.files.has("top/main.py"));
 });
 
-function* steps(count: number, busyMs: number): Steps<number> {
+function* steps(count: number, busyMs: number): ChunkedWork<number> {
   let done = 0;
   for (let i = 0; i < count; i++) {
     for (const until = performance.now() + busyMs; performance.now() < until;);
@@ -186,45 +186,45 @@ function* steps(count: number, busyMs: number): Steps<number> {
   return done;
 }
 
-Deno.test("inSlices() does quick work in the turn in which it began", async () => {
+Deno.test("runChunked() finishes quick work synchronously", async () => {
   let isDone = false;
-  function* work(): Steps<void> {
+  function* work(): ChunkedWork<void> {
     yield* steps(30, 0);
     isDone = true;
   }
 
-  const end = inSlices(work(), () => true);
+  const end = runChunked(work(), () => true);
 
   assert.ok(isDone);
   await end;
 });
 
-Deno.test("inSlices() lets others have their turn during long work", async () => {
+Deno.test("runChunked() lets timers run during long work", async () => {
   let turns = 0;
   const others = setInterval(() => turns++, 0);
 
-  const done = await inSlices(steps(300, 0.5), () => true);
+  const done = await runChunked(steps(300, 0.5), () => true);
 
   clearInterval(others);
   assert.equal(done, 300);
   assert.ok(turns >= 3, `${turns}`);
 });
 
-Deno.test("inSlices() waits for promises and hands out what comes of the work", async () => {
+Deno.test("runChunked() awaits promises and returns the result", async () => {
   const order: string[] = [];
-  function* work(): Steps<string> {
+  function* work(): ChunkedWork<string> {
     yield Promise.resolve().then(() => void order.push("waited"));
     order.push("went on");
     return "result";
   }
 
-  assert.equal(await inSlices(work(), () => true), "result");
+  assert.equal(await runChunked(work(), () => true), "result");
   assert.deepEqual(order, ["waited", "went on"]);
 });
 
-Deno.test("inSlices() ends work that is no longer wanted, and cleans up", async () => {
+Deno.test("runChunked() ends work that is no longer needed, and cleans up", async () => {
   let isClean = false;
-  function* work(): Steps<string> {
+  function* work(): ChunkedWork<string> {
     try {
       yield Promise.resolve();
       return "result";
@@ -233,15 +233,15 @@ Deno.test("inSlices() ends work that is no longer wanted, and cleans up", async 
     }
   }
 
-  assert.equal(await inSlices(work(), () => false), undefined);
+  assert.equal(await runChunked(work(), () => false), undefined);
   assert.ok(isClean);
 });
 
-Deno.test("inSlices() rejects with what the work throws", async () => {
-  function* work(): Steps<void> {
+Deno.test("runChunked() rejects with the error of the work", async () => {
+  function* work(): ChunkedWork<void> {
     yield;
     throw new Error("broken");
   }
 
-  await assert.rejects(inSlices(work(), () => true), /broken/);
+  await assert.rejects(runChunked(work(), () => true), /broken/);
 });

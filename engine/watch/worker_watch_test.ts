@@ -50,91 +50,90 @@ async function setup(
 
 type Setup = Pick<Awaited<ReturnType<typeof setup>>, "clock" | "changes">;
 
-/** Waits until something that counts was noticed, then lets the quiet time pass. */
-async function told({ clock, changes }: Setup): Promise<WorkerChange> {
+/** Waits until an event of a source arrived, then lets the debounce time pass. */
+async function reported({ clock, changes }: Setup): Promise<WorkerChange> {
   const before = changes.length;
   for (let i = 0; changes.length === before; i++) {
     await until(() => clock.waiting > 0 || changes.length > before);
-    await new Promise((resolve) => setTimeout(resolve, 250)); // Notices of one edit come apart.
+    await new Promise((resolve) => setTimeout(resolve, 250)); // One edit causes several events.
     clock.tick(1_000);
     await new Promise((resolve) => setTimeout(resolve, 10));
-    assert.ok(i < 100, "nothing was told");
+    assert.ok(i < 100, "nothing was reported");
   }
   return changes.at(-1)!;
 }
 
-Deno.test("watchWorker() tells edits of sources, several in short order as one", async () => {
+Deno.test("watchWorker() reports edits in quick succession as one", async () => {
   await using there = await setup();
 
   await there.write("main.py");
   await there.write("src/deep/part.ts");
-  const change = await told(there);
+  const change = await reported(there);
 
   assert.deepEqual(change.paths, ["main.py", "src/deep/part.ts"]);
-  assert.equal(change.dependencies, false);
   assert.ok(Math.abs(change.changedAtMs - Date.now()) < 60_000);
   assert.equal(there.changes.length, 1);
 });
 
-Deno.test("watchWorker() dates an edit to the millisecond, and no earlier than it was", async () => {
+Deno.test("watchWorker() dates an edit to the millisecond, and never too early", async () => {
   await using there = await setup();
   const path = `${there.directory}/main.py`;
   for (const at of [200, 700]) {
     const second = Math.floor(Date.now() / 1_000) * 1_000;
     const written = new Date(second + 60_000 + at); // Later than the change, which is now.
     await Deno.utime(path, written, written);
-    assert.equal((await told(there)).changedAtMs, written.getTime());
+    assert.equal((await reported(there)).changedAtMs, written.getTime());
   }
 
   const old = new Date("2020-01-01T00:00:00Z");
   const before = Date.now();
   await Deno.utime(path, old, old);
 
-  assert.ok((await told(there)).changedAtMs >= before);
+  assert.ok((await reported(there)).changedAtMs >= before);
 });
 
 for (
   const name of ["engine.worker.yaml", "requirements.txt", "requirements-dev.txt", "deno.json"]
 ) {
-  Deno.test(`watchWorker() says that ${name} concerns dependencies`, async () => {
+  Deno.test(`watchWorker() reports an edit of ${name}`, async () => {
     await using there = await setup();
 
     await there.write(name);
 
-    assert.equal((await told(there)).dependencies, true);
+    assert.deepEqual((await reported(there)).paths, [name]);
   });
 }
 
-Deno.test("watchWorker() sees an editor that writes beside and renames", async () => {
+Deno.test("watchWorker() reports an editor that writes a new file and renames it", async () => {
   await using there = await setup();
   const { directory } = there;
 
   await there.write("main.py.tmp");
   await Deno.rename(`${directory}/main.py.tmp`, `${directory}/main.py`);
 
-  assert.deepEqual((await told(there)).paths, ["main.py"]);
+  assert.deepEqual((await reported(there)).paths, ["main.py"]);
 });
 
-Deno.test("watchWorker() sees a file that is removed", async () => {
+Deno.test("watchWorker() reports a removed file", async () => {
   await using there = await setup();
 
   await Deno.remove(`${there.directory}/main.py`);
 
-  assert.deepEqual((await told(there)).paths, ["main.py"]);
+  assert.deepEqual((await reported(there)).paths, ["main.py"]);
 });
 
-Deno.test("watchWorker() sees what is made in a new folder, and later edits there", async () => {
+Deno.test("watchWorker() reports files in a new folder, and later edits there", async () => {
   await using there = await setup();
 
   await Deno.mkdir(`${there.directory}/fresh/er`, { recursive: true });
   await there.write("fresh/er/a.py");
-  assert.deepEqual((await told(there)).paths, ["fresh/er/a.py"]);
+  assert.deepEqual((await reported(there)).paths, ["fresh/er/a.py"]);
 
   await there.write("fresh/er/b.py");
-  assert.ok((await told(there)).paths.includes("fresh/er/b.py"));
+  assert.ok((await reported(there)).paths.includes("fresh/er/b.py"));
 });
 
-Deno.test("watchWorker() ignores what programs and editors leave", async () => {
+Deno.test("watchWorker() ignores files that programs and editors write", async () => {
   await using there = await setup();
 
   await there.write("data.bin");
@@ -147,10 +146,10 @@ Deno.test("watchWorker() ignores what programs and editors leave", async () => {
   await there.write("__pycache__/main.py");
   await there.write("last.py");
 
-  assert.deepEqual((await told(there)).paths, ["last.py"]);
+  assert.deepEqual((await reported(there)).paths, ["last.py"]);
 });
 
-Deno.test("watchWorker() counts a named file whatever it is, and nothing beside it", async () => {
+Deno.test("watchWorker() reports a named file of any type, and nothing beside it", async () => {
   await using there = await setup(["data.bin", "src", "later.conf"]);
 
   await there.write("main.py");
@@ -158,10 +157,10 @@ Deno.test("watchWorker() counts a named file whatever it is, and nothing beside 
   await there.write("src/a.py");
   await there.write("later.conf");
 
-  assert.deepEqual((await told(there)).paths, ["data.bin", "later.conf", "src/a.py"]);
+  assert.deepEqual((await reported(there)).paths, ["data.bin", "later.conf", "src/a.py"]);
 });
 
-Deno.test("watchWorker() counts what globs mean, without exceptions", async () => {
+Deno.test("watchWorker() reports files that match globs, without exceptions", async () => {
   await using there = await setup(["src/**/*.{py,json}", "!src/gen/**", "conf/*.ini"]);
 
   await there.write("main.py");
@@ -172,10 +171,10 @@ Deno.test("watchWorker() counts what globs mean, without exceptions", async () =
   await Deno.mkdir(`${there.directory}/conf`);
   await there.write("conf/x.ini");
 
-  assert.deepEqual((await told(there)).paths, ["conf/x.ini", "src/deep/a.json"]);
+  assert.deepEqual((await reported(there)).paths, ["conf/x.ini", "src/deep/a.json"]);
 });
 
-Deno.test("watchWorker() tells a checkout of thousands of files once", async () => {
+Deno.test("watchWorker() reports a checkout of thousands of files once", async () => {
   const paths = Array.from({ length: 2_000 }, (_, i) => `p${i % 50}/deep/f${i}.py`);
   await using there = await setup(["."], (root) => {
     for (let i = 0; i < 50; i++) Deno.mkdirSync(`${root}/worker/p${i}/deep`, { recursive: true });
@@ -183,19 +182,18 @@ Deno.test("watchWorker() tells a checkout of thousands of files once", async () 
   });
 
   await there.write("main.py");
-  await told(there); // From now on it knows all of them.
+  await reported(there); // From now on it knows all of them.
   for (const path of paths) Deno.writeTextFileSync(`${there.directory}/${path}`, "2");
   Deno.mkdirSync(`${there.directory}/later/deep`, { recursive: true });
   Deno.writeTextFileSync(`${there.directory}/later/deep/requirements.txt`, "");
-  const change = await told(there);
+  const change = await reported(there);
 
   assert.equal(there.changes.length, 2);
-  assert.equal(change.dependencies, true);
   assert.equal(change.paths.length, 20); // Of many, the first few.
   assert.ok(Date.now() - change.changedAtMs < 60_000);
 });
 
-Deno.test("watchWorker() tells edits that go on and on after a while all the same", async () => {
+Deno.test("watchWorker() reports continuous edits after a while", async () => {
   await using there = await setup();
   const { clock, changes } = there;
 
@@ -215,31 +213,31 @@ Deno.test("watchWorker() tells edits that go on and on after a while all the sam
   await until(() => changes.length === 1);
 });
 
-Deno.test("watchWorker() sees a folder that is moved away, and one that is moved here", async () => {
+Deno.test("watchWorker() reports a folder that is moved away, and one that is moved here", async () => {
   await using there = await setup();
   const { directory, root } = there;
   await there.write("src/deep/a.py");
-  await told(there);
+  await reported(there);
   const long = new Date("2020-01-01T00:00:00Z");
   await Deno.utime(`${directory}/src/deep/a.py`, long, long);
-  await told(there);
+  await reported(there);
 
   await Deno.rename(`${directory}/src`, `${root}/elsewhere`);
-  assert.deepEqual((await told(there)).paths, ["src/deep/a.py"]);
+  assert.deepEqual((await reported(there)).paths, ["src/deep/a.py"]);
 
   const { ctime } = await Deno.stat(`${root}/elsewhere/deep/a.py`);
   await until(() => Date.now() > ctime!.getTime() + 2_000);
   const before = Date.now();
   await Deno.rename(`${root}/elsewhere`, `${directory}/lib`);
-  const { paths, changedAtMs } = await told(there);
+  const { paths, changedAtMs } = await reported(there);
   assert.deepEqual(paths, ["lib/deep/a.py"]);
   assert.ok(changedAtMs >= before); // Its files are old, but not here.
 
   await there.write("lib/deep/a.py");
-  assert.deepEqual((await told(there)).paths, ["lib/deep/a.py"]);
+  assert.deepEqual((await reported(there)).paths, ["lib/deep/a.py"]);
 });
 
-Deno.test("watchWorker() says nothing of folders without sources that come and go", async () => {
+Deno.test("watchWorker() ignores folders without sources that come and go", async () => {
   await using there = await setup();
 
   for (let i = 0; i < 20; i++) {
@@ -249,10 +247,10 @@ Deno.test("watchWorker() says nothing of folders without sources that come and g
   }
   await there.write("last.py");
 
-  assert.deepEqual((await told(there)).paths, ["last.py"]);
+  assert.deepEqual((await reported(there)).paths, ["last.py"]);
 });
 
-Deno.test("watchWorker() leaves out a virtual environment whatever it is called", async () => {
+Deno.test("watchWorker() leaves out a virtual environment of any name", async () => {
   await using there = await setup(["."], async (root) => {
     await Deno.mkdir(`${root}/worker/old-env/lib`, { recursive: true });
     await Deno.writeTextFile(`${root}/worker/old-env/pyvenv.cfg`, "");
@@ -264,10 +262,10 @@ Deno.test("watchWorker() leaves out a virtual environment whatever it is called"
   await there.write("old-env/lib/pip.py");
   await there.write("last.py");
 
-  assert.deepEqual((await told(there)).paths, ["last.py"]);
+  assert.deepEqual((await reported(there)).paths, ["last.py"]);
 });
 
-Deno.test("watchWorker() follows links to folders and files, and none in circles", async () => {
+Deno.test("watchWorker() follows links to folders and files, but not in circles", async () => {
   await using there = await setup(["."], async (root) => {
     await Deno.mkdir(`${root}/shared/more`, { recursive: true });
     await Deno.writeTextFile(`${root}/shared/more/s.py`, "1");
@@ -283,36 +281,36 @@ Deno.test("watchWorker() follows links to folders and files, and none in circles
   await Deno.writeTextFile(`${root}/shared/more/s.py`, "2");
   await Deno.writeTextFile(`${root}/one.py`, "2");
   await Deno.writeTextFile(`${root}/two.py`, "2");
-  assert.deepEqual((await told(there)).paths, ["linked.py", "shared/more/s.py"]);
+  assert.deepEqual((await reported(there)).paths, ["linked.py", "shared/more/s.py"]);
 
   await Deno.symlink(`${root}/two.py`, `${root}/worker/second.py`);
-  assert.deepEqual((await told(there)).paths, ["second.py"]);
+  assert.deepEqual((await reported(there)).paths, ["second.py"]);
   await Deno.writeTextFile(`${root}/two.py`, "3");
-  assert.deepEqual((await told(there)).paths, ["second.py"]);
+  assert.deepEqual((await reported(there)).paths, ["second.py"]);
 
   await Deno.remove(`${root}/worker/shared`);
-  assert.deepEqual((await told(there)).paths, ["shared/more/s.py"]);
+  assert.deepEqual((await reported(there)).paths, ["shared/more/s.py"]);
 });
 
-Deno.test("watchWorker() sees a directory that is deleted and made again", async () => {
+Deno.test("watchWorker() reports a directory that is deleted and created again", async () => {
   await using there = await setup();
   const { directory, clock } = there;
 
   await Deno.remove(directory, { recursive: true });
-  await told(there);
+  await reported(there);
   assert.equal(there.changes.length, 1);
 
   for (let i = 0; i < 10; i++) clock.tick(500); // It looks again and again.
   await Deno.mkdir(`${directory}/src`, { recursive: true });
   await there.write("src/new.py");
   clock.tick(500);
-  assert.deepEqual((await told(there)).paths, ["src/new.py"]);
+  assert.deepEqual((await reported(there)).paths, ["src/new.py"]);
 
   await there.write("src/new.py");
-  assert.deepEqual((await told(there)).paths, ["src/new.py"]);
+  assert.deepEqual((await reported(there)).paths, ["src/new.py"]);
 });
 
-Deno.test("watchWorker() sees a directory that is replaced in one go", async () => {
+Deno.test("watchWorker() reports a directory that is replaced at once", async () => {
   await using there = await setup();
   const { root, directory } = there;
   await Deno.mkdir(`${root}/next`);
@@ -321,13 +319,13 @@ Deno.test("watchWorker() sees a directory that is replaced in one go", async () 
   await Deno.rename(directory, `${root}/before`);
   await Deno.rename(`${root}/next`, directory);
   there.clock.tick(500); // In case it looked just between the two.
-  assert.ok((await told(there)).paths.includes("other.py"));
+  assert.ok((await reported(there)).paths.includes("other.py"));
 
   await there.write("other.py");
-  assert.deepEqual((await told(there)).paths, ["other.py"]);
+  assert.deepEqual((await reported(there)).paths, ["other.py"]);
 });
 
-Deno.test("watchWorker() sees that the link to a directory leads elsewhere", async () => {
+Deno.test("watchWorker() reports that a link to the directory has a new target", async () => {
   const root = await Deno.realPath(await Deno.makeTempDir());
   for (const name of ["one", "two"]) {
     await Deno.mkdir(`${root}/${name}`);
@@ -347,16 +345,16 @@ Deno.test("watchWorker() sees that the link to a directory leads elsewhere", asy
 
   await Deno.symlink(`${root}/two`, `${root}/next`);
   await Deno.rename(`${root}/next`, `${root}/current`);
-  await told({ clock, changes });
+  await reported({ clock, changes });
   await Deno.writeTextFile(`${root}/two/main.py`, "3");
-  await told({ clock, changes });
+  await reported({ clock, changes });
 
   assert.ok(watching);
   assert.deepEqual(changes.map(({ paths }) => paths), [["main.py"], ["main.py"]]);
   await Deno.remove(root, { recursive: true });
 });
 
-Deno.test("watchWorker() watches so many folders only, and says what to do", async () => {
+Deno.test("watchWorker() bounds the folders it watches, and explains what to do", async () => {
   await using there = await setup(["."], (root) => {
     for (let i = 0; i < 2_100; i++) {
       Deno.mkdirSync(`${root}/worker/many/f${i}`, { recursive: true });
@@ -365,7 +363,7 @@ Deno.test("watchWorker() watches so many folders only, and says what to do", asy
 
   await until(() => there.failures.length > 0);
   await there.write("main.py");
-  await told(there);
+  await reported(there);
 
   assert.deepEqual(there.failures.splice(0), [
     "it has more than 2000 folders or 20000 files, and those beyond are left out; " +
@@ -373,18 +371,18 @@ Deno.test("watchWorker() watches so many folders only, and says what to do", asy
   ]);
 });
 
-Deno.test("watchWorker() watches nothing when nothing is listed", async () => {
+Deno.test("watchWorker() watches nothing for an empty list", async () => {
   await using there = await setup([]);
   await using other = await setup();
 
   await there.write("main.py");
   await other.write("main.py");
-  await told(other);
+  await reported(other);
 
   assert.equal(there.clock.waiting, 0);
 });
 
-Deno.test("watchWorker() tells nothing after it was closed", async () => {
+Deno.test("watchWorker() reports nothing after it was disposed of", async () => {
   await using there = await setup();
   await there.write("main.py");
   await until(() => there.clock.waiting > 0);
@@ -412,14 +410,14 @@ Deno.test("watchWorker() waits for a directory that does not exist yet", async (
   await Deno.mkdir(directory, { recursive: true });
   await Deno.writeTextFile(`${directory}/main.py`, "1");
   clock.tick(500);
-  const { paths } = await told({ clock, changes });
+  const { paths } = await reported({ clock, changes });
 
   assert.ok(watching);
   assert.deepEqual(paths, ["main.py"]);
   await Deno.remove(root, { recursive: true });
 });
 
-function setupOfEditWatch() {
+function setupEditWatch() {
   const open = new Set<WorkerWatchOptions>();
   const opened: string[] = [];
   const warned: unknown[] = [];
@@ -440,41 +438,41 @@ function setupOfEditWatch() {
   return { watch, open, opened, warned };
 }
 
-Deno.test("EditWatch watches a directory as a whole until its manifest is known", () => {
-  const { watch, open, opened } = setupOfEditWatch();
+Deno.test("EditWatch watches the whole directory until its manifest is known", () => {
+  const { watch, open, opened } = setupEditWatch();
 
-  watch.look("/a", true);
-  watch.follow("/a", ["src"], true);
-  watch.look("/a", true);
+  watch.watchDirectory("/a", true);
+  watch.watchPaths("/a", ["src"], true);
+  watch.watchDirectory("/a", true);
 
   assert.deepEqual(opened, ["/a .", "/a src engine.worker.yaml"]);
   assert.equal(open.size, 1);
 });
 
-Deno.test("EditWatch opens a watch anew only for other paths or another directory", () => {
-  const { watch, opened } = setupOfEditWatch();
-  watch.follow("/a", ["."], true);
+Deno.test("EditWatch opens another watch only for other paths or another directory", () => {
+  const { watch, opened } = setupEditWatch();
+  watch.watchPaths("/a", ["."], true);
 
-  watch.follow("/a", ["."], true);
-  watch.follow("/a", [], true);
-  watch.look("/b", true);
+  watch.watchPaths("/a", ["."], true);
+  watch.watchPaths("/a", [], true);
+  watch.watchDirectory("/b", true);
 
   assert.deepEqual(opened, ["/a .", "/a ", "/b ."]);
 });
 
-Deno.test("EditWatch tells the watch whether links may lead out", () => {
-  const { watch, open } = setupOfEditWatch();
+Deno.test("EditWatch passes on whether the worker is contained", () => {
+  const { watch, open } = setupEditWatch();
   const isContained = () => [...open].map(({ isContained }) => isContained);
 
-  watch.look("/a", true);
+  watch.watchDirectory("/a", true);
   assert.deepEqual(isContained(), [true]);
-  watch.follow("/a", ["."], false);
+  watch.watchPaths("/a", ["."], false);
   assert.deepEqual(isContained(), [false]);
 });
 
-Deno.test("EditWatch closes with its worker, and says when edits go unseen", () => {
-  const { watch, open, warned } = setupOfEditWatch();
-  watch.look("/a", true);
+Deno.test("EditWatch closes when disposed of, and logs when edits may be missed", () => {
+  const { watch, open, warned } = setupEditWatch();
+  watch.watchDirectory("/a", true);
 
   [...open][0]!.onFailure("too many");
   watch[Symbol.dispose]();
@@ -483,13 +481,13 @@ Deno.test("EditWatch closes with its worker, and says when edits go unseen", () 
   assert.equal(open.size, 0);
 });
 
-Deno.test("EditWatch that is over watches nothing that is read afterwards", () => {
-  const { watch, open } = setupOfEditWatch();
-  watch.look("/a", true);
+Deno.test("EditWatch watches nothing after it was disposed of", () => {
+  const { watch, open } = setupEditWatch();
+  watch.watchDirectory("/a", true);
 
   watch[Symbol.dispose]();
-  watch.follow("/a", ["src"], true);
-  watch.look("/b", true);
+  watch.watchPaths("/a", ["src"], true);
+  watch.watchDirectory("/b", true);
 
   assert.equal(open.size, 0);
 });

@@ -94,7 +94,7 @@ export class SimSupervision implements AsyncDisposable {
   /** The list that was applied last. */
   readonly listed = new Map<string, DirectoryEntry>();
   /** Whether the user wants a listed worker to run. */
-  readonly wanted = new Map<string, boolean>();
+  readonly desired = new Map<string, boolean>();
   /** What the supervisor did that it may never do. */
   readonly violations: string[] = [];
   /** From now on programs and preparations do as they are told. */
@@ -148,14 +148,14 @@ export class SimSupervision implements AsyncDisposable {
     const env = isEdited || !before ? { LEVEL: `${this.#level}` } : before.env;
     const path = `${this.#root}/${name}`;
     this.listed.set(name, { kind: "directory", name, path, env, replicas });
-    if (!before) this.wanted.set(name, true);
+    if (!before) this.desired.set(name, true);
     this.supervisor.apply([...this.listed.values()]);
   }
 
   /** Takes a worker off the list. */
   remove(name: string): void {
     this.listed.delete(name);
-    this.wanted.delete(name);
+    this.desired.delete(name);
     this.supervisor.apply([...this.listed.values()]);
   }
 
@@ -164,7 +164,7 @@ export class SimSupervision implements AsyncDisposable {
     const path = `${this.#root}/${name}`;
     const watch = [...this.#watches].find(({ directory }) => directory === path);
     const changedAtMs = this.clock.wall();
-    watch?.onChange({ paths: ["main.js"], dependencies: false, changedAtMs });
+    watch?.onChange({ paths: ["main.js"], changedAtMs });
   }
 
   /** One of the things that are on their way goes on. */
@@ -213,7 +213,7 @@ export class SimSupervision implements AsyncDisposable {
         const program = new SimProgram(1_000 + this.programs.length, spec, this);
         this.programs.push(program);
         if (same) this.violations.push(`a second ${spec.name} is started`);
-        if (!this.wanted.get(program.worker)) this.violations.push(`${spec.name} is not wanted`);
+        if (!this.desired.get(program.worker)) this.violations.push(`${spec.name} is not desired`);
         const { replicas = 1 } = this.listed.get(program.worker) ?? {};
         const number = Number(spec.name.split("@")[1] ?? 1);
         if (number > replicas) this.violations.push(`${spec.name} is one too many`);

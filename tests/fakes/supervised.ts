@@ -150,7 +150,7 @@ function stepsOf(
     edit(name: string, change: Partial<WorkerChange> = {}) {
       const watch = [...watches].find((options) => options.directory === `${root}/${name}`);
       const changedAtMs = clock.wall();
-      watch!.onChange({ paths: ["main.js"], dependencies: false, changedAtMs, ...change });
+      watch!.onChange({ paths: ["main.js"], changedAtMs, ...change });
     },
     async [Symbol.asyncDispose]() {
       await supervisor.close();

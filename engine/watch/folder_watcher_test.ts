@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { until } from "../../tests/launcher_contract.ts";
-import { FolderNotices, type Watched } from "./folder_notices.ts";
-import { inSlices } from "./source_scan.ts";
+import { FolderWatcher, type Watched } from "./folder_watcher.ts";
+import { runChunked } from "./source_scan.ts";
 
 async function setup(watch?: typeof Deno.watchFs) {
   const directory = await Deno.realPath(await Deno.makeTempDir());
@@ -10,7 +10,7 @@ async function setup(watch?: typeof Deno.watchFs) {
     seen.push(...paths.map((path) => path.slice(directory.length + 1)));
   };
   const platform = Deno.build.os;
-  const notices = new FolderNotices({ onEvent, platform, ...watch ? { watch } : {} });
+  const notices = new FolderWatcher({ onEvent, platform, ...watch ? { watch } : {} });
   /** The root and folders in it; text after a colon is the identity. */
   const folders = (...names: string[]): Watched => ({
     root: `${directory}/root`,
@@ -21,16 +21,16 @@ async function setup(watch?: typeof Deno.watchFs) {
       return { path, name, identity };
     }),
   });
-  const run = (watched: Watched) => inSlices(notices.watch(watched), () => true);
+  const run = (watched: Watched) => runChunked(notices.watch(watched), () => true);
   const write = (path: string) => Deno.writeTextFileSync(`${directory}/${path}`, "1");
   const end = async (): Promise<void> => {
-    await inSlices(notices.close(), () => true);
+    await runChunked(notices.close(), () => true);
     await Deno.remove(directory, { recursive: true });
   };
   return { directory, notices, seen, folders, run, write, [Symbol.asyncDispose]: end };
 }
 
-Deno.test("FolderNotices tells of each folder that is listed, and of those outside", async () => {
+Deno.test("FolderWatcher reports events in every listed folder, also outside the root", async () => {
   await using there = await setup();
   const { directory, seen } = there;
   Deno.mkdirSync(`${directory}/outside`);
@@ -44,7 +44,7 @@ Deno.test("FolderNotices tells of each folder that is listed, and of those outsi
   }
 });
 
-Deno.test("FolderNotices tells of many folders, which are watched in several goes", async () => {
+Deno.test("FolderWatcher reports events in many folders", async () => {
   await using there = await setup();
   const names = Array.from({ length: 450 }, (_, i) => `f${i}`);
   await there.run(there.folders(...names));
@@ -55,7 +55,7 @@ Deno.test("FolderNotices tells of many folders, which are watched in several goe
   }
 });
 
-Deno.test("FolderNotices.watch() watches nothing else than what it is given last", async () => {
+Deno.test("FolderWatcher.watch() replaces the folders of the call before", async () => {
   await using there = await setup();
   await there.run(there.folders("a", "b"));
   await there.run(there.folders("b"));
@@ -67,7 +67,7 @@ Deno.test("FolderNotices.watch() watches nothing else than what it is given last
   assert.ok(!there.seen.includes("root/a/x"));
 });
 
-Deno.test("FolderNotices.watch() sees a folder again that was deleted and made anew", async () => {
+Deno.test("FolderWatcher.watch() watches a folder that was deleted and created again", async () => {
   await using there = await setup();
   await there.run(there.folders("a:1"));
   for (const identity of [2, 3]) {
@@ -81,7 +81,7 @@ Deno.test("FolderNotices.watch() sees a folder again that was deleted and made a
   }
 });
 
-Deno.test("FolderNotices.watch() sees the root again that was deleted and made anew", async () => {
+Deno.test("FolderWatcher.watch() watches a root that was deleted and created again", async () => {
   await using there = await setup();
   await there.run(there.folders("a"));
   for (const identity of [2, 3]) {
@@ -96,7 +96,7 @@ Deno.test("FolderNotices.watch() sees the root again that was deleted and made a
   }
 });
 
-Deno.test("FolderNotices.isWatching() knows folders again, whatever their order", async () => {
+Deno.test("FolderWatcher.isWatching() ignores the order of folders", async () => {
   await using there = await setup();
   const { notices, folders } = there;
   await there.run(folders("a:1", "b"));
@@ -104,11 +104,11 @@ Deno.test("FolderNotices.isWatching() knows folders again, whatever their order"
   assert.ok(notices.isWatching(folders("b", "a:1")));
   assert.ok(!notices.isWatching(folders("a:1")));
   assert.ok(!notices.isWatching(folders("a:2", "b")));
-  notices.distrust();
+  notices.invalidate();
   assert.ok(!notices.isWatching(folders("a:1", "b")));
 });
 
-Deno.test("FolderNotices leaves out folders that are gone by now", async () => {
+Deno.test("FolderWatcher leaves out missing folders", async () => {
   await using there = await setup();
   const watched = there.folders("a", "gone", "b");
   Deno.removeSync(`${there.directory}/root/gone`);
@@ -120,7 +120,7 @@ Deno.test("FolderNotices leaves out folders that are gone by now", async () => {
   assert.equal(there.notices.failure, null);
 });
 
-Deno.test("FolderNotices says why the system watches no more", async () => {
+Deno.test("FolderWatcher.failure explains why the system watches no more folders", async () => {
   let isFull = true;
   await using there = await setup((paths, options) => {
     if (isFull) throw new Error('OS file watch limit reached. about ["/some/where"]');
@@ -135,33 +135,33 @@ Deno.test("FolderNotices says why the system watches no more", async () => {
   assert.equal(there.notices.failure, null);
 });
 
-Deno.test("FolderNotices tells nothing after it was closed", async () => {
+Deno.test("FolderWatcher reports nothing after close()", async () => {
   await using there = await setup();
   await there.run(there.folders("a"));
 
   there.write("root/a/x");
-  await inSlices(there.notices.close(), () => true);
-  const told = there.seen.length;
+  await runChunked(there.notices.close(), () => true);
+  const before = there.seen.length;
   await new Promise((resolve) => setTimeout(resolve, 100));
 
-  assert.equal(there.seen.length, told);
+  assert.equal(there.seen.length, before);
 });
 
-Deno.test("FolderNotices that come to an end by themselves are told as lost ones", async () => {
+Deno.test("FolderWatcher reports a rescan when its listener ends by itself", async () => {
   const flags: unknown[] = [];
   const broken = {
     close: () => {},
     [Symbol.dispose]: () => {},
     [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error("no more")) }),
   };
-  const notices = new FolderNotices({
+  const notices = new FolderWatcher({
     onEvent: ({ flag }) => void flags.push(flag),
     platform: "linux",
     watch: () => broken as unknown as Deno.FsWatcher,
   });
   const folder = { path: "/w", name: "", identity: "1" };
 
-  await inSlices(notices.watch({ root: "/w", folders: [folder] }), () => true);
+  await runChunked(notices.watch({ root: "/w", folders: [folder] }), () => true);
   await until(() => flags.length > 0);
 
   assert.deepEqual(flags, ["rescan"]);

@@ -1,74 +1,73 @@
 /**
- * The system's notices that something happened in some folders.
+ * File system events in some folders, from the system.
  *
- * They are hints: when much happens, Deno drops most of them, and a folder that was deleted and
- * made again is watched no more until it is watched anew.
+ * Events are hints. Deno drops most of them when many arrive, and a folder that was deleted and
+ * created again causes none until it is watched anew.
  *
- * Deno has one watch for the whole process and compares each notice with the paths of every
- * `watchFs`, one after the other until one contains it, each time with some calls of the system; so
- * what is listened to names few paths. The folders themselves are named in others that nobody
- * reads, behind a path that contains everything.
+ * Deno has one watch for the whole process. It compares each event with the paths of every
+ * `watchFs`, one after the other until one contains it, with system calls each time. The watcher
+ * that is read therefore names few paths; the folders themselves are named in silent watchers that
+ * are never read, after a path that contains everything.
  *
  * @module
  */
-import type { SourceScan, Steps } from "./source_scan.ts";
+import type { ChunkedWork, SourceScan } from "./source_scan.ts";
 
-/** Who hears of what. */
-export interface NoticesOptions {
+/** How to watch. */
+export interface FolderWatcherOptions {
   onEvent(event: Deno.FsEvent): void;
   readonly platform: typeof Deno.build.os;
-  /** Another way to watch, for tests. */
+  /** Replaces `Deno.watchFs` in tests. */
   readonly watch?: typeof Deno.watchFs;
 }
 
 /** What to watch: see {@linkcode SourceScan}. */
 export type Watched = Pick<SourceScan, "root" | "folders">;
 
-/** Folders that are watched in one go; each takes some 0.15 ms. */
+/** Folders per silent watcher; each takes some 0.15 ms. */
 const FOLDERS_AT_ONCE = 200;
 
 /** Watches the folders of a scan. */
-export class FolderNotices {
-  readonly #options: NoticesOptions;
+export class FolderWatcher {
+  readonly #options: FolderWatcherOptions;
   #listener: Deno.FsWatcher | undefined;
   #silent: Deno.FsWatcher[] = [];
-  /** Settles when nothing is listened to any more. */
+  /** Settles when the listener has ended. */
   #end: Promise<void> = Promise.resolve();
   #watched = "";
   #failure: string | null = null;
   #isClosed = false;
 
-  /** Watches nothing yet. */
-  constructor(options: NoticesOptions) {
+  constructor(options: FolderWatcherOptions) {
     this.#options = options;
   }
 
-  /** Why the system watches less than it was asked for; `null` when it watches all. */
+  /** Why the system does not watch all folders; `null`: it does. */
   get failure(): string | null {
     return this.#failure;
   }
 
-  /** Whether these are watched, and none was deleted and made again since. */
+  /** Whether exactly these folders are watched, and none was deleted and created again. */
   isWatching(watched: Watched): boolean {
     return this.#watched === keyOf(watched);
   }
 
-  /** What is watched may be gone: the next watch() begins anew. */
-  distrust(): void {
+  /** A watched folder may be gone, so the next watch() starts anew. */
+  invalidate(): void {
     this.#watched = "";
   }
 
-  /** Watches these and no others. What happens meanwhile may go unseen. */
-  *watch(watched: Watched): Steps<void> {
+  /** Watches exactly these folders. Events during the change may be lost. */
+  *watch(watched: Watched): ChunkedWork<void> {
     const isFirst = this.#listener === undefined;
     yield* this.#closeAll();
-    if (!isFirst) yield this.#end; // Until then Deno takes the paths for watched.
+    if (!isFirst) yield this.#end; // Until then Deno regards the paths as watched.
     this.#watched = keyOf(watched);
     this.#failure = null;
     const { root } = watched;
     const paths = watched.folders.map(({ path }) => path);
     if (this.#isClosed || paths.length === 0) return;
-    // Other systems watch all below by themselves.
+    // Other systems watch folders recursively.
     const isRecursive = this.#options.platform !== "linux";
     const outside = paths.filter((path) => !`${path}/`.startsWith(`${root}/`));
     this.#listener = this.#open([...paths.includes(root) ? [root] : [], ...outside], isRecursive);
@@ -80,13 +79,13 @@ export class FolderNotices {
     }
   }
 
-  /** Watches nothing any more; nothing is told from now on. */
-  *close(): Steps<void> {
+  /** Stops; no event is reported from now on. */
+  *close(): ChunkedWork<void> {
     this.#isClosed = true;
     yield* this.#closeAll();
   }
 
-  *#closeAll(): Steps<void> {
+  *#closeAll(): ChunkedWork<void> {
     this.#listener?.close();
     this.#listener = undefined;
     for (let silent = this.#silent.pop(); silent; silent = this.#silent.pop()) {
@@ -117,7 +116,7 @@ export class FolderNotices {
     try {
       for await (const event of watcher) if (!this.#isClosed) this.#options.onEvent(event);
     } catch {
-      // As good as lost notices: whoever is told looks, and watches anew.
+      // Treated as lost events: the receiver scans and watches anew.
       if (!this.#isClosed) this.#options.onEvent({ kind: "other", paths: [], flag: "rescan" });
     }
   }
@@ -134,6 +133,6 @@ function isFolder(path: string): boolean {
   try {
     return Deno.statSync(path).isDirectory;
   } catch {
-    return false; // Gone.
+    return false; // It is gone.
   }
 }
