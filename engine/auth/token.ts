@@ -3,7 +3,7 @@
  *
  * @module
  */
-import defer * as nodeCrypto from "node:crypto";
+import * as nodeCrypto from "node:crypto";
 import type { Refusal, Upgrade } from "../ports/connection.ts";
 
 /** What is said to who brings none, or another. */

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import defer * as nodeVm from "node:vm";
+import * as nodeVm from "node:vm";
 import defer * as ajv from "ajv/dist/2020.js";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {

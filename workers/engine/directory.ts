@@ -21,8 +21,12 @@ import {
   type JsonObject,
 } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
-import { INFO_IDS_MAX, SUMMARY_CHARS_MAX } from "../limits.ts";
 import type { Offers } from "./functions.ts";
+
+/** Ids in one `engine::functions::info`. */
+const INFO_IDS_MAX = 32;
+/** Characters of `config_summary`. */
+const SUMMARY_CHARS_MAX = 80;
 
 /** Ids of the engine's own that everybody may see in listings. */
 const OPEN_PREFIXES = ["engine::queue::", "engine::durable::"];

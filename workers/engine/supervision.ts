@@ -15,8 +15,12 @@ import { REPLICAS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
 import * as v from "../kit/schema.ts";
-import { LOG_TAIL_LINES, LOG_TAIL_LINES_MAX } from "../limits.ts";
 import type { Offers } from "./functions.ts";
+
+/** Default number of lines of a worker's log. */
+const LOG_TAIL_LINES = 100;
+/** Lines of a worker's log in one answer. */
+const LOG_TAIL_LINES_MAX = 10_000;
 
 const Nothing = v.object({});
 const Name = v.object({ name: v.text(1) });

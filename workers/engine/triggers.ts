@@ -13,12 +13,14 @@ import type { EngineEvent } from "../../engine/ports/events.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import {
-  CHANGES_DEBOUNCE_MS,
-  CHANGES_NAMED_MAX,
-  FUNCTIONS_CHANGED_DEBOUNCE_MS,
-} from "../limits.ts";
 import { functionSummary, listFunctions } from "./directory.ts";
+
+/** Quiet time before `engine::functions-available` fires. */
+export const FUNCTIONS_CHANGED_DEBOUNCE_MS = 100;
+/** Delay from the first of several changes to one report of them, in milliseconds. */
+export const CHANGES_DEBOUNCE_MS = 100;
+/** Names of what changed in one report; listeners ask for the others. */
+export const CHANGES_NAMED_MAX = 1_000;
 
 /** Fires the engine's own triggers. */
 export class AvailabilityTriggers {

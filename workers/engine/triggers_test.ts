@@ -8,13 +8,13 @@ import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import { engine } from "./mod.ts";
 import {
   CHANGES_DEBOUNCE_MS,
   CHANGES_NAMED_MAX,
+  ChangeTriggers,
   FUNCTIONS_CHANGED_DEBOUNCE_MS,
-} from "../limits.ts";
-import { engine } from "./mod.ts";
-import { ChangeTriggers } from "./triggers.ts";
+} from "./triggers.ts";
 
 /** A worker that hears of everything, once all is quiet. */
 async function setup() {

@@ -5,14 +5,18 @@
  */
 import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
-import {
-  LOG_MEMORY_MB,
-  TELEMETRY_MB_MAX,
-  TRACE_MEMORY_MB,
-  TRACE_PAYLOAD_CHARS,
-  TRACE_PAYLOAD_CHARS_MAX,
-} from "../limits.ts";
 import { AlertRules } from "./metrics/alerts.ts";
+
+/** Default memory for recorded spans, those of workers included, in MiB. */
+const TRACE_MEMORY_MB = 32;
+/** Default memory for recorded log lines, in MiB. */
+const LOG_MEMORY_MB = 16;
+/** Largest memory or disk space of one kind of telemetry, in MiB. */
+const TELEMETRY_MB_MAX = 65_536;
+/** Default for the longest payload and result that a span keeps, in characters. */
+const TRACE_PAYLOAD_CHARS = 2_048;
+/** Largest `payload_chars`. */
+const TRACE_PAYLOAD_CHARS_MAX = 65_536;
 
 const Rate = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 const Megabytes = v.int(0, TELEMETRY_MB_MAX);

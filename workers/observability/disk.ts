@@ -12,12 +12,7 @@ import type { Log } from "../../engine/ports/log.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
 import * as v from "../kit/schema.ts";
-import {
-  DISK_FILE_BYTES_MAX,
-  DISK_FLUSH_MS,
-  DISK_PENDING_CHARS_MAX,
-  TELEMETRY_WARNING_MS,
-} from "../limits.ts";
+import { TELEMETRY_WARNING_MS } from "./intake.ts";
 import type { ObservabilityConfig } from "./config.ts";
 import type { WorkerLog } from "./trigger_dispatcher.ts";
 import { type LogRecord, type NewLog, SEVERITIES } from "./logs/record.ts";
@@ -25,6 +20,13 @@ import type { LogStore } from "./logs/store.ts";
 import type { RetainedRings } from "./retained.ts";
 import type { SpanStore } from "./traces/store.ts";
 import type { StoredSpan } from "./traces/span.ts";
+
+/** Largest file of spans or logs on disk, in bytes. */
+const DISK_FILE_BYTES_MAX = 16 * 1024 * 1024;
+/** Delay from a span or log record to its write, in milliseconds. */
+const DISK_FLUSH_MS = 500;
+/** Characters that may wait for a write; further records are dropped. */
+const DISK_PENDING_CHARS_MAX = 16 * 1024 * 1024;
 
 const MIB = 1024 * 1024;
 /** Bytes read at start per byte of memory, so that the restored records fill the rings. */

@@ -11,16 +11,22 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import {
-  TELEMETRY_ATTRIBUTES_MAX,
-  TELEMETRY_FRAME_ITEMS_MAX,
-  TELEMETRY_INTAKE_BYTES_PER_SECOND,
-  TELEMETRY_INTAKE_MS_PER_SECOND,
-  TELEMETRY_NAME_CHARS_MAX,
-  TELEMETRY_TEXT_CHARS_MAX,
-  TELEMETRY_WARNING_MS,
-} from "../limits.ts";
 import { REDACTED, type Redactor } from "./redact.ts";
+
+/** Spans or log records that are read from one frame of telemetry. */
+export const TELEMETRY_FRAME_ITEMS_MAX = 5_000;
+/** Attributes that a span or a log record keeps. */
+const TELEMETRY_ATTRIBUTES_MAX = 128;
+/** Longest name in a span or a log record, in characters. */
+export const TELEMETRY_NAME_CHARS_MAX = 1_024;
+/** Longest text in a span or a log record that is kept, in characters. */
+export const TELEMETRY_TEXT_CHARS_MAX = 32_768;
+/** Bytes of spans and logs of all workers that are read in a second. */
+export const TELEMETRY_INTAKE_BYTES_PER_SECOND = 16 * 1024 * 1024;
+/** Time for reading frames of telemetry in a second, in milliseconds. */
+export const TELEMETRY_INTAKE_MS_PER_SECOND = 250;
+/** Interval of warnings that telemetry is dropped, in milliseconds. */
+export const TELEMETRY_WARNING_MS = 60_000;
 
 /** Nesting of an attribute value that is read. */
 const VALUE_DEPTH_MAX = 16;

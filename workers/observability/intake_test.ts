@@ -8,11 +8,6 @@ import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
 import {
-  TELEMETRY_FRAME_ITEMS_MAX,
-  TELEMETRY_INTAKE_BYTES_PER_SECOND,
-  TELEMETRY_INTAKE_MS_PER_SECOND,
-} from "../limits.ts";
-import {
   cut,
   IntakeBudget,
   type ItemOrigin,
@@ -20,6 +15,9 @@ import {
   readItems,
   readNanos,
   readValue,
+  TELEMETRY_FRAME_ITEMS_MAX,
+  TELEMETRY_INTAKE_BYTES_PER_SECOND,
+  TELEMETRY_INTAKE_MS_PER_SECOND,
   TelemetryIntake,
 } from "./intake.ts";
 import { Redactor } from "./redact.ts";

@@ -6,8 +6,10 @@
  *
  * @module
  */
-import { TELEMETRY_DEPTH_MAX } from "../limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+
+/** Levels of a payload or of a log's data that are searched for secrets. */
+const TELEMETRY_DEPTH_MAX = 64;
 
 /** Replaces a secret. */
 export const REDACTED = "[redacted]";

@@ -16,8 +16,12 @@ import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/option
 import { readTraceparent } from "../../sdk/typescript/traceparent.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { FIRINGS_PER_SECOND_MAX, TRIGGER_BATCH_RECORDS_MAX } from "../limits.ts";
 import type { LogRecord } from "./logs/record.ts";
+
+/** Firings of one trigger of type `log` or `trace` in a second, unless it takes batches. */
+const FIRINGS_PER_SECOND_MAX = 200;
+/** Records or traces in one batch; further ones are only counted. */
+const TRIGGER_BATCH_RECORDS_MAX = 500;
 
 /** Dependencies of {@linkcode TriggerDispatcher}. */
 export interface DispatcherSetup {

@@ -21,7 +21,9 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { Entry, KeyChange, Store, StoreKey } from "../../engine/ports/store.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import { STATE_ANSWER_BYTES_MAX } from "../limits.ts";
+
+/** Bytes of values in one answer of a state function. */
+export const STATE_ANSWER_BYTES_MAX = 48 * 1024 * 1024;
 
 /** Where a value lies. */
 export interface Place {

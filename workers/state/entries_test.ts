@@ -3,8 +3,14 @@ import type { KeyChange, Store } from "../../engine/ports/store.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { STATE_ANSWER_BYTES_MAX } from "../limits.ts";
-import { listEntries, listScopes, listValues, StateEntries, type StateEvent } from "./entries.ts";
+import {
+  listEntries,
+  listScopes,
+  listValues,
+  STATE_ANSWER_BYTES_MAX,
+  StateEntries,
+  type StateEvent,
+} from "./entries.ts";
 
 function setup() {
   const clock = new FakeClock(1_000);

@@ -14,7 +14,7 @@ import type { Handler } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
-import { applyOps, type OpError } from "../update_ops.ts";
+import { applyOps, type OpError } from "./update_ops.ts";
 import {
   listEntries,
   listScopes,

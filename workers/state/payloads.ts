@@ -5,13 +5,16 @@
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
-import {
-  STATE_ENTRIES_LIMIT,
-  STATE_ENTRIES_LIMIT_MAX,
-  STATE_NAME_BYTES_MAX,
-  STATE_TTL_MS_MAX,
-} from "../limits.ts";
-import { UpdateOp } from "../update_ops.ts";
+import { UpdateOp } from "./update_ops.ts";
+
+/** Default number of entries in one answer of `state::list_entries`. */
+const STATE_ENTRIES_LIMIT = 100;
+/** Entries in one answer of `state::list_entries` at most. */
+const STATE_ENTRIES_LIMIT_MAX = 1_000;
+/** Longest name of a scope and longest key, in UTF-8; together they fit into a key of the store. */
+export const STATE_NAME_BYTES_MAX = 900;
+/** Longest life of an entry, in milliseconds: a hundred years. */
+const STATE_TTL_MS_MAX = 3_155_760_000_000;
 
 const encoder = new TextEncoder();
 

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 import { fit } from "../kit/fit.ts";
-import { STATE_NAME_BYTES_MAX } from "../limits.ts";
 import {
   EntriesRequest,
   FORMATS,
   PlaceRequest,
   ScopeRequest,
   SetRequest,
+  STATE_NAME_BYTES_MAX,
   UpdateRequest,
 } from "./payloads.ts";
 

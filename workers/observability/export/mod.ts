@@ -6,7 +6,6 @@
  * @module
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
-import { OTLP_FLUSH_MS } from "../../limits.ts";
 import type { EngineHost } from "../../kit/define.ts";
 import type { Component } from "../health/mod.ts";
 import type { LogFeed, LogRecord } from "../logs/record.ts";
@@ -21,6 +20,9 @@ import {
 } from "./settings.ts";
 import type { PageSources } from "../metrics/prometheus.ts";
 import type { SpanFeed, StoredSpan } from "../traces/span.ts";
+
+/** Deadline of the last export when the engine stops, in milliseconds. */
+const OTLP_FLUSH_MS = 2_000;
 
 /** Sources of exported telemetry. */
 export interface ExportSources {

@@ -10,9 +10,15 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Log } from "../../../engine/ports/log.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { OTLP_RETRY_FIRST_MS, OTLP_RETRY_MAX_MS, OTLP_TRIES_MAX } from "../../limits.ts";
 import { encodeRequest } from "./protobuf.ts";
 import type { Signal, SignalSettings } from "./settings.ts";
+
+/** Delay before the first retry of an export, in milliseconds; it doubles with each retry. */
+const OTLP_RETRY_FIRST_MS = 1_000;
+/** Longest delay before a retry, in milliseconds. */
+const OTLP_RETRY_MAX_MS = 30_000;
+/** Tries of one export, after which it is dropped. */
+export const OTLP_TRIES_MAX = 6;
 
 /** Options of {@linkcode ExportQueue}. */
 export interface QueueOptions<T> {

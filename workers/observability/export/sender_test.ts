@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
-import { OTLP_TRIES_MAX } from "../../limits.ts";
-import { ExportQueue, OtlpSender } from "./sender.ts";
+import { ExportQueue, OTLP_TRIES_MAX, OtlpSender } from "./sender.ts";
 import type { SignalSettings } from "./settings.ts";
 
 function setup(more: { itemsMax?: number; batchMax?: number } = {}) {

@@ -6,15 +6,21 @@
  *
  * @module
  */
-import {
-  OTLP_BATCH_MAX,
-  OTLP_ENDPOINT_DEFAULT,
-  OTLP_LOG_DELAY_MS,
-  OTLP_METRIC_INTERVAL_MS,
-  OTLP_QUEUE_MAX,
-  OTLP_SPAN_DELAY_MS,
-  OTLP_TIMEOUT_MS,
-} from "../../limits.ts";
+
+/** Endpoint of an exporter that is named without one. */
+const OTLP_ENDPOINT_DEFAULT = "http://localhost:4318";
+/** Deadline of one export request, in milliseconds. */
+const OTLP_TIMEOUT_MS = 10_000;
+/** Interval of exports of spans, in milliseconds. */
+const OTLP_SPAN_DELAY_MS = 5_000;
+/** Interval of exports of log records, in milliseconds. */
+const OTLP_LOG_DELAY_MS = 1_000;
+/** Interval of exports of metrics, in milliseconds. */
+const OTLP_METRIC_INTERVAL_MS = 60_000;
+/** Spans or log records that wait for an export. */
+const OTLP_QUEUE_MAX = 2_048;
+/** Spans or log records in one export. */
+const OTLP_BATCH_MAX = 512;
 
 /** The signals of OTLP. */
 export const SIGNALS = ["traces", "metrics", "logs"] as const;

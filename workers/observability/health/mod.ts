@@ -16,9 +16,15 @@ import type { EngineHost } from "../../kit/define.ts";
 
 import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
-import { HEALTH_MEASURE_MS, READY_CHECK_MS, READY_STORE_MS } from "../../limits.ts";
 import type { MetricsHistory } from "../retained.ts";
 import type { HealthCheck, HealthParts } from "./checks.ts";
+
+/** Results of `engine::health::measure` are reused for this long, in milliseconds. */
+const HEALTH_MEASURE_MS = 2_000;
+/** An answer of `/readyz` is reused for this long, in milliseconds. */
+export const READY_CHECK_MS = 1_000;
+/** Deadline of the store for `/readyz`, in milliseconds. */
+export const READY_STORE_MS = 2_000;
 
 /** One component of `engine::health::check`. */
 export interface Component {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import type { WorkerState, WorkerStatus } from "../../../engine/ports/supervision.ts";
-import { READY_CHECK_MS, READY_STORE_MS } from "../../limits.ts";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { supervisedWorker } from "../../../tests/fakes/fake_metrics.ts";
-import { ReadyCheck } from "./mod.ts";
+import { READY_CHECK_MS, READY_STORE_MS, ReadyCheck } from "./mod.ts";
 
 interface Given {
   get?: () => Promise<undefined>;

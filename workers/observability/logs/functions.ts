@@ -8,12 +8,6 @@ import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { Log } from "../../../engine/ports/log.ts";
 import { LOG_VALUE_CHARS_MAX } from "../../../sdk/typescript/wire/limits.ts";
-import {
-  LOG_LIST_LIMIT,
-  LOG_LIST_LIMIT_MAX,
-  TELEMETRY_NAME_CHARS_MAX,
-  TELEMETRY_TEXT_CHARS_MAX,
-} from "../../limits.ts";
 import type { CallContext } from "../../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { readTraceparent } from "../../../sdk/typescript/traceparent.ts";
@@ -22,7 +16,12 @@ import { fit } from "../../kit/fit.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";
 import type { LogStore } from "./store.ts";
 import type { Redactor } from "../redact.ts";
-import { cut } from "../intake.ts";
+import { cut, TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../intake.ts";
+
+/** Default number of log records in one answer. */
+const LOG_LIST_LIMIT = 100;
+/** Log records in one answer. */
+const LOG_LIST_LIMIT_MAX = 1_000;
 
 /** Dependencies of the functions. */
 export interface LogFunctionsSetup {

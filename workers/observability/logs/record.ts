@@ -7,7 +7,6 @@
 import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
-import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../../limits.ts";
 import {
   cut,
   type FrameItems,
@@ -15,6 +14,8 @@ import {
   readItems,
   readNanos,
   readValue,
+  TELEMETRY_NAME_CHARS_MAX,
+  TELEMETRY_TEXT_CHARS_MAX,
 } from "../intake.ts";
 import type { Redactor } from "../redact.ts";
 

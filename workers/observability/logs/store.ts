@@ -10,7 +10,6 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { EngineLogLine, PrintedLine } from "../../../engine/ports/telemetry.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
-import { LOG_JOIN_KEPT_MAX, LOG_JOIN_WITHIN_MS, LOG_JOINS_PER_SECOND } from "../../limits.ts";
 import type { Redactor } from "../redact.ts";
 import {
   isAtLeast,
@@ -22,6 +21,13 @@ import {
   readLogs,
   type Severity,
 } from "./record.ts";
+
+/** Spans whose function is remembered for further log lines of them. */
+const LOG_JOIN_KEPT_MAX = 5_000;
+/** Spans that are looked up in a second to find the function of a log line. */
+const LOG_JOINS_PER_SECOND = 20;
+/** How long ago such a span may have begun, in milliseconds. */
+const LOG_JOIN_WITHIN_MS = 600_000;
 
 /** Dependencies of {@linkcode LogStore}. */
 export interface LogStoreSetup {

@@ -8,7 +8,6 @@
  */
 import * as v from "../../kit/schema.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
-import { TRIGGER_BATCH_MS_MAX, TRIGGER_BATCH_MS_MIN } from "../../limits.ts";
 import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
@@ -16,6 +15,11 @@ import { problemsOf } from "../../kit/fit.ts";
 import { type LogRecord, SEVERITIES, wireLog } from "./record.ts";
 import { matcher } from "./store.ts";
 import { TriggerBatcher, type TriggerDispatcher } from "../trigger_dispatcher.ts";
+
+/** Shortest `batch_ms` of a trigger. */
+const TRIGGER_BATCH_MS_MIN = 100;
+/** Longest `batch_ms` of a trigger. */
+const TRIGGER_BATCH_MS_MAX = 10_000;
 
 /** `batch_ms` of a trigger. */
 export const BatchMs = v.opt(v.int(TRIGGER_BATCH_MS_MIN, TRIGGER_BATCH_MS_MAX));

@@ -6,8 +6,10 @@
  */
 import * as v from "../../kit/schema.ts";
 import type { Log } from "../../../engine/ports/log.ts";
-import { ALERT_RULES_MAX } from "../../limits.ts";
 import type { EngineSample } from "./sampler.ts";
+
+/** Rules for alerts. */
+const ALERT_RULES_MAX = 100;
 
 const METRICS = [
   "calls_per_s",

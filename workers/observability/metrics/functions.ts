@@ -7,7 +7,7 @@ import * as v from "../../kit/schema.ts";
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { Meters } from "../../../engine/ports/telemetry.ts";
-import { METRICS_SAMPLES_MAX } from "../../limits.ts";
+import { METRICS_SAMPLES_MAX } from "./series.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { fit } from "../../kit/fit.ts";

@@ -8,14 +8,18 @@
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { TelemetryFrame } from "../../../engine/ports/telemetry.ts";
-import {
-  METRICS_ATTRIBUTES_MAX,
-  METRICS_FRAME_BYTES_MAX,
-  METRICS_FRAME_POINTS_MAX,
-  SDK_METRICS_MAX,
-  SDK_METRICS_STALE_MS,
-} from "../../limits.ts";
 import { IntakeBudget, listIn, member } from "../intake.ts";
+
+/** Values that an SDK reported of its process expire after this time, in milliseconds. */
+export const SDK_METRICS_STALE_MS = 150_000;
+/** Metrics of SDKs whose last value is kept. */
+export const SDK_METRICS_MAX = 5_000;
+/** Largest frame of metrics, in bytes. */
+export const METRICS_FRAME_BYTES_MAX = 1024 * 1024;
+/** Values taken from one frame of metrics. */
+export const METRICS_FRAME_POINTS_MAX = 1_000;
+/** Attributes of one value of an SDK's metric. */
+const METRICS_ATTRIBUTES_MAX = 16;
 
 /** The value of a metric. */
 export interface MetricPoint {

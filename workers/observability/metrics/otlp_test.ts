@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import type { TelemetryFrame } from "../../../engine/ports/telemetry.ts";
+import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import {
   METRICS_FRAME_BYTES_MAX,
   METRICS_FRAME_POINTS_MAX,
+  readMetrics,
   SDK_METRICS_MAX,
   SDK_METRICS_STALE_MS,
-} from "../../limits.ts";
-import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
-import { readMetrics, SdkMetrics } from "./otlp.ts";
+  SdkMetrics,
+} from "./otlp.ts";
 
 function frame(root: unknown, more: Partial<TelemetryFrame> = {}): TelemetryFrame {
   const text = typeof root === "string" ? root : JSON.stringify(root);

@@ -8,10 +8,14 @@
  */
 import type { Store } from "../../../engine/ports/store.ts";
 import type { CallTraces, FunctionMeter, Meters } from "../../../engine/ports/telemetry.ts";
-import { PROMETHEUS_FUNCTIONS_MAX, PROMETHEUS_WORKERS_MAX } from "../../limits.ts";
 import { addCounts, usedMeters } from "./meters.ts";
 import type { ProcessUsage, Sampler } from "./sampler.ts";
 import type { WorkerMonitor } from "./workers.ts";
+
+/** Functions with lines of their own in `/metrics`; the others share one. */
+export const PROMETHEUS_FUNCTIONS_MAX = 1_000;
+/** Workers with lines of their own in `/metrics`. */
+const PROMETHEUS_WORKERS_MAX = 1_000;
 
 /** Content type of the text. */
 export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";

@@ -6,8 +6,13 @@ import {
   supervisedWorker,
   workerView,
 } from "../../../tests/fakes/fake_metrics.ts";
-import { PROMETHEUS_FUNCTIONS_MAX } from "../../limits.ts";
-import { CoarseBuckets, metricsPage, PrometheusText, shownMeters } from "./prometheus.ts";
+import {
+  CoarseBuckets,
+  metricsPage,
+  PROMETHEUS_FUNCTIONS_MAX,
+  PrometheusText,
+  shownMeters,
+} from "./prometheus.ts";
 
 Deno.test("A family has one header and a line per sample", () => {
   const text = new PrometheusText();

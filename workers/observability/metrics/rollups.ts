@@ -7,9 +7,11 @@
  * @module
  */
 import type { Meters } from "../../../engine/ports/telemetry.ts";
-import { ROLLUP_FUNCTIONS_MAX } from "../../limits.ts";
 import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
 import { addCounts, DeltaSum, quantile, round, totalOf } from "./meters.ts";
+
+/** Functions in one rollup: the busiest. */
+export const ROLLUP_FUNCTIONS_MAX = 20;
 
 /** Length and number of retained periods: 6 hours, 2 days, 30 days. */
 const LEVELS = [

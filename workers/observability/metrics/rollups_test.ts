@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { ROLLUP_FUNCTIONS_MAX } from "../../limits.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
-import { DURATION_METRIC, Rollups } from "./rollups.ts";
+import { DURATION_METRIC, ROLLUP_FUNCTIONS_MAX, Rollups } from "./rollups.ts";
 
 function setup() {
   const at = new FakeMetrics();

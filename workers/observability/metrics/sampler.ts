@@ -11,16 +11,21 @@ import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { StoreStats } from "../../../engine/ports/store.ts";
 import type { Meters } from "../../../engine/ports/telemetry.ts";
-import {
-  LAG_PROBE_MS,
-  METRICS_READ_MS,
-  METRICS_SAMPLE_FUNCTIONS_MAX,
-  METRICS_STEP_MS,
-  USAGE_LOOK_IDLE_MS,
-  USAGE_LOOK_MS,
-} from "../../limits.ts";
 import { addCounts, CountReader, DeltaSum, type FunctionDelta, quantile, round } from "./meters.ts";
 import type { WorkerMonitor, WorkerSample } from "./workers.ts";
+
+/** Interval of measuring the lag of the engine's event loop, in milliseconds. */
+export const LAG_PROBE_MS = 50;
+/** Interval of samples, in milliseconds. */
+export const METRICS_STEP_MS = 1_000;
+/** Functions in one sample; the busiest. */
+export const METRICS_SAMPLE_FUNCTIONS_MAX = 2_000;
+/** Interval of reading the usage of processes while metrics are read, in milliseconds. */
+const USAGE_LOOK_MS = 2_000;
+/** The same while no client reads metrics. */
+const USAGE_LOOK_IDLE_MS = 10_000;
+/** A client counts as reading metrics for this long after a request, in milliseconds. */
+const METRICS_READ_MS = 60_000;
 
 /**
  * The engine during an interval. Excludes calls of `engine::*` and of internal functions, most of

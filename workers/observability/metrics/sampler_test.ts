@@ -2,8 +2,15 @@ import assert from "node:assert/strict";
 import type { Clock } from "../../../engine/ports/clock.ts";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { FakeMetrics, workerView } from "../../../tests/fakes/fake_metrics.ts";
-import { LAG_PROBE_MS, METRICS_SAMPLE_FUNCTIONS_MAX } from "../../limits.ts";
-import { CpuShare, type Interval, LagMeter, readProcess, SampleWindow } from "./sampler.ts";
+import {
+  CpuShare,
+  type Interval,
+  LAG_PROBE_MS,
+  LagMeter,
+  METRICS_SAMPLE_FUNCTIONS_MAX,
+  readProcess,
+  SampleWindow,
+} from "./sampler.ts";
 
 Deno.test("A sample has the rates of the last second", () => {
   using at = new FakeMetrics();

@@ -5,14 +5,16 @@
  * @module
  */
 import type { Meters } from "../../../engine/ports/telemetry.ts";
-import {
-  METRICS_FUNCTION_SERIES_MAX,
-  METRICS_SAMPLES_MAX,
-  METRICS_STEP_MS,
-  METRICS_WORKER_SERIES_MAX,
-} from "../../limits.ts";
+import { METRICS_STEP_MS } from "./sampler.ts";
 import { keyOf, quantile, round } from "./meters.ts";
 import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
+
+/** Samples that are kept: 15 minutes. */
+export const METRICS_SAMPLES_MAX = 900;
+/** Functions whose samples are kept; the one that is idle for longest is dropped. */
+const METRICS_FUNCTION_SERIES_MAX = 500;
+/** Workers whose samples are kept. */
+const METRICS_WORKER_SERIES_MAX = 1_000;
 
 /** Parameters of {@linkcode SeriesStore.read}. */
 export interface SeriesQuery {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeMetrics, workerView } from "../../../tests/fakes/fake_metrics.ts";
-import { METRICS_SAMPLES_MAX } from "../../limits.ts";
-import { SampleTimes, SeriesStore, Track, Tracks } from "./series.ts";
+import { METRICS_SAMPLES_MAX, SampleTimes, SeriesStore, Track, Tracks } from "./series.ts";
 
 function setup() {
   const at = new FakeMetrics();

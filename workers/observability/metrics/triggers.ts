@@ -8,12 +8,22 @@
  */
 import * as v from "../../kit/schema.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
-import { METRICS_INTERVAL_MS_MAX, METRICS_STEP_MS, METRICS_TRIGGERS_MAX } from "../../limits.ts";
 import { TriggerAction, type TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { problemsOf } from "../../kit/fit.ts";
-import { type Interval, type MetricsSample, type Sampler, SampleWindow } from "./sampler.ts";
+import {
+  type Interval,
+  METRICS_STEP_MS,
+  type MetricsSample,
+  type Sampler,
+  SampleWindow,
+} from "./sampler.ts";
+
+/** Longest interval of `engine::metrics-sampled`, in milliseconds. */
+const METRICS_INTERVAL_MS_MAX = 60_000;
+/** Triggers of type `engine::metrics-sampled`. */
+export const METRICS_TRIGGERS_MAX = 1_000;
 
 const Config = v.object({
   /** Rounded up to whole seconds. */

@@ -10,7 +10,7 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory, WorkerView } from "../../../engine/ports/directory.ts";
 import type { Supervision, WorkerStatus } from "../../../engine/ports/supervision.ts";
-import { SDK_METRICS_STALE_MS } from "../../limits.ts";
+import { SDK_METRICS_STALE_MS } from "./otlp.ts";
 import type { MetricPoint } from "./otlp.ts";
 import { round } from "./meters.ts";
 

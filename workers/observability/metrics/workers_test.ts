@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SDK_METRICS_STALE_MS } from "../../limits.ts";
+import { SDK_METRICS_STALE_MS } from "./otlp.ts";
 import {
   FakeMetrics,
   metricPoint,

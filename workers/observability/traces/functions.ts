@@ -13,12 +13,16 @@ import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import * as v from "../../kit/schema.ts";
 import { fit } from "../../kit/fit.ts";
-import { BAGGAGE_ENTRIES_MAX, TRACE_MAP_KEPT_MS } from "../../limits.ts";
 import type { LogRing } from "../logs/store.ts";
 import { SummariesRequest, summarize, type TraceIndex } from "./index.ts";
 import { mapOf, MapRequest } from "./map.ts";
 import { GroupRequest, groupSpans, ListRequest, listSpans, treeOf, TreeRequest } from "./query.ts";
 import type { SpanStore } from "./store.ts";
+
+/** Members of one baggage that are read, as W3C allows. */
+const BAGGAGE_ENTRIES_MAX = 180;
+/** A map of calls is reused for this long, in milliseconds. */
+const TRACE_MAP_KEPT_MS = 1_000;
 
 /** Dependencies of the functions. */
 export interface TraceFunctionsSetup {

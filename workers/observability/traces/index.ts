@@ -10,16 +10,15 @@ import type { Clock } from "../../../engine/ports/clock.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
 
-import {
-  SPAN_COLLECT_MAX,
-  SPAN_TURN_MS,
-  TRACE_INDEX_MAX,
-  TRACE_INDEX_NAMES_MAX,
-  TRACE_LIST_LIMIT,
-  TRACE_LIST_LIMIT_MAX,
-} from "../../limits.ts";
+import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX } from "./query.ts";
+import { SPAN_COLLECT_MAX, SPAN_SCAN_TICK_MS } from "./store.ts";
 import type { SpanSummary } from "./span.ts";
 import type { SpanCursors, SpanStore } from "./store.ts";
+
+/** Traces that can be listed; the oldest are dropped. */
+const TRACE_INDEX_MAX = 25_000;
+/** Workers and functions that the list knows of one trace. */
+const TRACE_INDEX_NAMES_MAX = 32;
 
 /** Spans per chunk of an update. */
 const CHUNK_SPANS = 500;
@@ -155,7 +154,7 @@ export class TraceIndex {
   }
 
   async #read(): Promise<void> {
-    let chunkEnd = this.#clock.now() + SPAN_TURN_MS;
+    let chunkEnd = this.#clock.now() + SPAN_SCAN_TICK_MS;
     // Under heavy load spans may end as fast as they are read: the next query reads the rest.
     let left = this.#store.capacity + CHUNK_SPANS;
     for (let isComplete = false; !isComplete && left > 0;) {
@@ -168,7 +167,7 @@ export class TraceIndex {
       if (isComplete || this.#clock.now() < chunkEnd) continue;
       // Yields to the event loop: the first read of a full ring takes a while.
       await new Promise<void>((resolve) => void this.#clock.after(0, resolve));
-      chunkEnd = this.#clock.now() + SPAN_TURN_MS;
+      chunkEnd = this.#clock.now() + SPAN_SCAN_TICK_MS;
     }
     this.#evict();
   }

@@ -8,10 +8,13 @@
  * @module
  */
 import * as v from "../../kit/schema.ts";
-import { TRACE_MAP_NODES_MAX, TRACE_SCAN_MAX } from "../../limits.ts";
+import { TRACE_SCAN_MAX } from "./query.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { type SpanSummary, summaryOfCall, summaryOfSpan } from "./span.ts";
 import type { SpanStore } from "./store.ts";
+
+/** Nodes of a map of calls. */
+const TRACE_MAP_NODES_MAX = 5_000;
 
 /** Payload of `engine::traces::map`; all members are optional. */
 export const MapRequest = v.nullish(

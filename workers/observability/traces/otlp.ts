@@ -8,8 +8,15 @@
  */
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
-import { TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../../limits.ts";
-import { cut, type FrameItems, readAttributes, readItems, readNanos } from "../intake.ts";
+import {
+  cut,
+  type FrameItems,
+  readAttributes,
+  readItems,
+  readNanos,
+  TELEMETRY_NAME_CHARS_MAX,
+  TELEMETRY_TEXT_CHARS_MAX,
+} from "../intake.ts";
 import type { Redactor } from "../redact.ts";
 import type { SpanAttribute, StoredSpan } from "./span.ts";
 

@@ -7,7 +7,6 @@
  */
 import * as v from "../../kit/schema.ts";
 import type { CallSpan } from "../../../engine/ports/telemetry.ts";
-import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX, TRACE_SCAN_MAX } from "../../limits.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 
 import {
@@ -19,6 +18,13 @@ import {
   wireSpan,
 } from "./span.ts";
 import type { SpanStore } from "./store.ts";
+
+/** Default number of spans or traces in one answer. */
+export const TRACE_LIST_LIMIT = 100;
+/** Spans or traces in one answer. */
+export const TRACE_LIST_LIMIT_MAX = 1_000;
+/** Spans that one query searches: the newest. */
+export const TRACE_SCAN_MAX = 20_000;
 
 const Limit = v.opt(v.int(1, TRACE_LIST_LIMIT_MAX));
 const Attribute = v.pipe(v.text(1), v.check(isSearchable, "payloads cannot be searched"));

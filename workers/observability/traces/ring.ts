@@ -6,8 +6,10 @@
  */
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { TurnoverMap } from "../../../sdk/typescript/turnover_map.ts";
-import { SPANS_UNINDEXED_MAX } from "../../limits.ts";
 import { type StoredSpan, WorkSpan } from "./span.ts";
+
+/** Spans that wait for being indexed by trace; a reader indexes them first. */
+export const SPANS_UNINDEXED_MAX = 8_192;
 
 /** Memory of a span without its texts, entries in tables included. */
 const SPAN_BYTES = 600;

@@ -10,7 +10,6 @@ import type { Clock } from "../../../engine/ports/clock.ts";
 import type { CallFilter, CallSpan, CallTraces } from "../../../engine/ports/telemetry.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import type { EngineHost } from "../../kit/define.ts";
-import { SPAN_COLLECT_MAX, SPAN_COLLECT_MS, SPAN_TURN_MS, TRACE_SCANS_MAX } from "../../limits.ts";
 import type { Redactor } from "../redact.ts";
 import { readSpans } from "./otlp.ts";
 import type { SpanRing } from "./ring.ts";
@@ -24,6 +23,15 @@ import {
   summaryOfCall,
   summaryOfSpan,
 } from "./span.ts";
+
+/** Listeners get the spans that ended within this time together, in milliseconds. */
+const SPAN_COLLECT_MS = 250;
+/** Calls in one such batch, and spans of one trace that are shown. */
+export const SPAN_COLLECT_MAX = 5_000;
+/** Spans are searched for this long in one tick of the event loop, in milliseconds. */
+export const SPAN_SCAN_TICK_MS = 10;
+/** Lists and maps that may search at the same time: one runs, the others wait. */
+export const TRACE_SCANS_MAX = 64;
 
 /** Calls per chunk of a scan. */
 const CHUNK_CALLS = 500;
@@ -240,7 +248,7 @@ export class SpanStore implements SpanFeed, Disposable {
     const { since_ms = -Infinity, until_ms = Infinity } = filter;
     const isInRange = ({ start_ms }: CallSpan) => start_ms >= since_ms && start_ms <= until_ms;
     yield* traces.find({ running: true }, limit).filter(isInRange);
-    let chunkEnd = clock.now() + SPAN_TURN_MS;
+    let chunkEnd = clock.now() + SPAN_SCAN_TICK_MS;
     const end = traces.ended(Number.MAX_SAFE_INTEGER, 1).cursor;
     let cursor = Math.max(0, end - limit);
     for (let isComplete = false; !isComplete;) {
@@ -250,7 +258,7 @@ export class SpanStore implements SpanFeed, Disposable {
       for (const call of part.spans) if (isInRange(call)) yield call;
       if (isComplete || clock.now() < chunkEnd) continue;
       await new Promise<void>((resolve) => void clock.after(0, resolve));
-      chunkEnd = clock.now() + SPAN_TURN_MS;
+      chunkEnd = clock.now() + SPAN_SCAN_TICK_MS;
     }
   }
 

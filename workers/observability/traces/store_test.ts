@@ -7,9 +7,8 @@ import assert from "node:assert/strict";
 import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
 import { recorded } from "../../../tests/fakes/recorded.ts";
 import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
-import { TRACE_SCANS_MAX } from "../../limits.ts";
 import type { StoredSpan } from "./span.ts";
-import { InternalFunctions } from "./store.ts";
+import { InternalFunctions, TRACE_SCANS_MAX } from "./store.ts";
 
 const TRACE = idOf(1, 32);
 const names = (spans: readonly StoredSpan[]) => spans.map(({ name }) => name);

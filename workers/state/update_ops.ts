@@ -7,14 +7,17 @@
  *
  * @module
  */
-import * as v from "./kit/schema.ts";
-import {
-  MERGE_DEPTH_MAX,
-  MERGE_KEYS_MAX,
-  UPDATE_PATH_DEPTH_MAX,
-  UPDATE_SEGMENT_BYTES_MAX,
-} from "./limits.ts";
-import type { Json, JsonObject } from "../sdk/typescript/wire/protocol.ts";
+import * as v from "../kit/schema.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+
+/** Names on the way to a place inside a value, in one op of `state::update`. */
+const UPDATE_PATH_DEPTH_MAX = 32;
+/** Longest such name, in UTF-8. */
+const UPDATE_SEGMENT_BYTES_MAX = 256;
+/** Members of the value of one `merge`. */
+const MERGE_KEYS_MAX = 1_024;
+/** Levels of the value of one `merge`. */
+const MERGE_DEPTH_MAX = 16;
 
 const AnyJson = v.custom<Json>(
   (value) => value !== undefined,

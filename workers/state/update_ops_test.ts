@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Json } from "../sdk/typescript/wire/protocol.ts";
-import { fit } from "./kit/fit.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import { fit } from "../kit/fit.ts";
 import { applyOps, UpdateOp } from "./update_ops.ts";
 
 /** Name, old value, op, new value. */
