@@ -128,14 +128,14 @@ export class Peer {
    * does not read its results, the engine stops reading from it where the transport allows that.
    */
   reply(
-    head: Uint8Array,
-    headBytes: number,
+    prefix: Uint8Array,
+    prefixBytes: number,
     memory: Uint8Array,
     start: number,
     end: number,
   ): void {
     if (!this.isLive) return;
-    this.connection.forward(head, headBytes, memory, start, end);
+    this.connection.forward(prefix, prefixBytes, memory, start, end);
     this.#applyBackPressure();
   }
 

@@ -8,8 +8,7 @@
  */
 import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { EngineEvent } from "../ports/events.ts";
-import type { Log, LogFields, LogLevel } from "../ports/log.ts";
-import type { EngineLogLine } from "../ports/telemetry.ts";
+import type { EngineLogLine, Log, LogFields, LogLevel } from "../ports/log.ts";
 
 /** How lines look: for people, or one JSON object each. */
 export type LogFormat = "text" | "json";

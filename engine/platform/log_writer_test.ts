@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
-import type { EngineLogLine } from "../ports/telemetry.ts";
+import type { EngineLogLine, Log, LogFields, LogLevel } from "../ports/log.ts";
 import { createLog, logEvent, type LogFormat } from "./log_writer.ts";
-import type { Log, LogFields, LogLevel } from "../ports/log.ts";
 
 Deno.test("a text line holds time, level, text and fields", () => {
   const { log, lines } = setup("text");

@@ -91,7 +91,7 @@ export interface CallObserver {
   /** The handle of a worker with its name, empty if unknown; request it once and keep it. */
   endpointOf(worker_id: string, name: string): ObservedEndpoint;
   /** A call was opened; it may be parked before it is sent. */
-  opened(call: ObservedCall, caller: ObservedEndpoint, places: CallLayout): void;
+  opened(call: ObservedCall, caller: ObservedEndpoint, layout: CallLayout): void;
   /** Whether the observer wants the candidates of this call. */
   wantsCandidates(call: ObservedCall): boolean;
   /**

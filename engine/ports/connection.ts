@@ -28,12 +28,12 @@ export interface Connection {
   /** Sends one text message. */
   send(text: string): void;
   /**
-   * Sends one text message in two parts: the first `headBytes` bytes of `head`, then the bytes of
-   * `memory` from `start` to `end`. Together they are UTF-8. Copies before it returns.
+   * Sends one text message in two parts: the first `prefixBytes` bytes of `prefix`, then the
+   * bytes of `memory` from `start` to `end`. Together they are UTF-8. Copies before it returns.
    */
   forward(
-    head: Uint8Array,
-    headBytes: number,
+    prefix: Uint8Array,
+    prefixBytes: number,
     memory: Uint8Array,
     start: number,
     end: number,
@@ -86,6 +86,14 @@ export type Accept = (connection: Connection) => ConnectionEvents;
 
 /** Rejects an upgrade with an HTTP response, or returns the receiver of the connection. */
 export type Gate = (upgrade: Upgrade) => Refusal | Accept;
+
+/** A GET request to a path of the worker port. */
+export interface PageRequest {
+  /** Such as `/metrics`. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Headers;
+}
 
 /** The response to a request that is not an upgrade. */
 export interface PageAnswer {

@@ -17,3 +17,15 @@ export interface Log {
   warn(text: string, fields?: LogFields): void;
   error(text: string, fields?: LogFields): void;
 }
+
+/** A line of the engine's own log. */
+export interface EngineLogLine {
+  readonly level: LogLevel;
+  readonly text: string;
+  readonly fields: LogFields;
+  /** Milliseconds since 1970. */
+  readonly at_ms: number;
+}
+
+/** Receives the engine's log at every level; must not throw. */
+export type EngineLogListener = (line: EngineLogLine) => void;

@@ -6,7 +6,6 @@
  *
  * @module
  */
-import type { LogFields, LogLevel } from "./log.ts";
 
 /** Caller or callee. */
 export interface CallEndpoint {
@@ -240,23 +239,3 @@ export interface PrintedLine {
 
 /** Receives the output of workers; must not throw. */
 export type PrintListener = (line: PrintedLine) => void;
-
-/** A line of the engine's own log. */
-export interface EngineLogLine {
-  readonly level: LogLevel;
-  readonly text: string;
-  readonly fields: LogFields;
-  /** Milliseconds since 1970. */
-  readonly at_ms: number;
-}
-
-/** Receives the engine's log at every level; must not throw. */
-export type EngineLogListener = (line: EngineLogLine) => void;
-
-/** A GET request to a path of the worker port. */
-export interface PageRequest {
-  /** Such as `/metrics`. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly headers: Headers;
-}

@@ -91,11 +91,11 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     return new SpanEndpoint(worker_id, copyText(name, WORKER_NAME_CHARS_MAX));
   }
 
-  opened(call: ObservedCall, caller: ObservedEndpoint, places: CallLayout): void {
+  opened(call: ObservedCall, caller: ObservedEndpoint, layout: CallLayout): void {
     const { meter } = call.subject as MeteredFunction;
     meter.calls++;
     meter.in_flight++;
-    if (this.#isTracing) this.#spans.open(call, caller as SpanEndpoint, places);
+    if (this.#isTracing) this.#spans.open(call, caller as SpanEndpoint, layout);
   }
 
   wantsCandidates(call: ObservedCall): boolean {

@@ -114,10 +114,10 @@ export class SpanRecorder {
   }
 
   /** Starts the span of a call. */
-  open(call: ObservedCall, caller: SpanEndpoint, places: CallLayout): void {
+  open(call: ObservedCall, caller: SpanEndpoint, layout: CallLayout): void {
     const open = this.#open;
     const place = open.open(call, caller);
-    const { memory, traceStart, traceEnd, dataStart, end } = places;
+    const { memory, traceStart, traceEnd, dataStart, end } = layout;
     const from = traceStart + TRACEPARENT_KEY.length;
     if (!this.#begin(place, memory, from, Math.max(from, traceEnd - 1))) return;
     if (dataStart >= 0) {

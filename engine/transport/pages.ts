@@ -8,9 +8,8 @@
  * @module
  */
 import type { Clock } from "../ports/clock.ts";
-import type { AnswerPage, PageAnswer, Refusal, Upgrade } from "../ports/connection.ts";
+import type { AnswerPage, PageAnswer, PageRequest, Refusal, Upgrade } from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";
-import type { PageRequest } from "../ports/telemetry.ts";
 import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
 
 /** A page of the worker port, such as `/metrics`, has to be made by then, in milliseconds. */

@@ -5,20 +5,16 @@
  * @module
  */
 import { Router } from "../../engine/core/router.ts";
-import { localDial } from "../../engine/transport/local_connection.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { ConfigValue } from "../../engine/ports/config.ts";
-import type { PageAnswer } from "../../engine/ports/connection.ts";
+import type { PageAnswer, PageRequest } from "../../engine/ports/connection.ts";
 import type { EngineEvent, EventListener } from "../../engine/ports/events.ts";
+import type { EngineLogLine } from "../../engine/ports/log.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../../engine/ports/supervision.ts";
-import type {
-  EngineLogLine,
-  PageRequest,
-  PrintedLine,
-  TelemetryFrame,
-} from "../../engine/ports/telemetry.ts";
+import type { PrintedLine, TelemetryFrame } from "../../engine/ports/telemetry.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
+import { localDial } from "../../engine/transport/local_connection.ts";
 import type { WorkerOptions } from "../../sdk/typescript/options.ts";
 import { registerWorker, type Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../../workers/kit/define.ts";

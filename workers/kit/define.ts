@@ -6,23 +6,21 @@
  *
  * @module
  */
-import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { ConfigValue, KnownWorker } from "../../engine/ports/config.ts";
-import type { PageAnswer } from "../../engine/ports/connection.ts";
+import type { PageAnswer, PageRequest } from "../../engine/ports/connection.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { EventListener } from "../../engine/ports/events.ts";
-import type { Log } from "../../engine/ports/log.ts";
+import type { EngineLogListener, Log } from "../../engine/ports/log.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../../engine/ports/supervision.ts";
 import type {
   CallTraces,
-  EngineLogListener,
   Meters,
-  PageRequest,
   PrintListener,
   TelemetryListener,
 } from "../../engine/ports/telemetry.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
 
 /** What any worker in the engine's or the CLI's process is lent. */
 export interface Host {

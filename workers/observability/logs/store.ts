@@ -8,7 +8,8 @@
  * @module
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
-import type { EngineLogLine, PrintedLine } from "../../../engine/ports/telemetry.ts";
+import type { EngineLogLine } from "../../../engine/ports/log.ts";
+import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Redactor } from "../redact.ts";
 import {
