@@ -1,8 +1,7 @@
 /**
- * Discovery: which functions, trigger types, triggers and workers there are.
+ * Registers the discovery functions: functions, trigger types, triggers and workers.
  *
- * Every answer is read from the engine's directory at the moment it is asked for, so a change is
- * seen at once. Nothing is kept here.
+ * Every answer is read from the engine's directory at the time of the call; nothing is cached here.
  *
  * @module
  */
@@ -21,15 +20,15 @@ import {
   type JsonObject,
 } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
-import type { Offers } from "./functions.ts";
+import type { CheckedFunctions } from "./functions.ts";
 
 /** Ids in one `engine::functions::info`. */
 const INFO_IDS_MAX = 32;
 /** Characters of `config_summary`. */
 const SUMMARY_CHARS_MAX = 80;
 
-/** Ids of the engine's own that everybody may see in listings. */
-const OPEN_PREFIXES = ["engine::queue::", "engine::durable::"];
+/** Engine functions that listings include by default. */
+const LISTED_PREFIXES = ["engine::queue::", "engine::durable::"];
 
 const Text = v.nullish(v.string());
 const ListTypes = v.object({
@@ -62,34 +61,34 @@ const ListWorkers = v.object({ search: Text, runtime: Text, status: Text });
 const WorkerInfo = v.object({ name: v.text(1), namespace: Text });
 
 /** Registers the discovery functions. */
-export function offerDirectory(offers: Offers, directory: Directory): void {
-  offerFunctionQueries(offers, directory);
-  offers.add("engine::triggers::list", "Which types of triggers there are", ListTypes, (query) => {
+export function registerDirectory(registry: CheckedFunctions, directory: Directory): void {
+  registerFunctionQueries(registry, directory);
+  registry.add("engine::triggers::list", "Available trigger types", ListTypes, (query) => {
     return { triggers: listTypes(directory, query).map(typeSummary) };
   });
-  offers.add("engine::triggers::info", "Schemas of a type of trigger", TypeInfo, (query) => {
+  registry.add("engine::triggers::info", "Schemas of a trigger type", TypeInfo, (query) => {
     const view = directory.triggerType(query.namespace ?? DEFAULT_NAMESPACE, query.id);
     const ids = () => directory.triggerTypes().map(({ id }) => id);
-    return typeDetail(view ?? refuse("Trigger type", query.id, ids()));
+    return typeDetail(view ?? notFound("Trigger type", query.id, ids()));
   });
   const registered = "engine::registered-triggers";
-  offers.add(`${registered}::list`, "Which triggers are registered", ListTriggers, (query) => {
+  registry.add(`${registered}::list`, "Registered triggers", ListTriggers, (query) => {
     return { registered_triggers: listTriggers(directory, query) };
   });
-  offers.add(`${registered}::info`, "A trigger with type and function", TriggerInfo, ({ id }) => {
-    return describeTrigger(directory, id, offers);
+  registry.add(`${registered}::info`, "A trigger, its type and function", TriggerInfo, ({ id }) => {
+    return describeTrigger(directory, id, registry);
   });
-  offers.add("engine::workers::list", "Which workers are connected", ListWorkers, (query) => {
+  registry.add("engine::workers::list", "Connected workers", ListWorkers, (query) => {
     return { workers: listWorkers(directory, query) };
   });
-  offers.add("engine::workers::info", "A worker and what it offers", WorkerInfo, (query) => {
+  registry.add("engine::workers::info", "A worker and what it offers", WorkerInfo, (query) => {
     return describeWorker(directory, query.name, query.namespace ?? undefined);
   });
 }
 
-function offerFunctionQueries(offers: Offers, directory: Directory): void {
-  const list = "Which functions there are, sorted by id";
-  offers.add("engine::functions::list", list, ListFunctions, (query) => {
+function registerFunctionQueries(registry: CheckedFunctions, directory: Directory): void {
+  const list = "Available functions, sorted by id";
+  registry.add("engine::functions::list", list, ListFunctions, (query) => {
     const views = listFunctions(directory, query);
     if (!query.include_replicas) return { functions: views.map(functionSummary) };
     return {
@@ -97,12 +96,12 @@ function offerFunctionQueries(offers: Offers, directory: Directory): void {
     };
   });
   const info = "Schemas and triggers of functions";
-  offers.add("engine::functions::info", info, FunctionInfo, (query) => {
-    return describeFunctions(directory, query, offers);
+  registry.add("engine::functions::info", info, FunctionInfo, (query) => {
+    return describeFunctions(directory, query, registry);
   });
 }
 
-/** All functions that a query asks for, sorted by id, then namespace. */
+/** The functions that match a query, sorted by id, then namespace. */
 export function listFunctions(
   directory: Directory,
   query: v.InferOutput<typeof ListFunctions>,
@@ -122,11 +121,11 @@ export function listFunctions(
 function describeFunctions(
   directory: Directory,
   query: v.InferOutput<typeof FunctionInfo>,
-  offers: Offers,
+  registry: CheckedFunctions,
 ): Json {
   const { function_id, function_ids, include_replicas } = query;
   const about = (view: FunctionView): JsonObject => ({
-    ...detail(view, directory, offers),
+    ...detail(view, directory, registry),
     ...include_replicas && replicaList(view, directory),
   });
   const namespace = query.namespace ?? DEFAULT_NAMESPACE;
@@ -134,7 +133,7 @@ function describeFunctions(
   if (function_id) {
     const view = directory.function(namespace, function_id);
     const ids = () => directory.functions().map((each) => each.function_id);
-    return about(view ?? refuse("Function", function_id, ids()));
+    return about(view ?? notFound("Function", function_id, ids()));
   }
   if (!function_ids) throw invalid("Give function_id or function_ids");
   if (function_ids.length > INFO_IDS_MAX) {
@@ -148,9 +147,9 @@ function describeFunctions(
   return { functions };
 }
 
-/** Functions of this worker keep their schemas to themselves. */
-function detail(view: FunctionView, directory: Directory, offers: Offers): JsonObject {
-  const request_schema = view.builtin ? offers.schemaOf(view.function_id) : undefined;
+/** Adds the schema of functions of this worker, which do not register one. */
+function detail(view: FunctionView, directory: Directory, registry: CheckedFunctions): JsonObject {
+  const request_schema = view.builtin ? registry.schemaOf(view.function_id) : undefined;
   return functionDetail(request_schema ? { ...view, request_schema } : view, directory);
 }
 
@@ -186,15 +185,15 @@ function listTriggers(
     .map(triggerSummary);
 }
 
-function describeTrigger(directory: Directory, id: string, offers: Offers): JsonObject {
-  const view = directory.trigger(id) ?? refuse("Trigger", id, []);
+function describeTrigger(directory: Directory, id: string, registry: CheckedFunctions): JsonObject {
+  const view = directory.trigger(id) ?? notFound("Trigger", id, []);
   const type = directory.triggerType(view.trigger_namespace, view.trigger_type);
   const target = directory.function(view.namespace, view.function_id);
   return {
     ...triggerSummary(view),
     ...view.metadata !== undefined && { metadata: view.metadata },
     trigger: type ? typeDetail(type) : null,
-    function: target ? detail(target, directory, offers) : null,
+    function: target ? detail(target, directory, registry) : null,
   };
 }
 
@@ -224,7 +223,7 @@ function describeWorker(
     .filter((each) => each.name === name && (!namespace || each.namespace === namespace))
     .reduce<(typeof all)[number] | undefined>((last, each) => {
       return last && last.connected_at_ms > each.connected_at_ms ? last : each;
-    }, undefined) ?? refuse("Worker", name, all.map((each) => each.name ?? ""));
+    }, undefined) ?? notFound("Worker", name, all.map((each) => each.name ?? ""));
   const { id } = view;
   return {
     worker: {
@@ -250,10 +249,10 @@ function runsHidden(directory: Directory, namespace: string, function_id: string
 }
 
 function isEngines(id: string): boolean {
-  return id.startsWith("engine::") && !OPEN_PREFIXES.some((prefix) => id.startsWith(prefix));
+  return id.startsWith("engine::") && !LISTED_PREFIXES.some((prefix) => id.startsWith(prefix));
 }
 
-/** Whether one of the texts has the searched one in it; case does not count. */
+/** Whether one of the texts contains the searched one, ignoring case. */
 function contains(
   search: string | null | undefined,
   ...texts: (string | null | undefined)[]
@@ -263,14 +262,14 @@ function contains(
   return texts.some((text) => text?.toLowerCase().includes(wanted));
 }
 
-/** @throws {EngineError} `NOT_FOUND`, with what may have been meant. */
-function refuse(kind: string, id: string, known: readonly string[]): never {
+/** @throws {EngineError} `NOT_FOUND`, with similar ids. */
+function notFound(kind: string, id: string, known: readonly string[]): never {
   const similar = similarTo(id, known);
   const options = similar.length > 0 ? { details: { similar } } : {};
   throw new EngineError("NOT_FOUND", `${kind} ${id} not found`, options);
 }
 
-/** Ids with a part in common: cheap, and enough for a slip of memory. */
+/** Ids that share their last segment or a part of it. */
 function similarTo(id: string, known: readonly string[]): string[] {
   const wanted = id.toLowerCase();
   const last = wanted.split("::").at(-1)!;
@@ -297,12 +296,12 @@ export function functionSummary(view: FunctionView): JsonObject {
   };
 }
 
-/** How many connections offer a function; the engine's own has no other than itself. */
+/** Number of replicas of a function; 1 for the engine's own. */
 export function replicaCount({ worker_ids }: FunctionView): JsonObject {
   return { replicas: Math.max(1, worker_ids.length) };
 }
 
-/** Which connections offer a function, the newest last. */
+/** The connections that offer a function, the newest last. */
 export function replicaList({ worker_ids }: FunctionView, directory: Directory): JsonObject {
   return {
     workers: worker_ids.map((worker_id) => ({
@@ -341,7 +340,7 @@ export function typeDetail(view: TriggerTypeView): JsonObject {
     ...typeSummary(view),
     configuration_schema: view.configuration_schema ?? null,
     request_schema: view.request_schema ?? null,
-    response_schema: null, // Nobody can register one.
+    response_schema: null, // The wire has no field for one.
     instance_count: view.instance_count,
   };
 }
@@ -359,7 +358,7 @@ export function triggerSummary(view: TriggerView): JsonObject {
   };
 }
 
-/** A worker in a list; what is not known is `null`. */
+/** A worker in a list; unknown members are `null`. */
 export function workerSummary(view: WorkerView): JsonObject {
   return {
     name: view.name,
@@ -378,7 +377,7 @@ export function workerSummary(view: WorkerView): JsonObject {
   };
 }
 
-/** Orders texts the same way on every machine. */
+/** Compares by code units, independent of the locale. */
 export function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

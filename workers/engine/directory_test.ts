@@ -48,7 +48,7 @@ function ids(result: JsonObject, list: string, key = "id"): Json[] {
   return (result[list] as JsonObject[]).map((each) => each[key]!);
 }
 
-Deno.test("engine::functions::list shows what workers offer, sorted, and hides its own", async () => {
+Deno.test("engine::functions::list is sorted and hides internal functions", async () => {
   await using it = await setup();
 
   const result = await it.ask("engine::functions::list");
@@ -67,7 +67,7 @@ Deno.test("engine::functions::list shows what workers offer, sorted, and hides i
   });
 });
 
-Deno.test("engine::functions::list shows all when asked, those of the core too", async () => {
+Deno.test("engine::functions::list includes internal functions on request, those of the core too", async () => {
   await using it = await setup();
 
   const result = await it.ask("engine::functions::list", { include_internal: true });
@@ -104,7 +104,7 @@ for (
     [{ search: null, prefix: null, worker: null, workers: null, include_internal: null }, 2],
   ] as [JsonObject, number][]
 ) {
-  Deno.test(`engine::functions::list ${JSON.stringify(query)} finds ${count}`, async () => {
+  Deno.test(`engine::functions::list ${JSON.stringify(query)} returns ${count}`, async () => {
     await using it = await setup();
 
     const result = await it.ask("engine::functions::list", query);
@@ -126,7 +126,7 @@ Deno.test("engine::functions::info describes a function with its triggers", asyn
   assert.deepEqual((await it.ask("engine::functions::info", blue)).registered_triggers, []);
 });
 
-Deno.test("engine::functions::list and info tell of replicas when they are asked to", async () => {
+Deno.test("engine::functions::list and info include replicas on request", async () => {
   await using it = await setup();
   const twin = await it.local.connect("twin");
   twin.registerFunction("orders::price", () => 3);
@@ -157,7 +157,7 @@ Deno.test("engine::functions::list and info tell of replicas when they are asked
   );
 });
 
-Deno.test("engine::functions::info gives a batch what it can", async () => {
+Deno.test("engine::functions::info returns errors per id of a batch", async () => {
   await using it = await setup();
   const function_ids = ["orders::price", "orders::prize"];
 
@@ -171,7 +171,7 @@ Deno.test("engine::functions::info gives a batch what it can", async () => {
   });
 });
 
-Deno.test("engine::functions::info knows the schemas of the engine's own functions", async () => {
+Deno.test("engine::functions::info has the schemas of the engine's own functions", async () => {
   await using it = await setup();
 
   const result = await it.ask("engine::functions::info", { function_id: "engine::triggers::info" });
@@ -217,7 +217,7 @@ for (
   });
 }
 
-Deno.test("A function that is not found comes with those that may be meant", async () => {
+Deno.test("The error for an unknown function lists similar ids", async () => {
   await using it = await setup();
 
   const asked = it.ask("engine::functions::info", { function_id: "order::price" });
@@ -225,7 +225,7 @@ Deno.test("A function that is not found comes with those that may be meant", asy
   await assert.rejects(asked, { details: { similar: ["orders::price"] } });
 });
 
-Deno.test("engine::triggers::list lists types without schemas and hides its own", async () => {
+Deno.test("engine::triggers::list omits schemas and hides the engine's own types", async () => {
   await using it = await setup();
 
   assert.deepEqual(await it.ask("engine::triggers::list"), {
@@ -246,7 +246,7 @@ Deno.test("engine::triggers::list lists types without schemas and hides its own"
   assert.equal(((await it.ask("engine::triggers::list", mine)).triggers as Json[]).length, 5);
 });
 
-Deno.test("engine::triggers::info describes a type, with null for schemas it has not", async () => {
+Deno.test("engine::triggers::info describes a type, with null for absent schemas", async () => {
   await using it = await setup();
 
   assert.deepEqual(await it.ask("engine::triggers::info", { id: "till" }), {
@@ -282,7 +282,7 @@ Deno.test("engine::registered-triggers::list shows triggers with a short summary
   });
 });
 
-Deno.test("engine::registered-triggers::info tells the type and the function as well", async () => {
+Deno.test("engine::registered-triggers::info includes the type and the function", async () => {
   await using it = await setup();
   const orphan = it.asker.registerTrigger({ type: "nobody", function_id: "not::there" });
   await it.local.settle();
@@ -298,7 +298,7 @@ Deno.test("engine::registered-triggers::info tells the type and the function as 
   assert.equal(Object.hasOwn(parked, "metadata"), false);
 });
 
-Deno.test("engine::workers::list shows those that said who they are, and built-ins", async () => {
+Deno.test("engine::workers::list contains announced and built-in workers", async () => {
   await using it = await setup();
 
   const { workers } = await it.ask("engine::workers::list");
@@ -331,7 +331,7 @@ Deno.test("engine::workers::list shows those that said who they are, and built-i
   );
 });
 
-Deno.test("engine::workers::info tells what a worker offers", async () => {
+Deno.test("engine::workers::info lists what a worker offers", async () => {
   await using it = await setup();
 
   const result = await it.ask("engine::workers::info", { name: "shop" });

@@ -1,8 +1,8 @@
 /**
- * How the engine's own functions are offered: each payload is checked against a schema.
+ * Registers functions whose payloads are checked against a schema.
  *
- * The schemas are not registered as `request_format`, since the core would then check every payload
- * a second time; listings ask for them here.
+ * The schemas are not registered as `request_format`, since the core would then check each payload
+ * a second time; listings obtain them from {@linkcode CheckedFunctions.schemaOf}.
  *
  * @module
  */
@@ -13,19 +13,18 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../kit/fit.ts";
 
 /** The functions of one worker and their schemas. */
-export class Offers {
+export class CheckedFunctions {
   readonly #worker: Pick<Worker, "registerFunction">;
   readonly #schemas = new Map<string, v.Schema>();
 
-  /** Stores. */
   constructor(worker: Pick<Worker, "registerFunction">) {
     this.#worker = worker;
   }
 
   /**
-   * Registers a function whose payload is an object; no payload counts as an empty one.
+   * Registers a function whose payload is an object; an absent payload counts as an empty one.
    *
-   * The function fails with `deserialization_error` when the payload does not fit.
+   * Calls with an invalid payload fail with `deserialization_error`.
    */
   add<Of>(
     id: string,
@@ -41,10 +40,10 @@ export class Offers {
     );
   }
 
-  /** The JSON Schema of a payload; `undefined` for a function that is not offered here. */
+  /** The JSON Schema of a function's payload; `undefined` if it is not registered here. */
   schemaOf(id: string): Json | undefined {
     const schema = this.#schemas.get(id);
-    // Unknown members are ignored; a form should still show that they mean nothing.
+    // Unknown members are ignored; forms should nevertheless reject them.
     return schema && { ...v.jsonSchema(schema), additionalProperties: false };
   }
 }

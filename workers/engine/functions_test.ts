@@ -1,5 +1,5 @@
 /**
- * Functions offered with a shape: what fits, what does not, and what is told of it.
+ * Functions with a payload schema: valid payloads, invalid ones, and the published schema.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import * as v from "../kit/schema.ts";
 import type { CallContext, Handler } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { Offers } from "./functions.ts";
+import { CheckedFunctions } from "./functions.ts";
 
-/** Offers one function; the result calls it. */
-function setup(): { offers: Offers; call(payload: Json): unknown } {
+/** Registers one function; the result calls it. */
+function setup(): { registry: CheckedFunctions; call(payload: Json): unknown } {
   let handler: Handler | undefined;
   const worker = {
     registerFunction(id: string, given: Handler) {
@@ -19,13 +19,13 @@ function setup(): { offers: Offers; call(payload: Json): unknown } {
       return { id, unregister() {} };
     },
   } as unknown as Worker;
-  const offers = new Offers(worker);
+  const registry = new CheckedFunctions(worker);
   const greeting = v.object({ name: v.optional(v.string(), "nobody") });
-  offers.add("f", "Greets", greeting, ({ name }) => `hello ${name}`);
-  return { offers, call: (payload) => handler!(payload, undefined, undefined as never) };
+  registry.add("f", "Greets", greeting, ({ name }) => `hello ${name}`);
+  return { registry, call: (payload) => handler!(payload, undefined, undefined as never) };
 }
 
-Deno.test("An offered function gets its payload as the shape says", () => {
+Deno.test("A checked function receives its parsed payload", () => {
   const { call } = setup();
 
   assert.equal(call({ name: "you", more: 1 }), "hello you");
@@ -34,14 +34,14 @@ Deno.test("An offered function gets its payload as the shape says", () => {
 });
 
 for (const payload of ["text", 5, true, [], { name: 5 }, { name: null }]) {
-  Deno.test(`An offered function refuses ${JSON.stringify(payload)}`, () => {
+  Deno.test(`A checked function rejects ${JSON.stringify(payload)}`, () => {
     const { call } = setup();
 
     assert.throws(() => call(payload), { code: "deserialization_error" });
   });
 }
 
-Deno.test("An offered function hears of its call besides its payload", () => {
+Deno.test("A checked function receives the context of its call", () => {
   let handler: Handler | undefined;
   const worker = {
     registerFunction(id: string, given: Handler) {
@@ -49,7 +49,7 @@ Deno.test("An offered function hears of its call besides its payload", () => {
       return { id, unregister() {} };
     },
   } as unknown as Worker;
-  new Offers(worker).add(
+  new CheckedFunctions(worker).add(
     "f",
     "Who asks",
     v.object({}),
@@ -59,11 +59,11 @@ Deno.test("An offered function hears of its call besides its payload", () => {
   assert.equal(handler!(null, undefined, { caller: "w7" } as CallContext), "w7");
 });
 
-Deno.test("Offers.schemaOf() tells the shape of its own functions only", () => {
-  const { offers } = setup();
+Deno.test("CheckedFunctions.schemaOf() has the schemas of its own functions only", () => {
+  const { registry } = setup();
 
-  const schema = offers.schemaOf("f") as { properties: { name: { type: string } } };
+  const schema = registry.schemaOf("f") as { properties: { name: { type: string } } };
 
   assert.equal(schema.properties.name.type, "string");
-  assert.equal(offers.schemaOf("g"), undefined);
+  assert.equal(registry.schemaOf("g"), undefined);
 });

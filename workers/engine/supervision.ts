@@ -1,9 +1,9 @@
 /**
- * `engine::supervisor::*`: what the command line asks of the workers that the engine runs.
+ * Registers `engine::supervisor::*` and `engine::config::list`.
  *
- * Every function hands on to the engine's {@linkcode Supervision}; only shapes are checked here,
- * and who asks: whoever can change workers can run programs on this machine. Built-in workers may
- * not either, since triggers make them call what anybody named.
+ * The functions delegate to the engine's {@linkcode Supervision}; here payloads and callers are
+ * checked. Only operators may change workers, since that means running programs on this machine.
+ * Built-in workers may not: triggers can make them call any function.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { REPLICAS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
 import * as v from "../kit/schema.ts";
-import type { Offers } from "./functions.ts";
+import type { CheckedFunctions } from "./functions.ts";
 
 /** Default number of lines of a worker's log. */
 const LOG_TAIL_LINES = 100;
@@ -45,33 +45,33 @@ const Add = v.pipe(
   v.metadata({ anyOf: [{ required: ["name"] }, { required: ["path"] }] }),
 );
 
-/** What of the engine these functions need. */
+/** Parts of the engine that the functions use. */
 export type SupervisionHost = Pick<EngineHost, "directory" | "supervision">;
 
-/** Registers the functions of supervision. */
-export function offerSupervision(offers: Offers, host: SupervisionHost): void {
-  offerLooks(offers, host.supervision);
-  offerChanges(offers, host);
+/** Registers `engine::supervisor::*`. */
+export function registerSupervision(registry: CheckedFunctions, host: SupervisionHost): void {
+  registerQueries(registry, host.supervision);
+  registerCommands(registry, host);
 }
 
-/** What anybody may ask. */
-function offerLooks(offers: Offers, supervision: Supervision): void {
-  offers.add(idOf("list"), "Workers the engine runs, and how they fare", Nothing, async () => {
+/** Functions that any worker may call. */
+function registerQueries(registry: CheckedFunctions, supervision: Supervision): void {
+  registry.add(idOf("list"), "Supervised workers and their status", Nothing, async () => {
     return { workers: plain(await supervision.list()) };
   });
-  offers.add(idOf("status"), "How one worker fares", Name, async ({ name }) => {
+  registry.add(idOf("status"), "The status of one worker", Name, async ({ name }) => {
     return plain(await supervision.status(name));
   });
-  offers.add(idOf("logs"), "The last lines a worker printed", Logs, async ({ name, tail }) => {
+  registry.add(idOf("logs"), "The last lines a worker printed", Logs, async ({ name, tail }) => {
     return { lines: await supervision.logs(name, tail ?? LOG_TAIL_LINES) };
   });
-  offers.add(idOf("info"), "Where this engine lies and what it serves", Nothing, () => {
+  registry.add(idOf("info"), "Directories, version and endpoints of the engine", Nothing, () => {
     return plain(supervision.info());
   });
 }
 
-/** What only the engine's own user may do. */
-function offerChanges(offers: Offers, host: SupervisionHost): void {
+/** Functions for operators only. */
+function registerCommands(registry: CheckedFunctions, host: SupervisionHost): void {
   const { supervision } = host;
   const add = <Of>(
     name: string,
@@ -79,7 +79,7 @@ function offerChanges(offers: Offers, host: SupervisionHost): void {
     of: v.Schema<Of>,
     run: (payload: Of, context: CallContext) => Promise<object>,
   ): void =>
-    offers.add(idOf(name), description, of, async (payload, context) => {
+    registry.add(idOf(name), description, of, async (payload, context) => {
       checkOperator(host, context);
       return plain(await run(payload, context));
     });
@@ -87,25 +87,25 @@ function offerChanges(offers: Offers, host: SupervisionHost): void {
   add("stop", "Stops a worker until it is started again", Name, ({ name }) => {
     return supervision.stop(name);
   });
-  add("restart", "Ends a worker and starts it again", Restart, ({ name, reinstall }) => {
+  add("restart", "Stops a worker and starts it again", Restart, ({ name, reinstall }) => {
     return supervision.restart(name, { reinstall: reinstall ?? false });
   });
   add("add", "Adds a worker to config.yaml and starts it", Add, (payload) => {
     return supervision.add(readAdd(payload));
   });
-  add("remove", "Takes a worker out of config.yaml", Name, ({ name }) => supervision.remove(name));
+  add("remove", "Removes a worker from config.yaml", Name, ({ name }) => supervision.remove(name));
   add("exec", "Runs a command beside a worker", Exec, (payload, context) => {
     const { name, command, replica } = payload;
     const request: ExecRequest = { name, command, ...replica && { replica } };
-    return runBeside(supervision, request, context);
+    return runExec(supervision, request, context);
   });
 }
 
-/** @throws {EngineError} `FORBIDDEN` unless the engine's own user calls, on its machine. */
+/** @throws {EngineError} `FORBIDDEN` unless an operator calls: the engine's user on its machine. */
 function checkOperator(host: SupervisionHost, { caller, function_id }: CallContext): void {
   if (caller !== undefined && host.directory.worker(caller)?.operator) return;
   const { path, problem } = host.supervision.info().control_key;
-  const why = problem === null ? `its key is in ${path}` : `none can be it now: ${problem}`;
+  const why = problem === null ? `its key is in ${path}` : `the key is unavailable: ${problem}`;
   throw new EngineError(
     "FORBIDDEN",
     `Only the command line of the engine's own user on its machine may call ${function_id} ` +
@@ -113,7 +113,7 @@ function checkOperator(host: SupervisionHost, { caller, function_id }: CallConte
   );
 }
 
-/** @throws {EngineError} `INVALID_ARGUMENTS` unless exactly one of name and path is there. */
+/** @throws {EngineError} `INVALID_ARGUMENTS` unless exactly one of name and path is given. */
 function readAdd(payload: v.InferOutput<typeof Add>): AddRequest {
   const { name, path, isolation, accel, replicas, reinstall, config } = payload;
   if ((name ?? undefined) === undefined && (path ?? undefined) === undefined) {
@@ -137,43 +137,46 @@ function idOf(name: string): string {
   return `engine::supervisor::${name}`;
 }
 
-/** What the engine tells of itself is JSON already; the types only do not say so. */
+/** The supervisor's types are plain JSON. */
 function plain(value: object): Json {
   return value as Json;
 }
 
-/** Bytes of output in one message: large enough to be quick, small enough to be on its way soon. */
-const PIECE_BYTES = 48 * 1024;
+/** Bytes of output in one message: a compromise between throughput and latency. */
+const CHUNK_BYTES = 48 * 1024;
 
 /**
- * How the command ended; the caller's cancel ends it.
+ * Runs a command beside a worker; streams its output and returns how it ended.
  *
- * @throws {EngineError} It could not be started.
+ * Output is sent as progress messages `{ stream, data }`, with `data` in base64. A cancel by the
+ * caller ends the command; the supervisor bounds its time and output.
+ *
+ * @throws {EngineError} The command could not be started.
  */
-export async function runBeside(
+export async function runExec(
   supervision: Pick<Supervision, "exec">,
   request: ExecRequest,
   context: Pick<CallContext, "progress" | "signal">,
 ): Promise<Ended> {
   const send = ({ stream, bytes }: OutputChunk): void => {
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-      context.progress({ stream, data: bytes.subarray(at, at + PIECE_BYTES).toBase64() });
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+      context.progress({ stream, data: bytes.subarray(at, at + CHUNK_BYTES).toBase64() });
     }
   };
   return await supervision.exec(request, send, context.signal);
 }
 
-/** Registers the function. Secrets are shortened before they come here. */
-export function offerSettings(
-  offers: Offers,
+/** Registers `engine::config::list`. The host has redacted secrets already. */
+export function registerSettings(
+  registry: CheckedFunctions,
   host: Pick<EngineHost, "configuration" | "supervision">,
 ): void {
-  offers.add(
+  registry.add(
     "engine::config::list",
     "The configuration in force, and where each value comes from",
     v.object({}),
     () => ({
-      settings: host.configuration() as unknown as Json, // Plain values, as the port says.
+      settings: host.configuration() as unknown as Json, // Plain values by contract of the port.
       path: host.supervision.info().config_path,
     }),
   );

@@ -1,5 +1,6 @@
 /**
- * `engine::supervisor::*`: what reaches the supervisor, what does not get that far, and from whom.
+ * `engine::supervisor::*`: what is passed to the supervisor, what is rejected, and for which
+ * callers.
  *
  * @module
  */
@@ -19,9 +20,9 @@ import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { workerStatus } from "../../tests/fakes/worker_status.ts";
-import { Offers } from "./functions.ts";
+import { CheckedFunctions } from "./functions.ts";
 import { engine } from "./mod.ts";
-import { offerSettings, runBeside } from "./supervision.ts";
+import { registerSettings, runExec } from "./supervision.ts";
 
 const STATUS = workerStatus();
 
@@ -146,7 +147,7 @@ for (
     ["info", undefined, INFO, []],
   ] as [string, Json | undefined, unknown, unknown[]][]
 ) {
-  Deno.test(`engine::supervisor::${name} hands on ${JSON.stringify(payload)}`, async () => {
+  Deno.test(`engine::supervisor::${name} passes on ${JSON.stringify(payload)}`, async () => {
     await using it = await setup();
 
     assert.deepEqual(await it.ask(name, payload), result);
@@ -199,7 +200,7 @@ const CHANGES: readonly [string, Json][] = [
 ];
 
 for (const [name, payload] of CHANGES) {
-  Deno.test(`engine::supervisor::${name} is refused to a line that is not the user's`, async () => {
+  Deno.test(`engine::supervisor::${name} is refused to a caller that is not an operator`, async () => {
     await using it = await setup({ operator: false });
 
     await assert.rejects(it.ask(name, payload), {
@@ -218,28 +219,28 @@ for (
     "info",
   ]] as const
 ) {
-  Deno.test(`engine::supervisor::${name} is open to a line that is not the user's`, async () => {
+  Deno.test(`engine::supervisor::${name} is open to a caller that is not an operator`, async () => {
     await using it = await setup({ operator: false });
 
     await it.ask(name, payload);
   });
 }
 
-Deno.test("an engine without a key for its command line says why when it refuses", async () => {
+Deno.test("an engine without a control key says why it refuses", async () => {
   const problem = "/state/engine/49134.json cannot be written (read-only file system)";
   const info = { ...INFO, control_key: { path: "/state/engine/49134.json", problem } };
   await using it = await setup({ operator: false, info });
 
   await assert.rejects(it.ask("stop", { name: "math" }), (thrown) => {
     assert.ok(
-      String(thrown).includes(`(none can be it now: ${problem}); list, status`),
+      String(thrown).includes(`(the key is unavailable: ${problem}); list, status`),
       String(thrown),
     );
     return true;
   });
 });
 
-Deno.test("a worker cannot name the operator's line as its caller", async () => {
+Deno.test("a worker cannot claim an operator's connection as its caller", async () => {
   await using it = await setup();
   const operator = it.local.router.directory.workers().find((view) => view.operator)!.id;
   const frames: string[] = [];
@@ -272,7 +273,7 @@ Deno.test("a worker cannot name the operator's line as its caller", async () => 
   events.closed(1000, "");
 });
 
-Deno.test("a trigger does not let a built-in worker change workers for somebody else", async () => {
+Deno.test("a trigger cannot make a built-in worker change workers", async () => {
   await using it = await setup({ operator: false });
   const name = "engine-http";
   const builtin = await it.local.connect(name, { dial: localDial(it.local.router, name) });
@@ -286,7 +287,7 @@ Deno.test("a trigger does not let a built-in worker change workers for somebody 
   assert.deepEqual(it.asked, []);
 });
 
-Deno.test("engine::supervisor::exec sends what the command prints, and how it ended", async () => {
+Deno.test("engine::supervisor::exec streams the output and returns how the command ended", async () => {
   const program: Program = (output) => {
     output({ stream: "stdout", bytes: new Uint8Array([0, 255, 10]) });
     output({ stream: "stderr", bytes: new TextEncoder().encode("ü") });
@@ -304,7 +305,7 @@ Deno.test("engine::supervisor::exec sends what the command prints, and how it en
   assert.deepEqual(it.asked, [["exec", { name: "math", command: ["make", "-k"], replica: 2 }]]);
 });
 
-Deno.test("a caller that gives up ends the command that it runs", async () => {
+Deno.test("a caller that cancels ends its command", async () => {
   const ended = Promise.withResolvers<Ended>();
   const program: Program = async (output, signal) => {
     const end = await untilAborted(output, signal);
@@ -322,7 +323,7 @@ Deno.test("a caller that gives up ends the command that it runs", async () => {
   assert.deepEqual(await ended.promise, { code: null, signal: "SIGTERM" });
 });
 
-Deno.test("engine::supervisor::add says in its schema that it needs a name or a path", async () => {
+Deno.test("the schema of engine::supervisor::add requires a name or a path", async () => {
   await using it = await setup({ operator: false });
   const worker = await it.connect("asks", false);
   const payload = { function_id: "engine::supervisor::add" };
@@ -344,11 +345,11 @@ async function setupOfExec(printed: readonly OutputChunk[], ended: Ended) {
     signal: new AbortController().signal,
     progress: (data: Json) => void sent.push(data as { stream: string; data: string }),
   };
-  const result = await runBeside({ exec }, { name: "m", command: ["c"] }, context);
+  const result = await runExec({ exec }, { name: "m", command: ["c"] }, context);
   return { sent, result };
 }
 
-Deno.test("output is cut into pieces whose bytes are the same, in order", async () => {
+Deno.test("output is chunked without loss, in order", async () => {
   const bytes = new Uint8Array(100_000).map((_, i) => i % 251);
 
   const { sent, result } = await setupOfExec([
@@ -363,22 +364,22 @@ Deno.test("output is cut into pieces whose bytes are the same, in order", async 
   assert.deepEqual(received, [...bytes, 0, 255]);
 });
 
-Deno.test("why a command was ended is passed on", async () => {
+Deno.test("the reason why a command was ended is passed on", async () => {
   const ended = { code: null, signal: "SIGKILL", reason: "took longer than 600 s" };
 
   assert.deepEqual((await setupOfExec([], ended)).result, ended);
 });
 
-Deno.test("a command that cannot be started is a failure of the call", async () => {
+Deno.test("a command that cannot be started fails the call", async () => {
   const exec = () => Promise.reject(new Error("no such program"));
   const context = { signal: new AbortController().signal, progress: () => {} };
 
-  const running = runBeside({ exec }, { name: "m", command: ["c"] }, context);
+  const running = runExec({ exec }, { name: "m", command: ["c"] }, context);
 
   await assert.rejects(running, /no such program/);
 });
 
-Deno.test("engine::config::list tells each value with its source, and the file's path", async () => {
+Deno.test("engine::config::list returns each value with its source, and the file's path", async () => {
   const settings: ConfigValue[] = [{
     key: "engine.port",
     value: 49134,
@@ -396,7 +397,7 @@ Deno.test("engine::config::list tells each value with its source, and the file's
     },
   };
   const supervision = { info: () => ({ config_path: "/project/config.yaml" }) };
-  offerSettings(new Offers(worker as never), {
+  registerSettings(new CheckedFunctions(worker as never), {
     configuration: () => settings,
     supervision: supervision as never,
   });

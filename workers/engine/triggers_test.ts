@@ -1,5 +1,5 @@
 /**
- * Triggers for what comes and goes, over a real router and a clock that stands until told.
+ * Triggers for changes in the engine, over a real router and with a fake clock.
  *
  * @module
  */
@@ -7,16 +7,17 @@ import assert from "node:assert/strict";
 import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { engine } from "./mod.ts";
 import {
   CHANGES_DEBOUNCE_MS,
   CHANGES_NAMED_MAX,
-  ChangeTriggers,
+  EngineTriggers,
   FUNCTIONS_CHANGED_DEBOUNCE_MS,
 } from "./triggers.ts";
 
-/** A worker that hears of everything, once all is quiet. */
+/** A worker that records every firing; starts when the engine has settled. */
 async function setup() {
   const local = new LocalEngine();
   await local.start(engine);
@@ -41,7 +42,7 @@ async function setup() {
   return { local, heard, watch, wait, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() };
 }
 
-Deno.test("engine::functions-available fires once for a heap of changes", async () => {
+Deno.test("engine::functions-available fires once per burst of changes", async () => {
   await using it = await setup();
   await it.watch("functions", { why: "test" });
   const shop = await it.local.connect("shop");
@@ -65,7 +66,7 @@ Deno.test("engine::functions-available fires once for a heap of changes", async 
   assert.deepEqual(metadata, { why: "test" });
 });
 
-Deno.test("engine::functions-available is silent when nothing has changed in the end", async () => {
+Deno.test("engine::functions-available does not fire if the ids are the same after a burst", async () => {
   await using it = await setup();
   await it.watch("functions");
   const shop = await it.local.connect("shop");
@@ -96,7 +97,7 @@ Deno.test("engine::functions-available fires when a worker leaves", async () => 
   assert.deepEqual(functions.map(({ function_id }) => function_id), ["watch::hear"]);
 });
 
-Deno.test("engine::functions-available tells a storm of changes within its bound", async () => {
+Deno.test("engine::functions-available fires for a storm of triggers within its bound", async () => {
   await using it = await setup();
   await it.watch("functions");
   const shop = await it.local.connect("shop");
@@ -109,7 +110,7 @@ Deno.test("engine::functions-available tells a storm of changes within its bound
   assert.ok(it.heard.length >= 10, `${it.heard.length} firings`);
 });
 
-Deno.test("engine::workers-available tells who came, who they are, and who left", async () => {
+Deno.test("engine::workers-available reports connects, announcements and disconnects", async () => {
   await using it = await setup();
   await it.watch("workers");
 
@@ -123,7 +124,7 @@ Deno.test("engine::workers-available tells who came, who they are, and who left"
   assert.equal(ids.size, 1);
 });
 
-Deno.test("A trigger that was taken back fires no more", async () => {
+Deno.test("An unregistered trigger no longer fires", async () => {
   await using it = await setup();
   const functions = await it.watch("functions");
   const workers = await it.watch("workers");
@@ -138,8 +139,8 @@ Deno.test("A trigger that was taken back fires no more", async () => {
   assert.deepEqual(it.heard, []);
 });
 
-/** ChangeTriggers with one trigger of each type, and what was fired. */
-function setupOfChanges() {
+/** EngineTriggers without a router, and what they fired. */
+function setupFake() {
   const clock = new FakeClock();
   const fired: CallRequest[] = [];
   const types = new Map<string, TriggerHandlers>();
@@ -153,8 +154,8 @@ function setupOfChanges() {
       return { id, unregister() {} };
     },
   };
-  const changes = new ChangeTriggers(worker as never, clock);
-  changes.offer(worker as never);
+  const triggers = new EngineTriggers(worker as never, new FakeDirectory(), clock);
+  triggers.register(worker as never);
   const watch = (trigger_type: string, metadata?: Json): void =>
     void types.get(trigger_type)!.registerTrigger({
       id: `of ${trigger_type}`,
@@ -164,17 +165,17 @@ function setupOfChanges() {
       metadata,
       namespace: undefined,
     });
-  return { clock, changes, fired, types, watch };
+  return { clock, triggers, fired, types, watch };
 }
 
-Deno.test("engine::triggers-available tells a heap once, with the workers it is about", () => {
-  const { clock, changes, fired, watch } = setupOfChanges();
+Deno.test("engine::triggers-available fires once per burst, with the workers concerned", () => {
+  const { clock, triggers, fired, watch } = setupFake();
   watch("engine::triggers-available", { why: "test" });
 
-  changes.onEvent({ type: "triggers_changed", worker_id: "w1" });
+  triggers.onEvent({ type: "triggers_changed", worker_id: "w1" });
   clock.tick(CHANGES_DEBOUNCE_MS - 1);
-  changes.onEvent({ type: "triggers_changed", worker_id: "w2" });
-  changes.onEvent({ type: "triggers_changed", worker_id: "w1" });
+  triggers.onEvent({ type: "triggers_changed", worker_id: "w2" });
+  triggers.onEvent({ type: "triggers_changed", worker_id: "w1" });
   assert.equal(fired.length, 0);
   clock.tick(1);
 
@@ -186,48 +187,48 @@ Deno.test("engine::triggers-available tells a heap once, with the workers it is 
   }]);
 });
 
-Deno.test("engine::supervisor-changed names the workers that fare otherwise", () => {
-  const { clock, changes, fired, watch } = setupOfChanges();
+Deno.test("engine::supervisor-changed names the workers whose status changed", () => {
+  const { clock, triggers, fired, watch } = setupFake();
   watch("engine::supervisor-changed");
 
-  changes.onEvent({ type: "supervised_changed", name: "shop" });
-  changes.onEvent({ type: "supervised_changed", name: "mail" });
+  triggers.onEvent({ type: "supervised_changed", name: "shop" });
+  triggers.onEvent({ type: "supervised_changed", name: "mail" });
   clock.tick(CHANGES_DEBOUNCE_MS);
-  changes.onEvent({ type: "supervised_changed", name: "shop" });
+  triggers.onEvent({ type: "supervised_changed", name: "shop" });
   clock.tick(CHANGES_DEBOUNCE_MS);
 
   const payloads = fired.map(({ payload }) => payload);
   assert.deepEqual(payloads, [{ names: ["shop", "mail"] }, { names: ["shop"] }]);
 });
 
-Deno.test("engine::config-changed says that another configuration is in force", () => {
-  const { clock, changes, fired, watch } = setupOfChanges();
+Deno.test("engine::config-changed fires when a new configuration is in force", () => {
+  const { clock, triggers, fired, watch } = setupFake();
   watch("engine::config-changed");
 
-  changes.onEvent({ type: "config_changed" });
+  triggers.onEvent({ type: "config_changed" });
   clock.tick(CHANGES_DEBOUNCE_MS);
 
   assert.deepEqual(fired.map(({ payload }) => payload), [{ event: "config_changed" }]);
 });
 
-Deno.test("ChangeTriggers keeps kinds apart and tells nothing of other events", () => {
-  const { clock, changes, fired, watch } = setupOfChanges();
+Deno.test("EngineTriggers fires only the triggers of the type that changed", () => {
+  const { clock, triggers, fired, watch } = setupFake();
   watch("engine::config-changed");
 
-  changes.onEvent({ type: "triggers_changed", worker_id: "w1" });
-  changes.onEvent({ type: "worker_connected", worker_id: "w1", address: null });
-  changes.onEvent({ type: "functions_changed", worker_id: "w1", ids_changed: true });
+  triggers.onEvent({ type: "triggers_changed", worker_id: "w1" });
+  triggers.onEvent({ type: "worker_connected", worker_id: "w1", address: null });
+  triggers.onEvent({ type: "functions_changed", worker_id: "w1", ids_changed: true });
   clock.tick(CHANGES_DEBOUNCE_MS);
 
   assert.deepEqual(fired, []);
 });
 
-Deno.test("ChangeTriggers names so many at most, however large the heap", () => {
-  const { clock, changes, fired, watch } = setupOfChanges();
+Deno.test("EngineTriggers bounds the names of a burst", () => {
+  const { clock, triggers, fired, watch } = setupFake();
   watch("engine::supervisor-changed");
 
   for (let i = 0; i < CHANGES_NAMED_MAX + 50; i++) {
-    changes.onEvent({ type: "supervised_changed", name: `w${i}` });
+    triggers.onEvent({ type: "supervised_changed", name: `w${i}` });
   }
   clock.tick(CHANGES_DEBOUNCE_MS);
 
@@ -235,17 +236,17 @@ Deno.test("ChangeTriggers names so many at most, however large the heap", () => 
   assert.equal(names.length, CHANGES_NAMED_MAX);
 });
 
-Deno.test("ChangeTriggers fires neither triggers that ended nor after stop()", () => {
-  const { clock, changes, fired, types, watch } = setupOfChanges();
+Deno.test("EngineTriggers fires neither unregistered triggers nor after stop()", () => {
+  const { clock, triggers, fired, types, watch } = setupFake();
   watch("engine::config-changed");
   watch("engine::supervisor-changed");
 
   const id = "of engine::config-changed";
   void types.get("engine::config-changed")!.unregisterTrigger({ id, trigger_type: "" });
-  changes.onEvent({ type: "config_changed" });
+  triggers.onEvent({ type: "config_changed" });
   clock.tick(CHANGES_DEBOUNCE_MS);
-  changes.onEvent({ type: "supervised_changed", name: "shop" });
-  changes.stop();
+  triggers.onEvent({ type: "supervised_changed", name: "shop" });
+  triggers.stop();
   clock.tick(CHANGES_DEBOUNCE_MS);
 
   assert.deepEqual([fired, clock.waiting], [[], 0]);

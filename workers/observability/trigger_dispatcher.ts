@@ -16,6 +16,7 @@ import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/option
 import { readTraceparent } from "../../sdk/typescript/traceparent.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
+import * as v from "../kit/schema.ts";
 import type { LogRecord } from "./logs/record.ts";
 
 /** Firings of one trigger of type `log` or `trace` in a second, unless it takes batches. */
@@ -104,6 +105,14 @@ export class TriggerDispatcher {
     return `00-${this.#mark}${hexDigits(12)}-${hexDigits(8)}-0${opened?.isSampled ? 1 : 0}`;
   }
 }
+
+/** Shortest `batch_ms` of a trigger. */
+export const TRIGGER_BATCH_MS_MIN = 100;
+/** Longest `batch_ms` of a trigger. */
+export const TRIGGER_BATCH_MS_MAX = 10_000;
+
+/** `batch_ms` in a trigger's config. */
+export const BatchMs = v.opt(v.int(TRIGGER_BATCH_MS_MIN, TRIGGER_BATCH_MS_MAX));
 
 /** How a trigger receives its items. */
 export interface BatcherOptions<Item> {

@@ -1,92 +1,84 @@
 /**
- * Triggers of type `state`: which functions a change concerns, and calling them.
+ * Triggers of type `state`: call a function for changed entries.
  *
- * Changes come in the order in which they are on disk, and the calls for one key leave in that
- * order for each trigger, also when a condition takes its time. Calls are void: nobody here waits
- * for a handler. They are made by a task of its own, so that they do not inherit the deadline of
- * the call that made the change.
+ * Changes arrive in commit order. For each trigger, the calls of one key are sent in that order,
+ * also when a condition delays them. Calls do not wait for results. A separate task makes them, so
+ * that they do not inherit the deadline of the call that changed the entry.
  *
  * @module
  */
-import * as v from "../kit/schema.ts";
 import type { Log } from "../../engine/ports/log.ts";
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { problemsOf } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
+import { fitTrigger } from "../kit/triggers.ts";
 import type { StateEvent } from "./entries.ts";
 
-/** What a trigger of type `state` is told; what is left out matches everything. */
+/** The config of a trigger; absent members match everything. */
 const Config = v.object({
   scope: v.nullish(v.string()),
   key: v.nullish(v.string()),
   condition_function_id: v.nullish(v.text(1)),
 });
 
-interface Watch {
+interface Subscription {
   readonly trigger: TriggerInstance;
   readonly filter: string;
   readonly condition: string | undefined;
-  /** By scope and key: resolves when the last call for them has left. */
-  readonly turns: Map<string, Promise<void>>;
+  /** By scope and key: resolves when the last call has been sent. */
+  readonly pending: Map<string, Promise<void>>;
 }
 
-/** The triggers of type `state` that are registered now. */
+/** Provider of the trigger type `state`. */
 export class StateTriggers {
   readonly #worker: Pick<Worker, "trigger">;
   readonly #log: Log;
-  readonly #watches = new Map<string, Watch>();
-  /** The same by what they ask for. */
-  readonly #byFilter = new Map<string, Set<Watch>>();
+  readonly #subscriptions = new Map<string, Subscription>();
+
+  readonly #byFilter = new Map<string, Set<Subscription>>();
   #events: StateEvent[] = [];
   #wake: (() => void) | undefined;
   #isClosed = false;
 
-  /** Starts the task that makes the calls; {@linkcode close} ends it. */
+  /** Starts the task that makes calls, until {@linkcode close}. */
   constructor(worker: Pick<Worker, "trigger">, log: Log) {
     this.#worker = worker;
     this.#log = log;
     void this.#run();
   }
 
-  /** @throws {EngineError} `trigger_registration_failed` for a config that does not fit. */
+  /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
-    const read = v.safeParse(Config, trigger.config ?? {});
-    if (!read.success) {
-      const problems = problemsOf(read.issues, trigger.config).join("; ");
-      const message = `The config of the state trigger does not fit: ${problems}`;
-      throw new EngineError("trigger_registration_failed", message);
-    }
-    const { scope, key, condition_function_id } = read.output;
+    const { scope, key, condition_function_id } = fitTrigger(Config, trigger);
     const filter = filterOf(scope, key);
     const condition = condition_function_id ?? undefined;
-    const watch: Watch = { trigger, filter, condition, turns: new Map() };
+    const subscription: Subscription = { trigger, filter, condition, pending: new Map() };
     this.remove(trigger.id);
-    this.#watches.set(trigger.id, watch);
-    const alike = this.#byFilter.get(filter);
-    if (alike) alike.add(watch);
-    else this.#byFilter.set(filter, new Set([watch]));
+    this.#subscriptions.set(trigger.id, subscription);
+    const group = this.#byFilter.get(filter);
+    if (group) group.add(subscription);
+    else this.#byFilter.set(filter, new Set([subscription]));
   }
 
-  /** Forgets a trigger; calls that wait for its condition are not made. */
+  /** Removes a trigger and drops its calls that wait for a condition. */
   remove(id: string): void {
-    const watch = this.#watches.get(id);
-    if (!watch) return;
-    this.#watches.delete(id);
-    const alike = this.#byFilter.get(watch.filter)!;
-    alike.delete(watch);
-    if (alike.size === 0) this.#byFilter.delete(watch.filter);
+    const subscription = this.#subscriptions.get(id);
+    if (!subscription) return;
+    this.#subscriptions.delete(id);
+    const group = this.#byFilter.get(subscription.filter)!;
+    group.delete(subscription);
+    if (group.size === 0) this.#byFilter.delete(subscription.filter);
   }
 
-  /** A change is on disk; the calls leave soon. */
+  /** Schedules the calls for a committed change. */
   fire(event: StateEvent): void {
-    if (this.#watches.size === 0 || this.#isClosed) return;
+    if (this.#subscriptions.size === 0 || this.#isClosed) return;
     this.#events.push(event);
     this.#wake?.();
   }
 
-  /** Makes no more calls. */
+  /** Stops making calls. */
   close(): void {
     this.#isClosed = true;
     this.#wake?.();
@@ -106,27 +98,28 @@ export class StateTriggers {
     const { scope, key } = event;
     const filters = [[], [scope], [undefined, key], [scope, key]] as const;
     for (const [scope, key] of filters) {
-      for (const watch of this.#byFilter.get(filterOf(scope, key)) ?? []) {
-        if (watch.condition === undefined) this.#call(watch, event);
-        else this.#callInTurn(watch, event, this.#allows(watch, watch.condition, event));
+      for (const subscription of this.#byFilter.get(filterOf(scope, key)) ?? []) {
+        const { condition } = subscription;
+        if (condition === undefined) this.#call(subscription, event);
+        else this.#callInOrder(subscription, event, this.#allows(subscription, condition, event));
       }
     }
   }
 
-  /** Conditions are asked at once; the calls of one key wait for each other. */
-  #callInTurn(watch: Watch, event: StateEvent, allowed: Promise<boolean>): void {
-    const { turns } = watch;
+  /** Conditions are called at once; the calls of one key are sent in order. */
+  #callInOrder(subscription: Subscription, event: StateEvent, allowed: Promise<boolean>): void {
+    const { pending } = subscription;
     const key = filterOf(event.scope, event.key);
-    const turn = (turns.get(key) ?? Promise.resolve()).then(async () => {
-      if (await allowed) this.#call(watch, event);
-      if (turns.get(key) === turn) turns.delete(key);
+    const call = (pending.get(key) ?? Promise.resolve()).then(async () => {
+      if (await allowed) this.#call(subscription, event);
+      if (pending.get(key) === call) pending.delete(key);
     });
-    turns.set(key, turn);
+    pending.set(key, call);
   }
 
-  /** The condition is looked for where the function of the trigger is. */
+  /** Calls the condition, in the namespace of the trigger's function. */
   async #allows(
-    { trigger: { namespace } }: Watch,
+    { trigger: { namespace } }: Subscription,
     function_id: string,
     event: StateEvent,
   ): Promise<boolean> {
@@ -144,9 +137,9 @@ export class StateTriggers {
     }
   }
 
-  #call(watch: Watch, event: StateEvent): void {
-    const { id, function_id, metadata, namespace } = watch.trigger;
-    if (this.#isClosed || this.#watches.get(id) !== watch) return;
+  #call(subscription: Subscription, event: StateEvent): void {
+    const { id, function_id, metadata, namespace } = subscription.trigger;
+    if (this.#isClosed || this.#subscriptions.get(id) !== subscription) return;
     const action = TriggerAction.Void();
     this.#worker.trigger({ function_id, payload: event, action, metadata, namespace })
       .catch((thrown: unknown) => {

@@ -6,23 +6,21 @@
  *
  * @module
  */
-import * as v from "../../kit/schema.ts";
-import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import { problemsOf } from "../../kit/fit.ts";
+import * as v from "../../kit/schema.ts";
+import { fitTrigger } from "../../kit/triggers.ts";
+
+import {
+  BatchMs,
+  TRIGGER_BATCH_MS_MAX,
+  TRIGGER_BATCH_MS_MIN,
+  TriggerBatcher,
+  type TriggerDispatcher,
+} from "../trigger_dispatcher.ts";
 import { type LogRecord, SEVERITIES, wireLog } from "./record.ts";
 import { matcher } from "./store.ts";
-import { TriggerBatcher, type TriggerDispatcher } from "../trigger_dispatcher.ts";
-
-/** Shortest `batch_ms` of a trigger. */
-const TRIGGER_BATCH_MS_MIN = 100;
-/** Longest `batch_ms` of a trigger. */
-const TRIGGER_BATCH_MS_MAX = 10_000;
-
-/** `batch_ms` of a trigger. */
-export const BatchMs = v.opt(v.int(TRIGGER_BATCH_MS_MIN, TRIGGER_BATCH_MS_MAX));
 
 const Config = v.object({
   level: v.opt(v.picklist(["all", ...SEVERITIES])),
@@ -79,7 +77,7 @@ export class LogTriggers {
 
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
-    const { level, min_level, worker, function_id, text, batch_ms } = readConfig(Config, trigger);
+    const { level, min_level, worker, function_id, text, batch_ms } = fitTrigger(Config, trigger);
     const fits = matcher({
       severity: level === "all" ? undefined : level,
       least: min_level,
@@ -119,16 +117,4 @@ export class LogTriggers {
   stop(): void {
     for (const id of [...this.#subscriptions.keys()]) this.remove(id);
   }
-}
-
-/** Parses the config of a trigger. @throws {EngineError} `trigger_registration_failed`. */
-export function readConfig<Of>(
-  of: v.Schema<Of>,
-  { config, trigger_type }: TriggerInstance,
-): Of {
-  const read = v.safeParse(of, config ?? {});
-  if (read.success) return read.output;
-  const problems = problemsOf(read.issues, config).join("; ");
-  const message = `The config of the ${trigger_type} trigger does not fit: ${problems}`;
-  throw new EngineError("trigger_registration_failed", message);
 }

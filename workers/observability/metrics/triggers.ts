@@ -6,12 +6,12 @@
  *
  * @module
  */
-import * as v from "../../kit/schema.ts";
+import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
-import { TriggerAction, type TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import { problemsOf } from "../../kit/fit.ts";
+import * as v from "../../kit/schema.ts";
+import { fireTriggers, fitTrigger } from "../../kit/triggers.ts";
 import {
   type Interval,
   METRICS_STEP_MS,
@@ -68,18 +68,15 @@ export class MetricsTriggers implements Disposable {
 
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
-    const read = v.safeParse(Config, trigger.config ?? {});
-    if (!read.success) {
-      const problems = problemsOf(read.issues, trigger.config).join("; ");
-      throw refusal(`The config of the trigger does not fit: ${problems}`);
-    }
+    const { interval_ms } = fitTrigger(Config, trigger);
     this.remove(trigger.id);
     let count = 0;
     for (const { triggers } of this.#groups.values()) count += triggers.size;
     if (count >= METRICS_TRIGGERS_MAX) {
-      throw refusal(`There are ${count} triggers of this type, the most that are allowed`);
+      const message = `There are ${count} triggers of this type, the most that are allowed`;
+      throw new EngineError("trigger_registration_failed", message);
     }
-    const seconds = Math.ceil(read.output.interval_ms / METRICS_STEP_MS);
+    const seconds = Math.ceil(interval_ms / METRICS_STEP_MS);
     const group = this.#groups.get(seconds);
     if (group) group.triggers.set(trigger.id, trigger);
     else {
@@ -115,18 +112,6 @@ export class MetricsTriggers implements Disposable {
   }
 
   #fire(triggers: ReadonlyMap<string, TriggerInstance>, sample: MetricsSample): void {
-    for (const { function_id, namespace, metadata } of triggers.values()) {
-      this.#worker.trigger({
-        function_id,
-        payload: sample as unknown as Json,
-        action: TriggerAction.Void(),
-        ...namespace !== undefined && { namespace },
-        ...metadata !== undefined && { metadata },
-      }).catch(() => {}); // Fails only while the engine is stopping.
-    }
+    fireTriggers(this.#worker, triggers.values(), sample as unknown as Json);
   }
-}
-
-function refusal(message: string): EngineError {
-  return new EngineError("trigger_registration_failed", message);
 }

@@ -6,15 +6,14 @@
  *
  * @module
  */
-import * as v from "../../kit/schema.ts";
 import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-
-import type { SpanFeed, StoredSpan } from "./span.ts";
+import * as v from "../../kit/schema.ts";
+import { fitTrigger } from "../../kit/triggers.ts";
+import { BatchMs, TriggerBatcher, type TriggerDispatcher } from "../trigger_dispatcher.ts";
 import { type TraceIndex, wireTrace } from "./index.ts";
-import { TriggerBatcher, type TriggerDispatcher } from "../trigger_dispatcher.ts";
-import { BatchMs, readConfig } from "../logs/trigger.ts";
+import type { SpanFeed, StoredSpan } from "./span.ts";
 
 const Config = v.object({
   service_name: v.opt(v.string()),
@@ -74,7 +73,7 @@ export class TraceTriggers {
 
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
-    const { service_name, status, batch_ms, summaries } = readConfig(Config, trigger);
+    const { service_name, status, batch_ms, summaries } = fitTrigger(Config, trigger);
     const batch = new TriggerBatcher<string>(this.#setup.dispatcher, {
       trigger,
       batchMs: batch_ms ?? 0,
