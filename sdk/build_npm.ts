@@ -4,7 +4,7 @@
  *
  * The module has no imports: it contains the package `ws`, evaluates it only if `process` exists,
  * and gets Node's modules from there. The header has a hash of the sources, which
- * `tests/npm_package_test.ts` compares, so the committed files are never stale.
+ * `tests/e2e/npm_package_test.ts` compares, so the committed files are never stale.
  *
  * @module
  */

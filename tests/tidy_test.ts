@@ -26,12 +26,12 @@ const ENTRY_POINTS = new RegExp(
 
 /** Sources without a unit test of their own beside them, and what holds them instead. */
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
-  "engine/engine.ts": "tests/e2e_test.ts starts and stops it whole",
+  "engine/engine.ts": "tests/e2e/e2e_test.ts starts and stops it whole",
   "engine/version.ts": "one constant",
-  "engine/worker_port.ts": "tests/worker_port_test.ts asks it for lines and pages",
-  "cli/main.ts": "tests/cli_test.ts runs it as a program",
-  "cli/quickstart/main.ts": "tests/quickstart_test.ts runs it as a program",
-  "sdk/build_npm.ts": "tests/npm_package_test.ts compares what it built",
+  "engine/worker_port.ts": "tests/e2e/worker_port_test.ts asks it for lines and pages",
+  "cli/main.ts": "tests/e2e/cli_test.ts runs it as a program",
+  "cli/quickstart/main.ts": "tests/e2e/quickstart_test.ts runs it as a program",
+  "sdk/build_npm.ts": "tests/e2e/npm_package_test.ts compares what it built",
 };
 
 /** Hooks and drawings need a page to be in: tests/console_*_test.ts drive them in a browser. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { until } from "../../tests/launcher_contract.ts";
+import { until } from "../../tests/contracts/launcher_contract.ts";
 import { parseConfig } from "./config.ts";
 import { configDifference, watchConfig } from "./watch.ts";
 import type { Config } from "../ports/config.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
-import { until } from "../../tests/launcher_contract.ts";
+import { until } from "../../tests/contracts/launcher_contract.ts";
 import type { Containment, Launcher } from "../ports/launcher.ts";
 import {
   DEPENDENCY_FILE_BYTES_MAX,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { until } from "../../tests/launcher_contract.ts";
+import { until } from "../../tests/contracts/launcher_contract.ts";
 import { endOrphans, findOrphans, PidFiles } from "./orphans.ts";
 import { processStart } from "./process_group.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isAlive } from "../../tests/fakes/engine_process.ts";
-import { until } from "../../tests/launcher_contract.ts";
+import { until } from "../../tests/contracts/launcher_contract.ts";
 import {
   endGroup,
   gatedArgs,

@@ -4,7 +4,7 @@ import {
   type LauncherUnderTest,
   testLauncher,
   until,
-} from "../../tests/launcher_contract.ts";
+} from "../../tests/contracts/launcher_contract.ts";
 import type { Running } from "../ports/launcher.ts";
 import { ProcessLauncher } from "./process_launcher.ts";
 import { processStart } from "./process_group.ts";

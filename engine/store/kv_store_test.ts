@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Faults, faultyKv } from "../../tests/fakes/faulty_kv.ts";
 import { counting, increment, put, randomFrom, textOf } from "../../tests/fakes/store_values.ts";
-import { testStore } from "../../tests/store_contract.ts";
+import { testStore } from "../../tests/contracts/store_contract.ts";
 import type { Store, StoreKey } from "../ports/store.ts";
 import { openKvStore } from "./kv_store.ts";
 

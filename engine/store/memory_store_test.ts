@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { testStore } from "../../tests/store_contract.ts";
+import { testStore } from "../../tests/contracts/store_contract.ts";
 import { MemoryStore } from "./memory_store.ts";
 
 testStore("MemoryStore", () => Promise.resolve(new MemoryStore()));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CLOSE_MS, SEND_AHEAD_BYTES } from "../ports/connection.ts";
-import { Port } from "../../tests/connection_setup.ts";
+import { Port } from "../../tests/contracts/connection_setup.ts";
 import { OP } from "../../tests/fakes/raw_ws_client.ts";
 import { PeerWatch, RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { listenRaw } from "./raw_listener.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { UPGRADE_HEAD_BYTES_MAX } from "./http.ts";
 import { listenRaw, RawRequest, UPGRADE_HEAD_MS } from "./raw_listener.ts";
-import { testConnection } from "../../tests/connection_contract.ts";
-import { bytes, Port } from "../../tests/connection_setup.ts";
+import { testConnection } from "../../tests/contracts/connection_contract.ts";
+import { bytes, Port } from "../../tests/contracts/connection_setup.ts";
 import type { AnswerPage } from "../ports/connection.ts";
 import { RawSocket } from "./socket.ts";
 

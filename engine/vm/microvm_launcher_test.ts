@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
-import { until } from "../../tests/launcher_contract.ts";
+import { until } from "../../tests/contracts/launcher_contract.ts";
 import type { Containment, Ended, LaunchSpec } from "../ports/launcher.ts";
 import type { VmHost } from "./machine/host_tools.ts";
 import {

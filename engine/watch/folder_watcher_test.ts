@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { until } from "../../tests/launcher_contract.ts";
+import { until } from "../../tests/contracts/launcher_contract.ts";
 import { FolderWatcher, type Watched } from "./folder_watcher.ts";
 import { runChunked } from "./source_scan.ts";
 

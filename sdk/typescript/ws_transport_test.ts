@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { serveSilence, serveSockets, upgrade } from "../../tests/fakes/socket_server.ts";
 import { BATCH_PROTOCOL } from "./wire/protocol.ts";
-import { testTransport } from "../../tests/transport_contract.ts";
+import { testTransport } from "../../tests/contracts/transport_contract.ts";
 import { makeWsDial, wsDial, type WsTimes } from "./ws_transport.ts";
 
 testTransport("wsDial", wsDial);

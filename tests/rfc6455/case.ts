@@ -8,7 +8,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { bytes, type Carrier, Port, type RecordedLine } from "../connection_setup.ts";
+import { bytes, type Carrier, Port, type RecordedLine } from "../contracts/connection_setup.ts";
 import { encodeFrame, type FrameShape, OP, type RawWsClient } from "../fakes/raw_ws_client.ts";
 import { Random } from "../fakes/random.ts";
 

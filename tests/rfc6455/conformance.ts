@@ -9,7 +9,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Carrier } from "../connection_setup.ts";
+import type { Carrier } from "../contracts/connection_setup.ts";
 import { type Case, play } from "./case.ts";
 import { CLOSE_CASES } from "./close_cases.ts";
 import { FRAGMENT_CASES } from "./fragment_cases.ts";

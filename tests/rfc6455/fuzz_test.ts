@@ -10,7 +10,7 @@
 import assert from "node:assert/strict";
 import { type FrameEvents, FrameReader } from "../../engine/transport/frames.ts";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
-import { Port } from "../connection_setup.ts";
+import { Port } from "../contracts/connection_setup.ts";
 import { OP, type RawWsClient } from "../fakes/raw_ws_client.ts";
 import { Random } from "../fakes/random.ts";
 import { close, echoOn, joined, listenToEnd } from "./case.ts";

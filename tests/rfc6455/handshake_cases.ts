@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { bytes, type Carrier, Port } from "../connection_setup.ts";
+import { bytes, type Carrier, Port } from "../contracts/connection_setup.ts";
 import { OP } from "../fakes/raw_ws_client.ts";
 import { chopped, close, echoOn, joined, listenToEnd, text } from "./case.ts";
 

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { EngineError, InvocationError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
+import { FakeConsoleWorker } from "../../tests/console/fake_console_worker.ts";
 import {
   beginTrace,
   canonicalJson,

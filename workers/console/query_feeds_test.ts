@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeConsoleWorker, settle } from "../../tests/fakes/fake_console_worker.ts";
+import { FakeConsoleWorker, settle } from "../../tests/console/fake_console_worker.ts";
 import { EngineClient } from "./engine_client.ts";
 import {
   DEBOUNCE_MS,

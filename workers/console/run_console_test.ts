@@ -2,8 +2,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ConsoleClient } from "../../tests/fakes/console_client.ts";
-import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
+import { ConsoleClient } from "../../tests/console/console_client.ts";
+import { FakeConsoleWorker } from "../../tests/console/fake_console_worker.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { reachableUrl, runConsole } from "./run_console.ts";
 

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { systemClock } from "../../engine/platform/system_clock.ts";
-import { ConsoleClient, tokenIn } from "../../tests/fakes/console_client.ts";
-import { FakeConsoleWorker } from "../../tests/fakes/fake_console_worker.ts";
+import { ConsoleClient, tokenIn } from "../../tests/console/console_client.ts";
+import { FakeConsoleWorker } from "../../tests/console/fake_console_worker.ts";
 import { EngineClient } from "./engine_client.ts";
 import { QueryFeeds } from "./query_feeds.ts";
 import {

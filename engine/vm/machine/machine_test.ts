@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { until } from "../../../tests/launcher_contract.ts";
+import { until } from "../../../tests/contracts/launcher_contract.ts";
 import { isGroupAlive, processStart } from "../../process/process_group.ts";
 import { endReasonOf, Machine } from "./machine.ts";
 

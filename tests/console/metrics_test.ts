@@ -1,0 +1,95 @@
+/**
+ * The Metrics page in a real browser: charts that move, totals, and the return of the engine.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import type { Worker } from "../../mod.ts";
+import { browserTest, ConsoleWorld } from "./console_browser.ts";
+
+/** Calls a function again and again until it is disposed of. */
+function keepCalling(worker: Worker): Disposable {
+  const timer = setInterval(() => {
+    worker.trigger({ function_id: "shop::good", payload: {} }).catch(() => {});
+    worker.trigger({ function_id: "shop::bad", payload: {} }).catch(() => {});
+  }, 20);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+async function openShop(world: ConsoleWorld): Promise<Worker> {
+  const shop = await world.connect("shop");
+  shop.registerFunction("shop::good", () => 1);
+  shop.registerFunction("shop::bad", () => {
+    throw new Error("No luck");
+  });
+  await world.call("engine::functions::list");
+  return shop;
+}
+
+const stat = (page: Page, label: string) =>
+  page.locator(".stat", { has: page.getByText(label, { exact: true }) }).locator(".stat-value");
+
+/** Waits until a number of the page is a rate above nothing. */
+async function isBusy(page: Page, label: string): Promise<void> {
+  await stat(page, label).getByText(/^[1-9]|^0\.\d*[1-9]/).waitFor();
+}
+
+Deno.test({
+  name: "the Metrics page measures the engine, its functions and its workers, live",
+  ...browserTest,
+  async fn(t) {
+    await using world = await ConsoleWorld.start();
+    const shop = await openShop(world);
+    using _calls = keepCalling(shop);
+    const page = await world.openPage("/metrics");
+
+    await t.step("calls and errors show up, with a chart each", async () => {
+      await isBusy(page, "Calls");
+      await isBusy(page, "Errors");
+      const charts = page.getByRole("img", { name: /Calls per second|Latency|Memory/ });
+      await charts.first().waitFor();
+      assert.equal(await page.locator("canvas").count(), 8);
+    });
+
+    await t.step("functions have charts, and totals that lead to them", async () => {
+      await page.getByRole("tab", { name: "Functions" }).click();
+      await page.locator(".legend", { hasText: "shop::good" }).first().waitFor();
+      const bad = page.locator(".table .row", { hasText: "shop::bad" });
+      await bad.waitFor();
+      assert.equal(await page.locator(".table .row", { hasText: "engine::" }).count(), 0);
+
+      await bad.click();
+
+      await page.getByRole("heading", { name: "shop::bad" }).waitFor();
+      await page.getByRole("tab", { name: "Metrics" }).click();
+      await isBusy(page, "Errors");
+    });
+
+    await t.step("workers are measured", async () => {
+      await page.goto(`${world.consoleUrl}/metrics?tab=workers`);
+
+      await page.locator(".legend", { hasText: "shop" }).first().waitFor();
+    });
+
+    await t.step("when the engine comes back, the charts go on", async () => {
+      await page.goto(`${world.consoleUrl}/metrics`);
+      await isBusy(page, "Calls");
+      await world.stopEngine();
+      await world.startEngine();
+      shop.registerFunction("shop::fresh", () => 1);
+      const timer = setInterval(() => {
+        shop.trigger({ function_id: "shop::fresh", payload: {} }).catch(() => {});
+      }, 20);
+
+      try {
+        await page.getByRole("tab", { name: "Functions" }).click();
+        await page.locator(".legend", { hasText: "shop::fresh" }).first().waitFor();
+      } finally {
+        clearInterval(timer);
+      }
+    });
+
+    assert.deepEqual(world.problems, []);
+  },
+});

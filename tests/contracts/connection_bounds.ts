@@ -1,0 +1,247 @@
+/**
+ * Claims about bounds: no peer, however large, slow or silent, costs more than it may.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../../engine/ports/connection.ts";
+import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
+import { OP, type RawWsClient } from "../fakes/raw_ws_client.ts";
+
+const MIB = 1024 * 1024;
+
+export const BOUND_CLAIMS: readonly Claim[] = [
+  {
+    name: "a message of exactly the largest size passes, one byte more is told 1009",
+    async run(carrier) {
+      await using port = new Port(carrier, { maxMessageBytes: 1_000 });
+      const { client, line } = await port.open();
+
+      await client.text("x".repeat(1_000));
+      await client.text("ü".repeat(500));
+      await client.text("x".repeat(1_001));
+
+      assert.equal((await client.nextClose())?.code, 1009);
+      await client.close(1009);
+      const reason = "message larger than 1000 bytes";
+      assert.deepEqual(await line.end(), { code: 1009, reason });
+      assert.equal(line.texts.length, 2);
+      assert.deepEqual(port.cuts, [reason]);
+    },
+  },
+  ...(["text", "binary"] as const).map((kind): Claim => ({
+    name: `the size of a ${kind} message counts in bytes and as a whole`,
+    async run(carrier) {
+      await using port = new Port(carrier, { maxMessageBytes: 1_000 });
+      const { client, line } = await port.open();
+
+      await client.frame(OP[kind], bytes("ü".repeat(300)), { fin: false });
+      await client.frame(OP.more, bytes("ü".repeat(300)));
+
+      assert.equal((await client.nextClose())?.code, 1009);
+      assert.deepEqual([line.texts, line.binaries], [[], []]);
+    },
+  })),
+  {
+    name: "a frame that claims to be huge ends the line and takes no memory",
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const { client, line } = await port.open();
+      const before = Deno.memoryUsage().rss;
+
+      await client.frame(OP.text, bytes("x"), { claims: 1n << 40n });
+
+      await line.end();
+      assert.ok(Deno.memoryUsage().rss - before < 50 * MIB);
+    },
+  },
+  {
+    name: "a frame that claims to be huge is told 1009",
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const { client } = await port.open();
+
+      await client.frame(OP.text, bytes("x"), { claims: 1n << 40n });
+
+      assert.equal((await client.nextClose())?.code, 1009);
+    },
+  },
+  {
+    name: "queuedBytes is what the peer has not been sent, and drained comes once it has",
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const { client, line } = await port.open();
+      const { connection } = line;
+      assert.equal(connection.queuedBytes, 0);
+
+      const count = 100;
+      for (let i = 0; i < count; i++) connection.send("ü".repeat(MIB / 2));
+      const queued = connection.queuedBytes;
+      assert.ok(queued > 80 * MIB && queued <= count * (MIB + 10), `${queued} bytes queued`);
+      assert.equal(line.drains, 0);
+      for (let i = 0; i < count; i++) assert.equal((await client.next())?.payload.length, MIB);
+
+      await eventually(() => connection.queuedBytes === 0, "all has left");
+      await eventually(() => line.drains > 0, "drained is reported");
+      assert.equal(line.drains, 1);
+    },
+  },
+  {
+    name: "drained is not reported for a line that was never behind",
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const { client, line } = await port.open();
+      line.onText = (message) => line.connection.send(message);
+
+      for (let i = 0; i < 200; i++) {
+        await client.text("x".repeat(10_000));
+        await client.next();
+      }
+
+      assert.equal(line.drains, 0);
+    },
+  },
+  {
+    name: "a peer that falls behind gets everything in order once it reads again",
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const { client, line } = await port.open();
+      const count = 3_000;
+      const padding = "x".repeat(10_000);
+
+      for (let i = 0; i < count; i++) {
+        if (i % 2) line.connection.send(`${i} ${padding}`);
+        else line.connection.sendBinary(bytes(`${i} ${padding}`));
+      }
+
+      for (let i = 0; i < count; i++) {
+        const { opcode, payload } = (await client.next())!;
+        assert.equal(opcode, i % 2 ? OP.text : OP.binary);
+        assert.equal(parseInt(new TextDecoder().decode(payload.subarray(0, 8))), i);
+      }
+    },
+  },
+  {
+    name: "a peer that stops reading is cut at the bound, and what waited is let go",
+    async run(carrier) {
+      await using port = new Port(carrier, { maxQueuedBytes: 16 * MIB });
+      const { client, line } = await port.open();
+      const { client: healthy, line: other } = await port.open();
+      const before = Deno.memoryUsage().rss;
+      let peak = 0;
+
+      for (let sent = 0; sent < 400; sent++) {
+        // Made anew each time: equal strings share their memory.
+        line.connection.send(sent + "x".repeat(MIB));
+        peak = Math.max(peak, line.connection.queuedBytes);
+      }
+      const { code, reason } = await line.end();
+
+      assert.equal(code, 1008);
+      assert.match(reason, /^peer has stopped reading: \d+ bytes unsent$/);
+      assert.deepEqual(port.cuts, [reason]);
+      assert.ok(peak <= 17 * MIB, `${peak} bytes queued`);
+      assert.ok(Deno.memoryUsage().rss - before < 150 * MIB);
+      assert.equal(line.connection.queuedBytes, 0);
+      other.connection.send("unharmed");
+      assert.equal(await healthy.nextText(), "unharmed");
+      assert.equal((await goodbyeTo(client))?.code, 1008);
+    },
+  },
+  {
+    name: "a slow reader does not hold up others",
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const { client: slow, line: behind } = await port.open();
+      const { client, line } = await port.open();
+      line.onText = (message) => line.connection.send(message);
+
+      for (let i = 0; i < 50; i++) behind.connection.send("x".repeat(MIB));
+      for (let i = 0; i < 50; i++) {
+        await client.text(`${i}`);
+        assert.equal(await client.nextText(), `${i}`);
+      }
+
+      assert.ok(behind.connection.queuedBytes > DRAINED_BYTES);
+      slow.destroy();
+    },
+  },
+  {
+    name: "a peer that takes nothing of a little is cut after the longest silence",
+    async run(carrier) {
+      await using port = new Port(carrier, { silenceMs: 600 });
+      const { client, line } = await port.open();
+
+      await fillToRefusal(line.connection, client);
+
+      const { code, reason } = await line.end();
+      assert.equal(code, 1008);
+      assert.match(reason, /^peer has read nothing: \d+ bytes unsent$/);
+    },
+  },
+  {
+    name: "a peer that says nothing and answers no ping is given up",
+    async run(carrier) {
+      await using port = new Port(carrier, { silenceMs: 400 });
+      const { client, line } = await port.open();
+
+      const end = await line.end();
+
+      assert.deepEqual(end, { code: 1006, reason: "peer silent for 400 ms" });
+      assert.deepEqual(port.cuts, [end.reason]);
+      assert.equal((await client.next())?.opcode, OP.ping);
+    },
+  },
+  {
+    name: "a peer that answers pings may be silent for long",
+    async run(carrier) {
+      await using port = new Port(carrier, { silenceMs: 1_000 });
+      const { client, line } = await port.open();
+
+      for (let i = 0; i < 4; i++) {
+        const ping = await client.next();
+        assert.equal(ping?.opcode, OP.ping);
+        await client.frame(OP.pong, ping.payload);
+      }
+
+      assert.deepEqual(line.closings, []);
+    },
+  },
+  {
+    name: "pause() holds the peer back until resume()",
+    async run(carrier) {
+      await using port = new Port(carrier);
+      const { client, line } = await port.open();
+
+      assert.equal(line.connection.pause(), true);
+      await client.text("later");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      assert.deepEqual(line.texts, []);
+      line.connection.resume();
+
+      await eventually(() => line.texts.length === 1, "the message is there");
+    },
+  },
+];
+
+/** Sends until the system's buffers are full and something, but not much, is left over. */
+async function fillToRefusal(
+  connection: { send(text: string): void; readonly queuedBytes: number },
+  client: RawWsClient,
+): Promise<void> {
+  for (let quiet = 0; quiet < 5;) {
+    if (connection.queuedBytes === 0) {
+      connection.send("x".repeat(SEND_AHEAD_BYTES / 4));
+      quiet = 0;
+    } else quiet++;
+    await client.frame(OP.pong); // Neither silent nor reading.
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Reads on to the goodbye; how it was reached is of no interest. */
+async function goodbyeTo(client: RawWsClient): Promise<{ code: number } | undefined> {
+  let frame = await client.next();
+  while (frame && frame.opcode !== OP.close) frame = await client.next();
+  return frame && { code: frame.payload[0]! << 8 | frame.payload[1]! };
+}

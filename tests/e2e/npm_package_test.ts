@@ -1,0 +1,94 @@
+/**
+ * The built SDK in `sdk/npm`: it belongs to the sources as they are, is whole by itself, and has
+ * types.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import manifest from "../../deno.json" with { type: "json" };
+import { hashSources } from "../../sdk/build_npm.ts";
+
+const PACKAGE = new URL("../../sdk/npm/", import.meta.url);
+const code = await Deno.readTextFile(new URL("engine_sdk.js", PACKAGE));
+const types = await Deno.readTextFile(new URL("engine_sdk.d.ts", PACKAGE));
+
+/** Names between the braces of the last export. */
+function exportedNames(text: string): string[] {
+  const list = text.slice(text.lastIndexOf("export {") + 8, text.lastIndexOf("}"));
+  return list.split(",").map((name) => name.trim()).filter((name) => name !== "").sort();
+}
+
+Deno.test("sdk/npm is built from the sources as they are now (else: deno task npm)", async () => {
+  const built = /sources sha256:([0-9a-f]{64})$/m.exec(code)?.[1];
+
+  assert.equal(built, await hashSources());
+});
+
+Deno.test("sdk/npm/engine_sdk.js names its types first and needs nothing else", () => {
+  assert.ok(code.startsWith('// @ts-self-types="./engine_sdk.d.ts"\n'));
+  assert.doesNotMatch(code, /^\s*import\b[^(]/m);
+  assert.doesNotMatch(code, /\bimport\(/);
+  assert.doesNotMatch(code, /\bDeno\./);
+});
+
+Deno.test("sdk/npm says nothing of the machine that built it", () => {
+  for (const text of [code, types]) {
+    assert.doesNotMatch(text, /file:\/\/|\/home\/|\/root\/|\/work\/|\.cache|registry\./);
+  }
+});
+
+Deno.test("sdk/npm exports the same names as mod.ts, with types for each", async () => {
+  const sdk = await import(new URL("engine_sdk.js", PACKAGE).href);
+  const door = await import("../../mod.ts");
+
+  const values = Object.keys(door).sort();
+  assert.deepEqual(Object.keys(sdk).sort(), values);
+  const declared = exportedNames(types);
+  assert.deepEqual(declared.filter((name) => !name.startsWith("type ")), values);
+  assert.doesNotMatch(types.replaceAll(/\/\*[\s\S]*?\*\//g, ""), /\bany\b/);
+});
+
+Deno.test("sdk/npm/package.json has the version of the project and no dependencies", async () => {
+  const found = JSON.parse(await Deno.readTextFile(new URL("package.json", PACKAGE)));
+
+  assert.equal(found.name, "engine-sdk");
+  assert.equal(found.version, manifest.version);
+  assert.equal("dependencies" in found, false);
+  assert.deepEqual(found.exports["."], {
+    types: "./engine_sdk.d.ts",
+    default: "./engine_sdk.js",
+  });
+});
+
+Deno.test("a program that uses sdk/npm is checked against its types", async () => {
+  const good = await checkProgram(`
+    const worker = registerWorker("ws://127.0.0.1:1", { workerName: "x" });
+    worker.registerFunction("a::b", ({ n }: { n: number }) => n + 1);
+    const sum = await worker.trigger<{ n: number }, number>({ function_id: "a::b", payload: { n: 1 } });
+    console.log(sum.toFixed(), new Logger(worker), TriggerAction.Void());
+    await using _other = worker;`);
+  const bad = await checkProgram(`registerWorker(5);`);
+
+  assert.deepEqual([good.success, bad.success], [true, false], good.text);
+  assert.match(bad.text, /TS2345/);
+});
+
+async function checkProgram(body: string): Promise<{ success: boolean; text: string }> {
+  const directory = await Deno.makeTempDir();
+  try {
+    const path = `${directory}/program.ts`;
+    const url = new URL("engine_sdk.js", PACKAGE).href;
+    const start = `import { Logger, registerWorker, TriggerAction } from "${url}";\n`;
+    await Deno.writeTextFile(path, `${start}export { Logger, TriggerAction };\n${body}\n`);
+    const command = new Deno.Command(Deno.execPath(), {
+      args: ["check", "--quiet", "--no-config", path],
+      env: { NO_COLOR: "1" },
+      stdout: "null",
+      stderr: "piped",
+    });
+    const { success, stderr } = await command.output();
+    return { success, text: new TextDecoder().decode(stderr) };
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}

@@ -1,0 +1,13 @@
+/**
+ * The quickstart with its workers in microVMs, in software emulation where KVM is not to be had.
+ *
+ * @module
+ */
+import { checkQuickstart } from "../fakes/quickstart_program.ts";
+import { vmHere } from "../fakes/vm_host.ts";
+
+Deno.test({
+  name: "the quickstart in microVMs shows every step, gets what it expects, and leaves nothing",
+  ignore: typeof vmHere === "string",
+  fn: () => checkQuickstart("microvm"),
+});
