@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../ports/connection.ts";
-import { testConnection } from "../../tests/contracts/connection_contract.ts";
+import { SERVE_SKIPS, testConnection } from "../../tests/contracts/connection_contract.ts";
 import { eventually, RecordedLine } from "../../tests/contracts/connection_setup.ts";
-import { SERVE_SKIPS } from "../../tests/contracts/serve_skips.ts";
 import { listenServe, ServeConnection } from "./serve_listener.ts";
 
 Deno.test("no more than SEND_AHEAD_BYTES and one message are handed to Deno", async () => {

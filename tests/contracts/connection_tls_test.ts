@@ -8,10 +8,9 @@ import { listenRaw, listenRawTls, UPGRADE_HEAD_MS } from "../../engine/transport
 import { listenServeTls } from "../../engine/transport/serve_listener.ts";
 import { WARNINGS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { CLOSE_MS } from "../../engine/ports/connection.ts";
-import { testConnection } from "./connection_contract.ts";
+import { SERVE_SKIPS, testConnection } from "./connection_contract.ts";
 import { bytes, type Carrier, eventually, Port } from "./connection_setup.ts";
 import { Certificates, findOpenssl } from "../fakes/certificates.ts";
-import { SERVE_SKIPS } from "./serve_skips.ts";
 
 if (await findOpenssl("tests/contracts/connection_tls_test.ts")) await testAll();
 

@@ -16,14 +16,15 @@ import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import {
   type Check,
   counting,
+  increment,
   keysOf,
   type OpenStore,
   put,
+  randomFrom,
+  refuse,
   shuffled,
   textOf,
 } from "../fakes/store_values.ts";
-import { compareWithMap } from "./store_contract_model.ts";
-import { testClosing, testWrites } from "./store_contract_writes.ts";
 
 /** Registers the tests of the contract for one implementation. */
 export function testStore(name: string, open: OpenStore): void {
@@ -269,5 +270,216 @@ function testLimits(check: Check): void {
       await assert.rejects(store.write([[["a"], () => value as Json]]), { code: "SET_ERROR" });
     }
     assert.equal(await store.get(["a"]), undefined);
+  });
+}
+
+/** Random writes, reads and lists, many at once, against a map that does the same in order. */
+export async function compareWithMap(store: Store, seed: number): Promise<void> {
+  const random = randomFrom(seed);
+  const model = new Map<string, Json>();
+  const names = ["", "a", "b", "ab", "\0", "😀"];
+  const pick = (): string => names[Math.floor(random() * names.length)]!;
+  const randomKey = (): StoreKey => random() < 0.5 ? ["m", pick()] : ["m", pick(), pick()];
+  const running: Promise<unknown>[] = [];
+
+  for (let step = 0; step < 150; step++) {
+    const what = random();
+    if (what < 0.6) running.push(writeBoth(store, model, random, randomKey));
+    else if (what < 0.8) {
+      const key = randomKey();
+      const expected = model.get(JSON.stringify(key));
+      // What later writes make of the key may be seen as well, so the reader goes alone.
+      await Promise.all(running);
+      assert.deepEqual((await store.get(key))?.value, expected, `seed ${seed}, step ${step}`);
+    } else if (what < 0.9) await compareLists(store, model, `seed ${seed}, step ${step}`);
+    else await Promise.all(running.splice(0));
+  }
+  await Promise.all(running);
+  await compareLists(store, model, `seed ${seed}, at the end`);
+}
+
+async function writeBoth(
+  store: Store,
+  model: Map<string, Json>,
+  random: () => number,
+  randomKey: () => StoreKey,
+): Promise<void> {
+  const fails = random() < 0.1;
+  const trial = new Map(model);
+  const changes = counting(1 + Math.floor(random() * 3)).map((): KeyChange => {
+    const key = randomKey();
+    const kind = random();
+    const size = random() < 0.1 ? Math.floor(random() * 150_000) : Math.floor(random() * 50);
+    const change = (old: Json | undefined): Json | undefined =>
+      kind < 0.2 ? undefined : kind < 0.3 ? old : [`${old}`.length, "x".repeat(size)];
+    const id = JSON.stringify(key);
+    const next = change(trial.get(id));
+    if (next === undefined) trial.delete(id);
+    else trial.set(id, next);
+    return [key, (old) => kind >= 0.2 && kind < 0.3 ? old : change(old?.value)];
+  });
+  if (fails) changes.push([["m", "never"], refuse]);
+  else for (const id of new Set([...model.keys(), ...trial.keys()])) copy(trial, model, id);
+
+  const write = store.write(changes);
+  if (fails) await assert.rejects(write, { message: "refused" });
+  else await write;
+}
+
+function copy(from: Map<string, Json>, to: Map<string, Json>, id: string): void {
+  const value = from.get(id);
+  if (value === undefined) to.delete(id);
+  else to.set(id, value);
+}
+
+async function compareLists(store: Store, model: Map<string, Json>, at: string): Promise<void> {
+  const expected = new Map(model);
+  const list = await store.list(["m"], 1_000);
+
+  assert.deepEqual(
+    new Map(list.map(({ key, value }) => [JSON.stringify(key), value])),
+    expected,
+    at,
+  );
+  const versions = list.map(({ version }) => version);
+  assert.equal(new Set(versions).size, versions.length, at);
+  assert.ok(list.every(({ created, version }) => created <= version), at);
+}
+
+/** Registers the tests of writes. */
+export function testWrites(check: Check): void {
+  check("makes exactly 1,000 of 1,000 increments at once", async (store) => {
+    await Promise.all(Array.from({ length: 1_000 }, () => store.write([increment(["n"])])));
+
+    assert.equal((await store.get(["n"]))?.value, 1_000);
+  });
+
+  check("shows each write of a key what the one before left", async (store) => {
+    const writes = Array.from({ length: 50 }, (_, i) => store.write([[["k"], () => i]]));
+
+    const all = (await Promise.all(writes)).map(([changed]) => changed!);
+
+    assert.deepEqual(all.map(({ old }) => old?.value), [undefined, ...counting(49)]);
+    assert.deepEqual(all.map(({ new: entry }) => entry?.value), counting(50));
+  });
+
+  check("answers writes in the order in which they were asked for", async (store) => {
+    const answered: number[] = [];
+    const note = (i: number): void => void answered.push(i);
+    const writes = counting(40).map((i) =>
+      i % 5 === 4
+        ? store.write([[["k"], refuse]]).catch(() => note(i))
+        : store.write([[["k", `${i % 3}`], () => i]]).then(() => note(i))
+    );
+    await Promise.all(writes);
+
+    assert.deepEqual(answered.toSorted((a, b) => a - b), counting(40));
+    const succeeded = answered.filter((i) => i % 5 !== 4);
+    assert.deepEqual(succeeded, succeeded.toSorted((a, b) => a - b));
+  });
+
+  check("counts what it wrote, and not what it did not", async (store) => {
+    await put(store, ["k"], "ab");
+    await store.write([[["k"], () => undefined], [["l"], () => 1]]);
+    await store.write([[["k"], refuse]]).catch(() => {});
+    await store.write([[["l"], (old) => old]]);
+
+    const { commits, changes, failed, bytes } = store.stats;
+    assert.deepEqual({ commits, changes, failed, bytes }, {
+      commits: 2,
+      changes: 3,
+      failed: 0,
+      bytes: 5,
+    });
+  });
+
+  check("lets a reader wait for the writes of its key", async (store) => {
+    await put(store, ["k"], 0);
+
+    const writes = [1, 2, 3].map((i) => store.write([[["k"], () => i]]));
+    const [read, list] = await Promise.all([store.get(["k"]), store.list(["k"], 1), ...writes]);
+
+    assert.equal(read?.value, 3);
+    assert.deepEqual(list, []);
+  });
+
+  check("lets a list wait for the writes before it", async (store) => {
+    void store.write([[["l", "b"], () => 2]]);
+    void store.write([[["l", "a"], () => 1], [["l", "b"], () => 3]]);
+
+    const list = await store.list(["l"], 10);
+
+    assert.deepEqual(list.map(({ value }) => value), [1, 3]);
+  });
+
+  check("changes all keys of a write, and a later change sees an earlier one", async (store) => {
+    await put(store, ["from"], 5);
+
+    const changed = await store.write([
+      [["from"], () => undefined],
+      [["to"], () => 5],
+      [["twice"], () => 1],
+      [["twice"], (old) => [old!.value, 2]],
+    ]);
+
+    assert.deepEqual(changed.map(({ new: entry }) => entry?.value), [undefined, 5, 1, [1, 2]]);
+    assert.equal(changed[3]?.old?.value, 1);
+    assert.deepEqual(keysOf(await store.list([], 10)), [["to"], ["twice"]]);
+    assert.deepEqual((await store.get(["twice"]))?.value, [1, 2]);
+  });
+
+  check("undoes a whole write when one change throws, and hands the throw on", async (store) => {
+    const before = await put(store, ["a"], 1);
+    const thrown = new Error("no");
+
+    const write = store.write([
+      [["a"], () => 2],
+      [["b"], () => 2],
+      [["c"], () => {
+        throw thrown;
+      }],
+    ]);
+
+    await assert.rejects(write, (caught) => caught === thrown);
+    assert.deepEqual(await store.get(["a"]), before);
+    assert.deepEqual(keysOf(await store.list([], 10)), [["a"]]);
+    assert.ok((await put(store, ["a"], 3)).version > before.version);
+  });
+
+  check("keeps one write whole whatever its size", async (store) => {
+    const large = [100_000, 400_000, 400_000, 900_000].map((size) => textOf(size, size));
+    await store.write(large.map((value, i): KeyChange => [["big", `${i}`], () => value]));
+
+    const list = await store.list(["big"], 10);
+
+    assert.ok(list.length === 4 && list.every(({ value }, i) => value === large[i]));
+  });
+}
+
+/** Registers the tests of closing. */
+export function testClosing(name: string, open: OpenStore): void {
+  Deno.test(`${name} finishes the writes on their way before it is disposed`, async () => {
+    const store = await open();
+    let done = 0;
+    const writes = counting(100).map((i) =>
+      store.write([[["k", `${i}`], () => "x".repeat(i * 100)]]).then(() => done++)
+    );
+    const list = store.list(["k"], 1_000);
+
+    await Promise.all([store[Symbol.asyncDispose](), store[Symbol.asyncDispose]()]);
+
+    assert.equal(done, 100);
+    assert.equal((await list).length, 100);
+    await Promise.all(writes);
+  });
+
+  Deno.test(`${name} refuses everything once it is disposed`, async () => {
+    const store = await open();
+    await store[Symbol.asyncDispose]();
+
+    const refusal = { name: "EngineError", code: "store_unavailable" };
+    await assert.rejects(store.get(["a"]), refusal);
+    await assert.rejects(store.list([], 1), refusal);
+    await assert.rejects(store.write([[["a"], () => 1]]), refusal);
   });
 }

@@ -8,8 +8,8 @@
  */
 import assert from "node:assert/strict";
 import { Random } from "../fakes/random.ts";
-import { call } from "./call_steps.ts";
-import { endHandover } from "./handover_steps.ts";
+import { call } from "./calls.ts";
+import { endHandover } from "./handovers.ts";
 import { leave, STEPS } from "./steps.ts";
 import { SIM_TIMEOUT_MS, SimWorld } from "./world.ts";
 

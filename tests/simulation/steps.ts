@@ -19,11 +19,10 @@ import {
   resultOf,
   TARGETS,
   tellNews,
-} from "./call_steps.ts";
-import { comeBackLate, depart, endSome, relieve, retake, succeed } from "./handover_steps.ts";
-import { oddValue, type SimLine, written } from "./line.ts";
-import { addTrigger, provide, refuseTrigger, removeTrigger, withdraw } from "./trigger_steps.ts";
-import { SIM_TIMEOUT_MS, type SimWorld } from "./world.ts";
+} from "./calls.ts";
+import { comeBackLate, depart, endSome, relieve, retake, succeed } from "./handovers.ts";
+import { oddValue, SIM_TIMEOUT_MS, type SimLine, type SimWorld, written } from "./world.ts";
+import { addTrigger, provide, refuseTrigger, removeTrigger, withdraw } from "./triggers.ts";
 
 const LINES_MAX = 6;
 

@@ -13,7 +13,7 @@ import {
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { FakeClock } from "../fakes/fake_clock.ts";
 import type { SimCall } from "./calls.ts";
-import type { SimLine } from "./line.ts";
+import type { SimLine } from "./world.ts";
 
 /** Traces that callers belong to: recorded, not recorded, and none that anybody could read. */
 export const SIM_TRACEPARENTS: readonly string[] = [
