@@ -2,8 +2,7 @@
  * Runs the workers that come with the engine, each on a local connection, and reports their status.
  *
  * They start and stop one after another, in the order of the list, so that the difference between
- * two configurations is applied as a whole. One that cannot start is `failed` and keeps the rest
- * of the system as it is.
+ * two configurations is applied as a whole. A worker that cannot start is `failed`; the others run.
  *
  * @module
  */
@@ -33,7 +32,7 @@ export interface BuiltinsOptions {
   readonly host: Omit<EngineHost, "serves" | "signal">;
 }
 
-/** One built-in while the engine knows it. */
+/** One built-in that the configuration names. */
 interface Run {
   entry: BuiltinEntry;
   state: WorkerState;
@@ -46,7 +45,7 @@ interface Run {
   startedAtMs: number | null;
   readyAfterMs: number | null;
   endpoints: Endpoint[];
-  /** Ends it; there while it runs. */
+  /** Ends the worker; `null` unless it runs. */
   stack: AsyncDisposableStack | null;
 }
 
@@ -67,7 +66,7 @@ export class Builtins {
     return [...this.#runs.values()].flatMap((run) => run.endpoints);
   }
 
-  /** Makes what runs equal to a list, without touching what did not change. */
+  /** Makes the running workers equal to a list; workers whose entry did not change keep running. */
   apply(entries: readonly BuiltinEntry[]): Promise<void> {
     return this.#tasks.run(async () => {
       for (const [name, run] of [...this.#runs].reverse()) {
@@ -103,7 +102,7 @@ export class Builtins {
     });
   }
 
-  /** Stops all, the last first, and starts none any more. */
+  /** Stops all workers in reverse order; none can be started after that. */
   close(): Promise<void> {
     this.#isClosed = true;
     return this.#tasks.run(async () => {
@@ -111,12 +110,12 @@ export class Builtins {
     });
   }
 
-  /** Every built-in of the configuration as it is now. */
+  /** The status of every built-in of the configuration. */
   list(): WorkerStatus[] {
     return [...this.#runs.keys()].map((name) => this.status(name)!);
   }
 
-  /** One built-in as it is now; `undefined` when the configuration does not name it. */
+  /** The status of one built-in; `undefined` when the configuration does not name it. */
   status(name: string): WorkerStatus | undefined {
     const run = this.#runs.get(name);
     if (!run) return undefined;
@@ -145,7 +144,7 @@ export class Builtins {
       accelerator: null,
       network: null,
       resources: null,
-      memory_bytes: null, // It shares the engine's.
+      memory_bytes: null, // It shares the engine's memory.
       cpu_percent: null,
       replicas: [],
     };
@@ -176,7 +175,7 @@ export class Builtins {
     if (!definition) throw new EngineError("NOT_FOUND", `There is no built-in worker ${name}`);
     const began = clock.now();
     run.launch++;
-    this.#set(run, "starting", null); // The reason of the start before says nothing of this one.
+    this.#set(run, "starting", null); // Without the reason of the start before.
     run.startedAtMs = clock.wall();
     const stack = new AsyncDisposableStack();
     try {

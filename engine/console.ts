@@ -1,8 +1,8 @@
 /**
- * The console in a process of its own, over a line to an engine somewhere.
+ * The console in a process of its own, connected to an engine on any machine.
  *
- * The same console as the one in the engine. It stays while the engine restarts, and comes back to
- * it by itself.
+ * It is the same console as the one in the engine. It keeps running while the engine restarts, and
+ * reconnects by itself.
  *
  * @module
  */
@@ -31,8 +31,8 @@ export interface ConsoleOptions {
   /** Default: 3113; 0 is any free one. */
   readonly port?: number | undefined;
   /**
-   * What a person has to type in before the page shows anything. One that workers know too, such as
-   * the engine's, does not let them manage workers. Default: nothing is asked for.
+   * The token that a person has to enter before the page shows anything. `isOwn: false`: workers
+   * know it too, as they know the engine's, so it does not allow to manage workers. Default: none.
    */
   readonly typed?: { readonly text: string; readonly isOwn: boolean } | undefined;
 }
@@ -48,13 +48,13 @@ export interface EngineConsole extends AsyncDisposable {
 /**
  * Starts a console and returns when it listens.
  *
- * @throws {EngineError} `engine_unreachable` when no line comes about within 10 s;
+ * @throws {EngineError} `engine_unreachable` when no connection is established within 10 s;
  * `address_in_use`, `address_not_available`; `INVALID_ARGUMENTS` for an address that other machines
  * reach without `typed`.
  */
 export async function startConsole(options: ConsoleOptions): Promise<EngineConsole> {
   const { url, token, host = "127.0.0.1", port = CONSOLE_PORT, typed } = options;
-  // An engine without a console does not pay for them.
+  // Imported here, since `operatorUrl` needs neither.
   const { runConsole } = await import("../workers/console/run_console.ts");
   await using stack = new AsyncDisposableStack();
   const worker = registerWorker(url, {
@@ -62,7 +62,7 @@ export async function startConsole(options: ConsoleOptions): Promise<EngineConso
     description: "A web page that shows the system and acts on it",
     dial: dialAsUser({ url, clock: systemClock }),
     reconnect: { firstMs: CONSOLE_RECONNECT_MS, maxMs: 4 * CONSOLE_RECONNECT_MS },
-    onError: () => {}, // The page says whether the engine is there, and why a call failed.
+    onError: () => {}, // The page shows whether the engine is connected, and why a call failed.
     ...token !== undefined && { token },
   });
   stack.defer(() => worker.shutdown());

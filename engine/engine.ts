@@ -124,7 +124,7 @@ class AssembledEngine implements Engine {
     this.#log = createLog({
       level: () => this.#level,
       format: logFormat(config),
-      hear: (line) => this.#logged.publish(line),
+      observe: (line) => this.#logged.publish(line),
     });
     this.#events.listen((event) => logEvent(this.#log, event));
     this.#recorder = new CallRecorder({

@@ -1,8 +1,8 @@
 /**
- * The project that an engine runs: its config.yaml, and the workers it names.
+ * The project that an engine runs: its config.yaml, and the workers that the file names.
  *
- * The only writer of config.yaml. What is added or removed here is written to the file first and
- * then applied from it, like an edit by hand, so that file and system cannot disagree.
+ * The only writer of config.yaml. A worker that is added or removed is written to the file first,
+ * and then applied from it like an edit by hand, so that file and system cannot disagree.
  *
  * @module
  */
@@ -52,7 +52,7 @@ export interface ProjectOptions {
   info(config: Config): EngineInfo;
 }
 
-/** What became of a request to add a worker. */
+/** The outcome of a request to add a worker. */
 type Added = { readonly name: string; readonly added: boolean; readonly changed: boolean };
 
 /** Both kinds of workers behind one interface, and the file that lists them. */
@@ -101,7 +101,7 @@ export class Project implements Supervision {
     await loaded?.supervisor.close();
   }
 
-  /** Starts the built-ins that are always there and those of the configuration. */
+  /** Starts the built-ins that always run and those of the configuration. */
   applyBuiltins(): Promise<void> {
     return this.#options.builtins.apply(this.#builtinEntries(this.#config));
   }
@@ -260,8 +260,8 @@ export class Project implements Supervision {
   }
 
   /**
-   * Edits the file and applies it; without a file, writes one that says what was in force. Says
-   * whether the edit changed anything.
+   * Edits the file and applies it. Without a file, the edit starts from a text that names the
+   * workers in force. Returns whether the edit changed anything.
    */
   async #edit(change: (text: string) => string): Promise<boolean> {
     const path = this.configPath;
@@ -367,7 +367,7 @@ function isSamePlace(one: string, other: string): boolean {
   }
 }
 
-/** The path as config.yaml has it: relative where the worker lies below the project. */
+/** The path as config.yaml has it: relative when the worker is below the project. */
 function relativeTo(directory: string, path: string): string {
   return path.startsWith(`${directory}/`) ? `.${path.slice(directory.length)}` : path;
 }

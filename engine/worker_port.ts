@@ -1,9 +1,10 @@
 /**
- * The port that workers connect to: which listener, who may come in, and where lines lead.
+ * The port that workers connect to: which listener, which requests pass, and what takes a
+ * connection.
  *
  * A port with TLS is for other machines, and its certificate is for the name that those dial. So
- * the workers that the engine itself starts get a port of their own: without TLS, on loopback,
- * with the same rules otherwise. They need no CA, and nothing of theirs leaves the machine.
+ * workers that the engine itself starts use a second port: on loopback, without TLS, with the same
+ * rules otherwise. They need no CA, and none of their data leaves the machine.
  *
  * @module
  */
@@ -30,28 +31,32 @@ import type { EngineSettings } from "./ports/config.ts";
 import type { Log } from "./ports/log.ts";
 import type { TelemetryListener } from "./ports/telemetry.ts";
 
-/** What the port is opened with. */
+/** What {@linkcode openWorkerPort} works with. */
 export interface WorkerPortOptions {
   readonly settings: EngineSettings;
   readonly clock: Clock;
   readonly log: Log;
-  /** Takes worker lines. */
+  /** Takes the connections of workers. */
   readonly router: Router;
-  /** Takes what lines of telemetry bring. */
+  /** Takes frames of telemetry. */
   readonly telemetry: TelemetryListener;
   readonly pages: Pages;
-  /** What an operator's line proves itself with; not there before it was made. */
+  /** The control key; `undefined` before it was made. */
   key(): ControlKey | undefined;
 }
 
-/** Opens it. @throws {EngineError} `address_in_use`, `address_not_available`, `config_invalid`. */
+/**
+ * Opens the port.
+ *
+ * @throws {EngineError} `address_in_use`, `address_not_available`, `config_invalid`.
+ */
 export function openWorkerPort(options: WorkerPortOptions): Listener {
   const { settings, pages } = options;
   const listen = listenerOf(settings, certificateOf(options));
   return open(options, listen, { hostname: settings.host, port: settings.port }, pages.answer);
 }
 
-/** Opens the port for workers of the engine's own, beside one with TLS: loopback, without it. */
+/** Opens the second port, for workers that the engine starts: on loopback, without TLS. */
 export function openLoopbackPort(options: WorkerPortOptions): Listener {
   const listen = listenerOf(options.settings, undefined);
   return open(options, listen, { hostname: "127.0.0.1", port: 0 });
@@ -89,12 +94,12 @@ function open(
     ...address,
     maxMessageBytes: settings.max_message_bytes,
     maxQueuedBytes: settings.max_inflight_bytes_per_worker,
-    onCut: (address, reason) => log.warn("line cut", { address, reason }),
+    onCut: (address, reason) => log.warn("connection cut", { address, reason }),
     ...answerPage && { answerPage },
   }, gate);
 }
 
-/** The certificate as its files are now; warns when it does not hold, or not for long. */
+/** Reads the certificate; warns when it is not valid, or not for long. */
 function certificateOf({ settings, clock, log }: WorkerPortOptions): Certificate | undefined {
   const { tls } = settings;
   if (!tls) return undefined;
@@ -125,7 +130,7 @@ export function reachable(listener: Listener): Listener {
   return everywhere ? { ...listener, hostname: "127.0.0.1" } : listener;
 }
 
-/** The address that workers of the engine's own dial, with the token they need. */
+/** The address that workers which the engine starts dial, with the token they need. */
 export function workerUrl(listener: Listener, token: string | undefined): string {
   const url = addressOf(reachable(listener));
   return token === undefined ? url : `${url}?token=${encodeURIComponent(token)}`;

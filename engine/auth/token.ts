@@ -1,25 +1,25 @@
 /**
- * Whether a request brings the token that a worker port asks for.
+ * Checks the token of requests to a worker port.
  *
  * @module
  */
 import * as nodeCrypto from "node:crypto";
 import type { Refusal, Upgrade } from "../ports/connection.ts";
 
-/** What is said to who brings none, or another. */
+/** The reply to a request with a missing or wrong token. */
 export const NO_TOKEN: Refusal = {
   status: 401,
   message: "The token is missing or wrong; send it as Authorization: Bearer <token>",
 };
 
-/** Says whether a request may go on; without a token (left out or empty) all may. */
-export function makeTokenCheck(token: string | undefined): (asked: Upgrade) => boolean {
+/** A check for one token; without a token (left out or empty) every request passes. */
+export function makeTokenCheck(token: string | undefined): (request: Upgrade) => boolean {
   if (!token) return () => true;
   const wanted = digest(token);
-  return (asked) => nodeCrypto.timingSafeEqual(digest(tokenOf(asked)), wanted);
+  return (request) => nodeCrypto.timingSafeEqual(digest(tokenOf(request)), wanted);
 }
 
-/** Digests are equally long, so that comparing them says nothing about the length either. */
+/** Digests have one length, so comparing them does not reveal the length of the token. */
 function digest(token: string): Uint8Array {
   return nodeCrypto.createHash("sha256").update(token).digest();
 }

@@ -1,9 +1,9 @@
 /**
- * Dials an engine as its own user does: with the key that the engine has left for the user.
+ * Dials an engine with the control key of its user.
  *
- * The key is another one with every start of the engine, and is written a moment after it listens.
- * So it is read with every attempt, and looked at again for a while after; a line that was opened
- * with an older one ends, and the next has the new.
+ * An engine makes another key with every start and writes it a moment after it listens. So the key
+ * is read for every attempt, and compared again for a while after; a connection that was opened
+ * with an older key is closed, and the next one has the new key.
  *
  * @module
  */
@@ -18,17 +18,17 @@ export interface UserDialOptions {
   /** Address of the engine. */
   readonly url: string;
   readonly clock: Clock;
-  /** Default: what the engine left in a file of this user. */
+  /** Default: reads the file that the engine wrote for this user. */
   readonly findKey?: (url: string) => Promise<string | undefined>;
   /** Default: a WebSocket. */
   readonly dial?: Dial;
 }
 
-/** A dialler whose lines are its user's. */
+/** A dialler that sends the key of the engine at `url`. */
 export function dialAsUser(options: UserDialOptions): Dial {
   const { url, clock, findKey = readControlKey, dial = dialPlatform } = options;
   return (address, events, { headers }) => {
-    let line: Transport | undefined;
+    let transport: Transport | undefined;
     let isOver = false;
     const cancels: (() => void)[] = [];
     const closed: TransportEvents["closed"] = (code, reason) => {
@@ -36,38 +36,40 @@ export function dialAsUser(options: UserDialOptions): Dial {
       for (const cancel of cancels) cancel();
       events.closed(code, reason);
     };
-    const look = async (used: string | undefined): Promise<void> => {
-      if (await findKey(url) !== used && !isOver) line?.close(1000, "the engine's key is another");
+    const compare = async (used: string | undefined): Promise<void> => {
+      if (await findKey(url) !== used && !isOver) {
+        transport?.close(1000, "the engine's key is another");
+      }
     };
     const open = async (): Promise<void> => {
       const key = await findKey(url);
       if (isOver) return;
-      line = dial(address, {
-        ...handOn(events),
+      transport = dial(address, {
+        ...messageEvents(events),
         closed,
         opened: () => {
           events.opened();
           for (const ms of CONTROL_KEY_LOOKS_MS) {
-            cancels.push(clock.after(ms, () => void look(key)));
+            cancels.push(clock.after(ms, () => void compare(key)));
           }
         },
       }, { headers: { ...headers, ...key !== undefined && { [CONTROL_HEADER]: key } } });
     };
     void open();
     return {
-      send: (message) => line?.send(message),
+      send: (message) => transport?.send(message),
       close(code, reason) {
-        if (line) return line.close(code, reason);
+        if (transport) return transport.close(code, reason);
         if (isOver) return;
-        isOver = true; // At once, or it would be dialled all the same.
+        isOver = true; // Now, or open() would still dial.
         queueMicrotask(() => events.closed(code ?? 1000, reason ?? ""));
       },
     };
   };
 }
 
-/** What of a line is nobody's business here. */
-function handOn(events: TransportEvents): Pick<TransportEvents, "text" | "binary"> {
+/** The events that are passed on as they are. */
+function messageEvents(events: TransportEvents): Pick<TransportEvents, "text" | "binary"> {
   return {
     text: (message) => events.text(message),
     binary: (bytes) => events.binary(bytes),

@@ -2,7 +2,7 @@
  * From a config.yaml and the environment to one checked {@linkcode Config}.
  *
  * The only place that knows which keys there are. It reports every problem of a file at once, each
- * with its path and line, and returns nothing that is half right.
+ * with its path and line, and never returns a configuration with a problem.
  *
  * @module
  */
@@ -54,14 +54,14 @@ const TLS_KEYS = ["cert", "key"] as const;
 /** Keys of workers that are directories, beside name and path. */
 const DIRECTORY_KEYS = ["isolation", "accel", "replicas", "env"] as const;
 const WORKER_KEYS = ["name", "path", ...DIRECTORY_KEYS, "config"] as const;
-/** Bounds that are sane for a setting in bytes or calls. */
+/** Upper bound of settings in bytes or calls. */
 const SETTING_MAX = 2 ** 40;
 
 /** Where a configuration is looked for. */
 export interface ConfigPlace {
   /** The config.yaml to run; left out: the one in `directory`, else embedded defaults. */
   readonly configPath?: string;
-  /** Where the project lies if `configPath` is left out. Default: the current directory. */
+  /** Where the project is if `configPath` is left out. Default: the current directory. */
   readonly directory?: string;
 }
 
@@ -98,7 +98,7 @@ export function loadConfig(
 }
 
 /**
- * Checks the text of a config.yaml as if it stood at `path` (absolute).
+ * Checks the text of a config.yaml as if it were read from `path` (absolute).
  *
  * @throws {EngineError} `config_invalid`, as {@linkcode loadConfig}.
  */
@@ -160,7 +160,7 @@ function valuesOf(
   return configValues(source, config, defaults, builtins);
 }
 
-/** What the checks of workers need besides the worker's own fields. */
+/** What the checks of workers use besides the worker's own fields. */
 interface Surroundings {
   readonly source: YamlText;
   readonly problems: string[];
@@ -200,7 +200,7 @@ function engineOf(fields: Fields, directory: string): EngineSettings {
   return settings;
 }
 
-/** Both files are read here, so that what is wrong with them is told with everything else. */
+/** Reads both files, so that their problems are reported with all others. */
 function tlsOf(fields: Fields, directory: string): CertificateFiles | undefined {
   const [cert, key] = TLS_KEYS.map((name) => {
     if (!fields.has(name)) return fields.problem(name, "the path of a PEM file");
@@ -322,11 +322,11 @@ function readText(path: string): string {
   }
 }
 
-/** The same file by a path without linked folders, so that workers below it are seen to be so. */
+/** The same file by a path without linked folders, so that workers below it get relative paths. */
 async function withRealFolder(path: string): Promise<string> {
   const cut = path.lastIndexOf("/");
   const folder = cut < 0 ? "." : path.slice(0, cut) || "/";
-  // Without such a folder there is no such file, which is for others to say.
+  // Without the folder there is no file either, which loadConfig() reports.
   const real = await Deno.realPath(folder).catch(() => folder);
   return `${real}/${path.slice(cut + 1)}`;
 }
@@ -349,6 +349,6 @@ function kindOf(path: string): "directory" | "file" | undefined {
   try {
     return Deno.statSync(path).isDirectory ? "directory" : "file";
   } catch {
-    return undefined; // Whatever the reason, it cannot be used.
+    return undefined; // For whatever reason, it cannot be used.
   }
 }

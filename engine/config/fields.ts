@@ -11,7 +11,7 @@ import { similarIds } from "../core/error_replies.ts";
 import type { ConfigIssue } from "../ports/config.ts";
 import { pathOf, problemText, type YamlText } from "./yaml.ts";
 
-/** What names of workers look like, for messages. */
+/** The rule for names of workers, for messages. */
 export const NAME_RULE = "1 to 64 letters, digits, -, _ or ., beginning with a letter or digit";
 
 /** Whether a text can be the name of a worker: it becomes part of file names. */
@@ -189,7 +189,7 @@ export class Fields {
   }
 }
 
-/** A value as a message shows it: short, and a container by its kind only. */
+/** A value as a message shows it: short, and only the kind of a list or a mapping. */
 export function received(value: unknown): string {
   if (value === undefined || value === null) return "nothing";
   if (Array.isArray(value)) return "a list";

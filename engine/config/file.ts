@@ -1,9 +1,9 @@
 /**
  * Edits of config.yaml that leave the rest of it as it is.
  *
- * An edit cuts lines and puts lines in, then reads its own result back; only where that did not
- * give what was meant (unusual layouts) the parser writes the whole file anew. What may stand in
- * the file is not checked here.
+ * An edit removes and inserts lines of text, then reads its own result back; only if that is not
+ * the intended content (unusual layouts), the YAML library writes the whole file. Keys and values
+ * are not checked here.
  *
  * @module
  */
@@ -12,14 +12,14 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Isolation } from "../ports/launcher.ts";
 import { invalidFile, type ListChange, readYaml, rewriteYaml } from "./yaml.ts";
 
-/** Keys of a directory that can be asked for when it is added. */
+/** Keys that a request to add a directory may set. */
 export interface WorkerKeys {
   readonly isolation?: Isolation;
   readonly accel?: Accelerator | "auto";
   readonly replicas?: number;
 }
 
-/** An item of `workers` as it stands in the file. */
+/** An item of `workers` as the file has it. */
 export interface NewWorkerEntry extends WorkerKeys {
   readonly name: string;
   /** Relative to config.yaml. */
@@ -109,26 +109,26 @@ export function changeWorkerConfig(text: string, name: string, config: JsonObjec
   const index = indexOfWorker(text, name);
   const item = (read(text).workers as Json[])[index] as JsonObject;
   const value = { ...item.config as JsonObject | null | undefined, ...config };
-  // Values may stand in many layouts: the parser writes them.
+  // Values may have many layouts: the library writes them.
   return edit(text, { type: "set", index, key: "config", value }, () => undefined);
 }
 
 /**
- * Replaces a file in one step: a reader sees the old text or the new one. A link stays a link and
- * the mode stays. With `before`, refuses when the file says something else by now.
+ * Replaces a file atomically: a reader sees the old text or the new one. A link stays a link, and
+ * the mode is kept. With `before`, fails when the file has another text by now.
  *
- * @throws {EngineError} `config_conflict` when the file is not what `before` says.
+ * @throws {EngineError} `config_conflict` when the file differs from `before`.
  */
 export async function writeConfigFile(path: string, text: string, before?: string): Promise<void> {
   const target = await Deno.realPath(path).catch(() => path);
   const mode = await Deno.stat(target).then((info) => info.mode, () => null);
   const temporary = `${target}.${crypto.randomUUID().slice(0, 8)}.tmp`;
   try {
-    // Nobody else may read it before it has its mode: there may be a token in it.
+    // No other user may read it before it has its mode: it may contain a token.
     await Deno.writeTextFile(temporary, text, { createNew: true, mode: 0o600 });
     await Deno.chmod(temporary, (mode ?? 0o644) & 0o7777);
     if (before !== undefined && await Deno.readTextFile(target) !== before) {
-      const message = `${path} was changed by somebody else at the same moment; try again`;
+      const message = `${path} was changed by another program at the same moment; try again`;
       throw new EngineError("config_conflict", message);
     }
     await Deno.rename(temporary, target);
@@ -144,7 +144,7 @@ interface ItemLines {
   readonly end: number;
 }
 
-/** Where the list `workers` stands, if it is a block or empty. */
+/** The lines of the list `workers`, if it is a block or empty. */
 interface ListLines {
   readonly keyLine: number;
   readonly dashColumn: number;
@@ -211,7 +211,7 @@ function findList(lines: readonly string[]): ListLines | undefined {
   return { keyLine, dashColumn: dashColumn < 0 ? 2 : dashColumn, items };
 }
 
-/** Blank lines and comments that stand no deeper than the dash belong to what follows. */
+/** Blank lines and comments that are not indented deeper than the dash belong to the next item. */
 function endOfItem(lines: readonly string[], start: number, dashColumn: number): number {
   let end = start + 1;
   for (let i = start + 1; i < lines.length; i++) {
@@ -233,7 +233,7 @@ function withoutTrailingBlank(lines: readonly string[]): string[] {
   return lines.slice(0, lines.findLastIndex((line) => line.trim() !== "") + 1);
 }
 
-/** A mapping as lines of block YAML; lists in it stand on one line. */
+/** A mapping as lines of block YAML; a list in it takes one line. */
 function blockOf(value: JsonObject): string[] {
   return Object.entries(value).flatMap(([key, member]) => {
     const head = `${scalar(key)}:`;

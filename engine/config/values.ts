@@ -1,8 +1,8 @@
 /**
- * Every value of a configuration in force, and who decided it: for people who ask why.
+ * Every effective value of a configuration and its source, for people who ask why a value is set.
  *
- * Nothing here checks: it compares a configuration that was checked with the text it came from.
- * What may be a secret is cut short here, so that it goes no further.
+ * Nothing is checked here: a checked configuration is compared with the text it came from. Values
+ * that may be secrets are shortened here, so that listings never contain them.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import type {
 } from "../ports/config.ts";
 import { pathOf, type YamlText } from "./yaml.ts";
 
-/** Settings of the section `engine` that the listener is told when it opens, and never again. */
+/** Settings of the section `engine` that the listener reads when it opens, and never again. */
 export const FIXED_SETTINGS = [
   "host",
   "port",
@@ -28,7 +28,7 @@ export const FIXED_SETTINGS = [
   "max_message_bytes",
 ] as const;
 
-/** What holds when a file says nothing. */
+/** Values for keys that a file does not set. */
 export interface ConfigDefaults {
   readonly engine: EngineSettings;
   readonly log: LogSettings;
@@ -37,7 +37,7 @@ export interface ConfigDefaults {
 const SECRET = /token|secret|passw|credential|api_?key|private_?key/i;
 const SHOWN_CHARS = 4;
 
-/** All values in the order of the file, those of built-ins that nobody named last. */
+/** All values in the order of the file, then those of built-ins that the file does not name. */
 export function configValues(
   source: YamlText,
   config: Omit<Config, "values">,
@@ -71,7 +71,7 @@ export function configValues(
   return listing.values;
 }
 
-/** The same values when an option of the command line wins over one of them. */
+/** The same values with one that an option of the command line overrides. */
 export function withOption(
   values: readonly ConfigValue[],
   key: string,
@@ -110,7 +110,7 @@ class Listing {
     this.#source = source;
   }
 
-  /** The members of a value, each by itself, however deep. */
+  /** Adds the members of a value one by one, at any depth. */
   addAll(path: string, value: unknown, otherwise: unknown): void {
     if (!isPlain(value)) return this.add(path, value, otherwise);
     for (const [key, member] of Object.entries(value)) {

@@ -1,8 +1,8 @@
 /**
- * Sees edits of config.yaml and says what changed.
+ * Watches config.yaml, applies edits of it and logs what changed.
  *
- * A file that cannot be used is reported and changes nothing, and so does a file that is removed:
- * what runs goes on as it was. An edit counts when the text differs from the one read before.
+ * A file that is invalid or removed is reported and changes nothing: everything keeps running as it
+ * was. A notice counts as an edit when the text differs from the text read before.
  *
  * @module
  */
@@ -12,19 +12,19 @@ import type { Clock } from "../ports/clock.ts";
 import type { Config, WorkerEntry } from "../ports/config.ts";
 import type { Log, LogFields } from "../ports/log.ts";
 
-/** What to watch, and who hears of it. */
+/** What {@linkcode watchConfig} works with. */
 export interface ConfigWatchOptions {
   /** Absolute; the file need not exist yet. */
   readonly path: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** What is in force now. Given: an edit since it was read is applied at once. */
+  /** The configuration in force. If it is given, an edit since it was read is applied at once. */
   readonly current?: Config;
   /** Reads and checks the file. @throws {EngineError} `config_invalid`. */
   load(path: string): Config;
   /**
-   * Puts into force what `read` returns; nothing: nothing. It reads when nobody else is changing
-   * the file, or an edit of the engine itself that came between would be undone.
+   * Applies the configuration that `read` returns, if it returns one. Must call `read` while the
+   * engine itself does not change the file, or a change that came in between would be undone.
    */
   apply(read: () => Config | undefined): Promise<void>;
 }
@@ -39,9 +39,9 @@ export interface ConfigDifference {
   readonly settings: readonly string[];
 }
 
-/** A watch; disposing of it waits for an edit that is being applied. */
+/** A running watch; disposing of it waits for an edit that is being applied. */
 export interface ConfigWatch extends AsyncDisposable {
-  /** Settles when every edit that was seen so far has been read and applied. */
+  /** Settles when every edit that was noticed so far has been read and applied. */
   idle(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ class FileWatch implements ConfigWatch {
       this.#watcher = Deno.watchFs([...folders], { recursive: false });
       void this.#follow(this.#watcher);
     } catch (thrown) {
-      options.log.warn("edits of config.yaml are not seen", { reason: String(thrown) });
+      options.log.warn("edits of config.yaml are not noticed", { reason: String(thrown) });
     }
     if (options.current?.path === options.path) {
       this.#current = options.current;
@@ -125,7 +125,7 @@ class FileWatch implements ConfigWatch {
     if (this.#isClosed || text === this.#text) return;
     this.#text = text;
     if (text === undefined) {
-      log.warn("config.yaml is gone; everything goes on as it was", { path });
+      log.warn("config.yaml was removed; everything keeps running as it was", { path });
       return;
     }
     try {
@@ -146,12 +146,12 @@ class FileWatch implements ConfigWatch {
     }
   }
 
-  /** What is in force when the watch begins; only the report of the first edit needs it. */
+  /** The configuration at the start of the watch, to log what the first edit changed. */
   #baseline(): Config | undefined {
     try {
       return this.#text === undefined ? undefined : this.#options.load(this.#options.path);
     } catch {
-      return undefined; // The engine started on something else and has said why.
+      return undefined; // The engine started with something else and has logged why.
     }
   }
 }
@@ -159,7 +159,7 @@ class FileWatch implements ConfigWatch {
 function reportProblems(log: Log, path: string, thrown: unknown): void {
   const problems = thrown instanceof EngineError ? thrown.details?.problems : undefined;
   const texts = Array.isArray(problems) ? problems : [String(thrown)];
-  log.error("config.yaml cannot be used; everything goes on as it was", {
+  log.error("config.yaml cannot be used; everything keeps running as it was", {
     path,
     problems: texts.length,
   });
@@ -174,7 +174,7 @@ function fieldsOf(difference: ConfigDifference | undefined): Record<string, stri
   );
 }
 
-/** What an entry says, whatever its worker made of it. */
+/** The text of an entry that is compared; without what its worker made of it. */
 function essence(entry: WorkerEntry): string {
   if (entry.kind === "builtin") return JSON.stringify([entry.kind, entry.raw]);
   const { kind, path, isolation = null, accel = null, replicas = null, env } = entry;
@@ -193,7 +193,7 @@ function readText(path: string): string | undefined {
   try {
     return Deno.readTextFileSync(path);
   } catch {
-    return undefined; // Gone, or just being replaced: then another notice follows.
+    return undefined; // Removed, or being replaced: then another notice follows.
   }
 }
 

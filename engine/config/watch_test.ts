@@ -75,7 +75,7 @@ Deno.test("watchConfig() reports a broken file and changes nothing", async () =>
 
   assert.deepEqual(there.applied, []);
   assert.deepEqual(there.lines, [
-    `config.yaml cannot be used; everything goes on as it was {"path":"${there.path}","problems":1}`,
+    `config.yaml cannot be used; everything keeps running as it was {"path":"${there.path}","problems":1}`,
     'config.yaml {"problem":"config.yaml: expected spaces for indentation, ' +
     'received a tab (line 2)"}',
   ]);
@@ -99,7 +99,7 @@ Deno.test("watchConfig() warns when the file is removed and changes nothing", as
   await there.noticed();
 
   assert.deepEqual(there.applied, []);
-  assert.match(there.lines[0]!, /^config.yaml is gone; everything goes on as it was/);
+  assert.match(there.lines[0]!, /^config.yaml was removed; everything keeps running as it was/);
 });
 
 Deno.test("watchConfig() takes no notice of a save that changes nothing", async () => {

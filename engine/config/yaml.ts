@@ -12,19 +12,19 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { YAML_VALUES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
-/** A YAML text as values, and where each stands. Paths are such as `workers[1].config.port`. */
+/** A YAML text as values with their lines. Paths are such as `workers[1].config.port`. */
 export interface YamlText {
-  /** Name of the file, such as `config.yaml`: what problems call the whole of it. */
+  /** Name of the file, such as `config.yaml`: the path of problems of the whole text. */
   readonly file: string;
-  /** `null` when there is nothing in it. */
+  /** `null` for an empty text. */
   readonly value: Json;
-  /** All that is wrong with the text itself; empty when it can be used. */
+  /** Problems of the text itself; empty when it can be used. */
   readonly problems: readonly string[];
   /** Line of the value at a path, or of the nearest one around it. */
   lineOf(path: string): number | undefined;
   /** The scalar at a path as it was written, if it was read as something else than text. */
   textOf(path: string): string | undefined;
-  /** Whether the value at a path came out of a variable as a whole. */
+  /** Whether one variable gave the whole value at a path. */
   isFilledIn(path: string): boolean;
   /** The first variable in the value at a path, if there is one. */
   variableOf(path: string): string | undefined;
@@ -33,7 +33,7 @@ export interface YamlText {
 /** The value of an environment variable; `undefined` when it is not set. */
 export type Variables = (name: string) => string | undefined;
 
-/** The error for a file that cannot be used; `details.problems` lists all that is wrong. */
+/** The error for a file that cannot be used; `details.problems` lists all problems. */
 export function invalidFile(
   code: "config_invalid" | "manifest_invalid",
   file: string,
@@ -44,7 +44,7 @@ export function invalidFile(
   return new EngineError(code, message, { details: { problems: [...problems] } });
 }
 
-/** More of what is wrong with one text is not told: one mistake may make thousands. */
+/** Further problems of one text are not reported: one mistake may cause thousands. */
 const SYNTAX_PROBLEMS_MAX = 100;
 
 /** One problem as people read it. */
@@ -59,7 +59,7 @@ export function problemText(
 
 /**
  * Reads YAML. With `variables`, `${NAME}` and `${NAME:default}` in values are filled in after
- * parsing, so that a value cannot bring keys along; `$${` stands for `${`. An unquoted value that
+ * parsing, so that a value cannot add keys; `$${` stands for `${`. An unquoted value that
  * is one variable as a whole is read as YAML would read it, so that a port is a number.
  */
 export function readYaml(file: string, text: string, variables?: Variables): YamlText {
@@ -67,7 +67,7 @@ export function readYaml(file: string, text: string, variables?: Variables): Yam
   const document = yaml.parseDocument(text, {
     lineCounter: lines,
     uniqueKeys: false,
-    prettyErrors: false, // Each would have a picture, which takes as long as there are lines.
+    prettyErrors: false, // Each would quote the text, which takes time in proportion to it.
   });
   const reader = new YamlReader(file, lines, variables);
   const wrong = [...document.errors, ...document.warnings].slice(0, SYNTAX_PROBLEMS_MAX);
@@ -78,7 +78,7 @@ export function readYaml(file: string, text: string, variables?: Variables): Yam
   return reader;
 }
 
-/** Walks the nodes once and keeps what they say. */
+/** Walks the nodes once, and keeps their values, lines and texts. */
 class YamlReader implements YamlText {
   value: Json = null;
   readonly problems: string[] = [];
@@ -89,9 +89,9 @@ class YamlReader implements YamlText {
   readonly #textByPath = new Map<string, string>();
   readonly #filledIn = new Set<string>();
   readonly #variableByPath = new Map<string, string>();
-  /** Aliases that are being read: one that contains itself must end. */
+  /** Targets of aliases that are being read: an alias must not contain itself. */
   readonly #open = new Set<Node>();
-  /** What each anchor names so far. The parser searches the whole text for each alias. */
+  /** The node of each anchor so far. The library would search the whole text for each alias. */
   readonly #anchors = new Map<string, Node>();
   readonly #anchored = new Set<Node>();
   #count = 0;
@@ -162,7 +162,7 @@ class YamlReader implements YamlText {
     return value;
   }
 
-  /** A node that is read again through an alias names nothing anew. */
+  /** A node that is read again through an alias defines no anchor again. */
   #noteAnchor(node: Node): void {
     if (yaml.isAlias(node) || this.#anchored.has(node)) return;
     const { anchor } = node as { anchor?: string };
@@ -252,12 +252,12 @@ class YamlReader implements YamlText {
   }
 }
 
-/** The parser's own words without the picture and the place, which stand at the end anyway. */
+/** The library's message without the quote and the position, which the problem has anyway. */
 function plainMessage(message: string): string {
   return message.split("\n")[0]!.replace(/ at line \d+, column \d+:?$/, "");
 }
 
-/** What an unquoted YAML scalar with this text is; nothing but a scalar, whatever it says. */
+/** The value of an unquoted YAML scalar with this text; never a list or a mapping. */
 function plainValue(text: string): Json {
   if (/[\s#]/.test(text)) return text;
   try {
@@ -276,7 +276,7 @@ export type ListChange =
   | { type: "remove"; index: number }
   | { type: "set"; index: number; key: string; value: Json };
 
-/** Has the parser write the whole text anew: comments and order stay, spacing may not. */
+/** Has the library write the whole text: comments and order stay, spacing may change. */
 export function rewriteYaml(text: string, key: string, change: ListChange): string {
   const document = yaml.parseDocument(text);
   switch (change.type) {

@@ -1,8 +1,8 @@
 /**
  * The engine's log on standard error: lines for people, JSON for machines.
  *
- * It decides nothing about what is logged but the level. Whatever comes from elsewhere loses its
- * control characters here, so that no worker can move the cursor of a terminal or forge a line.
+ * Control characters are removed from every text and value, so that no worker can move the cursor
+ * of a terminal or forge a line.
  *
  * @module
  */
@@ -10,25 +10,25 @@ import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { EngineEvent } from "../ports/events.ts";
 import type { EngineLogLine, Log, LogFields, LogLevel } from "../ports/log.ts";
 
-/** How lines look: for people, or one JSON object each. */
+/** The form of lines: for people, or one JSON object each. */
 export type LogFormat = "text" | "json";
 
-/** What a log is told when it is made. */
+/** What {@linkcode createLog} works with. */
 export interface LogOptions {
-  /** The lowest level that is written; asked for each line, so that it may change. */
+  /** The lowest level that is written; called for each line, so that it may change. */
   level(): LogLevel;
   readonly format: LogFormat;
-  /** Takes a finished line without its line feed. Default: standard error. */
+  /** Writes a line, which comes without its line feed. Default: standard error. */
   write?(line: string): void;
   /** Milliseconds since 1970. Default: the machine's time. */
   wall?(): number;
-  /** Hears of every line, also those below the level. */
-  hear?(line: EngineLogLine): void;
+  /** Called with every line, also those below the level. */
+  observe?(line: EngineLogLine): void;
 }
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** C0, DEL and C1, the marks that turn the direction of text, and the two odd line ends. */
+/** C0, DEL and C1, marks that change the direction of text, and the two Unicode line ends. */
 // deno-lint-ignore no-control-regex
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
@@ -46,11 +46,11 @@ export function createLog(options: LogOptions): Log {
   const form = options.format === "json" ? jsonLine : textLine;
   const log = (level: LogLevel, text: string, fields: LogFields = {}): void => {
     try {
-      options.hear?.({ level, text, fields, at_ms: wall() });
+      options.observe?.({ level, text, fields, at_ms: wall() });
       if (RANK[level] < RANK[options.level()]) return;
       write(form(new Date(wall()).toISOString(), level, text, fields));
     } catch {
-      // Nobody is left to tell: the log itself is what failed.
+      // The log itself failed, so there is no place to report it.
     }
   };
   return {
@@ -130,7 +130,7 @@ function jsonLine(time: string, level: LogLevel, text: string, fields: LogFields
   return JSON.stringify(line);
 }
 
-/** One line without control characters, cut where it is longer than anybody reads. */
+/** One line without control characters, cut to a readable length. */
 function clean(text: string): string {
   const whole = text.length <= LOG_VALUE_CHARS_MAX;
   const kept = whole ? text : text.slice(0, LOG_VALUE_CHARS_MAX) + "…";

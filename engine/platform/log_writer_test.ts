@@ -119,7 +119,7 @@ Deno.test("who hears a log gets every line as it was said, also below the level"
     format: "text",
     write: () => {},
     wall: () => 7,
-    hear: (line) => heard.push(line),
+    observe: (line) => heard.push(line),
   });
 
   log.debug("line opened", { id: "a" });

@@ -1,13 +1,13 @@
 /**
  * {@linkcode Schemas} on ajv: JSON Schema 2020-12, compiled to code when first needed.
  *
- * The import is deferred: ajv is found when the engine starts and evaluated by the first schema,
- * so an engine without schemas does not pay for it (60 ms of start), and `compile` still need not
- * wait. The first schema of an engine's life costs about 110 ms, any other about 1 ms.
+ * The import is deferred: ajv is evaluated with the first schema, which takes 90 ms and 23 MB that
+ * most engines never need. An `import()` would not do, since the core compiles a schema while it
+ * routes a call and cannot wait. Any further schema takes about 1 ms.
  *
  * A schema comes from a worker and a value from a caller, so both are bounded: no document is ever
- * fetched, a large value that does not fit is not searched for its second misfit, and a check whose
- * expressions (`pattern`) take too long is ended; others by the same schema have to wait then.
+ * fetched, a large invalid value is not searched for its second error, and a check whose
+ * expressions (`pattern`) take too long is aborted; the same schema is then not used for a while.
  * `format` is an annotation, as 2020-12 has it, and is not checked.
  *
  * @module
@@ -29,14 +29,14 @@ type Validate = ReturnType<Ajv["compile"]>;
 type Failure = NonNullable<Validate["errors"]>[number];
 type Schema = boolean | Record<string, Json>;
 
-/** Values with more parts than this are searched for their first misfit only. */
-const ALL_MISFITS_PARTS_MAX = 1_000;
+/** Values with more parts than this are searched for their first error only. */
+const ALL_ERRORS_PARTS_MAX = 1_000;
 const TOO_SLOW: ValidationError = {
   path: "",
   message: "takes too long to be checked by its schema",
 };
-/** A schema that took all the time of one check is not used for that of so many. */
-const REST = 100;
+/** A schema whose check took too long is not used for the time of this many checks. */
+const PAUSE_CHECKS = 100;
 /** Characters of allowed values that a message lists. */
 const ALLOWED_CHARS_MAX = 200;
 
@@ -50,13 +50,13 @@ export function createSchemas(): Schemas {
       if (!drafts.validateSchema(schema)) throw invalid(drafts.errorsText(drafts.errors));
       const bounds = /"pattern(?:Properties)?"/.test(JSON.stringify(schema)) && new TimeBound();
       const run = (validate: Validate, value: Json): readonly ValidationError[] =>
-        bounds ? bounds.run(() => misfits(validate, value)) : misfits(validate, value);
+        bounds ? bounds.run(() => errorsOf(validate, value)) : errorsOf(validate, value);
       const findFirst = compileAlone(schema, false);
       let findAll: Validate | undefined;
       return (value) => {
         const found = run(findFirst, value);
         if (found.length === 0 || hasManyParts(value)) return found;
-        // Only now: most schemas never meet a value that does not fit.
+        // Compiled now, since most schemas never get an invalid value.
         findAll ??= compileAlone(schema, true);
         return run(findAll, value);
       };
@@ -68,15 +68,15 @@ const COMMON = {
   strict: false, // Unknown keywords are annotations.
   validateFormats: false,
   logger: false,
-  code: { optimize: false }, // Passes over the code that take longer than a check ever saves.
+  code: { optimize: false }, // Optimizing takes longer than a check ever saves.
 } as const;
 
-/** Names that every object answers to; only for them are checks made that ask who owns what. */
+/** Names that every object inherits; only schemas with one of them check for own properties. */
 const INHERITED_NAME = new RegExp(
   `"(${Object.getOwnPropertyNames(Object.prototype).join("|")})"`,
 );
 
-/** In place of ajv's own, which compares every item with every other: minutes for a long list. */
+/** Instead of ajv's own, which compares all pairs of items: minutes for a long list. */
 const UNIQUE_ITEMS = {
   keyword: "uniqueItems",
   type: "array",
@@ -96,7 +96,7 @@ function sortMembers(_name: string, value: Json): Json {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1));
 }
 
-/** The schema within its bounds, and read as 2020-12 whatever draft it names. */
+/** The schema, if it is within its bounds, as 2020-12 whatever draft it names. */
 function usableSchema(schema: Json): Schema {
   if (typeof schema === "boolean") return schema;
   if (schema === null || typeof schema !== "object" || Array.isArray(schema)) {
@@ -112,7 +112,7 @@ function usableSchema(schema: Json): Schema {
   return rest;
 }
 
-/** In an ajv of its own, which keeps no schema longer than its check and lets no `$id` collide. */
+/** Compiles in an instance of its own, so that no schema is kept longer and no `$id` collides. */
 function compileAlone(schema: Schema, allErrors: boolean): Validate {
   try {
     const ownProperties = INHERITED_NAME.test(JSON.stringify(schema));
@@ -132,40 +132,40 @@ function invalid(why: string, cause?: unknown): EngineError {
   return new EngineError("invalid_schema", message, { cause });
 }
 
-/** Ends checks by one schema that take too long: its worker may mean to keep the engine busy. */
+/** Aborts checks by one schema that take too long: its worker may be hostile. */
 class TimeBound {
   readonly #context = nodeVm.createContext({ check: () => {} });
   readonly #script = new nodeVm.Script("check()");
-  #restUntil = 0;
+  #pausedUntil = 0;
 
   run(check: () => readonly ValidationError[]): readonly ValidationError[] {
-    if (performance.now() < this.#restUntil) return [TOO_SLOW];
+    if (performance.now() < this.#pausedUntil) return [TOO_SLOW];
     this.#context.check = check;
     try {
       return this.#script.runInContext(this.#context, { timeout: SCHEMA_CHECK_MS });
     } catch (thrown) {
       if ((thrown as { code?: string }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw thrown;
-      this.#restUntil = performance.now() + REST * SCHEMA_CHECK_MS;
+      this.#pausedUntil = performance.now() + PAUSE_CHECKS * SCHEMA_CHECK_MS;
       return [TOO_SLOW];
     } finally {
-      this.#context.check = undefined; // It holds on to the value.
+      this.#context.check = undefined; // It references the value.
     }
   }
 }
 
-function misfits(validate: Validate, value: Json): readonly ValidationError[] {
+function errorsOf(validate: Validate, value: Json): readonly ValidationError[] {
   try {
     if (validate(value)) return [];
-    return (validate.errors ?? []).slice(0, VALIDATION_ERRORS_MAX).map(misfitOf);
+    return (validate.errors ?? []).slice(0, VALIDATION_ERRORS_MAX).map(errorOf);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return [{ path: "", message: "is nested too deep to be checked" }];
   } finally {
-    validate.errors = null; // They hold on to the value.
+    validate.errors = null; // They reference the value.
   }
 }
 
-function misfitOf(failure: Failure): ValidationError {
+function errorOf(failure: Failure): ValidationError {
   const { instancePath: path, keyword, params, message = `does not fit ${keyword}` } = failure;
   switch (keyword) {
     case "additionalProperties":
@@ -185,7 +185,7 @@ function shortened(text: string): string {
   return text.length > ALLOWED_CHARS_MAX ? text.slice(0, ALLOWED_CHARS_MAX) + "…" : text;
 }
 
-/** Infinite when it is nested deeper than the stack. */
+/** Characters of the schema as JSON; infinite when it is nested deeper than the stack. */
 function sizeOf(schema: Json): number {
   try {
     return JSON.stringify(schema).length;
@@ -204,7 +204,7 @@ function hasManyParts(value: Json): boolean {
   const waiting = [value];
   for (let seen = 0; waiting.length > 0; seen++) {
     const parts = partsOf(waiting.pop()!);
-    if (seen + parts.length > ALL_MISFITS_PARTS_MAX) return true;
+    if (seen + parts.length > ALL_ERRORS_PARTS_MAX) return true;
     waiting.push(...parts);
   }
   return false;

@@ -1,8 +1,8 @@
 /**
- * What a built-in worker is, and what the engine lends it.
+ * What a built-in worker is, and what the engine provides to it.
  *
- * A built-in is a worker like any other: it gets a {@linkcode Worker} on a local line. It has no
- * private door; what it needs beyond that is a field of {@linkcode EngineHost}, visible to all.
+ * A built-in is a worker like any other: it gets a {@linkcode Worker} on a local connection. It has
+ * no private API; what it uses beyond that is a field of {@linkcode EngineHost}, visible to all.
  *
  * @module
  */
@@ -22,32 +22,32 @@ import type {
 } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 
-/** What any worker in the engine's or the CLI's process is lent. */
+/** What the process provides to any worker in it, the engine's or the CLI's. */
 export interface Host {
   readonly clock: Clock;
   readonly log: Log;
-  /** Says that the worker serves an address now; withdrawn when the worker ends. */
+  /** Registers an address that the worker serves now, until the worker ends. */
   serves(endpoint: Endpoint): void;
-  /** Aborted when the worker is to end. */
+  /** Aborted when the worker has to end. */
   readonly signal: AbortSignal;
 }
 
-/** What a worker inside the engine is lent besides. */
+/** What the engine provides to its built-in workers besides. */
 export interface EngineHost extends Host {
   readonly store: Store;
   readonly directory: Directory;
   readonly supervision: Supervision;
-  /** Hears of what happens from now on; call the result to stop. */
+  /** Calls the listener with every event from now on; call the result to stop. */
   onEvent(listener: EventListener): () => void;
   /** The calls that were recorded, and what to record. */
   readonly traces: CallTraces;
   /** Counts of all calls. */
   readonly meters: Meters;
-  /** Hears of telemetry that workers send; call the result to stop. */
+  /** Calls the listener with telemetry that workers send; call the result to stop. */
   onTelemetry(listener: TelemetryListener): () => void;
-  /** Hears of what supervised workers print; call the result to stop. */
+  /** Calls the listener with lines that supervised workers print; call the result to stop. */
   onPrint(listener: PrintListener): () => void;
-  /** Hears of the engine's own log; call the result to stop. */
+  /** Calls the listener with lines of the engine's own log; call the result to stop. */
   onEngineLog(listener: EngineLogListener): () => void;
   /**
    * Answers GET requests to a path of the worker port, such as `/metrics`; call the result to stop.
@@ -70,8 +70,8 @@ export interface BuiltinWorker<Config = unknown> extends KnownWorker {
   readonly summary: string;
   /** @throws {SchemaError} With every problem. */
   parse(raw: unknown): Config;
-  /** Its line may manage workers, as the user's own command line may; default: no. */
+  /** It may manage workers, as the user's own command line may. Default: no. */
   readonly operator?: boolean;
-  /** Registers what it offers; the result undoes what the line's end does not undo by itself. */
+  /** Registers its functions; the result undoes what closing the connection does not undo. */
   start(worker: Worker, config: Config, host: EngineHost): Promise<AsyncDisposable>;
 }
