@@ -53,7 +53,6 @@ const WHOLE_IN_HOME = [
 ];
 /** Folders without real files, where no worker can live. */
 const VIRTUAL_FOLDERS = ["/dev", "/proc", "/sys"];
-
 /** Certificates that a guest has a copy of, where the host has them. */
 const CERTIFICATES = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"];
 /** Variables that a guest receives; those of toolchains come on top. */

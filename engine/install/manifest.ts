@@ -25,7 +25,7 @@ const GUEST_MEMORY_MB_MAX = 1_048_576;
 /** Most processors of a microVM. */
 const GUEST_CPUS_MAX = 64;
 /** Largest `restart.max`. */
-const RESTART_ENDS_MAX = 1_000;
+const RESTART_EXITS_MAX = 1_000;
 /** Largest `restart.within_s`: a day. */
 const RESTART_WITHIN_S_MAX = 86_400;
 /** Longest wait before a restart, in milliseconds. */
@@ -93,6 +93,7 @@ const TOP_KEYS = [
   "replicas",
 ];
 const MICROVM_KEYS = ["network", "resources"];
+
 /**
  * Reads the manifest of a worker's directory (absolute).
  *
@@ -251,7 +252,7 @@ class ManifestReader {
     const { policy, max, within_s, backoff_ms } = RESTART_DEFAULTS;
     return {
       policy: fields.choice("policy", ["always", "on-failure", "never"]) ?? policy,
-      max: fields.integer("max", 1, RESTART_ENDS_MAX) ?? max,
+      max: fields.integer("max", 1, RESTART_EXITS_MAX) ?? max,
       within_s: fields.integer("within_s", 1, RESTART_WITHIN_S_MAX) ?? within_s,
       backoff_ms: fields.integer("backoff_ms", 1, RESTART_MAX_MS) ?? backoff_ms,
     };

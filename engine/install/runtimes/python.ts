@@ -44,7 +44,7 @@ const pip: Toolchain = {
   programs: [PYTHON],
   dependencyFiles: ["poetry.lock", "pyproject.toml", "uv.lock", /^requirements.*\.txt$/],
   usesPackageFolder: true,
-  settings: /^(PIP_|REQUESTS_CA_BUNDLE$)/,
+  settings: /^PIP_/,
   hostPlaces: /^PIP_(CACHE_DIR|CONFIG_FILE|LOG|PREFIX|ROOT|SRC|TARGET)$/,
   cacheEnv: (folder) => ({ PIP_CACHE_DIR: `${folder}/pip` }),
   startCommand: (entry) => `exec python3 ${shellWord(entry)}`,
