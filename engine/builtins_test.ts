@@ -46,7 +46,7 @@ function entry(name: string, config: Json = {}): BuiltinEntry {
   return { kind: "builtin", name, config, raw: config };
 }
 
-Deno.test("Builtins.apply() starts what is new, in the order of the list", async () => {
+Deno.test("Builtins.apply() starts new workers in the order of the list", async () => {
   const { builtins, life } = setup();
 
   await builtins.apply([entry("a"), entry("b", { port: 1 })]);
@@ -59,7 +59,7 @@ Deno.test("Builtins.apply() starts what is new, in the order of the list", async
   await builtins.close();
 });
 
-Deno.test("Builtins.apply() leaves alone what did not change", async () => {
+Deno.test("Builtins.apply() keeps workers running whose entry did not change", async () => {
   const { builtins, life } = setup();
   await builtins.apply([entry("a"), entry("b", { port: 1 })]);
   life.length = 0;
@@ -70,7 +70,7 @@ Deno.test("Builtins.apply() leaves alone what did not change", async () => {
   await builtins.close();
 });
 
-Deno.test("Builtins.apply() stops what is gone, and its addresses go with it", async () => {
+Deno.test("Builtins.apply() stops workers that are not listed, and removes their addresses", async () => {
   const { builtins, life } = setup();
   await builtins.apply([entry("a"), entry("b")]);
   life.length = 0;
@@ -111,7 +111,7 @@ Deno.test("Builtins.start() tries a failed built-in again", async () => {
   await builtins.close();
 });
 
-Deno.test("a built-in tells whole milliseconds to readiness, and none when not ready", async () => {
+Deno.test("a built-in reports whole milliseconds to readiness, and none when not ready", async () => {
   const { builtins } = setup();
 
   await builtins.apply([entry("a")]);
@@ -131,7 +131,7 @@ Deno.test("Builtins.close() stops the last first", async () => {
   assert.deepEqual(life, ["-b", "-a"]);
 });
 
-Deno.test("Builtins.close() is the end: what is asked for during or after it starts nothing", async () => {
+Deno.test("Builtins.close() is final: a start during or after it has no effect", async () => {
   const { builtins, life } = setup();
   await builtins.apply([entry("a")]);
   life.length = 0;

@@ -111,7 +111,7 @@ Deno.test("startConsole() has a token typed in where other machines reach it", a
   await client.close();
 });
 
-Deno.test("the engine's own console lets nobody in who would need a token as a worker", async () => {
+Deno.test("the engine's own console refuses a page that would need a token as a worker", async () => {
   const config = "  - name: engine-console\n    config: { port: 0 }\n";
   await using there = await setup("  auth_token: secret\n", config);
   await using worker = registerWorker(there.url, { token: "secret", telemetry: false });

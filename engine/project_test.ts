@@ -216,7 +216,7 @@ Deno.test("Project reports to the caller that the supervisor could not be loaded
   await it.project.close();
 });
 
-Deno.test("Project tells when another configuration is in force, and not before", async () => {
+Deno.test("Project calls changed() when another configuration is in force, and not before", async () => {
   await using there = await setup();
   assert.deepEqual(there.changes, [1]);
 
@@ -239,7 +239,7 @@ Deno.test("Project.apply() reads the file only when an addition before it is don
   assert.deepEqual(it.supervisor.entries.map((entry) => entry.name), ["one", "two"]);
 });
 
-Deno.test("Project.add() of what is there changes nothing but what was asked for", async () => {
+Deno.test("Project.add() of an existing worker changes only the requested keys", async () => {
   await using it = await setup();
   const path = await it.worker("math");
   await it.project.add({ path, isolation: "process" });
@@ -252,7 +252,7 @@ Deno.test("Project.add() of what is there changes nothing but what was asked for
   assert.deepEqual(it.supervisor.asked, ["restart math true"]);
 });
 
-Deno.test("Project.add() knows a directory again that is named over a link", async () => {
+Deno.test("Project.add() recognizes a directory that is named over a link", async () => {
   await using it = await setup();
   const path = await it.worker("math");
   await it.project.add({ path, isolation: "process" });
@@ -310,7 +310,7 @@ Deno.test("Project.add() again with other values changes the entry, and all else
   assert.deepEqual(it.checks, ["math tcg", "math tcg", "math tcg", "math auto"]);
 });
 
-Deno.test("Project.add() leaves config.yaml alone when the worker cannot run as asked", async () => {
+Deno.test("Project.add() does not change config.yaml when the worker cannot run as requested", async () => {
   await using it = await setup();
   const path = await it.worker("math");
   it.host.hasKvm = false;
@@ -327,7 +327,7 @@ Deno.test("Project.add() leaves config.yaml alone when the worker cannot run as 
   assert.equal(await it.read(), before);
 });
 
-Deno.test("Project.add() refuses what does not go together", async () => {
+Deno.test("Project.add() refuses options that contradict", async () => {
   await using it = await setup();
   const path = await it.worker("math");
   const code = "INVALID_ARGUMENTS";
@@ -350,7 +350,7 @@ Deno.test("Project.add() refuses what does not go together", async () => {
   assert.equal(await it.read(), TEXT);
 });
 
-Deno.test("Project.add() refuses what config.yaml could not say, and writes nothing", async () => {
+Deno.test("Project.add() refuses what config.yaml cannot express, and writes nothing", async () => {
   await using it = await setup();
   const path = await it.worker("math");
 
@@ -460,7 +460,7 @@ Deno.test("the engine's own workers cannot be stopped, restarted or removed", as
   await assert.rejects(project.remove("engine"), refused);
 });
 
-Deno.test("Project hands on to the supervisor what concerns a directory", async () => {
+Deno.test("Project passes requests for a directory to the supervisor", async () => {
   await using it = await setup();
   const { project, supervisor } = it;
   await project.add({ path: await it.worker("math") });
@@ -489,7 +489,7 @@ Deno.test("Project.exec() refuses built-in workers, which run inside the engine"
   await assert.rejects(exec("nobody"), { code: "NOT_FOUND" });
 });
 
-Deno.test("Project names the workers there are when somebody asks for another", async () => {
+Deno.test("Project names the existing workers in the error for an unknown one", async () => {
   await using it = await setup();
   const { project } = it;
   await project.add({ path: await it.worker("math") });
@@ -507,7 +507,7 @@ Deno.test("Project names the workers there are when somebody asks for another", 
   await assert.rejects(project.logs("moth", 1), unknown);
 });
 
-Deno.test("Project.close() waits for what is being added and refuses what comes later", async () => {
+Deno.test("Project.close() waits for an addition in progress and refuses later ones", async () => {
   await using it = await setup();
   const folder = await it.worker("math");
 

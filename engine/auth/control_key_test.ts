@@ -42,7 +42,7 @@ async function isThere(path: string): Promise<boolean> {
   return await Deno.lstat(path).then(() => true, () => false);
 }
 
-Deno.test("a key is read by the command line, matches, and is gone with its engine", async () => {
+Deno.test("a key is read by the command line, matches, and is removed with its engine", async () => {
   await using it = await setup();
   const key = await openControlKey(URL_HERE, it.log, it.folder);
 

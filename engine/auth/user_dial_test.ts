@@ -77,7 +77,7 @@ Deno.test("dialAsUser() carries everything both ways", async () => {
   assert.deepEqual(heard, ["opened", "welcome", "3 bytes", "closed 1001 bye"]);
 });
 
-Deno.test("dialAsUser() ends a line whose key is another soon after, and no other", async () => {
+Deno.test("dialAsUser() closes a connection when the key changes soon after, and no other", async () => {
   const { clock, there, dialled, heard, open } = setup("old");
   open();
   await settle();
@@ -94,7 +94,7 @@ Deno.test("dialAsUser() ends a line whose key is another soon after, and no othe
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("dialAsUser() looks at the key for a while only", async () => {
+Deno.test("dialAsUser() compares the key for a while only", async () => {
   const { clock, there, dialled, heard, open } = setup("old");
   open();
   await settle();
@@ -109,7 +109,7 @@ Deno.test("dialAsUser() looks at the key for a while only", async () => {
   assert.deepEqual(heard, ["opened"]);
 });
 
-Deno.test("dialAsUser() does not dial for a line that was closed before it had a key", async () => {
+Deno.test("dialAsUser() does not dial when it is closed before the key was read", async () => {
   const { dialled, heard, open } = setup("secret");
 
   open().close(1000, "no more");

@@ -356,7 +356,7 @@ Deno.test("parseConfig() reports a worker whose check breaks", () => {
   );
 });
 
-Deno.test("loadConfig() reads the file and says so when there is none", async () => {
+Deno.test("loadConfig() reads the file, and reports one that does not exist", async () => {
   await using there = await project();
   const path = `${there.directory}/config.yaml`;
   await Deno.writeTextFile(path, "workers:\n  - name: engine-state\n");

@@ -24,7 +24,7 @@ Deno.test("Fields returns what fits and undefined for what is absent or empty", 
   assert.deepEqual(problems, []);
 });
 
-Deno.test("Fields reports each kind of misfit with path, value and line", () => {
+Deno.test("Fields reports each kind of problem with path, value and line", () => {
   const text = "a: 5\nb: abc\nc: yes\nd: blue\ne: x\nf: [1, '']\n";
   const { fields, problems } = setup(text, [..."abcdef"]);
 
@@ -99,7 +99,7 @@ Deno.test("Fields.environment() reports odd names and values", () => {
   ]);
 });
 
-Deno.test("Fields reports a list or a text where a mapping stands", () => {
+Deno.test("Fields reports a list or a text instead of a mapping", () => {
   const { fields, problems } = setup("a: [1]\nitems:\n  - x\n  -\nmore: 1\n", [
     "a",
     "items",
@@ -151,7 +151,7 @@ function textsOf(schema: v.Schema, text: string): string[] {
   return [];
 }
 
-Deno.test("issueTexts() gives places inside lists and their lines", () => {
+Deno.test("issueTexts() gives paths inside lists and their lines", () => {
   const schema = v.strictObject({
     routes: v.array(v.strictObject({ path: v.string() })),
   });
@@ -161,7 +161,7 @@ Deno.test("issueTexts() gives places inside lists and their lines", () => {
   assert.deepEqual(texts, ["config.routes[1].path: expected a text, received 5 (line 4)"]);
 });
 
-Deno.test("issueTexts() says what is missing and what is unknown", () => {
+Deno.test("issueTexts() reports missing and unknown keys", () => {
   const schema = v.strictObject({ size: v.int() });
 
   const texts = textsOf(schema, "config:\n  sise: 1\n  more: 2\n");

@@ -28,7 +28,7 @@ workers:
 log: { level: info }
 `;
 
-Deno.test("addWorkerEntry() puts lines in and changes no other", () => {
+Deno.test("addWorkerEntry() inserts lines and changes no other", () => {
   const entry = {
     name: "caller-worker",
     path: "./workers/caller",
@@ -45,7 +45,7 @@ Deno.test("addWorkerEntry() puts lines in and changes no other", () => {
   assert.equal(edited, FILE.replace(before, before + added));
 });
 
-Deno.test("removeWorkerEntry() cuts the item's own lines; comments above it stay", () => {
+Deno.test("removeWorkerEntry() removes the lines of the item; comments above it stay", () => {
   const edited = removeWorkerEntry(FILE, "math-worker");
 
   const gone = / {2}- name: math-worker[\s\S]*isolation: process\n/;
@@ -236,7 +236,7 @@ Deno.test("writeConfigFile() writes through a link and makes a file that is not 
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("writeConfigFile() refuses when somebody else wrote in between", async () => {
+Deno.test("writeConfigFile() fails when another program wrote in between", async () => {
   const directory = await Deno.makeTempDir();
   const path = `${directory}/config.yaml`;
   await Deno.writeTextFile(path, "theirs");

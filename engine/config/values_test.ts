@@ -26,7 +26,7 @@ function valuesOf(text: string, env: Record<string, string> = {}): Map<string, C
   return new Map(values.map((value) => [value.key, value]));
 }
 
-Deno.test("a value that nobody wrote is a default", () => {
+Deno.test("a value that the file does not set is a default", () => {
   const values = valuesOf("engine:\n  port: 4000\n");
 
   assert.deepEqual(values.get("engine.host"), {
@@ -41,7 +41,7 @@ Deno.test("a value that nobody wrote is a default", () => {
   assert.equal(values.get("log.level")!.needs_restart, false);
 });
 
-Deno.test("a value of the file has its line, also when it says what holds anyway", () => {
+Deno.test("a value of the file has its line, also when it equals the default", () => {
   const values = valuesOf("engine:\n  port: 4000\n  host: 127.0.0.1\nlog:\n  level: info\n");
 
   const places = ["engine.port", "engine.host", "log.level"].map((key) => {
@@ -82,7 +82,7 @@ Deno.test("a built-in that always runs is listed by its name until the file name
   assert.ok(!named.has("workers.engine-observability.config.traces"));
 });
 
-Deno.test("secrets are cut short, wherever they stand", () => {
+Deno.test("secrets are shortened at every depth", () => {
   const text = "engine:\n  auth_token: supersecretvalue\nworkers:\n  - name: engine-http\n" +
     "    config:\n      token: short\n";
   const values = valuesOf(text);
@@ -93,7 +93,7 @@ Deno.test("secrets are cut short, wherever they stand", () => {
   assert.doesNotMatch(JSON.stringify([...values]), /supersecret|short/);
 });
 
-Deno.test("what a worker gets as environment is cut short", async () => {
+Deno.test("the environment of a worker is shortened", async () => {
   const directory = await Deno.makeTempDir();
   const text =
     "workers:\n  - name: shop\n    path: .\n    env: {DATABASE_URL: 'postgres://me:pw@db'}\n";
@@ -113,7 +113,7 @@ Deno.test("without a file every value is a default, workers by their names", () 
   assert.ok(values.some(({ key }) => key === "workers.engine-http.config.port"));
 });
 
-Deno.test("an option of the command line wins over a value, and nothing over nothing", () => {
+Deno.test("an option of the command line overrides a value; without one nothing changes", () => {
   const { values } = defaultConfig("/p", builtins);
 
   const changed = withOption(withOption(values, "engine.port", 0), "log.level", undefined);

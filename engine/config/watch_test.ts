@@ -45,7 +45,7 @@ function keepIn(applied: Config[]): (read: () => Config | undefined) => Promise<
   };
 }
 
-Deno.test("watchConfig() applies an edit and says what changed", async () => {
+Deno.test("watchConfig() applies an edit and logs what changed", async () => {
   await using there = await setup();
 
   await there.write("engine: { port: 2 }\nlog: { level: debug }\n");

@@ -130,7 +130,7 @@ Deno.test("pathOf() quotes keys that are not plain words", () => {
   assert.equal(pathOf("workers[2].env", "a b"), 'workers[2].env["a b"]');
 });
 
-Deno.test("readYaml() takes an alias for what its anchor named last", () => {
+Deno.test("readYaml() resolves an alias to the last node with its anchor", () => {
   const { value, problems } = readYaml("f", "a: &x 1\nb: *x\nc: &x [2]\nd: *x\n&k e: *k\n");
 
   assert.deepEqual(problems, []);

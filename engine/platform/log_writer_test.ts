@@ -49,7 +49,7 @@ Deno.test("a JSON field cannot replace time, level or text", () => {
 });
 
 for (const format of ["text", "json"] as const) {
-  Deno.test(`a ${format} line has no control characters, wherever they came from`, () => {
+  Deno.test(`a ${format} line has no control characters, neither in text nor in fields`, () => {
     const { log, lines } = setup(format);
     const evil = "a\u001b[2J\r\nb\u0000\u007f\u009b31m\u202ec\u2028d";
 
@@ -60,7 +60,7 @@ for (const format of ["text", "json"] as const) {
     assert.match(lines[0]!, /a\[2J b31mcd/);
   });
 
-  Deno.test(`a ${format} line cuts a value that nobody would read to its end`, () => {
+  Deno.test(`a ${format} line shortens a long value`, () => {
     const { log, lines } = setup(format);
 
     log.info("Long", { value: "x".repeat(10 * LOG_VALUE_CHARS_MAX) });
@@ -112,7 +112,7 @@ function setup(format: LogFormat): { log: Log; lines: string[] } {
   return { log: createLog({ level: () => "debug", format, write, wall: () => 1_500 }), lines };
 }
 
-Deno.test("who hears a log gets every line as it was said, also below the level", () => {
+Deno.test("the observer of a log gets every line unchanged, also below the level", () => {
   const heard: EngineLogLine[] = [];
   const log = createLog({
     level: () => "warn",

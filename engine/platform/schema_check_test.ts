@@ -14,13 +14,13 @@ const PAIR = {
   properties: { a: { type: "integer" }, b: { type: "integer" } },
 };
 
-Deno.test("a value that fits has no misfits", () => {
+Deno.test("a valid value has no errors", () => {
   const check = createSchemas().compile(PAIR);
 
   assert.deepEqual(check({ a: 1, b: 2, more: "is allowed" }), []);
 });
 
-Deno.test("every misfit of a value is listed with its place", () => {
+Deno.test("every error of a value is listed with its path", () => {
   const check = createSchemas().compile({
     type: "object",
     required: ["id"],
@@ -34,7 +34,7 @@ Deno.test("every misfit of a value is listed with its place", () => {
   ]);
 });
 
-Deno.test("a misfit names what is unknown and what is allowed", () => {
+Deno.test("an error names unknown members and allowed values", () => {
   const check = createSchemas().compile({
     properties: { kind: { enum: ["a", "b"] }, version: { const: 2 } },
     additionalProperties: false,
@@ -175,7 +175,7 @@ Deno.test("schemas with the same $id stay apart", () => {
   assert.deepEqual([one("x").length, one(1).length, two("x").length, two(1).length], [0, 1, 1, 0]);
 });
 
-Deno.test("a small value lists no more misfits than anybody reads", () => {
+Deno.test("the errors of a small value are bounded too", () => {
   const check = createSchemas().compile({ items: { type: "string" } });
 
   assert.equal(check(Array(100).fill(1)).length, VALIDATION_ERRORS_MAX);

@@ -14,7 +14,7 @@ Deno.test("systemClock.now() moves while code runs, so that work can be measured
   assert.ok(systemClock.now() >= before + 5);
 });
 
-Deno.test("tickClock.now() stands still until the code that runs gives way, and no longer", async () => {
+Deno.test("tickClock.now() stands still until the running code yields, and no longer", async () => {
   const before = tickClock.now();
   busy(5);
   assert.equal(tickClock.now(), before);
@@ -46,7 +46,7 @@ Deno.test("systemClock.after() takes a wait in the past for none", async () => {
   await new Promise<void>((resolve) => systemClock.after(-5, resolve));
 });
 
-Deno.test("systemClock.after() does not run what was cancelled", async () => {
+Deno.test("systemClock.after() does not run a cancelled task", async () => {
   let ran = false;
   const cancel = systemClock.after(1, () => ran = true);
 
@@ -57,7 +57,7 @@ Deno.test("systemClock.after() does not run what was cancelled", async () => {
   assert.equal(ran, false);
 });
 
-Deno.test("systemClock.after() holds a wait that is longer than a platform timer can be", async () => {
+Deno.test("systemClock.after() supports delays longer than a platform timer", async () => {
   let ran = false;
 
   const cancel = systemClock.after(2 ** 31 + 5, () => ran = true);

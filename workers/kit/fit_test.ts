@@ -8,7 +8,7 @@ const Shape = v.object({
   ops: v.optional(v.array(v.object({ path: v.string() })), []),
 });
 
-Deno.test("fit() hands a payload on that fits, without fields nobody knows", () => {
+Deno.test("fit() returns a payload that fits, without unknown fields", () => {
   const fitting = fit("group::name", Shape, { scope: "a", count: null, other: 1 });
 
   assert.deepEqual(fitting, { scope: "a", count: null, ops: [] });
@@ -35,7 +35,7 @@ for (
     ["too small a number", { scope: "a", count: 0 }, "count: Too small: expected number to be >=1"],
   ] as const
 ) {
-  Deno.test(`fit() says what is wrong with ${name}`, () => {
+  Deno.test(`fit() reports what is wrong with ${name}`, () => {
     assert.throws(() => fit("a::b", Shape, payload), {
       message: `Failed to deserialize input for a::b: ${problem}`,
       details: { received: payload ?? null },
