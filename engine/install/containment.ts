@@ -9,7 +9,7 @@
  *
  * @module
  */
-import defer * as nodeCrypto from "node:crypto";
+import * as nodeCrypto from "node:crypto";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import defer * as nodeFs from "node:fs";
+import * as nodeFs from "node:fs";
 
 /** Name of the manifest in a worker's directory. */
 export const MANIFEST = "engine.worker.yaml";

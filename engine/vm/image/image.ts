@@ -8,7 +8,7 @@
  *
  * @module
  */
-import defer * as nodeCrypto from "node:crypto";
+import * as nodeCrypto from "node:crypto";
 import { publishFolder } from "./cache_files.ts";
 import guestInit from "./guest_init.sh" with { type: "text" };
 import type { StoredKernel } from "./kernel_store.ts";

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import defer * as nodeCrypto from "node:crypto";
+import * as nodeCrypto from "node:crypto";
 import { publishFolder, publishText } from "./cache_files.ts";
 import { bootFile, type Decompress, kernelVersion } from "./kernel_file.ts";
 import { findModules, type KernelModule } from "./kernel_modules.ts";
