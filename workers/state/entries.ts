@@ -1,19 +1,17 @@
 /**
- * Values by scope and key: how they lie in the store, and what happens when they change.
+ * State entries by scope and key: their layout in the store, reads, writes and expiry.
  *
- * | key in the store | holds |
+ * | key in the store | value |
  * | --- | --- |
  * | `state`, scope, key | the value with its times |
- * | `state_scopes`, scope | how many keys the scope has, so that scopes are listed without them |
- * | `state_expiry`, time, scope, key | a day to look at the entry again |
+ * | `state_scopes`, scope | number of keys in the scope, for listing scopes |
+ * | `state_expiry`, time, scope, key | an expiry record: when to check the entry |
  *
- * They change in one write. An entry that expires has a day in `state_expiry` that is not later
- * than its end; it may have more, and an earlier one only means that somebody looks in vain. So a
- * write need not know which days an entry has: it adds one if the end moves forward, and whoever
- * looks moves the day on.
+ * All three change in one write. An entry that expires has an expiry record not later than its
+ * expiry. It may have others; a check that comes too early has no effect. So a write need not know
+ * the existing records: it adds one if the expiry moves forward, and a check moves its record on.
  *
- * An expired entry is missing for everybody at once, and is removed by the next write of its key or
- * by expiry.ts.
+ * An expired entry is invisible at once. The next write of its key or `expiry.ts` removes it.
  *
  * @module
  */
@@ -25,27 +23,27 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 /** Bytes of values in one answer of a state function. */
 export const STATE_ANSWER_BYTES_MAX = 48 * 1024 * 1024;
 
-/** Where a value lies. */
+/** Address of an entry. */
 export interface Place {
   readonly scope: string;
   readonly key: string;
 }
 
-/** A value that is there and has not expired. */
+/** An entry that has not expired. */
 export interface StateEntry extends Place {
   readonly value: Json;
-  /** Length of what is stored, in bytes. */
+  /** Length of the stored record. */
   readonly bytes: number;
   readonly version: number;
-  /** Version of the write that made the entry. */
+  /** Version of the write that created the entry. */
   readonly created: number;
   /** Milliseconds since 1970. */
   readonly updated_at_ms: number;
-  /** Milliseconds since 1970; `undefined`: it stays. */
+  /** Milliseconds since 1970; `undefined`: never. */
   readonly expires_at_ms: number | undefined;
 }
 
-/** A change that is on disk, as triggers of type `state` hand it on. */
+/** A committed change; the payload of triggers of type `state`. */
 export interface StateEvent extends Place {
   readonly type: "state";
   readonly event_type: "state:created" | "state:updated" | "state:deleted";
@@ -53,70 +51,69 @@ export interface StateEvent extends Place {
   readonly new_value: Json;
 }
 
-/** What is to be at a place. */
+/** A value to store. */
 export interface NewValue {
   readonly value: Json;
-  /** Milliseconds since 1970; `undefined`: it stays. */
+  /** Milliseconds since 1970; `undefined`: never. */
   readonly expires_at_ms: number | undefined;
 }
 
-/** Turns what is there into what is to be there; `undefined` is nothing, in and out. */
+/** Computes the new value of an entry; `undefined` means absent, in and out. */
 export type StateChange = (old: StateEntry | undefined) => NewValue | undefined;
 
-/** What a write did. */
+/** Result of a write. */
 export interface StateChanged {
   readonly old: StateEntry | undefined;
   readonly new: StateEntry | undefined;
 }
 
-/** A day to look at an entry. */
-export interface ExpiryDay extends Place {
+/** When to check an entry for expiry, in milliseconds since 1970. */
+export interface ExpiryRecord extends Place {
   readonly at_ms: number;
 }
 
-/** What {@linkcode StateEntries} works with. */
+/** Dependencies of {@linkcode StateEntries}. */
 export interface StateEntriesSetup {
   readonly store: Store;
   readonly clock: Pick<Clock, "wall">;
-  /** Hears of every change once it is on disk; those of one key in order. Must not throw. */
+  /** Called with every committed change; those of one key in order. Must not throw. */
   changed(event: StateEvent): void;
-  /** Hears of days that were added. Must not throw. */
+  /** Called with the time of a new expiry record. Must not throw. */
   expires(atMs: number): void;
 }
 
-/** Digits of a day, so that days sort as text; enough for 30,000 years. */
-const DAY_DIGITS = 15;
+/** Digits of the time in a key, so that keys sort by time; enough for 30,000 years. */
+const TIME_DIGITS = 15;
 
-/** The values of all scopes. */
+/** The entries of all scopes. */
 export class StateEntries {
   readonly #setup: StateEntriesSetup;
 
-  /** Stores. */
   constructor(setup: StateEntriesSetup) {
     this.#setup = setup;
   }
 
-  /** The entry at a place; `undefined` when it is missing or has expired. */
+  /** One entry; `undefined` if missing or expired. */
   async get(place: Place): Promise<StateEntry | undefined> {
     return this.#alive(await this.#setup.store.get(entryKey(place)));
   }
 
-  /** Entries of a scope in key order, `limit` at most, behind the key `after`. */
-  async list(scope: string, limit: number, after?: string): Promise<Listed> {
+  /** Up to `limit` entries of a scope in key order, after the key `after`. */
+  async list(scope: string, limit: number, after?: string): Promise<EntryPage> {
     const behind = after === undefined ? undefined : entryKey({ scope, key: after });
     const found = await this.#setup.store.list(["state", scope], limit, behind);
     const alive = found.map((entry) => this.#alive(entry)).filter((entry) => entry !== undefined);
     return { entries: alive, last: found.length < limit ? undefined : found.at(-1)?.key[2] };
   }
 
-  /** Names of scopes that have keys, sorted, `limit` at most, behind the name `after`. */
+  /** Up to `limit` names of scopes with entries, sorted, after the name `after`. */
   async scopes(limit: number, after?: string): Promise<string[]> {
     const behind = after === undefined ? undefined : ["state_scopes", after];
     const found = await this.#setup.store.list(["state_scopes"], limit, behind);
     return found.map(({ key }) => key[1]!);
   }
 
-  /** Changes one place and resolves when it is on disk. Throws what `change` throws. */
+  /** Changes one entry; resolves when the change is on disk. Throws what `change` throws. */
   async write(place: Place, change: StateChange, expiresAtMs?: number): Promise<StateChanged> {
     const now = this.#setup.clock.wall();
     let before: Entry | undefined;
@@ -131,12 +128,12 @@ export class StateEntries {
         after = next && recordOf(next, now);
         return after;
       }],
-      [scopeKey(place), (count) => counted(count, before !== undefined, after !== undefined)],
+      [scopeKey(place), (count) => countAfter(count, before !== undefined, after !== undefined)],
     ];
     if (expiresAtMs !== undefined) {
-      changes.push([dayKey({ ...place, at_ms: expiresAtMs }), (day) => {
-        const hadUntil = before && endOf(before);
-        return hadUntil !== undefined && hadUntil <= expiresAtMs ? day : true;
+      changes.push([expiryKey({ ...place, at_ms: expiresAtMs }), (record) => {
+        const previous = before && expiryOf(before);
+        return previous !== undefined && previous <= expiresAtMs ? record : true;
       }]);
     }
     const [expired, changed] = await this.#setup.store.write(changes);
@@ -149,35 +146,37 @@ export class StateEntries {
     };
   }
 
-  /** The earliest days on which to look at an entry, `limit` at most. */
-  async days(limit: number): Promise<ExpiryDay[]> {
+  /** Up to `limit` expiry records, the earliest first. */
+  async expiries(limit: number): Promise<ExpiryRecord[]> {
     const found = await this.#setup.store.list(["state_expiry"], limit);
     return found.map(({ key: [, at, scope, key] }) => {
       return { at_ms: Number(at), scope: scope!, key: key! };
     });
   }
 
-  /** Looks at the entry of a day that has come: removes what has expired, or moves the day on. */
-  async look(day: ExpiryDay): Promise<void> {
+  /** Handles a due expiry record: removes the entry if expired, else moves the record on. */
+  async expire(record: ExpiryRecord): Promise<void> {
     const now = this.#setup.clock.wall();
-    const seen = await this.#setup.store.get(entryKey(day));
-    const end = seen && endOf(seen);
-    const removes = end !== undefined && end <= now;
+    const seen = await this.#setup.store.get(entryKey(record));
+    const expiresAtMs = seen && expiryOf(seen);
+    const removes = expiresAtMs !== undefined && expiresAtMs <= now;
     const changes: KeyChange[] = [
-      [entryKey(day), (entry) => {
-        if (entry?.version !== seen?.version) throw new Overtaken();
+      [entryKey(record), (entry) => {
+        if (entry?.version !== seen?.version) throw new WriteConflict();
         return removes ? undefined : entry;
       }],
-      [dayKey(day), () => undefined],
+      [expiryKey(record), () => undefined],
     ];
-    if (removes) changes.push([scopeKey(day), (count) => counted(count, true, false)]);
-    else if (end !== undefined) changes.push([dayKey({ ...day, at_ms: end }), () => true]);
+    if (removes) changes.push([scopeKey(record), (count) => countAfter(count, true, false)]);
+    else if (expiresAtMs !== undefined) {
+      changes.push([expiryKey({ ...record, at_ms: expiresAtMs }), () => true]);
+    }
     try {
       const [changed] = await this.#setup.store.write(changes);
-      if (removes) this.#report(day, changed!.old, undefined);
+      if (removes) this.#report(record, changed!.old, undefined);
     } catch (thrown) {
-      if (!(thrown instanceof Overtaken)) throw thrown;
-      await this.look(day);
+      if (!(thrown instanceof WriteConflict)) throw thrown;
+      await this.expire(record);
     }
   }
 
@@ -194,15 +193,15 @@ export class StateEntries {
   }
 }
 
-/** One page of a scope. */
-export interface Listed {
+/** A page of a scope. */
+export interface EntryPage {
   readonly entries: readonly StateEntry[];
-  /** The key to go on behind; `undefined` when that was all. */
+  /** Key after which the next page starts; `undefined` on the last page. */
   readonly last: string | undefined;
 }
 
-/** The entry was written while somebody looked at it. */
-class Overtaken extends Error {}
+/** The entry was written between reading and removing it. */
+class WriteConflict extends Error {}
 
 function entryKey({ scope, key }: Place): StoreKey {
   return ["state", scope, key];
@@ -212,12 +211,12 @@ function scopeKey({ scope }: Place): StoreKey {
   return ["state_scopes", scope];
 }
 
-function dayKey({ at_ms, scope, key }: ExpiryDay): StoreKey {
-  return ["state_expiry", String(at_ms).padStart(DAY_DIGITS, "0"), scope, key];
+function expiryKey({ at_ms, scope, key }: ExpiryRecord): StoreKey {
+  return ["state_expiry", String(at_ms).padStart(TIME_DIGITS, "0"), scope, key];
 }
 
-/** The number of keys of a scope after one of them came, went or stayed. */
-function counted(count: Entry | undefined, was: boolean, is: boolean): Entry | Json | undefined {
+/** The number of keys of a scope, given whether the key existed before and exists now. */
+function countAfter(count: Entry | undefined, was: boolean, is: boolean): Entry | Json | undefined {
   if (was === is) return count;
   const keys = (count ? count.value as number : 0) + (is ? 1 : -1);
   return keys > 0 ? keys : undefined;
@@ -240,7 +239,7 @@ function readEntry(entry: Entry): StateEntry {
     version,
     created,
     updated_at_ms: updated_at_ms as number,
-    expires_at_ms: endOf(entry),
+    expires_at_ms: expiryOf(entry),
   };
 }
 
@@ -248,21 +247,21 @@ function valueOf(entry: Entry): Json {
   return (entry.value as JsonObject).value!;
 }
 
-function endOf(entry: Entry): number | undefined {
+function expiryOf(entry: Entry): number | undefined {
   return (entry.value as JsonObject).expires_at_ms as number | undefined;
 }
 
 function isExpired(entry: Entry | undefined, now: number): boolean {
-  const end = entry && endOf(entry);
-  return end !== undefined && end <= now;
+  const expiresAtMs = entry && expiryOf(entry);
+  return expiresAtMs !== undefined && expiresAtMs <= now;
 }
 
 const PAGE_FIRST = 16;
 const PAGE_MAX = 1_000;
-/** A page that has more is followed by a smaller one. */
+/** After a larger page, the next one has fewer entries. */
 const PAGE_BYTES = 1024 * 1024;
 
-/** Which entries of a scope. */
+/** Parameters of {@linkcode listEntries}. */
 export interface EntriesQuery {
   readonly scope: string;
   readonly prefix: string;
@@ -273,7 +272,7 @@ export interface EntriesQuery {
 /**
  * All values of a scope, the oldest entry first.
  *
- * @throws {EngineError} `LIST_ERROR` when they are too large for one answer.
+ * @throws {EngineError} `LIST_ERROR` if they are too large for one answer.
  */
 export async function listValues(entries: StateEntries, scope: string): Promise<Json[]> {
   const found: StateEntry[] = [];
@@ -306,7 +305,7 @@ export async function listEntries(entries: StateEntries, query: EntriesQuery): P
   return { entries: page };
 }
 
-/** Names of all scopes that have keys, sorted. */
+/** Names of all scopes with entries, sorted. */
 export async function listScopes(entries: StateEntries): Promise<string[]> {
   const names: string[] = [];
   let page: string[];
@@ -317,7 +316,7 @@ export async function listScopes(entries: StateEntries): Promise<string[]> {
   return names;
 }
 
-/** Entries whose key starts with a prefix; a key that is the prefix itself sorts before them. */
+/** Entries whose key starts with a prefix; a key equal to the prefix comes first. */
 async function* readPrefix(
   entries: StateEntries,
   scope: string,

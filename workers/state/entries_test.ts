@@ -36,7 +36,7 @@ function setup() {
 const PLACE = { scope: "s", key: "k" };
 const forever = { value: 1, expires_at_ms: undefined };
 
-Deno.test("StateEntries.write() keeps value, count of the scope and day in one write", async () => {
+Deno.test("StateEntries.write() changes value, scope count and expiry record in one write", async () => {
   const { store, lent, entries, days } = setup();
   let writes = 0;
   lent.write = (changes) => {
@@ -55,7 +55,7 @@ Deno.test("StateEntries.write() keeps value, count of the scope and day in one w
   assert.deepEqual(days, [5_000]);
 });
 
-Deno.test("StateEntries.write() hands on what the change throws, and nothing happens", async () => {
+Deno.test("StateEntries.write() passes on what the change throws, and writes nothing", async () => {
   const { store, entries, events, days } = setup();
   const thrown = new Error("no");
 
@@ -67,7 +67,7 @@ Deno.test("StateEntries.write() hands on what the change throws, and nothing hap
   assert.deepEqual([await store.list([], 10), events, days], [[], [], []]);
 });
 
-Deno.test("StateEntries.write() over an expired entry reports its end and the new one", async () => {
+Deno.test("StateEntries.write() over an expired entry reports its removal and the new entry", async () => {
   const { clock, entries, events } = setup();
   await entries.write(PLACE, () => ({ value: "old", expires_at_ms: 1_100 }), 1_100);
   clock.tick(100);
@@ -88,7 +88,7 @@ Deno.test("StateEntries.write() over an expired entry reports its end and the ne
   assert.deepEqual(await entries.scopes(10), ["s"]);
 });
 
-Deno.test("StateEntries.look() leaves an entry that was renewed while it looked", async () => {
+Deno.test("StateEntries.expire() leaves an entry that was renewed meanwhile", async () => {
   const { clock, store, lent, entries, events } = setup();
   await entries.write(PLACE, () => ({ value: 1, expires_at_ms: 1_100 }), 1_100);
   clock.tick(100);
@@ -100,10 +100,10 @@ Deno.test("StateEntries.look() leaves an entry that was renewed while it looked"
     return seen;
   };
 
-  await entries.look({ ...PLACE, at_ms: 1_100 });
+  await entries.expire({ ...PLACE, at_ms: 1_100 });
 
   assert.equal((await entries.get(PLACE))?.value, 2);
-  assert.deepEqual(await entries.days(10), [{ ...PLACE, at_ms: 9_000 }]);
+  assert.deepEqual(await entries.expiries(10), [{ ...PLACE, at_ms: 9_000 }]);
   assert.deepEqual(events.map(({ event_type }) => event_type), [
     "state:created",
     "state:deleted",
@@ -111,7 +111,7 @@ Deno.test("StateEntries.look() leaves an entry that was renewed while it looked"
   ]);
 });
 
-Deno.test("StateEntries.look() takes a day away that has no entry or no end any more", async () => {
+Deno.test("StateEntries.expire() removes a record without an entry or an expiry", async () => {
   const { entries, events } = setup();
   const gone = { ...PLACE, key: "gone" };
   for (const place of [PLACE, gone]) {
@@ -121,22 +121,22 @@ Deno.test("StateEntries.look() takes a day away that has no entry or no end any 
   await entries.write(gone, () => undefined);
   const before = events.length;
 
-  for (const day of await entries.days(10)) await entries.look(day);
+  for (const record of await entries.expiries(10)) await entries.expire(record);
 
-  assert.deepEqual(await entries.days(10), []);
+  assert.deepEqual(await entries.expiries(10), []);
   assert.equal((await entries.get(PLACE))?.value, 1);
   assert.equal(events.length, before);
 });
 
-Deno.test("StateEntries.look() hands on what the store throws", async () => {
+Deno.test("StateEntries.expire() passes on what the store throws", async () => {
   const { lent, entries } = setup();
   await entries.write(PLACE, () => ({ value: 1, expires_at_ms: 1_000 }), 1_000);
   lent.write = () => Promise.reject(new Error("disk full"));
 
-  await assert.rejects(entries.look({ ...PLACE, at_ms: 1_000 }), { message: "disk full" });
+  await assert.rejects(entries.expire({ ...PLACE, at_ms: 1_000 }), { message: "disk full" });
 });
 
-Deno.test("StateEntries counts keys, whatever order they come and go in", async () => {
+Deno.test("StateEntries counts keys correctly in any order of writes", async () => {
   const { store, entries } = setup();
   const set = (key: string) => entries.write({ scope: "s", key }, () => forever);
   const drop = (key: string) => entries.write({ scope: "s", key }, () => undefined);
@@ -192,7 +192,7 @@ Deno.test("listValues() reads large values in pages that shrink", async () => {
   assert.deepEqual(limits.slice(0, 2), [16, 4]);
 });
 
-Deno.test("listValues() refuses a scope that is too large for one answer", async () => {
+Deno.test("listValues() rejects a scope that is too large for one answer", async () => {
   const { entries, put } = setupOfListing();
   const large = "x".repeat(STATE_ANSWER_BYTES_MAX / 2);
   for (const key of ["a", "b"]) await put(key, large);
@@ -204,7 +204,7 @@ Deno.test("listValues() refuses a scope that is too large for one answer", async
   });
 });
 
-Deno.test("listEntries() ends a page early when it is full of bytes, and goes on behind", async () => {
+Deno.test("listEntries() ends a page early at its byte limit, and continues with the cursor", async () => {
   const { entries, put } = setupOfListing();
   const large = "x".repeat(STATE_ANSWER_BYTES_MAX / 2);
   for (const key of ["a", "b", "c"]) await put(key, large);
@@ -220,7 +220,7 @@ Deno.test("listEntries() ends a page early when it is full of bytes, and goes on
   assert.deepEqual(keys, [["a"], ["b"], ["c"]]);
 });
 
-Deno.test("listEntries() gives a cursor only when there is more that is alive", async () => {
+Deno.test("listEntries() returns a cursor only if more unexpired entries follow", async () => {
   const { entries, clock, put } = setupOfListing();
   await put("a", 1);
   await put("b", 2, "s", 1_100);
@@ -231,7 +231,7 @@ Deno.test("listEntries() gives a cursor only when there is more that is alive", 
   assert.equal((await listEntries(entries, two)).cursor, undefined);
 });
 
-Deno.test("listEntries() finds all keys of a prefix, with odd characters behind it", async () => {
+Deno.test("listEntries() finds all keys with a prefix, whatever characters follow", async () => {
   const { entries, put } = setupOfListing();
   const keys = ["p", "p\0", "p\0\0", "p1", "p\uffff", "p😀"];
   for (const key of ["o", "q", ...keys]) await put(key, 1);
@@ -241,7 +241,7 @@ Deno.test("listEntries() finds all keys of a prefix, with odd characters behind 
   assert.deepEqual((page.entries as JsonObject[]).map(({ key }) => key), keys);
 });
 
-Deno.test("listScopes() names more scopes than one page holds", async () => {
+Deno.test("listScopes() returns more scopes than fit into one page", async () => {
   const { entries, put } = setupOfListing();
   const names = Array.from({ length: 1_500 }, (_, i) => String(i).padStart(5, "0"));
   for (const name of names) await put("k", 1, name);

@@ -1,8 +1,8 @@
 /**
- * Removes expired entries when their time has come.
+ * Removes expired entries in the background.
  *
- * Nothing depends on it being on time: whether an entry has expired is decided when it is read.
- * One task of the clock waits for the earliest day; what the days are, entries.ts knows.
+ * It need not be punctual, since reads ignore expired entries. One timer waits for the earliest
+ * expiry record (see `entries.ts`).
  *
  * @module
  */
@@ -10,19 +10,19 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { StateEntries } from "./entries.ts";
 
-/** Days that are read at once, and entries that are removed together. */
-const DAYS_AT_ONCE = 100;
-/** Looks again after so long at the latest: the calendar may be set, the disk may be full. */
+/** Expiry records that are read and handled together. */
+const BATCH_RECORDS = 100;
+/** Longest wait: the system clock may be changed, or the disk may have been full. */
 const WAIT_MS_MAX = 60_000;
 
-/** What {@linkcode Expiry} works with. */
+/** Dependencies of {@linkcode Expiry}. */
 export interface ExpirySetup {
   readonly clock: Clock;
   readonly log: Log;
   readonly entries: StateEntries;
 }
 
-/** The days of all entries that expire. */
+/** Schedules and runs the removal of expired entries. */
 export class Expiry implements AsyncDisposable {
   readonly #setup: ExpirySetup;
   #cancel: (() => void) | undefined;
@@ -30,23 +30,24 @@ export class Expiry implements AsyncDisposable {
   #sweeping: Promise<void> | undefined;
   #isClosed = false;
 
-  /** Waits for nothing yet. */
   constructor(setup: ExpirySetup) {
     this.#setup = setup;
   }
 
-  /** An entry may expire then, in milliseconds since 1970. */
-  expects(atMs: number): void {
+  /**
+   * Schedules a sweep for a time in milliseconds since 1970, unless an earlier one is scheduled.
+   */
+  schedule(atMs: number): void {
     if (atMs < this.#dueMs) this.#waitFor(atMs);
   }
 
-  /** Removes all that has expired by now, and waits for the next day. Never rejects. */
+  /** Removes expired entries and schedules the next sweep. Never rejects. */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep().finally(() => this.#sweeping = undefined);
     return this.#sweeping;
   }
 
-  /** Waits for nothing any more; resolves when a sweep on its way has ended. */
+  /** Stops; resolves when a running sweep has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#cancel?.();
@@ -55,20 +56,20 @@ export class Expiry implements AsyncDisposable {
 
   async #sweep(): Promise<void> {
     const { clock, entries, log } = this.#setup;
-    this.#dueMs = Infinity; // From here on the next day counts, also one that comes meanwhile.
+    this.#dueMs = Infinity; // Records added during the sweep are scheduled anew.
     try {
       let due: number;
       do {
-        const days = await entries.days(DAYS_AT_ONCE);
-        const come = days.filter(({ at_ms }) => at_ms <= clock.wall());
-        await Promise.all(come.map((day) => entries.look(day)));
-        due = come.length;
-        if (due < days.length) this.expects(days[due]!.at_ms);
-      } while (due === DAYS_AT_ONCE);
+        const records = await entries.expiries(BATCH_RECORDS);
+        const dueRecords = records.filter(({ at_ms }) => at_ms <= clock.wall());
+        await Promise.all(dueRecords.map((record) => entries.expire(record)));
+        due = dueRecords.length;
+        if (due < records.length) this.schedule(records[due]!.at_ms);
+      } while (due === BATCH_RECORDS);
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
-      log.warn("expired state could not be removed; it is tried again", { reason });
-      this.expects(clock.wall() + WAIT_MS_MAX);
+      log.warn("expired state could not be removed; retrying later", { reason });
+      this.schedule(clock.wall() + WAIT_MS_MAX);
     }
   }
 

@@ -74,7 +74,7 @@ Deno.test("An expired entry is missing for every function, also before it is rem
   assert.equal(at.events.at(-1), 'state:deleted gone "gone"');
 });
 
-Deno.test("An entry is there until its time, then it is removed and state:deleted fires", async () => {
+Deno.test("An entry exists until it expires, then it is removed and state:deleted fires", async () => {
   await using at = await setup();
   await at.set("k", 100);
 
@@ -88,7 +88,7 @@ Deno.test("An entry is there until its time, then it is removed and state:delete
   assert.equal(await at.days(), 0);
 });
 
-Deno.test("state::set without ttl_ms takes the expiry away, state::update keeps it", async () => {
+Deno.test("state::set without ttl_ms removes the expiry, state::update preserves it", async () => {
   await using at = await setup();
   await at.call("set", { key: "freed", value: {}, ttl_ms: 100 });
   await at.call("set", { key: "kept", value: {}, ttl_ms: 100 });
@@ -101,7 +101,7 @@ Deno.test("state::set without ttl_ms takes the expiry away, state::update keeps 
   assert.equal(await at.call("get", { key: "kept" }), undefined);
 });
 
-Deno.test("The last ttl_ms counts, whether it is longer or shorter than the one before", async () => {
+Deno.test("The last ttl_ms applies, longer or shorter than the previous one", async () => {
   await using at = await setup();
   await at.set("longer", 100);
   await at.set("longer", 1_000);
@@ -117,7 +117,7 @@ Deno.test("The last ttl_ms counts, whether it is longer or shorter than the one 
   assert.equal(await at.days(), 0);
 });
 
-Deno.test("Renewing an expiry again and again leaves one day behind, not one each", async () => {
+Deno.test("Repeated renewals leave one expiry record", async () => {
   await using at = await setup();
 
   for (let i = 0; i < 50; i++) {
@@ -128,7 +128,7 @@ Deno.test("Renewing an expiry again and again leaves one day behind, not one eac
   assert.equal(await at.days(), 1);
 });
 
-Deno.test("A key that is made again after a removal expires by its new time", async () => {
+Deno.test("A recreated key expires at its new time", async () => {
   await using at = await setup();
   await at.set("k", 100);
   await at.call("delete", {});
@@ -141,7 +141,7 @@ Deno.test("A key that is made again after a removal expires by its new time", as
   assert.equal(await at.store.get(["state", "s", "k"]), undefined);
 });
 
-Deno.test("ttl_ms 0 stores what is missing at once", async () => {
+Deno.test("ttl_ms 0 stores an entry that has expired already", async () => {
   await using at = await setup();
 
   await at.set("k", 0);
@@ -151,7 +151,7 @@ Deno.test("ttl_ms 0 stores what is missing at once", async () => {
   assert.equal(await at.store.get(["state", "s", "k"]), undefined);
 });
 
-Deno.test("A write over an expired entry finds nothing: version 0, new place in the order", async () => {
+Deno.test("A write over an expired entry starts anew: version 0, new place in the order", async () => {
   await using at = await setup();
   await at.set("a", 100);
   await at.set("b");
@@ -164,7 +164,7 @@ Deno.test("A write over an expired entry finds nothing: version 0, new place in 
   assert.deepEqual(await at.call("list", {}), ["b", "new"]);
 });
 
-Deno.test("An entry that expired while nobody was there is removed at the next start", async () => {
+Deno.test("An entry that expired while the engine was stopped is removed at the next start", async () => {
   const store = new MemoryStore();
   {
     await using at = await setup(store);
@@ -190,7 +190,7 @@ Deno.test("Many entries that expire at once are all removed", async () => {
   assert.equal(at.events.filter((event) => event.startsWith("state:deleted")).length, 350);
 });
 
-Deno.test("A sweep that the disk refuses is tried again", async () => {
+Deno.test("A failed sweep is retried", async () => {
   const store = new MemoryStore();
   let isBroken = false;
   const breakable: Store = {
@@ -212,11 +212,11 @@ Deno.test("A sweep that the disk refuses is tried again", async () => {
   assert.equal(await store.get(["state", "s", "k"]), undefined);
 });
 
-Deno.test("Expiry waits for the earliest day alone, and for none once it is disposed", async () => {
+Deno.test("Expiry has one timer for the earliest record, and none once disposed", async () => {
   const clock = new FakeClock(1_000);
   const store = new MemoryStore();
   const changed = () => {};
-  const entries = new StateEntries({ store, clock, changed, expires: (at) => expiry.expects(at) });
+  const entries = new StateEntries({ store, clock, changed, expires: (at) => expiry.schedule(at) });
   const expiry = new Expiry({ clock, log: recordingLog([]), entries });
   const set = (key: string, end?: number) =>
     entries.write({ scope: "s", key }, () => ({ value: 1, expires_at_ms: end }), end);
@@ -233,7 +233,7 @@ Deno.test("Expiry waits for the earliest day alone, and for none once it is disp
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Expiry looks at the calendar every minute, however far the next day is", async () => {
+Deno.test("Expiry checks the clock every minute, however far the next record is", async () => {
   const clock = new FakeClock(1_000);
   const store = new MemoryStore();
   const changed = () => {};

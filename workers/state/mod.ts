@@ -1,8 +1,9 @@
 /**
- * `engine-state`: JSON values by scope and key, for all functions, kept over restarts.
+ * `engine-state`: persistent JSON values by scope and key, shared by all functions.
  *
- * This file says what each function takes and answers. How values lie in the store is in
- * entries.ts, which changes concern whom in triggers.ts.
+ * This file implements `state::*`. `payloads.ts` has the payloads, `entries.ts` the layout in the
+ * store, `triggers.ts` the trigger type, `expiry.ts` the removal of expired entries and
+ * `update_ops.ts` the operations of `state::update`.
  *
  * @module
  */
@@ -36,12 +37,12 @@ import { StateTriggers } from "./triggers.ts";
 
 const Config = v.strictObject({});
 /**
- * Smaller old values need no thought about the size of the answer: a message has 64 KiB more than a
- * value, for them and for what is around both.
+ * With a smaller old value, the answer fits into a message in any case: a message may be 64 KiB
+ * larger than a value.
  */
 const LARGE_BYTES = 32 * 1024;
 
-/** Keeps JSON values by scope and key in the engine's store. */
+/** Stores JSON values by scope and key in the engine's store. */
 export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-state",
   runsByDefault: true,
@@ -54,7 +55,7 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
       store,
       clock,
       changed: (event) => triggers.fire(event),
-      expires: (atMs) => expiry.expects(atMs),
+      expires: (atMs) => expiry.schedule(atMs),
     });
     const expiry = started.use(new Expiry({ clock, log, entries }));
     registerFunctions(worker, new StateFunctions(entries, expiry, () => clock.wall()));
@@ -64,7 +65,7 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   },
 };
 
-/** What each function does, apart from who calls it. */
+/** The implementation of each function. */
 class StateFunctions {
   readonly #entries: StateEntries;
   readonly #expiry: Expiry;
@@ -79,7 +80,7 @@ class StateFunctions {
   async set(payload: Json): Promise<JsonObject> {
     const { value, ttl_ms, expected_version, ...place } = fit("state::set", SetRequest, payload);
     const expires_at_ms = typeof ttl_ms === "number" ? this.#wall() + ttl_ms : undefined;
-    const changed = await named("SET_ERROR", () =>
+    const changed = await withCode("SET_ERROR", () =>
       this.#entries.write(place, (old) => {
         if (typeof expected_version === "number") checkVersion(place, old, expected_version);
         checkAnswer(old, value);
@@ -101,14 +102,17 @@ class StateFunctions {
 
   async delete(payload: Json): Promise<Json | undefined> {
     const place = fit("state::delete", PlaceRequest, payload);
-    const changed = await named("DELETE_ERROR", () => this.#entries.write(place, () => undefined));
+    const changed = await withCode(
+      "DELETE_ERROR",
+      () => this.#entries.write(place, () => undefined),
+    );
     return changed.old?.value;
   }
 
   async update(payload: Json): Promise<JsonObject> {
     const { ops, ...place } = fit("state::update", UpdateRequest, payload);
     let errors: OpError[] = [];
-    const changed = await named("UPDATE_ERROR", () =>
+    const changed = await withCode("UPDATE_ERROR", () =>
       this.#entries.write(place, (old) => {
         const updated = applyOps(old?.value, ops);
         errors = updated.errors;
@@ -130,7 +134,7 @@ class StateFunctions {
   }
 
   async listGroups(): Promise<JsonObject> {
-    await this.#expiry.sweep(); // The scopes are counted with entries that have just expired.
+    await this.#expiry.sweep(); // Scopes are counted including entries that have just expired.
     return { groups: await listScopes(this.#entries) };
   }
 }
@@ -188,7 +192,7 @@ function checkVersion(place: Place, old: StateEntry | undefined, expected: numbe
   throw new EngineError("version_mismatch", message, { details: { current_version: current } });
 }
 
-/** The answer holds the old value and the new one, and has to fit into one message. */
+/** Rejects a write whose answer, the old and the new value, would not fit into one message. */
 function checkAnswer(old: StateEntry | undefined, value: Json): void {
   if (!old || old.bytes < LARGE_BYTES) return;
   const bytes = old.bytes + new TextEncoder().encode(JSON.stringify(value)).length;
@@ -200,8 +204,8 @@ function checkAnswer(old: StateEntry | undefined, value: Json): void {
   });
 }
 
-/** A write that the disk refused has the code of its function. */
-async function named<T>(code: string, write: () => Promise<T>): Promise<T> {
+/** Replaces `SET_ERROR`, the store's code of a failed write, by the function's own code. */
+async function withCode<T>(code: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write();
   } catch (thrown) {

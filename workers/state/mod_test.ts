@@ -27,7 +27,7 @@ async function setup(store: Store = new MemoryStore()) {
 
 const AT = { scope: "s", key: "k" };
 
-Deno.test("state::set answers the value before and the value now", async () => {
+Deno.test("state::set returns the old and the new value", async () => {
   await using at = await setup();
 
   assert.deepEqual(await at.call("set", { ...AT, value: { n: 1 } }), {
@@ -40,7 +40,7 @@ Deno.test("state::set answers the value before and the value now", async () => {
   });
 });
 
-Deno.test("state::set takes data for value, and value when both are there", async () => {
+Deno.test("state::set accepts data as an alias of value, which takes precedence", async () => {
   await using at = await setup();
 
   await at.call("set", { ...AT, data: 1 });
@@ -56,7 +56,7 @@ Deno.test("state::get and state::entry of a missing key are absent", async () =>
   assert.equal(await at.call("entry", AT), undefined);
 });
 
-Deno.test("state::entry tells version and times", async () => {
+Deno.test("state::entry returns version and times", async () => {
   await using at = await setup();
   await at.call("set", { ...AT, value: 1 });
   const first = await at.call("entry", AT) as JsonObject;
@@ -72,7 +72,7 @@ Deno.test("state::entry tells version and times", async () => {
   assert.deepEqual(rest, { value: 2, updated_at_ms: 1_005, expires_at_ms: 1_055 });
 });
 
-Deno.test("state::delete answers the value that was there, and nothing for a missing key", async () => {
+Deno.test("state::delete returns the removed value, and nothing for a missing key", async () => {
   await using at = await setup();
   await at.call("set", { ...AT, value: ["x"] });
 
@@ -102,7 +102,7 @@ Deno.test("state::set with expected_version writes only over that version", asyn
   });
 });
 
-Deno.test("state::update makes exactly 1,000 of 1,000 increments at once", async () => {
+Deno.test("state::update applies 1,000 concurrent increments exactly", async () => {
   await using at = await setup();
   const ops = [{ type: "increment", path: "n", by: 1 }];
 
@@ -111,7 +111,7 @@ Deno.test("state::update makes exactly 1,000 of 1,000 increments at once", async
   assert.deepEqual(await at.call("get", AT), { n: 1_000 });
 });
 
-Deno.test("state::update names what it skipped, and only then", async () => {
+Deno.test("state::update reports skipped operations, if any", async () => {
   await using at = await setup();
   const ops = [{ type: "set", path: "a", value: "x" }, { type: "increment", path: "a", by: 1 }];
 
@@ -126,7 +126,7 @@ Deno.test("state::update names what it skipped, and only then", async () => {
   ]);
 });
 
-Deno.test("state::list gives values in the order in which their keys came", async () => {
+Deno.test("state::list returns values in the order of creation", async () => {
   await using at = await setup();
   for (const key of ["c", "a", "b"]) await at.call("set", { scope: "s", key, value: key });
   await at.call("set", { scope: "s", key: "c", value: "again" });
@@ -138,7 +138,7 @@ Deno.test("state::list gives values in the order in which their keys came", asyn
   assert.deepEqual(await at.call("list", { scope: "none" }), []);
 });
 
-Deno.test("state::list_groups names the scopes that have keys, sorted", async () => {
+Deno.test("state::list_groups returns the scopes with keys, sorted", async () => {
   await using at = await setup();
   const put = (scope: string, key: string) => at.call("set", { scope, key, value: 1 });
   for (const [scope, key] of [["b", "1"], ["a", "1"], ["b", "2"], ["c", "1"]]) {
@@ -207,7 +207,7 @@ for (const [name, payload, problem] of REFUSED) {
   });
 }
 
-Deno.test("a refused write changes nothing and leaves no scope behind", async () => {
+Deno.test("a rejected write changes nothing and leaves no scope behind", async () => {
   await using at = await setup();
   const value = "x".repeat(VALUE_BYTES_MAX);
 
@@ -218,7 +218,7 @@ Deno.test("a refused write changes nothing and leaves no scope behind", async ()
   assert.equal(await at.call("get", AT), undefined);
 });
 
-Deno.test("state::set refuses what no answer could carry, and deletes do not", async () => {
+Deno.test("state::set rejects values too large for its answer, state::delete does not", async () => {
   await using at = await setup();
   const value = "x".repeat(VALUE_BYTES_MAX / 2 + 1);
   await at.call("set", { ...AT, value });
@@ -240,7 +240,7 @@ for (
     "UPDATE_ERROR",
   ]] as const
 ) {
-  Deno.test(`state::${name} ends with ${code} when the disk refuses`, async () => {
+  Deno.test(`state::${name} fails with ${code} when the disk fails`, async () => {
     const store = new MemoryStore();
     const broken: Store = {
       stats: store.stats,
@@ -259,7 +259,7 @@ for (
   });
 }
 
-Deno.test("engine-state refuses a configuration with keys it does not know", () => {
+Deno.test("engine-state rejects a configuration with unknown keys", () => {
   assert.throws(() => state.parse({ path: "x" }), { name: "SchemaError" });
   assert.deepEqual(state.parse(null), {});
 });

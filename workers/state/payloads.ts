@@ -1,5 +1,6 @@
 /**
- * What the state functions take. Fields that may be left out may also be null.
+ * Payloads of `state::*`: the checks, and the JSON Schemas that are published. Optional members may
+ * also be null.
  *
  * @module
  */
@@ -18,10 +19,10 @@ const STATE_TTL_MS_MAX = 3_155_760_000_000;
 
 const encoder = new TextEncoder();
 
-/** Bytes of UTF-8 that one unit of a text takes at most. */
+/** UTF-8 bytes per UTF-16 code unit, at most. */
 const UNIT_BYTES_MAX = 3;
 
-/** What the store can hold as a part of a key. */
+/** A string that the store accepts as part of a key. */
 const Part = v.pipe(
   v.string(),
   v.check((text) => text.isWellFormed(), "expected well-formed Unicode"),
@@ -40,7 +41,7 @@ export const SetRequest = v.pipe(
   v.looseObject({
     scope: Name,
     key: Name,
-    /** 0: there must be none. */
+    /** 0: the entry must not exist. */
     expected_version: v.nullish(v.int(0)),
     ttl_ms: v.nullish(v.int(0, STATE_TTL_MS_MAX)),
   }),
@@ -65,7 +66,7 @@ export const EntriesRequest = v.pipe(
   v.object({
     scope: Name,
     prefix: v.nullish(Part, ""),
-    /** More than the largest means the largest. */
+    /** Larger limits count as the largest one. */
     limit: v.pipe(
       v.nullish(v.int(1), STATE_ENTRIES_LIMIT),
       v.transform((limit) => Math.min(limit, STATE_ENTRIES_LIMIT_MAX)),
@@ -81,7 +82,7 @@ export const EntriesRequest = v.pipe(
   ),
 );
 
-/** Counting takes longer than all else of a short name; a zero takes two bytes in a key. */
+/** Skips the encoding of short names, which would dominate their check. A NUL takes two bytes. */
 function fitsIntoKey(text: string): boolean {
   if (text.length * UNIT_BYTES_MAX <= STATE_NAME_BYTES_MAX) return true;
   return encoder.encode(text).length + text.split("\0").length - 1 <= STATE_NAME_BYTES_MAX;
@@ -92,14 +93,14 @@ const key = { type: "string", description: "The name within the scope" };
 const place = { scope, key };
 const anything = (description: string): JsonObject => ({ description });
 
-/** The two schemas of one function, and what it does in a line. */
+/** Description and schemas of one function. */
 export interface StateFormat {
   readonly description: string;
   readonly request_format: JsonObject;
   readonly response_format: JsonObject;
 }
 
-/** By the name behind `state::`. */
+/** Formats by the name after `state::`. */
 export const FORMATS = {
   set: {
     description: "Stores a value",
@@ -110,15 +111,15 @@ export const FORMATS = {
         type: "integer",
         description: "Only if the value has this version; 0: only if there is none",
       },
-      ttl_ms: { type: "integer", description: "Forget it after so many milliseconds" },
+      ttl_ms: { type: "integer", description: "Time to live in milliseconds" },
     }),
     response_format: result({
-      old_value: anything("What was there; null when there was none"),
-      new_value: anything("What is there now"),
+      old_value: anything("The previous value; null if there was none"),
+      new_value: anything("The new value"),
     }),
   },
   get: {
-    description: "The value at a scope and key; nothing when missing",
+    description: "The value at a scope and key; nothing if missing",
     request_format: payload(["scope", "key"], place),
     response_format: anything("The value"),
   },
@@ -133,9 +134,9 @@ export const FORMATS = {
     }),
   },
   delete: {
-    description: "Removes the value at a scope and key, returns it",
+    description: "Removes the value at a scope and key and returns it",
     request_format: payload(["scope", "key"], place),
-    response_format: anything("The value that was there"),
+    response_format: anything("The removed value"),
   },
   update: {
     description: "Changes a value in one step",
@@ -149,9 +150,13 @@ export const FORMATS = {
       },
     }),
     response_format: result({
-      old_value: anything("What was there; null when there was none"),
-      new_value: anything("What is there now"),
-      errors: { type: "array", items: { type: "object" }, description: "Changes that did not fit" },
+      old_value: anything("The previous value; null if there was none"),
+      new_value: anything("The new value"),
+      errors: {
+        type: "array",
+        items: { type: "object" },
+        description: "Skipped operations",
+      },
     }),
   },
   list: {
@@ -165,7 +170,7 @@ export const FORMATS = {
       scope,
       prefix: { type: "string", description: "Only keys that begin with it" },
       limit: { type: "integer", description: "How many at most" },
-      cursor: { type: "string", description: "From the answer before: what comes after it" },
+      cursor: { type: "string", description: "From the previous answer: continues after it" },
     }),
     response_format: result({
       entries: { type: "array", items: { type: "object" }, description: "Keys and values" },

@@ -12,13 +12,13 @@ import {
   UpdateRequest,
 } from "./payloads.ts";
 
-Deno.test("SetRequest takes null for what may be left out, and null as a value", () => {
+Deno.test("SetRequest accepts null for optional members, and null as a value", () => {
   const payload = { scope: "s", key: "k", value: null, expected_version: null, ttl_ms: null };
 
   assert.deepEqual(fit("f", SetRequest, payload), payload);
 });
 
-Deno.test("EntriesRequest fills in what was left out, and cuts a limit that is too large", () => {
+Deno.test("EntriesRequest has defaults, and bounds the limit", () => {
   assert.deepEqual(fit("f", EntriesRequest, { scope: "s" }), {
     scope: "s",
     prefix: "",
@@ -28,7 +28,7 @@ Deno.test("EntriesRequest fills in what was left out, and cuts a limit that is t
 });
 
 for (const [name, sign, bytes] of [["x", "x", 1], ["☃", "☃", 3], ["a zero", "\0", 2]] as const) {
-  Deno.test(`A name of ${name} may be as long as the store takes it`, () => {
+  Deno.test(`A name of ${name} may be as long as the store accepts`, () => {
     const longest = sign.repeat(STATE_NAME_BYTES_MAX / bytes);
 
     assert.equal(fit("f", PlaceRequest, { scope: longest, key: longest }).key, longest);
@@ -54,7 +54,7 @@ const EXAMPLES: Readonly<Record<string, Json>> = {
 };
 
 for (const [name, schema] of Object.entries(CHECKED)) {
-  Deno.test(`what state::${name} says it takes is what it takes`, () => {
+  Deno.test(`the published schema of state::${name} matches its check`, () => {
     const { required, properties } = FORMATS[name as keyof typeof FORMATS].request_format;
     const payload: JsonObject = {};
     for (const [key, property] of Object.entries(properties as JsonObject)) {

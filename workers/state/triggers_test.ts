@@ -50,7 +50,7 @@ async function setup() {
   };
 }
 
-Deno.test("A state trigger hears of a value that is made, changed and removed", async () => {
+Deno.test("A state trigger fires for a value that is created, updated and deleted", async () => {
   await using at = await setup();
   await at.watch();
 
@@ -70,7 +70,7 @@ Deno.test("A state trigger hears of a value that is made, changed and removed", 
   ]);
 });
 
-Deno.test("Nothing fires for a key that was missing, or a write that was refused", async () => {
+Deno.test("Nothing fires for a missing key or a rejected write", async () => {
   await using at = await setup();
   await at.watch();
 
@@ -91,7 +91,7 @@ for (
     [{ scope: "b", key: "y" }, []],
   ] as const
 ) {
-  Deno.test(`A state trigger with ${JSON.stringify(config)} hears of ${expected}`, async () => {
+  Deno.test(`A state trigger with ${JSON.stringify(config)} fires for ${expected}`, async () => {
     await using at = await setup();
     await at.watch(config);
 
@@ -101,7 +101,7 @@ for (
   });
 }
 
-Deno.test("A trigger without config hears of everything, and hands its metadata on", async () => {
+Deno.test("A trigger without config fires for everything, and passes its metadata on", async () => {
   await using at = await setup();
   await at.watch(undefined, { metadata: { tag: 1 } });
 
@@ -110,7 +110,7 @@ Deno.test("A trigger without config hears of everything, and hands its metadata 
   assert.deepEqual(at.metadata, [{ tag: 1 }]);
 });
 
-Deno.test("A trigger that was taken back fires no more, its like goes on", async () => {
+Deno.test("An unregistered trigger no longer fires, an equal one continues", async () => {
   await using at = await setup();
   const first = await at.watch({ scope: "s" }, { metadata: 1 });
   await at.watch({ scope: "s" }, { metadata: 2 });
@@ -122,7 +122,7 @@ Deno.test("A trigger that was taken back fires no more, its like goes on", async
   assert.deepEqual(at.metadata, [2]);
 });
 
-Deno.test("A config that does not fit is refused, and its originator is told", async () => {
+Deno.test("An invalid config is rejected, and its originator receives the error", async () => {
   await using at = await setup();
 
   await at.watch({ scope: 1, condition_function_id: "" });
@@ -134,7 +134,7 @@ Deno.test("A config that does not fit is refused, and its originator is told", a
   assert.deepEqual(at.seen, []);
 });
 
-Deno.test("Only a condition that says false suppresses a firing, and one that fails", async () => {
+Deno.test("Only a condition that returns false or fails suppresses a firing", async () => {
   await using at = await setup();
   const asked: Json[] = [];
   const answers: Record<string, () => unknown> = {
@@ -161,7 +161,7 @@ Deno.test("Only a condition that says false suppresses a firing, and one that fa
   assert.equal(at.engine.lines.at(-1)?.fields.function_id, "test::condition");
 });
 
-Deno.test("A condition is looked for in the namespace of the trigger's function", async () => {
+Deno.test("A condition is called in the namespace of the trigger's function", async () => {
   await using at = await setup();
   const namespace = "blue";
   const asked: Json[] = [];
@@ -178,7 +178,7 @@ Deno.test("A condition is looked for in the namespace of the trigger's function"
   assert.deepEqual(at.seen, asked);
 });
 
-Deno.test("A condition that is missing suppresses the firing", async () => {
+Deno.test("A missing condition suppresses the firing", async () => {
   await using at = await setup();
   await at.watch({ condition_function_id: "test::nobody" });
 

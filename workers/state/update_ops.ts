@@ -1,18 +1,18 @@
 /**
- * The ops of `state::update` (and of streams later): a value and ops in, a value and errors out.
+ * The operations of `state::update`: a value and operations in, a value and errors out.
  *
- * Pure. An op that cannot be applied is skipped and named in the errors, the others apply. Objects
- * and lists are copied the first time one of them is changed, so the old value stays as it was.
- * Names are members of their own, also `__proto__`: they are never looked up on a prototype.
+ * Pure. An operation that cannot be applied is skipped and reported; the others apply. Objects and
+ * lists are copied on their first change, so the old value is not modified. All names are own
+ * members, `__proto__` included; nothing is looked up on a prototype.
  *
  * @module
  */
 import * as v from "../kit/schema.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
-/** Names on the way to a place inside a value, in one op of `state::update`. */
+/** Names in the path of an operation. */
 const UPDATE_PATH_DEPTH_MAX = 32;
-/** Longest such name, in UTF-8. */
+/** UTF-8 length of such a name. */
 const UPDATE_SEGMENT_BYTES_MAX = 256;
 /** Members of the value of one `merge`. */
 const MERGE_KEYS_MAX = 1_024;
@@ -29,7 +29,7 @@ const Path = v.nullish(
 );
 const By = v.int();
 
-/** One op, as it travels. */
+/** An operation on the wire. */
 export const UpdateOp = v.variant("type", [
   v.object({ type: v.literal("set"), path: Name, value: AnyJson }),
   v.object({ type: v.literal("merge"), path: Path, value: AnyJson }),
@@ -39,26 +39,26 @@ export const UpdateOp = v.variant("type", [
   v.object({ type: v.literal("remove"), path: Name }),
 ], "expected set, merge, increment, decrement, append or remove");
 
-/** One op, checked. */
+/** A parsed operation. */
 export type UpdateOp = v.InferOutput<typeof UpdateOp>;
 
-/** An op that was skipped, and why. */
+/** An operation that was skipped. */
 export interface OpError {
-  /** Which op, counted from 0. */
+  /** Position of the operation, from 0. */
   readonly op_index: number;
   /** Such as `increment.not_number`. */
   readonly code: string;
   readonly message: string;
 }
 
-/** What ops came to. */
+/** Result of {@linkcode applyOps}. */
 export interface Updated {
   readonly value: Json;
-  /** In the order of the ops; empty when all applied. */
+  /** In the order of the operations. */
   readonly errors: OpError[];
 }
 
-/** Applies ops in order. A missing value starts from `{}`. */
+/** Applies operations in order. A missing value counts as `{}`. */
 export function applyOps(old: Json | undefined, ops: readonly UpdateOp[]): Updated {
   const draft = new Draft(old ?? (old === undefined ? {} : null));
   const errors: OpError[] = [];
@@ -69,7 +69,7 @@ export function applyOps(old: Json | undefined, ops: readonly UpdateOp[]): Updat
   return { value: draft.root, errors };
 }
 
-/** The end of a code, and a sentence; `undefined` when all is well. */
+/** Suffix of an error code, and a message; `undefined`: applied. */
 type Problem = readonly [code: string, message: string] | undefined;
 
 function applyOp(draft: Draft, op: UpdateOp): Problem {
@@ -138,7 +138,7 @@ function append(draft: Draft, names: readonly string[], value: Json): Problem {
   return undefined;
 }
 
-/** Everything on the way to a member has to be an object, or not there yet. */
+/** Requires every value along a path to be an object or absent. */
 function checkWay(draft: Draft, names: readonly string[]): Problem {
   for (let i = 0; i < names.length; i++) {
     const way = names.slice(0, i);
@@ -216,17 +216,17 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A value being changed; what it got from outside is copied before it is written to. */
+/** A value under modification, with copy-on-write for everything that it did not create. */
 class Draft {
   root: Json;
-  /** Objects and lists that were made here and may be written to. */
+  /** Objects and lists created here, which may be modified. */
   readonly #own = new Set<Json>();
 
   constructor(root: Json) {
     this.root = root;
   }
 
-  /** The value at the end of a path; `undefined` when it is not there. */
+  /** The value at a path; `undefined` if absent. */
   get(names: readonly string[]): Json | undefined {
     let value: Json | undefined = this.root;
     for (const name of names) {
@@ -236,14 +236,14 @@ class Draft {
     return value;
   }
 
-  /** Puts a value at the end of a path; what is no object on the way is replaced by one. */
+  /** Sets the value at a path; replaces values along it that are not objects. */
   set(names: readonly string[], value: Json): void {
     const name = names.at(-1);
     if (name === undefined) this.root = value;
     else put(this.#open(names.slice(0, -1)), name, value);
   }
 
-  /** Appends to the list at the end of a path. */
+  /** Appends to the list at a path. */
   push(names: readonly string[], value: Json): void {
     let list = this.get(names) as Json[];
     if (!this.#own.has(list)) {
@@ -254,12 +254,12 @@ class Draft {
     list.push(value);
   }
 
-  /** Removes a member of the root, if there is one. */
+  /** Removes a member of the root, if present. */
   remove(name: string): void {
     if (isObject(this.root) && Object.hasOwn(this.root, name)) delete this.#open([])[name];
   }
 
-  /** The object at the end of a path, ready to be written to. */
+  /** The modifiable object at a path. */
   #open(names: readonly string[]): JsonObject {
     let object = this.#ownCopy(this.root);
     this.root = object;
@@ -279,7 +279,7 @@ class Draft {
   }
 }
 
-/** Like an assignment, but `__proto__` is a member like any other. */
+/** Assigns a member, with `__proto__` as an ordinary name. */
 function put(object: JsonObject, name: string, value: Json): void {
   if (name !== "__proto__") object[name] = value;
   else {

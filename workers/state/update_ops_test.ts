@@ -104,7 +104,7 @@ const SKIPPED: readonly [string, Json, Json][] = [
 ];
 
 for (const [i, [code, old, op]] of SKIPPED.entries()) {
-  Deno.test(`applyOps() skips an op as ${code} (case ${i}), and the others apply`, () => {
+  Deno.test(`applyOps() skips an operation as ${code} (case ${i}), and the others apply`, () => {
     const last: Json = { type: "set", path: "", value: "done" };
 
     const { value, errors } = applyOps(old, [fit("f", UpdateOp, op), fit("f", UpdateOp, last)]);
@@ -117,7 +117,7 @@ for (const [i, [code, old, op]] of SKIPPED.entries()) {
   });
 }
 
-Deno.test("applyOps() applies ops in order and names the ones it skips", () => {
+Deno.test("applyOps() applies operations in order and reports skipped ones", () => {
   const ops: Json[] = [
     { type: "increment", path: "n", by: 2 },
     { type: "append", path: "n", value: 1 },
@@ -137,7 +137,7 @@ Deno.test("applyOps() applies ops in order and names the ones it skips", () => {
   ]);
 });
 
-Deno.test("applyOps() treats __proto__ as a member like any other", () => {
+Deno.test("applyOps() treats __proto__ as an ordinary member", () => {
   const op = (type: string, rest: object) =>
     fit("f", UpdateOp, { type, path: "__proto__", ...rest });
 
@@ -151,7 +151,7 @@ Deno.test("applyOps() treats __proto__ as a member like any other", () => {
   assert.equal(({} as { polluted?: boolean }).polluted, undefined);
 });
 
-Deno.test("applyOps() changes neither what it was given nor what an op carries", () => {
+Deno.test("applyOps() modifies neither its input nor the operations", () => {
   const old = { list: [1], inner: { a: 1 } };
   const value = { list: ["x"] };
   const ops: UpdateOp[] = [
@@ -185,7 +185,7 @@ const REFUSED: readonly [string, Json, RegExp][] = [
 ];
 
 for (const [name, op, message] of REFUSED) {
-  Deno.test(`UpdateOp refuses ${name}`, () => {
+  Deno.test(`UpdateOp rejects ${name}`, () => {
     assert.throws(() => fit("f", UpdateOp, op), { code: "deserialization_error", message });
   });
 }
