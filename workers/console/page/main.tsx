@@ -1,47 +1,51 @@
 /**
- * Where the page starts in the browser: lends the browser's own things to the app and draws it.
+ * The page's entry point: connects to the console and renders the app.
  *
  * @module
  */
 import { render } from "preact";
 import {
+  browserAddressBar,
   browserClipboard,
-  type Keep,
+  browserStorage,
   openSession,
   Preferences,
   withoutKey,
 } from "./kit/browser.ts";
-import { Live } from "./kit/live.ts";
-import type { LineSocket } from "./kit/connection.ts";
-import { type AddressBar, Router } from "./kit/router.ts";
+import type { ConsoleSocket } from "./kit/connection.ts";
 import { Toasts } from "./kit/context.tsx";
+import { Live } from "./kit/live.ts";
+import { Router } from "./kit/router.ts";
 import { PAGES } from "./pages/mod.ts";
 import { App, secondClock } from "./shell/app.tsx";
 
 function start(): void {
   const [clock] = secondClock(Date.now);
   const meta = document.querySelector<HTMLMetaElement>('meta[name="engine-console-token"]');
-  const bar = addressBar();
+  const bar = browserAddressBar;
   const withKey = new URLSearchParams(location.search).has("key");
   if (withKey) bar.write(withoutKey(bar.read()), true);
-  const keep = kept("sessionStorage");
-  const session = openSession({ inPage: meta?.content ?? "", withKey, keep });
+  const session = openSession({
+    inPage: meta?.content ?? "",
+    withKey,
+    storage: browserStorage("sessionStorage"),
+  });
   const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`;
   const live = new Live({
-    open: () => new WebSocket(address) as LineSocket,
+    open: () => new WebSocket(address) as ConsoleSocket,
     token: () => session.token(),
     later,
     now: Date.now,
   });
-  live.connection.subscribe(({ line }) => {
-    if (line === "refused" && session.dropKept()) queueMicrotask(() => live.start());
+  live.status.subscribe(({ connection }) => {
+    if (connection === "refused" && session.dropStored()) queueMicrotask(() => live.connect());
   });
-  live.start();
+  live.connect();
   const shell = {
     live,
     router: new Router(bar),
     toasts: new Toasts(later),
-    preferences: new Preferences(kept("localStorage")),
+    preferences: new Preferences(browserStorage("localStorage")),
     clipboard: browserClipboard,
     session,
     clock,
@@ -52,26 +56,6 @@ function start(): void {
 function later(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);
-}
-
-function addressBar(): AddressBar {
-  return {
-    read: () => location.pathname + location.search,
-    write: (address, replace) =>
-      replace ? history.replaceState(null, "", address) : history.pushState(null, "", address),
-    onChange(heard) {
-      addEventListener("popstate", heard);
-      return () => removeEventListener("popstate", heard);
-    },
-  };
-}
-
-/** The browser's storage; only naming it fails where it is switched off. */
-function kept(name: "localStorage" | "sessionStorage"): Keep {
-  return {
-    getItem: (key) => globalThis[name].getItem(key),
-    setItem: (key, value) => globalThis[name].setItem(key, value),
-  };
 }
 
 start();

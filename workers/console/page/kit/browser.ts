@@ -1,65 +1,75 @@
 /**
- * The token of this browser tab.
+ * What the page uses of the browser: storage for the token and for preferences, the clipboard, the
+ * address bar.
  *
- * It stands in the page, or the person typed it in. A page that was opened with the key of the
- * engine's own user (`?key=…`) holds a better one than the next page does; so it is kept for the
- * tab, and the key is taken out of the address, where it would be copied with a link.
+ * Each part takes the browser's object as an argument, or can be replaced as a whole, so that tests
+ * need no browser. A browser that refuses storage makes the page forget, nothing more.
  *
  * @module
  */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 
-const NAME = "engine-console.token";
+const TOKEN_NAME = "engine-console.token";
+const PREFERENCE_PREFIX = "engine-console.";
 
-/** See the module. */
+/** The part of the browser's storage that is used here; both may throw. */
+export interface BrowserStorage {
+  getItem(name: string): string | null;
+  setItem(name: string, value: string): void;
+}
+
+/** The token of this browser tab. */
 export interface Session {
   /** Empty when there is none. */
   token(): string;
-  /** Takes the place of the page's own, until the tab is closed. */
+  /** Replaces the token of the page until the tab is closed. */
   setToken(token: string): void;
-  /** Forgets a kept token that was refused; whether the page's own is left to try. */
-  dropKept(): boolean;
+  /** Drops a stored token that was refused; returns whether the page has another one to try. */
+  dropStored(): boolean;
 }
 
-/** What a session begins with. */
-export interface SessionStart {
-  /** As it stands in the page; empty when it does not. */
+/** What a {@linkcode Session} begins with. */
+export interface SessionOptions {
+  /** The token in the page; empty when there is none. */
   readonly inPage: string;
-  /** The address held a key. */
+  /** Whether the address had a key. */
   readonly withKey: boolean;
-  /** What is kept while the tab is open. */
-  readonly keep: Keep;
+  /** Storage that lives as long as the tab. */
+  readonly storage: BrowserStorage;
 }
 
-/** See the module. */
-export function openSession({ inPage, withKey, keep }: SessionStart): Session {
-  let kept = "";
+/**
+ * Opens the session of this tab. A page opened with the operator's key (`?key=…`) has a token with
+ * more rights than the pages opened after it in the tab, so that token is stored for them.
+ */
+export function openSession({ inPage, withKey, storage }: SessionOptions): Session {
+  let stored = "";
   try {
-    kept = keep.getItem(NAME) ?? "";
+    stored = storage.getItem(TOKEN_NAME) ?? "";
   } catch {
-    // The browser keeps nothing: the page's own has to do.
+    // No storage: the token in the page is used.
   }
   const setToken = (token: string) => {
-    kept = token;
+    stored = token;
     try {
-      keep.setItem(NAME, token);
+      storage.setItem(TOKEN_NAME, token);
     } catch {
-      // As above: it holds until the page is loaded anew.
+      // No storage: the token is forgotten when the page is reloaded.
     }
   };
   if (withKey && inPage !== "") setToken(inPage);
   return {
-    token: () => kept || inPage,
+    token: () => stored || inPage,
     setToken,
-    dropKept() {
-      if (kept === "" || inPage === "" || kept === inPage) return false;
+    dropStored() {
+      if (stored === "" || inPage === "" || stored === inPage) return false;
       setToken("");
       return true;
     },
   };
 }
 
-/** An address without the key in it. */
+/** An address without the operator's key, which would otherwise be copied along with a link. */
 export function withoutKey(address: string): string {
   const [path = "/", query = ""] = address.split("?");
   const members = new URLSearchParams(query);
@@ -70,75 +80,65 @@ export function withoutKey(address: string): string {
 /** `system` follows the operating system. */
 export type Theme = "system" | "light" | "dark";
 
-/** What of the browser's storage is needed; either may throw. */
-export interface Keep {
-  getItem(name: string): string | null;
-  setItem(name: string, value: string): void;
-}
-
-const PREFIX = "engine-console.";
-
-/** See the module. */
+/** What a person prefers: the theme, and texts that pages store under names of their own. */
 export class Preferences {
-  readonly #keep: Keep;
+  readonly #storage: BrowserStorage;
   readonly #theme: Signal<Theme>;
 
-  /** Reads what is kept. */
-  constructor(keep: Keep) {
-    this.#keep = keep;
+  constructor(storage: BrowserStorage) {
+    this.#storage = storage;
     const theme = this.read("theme");
     this.#theme = signal(theme === "light" || theme === "dark" ? theme : "system");
   }
 
-  /** The theme that was chosen. */
+  /** The chosen theme. */
   get theme(): ReadonlySignal<Theme> {
     return this.#theme;
   }
 
-  /** Chooses a theme. */
   setTheme(theme: Theme): void {
     this.#theme.value = theme;
     this.write("theme", theme);
   }
 
-  /** What was kept under a name; `null`: nothing. */
+  /** The text stored under a name; `null`: none. */
   read(name: string): string | null {
     try {
-      return this.#keep.getItem(PREFIX + name);
+      return this.#storage.getItem(PREFERENCE_PREFIX + name);
     } catch {
-      return null; // The browser keeps nothing.
+      return null; // No storage.
     }
   }
 
-  /** Keeps a text under a name. */
+  /** Stores a text under a name. */
   write(name: string, value: string): void {
     try {
-      this.#keep.setItem(PREFIX + name, value);
+      this.#storage.setItem(PREFERENCE_PREFIX + name, value);
     } catch {
-      // Full, or not allowed: then it is forgotten with the page.
+      // Full, or no storage: the text is lost with the page.
     }
   }
 }
 
 /** Copies text. */
 export interface Clipboard {
-  /** Whether it was copied; a browser may refuse. */
+  /** Returns whether the browser allowed it. */
   copy(text: string): Promise<boolean>;
 }
 
-/** The browser's own clipboard. Without it (no secure context), a hidden field does the copying. */
+/** The browser's clipboard. */
 export const browserClipboard: Clipboard = {
   async copy(text) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      return copyByField(text); // Not allowed, or not there on plain http.
+      return copyWithTextArea(text); // Not allowed, or missing because the page is on plain HTTP.
     }
   },
 };
 
-function copyByField(text: string): boolean {
+function copyWithTextArea(text: string): boolean {
   const field = document.createElement("textarea");
   field.value = text;
   field.className = "offscreen";
@@ -147,4 +147,32 @@ function copyByField(text: string): boolean {
   const done = document.execCommand("copy");
   field.remove();
   return done;
+}
+
+/** The part of the browser's window that navigation uses. */
+export interface AddressBar {
+  /** Path and query, such as `/logs?level=warn`. */
+  read(): string;
+  write(address: string, replace: boolean): void;
+  /** Calls `listener` when the person goes back or forward, until the result is called. */
+  onChange(listener: () => void): () => void;
+}
+
+/** The browser's address bar and history. */
+export const browserAddressBar: AddressBar = {
+  read: () => location.pathname + location.search,
+  write: (address, replace) =>
+    replace ? history.replaceState(null, "", address) : history.pushState(null, "", address),
+  onChange(listener) {
+    addEventListener("popstate", listener);
+    return () => removeEventListener("popstate", listener);
+  },
+};
+
+/** One of the browser's storages. Merely naming it throws where storage is switched off. */
+export function browserStorage(name: "localStorage" | "sessionStorage"): BrowserStorage {
+  return {
+    getItem: (key) => globalThis[name].getItem(key),
+    setItem: (key, value) => globalThis[name].setItem(key, value),
+  };
 }

@@ -1,58 +1,56 @@
 /**
- * The token of a tab: in the page, with a key, typed in, refused.
- *
  * @module
  */
 import assert from "node:assert/strict";
-import { type Keep, openSession, Preferences, withoutKey } from "./browser.ts";
+import { type BrowserStorage, openSession, Preferences, withoutKey } from "./browser.ts";
 
-function keep(kept = "") {
+function tabStorage(kept = "") {
   return { getItem: () => kept, setItem: (_name: string, value: string) => kept = value };
 }
 
-Deno.test("the page's own token is used when nothing is kept", () => {
-  const session = openSession({ inPage: "guest", withKey: false, keep: keep() });
+Deno.test("Session uses the page's token when none is stored", () => {
+  const session = openSession({ inPage: "guest", withKey: false, storage: tabStorage() });
 
   assert.equal(session.token(), "guest");
 });
 
-Deno.test("the token of a page with a key is kept for the pages after it", () => {
-  const tab = keep();
+Deno.test("Session stores the token of a page that was opened with a key", () => {
+  const tab = tabStorage();
 
-  openSession({ inPage: "operator", withKey: true, keep: tab });
-  const next = openSession({ inPage: "guest", withKey: false, keep: tab });
+  openSession({ inPage: "operator", withKey: true, storage: tab });
+  const next = openSession({ inPage: "guest", withKey: false, storage: tab });
 
   assert.equal(next.token(), "operator");
 });
 
-Deno.test("a kept token that is refused makes way for the page's own, once", () => {
-  const tab = keep("old");
-  const session = openSession({ inPage: "guest", withKey: false, keep: tab });
+Deno.test("Session.dropStored() goes back to the page's own token, once", () => {
+  const tab = tabStorage("old");
+  const session = openSession({ inPage: "guest", withKey: false, storage: tab });
 
-  assert.equal(session.dropKept(), true);
+  assert.equal(session.dropStored(), true);
   assert.equal(session.token(), "guest");
-  assert.equal(session.dropKept(), false);
+  assert.equal(session.dropStored(), false);
   assert.equal(tab.getItem(), "");
 });
 
-Deno.test("a typed-in token that is refused stays, for there is no other", () => {
-  const session = openSession({ inPage: "", withKey: false, keep: keep() });
+Deno.test("Session.dropStored() keeps a typed token when the page has none", () => {
+  const session = openSession({ inPage: "", withKey: false, storage: tabStorage() });
   assert.equal(session.token(), "");
 
   session.setToken("wrong");
 
-  assert.equal(session.dropKept(), false);
+  assert.equal(session.dropStored(), false);
   assert.equal(session.token(), "wrong");
 });
 
-Deno.test("a browser that keeps nothing still takes a token", () => {
+Deno.test("Session takes a token without storage", () => {
   const fail = () => {
     throw new Error("insecure");
   };
   const session = openSession({
     inPage: "",
     withKey: false,
-    keep: { getItem: fail, setItem: fail },
+    storage: { getItem: fail, setItem: fail },
   });
 
   session.setToken("typed");
@@ -71,7 +69,7 @@ for (
     assert.equal(withoutKey(address), clean));
 }
 
-function keepOfPreferences(): Keep & { readonly kept: Map<string, string> } {
+function memoryStorage(): BrowserStorage & { readonly kept: Map<string, string> } {
   const kept = new Map<string, string>();
   return {
     kept,
@@ -80,8 +78,8 @@ function keepOfPreferences(): Keep & { readonly kept: Map<string, string> } {
   };
 }
 
-Deno.test("a chosen theme is kept and read again", () => {
-  const store = keepOfPreferences();
+Deno.test("Preferences store the chosen theme", () => {
+  const store = memoryStorage();
   const preferences = new Preferences(store);
   assert.equal(preferences.theme.value, "system");
 
@@ -91,15 +89,15 @@ Deno.test("a chosen theme is kept and read again", () => {
   assert.equal(new Preferences(store).theme.value, "dark");
 });
 
-Deno.test("a theme that is none is the system's", () => {
-  const store = keepOfPreferences();
+Deno.test("Preferences ignore an unknown stored theme", () => {
+  const store = memoryStorage();
   store.kept.set("engine-console.theme", "<script>");
 
   assert.equal(new Preferences(store).theme.value, "system");
 });
 
-Deno.test("pages keep texts under names of their own", () => {
-  const preferences = new Preferences(keepOfPreferences());
+Deno.test("Preferences store texts by name", () => {
+  const preferences = new Preferences(memoryStorage());
 
   preferences.write("functions.closed", "a");
 
@@ -107,7 +105,7 @@ Deno.test("pages keep texts under names of their own", () => {
   assert.equal(preferences.read("other"), null);
 });
 
-Deno.test("a browser that keeps nothing changes nothing else", () => {
+Deno.test("Preferences hold values without storage", () => {
   const fail = () => {
     throw new Error("The operation is insecure");
   };

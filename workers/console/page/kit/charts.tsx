@@ -1,5 +1,5 @@
 /**
- * A chart over time, drawn by uPlot in the page's own colours.
+ * Charts over time, drawn by uPlot in the page's colours, and sparklines.
  *
  * @module
  */
@@ -8,32 +8,54 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Tone } from "./icons.tsx";
 import { formatBytes, formatCount, formatTime } from "./format.tsx";
-import { useShell } from "./context.tsx";
+import { useShownTheme } from "./context.tsx";
 
-/** Shows series over time. All charts with the same `sync` show the same moment under the mouse. */
+/** Points of a sparkline. */
+export const SPARK_POINTS_MAX = 120;
+/** Steps of an axis that counts bytes, from one byte to a tebibyte. */
+const BYTE_STEPS = Array.from({ length: 41 }, (_, power) => 2 ** power);
+/** Steps of an axis that counts whole things. */
+const COUNT_STEPS = Array.from({ length: 40 }, (_, step) => {
+  return [1, 2, 5][step % 3]! * 10 ** Math.floor(step / 3);
+});
+/** Steps of the axis of time, in seconds. */
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600];
+
+/** One line of a chart, or its area. */
+export interface Series {
+  /** Empty when the label of the chart is enough. */
+  readonly label: string;
+  /** One per time; `null` is a gap. */
+  readonly values: readonly (number | null)[];
+  /** @default one of the six series colours */
+  readonly tone?: Tone | `series-${1 | 2 | 3 | 4 | 5 | 6}` | undefined;
+  /** Fills the area below. */
+  readonly area?: boolean | undefined;
+}
+
+/** Shows series over time. Charts with the same `sync` share the position of the cursor. */
 export function Chart(
   { label, at_ms, series, format = formatCount, height = 160, sync, max, window_ms }: {
-    /** Said by screen readers and above the chart. */
+    /** Shown above the chart and read by screen readers. */
     label: string;
     /** Milliseconds since 1970, rising. */
     at_ms: readonly number[];
     series: readonly Series[];
-    /** Writes a value, on the axis and under the mouse. */
+    /** Formats a value on the axis and under the cursor. */
     format?: ((value: number | null) => string) | undefined;
     /** In pixels, without the legend. */
     height?: number | undefined;
     sync?: string | undefined;
-    /** The axis reaches at least this. */
+    /** The axis ends at this value or higher. */
     max?: number | undefined;
-    /** How much time is shown, up to the newest; left out: from the oldest on. */
+    /** The time range, up to the newest value; left out: all values. */
     window_ms?: number | undefined;
   },
 ): VNode {
-  const { preferences } = useShell();
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [hover, setHover] = useState<number | null>(null);
-  const theme = useThemeMark(preferences.theme.value);
+  const theme = useShownTheme();
   const data = useMemo(
     () =>
       [at_ms.map((ms) => ms / 1_000), ...series.map(({ values }) => values)] as uPlot.AlignedData,
@@ -94,32 +116,8 @@ export function Chart(
   );
 }
 
-/** Changes when the colours do: by choice, or with the system. */
-function useThemeMark(theme: string): string {
-  const [dark, setDark] = useState(() => matchMedia("(prefers-color-scheme: dark)").matches);
-  useEffect(() => {
-    const media = matchMedia("(prefers-color-scheme: dark)");
-    const heard = () => setDark(media.matches);
-    media.addEventListener("change", heard);
-    return () => media.removeEventListener("change", heard);
-  }, []);
-  return theme === "system" ? (dark ? "dark" : "light") : theme;
-}
-
-/** One line of a chart. */
-export interface Series {
-  /** Empty when the chart's own name says it. */
-  readonly label: string;
-  /** As many as there are times; `null` is a gap. */
-  readonly values: readonly (number | null)[];
-  /** @default the colours of the chart in turn */
-  readonly tone?: Tone | `series-${1 | 2 | 3 | 4 | 5 | 6}` | undefined;
-  /** Fills the area below. */
-  readonly area?: boolean | undefined;
-}
-
-/** What a chart is to look like. */
-export interface ChartShape {
+/** What {@linkcode chartOptions} is made from. */
+interface ChartShape {
   readonly box: HTMLElement;
   readonly series: readonly Series[];
   readonly format: (value: number | null) => string;
@@ -130,19 +128,8 @@ export interface ChartShape {
   readonly setHover: (index: number | null) => void;
 }
 
-/** Steps of an axis that counts bytes, from one byte to a tebibyte. */
-const BYTE_STEPS = Array.from({ length: 41 }, (_, power) => 2 ** power);
-
-/** Steps of an axis that counts whole things. */
-const COUNT_STEPS = Array.from({ length: 40 }, (_, step) => {
-  return [1, 2, 5][step % 3]! * 10 ** Math.floor(step / 3);
-});
-
-/** Steps of the axis of time, in seconds. */
-const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600];
-
-/** See the module. */
-export function chartOptions(shape: ChartShape): uPlot.Options {
+/** Options of uPlot: few lines, axes in the page's colours, the newest value at the right. */
+function chartOptions(shape: ChartShape): uPlot.Options {
   const { box, series, height, sync, max, window_ms, setHover } = shape;
   const colour = colourReader(box);
   return {
@@ -178,8 +165,8 @@ export function chartOptions(shape: ChartShape): uPlot.Options {
   };
 }
 
-/** Name of the colour of a line, without the dashes. */
-export function toneOf({ tone }: Series, index: number): string {
+/** The CSS variable of a line's colour, without dashes. */
+function toneOf({ tone }: Series, index: number): string {
   return tone ?? `series-${index % 6 + 1}`;
 }
 
@@ -212,7 +199,7 @@ function axesOf({ box, format }: ChartShape, colour: ColourReader): uPlot.Axis[]
 
 type ColourReader = (name: string, opacity?: number) => string;
 
-/** Reads colours as the browser resolved them; a canvas knows no variables. */
+/** Reads CSS variables as resolved colours, because a canvas does not know variables. */
 function colourReader(box: HTMLElement): ColourReader {
   return (name, opacity = 1) => {
     const probe = document.createElement("i");
@@ -224,13 +211,13 @@ function colourReader(box: HTMLElement): ColourReader {
   };
 }
 
-/** Draws the values from old to new; `null` is a gap. */
+/** A small chart without axes; values from old to new, `null` is a gap. */
 export function Sparkline(
   { values, label, max, tone = "accent", width = 88, height = 22, fill = true }: {
     values: readonly (number | null)[];
-    /** Said by screen readers, such as `CPU of the last minute`. */
+    /** Read by screen readers, such as `CPU of the last minute`. */
     label: string;
-    /** What reaches the top; left out: the largest value. */
+    /** The value at the top; left out: the largest one. */
     max?: number | undefined;
     tone?: Tone | undefined;
     /** In pixels. */
@@ -249,16 +236,13 @@ export function Sparkline(
   );
 }
 
-/** Points of a sparkline. */
-export const SPARK_POINTS_MAX = 120;
-
-/** Paths of SVG: the line, and the area under it. */
+/** SVG paths of a sparkline: its line, and the area below it. */
 export interface SparkPaths {
   readonly stroke: string;
   readonly area: string;
 }
 
-/** The newest values spread over the width, from the bottom (0) to the top (`max`). */
+/** The newest values across the width, from the bottom (0) to the top (`max`). */
 export function sparkPath(
   values: readonly (number | null)[],
   box: { readonly width: number; readonly height: number; readonly max?: number | undefined },

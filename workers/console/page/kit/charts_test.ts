@@ -8,35 +8,35 @@ import { SPARK_POINTS_MAX, sparkPath } from "./charts.tsx";
 
 const BOX = { width: 100, height: 22 };
 
-Deno.test("values go from left to right, the largest at the top", () => {
+Deno.test("sparkPath() runs from left to right, with the largest value at the top", () => {
   const { stroke, area } = sparkPath([0, 5, 10], BOX);
 
   assert.equal(stroke, "M0 21L50 11L100 1");
   assert.equal(area, "M0 22L0 21L50 11L100 1L100 22Z");
 });
 
-Deno.test("a gap ends a line and begins another", () => {
+Deno.test("sparkPath() starts a new line after a gap", () => {
   const { stroke, area } = sparkPath([1, 1, null, 1], BOX);
 
   assert.equal(stroke, "M0 1L33.3 1M100 1");
   assert.equal(area.match(/Z/g)?.length, 2);
 });
 
-Deno.test("values above the top and below zero stay inside", () => {
+Deno.test("sparkPath() clamps values above the top and below zero", () => {
   assert.equal(sparkPath([-5, 50], { ...BOX, max: 10 }).stroke, "M0 21L100 1");
 });
 
 for (const values of [[], [null], [NaN, Infinity]]) {
-  Deno.test(`${JSON.stringify(values)} draws nothing`, () => {
+  Deno.test(`sparkPath() of ${JSON.stringify(values)} is empty`, () => {
     assert.deepEqual(sparkPath(values, BOX), { stroke: "", area: "" });
   });
 }
 
-Deno.test("nothing but zeros lie at the bottom", () => {
+Deno.test("sparkPath() puts zeros at the bottom", () => {
   assert.equal(sparkPath([0, 0], BOX).stroke, "M0 21L100 21");
 });
 
-Deno.test("only the newest values are drawn", () => {
+Deno.test("sparkPath() draws the newest values only", () => {
   const values = Array.from({ length: SPARK_POINTS_MAX + 50 }, () => 1);
 
   assert.equal(sparkPath(values, BOX).stroke.match(/[ML]/g)?.length, SPARK_POINTS_MAX);

@@ -1,9 +1,9 @@
 /**
- * One line to the console: says hello, numbers requests, comes back after a loss.
+ * The page's WebSocket to the console: sends `hello`, numbers requests, reconnects after a loss.
  *
- * It knows neither Preact nor what is asked. A request is either asked once (a call) and fails when
- * the line is lost, or stands (a watch) and is asked again when the line is back. Time and the
- * socket are given to it, so its whole life can be tested without either.
+ * It knows nothing of Preact or of what is requested. A call is sent once and fails when the
+ * connection is lost; a watch is sent again on every new connection. Time and the socket are passed
+ * in, so tests need neither.
  *
  * @module
  */
@@ -17,16 +17,19 @@ export const RETRY_MS_MAX = 5_000;
 /** Calls and watches that the page has open at once. */
 export const REQUESTS_MAX = 1_000;
 
-/** A request as its asker gives it: without a number. */
+/** A request without its id. */
 export type Request = BrowserMessage extends infer M
   ? M extends { readonly id: number } ? Omit<M, "id"> : never
   : never;
 
-/** What comes for a request. */
+/** A message that answers a request. */
 export type Answer = Extract<ConsoleMessage, { readonly id: number }>;
 
-/** What of a browser's WebSocket is needed. */
-export interface LineSocket {
+/** A message that belongs to no request: `welcome` or `engine`. */
+export type Notice = Exclude<ConsoleMessage, Answer>;
+
+/** The part of a browser's WebSocket that is used here. */
+export interface ConsoleSocket {
   send(text: string): void;
   close(): void;
   onopen: (() => void) | null;
@@ -34,53 +37,51 @@ export interface LineSocket {
   onclose: ((event: { readonly code: number }) => void) | null;
 }
 
-/** Where the line stands. `refused`: the token is wrong; nothing is tried until told. */
-export type LineState = "connecting" | "open" | "lost" | "refused";
+/** `refused`: the token is wrong; nothing is retried until {@linkcode Connection.open}. */
+export type ConnectionState = "connecting" | "open" | "lost" | "refused";
 
-/** What the line needs and tells. */
-export interface LineOptions {
+/** What a connection uses and reports to. */
+export interface ConnectionOptions {
   /** Opens a socket to the console. */
-  readonly open: () => LineSocket;
-  /** The token to say hello with. */
+  readonly open: () => ConsoleSocket;
+  /** The token for `hello`. */
   readonly token: () => string;
-  /** Runs something later; the result stops it. */
+  /** Runs something later; the result cancels it. */
   readonly later: (ms: number, run: () => void) => () => void;
-  /** The line's state is another. */
-  readonly onState: (state: LineState) => void;
-  /** Something came that belongs to no request: `welcome` or `engine`. */
-  readonly onNews: (news: Exclude<ConsoleMessage, Answer>) => void;
+  readonly onState: (state: ConnectionState) => void;
+  readonly onNotice: (notice: Notice) => void;
 }
 
-interface Asked {
+interface OpenRequest {
   readonly request: Request;
-  readonly stands: boolean;
-  readonly heard: (answer: Answer) => void;
+  readonly isWatch: boolean;
+  readonly onAnswer: (answer: Answer) => void;
 }
 
 /** See the module. */
-export class LiveLine {
-  readonly #options: LineOptions;
-  readonly #asked = new Map<number, Asked>();
-  #socket: LineSocket | undefined;
-  #state: LineState = "connecting";
-  #stopRetry: (() => void) | undefined;
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #requests = new Map<number, OpenRequest>();
+  #socket: ConsoleSocket | undefined;
+  #state: ConnectionState = "connecting";
+  #cancelRetry: (() => void) | undefined;
   #retryMs = RETRY_MS;
   #nextId = 1;
 
-  /** Makes one; nothing is opened before {@linkcode start}. */
-  constructor(options: LineOptions) {
+  /** Opens nothing before {@linkcode open}. */
+  constructor(options: ConnectionOptions) {
     this.#options = options;
   }
 
-  /** Where it stands. */
-  get state(): LineState {
+  /** The state now. */
+  get state(): ConnectionState {
     return this.#state;
   }
 
-  /** Opens the line, or opens it anew at once, such as with another token. */
-  start(): void {
-    this.#stopRetry?.();
-    this.#drop();
+  /** Opens the socket; if there is one, it is replaced at once, such as for another token. */
+  open(): void {
+    this.#cancelRetry?.();
+    this.#dropSocket();
     if (this.#state !== "lost") this.#enter("connecting"); // Else it stays lost until it is back.
     const socket = this.#options.open();
     this.#socket = socket;
@@ -89,53 +90,56 @@ export class LiveLine {
     socket.onclose = ({ code }) => this.#lost(code);
   }
 
-  /** Closes it for good. */
-  stop(): void {
-    this.#stopRetry?.();
-    this.#drop();
-    this.#asked.clear();
+  /** Closes the socket for good and drops all requests. */
+  close(): void {
+    this.#cancelRetry?.();
+    this.#dropSocket();
+    this.#requests.clear();
   }
 
   /**
-   * Asks. `stands`: asked again whenever the line is back, until ended. Otherwise the request fails
-   * with `engine_unreachable` when the line is lost. The result ends it; nothing is heard after.
+   * Sends a request; the result ends it, after which `onAnswer` is not called any more. A watch is
+   * sent again on every connection until it is ended; a call fails with `engine_unreachable` when
+   * the connection is lost.
    */
-  ask(request: Request, stands: boolean, heard: (answer: Answer) => void): () => void {
+  request(request: Request, isWatch: boolean, onAnswer: (answer: Answer) => void): () => void {
     const id = this.#nextId++;
-    if (!stands && this.#state !== "open" && this.#state !== "connecting") {
-      queueMicrotask(() => heard(unreachable(id)));
+    if (!isWatch && this.#state !== "open" && this.#state !== "connecting") {
+      queueMicrotask(() => onAnswer(unreachable(id)));
       return () => {};
     }
-    if (!stands && this.#asked.size >= REQUESTS_MAX) {
-      queueMicrotask(() => heard(tooMany(id)));
+    if (!isWatch && this.#requests.size >= REQUESTS_MAX) {
+      queueMicrotask(() => onAnswer(tooMany(id)));
       return () => {};
     }
-    this.#asked.set(id, { request, stands, heard });
+    this.#requests.set(id, { request, isWatch, onAnswer });
     if (this.#state === "open") this.#send({ ...request, id } as BrowserMessage);
     return () => {
-      if (!this.#asked.delete(id)) return;
+      if (!this.#requests.delete(id)) return;
       if (this.#state === "open") this.#send({ type: "end", id });
     };
   }
 
   #receive(data: unknown): void {
-    const message = read(data);
+    const message = parseMessage(data);
     if (message === undefined) return;
     if (message.type === "welcome") this.#welcomed();
     if (!("id" in message)) {
-      this.#options.onNews(message);
+      this.#options.onNotice(message);
       return;
     }
-    const asked = this.#asked.get(message.id);
-    if (asked === undefined) return; // Ended here while it was on its way.
-    if (isLast(message)) this.#asked.delete(message.id);
-    asked.heard(message);
+    const open = this.#requests.get(message.id);
+    if (open === undefined) return; // Ended by the page while the answer was under way.
+    if (isLast(message)) this.#requests.delete(message.id);
+    open.onAnswer(message);
   }
 
   #welcomed(): void {
     this.#retryMs = RETRY_MS;
     this.#enter("open");
-    for (const [id, { request }] of this.#asked) this.#send({ ...request, id } as BrowserMessage);
+    for (const [id, { request }] of this.#requests) {
+      this.#send({ ...request, id } as BrowserMessage);
+    }
   }
 
   #lost(code: number): void {
@@ -147,15 +151,15 @@ export class LiveLine {
     }
     this.#enter("lost");
     this.#failCalls();
-    this.#stopRetry = this.#options.later(this.#retryMs, () => this.start());
+    this.#cancelRetry = this.#options.later(this.#retryMs, () => this.open());
     this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS_MAX);
   }
 
   #failCalls(): void {
-    for (const [id, { stands, heard }] of [...this.#asked]) {
-      if (stands) continue;
-      this.#asked.delete(id);
-      heard(unreachable(id));
+    for (const [id, { isWatch, onAnswer }] of [...this.#requests]) {
+      if (isWatch) continue;
+      this.#requests.delete(id);
+      onAnswer(unreachable(id));
     }
   }
 
@@ -163,13 +167,13 @@ export class LiveLine {
     this.#socket?.send(JSON.stringify(message));
   }
 
-  #enter(state: LineState): void {
+  #enter(state: ConnectionState): void {
     if (this.#state === state) return;
     this.#state = state;
     this.#options.onState(state);
   }
 
-  #drop(): void {
+  #dropSocket(): void {
     const socket = this.#socket;
     this.#socket = undefined;
     if (socket === undefined) return;
@@ -179,15 +183,15 @@ export class LiveLine {
   }
 }
 
-/** A message as it came; `undefined` for what is none, such as from another version. */
-function read(data: unknown): ConsoleMessage | undefined {
+/** A message; `undefined` for anything else, such as from another version. */
+function parseMessage(data: unknown): ConsoleMessage | undefined {
   if (typeof data !== "string") return undefined;
   try {
     const message: unknown = JSON.parse(data);
     const isMessage = message !== null && typeof message === "object" && "type" in message;
     return isMessage ? message as ConsoleMessage : undefined;
   } catch {
-    return undefined; // Not JSON: nothing of ours.
+    return undefined; // Not JSON.
   }
 }
 
@@ -196,8 +200,7 @@ function isLast(answer: Answer): boolean {
 }
 
 function unreachable(id: number): Answer {
-  const message = "The console cannot be reached; it is tried again by itself";
-  return failure(id, "engine_unreachable", message);
+  return failure(id, "engine_unreachable", "The console cannot be reached; the page keeps trying");
 }
 
 function tooMany(id: number): Answer {

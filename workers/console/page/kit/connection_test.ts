@@ -1,15 +1,20 @@
 /**
- * {@linkcode LiveLine}: hello, numbers, what survives a loss and what fails with it.
- *
  * @module
  */
 import assert from "node:assert/strict";
-import { REQUESTS_MAX, RETRY_MS, RETRY_MS_MAX } from "./connection.ts";
-import type { ConsoleMessage } from "../../wire.ts";
 import { WRONG_TOKEN_CLOSE } from "../../wire.ts";
-import { type Answer, type LineSocket, type LineState, LiveLine } from "./connection.ts";
+import {
+  type Answer,
+  Connection,
+  type ConnectionState,
+  type ConsoleSocket,
+  type Notice,
+  REQUESTS_MAX,
+  RETRY_MS,
+  RETRY_MS_MAX,
+} from "./connection.ts";
 
-class FakeSocket implements LineSocket {
+class FakeSocket implements ConsoleSocket {
   readonly sent: unknown[] = [];
   isClosed = false;
   onopen: (() => void) | null = null;
@@ -35,10 +40,10 @@ const WATCH = { type: "watch_trigger", trigger: { type: "log" } } as const;
 
 function setup() {
   const sockets: FakeSocket[] = [];
-  const states: LineState[] = [];
-  const news: Exclude<ConsoleMessage, Answer>[] = [];
+  const states: ConnectionState[] = [];
+  const notices: Notice[] = [];
   const waits: { ms: number; run: () => void }[] = [];
-  const line = new LiveLine({
+  const connection = new Connection({
     open: () => {
       const socket = new FakeSocket();
       sockets.push(socket);
@@ -50,7 +55,7 @@ function setup() {
       return () => {};
     },
     onState: (state) => states.push(state),
-    onNews: (message) => news.push(message),
+    onNotice: (message) => notices.push(message),
   });
   const connect = () => {
     const socket = sockets.at(-1)!;
@@ -59,24 +64,24 @@ function setup() {
     return socket;
   };
   const lose = (code = 1006) => sockets.at(-1)!.onclose?.({ code });
-  return { line, sockets, states, news, waits, connect, lose };
+  return { connection, sockets, states, notices, waits, connect, lose };
 }
 
-Deno.test("LiveLine says hello with the token and nothing before it", () => {
-  const { line, sockets } = setup();
-  line.start();
-  line.ask(CALL, false, () => {});
+Deno.test("Connection sends hello with the token first", () => {
+  const { connection, sockets } = setup();
+  connection.open();
+  connection.request(CALL, false, () => {});
 
   sockets[0]!.onopen?.();
 
   assert.deepEqual(sockets[0]!.sent, [{ type: "hello", token: "secret" }]);
 });
 
-Deno.test("LiveLine sends what was asked before the welcome, each with a number of its own", () => {
-  const { line, connect, states } = setup();
-  line.start();
-  line.ask(CALL, false, () => {});
-  line.ask(WATCH, true, () => {});
+Deno.test("Connection sends requests made before welcome, each with its own id", () => {
+  const { connection, connect, states } = setup();
+  connection.open();
+  connection.request(CALL, false, () => {});
+  connection.request(WATCH, true, () => {});
 
   const socket = connect();
 
@@ -84,11 +89,11 @@ Deno.test("LiveLine sends what was asked before the welcome, each with a number 
   assert.deepEqual(states, ["open"]);
 });
 
-Deno.test("LiveLine hands each answer to who asked, and only the last one ends a call", () => {
-  const { line, connect } = setup();
-  const heard: string[] = [];
-  line.start();
-  line.ask(CALL, false, ({ type }) => heard.push(type));
+Deno.test("Connection routes answers by id, and only the last one ends a call", () => {
+  const { connection, connect } = setup();
+  const received: string[] = [];
+  connection.open();
+  connection.request(CALL, false, ({ type }) => received.push(type));
   const socket = connect();
 
   socket.say({ type: "progress", id: 1, data: 1 });
@@ -96,16 +101,20 @@ Deno.test("LiveLine hands each answer to who asked, and only the last one ends a
   socket.say({ type: "result", id: 1, result: 4, duration_ms: 1, trace_id: null });
   socket.say({ type: "result", id: 99, duration_ms: 1, trace_id: null });
 
-  assert.deepEqual(heard, ["progress", "result"]);
+  assert.deepEqual(received, ["progress", "result"]);
 });
 
-Deno.test("LiveLine asks watches again after a loss and fails calls", () => {
-  const { line, connect, lose, waits, sockets, states } = setup();
+Deno.test("Connection sends watches again after a loss, and fails calls", () => {
+  const { connection, connect, lose, waits, sockets, states } = setup();
   const codes: string[] = [];
-  line.start();
+  connection.open();
   connect();
-  line.ask(CALL, false, (answer) => answer.type === "error" && codes.push(answer.error.code));
-  line.ask(WATCH, true, () => codes.push("watch"));
+  connection.request(
+    CALL,
+    false,
+    (answer) => answer.type === "error" && codes.push(answer.error.code),
+  );
+  connection.request(WATCH, true, () => codes.push("watch"));
 
   lose();
   waits[0]!.run();
@@ -117,19 +126,19 @@ Deno.test("LiveLine asks watches again after a loss and fails calls", () => {
   assert.deepEqual(states, ["open", "lost", "open"]);
 });
 
-Deno.test("LiveLine fails a call at once while the line is lost", async () => {
-  const { line, lose } = setup();
-  line.start();
+Deno.test("Connection fails a call at once while it is lost", async () => {
+  const { connection, lose } = setup();
+  connection.open();
   lose();
 
-  const answer = await new Promise<Answer>((resolve) => line.ask(CALL, false, resolve));
+  const answer = await new Promise<Answer>((resolve) => connection.request(CALL, false, resolve));
 
   assert.equal(answer.type === "error" && answer.error.code, "engine_unreachable");
 });
 
-Deno.test("LiveLine waits longer after each failure, up to a bound, and briefly after a success", () => {
-  const { line, connect, lose, waits } = setup();
-  line.start();
+Deno.test("Connection doubles its wait after each failure, up to a bound, and resets it after a success", () => {
+  const { connection, connect, lose, waits } = setup();
+  connection.open();
 
   for (let i = 0; i < 8; i++) {
     lose();
@@ -144,24 +153,24 @@ Deno.test("LiveLine waits longer after each failure, up to a bound, and briefly 
   assert.equal(waits.at(-1)!.ms, RETRY_MS);
 });
 
-Deno.test("LiveLine tries nothing more after a wrong token, until it is told", () => {
-  const { line, lose, waits, states, sockets } = setup();
-  line.start();
+Deno.test("Connection stays closed after a wrong token until open()", () => {
+  const { connection, lose, waits, states, sockets } = setup();
+  connection.open();
 
   lose(WRONG_TOKEN_CLOSE);
 
   assert.equal(waits.length, 0);
   assert.deepEqual(states, ["refused"]);
-  line.start();
+  connection.open();
   assert.equal(sockets.length, 2);
 });
 
-Deno.test("LiveLine takes back what was ended and hears no more of it", () => {
-  const { line, connect } = setup();
+Deno.test("Connection sends end for an ended request, and ignores its answers", () => {
+  const { connection, connect } = setup();
   let count = 0;
-  line.start();
+  connection.open();
   const socket = connect();
-  const end = line.ask(WATCH, true, () => count++);
+  const end = connection.request(WATCH, true, () => count++);
 
   end();
   end();
@@ -171,44 +180,44 @@ Deno.test("LiveLine takes back what was ended and hears no more of it", () => {
   assert.deepEqual(socket.sent.slice(1), [{ ...WATCH, id: 1 }, { type: "end", id: 1 }]);
 });
 
-Deno.test("LiveLine tells what belongs to no request", () => {
-  const { line, connect, news } = setup();
-  line.start();
+Deno.test("Connection reports messages that belong to no request", () => {
+  const { connection, connect, notices } = setup();
+  connection.open();
   const socket = connect();
 
   socket.say({ type: "engine", connected: false, since_ms: 5 });
 
-  assert.deepEqual(news.map(({ type }) => type), ["welcome", "engine"]);
+  assert.deepEqual(notices.map(({ type }) => type), ["welcome", "engine"]);
 });
 
 for (const text of ["", "{", "null", "7", '"text"', "[]", "{}"]) {
-  Deno.test(`LiveLine passes over ${JSON.stringify(text)}`, () => {
-    const { line, connect, news, states } = setup();
-    line.start();
+  Deno.test(`Connection ignores ${JSON.stringify(text)}`, () => {
+    const { connection, connect, notices, states } = setup();
+    connection.open();
 
     connect().say(text);
 
-    assert.equal(news.length, 1);
+    assert.equal(notices.length, 1);
     assert.deepEqual(states, ["open"]);
   });
 }
 
-Deno.test("LiveLine refuses more calls than a page may have open", async () => {
-  const { line } = setup();
-  line.start();
-  for (let i = 0; i < REQUESTS_MAX; i++) line.ask(CALL, false, () => {});
+Deno.test("Connection refuses calls beyond its bound", async () => {
+  const { connection } = setup();
+  connection.open();
+  for (let i = 0; i < REQUESTS_MAX; i++) connection.request(CALL, false, () => {});
 
-  const answer = await new Promise<Answer>((resolve) => line.ask(CALL, false, resolve));
+  const answer = await new Promise<Answer>((resolve) => connection.request(CALL, false, resolve));
 
   assert.equal(answer.type === "error" && answer.error.code, "overloaded");
 });
 
-Deno.test("LiveLine.stop() closes the socket and hears nothing more", () => {
-  const { line, connect, states } = setup();
-  line.start();
+Deno.test("Connection.close() closes the socket and ignores further messages", () => {
+  const { connection, connect, states } = setup();
+  connection.open();
   const socket = connect();
 
-  line.stop();
+  connection.close();
   socket.say(WELCOME);
 
   assert.ok(socket.isClosed);

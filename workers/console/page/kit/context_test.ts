@@ -1,6 +1,4 @@
 /**
- * {@linkcode Toasts}: which go by themselves, which stay, how many there are.
- *
  * @module
  */
 import assert from "node:assert/strict";
@@ -12,7 +10,7 @@ function setup() {
   return { toasts, waits, texts: () => toasts.list.value.map(({ text }) => text) };
 }
 
-Deno.test("what went well goes by itself, a failure stays until it is closed", () => {
+Deno.test("Toasts disappear, except failures, which stay until they are closed", () => {
   const { toasts, waits, texts } = setup();
   toasts.show("ok", "saved");
   toasts.fail("not saved", new Error("disk full"));
@@ -26,7 +24,7 @@ Deno.test("what went well goes by itself, a failure stays until it is closed", (
   assert.deepEqual(texts(), []);
 });
 
-Deno.test("the oldest makes room", () => {
+Deno.test("Toasts drop the oldest beyond their bound", () => {
   const { toasts, texts } = setup();
 
   for (let i = 0; i <= TOASTS_MAX; i++) toasts.show("bad", String(i));
@@ -35,7 +33,7 @@ Deno.test("the oldest makes room", () => {
   assert.equal(texts()[0], "1");
 });
 
-Deno.test("whatever was thrown is said", () => {
+Deno.test("Toasts.fail() shows any thrown value", () => {
   const { toasts } = setup();
 
   toasts.fail("no", "a text");

@@ -1,5 +1,5 @@
 /**
- * What people press and fill in: buttons, fields, choices.
+ * Form controls: buttons, text fields, selects, toggles.
  *
  * @module
  */
@@ -8,21 +8,21 @@ import { useId, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icons.tsx";
 import { useShell } from "./context.tsx";
 
-/** What a {@linkcode Button} takes. */
+/** Properties of a {@linkcode Button}. */
 export interface ButtonProps {
   readonly onPress?: (() => void) | undefined;
-  /** `primary`: the one thing to do here. `bad`: takes something away. `bare`: no frame. */
+  /** `primary`: the main action. `bad`: removes something. `bare`: without a frame. */
   readonly kind?: "plain" | "primary" | "bad" | "bare" | undefined;
   readonly icon?: IconName | undefined;
-  /** Shown as working, and not to be pressed. */
+  /** Shows a spinner, and disables the button. */
   readonly busy?: boolean | undefined;
   readonly disabled?: boolean | undefined;
   readonly small?: boolean | undefined;
-  /** Needed when there is only an icon. */
+  /** Required when there is only an icon. */
   readonly label?: string | undefined;
   readonly title?: string | undefined;
   readonly type?: "button" | "submit" | undefined;
-  /** For buttons that stay pressed. */
+  /** Of a toggle button: whether it is pressed. */
   readonly pressed?: boolean | undefined;
   readonly children?: ComponentChildren | undefined;
 }
@@ -48,28 +48,28 @@ export function Button(props: ButtonProps): VNode {
   );
 }
 
-/** What a {@linkcode Field} takes. */
+/** Properties of a {@linkcode Field}. */
 export interface FieldProps {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly type?: "text" | "number" | "password" | "datetime-local" | undefined;
   readonly placeholder?: string | undefined;
-  /** Said below; `error` takes its place. */
+  /** Shown below the field, unless there is an `error`. */
   readonly hint?: ComponentChildren | undefined;
   readonly error?: string | null | undefined;
   readonly disabled?: boolean | undefined;
   readonly required?: boolean | undefined;
-  /** In the fixed-width face. */
+  /** In the monospace font. */
   readonly code?: boolean | undefined;
-  /** More than one line. */
+  /** Makes it a text area with this many lines. */
   readonly rows?: number | undefined;
-  /** The label is for screen readers only. */
+  /** Shows the label to screen readers only. */
   readonly quiet?: boolean | undefined;
   readonly onEnter?: (() => void) | undefined;
 }
 
-/** A field with its label, a hint and what is wrong with it. */
+/** A text field with its label, and a hint or an error below it. */
 export function Field(props: FieldProps): VNode {
   const { label, value, onChange, error, hint, quiet, onEnter, code, rows } = props;
   const id = useId();
@@ -105,20 +105,20 @@ export function Field(props: FieldProps): VNode {
   );
 }
 
-/** One of a {@linkcode Select}'s choices. */
+/** An option of a {@linkcode Select}. */
 export interface Choice {
   readonly value: string;
   readonly label: string;
 }
 
-/** One of several, in a list that opens. */
+/** A drop-down list. */
 export function Select(
   { label, value, choices, onChange, quiet, disabled }: {
     label: string;
     value: string;
     choices: readonly Choice[];
     onChange: (value: string) => void;
-    /** The label is for screen readers only. */
+    /** Shows the label to screen readers only. */
     quiet?: boolean | undefined;
     disabled?: boolean | undefined;
   },
@@ -145,7 +145,7 @@ export function Select(
   );
 }
 
-/** One of few, all to be seen side by side. */
+/** A choice among a few options that are shown side by side. */
 export function Segments(
   { label, value, choices, onChange }: {
     label: string;
@@ -170,7 +170,7 @@ export function Segments(
   );
 }
 
-/** Yes or no. */
+/** A switch. */
 export function Toggle(
   { label, checked, onChange, disabled }: {
     label: string;
@@ -194,7 +194,7 @@ export function Toggle(
   );
 }
 
-/** A search field; `/` puts the cursor into the first one of the page. */
+/** A search field; the key `/` focuses the first one of the page. */
 export function Search(
   { label, value, onChange, placeholder, inputRef, onKey }: {
     label: string;
@@ -228,7 +228,7 @@ export function Search(
 /** How long the button shows that it has copied. */
 const COPIED_MS = 1_500;
 
-/** Copies what `text` gives when it is pressed. Without `children` it is an icon. */
+/** Copies what `text` returns, and shows that it has. Without `children` it is an icon. */
 export function CopyButton(
   { text, label = "Copy", children }: { text: () => string; label?: string; children?: string },
 ): VNode {

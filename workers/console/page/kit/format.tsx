@@ -1,5 +1,5 @@
 /**
- * Numbers and times as people read them, always the same width class, so that nothing jumps.
+ * Numbers and times for people, in texts of similar width, so that updates do not move the layout.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { useNow } from "./context.tsx";
 const UNITS = ["B", "KB", "MB", "GB", "TB"];
 const SECOND = 1_000, MINUTE = 60_000, HOUR = 3_600_000, DAY = 86_400_000;
 
-/** What stands where there is no value. */
+/** Shown in place of a missing value. */
 export const NONE = "–";
 
 /** `0.42 ms`, `18.3 ms`, `1.20 s`, `4 m 12 s`, `2 h 5 m`, `3 d 4 h`. */
@@ -22,7 +22,7 @@ export function formatDuration(ms: number | null | undefined): string {
   return ms < DAY ? pair(ms, HOUR, "h", MINUTE, "m") : pair(ms, DAY, "d", HOUR, "h");
 }
 
-/** How long something lasts in the coarsest useful unit: `12 s`, `4 m`, `3 h`, `2 d`. */
+/** A duration in its largest unit: `12 s`, `4 m`, `3 h`, `2 d`. */
 export function formatSpan(ms: number): string {
   if (ms < MINUTE) return `${Math.max(0, Math.floor(ms / SECOND))} s`;
   if (ms < HOUR) return `${Math.floor(ms / MINUTE)} m`;
@@ -55,13 +55,13 @@ export function formatCount(count: number | null | undefined): string {
   return count < 1_000_000 ? `${digits(count / 1_000)}k` : `${digits(count / 1_000_000)}M`;
 }
 
-/** A share in percent that is one already: `0.4 %`, `12 %`. */
+/** A percentage: `0.4 %`, `12 %`. */
 export function formatPercent(percent: number | null | undefined): string {
   if (percent === null || percent === undefined || !Number.isFinite(percent)) return NONE;
   return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
-/** Time of day where the person is: `14:03:27`, with milliseconds `14:03:27.081`. */
+/** Local time of day: `14:03:27`; `fine`: `14:03:27.081`. */
 export function formatTime(ms: number, fine = false): string {
   const at = new Date(ms);
   const [hours, minutes, seconds] = [at.getHours(), at.getMinutes(), at.getSeconds()].map(two);
@@ -69,19 +69,19 @@ export function formatTime(ms: number, fine = false): string {
   return fine ? `${time}.${String(at.getMilliseconds()).padStart(3, "0")}` : time;
 }
 
-/** Day and time: `2026-03-01 14:03:27`. */
+/** Local day and time: `2026-03-01 14:03:27`. */
 export function formatDateTime(ms: number, fine = false): string {
   const at = new Date(ms);
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   return `${day} ${formatTime(ms, fine)}`;
 }
 
-/** How long ago: `now`, `12 s ago`, `3 h ago`. */
+/** A time in the past: `now`, `12 s ago`, `3 h ago`. */
 export function formatAgo(ms: number, now: number): string {
   return now - ms < SECOND ? "now" : `${formatSpan(now - ms)} ago`;
 }
 
-/** Three digits that count. */
+/** Three significant digits. */
 function digits(value: number): string {
   if (value >= 1_000) return Math.round(value).toLocaleString("en-US");
   if (value >= 100) return value.toFixed(0);
@@ -98,17 +98,17 @@ function two(value: number): string {
   return String(value).padStart(2, "0");
 }
 
-/** `12 s ago`, counting on. */
+/** `12 s ago`, updated every second. */
 export function Ago({ ms }: { ms: number }): VNode {
   return <Stamp ms={ms} text={formatAgo(ms, useNow())} />;
 }
 
-/** How long since then: `3 h`, counting on. */
+/** The time since then, such as `3 h`, updated every second. */
 export function Since({ ms }: { ms: number }): VNode {
   return <Stamp ms={ms} text={formatSpan(useNow() - ms)} />;
 }
 
-/** The time of day; `fine` with milliseconds. */
+/** The time of day; `fine`: with milliseconds. */
 export function Time({ ms, fine = false }: { ms: number; fine?: boolean }): VNode {
   return <Stamp ms={ms} text={formatTime(ms, fine)} />;
 }

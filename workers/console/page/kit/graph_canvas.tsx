@@ -1,7 +1,7 @@
 /**
- * A graph of boxes and lines that is moved and magnified with mouse, fingers or keys.
+ * A graph of boxes and edges that is panned and zoomed with mouse, fingers or keys.
  *
- * It draws what it is given where it is told; layouts are made elsewhere.
+ * Positions are given; `graph_layout.ts` makes them.
  *
  * @module
  */
@@ -10,38 +10,43 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Tone } from "./icons.tsx";
 import { Button } from "./controls.tsx";
 
-/** A box of a graph; `x` and `y` are its corner at the top left. */
+/** A box of a graph; `x` and `y` are its top left corner. */
 export interface GraphNode extends Box {
   readonly id: string;
-  /** Said by screen readers. */
+  /** Read by screen readers. */
   readonly label: string;
   /** HTML inside of the box. */
   readonly content: ComponentChildren;
 }
 
-/** A line of a graph. */
+/** An edge of a graph. */
 export interface GraphEdge {
   readonly id: string;
   readonly from: string;
   readonly to: string;
-  /** At least two; drawn as a smooth line. */
+  /** At least two points of a smooth line. */
   readonly points: readonly { readonly x: number; readonly y: number }[];
   /** In pixels. @default 1.5 */
   readonly width?: number | undefined;
   readonly tone?: Tone | undefined;
   readonly text?: string | undefined;
-  /** What the words stand above; left out: the middle of the line. */
+  /** The text is above this point; left out: the middle of the line. */
   readonly textAt?: { readonly x: number; readonly y: number } | undefined;
-  /** Dashes run along it: something goes on. */
+  /** Dashes run along the line, for traffic. */
   readonly moving?: boolean | undefined;
 }
 
+/** Smallest scale of a drawing. */
+export const ZOOM_MIN = 0.1;
+/** Largest scale of a drawing. */
+export const ZOOM_MAX = 4;
+/** Pixels that an arrow key moves by. */
 const STEP = 40;
-/** In a window of less pixels than this, what is seen first is readable, even if not all. */
+/** In a view narrower than this, the graph is shown at `READABLE` scale, even if it is cut. */
 const NARROW = 640;
 const READABLE = 0.7;
 
-/** See the module. What is not next to the chosen box is drawn faintly. */
+/** Draws a graph. Boxes that are not connected to the selected one are faint. */
 export function GraphCanvas(
   { label, nodes, edges, chosen = null, onChoose, fitKey }: {
     label: string;
@@ -49,7 +54,7 @@ export function GraphCanvas(
     edges: readonly GraphEdge[];
     chosen?: string | null | undefined;
     onChoose?: ((id: string | null) => void) | undefined;
-    /** All is brought into view whenever this is another, such as when the set of boxes is. */
+    /** The graph is fitted into the view whenever this changes, such as with another layout. */
     fitKey: string;
   },
 ): VNode {
@@ -57,11 +62,11 @@ export function GraphCanvas(
   const [view, setView] = useState<Viewport>({ x: 0, y: 0, scale: 1 });
   const fit = (least?: number) => {
     const { clientWidth: width, clientHeight: height } = box.current!;
-    // Lines may lead around all boxes.
+    // Edges may run around all boxes.
     const bends = edges.flatMap(({ points }) =>
       points.map((at) => ({ ...at, width: 0, height: 0 }))
     );
-    setView(fitted(boundsOf([...nodes, ...bends]), { width, height }, least));
+    setView(fitViewport(boundsOf([...nodes, ...bends]), { width, height }, least));
   };
   useLayoutEffect(() => fit(box.current!.clientWidth < NARROW ? READABLE : undefined), [fitKey]);
   useWheel(box, setView);
@@ -69,7 +74,7 @@ export function GraphCanvas(
   const near = neighbours(edges, chosen);
   const zoom = (factor: number) => {
     const { clientWidth, clientHeight } = box.current!;
-    setView((was) => zoomed(was, factor, clientWidth / 2, clientHeight / 2));
+    setView((was) => zoomViewport(was, factor, clientWidth / 2, clientHeight / 2));
   };
   const keyDown = (event: KeyboardEvent) => {
     if (event.target !== event.currentTarget) return;
@@ -179,7 +184,7 @@ function Edge({ edge, faint }: { edge: GraphEdge; faint: boolean }): VNode {
   );
 }
 
-/** A line through the points whose corners are round. */
+/** A line through the points, with round corners. */
 function curve(points: GraphEdge["points"]): string {
   const [first, ...rest] = points;
   if (first === undefined) return "";
@@ -204,7 +209,7 @@ function neighbours(edges: readonly GraphEdge[], chosen: string | null): Set<str
 
 type SetView = (change: (was: Viewport) => Viewport) => void;
 
-/** The wheel zooms; it has to be heard actively, else the page scrolls besides. */
+/** The wheel zooms. A passive listener could not keep the page from scrolling. */
 function useWheel(box: { readonly current: HTMLElement | null }, setView: SetView): void {
   useEffect(() => {
     const element = box.current!;
@@ -212,14 +217,14 @@ function useWheel(box: { readonly current: HTMLElement | null }, setView: SetVie
       event.preventDefault();
       const { left, top } = element.getBoundingClientRect();
       const factor = Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015));
-      setView((was) => zoomed(was, factor, event.clientX - left, event.clientY - top));
+      setView((was) => zoomViewport(was, factor, event.clientX - left, event.clientY - top));
     };
     element.addEventListener("wheel", wheel, { passive: false });
     return () => element.removeEventListener("wheel", wheel);
   }, []);
 }
 
-/** One pointer moves, two zoom. */
+/** One pointer pans, two zoom. */
 function useDrag(setView: SetView): object {
   const pointers = useRef(new Map<number, { x: number; y: number }>()).current;
   const down = (event: PointerEvent) => {
@@ -241,19 +246,14 @@ function useDrag(setView: SetView): object {
     const factor = Math.hypot(now.x - other.x, now.y - other.y) /
       Math.max(1, Math.hypot(was.x - other.x, was.y - other.y));
     setView((view) =>
-      zoomed(view, factor, (now.x + other.x) / 2 - left, (now.y + other.y) / 2 - top)
+      zoomViewport(view, factor, (now.x + other.x) / 2 - left, (now.y + other.y) / 2 - top)
     );
   };
   const up = (event: PointerEvent) => pointers.delete(event.pointerId);
   return { onPointerDown: down, onPointerMove: move, onPointerUp: up, onPointerCancel: up };
 }
 
-/** Smallest scale of a drawing. */
-export const ZOOM_MIN = 0.1;
-/** Largest scale of a drawing. */
-export const ZOOM_MAX = 4;
-
-/** A point of the drawing stands at `scale * point + (x, y)` of the window. */
+/** A point of the drawing is at `scale * point + (x, y)` of the view. */
 export interface Viewport {
   readonly x: number;
   readonly y: number;
@@ -268,18 +268,18 @@ export interface Box {
   readonly height: number;
 }
 
-/** Magnified by `factor` so that what is at a point of the window stays there. */
-export function zoomed(view: Viewport, factor: number, x: number, y: number): Viewport {
+/** Zooms by `factor` around a point of the view. */
+export function zoomViewport(view: Viewport, factor: number, x: number, y: number): Viewport {
   const scale = Math.max(ZOOM_MIN, Math.min(ZOOM_MAX, view.scale * factor));
   const by = scale / view.scale;
   return { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by };
 }
 
 /**
- * All of a drawing in the middle of the window; never larger than it is. `least`: where it would
- * have to be smaller than this, its upper part is in the window instead, at this scale.
+ * Shows a whole drawing in the middle of the view, at most at its own size. If that needs a scale
+ * below `least`, the upper part of the drawing is shown at that scale instead.
  */
-export function fitted(
+export function fitViewport(
   drawing: Box,
   window: { width: number; height: number },
   least = ZOOM_MIN,
@@ -298,10 +298,10 @@ export function fitted(
   };
 }
 
-/** What holds all boxes. */
+/** The smallest rectangle around all boxes. */
 export function boundsOf(boxes: readonly Box[]): Box {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const { x, y, width, height } of boxes) { // There may be more than a call takes arguments.
+  for (const { x, y, width, height } of boxes) { // There may be more than fit into one call.
     left = Math.min(left, x);
     top = Math.min(top, y);
     right = Math.max(right, x + width);

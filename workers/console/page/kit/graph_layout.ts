@@ -1,68 +1,69 @@
 /**
- * Boxes and the lines between them, placed from left to right or from top to bottom.
+ * Layout of a directed graph, from left to right or from top to bottom. The only file that imports
+ * dagre.
  *
- * The only file that knows the library which does it. Lines are points of a smooth curve; a line
- * may begin and end at a height of its own, such as at a row of a card.
+ * An edge becomes the points of a smooth curve. It may start and end at a height of its own, such
+ * as at a row of a card.
  *
  * @module
  */
 import dagre from "@dagrejs/dagre";
 
-/** A box to place. */
-export interface BoxToPlace {
+/** A box to lay out. */
+export interface LayoutBox {
   readonly id: string;
   readonly width: number;
   readonly height: number;
 }
 
-/** A line to draw. */
-export interface LineToPlace {
+/** An edge to lay out. */
+export interface LayoutEdge {
   readonly id: string;
   readonly from: string;
   readonly to: string;
-  /** Heights above the middle of its boxes, in pixels; 0 is the middle. */
+  /** Where it leaves and enters its boxes: pixels above their middle. */
   readonly fromY?: number;
   readonly toY?: number;
 }
 
-/** A box at its place: its top left corner, in pixels. */
-export interface PlacedBox extends BoxToPlace {
+/** A box with its top left corner, in pixels. */
+export interface PlacedBox extends LayoutBox {
   readonly x: number;
   readonly y: number;
 }
 
-/** A line at its place. */
-export interface PlacedLine {
+/** An edge with its curve. */
+export interface PlacedEdge {
   readonly id: string;
-  /** From the caller to the called, in pixels; as close as a smooth curve needs them. */
+  /** From `from` to `to`, close enough to look smooth. */
   readonly points: readonly Point[];
-  /** The middle of the room for its words. */
+  /** The middle of the space for its label. */
   readonly label: Point;
 }
 
-/** A place, in pixels. */
+/** In pixels. */
 export interface Point {
   readonly x: number;
   readonly y: number;
 }
 
-/** All of it, with the size of the whole. */
+/** A whole graph with its size in pixels. */
 export interface Layout {
   readonly boxes: ReadonlyMap<string, PlacedBox>;
-  readonly lines: ReadonlyMap<string, PlacedLine>;
+  readonly edges: ReadonlyMap<string, PlacedEdge>;
   readonly width: number;
   readonly height: number;
 }
 
-/** Distances, in pixels. */
+/** Distances are in pixels. */
 export interface LayoutOptions {
-  /** Between boxes above each other; default 24. */
+  /** Between boxes of one column. @default 24 */
   readonly gap?: number;
-  /** Between columns; default 96. */
+  /** Between columns. @default 96 */
   readonly columnGap?: number;
-  /** From top to bottom; then columns are rows, and heights of lines' ends are not heeded. */
+  /** From top to bottom: columns become rows, and `fromY` and `toY` are ignored. */
   readonly isDown?: boolean;
-  /** Room that each line has for words, clear of boxes and of other words; default none. */
+  /** Space for the label of each edge, clear of boxes and of other labels. @default none */
   readonly label?: Size;
 }
 
@@ -74,43 +75,48 @@ export interface Size {
 
 const MARGIN = 16;
 const CURVE_POINTS = 12;
-/** Between lines that run beside each other. */
-const LINE_GAP = 10;
-/** What words of a line to its own box stand off from that box. */
-const LOOP = 36;
-/** Going down has to leave what goes to the right no more than this part of its size. */
+/** Between parallel edges. */
+const EDGE_GAP = 10;
+/** How far the loop of an edge from a box to itself reaches from the box. */
+const LOOP_REACH = 36;
+/** A vertical layout is preferred if a horizontal one has less than this part of its scale. */
 const DOWN_GAIN = 0.7;
 const NO_LABEL: Size = { width: 0, height: 0 };
 
-/** Places boxes so that lines run one way as far as they can. Lines to nowhere are left out. */
-export function layOut(
-  boxes: readonly BoxToPlace[],
-  lines: readonly LineToPlace[],
+/** Lays out boxes so that most edges run one way. Edges to missing boxes are left out. */
+export function layoutGraph(
+  boxes: readonly LayoutBox[],
+  edges: readonly LayoutEdge[],
   options: LayoutOptions = {},
 ): Layout {
   const { isDown, label = NO_LABEL } = options;
-  if (!isDown) return toTheRight(boxes, lines, options);
-  const turnedLabel = { width: label.height, height: label.width };
-  return turned(toTheRight(boxes.map(turnedBox), lines, { ...options, label: turnedLabel }));
+  if (!isDown) return layoutToRight(boxes, edges, options);
+  const transposedLabel = { width: label.height, height: label.width };
+  return transpose(
+    layoutToRight(boxes.map(transposeBox), edges, { ...options, label: transposedLabel }),
+  );
 }
 
-/** To the right, unless it would be far larger in a window of this size when it goes down. */
-export function layOutWithin(
-  boxes: readonly BoxToPlace[],
-  lines: readonly LineToPlace[],
+/** Lays out to the right, or downwards if the graph is far larger in `room` that way. */
+export function layoutGraphWithin(
+  boxes: readonly LayoutBox[],
+  edges: readonly LayoutEdge[],
   room: { readonly width: number; readonly height: number },
   options: LayoutOptions = {},
 ): Layout {
-  const both = [layOut(boxes, lines, options), layOut(boxes, lines, { ...options, isDown: true })];
+  const both = [
+    layoutGraph(boxes, edges, options),
+    layoutGraph(boxes, edges, { ...options, isDown: true }),
+  ];
   const scaleOf = ({ width, height }: Layout): number =>
     Math.min(1, room.width / width, room.height / height);
-  // Words stand clear above lines that run level.
+  // Labels are easier to read above horizontal edges.
   return scaleOf(both[0]!) >= DOWN_GAIN * scaleOf(both[1]!) ? both[0]! : both[1]!;
 }
 
-function toTheRight(
-  boxes: readonly BoxToPlace[],
-  lines: readonly LineToPlace[],
+function layoutToRight(
+  boxes: readonly LayoutBox[],
+  edges: readonly LayoutEdge[],
   { gap = 24, columnGap = 96, label = NO_LABEL }: LayoutOptions,
 ): Layout {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
@@ -118,17 +124,17 @@ function toTheRight(
     rankdir: "LR",
     nodesep: gap,
     ranksep: columnGap,
-    edgesep: LINE_GAP,
+    edgesep: EDGE_GAP,
     marginx: MARGIN,
     marginy: MARGIN,
   });
   for (const { id, width, height } of boxes) graph.setNode(id, { width, height });
-  const drawn = lines.filter(({ from, to }) => graph.hasNode(from) && graph.hasNode(to));
-  // Without words, one edge per pair is enough to place the boxes, and far faster.
-  const nameOf = ({ id }: LineToPlace) => label.width === 0 ? undefined : id;
-  for (const line of drawn) {
-    const { from, to } = line;
-    if (from !== to) graph.setEdge(from, to, { ...label, labelpos: "c" }, nameOf(line));
+  const drawn = edges.filter(({ from, to }) => graph.hasNode(from) && graph.hasNode(to));
+  // Without labels, one edge per pair of boxes is enough for the layout, and far faster.
+  const nameOf = ({ id }: LayoutEdge) => label.width === 0 ? undefined : id;
+  for (const edge of drawn) {
+    const { from, to } = edge;
+    if (from !== to) graph.setEdge(from, to, { ...label, labelpos: "c" }, nameOf(edge));
   }
   if (boxes.length > 0) dagre.layout(graph);
   const placed = new Map(boxes.map((box) => {
@@ -137,25 +143,27 @@ function toTheRight(
   }));
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   const columns = columnsOf([...placed.values()]);
-  const lanes = new Map(drawn.map((line) => [
-    line.id,
-    lanesOf(graph, { ...line, name: nameOf(line) }, columns, label),
+  const lanes = new Map(drawn.map((edge) => [
+    edge.id,
+    lanesOf(graph, { ...edge, name: nameOf(edge) }, columns, label),
   ]));
-  untwist(drawn, lanes);
+  uncross(drawn, lanes);
   return {
     boxes: placed,
-    lines: new Map(drawn.map((line) => [
-      line.id,
-      line.from === line.to ? drawLoop(line, placed) : drawLine(line, placed, lanes.get(line.id)!),
+    edges: new Map(drawn.map((edge) => [
+      edge.id,
+      edge.from === edge.to
+        ? curveLoop(edge, placed)
+        : curveEdge(edge, placed, lanes.get(edge.id)!),
     ])),
     width: Math.max(width, 2 * MARGIN),
     height: Math.max(height, 2 * MARGIN),
   };
 }
 
-/** Of lines between the same two boxes, the one that starts above gets the lane above. */
-function untwist(lines: readonly LineToPlace[], lanes: Map<string, Lanes>): void {
-  const pairs = Map.groupBy(lines, ({ from, to }) => JSON.stringify([from, to]));
+/** Among edges between the same two boxes, one that starts higher gets a higher lane. */
+function uncross(edges: readonly LayoutEdge[], lanes: Map<string, Lanes>): void {
+  const pairs = Map.groupBy(edges, ({ from, to }) => JSON.stringify([from, to]));
   for (const beside of pairs.values()) {
     const free = beside.map(({ id }) => lanes.get(id)!)
       .sort((a, b) => (a.label?.y ?? 0) - (b.label?.y ?? 0));
@@ -166,7 +174,7 @@ function untwist(lines: readonly LineToPlace[], lanes: Map<string, Lanes>): void
   }
 }
 
-/** How far boxes reach to both sides of the middle of their column, by that middle. */
+/** Half the width of each column, by the middle of the column. */
 function columnsOf(boxes: readonly PlacedBox[]): ReadonlyMap<number, number> {
   const columns = new Map<number, number>();
   for (const { x, width } of boxes) {
@@ -176,18 +184,18 @@ function columnsOf(boxes: readonly PlacedBox[]): ReadonlyMap<number, number> {
   return columns;
 }
 
-/** Where a line passes between boxes and other lines. */
+/** Where an edge passes between boxes and other edges. */
 interface Lanes {
-  /** Each passed from side to side at one height. */
+  /** Each is crossed from side to side at one height. */
   readonly stops: readonly { readonly x: number; readonly y: number; readonly half: number }[];
-  /** Where its words have room, if the library said. */
+  /** The middle of its label, if dagre placed one. */
   readonly label: Point | undefined;
 }
 
-/** The way that the library found for a line. */
+/** The path that dagre found for an edge. */
 function lanesOf(
   graph: InstanceType<typeof dagre.graphlib.Graph>,
-  { name, from, to }: LineToPlace & { readonly name: string | undefined },
+  { name, from, to }: LayoutEdge & { readonly name: string | undefined },
   columns: ReadonlyMap<number, number>,
   label: Size,
 ): Lanes {
@@ -198,59 +206,63 @@ function lanesOf(
   };
   const stops = points.slice(1, -1).map((point) => {
     const isLabel = x !== undefined && Math.abs(point.x - x) < 1;
-    // Level along half of its words; all of it would leave no room to bend.
+    // Horizontal along half of its label; along all of it there would be no room to bend.
     const half = isLabel ? label.width / 4 : columns.get(Math.round(point.x)) ?? 0;
     return { x: point.x, y: point.y, half };
   });
   return { stops, label: x === undefined || y === undefined ? undefined : { x, y } };
 }
 
-/** The same with the axes changed for each other. */
-function turned({ boxes, lines, width, height }: Layout): Layout {
-  const turnedBoxes = [...boxes].map(([id, box]) =>
-    [id, { ...turnedBox(box), x: box.y, y: box.x }] as const
+/** Swaps the axes. */
+function transpose({ boxes, edges, width, height }: Layout): Layout {
+  const transposedBoxes = [...boxes].map(([id, box]) =>
+    [id, { ...transposeBox(box), x: box.y, y: box.x }] as const
   );
-  const turnedLines = [...lines].map(([id, line]) =>
-    [id, { ...line, points: line.points.map(turnedPoint), label: turnedPoint(line.label) }] as const
+  const transposedEdges = [...edges].map(([id, edge]) =>
+    [id, {
+      ...edge,
+      points: edge.points.map(transposePoint),
+      label: transposePoint(edge.label),
+    }] as const
   );
   return {
-    boxes: new Map(turnedBoxes),
-    lines: new Map(turnedLines),
+    boxes: new Map(transposedBoxes),
+    edges: new Map(transposedEdges),
     width: height,
     height: width,
   };
 }
 
-function turnedBox<Box extends BoxToPlace>(box: Box): Box {
+function transposeBox<Box extends LayoutBox>(box: Box): Box {
   return { ...box, width: box.height, height: box.width };
 }
 
-function turnedPoint({ x, y }: Point): Point {
+function transposePoint({ x, y }: Point): Point {
   return { x: y, y: x };
 }
 
-function drawLoop(line: LineToPlace, boxes: ReadonlyMap<string, PlacedBox>): PlacedLine {
-  const { x, y, width, height } = boxes.get(line.from)!;
+function curveLoop(edge: LayoutEdge, boxes: ReadonlyMap<string, PlacedBox>): PlacedEdge {
+  const { x, y, width, height } = boxes.get(edge.from)!;
   const right = x + width;
-  const startY = y + height / 2 - (line.fromY ?? 0);
-  const endY = y + height / 2 - (line.toY ?? 0);
-  // Apart by a little at least, so that it is a loop.
+  const startY = y + height / 2 - (edge.fromY ?? 0);
+  const endY = y + height / 2 - (edge.toY ?? 0);
+  // With some distance between its ends, so that it is a loop.
   const isFlat = Math.abs(startY - endY) < 16;
   const [top, bottom] = isFlat ? [startY - 8, startY + 8] : [startY, endY];
-  const pull = LOOP / 0.75;
+  const pull = LOOP_REACH / 0.75;
   const points = curve({ x: right, y: top! }, pull, { x: right, y: bottom! }, -pull);
-  return { id: line.id, points, label: { x: right + LOOP, y: (top! + bottom!) / 2 } };
+  return { id: edge.id, points, label: { x: right + LOOP_REACH, y: (top! + bottom!) / 2 } };
 }
 
-function drawLine(
-  line: LineToPlace,
+function curveEdge(
+  edge: LayoutEdge,
   boxes: ReadonlyMap<string, PlacedBox>,
   lanes: Lanes,
-): PlacedLine {
-  const from = boxes.get(line.from)!;
-  const to = boxes.get(line.to)!;
-  const startY = from.y + from.height / 2 - (line.fromY ?? 0);
-  const endY = to.y + to.height / 2 - (line.toY ?? 0);
+): PlacedEdge {
+  const from = boxes.get(edge.from)!;
+  const to = boxes.get(edge.to)!;
+  const startY = from.y + from.height / 2 - (edge.fromY ?? 0);
+  const endY = to.y + to.height / 2 - (edge.toY ?? 0);
   const isBack = to.x < from.x + from.width;
   const start = { x: isBack ? from.x : from.x + from.width, y: startY };
   const end = { x: isBack ? to.x + to.width : to.x, y: endY };
@@ -269,14 +281,14 @@ function drawLine(
     return i === 0 ? part : part.slice(1);
   });
   const rounded = points.map(({ x, y }) => ({ x: round(x), y: round(y) }));
-  return { id: line.id, points: rounded, label: lanes.label ?? middleOf(rounded) };
+  return { id: edge.id, points: rounded, label: lanes.label ?? middleOf(rounded) };
 }
 
 function middleOf(points: readonly Point[]): Point {
   return points[Math.floor(points.length / 2)]!;
 }
 
-/** Points of a curve that leaves and arrives level, pulled so far to the right and to the left. */
+/** Points of a Bézier curve that starts and ends horizontally; `pull`, `push`: its handles. */
 function curve(start: Point, pull: number, end: Point, push: number): Point[] {
   return Array.from({ length: CURVE_POINTS + 1 }, (_, i) => {
     const t = i / CURVE_POINTS;

@@ -1,5 +1,7 @@
 /**
- * The drawings of the page: strokes on a grid of 16, in the colour of the text around them.
+ * Small marks: icons, badges, dots, codes, keys.
+ *
+ * Icons are strokes on a grid of 16 pixels, in the colour of the text around them.
  *
  * @module
  */
@@ -49,10 +51,10 @@ const STROKES = {
   keyboard: "M2 4.5h12v7H2zM4.5 7h.01M7 7h.01M9.5 7h.01M12 7h.01M5.5 9.3h5",
 } as const;
 
-/** Name of a drawing. */
+/** The name of an icon. */
 export type IconName = keyof typeof STROKES;
 
-/** One drawing; says nothing to screen readers, so the text beside it or a label must. */
+/** An icon. Screen readers skip it, so there must be a text or a label beside it. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }): VNode {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 16 16" aria-hidden="true">
@@ -61,10 +63,10 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }): VN
   );
 }
 
-/** What a colour means; the same everywhere. */
+/** The meaning of a colour. */
 export type Tone = "neutral" | "ok" | "warn" | "bad" | "info" | "accent";
 
-/** A word on its colour. */
+/** A word on a coloured ground. */
 export function Badge(
   { tone = "neutral", dot = false, title, children }: {
     tone?: Tone | undefined;
@@ -82,12 +84,12 @@ export function Badge(
   );
 }
 
-/** A dot alone; `label` says what it means. `pulse`: something goes on. */
+/** A dot; `label` is its meaning. `pulse`: animated, for something that is running. */
 export function Dot({ tone, label, pulse }: { tone: Tone; label: string; pulse?: boolean }): VNode {
   return <i class={`dot ${tone} ${pulse ? "pulse" : ""}`} role="img" aria-label={label} />;
 }
 
-/** An id or a code, in the fixed-width face. */
+/** An id or a code, in the monospace font. */
 export function Code({ children, title }: { children: ComponentChildren; title?: string }): VNode {
   return <code class="code" title={title}>{children}</code>;
 }

@@ -1,164 +1,43 @@
 /**
- * JSON text to a value, or to where and why it is none.
- *
- * Browsers word their errors differently and mostly leave the place out; so the place is looked for
- * here, once the browser has said that there is one.
+ * JSON in the page: parsing with a message that says where it fails, reading values of unknown
+ * shape, comparing values, and showing them.
  *
  * @module
  */
 import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 
-/** What a text is. */
-export type ParsedJson =
-  | { readonly ok: true; readonly value: Json }
-  | { readonly ok: false; readonly message: string };
-
-/** Parses; `empty` is what a blank text means, without it a blank text is wrong. */
-export function parseJson(text: string, empty?: Json): ParsedJson {
-  if (text.trim() === "") {
-    return empty === undefined
-      ? { ok: false, message: "Type a JSON value" }
-      : { ok: true, value: empty };
-  }
-  try {
-    return { ok: true, value: JSON.parse(text) };
-  } catch (thrown) {
-    return { ok: false, message: faultIn(text) ?? String(thrown) };
-  }
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is wrong first, such as `Expected a comma or }, line 2, column 7`. */
-function faultIn(text: string): string | undefined {
-  const scan = new Scan(text);
-  try {
-    scan.value();
-    scan.end();
-    return undefined;
-  } catch (thrown) {
-    if (!(thrown instanceof Fault)) return undefined; // Nested too deeply for this.
-    const before = text.slice(0, scan.at).split("\n");
-    const place = scan.at >= text.trimEnd().length
-      ? "at the end"
-      : `line ${before.length}, column ${before.at(-1)!.length + 1}`;
-    return `${thrown.message}, ${place}`;
-  }
+/** The members of an object; none of anything else. */
+export function objectOf(value: Json | undefined): JsonObject {
+  return isObject(value) ? value : {};
 }
 
-class Fault extends Error {}
-
-/** Goes through a text as long as it is JSON. */
-class Scan {
-  readonly #text: string;
-  at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  value(): void {
-    this.#take(/\s*/y);
-    const next = this.#text[this.at];
-    if (next === "{") this.#members("}", () => this.#member());
-    else if (next === "[") this.#members("]", () => this.value());
-    else if (next === '"') this.#string();
-    else if (
-      !this.#take(/(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?!\w)/y)
-    ) {
-      const hint = next === "'" ? "Texts stand in double quotes" : "Expected a value";
-      throw new Fault(hint);
-    }
-  }
-
-  end(): void {
-    this.#take(/\s*/y);
-    if (this.at < this.#text.length) throw new Fault("Expected nothing more");
-  }
-
-  #members(end: string, member: () => void): void {
-    this.at++;
-    this.#take(/\s*/y);
-    if (this.#text[this.at] === end) {
-      this.at++;
-      return;
-    }
-    while (true) {
-      member();
-      this.#take(/\s*/y);
-      if (this.#text[this.at] === end) break;
-      if (this.#text[this.at] !== ",") throw new Fault(`Expected a comma or ${end}`);
-      this.at++;
-    }
-    this.at++;
-  }
-
-  #member(): void {
-    this.#take(/\s*/y);
-    if (this.#text[this.at] !== '"') throw new Fault("Expected a name in double quotes");
-    this.#string();
-    this.#take(/\s*/y);
-    if (this.#text[this.at] !== ":") throw new Fault("Expected a colon");
-    this.at++;
-    this.value();
-  }
-
-  #string(): void {
-    // deno-lint-ignore no-control-regex
-    this.#take(/"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/y);
-    if (this.#text[this.at] === '"') {
-      this.at++;
-      return;
-    }
-    const next = this.#text[this.at];
-    throw new Fault(next === "\\" ? "Unknown escape" : "The text has no end on its line");
-  }
-
-  #take(pattern: RegExp): boolean {
-    pattern.lastIndex = this.at;
-    const found = pattern.exec(this.#text);
-    if (found) this.at += found[0].length;
-    return found !== null;
-  }
-}
-
-/** Controls, marks of direction (which can make a text look like another), what has no width. */
-const UNSEEN =
-  /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
-
-/** The text of a value; `indent` as in `JSON.stringify`. */
-export function seenJson(value: Json, indent?: number): string {
-  return seenText(JSON.stringify(value, null, indent));
-}
-
-/** JSON text with everything in it to be seen. */
-export function seenText(json: string): string {
-  return json.replace(
-    UNSEEN,
-    (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
-/** Names and values that came with a span or a log record. */
-export type Attributes = Readonly<Record<string, Json>>;
-
-/** Text as it is; anything else as JSON; nothing and `null` as empty text. */
+/** A string as it is; other values as JSON text; an absent value and `null` as the empty string. */
 export function textOf(value: Json | undefined): string {
   if (value === undefined || value === null) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The number, also from digits; `fallback` for what is none. */
+/** A number, also from digits; `fallback` for anything else. */
 export function numberOf(value: Json | undefined, fallback = 0): number {
   if (value === undefined || value === null || value === "") return fallback;
   const number = Number(value);
   return Number.isFinite(number) ? number : fallback;
 }
 
-/** Milliseconds of nanoseconds, which come as a number or, exact, as digits. */
+/** Milliseconds from nanoseconds, which telemetry sends as a number or, exactly, as digits. */
 export function msOf(nano: Json | undefined): number {
   return numberOf(nano) / 1e6;
 }
 
-/** Attributes come as pairs or as an object. */
+/** Attributes of a span or a log record. */
+export type Attributes = Readonly<Record<string, Json>>;
+
+/** Attributes from an object or a list of pairs (PROTOCOL 5.8). */
 export function attributesOf(raw: Json | undefined): Attributes {
   if (isObject(raw)) return raw;
   const attributes: Record<string, Json> = {};
@@ -168,12 +47,159 @@ export function attributesOf(raw: Json | undefined): Attributes {
   return attributes;
 }
 
-/** Whether a value is an object, and no list. */
-export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** Whether two values are the same JSON, in whatever order their members are. */
+export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((each, i) => sameJson(each, b[i]));
+  }
+  if (!isObject(a) || !isObject(b)) return false;
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && sameJson(a[name], b[name]));
 }
 
-/** The members of an object; none of anything else. */
-export function objectOf(value: Json | undefined): JsonObject {
-  return isObject(value) ? value : {};
+/** Invisible characters: controls, direction marks (which can disguise a text), zero widths. */
+const INVISIBLE =
+  /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** JSON text of a value for people; `indent` as in `JSON.stringify`. */
+export function visibleJson(value: Json, indent?: number): string {
+  return escapeInvisible(JSON.stringify(value, null, indent));
+}
+
+/** JSON text with its invisible characters escaped; it stays JSON of the same value. */
+export function escapeInvisible(json: string): string {
+  return json.replace(
+    INVISIBLE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** A value in at most `chars` characters. */
+export function briefJson(value: Json, chars = 160): string {
+  // Long texts are cut before they are written, not after.
+  const text = JSON.stringify(
+    value,
+    (_name, member) =>
+      typeof member === "string" && member.length > chars ? member.slice(0, chars) : member,
+  );
+  return escapeInvisible(text.length > chars ? `${text.slice(0, chars)}…` : text);
+}
+
+/** A parsed text, or why it is not JSON. */
+export type ParsedJson =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly message: string };
+
+/**
+ * Parses a text. A blank one means `empty`, and is an error if that is left out.
+ *
+ * Browsers word their errors differently and mostly omit the place, so {@linkcode errorIn} finds it
+ * once the browser has rejected the text.
+ */
+export function parseJson(text: string, empty?: Json): ParsedJson {
+  if (text.trim() === "") {
+    return empty === undefined
+      ? { ok: false, message: "Type a JSON value" }
+      : { ok: true, value: empty };
+  }
+  try {
+    return { ok: true, value: JSON.parse(text) };
+  } catch (thrown) {
+    return { ok: false, message: errorIn(text) ?? String(thrown) };
+  }
+}
+
+/** The first error, such as `Expected a comma or }, line 2, column 7`. */
+function errorIn(text: string): string | undefined {
+  const scanner = new Scanner(text);
+  try {
+    scanner.value();
+    scanner.end();
+    return undefined;
+  } catch (thrown) {
+    if (!(thrown instanceof ScanError)) return undefined; // Nested deeper than the stack.
+    const before = text.slice(0, scanner.at).split("\n");
+    const place = scanner.at >= text.trimEnd().length
+      ? "at the end"
+      : `line ${before.length}, column ${before.at(-1)!.length + 1}`;
+    return `${thrown.message}, ${place}`;
+  }
+}
+
+class ScanError extends Error {}
+
+/** Advances through a text as long as it is JSON. */
+class Scanner {
+  readonly #text: string;
+  at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  value(): void {
+    this.#skip(/\s*/y);
+    const next = this.#text[this.at];
+    if (next === "{") this.#members("}", () => this.#member());
+    else if (next === "[") this.#members("]", () => this.value());
+    else if (next === '"') this.#string();
+    else if (
+      !this.#skip(/(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?!\w)/y)
+    ) {
+      const hint = next === "'" ? "Texts stand in double quotes" : "Expected a value";
+      throw new ScanError(hint);
+    }
+  }
+
+  end(): void {
+    this.#skip(/\s*/y);
+    if (this.at < this.#text.length) throw new ScanError("Expected nothing more");
+  }
+
+  #members(end: string, member: () => void): void {
+    this.at++;
+    this.#skip(/\s*/y);
+    if (this.#text[this.at] === end) {
+      this.at++;
+      return;
+    }
+    while (true) {
+      member();
+      this.#skip(/\s*/y);
+      if (this.#text[this.at] === end) break;
+      if (this.#text[this.at] !== ",") throw new ScanError(`Expected a comma or ${end}`);
+      this.at++;
+    }
+    this.at++;
+  }
+
+  #member(): void {
+    this.#skip(/\s*/y);
+    if (this.#text[this.at] !== '"') throw new ScanError("Expected a name in double quotes");
+    this.#string();
+    this.#skip(/\s*/y);
+    if (this.#text[this.at] !== ":") throw new ScanError("Expected a colon");
+    this.at++;
+    this.value();
+  }
+
+  #string(): void {
+    // deno-lint-ignore no-control-regex
+    this.#skip(/"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/y);
+    if (this.#text[this.at] === '"') {
+      this.at++;
+      return;
+    }
+    const next = this.#text[this.at];
+    throw new ScanError(next === "\\" ? "Unknown escape" : "The text has no end on its line");
+  }
+
+  #skip(pattern: RegExp): boolean {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.#text);
+    if (found) this.at += found[0].length;
+    return found !== null;
+  }
 }

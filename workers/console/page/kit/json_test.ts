@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { attributesOf, msOf, numberOf, objectOf, parseJson, seenJson, textOf } from "./json.ts";
+import { attributesOf, msOf, numberOf, objectOf, parseJson, textOf, visibleJson } from "./json.ts";
 
 for (const text of ["1", ' {"a": [null, "x"]} ', '"text"', "null"]) {
   Deno.test(`${text} is JSON`, () => {
@@ -60,19 +60,19 @@ Deno.test("a text nested too deeply is no fault of ours", () => {
   assert.equal(parseJson("[".repeat(200_000)).ok, false);
 });
 
-Deno.test("seenJson() writes what nobody sees, and what turns words around, as escapes", () => {
+Deno.test("visibleJson() writes what nobody sees, and what turns words around, as escapes", () => {
   const value = { "a\u200bb": "x\u202etxt.exe", plain: "Zoë 日本 🫖" };
 
-  const text = seenJson(value);
+  const text = visibleJson(value);
 
   assert.equal(text, '{"a\\u200bb":"x\\u202etxt.exe","plain":"Zoë 日本 🫖"}');
   assert.deepEqual(JSON.parse(text), value);
 });
 
-Deno.test("seenJson() indents as JSON does", () => {
+Deno.test("visibleJson() indents as JSON does", () => {
   const value = { a: [1, null, true], b: "\u0000\u009b" };
 
-  assert.equal(seenJson(value, 2), JSON.stringify(value, null, 2).replace("\u009b", "\\u009b"));
+  assert.equal(visibleJson(value, 2), JSON.stringify(value, null, 2).replace("\u009b", "\\u009b"));
 });
 
 Deno.test("textOf() leaves text, writes other values as JSON, and nothing as nothing", () => {

@@ -1,7 +1,7 @@
 /**
- * Any JSON value as a tree that opens; large ones only as far as asked.
+ * JSON values: a tree that shows one, and a field that edits one as text.
  *
- * Values come from strangers: they are only ever text here, never markup.
+ * Values come from any worker, so they are rendered as text only, never as markup.
  *
  * @module
  */
@@ -9,19 +9,19 @@ import type { JSX, VNode } from "preact";
 import { useId, useMemo, useState } from "preact/hooks";
 import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { Button, CopyButton } from "./controls.tsx";
-import { type ParsedJson, parseJson, seenJson } from "./json.ts";
+import { type ParsedJson, parseJson, visibleJson } from "./json.ts";
 
 /** Members of an object or array that are shown at first. */
 const MEMBERS_SHOWN = 100;
 /** Characters of a text that are shown at first. */
 const CHARS_SHOWN = 2_000;
 
-/** Shows a value. `depth`: how many levels are open at first. */
+/** A value as a tree. `depth`: how many levels are open at first. */
 export function JsonView(
   { value, depth = 2, label, copy = true }: {
     value: Json;
     depth?: number | undefined;
-    /** Said by screen readers. */
+    /** Read by screen readers. */
     label: string;
     copy?: boolean | undefined;
   },
@@ -86,12 +86,12 @@ function Leaf({ value }: { value: Json }): VNode {
   const [whole, setWhole] = useState(false);
   if (typeof value !== "string") {
     const kind = value === null ? "null" : typeof value;
-    return <span class={`json-${kind}`}>{seenJson(value)}</span>;
+    return <span class={`json-${kind}`}>{visibleJson(value)}</span>;
   }
   const cut = !whole && value.length > CHARS_SHOWN;
   return (
     <span class="json-string">
-      {seenJson(cut ? value.slice(0, CHARS_SHOWN) : value)}
+      {visibleJson(cut ? value.slice(0, CHARS_SHOWN) : value)}
       {cut && (
         <button type="button" class="json-more" onClick={() => setWhole(true)}>
           {value.length - CHARS_SHOWN} characters more
@@ -102,13 +102,15 @@ function Leaf({ value }: { value: Json }): VNode {
 }
 
 function nameOf(name: string | undefined): VNode | null {
-  return name === undefined ? null : <span class="json-name">{seenJson(name).slice(1, -1)}</span>;
+  return name === undefined
+    ? null
+    : <span class="json-name">{visibleJson(name).slice(1, -1)}</span>;
 }
 
-/** The first members in short. */
+/** The first members, each cut to a few characters. */
 function preview(value: Exclude<Json, null>): string {
   const parts = Object.entries(value).slice(0, 4).map(([name, member]) => {
-    const text = typeof member === "object" && member !== null ? "…" : seenJson(member);
+    const text = typeof member === "object" && member !== null ? "…" : visibleJson(member);
     return Array.isArray(value) ? text.slice(0, 24) : `${name}: ${text.slice(0, 24)}`;
   });
   return parts.join(", ");
@@ -118,18 +120,18 @@ function sizeOf(value: Exclude<Json, null>): number {
   return Object.keys(value).length;
 }
 
-/** Edits JSON text. What it parses to is told with every change. */
+/** A text area for JSON that shows at once where the text is invalid. */
 export function JsonEdit(
   { label, text, onChange, rows = 8, error, onSubmit, empty }: {
     label: string;
     text: string;
     onChange: (text: string, parsed: ParsedJson) => void;
     rows?: number | undefined;
-    /** What is wrong with the value beyond its syntax, such as from a schema. */
+    /** An error of the valid value, such as from a schema. */
     error?: string | null | undefined;
     /** Ctrl-Enter. */
     onSubmit?: (() => void) | undefined;
-    /** What an empty field means; left out: it is wrong. */
+    /** What an empty field means; left out: an error. */
     empty?: Json | undefined;
   },
 ): VNode {

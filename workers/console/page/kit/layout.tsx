@@ -1,22 +1,24 @@
 /**
- * How a page is laid out: its head, panels, tabs, pairs of name and value, what stands when empty.
+ * The building blocks of a page: header, panels, detail view, tabs, dialogs, lists of names and
+ * values, and what is shown while there is no content.
  *
  * @module
  */
 import type { ComponentChildren, VNode } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useMediaQuery } from "./context.tsx";
 import { Button } from "./controls.tsx";
 import { Icon, type IconName, type Tone } from "./icons.tsx";
 import type { CallFailure } from "./live.ts";
 
-/** A whole page: head with actions, filters, content. `fill`: the content scrolls itself. */
+/** A whole page: header, filters, content. `fill`: the content scrolls by itself. */
 export function Page(
   { title, count, actions, filters, fill, children }: {
     title: ComponentChildren;
-    /** Said beside the title, such as `12 of 40`. */
+    /** Shown beside the title, such as `12 of 40`. */
     count?: ComponentChildren | undefined;
     actions?: ComponentChildren | undefined;
-    /** A row below the head. */
+    /** A row below the header. */
     filters?: ComponentChildren | undefined;
     fill?: boolean | undefined;
     children: ComponentChildren;
@@ -35,7 +37,7 @@ export function Page(
   );
 }
 
-/** A framed part of a page. `flush`: the content reaches the frame. */
+/** A framed part of a page. `flush`: without padding. */
 export function Panel(
   { title, actions, flush, children }: {
     title?: ComponentChildren | undefined;
@@ -58,11 +60,11 @@ export function Panel(
   );
 }
 
-/** What belongs to the chosen row: beside the list, on a phone above it. Escape closes it. */
+/** The detail view of a selected row, beside the list, on phones over it. Escape closes it. */
 export function Detail(
   { title, label, wide, actions, onClose, children }: {
     title: ComponentChildren;
-    /** Said by screen readers, such as `Worker shop`. */
+    /** Read by screen readers, such as `Worker shop`. */
     label: string;
     wide?: boolean | undefined;
     actions?: ComponentChildren | undefined;
@@ -86,7 +88,7 @@ export function Detail(
     return () => document.removeEventListener("keydown", down);
   }, []);
   useEffect(() => {
-    // Else the keyboard stays in what a phone no longer shows.
+    // On phones the list is hidden now, and must not keep the focus.
     if (matchMedia("(max-width: 760px)").matches) box.current?.focus();
   }, [label]);
   return (
@@ -108,7 +110,7 @@ export function Detail(
   );
 }
 
-/** A list and what belongs to its chosen row, side by side. */
+/** A list and its {@linkcode Detail}, side by side. */
 export function Split(
   { children, detail }: { children: ComponentChildren; detail?: ComponentChildren },
 ): VNode {
@@ -127,14 +129,14 @@ export interface Tab {
   readonly count?: number | undefined;
 }
 
-/** Several views of one place, one at a time. Arrow keys go from one to the next. */
+/** Several views of one thing, one at a time. The arrow keys switch between them. */
 export function Tabs(
   { label, tabs, value, onChange, children }: {
     label: string;
     tabs: readonly Tab[];
     value: string;
     onChange: (id: string) => void;
-    /** What the chosen one shows. */
+    /** The content of the selected tab. */
     children: ComponentChildren;
   },
 ): VNode {
@@ -179,7 +181,7 @@ export function Tabs(
   );
 }
 
-/** What stands where there is nothing yet: says what it would be and what to do next. */
+/** Shown in place of missing content: what would be here, and what to do next. */
 export function Empty(
   { icon = "info", title, action, children }: {
     icon?: IconName | undefined;
@@ -198,7 +200,7 @@ export function Empty(
   );
 }
 
-/** Why a query failed, and a button to ask anew. */
+/** Why a query failed, and a button that retries it. */
 export function Failed(
   { what, error, retry }: { what: string; error: CallFailure | null; retry?: () => void },
 ): VNode {
@@ -217,7 +219,7 @@ export function Failed(
   );
 }
 
-/** Grey bars where content is about to come. */
+/** Grey bars in place of content that is loading. */
 export function Skeleton({ rows = 6 }: { rows?: number }): VNode {
   return (
     <div class="skeleton" role="status" aria-label="Loading">
@@ -226,7 +228,7 @@ export function Skeleton({ rows = 6 }: { rows?: number }): VNode {
   );
 }
 
-/** Names with their values, one pair a line. `null` values are left out. */
+/** Names and values, one pair per line. `null` values are left out. */
 export function Pairs(
   { pairs }: { pairs: readonly (readonly [name: string, value: ComponentChildren])[] },
 ): VNode {
@@ -242,7 +244,7 @@ export function Pairs(
   );
 }
 
-/** One number that matters, with its name. */
+/** An important number with its name. */
 export function Stat(
   { label, value, tone, children }: {
     label: string;
@@ -261,10 +263,10 @@ export function Stat(
   );
 }
 
-/** See the module. Escape and a click beside it close it. */
+/** A modal dialog. Escape and a click beside it close it. */
 export function Dialog(
   { label, class: name, onClose, children }: {
-    /** Said by screen readers. */
+    /** Read by screen readers. */
     label: string;
     class: string;
     onClose: () => void;
@@ -272,7 +274,8 @@ export function Dialog(
   },
 ): VNode {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key, which may be typed into the dialog already.
+  useLayoutEffect(() => {
     box.current!.showModal();
     return () => box.current?.close();
   }, []);
@@ -289,26 +292,7 @@ export function Dialog(
   );
 }
 
-/** As in the style: below it, the page is laid out for phones. */
-const NARROW = "(max-width: 760px)";
-/** What stands around a drawing, in pixels: the side bar; heads, filters and tabs. */
-const AROUND = { width: 204, height: 170 };
-
-/** Whether the page is laid out for phones; drawn anew when that changes. */
+/** Whether the page is laid out for phones, as in the style sheet. */
 export function useIsNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
-  useEffect(() => {
-    const media = matchMedia(NARROW);
-    const heard = () => setNarrow(media.matches);
-    heard();
-    media.addEventListener("change", heard);
-    return () => media.removeEventListener("change", heard);
-  }, []);
-  return isNarrow;
-}
-
-/** About the room that a drawing has, in pixels. */
-export function roomForDrawing(isNarrow: boolean): { width: number; height: number } {
-  const width = isNarrow ? innerWidth : innerWidth - AROUND.width;
-  return { width: Math.max(200, width), height: Math.max(200, innerHeight - AROUND.height) };
+  return useMediaQuery("(max-width: 760px)");
 }

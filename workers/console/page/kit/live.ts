@@ -1,8 +1,8 @@
 /**
- * What a page asks the engine: calls, watched queries, triggers, HTTP requests.
+ * What pages ask the engine: calls, watched queries, triggers, HTTP requests.
  *
- * Equal queries are watched once, however many components want them, and stay for a moment after
- * the last one went, so that going back to a page shows it at once.
+ * Equal queries are watched once, however many components use them, and for a moment longer than
+ * they are used, so that going back to a page shows it at once.
  *
  * @module
  */
@@ -10,28 +10,35 @@ import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/wire/limits.ts";
 import type { ErrorBody, Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
-import { type Answer, type LineSocket, type LineState, LiveLine } from "./connection.ts";
+import {
+  type Answer,
+  Connection,
+  type ConnectionState,
+  type ConsoleSocket,
+  type Request,
+} from "./connection.ts";
 
 /** The page waits this much longer than the deadline of a call for its answer. */
 export const ANSWER_GRACE_MS = 5_000;
-/** A watch stays open this long after its last user, so that going back is instant. */
+/** A watch stays open this long after its last user. */
 const LINGER_MS = 10_000;
 
-/** How the page fares. */
-export interface Connection {
-  readonly line: LineState;
-  /** Whether the console reaches the engine; `null` until it said so. */
+/** The state of the connections that the page depends on. */
+export interface LiveStatus {
+  /** Between page and console. */
+  readonly connection: ConnectionState;
+  /** Whether the console reaches the engine; `null`: not known. */
   readonly engine: boolean | null;
-  /** Since when that is so, in milliseconds since 1970. */
+  /** Since when, in milliseconds since 1970. */
   readonly since_ms: number;
-  /** Such as `0.1.0`; empty before the welcome. */
+  /** Such as `0.1.0`; empty before `welcome`. */
   readonly version: string;
   readonly engine_url: string;
-  /** Whether this page may manage workers and sees payloads of calls. */
+  /** Whether this page may manage workers and see payloads of calls. */
   readonly operator: boolean;
 }
 
-/** What may be said of a call besides function and payload. */
+/** Options of a call besides function and payload. */
 export interface CallOptions {
   readonly namespace?: string;
   /** @default 30000 */
@@ -42,9 +49,9 @@ export interface CallOptions {
   readonly onProgress?: (data: Json) => void;
 }
 
-/** A call that ended well. */
+/** The outcome of a successful call. */
 export interface CallOutcome {
-  /** `null` when there was none. */
+  /** `null` when the function returned nothing. */
   readonly result: Json;
   readonly duration_ms: number;
   readonly trace_id: string | null;
@@ -52,13 +59,12 @@ export interface CallOutcome {
 
 /** A call, watch or request that failed. */
 export class CallFailure extends Error {
-  /** As the engine or the handler gave it. */
+  /** From the engine or the handler. */
   readonly code: string;
   readonly body: ErrorBody;
   readonly duration_ms: number;
   readonly trace_id: string | null;
 
-  /** Makes one of what came. */
   constructor(answer: Extract<Answer, { readonly type: "error" }>) {
     super(answer.error.message);
     this.name = "CallFailure";
@@ -69,44 +75,46 @@ export class CallFailure extends Error {
   }
 }
 
-/** What a watched query knows now. */
+/** The state of a watched query. */
 export interface QueryState<T = Json> {
-  /** `failed`: nothing more comes until {@linkcode Live.retry}, or until the engine is back. */
+  /** `failed`: no more updates until {@linkcode Live.retry}, or until the engine is back. */
   readonly status: "loading" | "ready" | "failed";
-  /** The list, for queries with `items`; empty before it came. Never changed in place. */
+  /** The list of a query with `items`; empty while loading. Never changed in place. */
   readonly items: readonly T[];
-  /** The whole result, for queries without `items`; `null` before it came. */
+  /** The result of a query without `items`; `null` while loading. */
   readonly value: T | null;
   readonly error: CallFailure | null;
 }
 
-/** An HTTP request to the engine's HTTP port. */
+/** A request to the engine's HTTP port. */
 export interface HttpRequest {
   readonly method: string;
-  /** From the slash on, with the query. */
+  /** Begins with a slash; includes the query string. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
-/** Its answer. */
-export type HttpAnswer = Omit<Extract<Answer, { readonly type: "http_answer" }>, "type" | "id">;
+/** The response to a {@linkcode HttpRequest}. */
+export type HttpResponse = Omit<Extract<Answer, { readonly type: "http_answer" }>, "type" | "id">;
 
-/** What the page's surroundings lend. */
+/** What {@linkcode Live} needs of its environment. */
 export interface LiveOptions {
-  readonly open: () => LineSocket;
+  /** Opens a socket to the console. */
+  readonly open: () => ConsoleSocket;
   readonly token: () => string;
+  /** Runs something later; the result cancels it. */
   readonly later: (ms: number, run: () => void) => () => void;
   readonly now: () => number;
 }
 
-interface Watched {
+interface WatchedState {
   readonly state: Signal<QueryState>;
   readonly query: WatchedQuery;
   readonly on: readonly WatchedTrigger[];
   users: number;
   end: () => void;
-  stopLinger: (() => void) | undefined;
+  cancelLinger: (() => void) | undefined;
 }
 
 const LOADING: QueryState = { status: "loading", items: [], value: null, error: null };
@@ -114,52 +122,52 @@ const LOADING: QueryState = { status: "loading", items: [], value: null, error: 
 /** See the module. */
 export class Live {
   readonly #options: LiveOptions;
-  readonly #line: LiveLine;
-  readonly #watched = new Map<string, Watched>();
-  readonly #connection: Signal<Connection>;
+  readonly #connection: Connection;
+  readonly #watched = new Map<string, WatchedState>();
+  readonly #status: Signal<LiveStatus>;
 
-  /** Makes one; {@linkcode start} opens its line. */
+  /** Connects to nothing before {@linkcode connect}. */
   constructor(options: LiveOptions) {
     this.#options = options;
-    this.#connection = signal<Connection>({
-      line: "connecting",
+    this.#status = signal<LiveStatus>({
+      connection: "connecting",
       engine: null,
       since_ms: options.now(),
       version: "",
       engine_url: "",
       operator: false,
     });
-    this.#line = new LiveLine({
+    this.#connection = new Connection({
       ...options,
-      onState: (line) => {
-        const lost = line === "lost" && { since_ms: options.now() };
-        this.#become({ line, ...line !== "open" && { engine: null }, ...lost });
+      onState: (connection) => {
+        const since = connection === "lost" && { since_ms: options.now() };
+        this.#update({ connection, ...connection !== "open" && { engine: null }, ...since });
       },
-      onNews: (news) => {
-        if (news.type === "welcome") {
-          const { version, engine_url, operator } = news;
-          this.#become({ version, engine_url, operator });
+      onNotice: (notice) => {
+        if (notice.type === "welcome") {
+          const { version, engine_url, operator } = notice;
+          this.#update({ version, engine_url, operator });
         } else {
-          this.#become({ engine: news.connected, since_ms: news.since_ms });
-          if (news.connected) this.#askFailedAgain();
+          this.#update({ engine: notice.connected, since_ms: notice.since_ms });
+          if (notice.connected) this.#retryFailed();
         }
       },
     });
   }
 
-  /** How the page fares, now and whenever it changes. */
-  get connection(): ReadonlySignal<Connection> {
-    return this.#connection;
+  /** The state of the connections. */
+  get status(): ReadonlySignal<LiveStatus> {
+    return this.#status;
   }
 
-  /** Opens the line; again: opens it anew at once, such as with another token. */
-  start(): void {
-    this.#line.start();
+  /** Connects to the console, or again at once, such as with another token. */
+  connect(): void {
+    this.#connection.open();
   }
 
-  /** Closes the line for good. */
-  stop(): void {
-    this.#line.stop();
+  /** Closes the connection for good. */
+  close(): void {
+    this.#connection.close();
   }
 
   /** Calls a function. @throws {CallFailure} With the callee's code or the engine's. */
@@ -172,101 +180,105 @@ export class Live {
     return result as T;
   }
 
-  /** Calls a function and says how long it took. @throws {CallFailure} */
+  /** Calls a function and also returns duration and trace. @throws {CallFailure} */
   callFully(function_id: string, payload?: Json, options: CallOptions = {}): Promise<CallOutcome> {
-    const { signal: abort, onProgress, ...said } = options;
-    const request = { type: "call", function_id, ...payload !== undefined && { payload }, ...said };
-    const limit = (options.timeout_ms ?? CALL_TIMEOUT_MS) + ANSWER_GRACE_MS;
-    return this.#once(request as never, limit, abort, (answer, done) => {
+    const { signal: abort, onProgress, ...rest } = options;
+    const request = { type: "call", function_id, ...payload !== undefined && { payload }, ...rest };
+    const limitMs = (options.timeout_ms ?? CALL_TIMEOUT_MS) + ANSWER_GRACE_MS;
+    return this.#once(request as never, limitMs, abort, (answer, resolve) => {
       if (answer.type === "progress") onProgress?.(answer.data);
       if (answer.type !== "result") return;
       const { result = null, duration_ms, trace_id } = answer;
-      done({ result, duration_ms, trace_id });
+      resolve({ result, duration_ms, trace_id });
     });
   }
 
   /** Sends an HTTP request to the engine's HTTP port. @throws {CallFailure} */
-  http(request: HttpRequest, abort?: AbortSignal): Promise<HttpAnswer> {
-    const limit = CALL_TIMEOUT_MS + ANSWER_GRACE_MS;
-    return this.#once({ type: "http", ...request }, limit, abort, (answer, done) => {
-      if (answer.type === "http_answer") done(answer);
+  http(request: HttpRequest, abort?: AbortSignal): Promise<HttpResponse> {
+    const limitMs = CALL_TIMEOUT_MS + ANSWER_GRACE_MS;
+    return this.#once({ type: "http", ...request }, limitMs, abort, (answer, resolve) => {
+      if (answer.type === "http_answer") resolve(answer);
     });
   }
 
-  /** Hears each firing of a trigger until the result is called. `failed`: nothing more comes. */
+  /**
+   * Calls `fired` for each firing of a trigger, until the result is called. `missed` is called with
+   * the number of firings that a slow page missed; after `failed` no call follows.
+   */
   onTrigger(
     trigger: WatchedTrigger,
     fired: (payload: Json) => void,
-    told: {
+    listener: {
       readonly missed?: (count: number) => void;
       readonly failed?: (failure: CallFailure) => void;
     } = {},
   ): () => void {
-    return this.#line.ask({ type: "watch_trigger", trigger }, true, (answer) => {
+    return this.#connection.request({ type: "watch_trigger", trigger }, true, (answer) => {
       if (answer.type === "fired") fired(answer.payload);
-      if (answer.type === "missed") told.missed?.(answer.count);
-      if (answer.type === "error") told.failed?.(new CallFailure(answer));
+      if (answer.type === "missed") listener.missed?.(answer.count);
+      if (answer.type === "error") listener.failed?.(new CallFailure(answer));
     });
   }
 
-  /** A query that is kept up to date, until {@linkcode release} with the same arguments. */
+  /** Keeps a query up to date until {@linkcode release} with the same arguments. */
   watch(query: WatchedQuery, on: readonly WatchedTrigger[]): ReadonlySignal<QueryState> {
-    const name = JSON.stringify([query, on]);
-    const known = this.#watched.get(name);
+    const key = JSON.stringify([query, on]);
+    const known = this.#watched.get(key);
     const watched = known ??
-      { state: signal(LOADING), query, on, users: 0, end: () => {}, stopLinger: undefined };
-    watched.stopLinger?.();
-    watched.stopLinger = undefined;
+      { state: signal(LOADING), query, on, users: 0, end: () => {}, cancelLinger: undefined };
+    watched.cancelLinger?.();
+    watched.cancelLinger = undefined;
     watched.users++;
     if (known === undefined) {
-      this.#watched.set(name, watched);
-      this.#askQuery(watched);
+      this.#watched.set(key, watched);
+      this.#request(watched);
     }
     return watched.state;
   }
 
-  /** One user less; the last one ends the watch after a moment. */
+  /** Gives up one use of a watch; the last one ends it after a moment. */
   release(query: WatchedQuery, on: readonly WatchedTrigger[]): void {
-    const name = JSON.stringify([query, on]);
-    const watched = this.#watched.get(name);
+    const key = JSON.stringify([query, on]);
+    const watched = this.#watched.get(key);
     if (watched === undefined || --watched.users > 0) return;
-    watched.stopLinger = this.#options.later(LINGER_MS, () => {
-      this.#watched.delete(name);
+    watched.cancelLinger = this.#options.later(LINGER_MS, () => {
+      this.#watched.delete(key);
       watched.end();
     });
   }
 
-  /** Asks a query anew, such as after it failed. */
+  /** Requests a query again, such as after it failed. */
   retry(query: WatchedQuery, on: readonly WatchedTrigger[]): void {
     const watched = this.#watched.get(JSON.stringify([query, on]));
     if (watched === undefined) return;
     watched.end();
     if (watched.state.value.status === "failed") watched.state.value = LOADING;
-    this.#askQuery(watched);
+    this.#request(watched);
   }
 
-  #askQuery(watched: Watched): void {
+  #request(watched: WatchedState): void {
     const { state, query, on } = watched;
-    watched.end = this.#line.ask({ type: "watch_query", query, on }, true, (answer) => {
-      state.value = next(state.value, query.key ?? [], answer);
+    watched.end = this.#connection.request({ type: "watch_query", query, on }, true, (answer) => {
+      state.value = stateAfter(state.value, query.key ?? [], answer);
     });
   }
 
-  #askFailedAgain(): void {
+  #retryFailed(): void {
     for (const { state, query, on } of this.#watched.values()) {
       if (state.value.status === "failed") this.retry(query, on);
     }
   }
 
+  /** Sends a request that ends with one answer, or fails after `limitMs`. */
   #once<T>(
-    request: Parameters<LiveLine["ask"]>[0],
+    request: Request,
     limitMs: number,
     abort: AbortSignal | undefined,
-    read: (answer: Answer, done: (value: T) => void) => void,
+    onAnswer: (answer: Answer, resolve: (value: T) => void) => void,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const settle = (finish: () => void) => {
-        stopTimer();
+        cancelTimer();
         abort?.removeEventListener("abort", aborted);
         finish();
       };
@@ -277,11 +289,11 @@ export class Live {
         settle(() => reject(new CallFailure(answer)));
       };
       const aborted = () => failLocally("cancelled", "The call was cancelled here");
-      const end = this.#line.ask(request, false, (answer) => {
+      const end = this.#connection.request(request, false, (answer) => {
         if (answer.type === "error") return settle(() => reject(new CallFailure(answer)));
-        read(answer, (value) => settle(() => resolve(value)));
+        onAnswer(answer, (value) => settle(() => resolve(value)));
       });
-      const stopTimer = this.#options.later(limitMs, () => {
+      const cancelTimer = this.#options.later(limitMs, () => {
         failLocally("timeout", `Nothing came within ${limitMs} ms`);
       });
       if (abort?.aborted) aborted();
@@ -289,18 +301,17 @@ export class Live {
     });
   }
 
-  #become(change: Partial<Connection>): void {
-    this.#connection.value = { ...this.#connection.value, ...change };
+  #update(change: Partial<LiveStatus>): void {
+    this.#status.value = { ...this.#status.value, ...change };
   }
 }
 
-/** What a query knows after an answer. */
-function next(state: QueryState, key: readonly string[], answer: Answer): QueryState {
+function stateAfter(state: QueryState, key: readonly string[], answer: Answer): QueryState {
   switch (answer.type) {
     case "snapshot":
       return { status: "ready", items: answer.items, value: null, error: null };
     case "patch": {
-      const items = patched(state.items, key, answer.set, answer.gone);
+      const items = patchItems(state.items, key, answer.set, answer.gone);
       return { status: "ready", items, value: null, error: null };
     }
     case "value":
@@ -312,33 +323,33 @@ function next(state: QueryState, key: readonly string[], answer: Answer): QueryS
   }
 }
 
-/** The key of an item as the wire spells it; `undefined` for what is no object. */
-export function itemKey(item: Json, members: readonly string[]): string | undefined {
-  if (item === null || typeof item !== "object" || Array.isArray(item)) return undefined;
-  return JSON.stringify(members.map((member) => item[member] ?? null));
-}
-
-/** The list after a patch: known items in their place, new ones at the end. */
-export function patched(
+/** The list after a patch: changed items in their place, new ones at the end. */
+export function patchItems(
   items: readonly Json[],
   members: readonly string[],
   set: readonly Json[],
   gone: readonly string[],
 ): readonly Json[] {
-  const fresh = new Map<string, Json>();
-  for (const item of set) fresh.set(itemKey(item, members) ?? JSON.stringify(item), item);
-  const without = new Set(gone);
+  const changed = new Map<string, Json>();
+  for (const item of set) changed.set(itemKey(item, members) ?? JSON.stringify(item), item);
+  const removed = new Set(gone);
   const list: Json[] = [];
   for (const item of items) {
     const key = itemKey(item, members) ?? "";
-    const next = fresh.get(key);
+    const next = changed.get(key);
     if (next !== undefined) {
       list.push(next);
-      fresh.delete(key);
-    } else if (!without.has(key)) {
+      changed.delete(key);
+    } else if (!removed.has(key)) {
       list.push(item);
     }
   }
-  list.push(...fresh.values());
+  list.push(...changed.values());
   return list;
+}
+
+/** The key of an item, as the wire spells it; `undefined` for what is no object. */
+export function itemKey(item: Json, members: readonly string[]): string | undefined {
+  if (item === null || typeof item !== "object" || Array.isArray(item)) return undefined;
+  return JSON.stringify(members.map((member) => item[member] ?? null));
 }

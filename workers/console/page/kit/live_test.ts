@@ -5,8 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { CALL_TIMEOUT_MS } from "../../../../sdk/typescript/wire/limits.ts";
-import type { LineSocket } from "./connection.ts";
-import { ANSWER_GRACE_MS, CallFailure, itemKey, Live, patched } from "./live.ts";
+import type { ConsoleSocket } from "./connection.ts";
+import { ANSWER_GRACE_MS, CallFailure, itemKey, Live, patchItems } from "./live.ts";
 
 interface Sent {
   readonly type: string;
@@ -20,7 +20,7 @@ const ON = [{ type: "engine::workers-available" }];
 function setup() {
   const sent: Sent[] = [];
   const timers = new Set<{ ms: number; run: () => void }>();
-  const socket: LineSocket = {
+  const socket: ConsoleSocket = {
     send: (text) => sent.push(JSON.parse(text)),
     close: () => {},
     onopen: null,
@@ -38,7 +38,7 @@ function setup() {
     now: () => 1_000,
   });
   const say = (message: object) => socket.onmessage?.({ data: JSON.stringify(message) });
-  live.start();
+  live.connect();
   socket.onopen?.();
   say({ type: "welcome", version: "0.1.0", engine_url: "ws://e", operator: false });
   const last = () => sent.at(-1)!;
@@ -46,7 +46,7 @@ function setup() {
   return { live, say, sent, last, timers, runTimers, socket };
 }
 
-Deno.test("Live.call() gives the result", async () => {
+Deno.test("Live.call() resolves with the result", async () => {
   const { live, say, last } = setup();
 
   const result = live.call("math::add", { a: 1 }, { namespace: "n", timeout_ms: 9 });
@@ -64,7 +64,7 @@ Deno.test("Live.call() gives the result", async () => {
   });
 });
 
-Deno.test("Live.callFully() says how long it took and hands on progress", async () => {
+Deno.test("Live.callFully() reports duration and progress", async () => {
   const { live, say, last } = setup();
   const seen: unknown[] = [];
 
@@ -77,7 +77,7 @@ Deno.test("Live.callFully() says how long it took and hands on progress", async 
   assert.deepEqual(seen, [0.5]);
 });
 
-Deno.test("Live.call() fails with the code of the error", async () => {
+Deno.test("Live.call() rejects with the code of the error", async () => {
   const { live, say, last, timers } = setup();
 
   const call = live.call("a::b");
@@ -93,7 +93,7 @@ Deno.test("Live.call() fails with the code of the error", async () => {
   assert.equal(timers.size, 0);
 });
 
-Deno.test("Live.call() never waits for ever", async () => {
+Deno.test("Live.call() fails when no answer arrives in time", async () => {
   const { live, last, timers, runTimers } = setup();
 
   const call = live.call("a::b");
@@ -104,7 +104,7 @@ Deno.test("Live.call() never waits for ever", async () => {
   assert.equal(last().type, "end");
 });
 
-Deno.test("Live.call() is cancelled by its signal, before and during", async () => {
+Deno.test("Live.call() is cancelled by its signal, before and while it runs", async () => {
   const { live, last, sent } = setup();
   const abort = new AbortController();
 
@@ -118,7 +118,7 @@ Deno.test("Live.call() is cancelled by its signal, before and during", async () 
   assert.deepEqual(sent.slice(count).map(({ type }) => type), ["call", "end"]);
 });
 
-Deno.test("Live.http() gives the answer", async () => {
+Deno.test("Live.http() resolves with the response", async () => {
   const { live, say, last } = setup();
 
   const answer = live.http({ method: "GET", path: "/x", headers: {} });
@@ -129,7 +129,7 @@ Deno.test("Live.http() gives the answer", async () => {
   assert.equal((await answer).status, 404);
 });
 
-Deno.test("Live.watch() begins with a snapshot and follows patches", () => {
+Deno.test("Live.watch() starts with a snapshot and applies patches", () => {
   const { live, say, last } = setup();
   const state = live.watch(QUERY, ON);
   assert.equal(state.value.status, "loading");
@@ -144,7 +144,7 @@ Deno.test("Live.watch() begins with a snapshot and follows patches", () => {
   assert.equal(before.length, 2);
 });
 
-Deno.test("Live.watch() of a query without items follows its value", () => {
+Deno.test("Live.watch() of a query without items tracks its value", () => {
   const { live, say, last } = setup();
   const state = live.watch({ function_id: "engine::config::list" }, []);
 
@@ -153,7 +153,7 @@ Deno.test("Live.watch() of a query without items follows its value", () => {
   assert.deepEqual(state.value.value, { path: null });
 });
 
-Deno.test("Live.watch() asks once for equal queries, and ends a moment after the last release", () => {
+Deno.test("Live.watch() shares equal queries, and ends a moment after the last release", () => {
   const { live, sent, last, runTimers } = setup();
 
   const first = live.watch(QUERY, ON);
@@ -170,7 +170,7 @@ Deno.test("Live.watch() asks once for equal queries, and ends a moment after the
   assert.equal(last().type, "end");
 });
 
-Deno.test("Live.watch() again within that moment keeps what is known", () => {
+Deno.test("Live.watch() within that moment keeps the state", () => {
   const { live, say, last, timers } = setup();
   live.watch(QUERY, ON);
   say({ type: "snapshot", id: last().id, items: [{ id: "a" }] });
@@ -182,31 +182,31 @@ Deno.test("Live.watch() again within that moment keeps what is known", () => {
   assert.equal(timers.size, 0);
 });
 
-Deno.test("a query that failed says why, and is asked again when told or when the engine is back", () => {
+Deno.test("a failed query has its error, and is retried on demand and when the engine is back", () => {
   const { live, say, sent, last } = setup();
   const state = live.watch(QUERY, ON);
   const fail = () => {
     const error = { code: "FORBIDDEN", message: "no" };
     say({ type: "error", id: last().id, error, duration_ms: 0, trace_id: null });
   };
-  const asked = () => sent.filter(({ type }) => type === "watch_query").length;
+  const requests = () => sent.filter(({ type }) => type === "watch_query").length;
 
   fail();
   assert.equal(state.value.status, "failed");
   assert.equal(state.value.error?.code, "FORBIDDEN");
   live.retry(QUERY, ON);
-  assert.deepEqual([state.value.status, asked()], ["loading", 2]);
+  assert.deepEqual([state.value.status, requests()], ["loading", 2]);
   fail();
   say({ type: "engine", connected: true, since_ms: 1 });
-  assert.equal(asked(), 3);
+  assert.equal(requests(), 3);
 });
 
-Deno.test("Live.onTrigger() hears firings, what was missed and why it ended", () => {
+Deno.test("Live.onTrigger() reports firings, misses and failure", () => {
   const { live, say, last } = setup();
-  const heard: unknown[] = [];
-  live.onTrigger({ type: "log" }, (payload) => heard.push(payload), {
-    missed: (count) => heard.push(count),
-    failed: ({ code }) => heard.push(code),
+  const received: unknown[] = [];
+  live.onTrigger({ type: "log" }, (payload) => received.push(payload), {
+    missed: (count) => received.push(count),
+    failed: ({ code }) => received.push(code),
   });
   const { id } = last();
 
@@ -214,14 +214,14 @@ Deno.test("Live.onTrigger() hears firings, what was missed and why it ended", ()
   say({ type: "missed", id, count: 7 });
   say({ type: "error", id, error: { code: "x", message: "" }, duration_ms: 0, trace_id: null });
 
-  assert.deepEqual(heard, [{ a: 1 }, 7, "x"]);
+  assert.deepEqual(received, [{ a: 1 }, 7, "x"]);
 });
 
-Deno.test("Live.connection tells of the line, the engine and what the page may do", () => {
+Deno.test("Live.status tracks connection, engine and rights", () => {
   const { live, say, socket } = setup();
 
-  assert.deepEqual(live.connection.value, {
-    line: "open",
+  assert.deepEqual(live.status.value, {
+    connection: "open",
     engine: null,
     since_ms: 1_000,
     version: "0.1.0",
@@ -229,9 +229,9 @@ Deno.test("Live.connection tells of the line, the engine and what the page may d
     operator: false,
   });
   say({ type: "engine", connected: false, since_ms: 77 });
-  assert.deepEqual([live.connection.value.engine, live.connection.value.since_ms], [false, 77]);
+  assert.deepEqual([live.status.value.engine, live.status.value.since_ms], [false, 77]);
   socket.onclose?.({ code: 1006 });
-  assert.deepEqual([live.connection.value.line, live.connection.value.engine], ["lost", null]);
+  assert.deepEqual([live.status.value.connection, live.status.value.engine], ["lost", null]);
 });
 
 for (
@@ -249,17 +249,17 @@ for (
   });
 }
 
-Deno.test("patched() keeps the order, changes in place and appends what is new", () => {
+Deno.test("patchItems() keeps the order, changes in place and appends new items", () => {
   const items = [{ id: 1, v: "a" }, { id: 2, v: "b" }, { id: 3, v: "c" }];
 
-  const after = patched(items, ["id"], [{ id: 4, v: "d" }, { id: 2, v: "B" }], ["[1]"]);
+  const after = patchItems(items, ["id"], [{ id: 4, v: "d" }, { id: 2, v: "B" }], ["[1]"]);
 
   assert.deepEqual(after, [{ id: 2, v: "B" }, { id: 3, v: "c" }, { id: 4, v: "d" }]);
   assert.equal(items.length, 3);
 });
 
-Deno.test("patched() takes one item once, also when it is set twice or gone and set", () => {
-  const after = patched([{ id: 1 }], ["id"], [{ id: 2, v: 1 }, { id: 2, v: 2 }, { id: 1 }], [
+Deno.test("patchItems() keeps one item per key, even if set twice or gone and set", () => {
+  const after = patchItems([{ id: 1 }], ["id"], [{ id: 2, v: 1 }, { id: 2, v: 2 }, { id: 1 }], [
     "[1]",
     "[9]",
   ]);
@@ -267,10 +267,10 @@ Deno.test("patched() takes one item once, also when it is set twice or gone and 
   assert.deepEqual(after, [{ id: 1 }, { id: 2, v: 2 }]);
 });
 
-Deno.test("patched() of ten thousand items leaves those alone that did not change", () => {
+Deno.test("patchItems() keeps unchanged items identical", () => {
   const items = Array.from({ length: 10_000 }, (_, id) => ({ id }));
 
-  const after = patched(items, ["id"], [{ id: 5, v: 1 }], []);
+  const after = patchItems(items, ["id"], [{ id: 5, v: 1 }], []);
 
   assert.equal(after[9_999], items[9_999]);
   assert.deepEqual(after[5], { id: 5, v: 1 });

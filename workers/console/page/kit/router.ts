@@ -1,8 +1,8 @@
 /**
- * Where the page is: path and query of the address, as a signal.
+ * The pages of the console and where the person is: path and query of the address, as a signal.
  *
- * Everything that a person may want to send to another (a chosen worker, filters) lives in the
- * address; nothing else here remembers it.
+ * Everything that a person may want to send to another (a chosen worker, filters) is in the
+ * address, and is stored nowhere else.
  *
  * @module
  */
@@ -10,24 +10,58 @@ import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
+import type { AddressBar } from "./browser.ts";
 import type { IconName } from "./icons.tsx";
 
-/** A place within the console. */
+/** One page. */
+export interface ConsolePage {
+  /** Such as `/workers`; everything below it belongs to the page. */
+  readonly path: string;
+  readonly title: string;
+  readonly icon: IconName;
+  /** Group of the side bar. */
+  readonly group: "run" | "watch" | "keep";
+  /** The key that leads here after `g`; no two pages share one. */
+  readonly key: string;
+  readonly view: ComponentType<PageProps>;
+  /** Whether it is in the bar at the bottom of phones, which has room for four. */
+  readonly onPhones?: boolean;
+  /** What the command palette finds on this page, besides the page itself. */
+  readonly finders?: readonly Finder[];
+}
+
+/** Properties of every page. */
+export interface PageProps {
+  /** Decoded path segments below the page: for `/workers/shop`, `["shop"]`. */
+  readonly rest: readonly string[];
+}
+
+/** A list that the command palette searches while it is open. */
+export interface Finder {
+  /** Such as `Function`. */
+  readonly kind: string;
+  readonly query: WatchedQuery;
+  readonly on: readonly WatchedTrigger[];
+  /** How an item is shown and where it leads; `null` leaves it out. */
+  readonly find: (item: Json) => Found | null;
+}
+
+/** An entry of the command palette. */
+export interface Found {
+  readonly text: string;
+  /** Shown smaller beside the text. */
+  readonly hint?: string;
+  /** An address made with {@linkcode link}. */
+  readonly to: string;
+}
+
+/** An address taken apart. */
 export interface Route {
   /** Such as `/workers/shop`, without the query. */
   readonly path: string;
-  /** Its parts, decoded: `["workers", "shop"]`. */
+  /** Decoded parts of the path: `["workers", "shop"]`. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
-}
-
-/** What of the browser's window is needed. */
-export interface AddressBar {
-  /** Path and query, such as `/logs?level=warn`. */
-  read(): string;
-  write(address: string, replace: boolean): void;
-  /** Somebody else changed it (back, forward). */
-  onChange(heard: () => void): () => void;
 }
 
 /** See the module. */
@@ -35,32 +69,31 @@ export class Router {
   readonly #bar: AddressBar;
   readonly #route: Signal<Route>;
 
-  /** Makes one; {@linkcode start} follows the address bar. */
   constructor(bar: AddressBar) {
     this.#bar = bar;
     this.#route = signal(parseAddress(bar.read()));
   }
 
-  /** Where the page is, now and whenever it changes. */
+  /** Where the person is. */
   get route(): ReadonlySignal<Route> {
     return this.#route;
   }
 
-  /** Follows back and forward; call the result to stop. */
+  /** Follows the browser's back and forward until the result is called. */
   start(): () => void {
     return this.#bar.onChange(() => {
       this.#route.value = parseAddress(this.#bar.read());
     });
   }
 
-  /** Goes to an address made with {@linkcode link}. `replace`: back does not come here. */
+  /** Goes to an address made with {@linkcode link}. `replace`: back skips the current address. */
   go(address: string, options: { readonly replace?: boolean } = {}): void {
     if (address === this.#bar.read()) return;
     this.#bar.write(address, options.replace ?? false);
     this.#route.value = parseAddress(address);
   }
 
-  /** Changes members of the query where the page is; `null` and the empty string remove one. */
+  /** Changes members of the query; `null` and the empty string remove one. */
   setQuery(
     change: Readonly<Record<string, string | null>>,
     options: { readonly replace?: boolean } = { replace: true },
@@ -71,7 +104,10 @@ export class Router {
   }
 }
 
-/** The address of a place: `link("/workers", "my shop")` is `/workers/my%20shop`. */
+/** Members of a query; `null`, `undefined` and the empty string are left out. */
+export type QueryMembers = Readonly<Record<string, string | null | undefined>>;
+
+/** An address: `link("/workers", "my shop", { tab: "logs" })` is `/workers/my%20shop?tab=logs`. */
 export function link(page: string, ...rest: readonly (string | QueryMembers)[]): string {
   const last = rest.at(-1);
   const query = typeof last === "object" ? last : {};
@@ -79,70 +115,26 @@ export function link(page: string, ...rest: readonly (string | QueryMembers)[]):
   return withQuery([page, ...parts].join("/"), query);
 }
 
-/** Members of a query; `null`, `undefined` and the empty string are left out. */
-export type QueryMembers = Readonly<Record<string, string | null | undefined>>;
-
 /** Takes an address apart. */
 export function parseAddress(address: string): Route {
   const cut = address.indexOf("?");
   const path = (cut < 0 ? address : address.slice(0, cut)).replace(/(?<=.)\/+$/, "");
   const query = new URLSearchParams(cut < 0 ? "" : address.slice(cut + 1));
-  return { path, segments: path.split("/").filter((part) => part !== "").map(decoded), query };
+  const segments = path.split("/").filter((part) => part !== "").map(decodeSegment);
+  return { path, segments, query };
 }
 
 function withQuery(path: string, members: QueryMembers): string {
-  const said = Object.entries(members).filter(([, value]) => value);
-  const query = new URLSearchParams(said as [string, string][]).toString();
+  const present = Object.entries(members).filter(([, value]) => value);
+  const query = new URLSearchParams(present as [string, string][]).toString();
   return query === "" ? path : `${path}?${query}`;
 }
 
-/** A part of a path; what is not encoded as it must be stays as it is. */
-function decoded(part: string): string {
+/** A decoded segment; one with an invalid encoding stays as it is. */
+function decodeSegment(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
     return part;
   }
-}
-
-/** Handed to a page. */
-export interface PageProps {
-  /** What stands behind the page's own path, decoded: of `/workers/shop`, `["shop"]`. */
-  readonly rest: readonly string[];
-}
-
-/** One page. */
-export interface ConsolePage {
-  /** Such as `/workers`; everything below it belongs to the page. */
-  readonly path: string;
-  readonly title: string;
-  readonly icon: IconName;
-  /** Part of the side bar it stands in. */
-  readonly group: "run" | "watch" | "keep";
-  /** `g` and then this key leads here. */
-  readonly key: string;
-  readonly view: ComponentType<PageProps>;
-  /** Has a place of its own in the bar of phones; there is room for four. */
-  readonly onPhones?: boolean;
-  /** What the command palette finds here, besides the page itself. */
-  readonly finders?: readonly Finder[];
-}
-
-/** Something the command palette looks through while it is open. */
-export interface Finder {
-  /** Such as `Function`. */
-  readonly kind: string;
-  readonly query: WatchedQuery;
-  readonly on: readonly WatchedTrigger[];
-  /** What an item is called and where it leads; `null` leaves it out. */
-  readonly find: (item: Json) => Found | null;
-}
-
-/** Something found. */
-export interface Found {
-  readonly text: string;
-  /** Said smaller beside it. */
-  readonly hint?: string;
-  /** Address, made with `link()`. */
-  readonly to: string;
 }

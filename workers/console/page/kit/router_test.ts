@@ -1,14 +1,13 @@
 /**
- * Addresses: taken apart, made, changed.
- *
  * @module
  */
 import assert from "node:assert/strict";
-import { type AddressBar, link, parseAddress, Router } from "./router.ts";
+import type { AddressBar } from "./browser.ts";
+import { link, parseAddress, Router } from "./router.ts";
 
 function setup(address = "/workers") {
   const history = [address];
-  let heard = () => {};
+  let listener = () => {};
   const bar: AddressBar = {
     read: () => history.at(-1)!,
     write: (to, replace) => {
@@ -16,13 +15,13 @@ function setup(address = "/workers") {
       history.push(to);
     },
     onChange: (run) => {
-      heard = run;
-      return () => heard = () => {};
+      listener = run;
+      return () => listener = () => {};
     },
   };
   const back = () => {
     history.pop();
-    heard();
+    listener();
   };
   return { history, back, router: new Router(bar) };
 }
@@ -38,7 +37,7 @@ for (
     ["", "", []],
   ] as const
 ) {
-  Deno.test(`${JSON.stringify(address)} is the place ${JSON.stringify(segments)}`, () => {
+  Deno.test(`${JSON.stringify(address)} has the segments ${JSON.stringify(segments)}`, () => {
     const route = parseAddress(address);
 
     assert.equal(route.path, path);
@@ -46,13 +45,13 @@ for (
   });
 }
 
-Deno.test("link() encodes parts and leaves out what is empty", () => {
+Deno.test("link() encodes parts and leaves out empty members", () => {
   assert.equal(link("/workers"), "/workers");
   assert.equal(link("/functions", "n", "a::b/c?"), "/functions/n/a%3A%3Ab%2Fc%3F");
   assert.equal(link("/logs", { worker: "a&b", text: "", level: null }), "/logs?worker=a%26b");
 });
 
-Deno.test("what link() made comes back from parseAddress()", () => {
+Deno.test("parseAddress() reverses link()", () => {
   const odd = "%/?#&=+ \u{1f600}";
 
   const { segments, query } = parseAddress(link("/x", odd, { q: odd }));
@@ -61,7 +60,7 @@ Deno.test("what link() made comes back from parseAddress()", () => {
   assert.equal(query.get("q"), odd);
 });
 
-Deno.test("Router.go() changes the address and tells", () => {
+Deno.test("Router.go() changes address and route", () => {
   const { router, history } = setup();
   const seen: string[] = [];
   router.route.subscribe(({ path }) => seen.push(path));
@@ -73,7 +72,7 @@ Deno.test("Router.go() changes the address and tells", () => {
   assert.deepEqual(history, ["/workers", "/logs?level=warn"]);
 });
 
-Deno.test("Router.setQuery() changes members, in place of the address before", () => {
+Deno.test("Router.setQuery() changes members and replaces the address", () => {
   const { router, history } = setup("/logs?level=warn&q=x");
 
   router.setQuery({ q: null, worker: "shop" });

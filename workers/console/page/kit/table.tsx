@@ -1,16 +1,16 @@
 /**
- * A table of any length: sorted by its heads, chosen from with mouse or keyboard.
+ * A table of any length, sorted by its column heads, with mouse and keyboard.
  *
- * The box has the focus, not the rows, so that rows may come and go under it. Up, Down, Home, End,
- * Page keys and `j`/`k` move; Enter opens.
+ * The box has the focus, not a row, so that rows may come and go. Up, Down, Home, End, Page keys
+ * and `j`/`k` move; Enter opens.
  *
  * @module
  */
-import type { ComponentChildren, JSX, Ref, VNode } from "preact";
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, JSX, VNode } from "preact";
+import { useId, useMemo, useState } from "preact/hooks";
 import { Icon } from "./icons.tsx";
 import { useQueryMember } from "./context.tsx";
-import { VirtualList } from "./virtual_list.tsx";
+import { rowAfterKey, useFocusBack, VirtualList } from "./virtual_list.tsx";
 
 /** Rows that PageUp and PageDown move by. */
 const PAGE_ROWS = 15;
@@ -26,20 +26,20 @@ export interface Column<T> {
   readonly cell: (item: T) => ComponentChildren;
   /** Makes the head a button that sorts. */
   readonly sort?: ((item: T) => SortValue) | undefined;
-  /** Left out when the table is narrow (640 pixels), or already when it is not wide (980). */
+  /** Hidden in a table narrower than 640 pixels (`phone`) or 980 pixels (`tablet`). */
   readonly hide?: "phone" | "tablet" | undefined;
 }
 
-/** What a {@linkcode Table} takes. */
+/** Properties of a {@linkcode Table}. */
 export interface TableProps<T> {
-  /** Said by screen readers. */
+  /** Read by screen readers. */
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly items: readonly T[];
   readonly keyOf: (item: T) => string;
-  /** The first order; the address keeps another one as `sort`. Left out: as the items come. */
+  /** The initial order; another one is in the address as `sort`. Left out: as the items come. */
   readonly order?: RowOrder | undefined;
-  /** Member of the query that keeps the order. @default "sort" */
+  /** Member of the address's query that holds the order. @default "sort" */
   readonly orderName?: string | undefined;
   /** Key of the row that is open. */
   readonly open?: string | null | undefined;
@@ -48,21 +48,21 @@ export interface TableProps<T> {
   readonly rowHeight?: number | undefined;
   /** A class for a row, such as `bad`. */
   readonly rowClass?: ((item: T) => string) | undefined;
-  /** Stays at the end while rows come. */
+  /** Stays at the end while rows are added. */
   readonly follow?: boolean | undefined;
   readonly onNearEnd?: (() => void) | undefined;
-  /** Stands in place of rows when there are none. */
+  /** Shown when there are no rows. */
   readonly empty?: ComponentChildren | undefined;
 }
 
-/** In pixels; the style sheet has the same. */
+/** In pixels, as in the style sheet. */
 const HEAD_HEIGHT = 32;
 
 /** See the module. */
 export function Table<T>(props: TableProps<T>): VNode {
   const { columns, items, keyOf, onOpen, open = null, rowHeight = 36 } = props;
   const id = useId();
-  const box = useTableFocus(open);
+  const box = useFocusBack(open !== null);
   const [written, write] = useQueryMember(props.orderName ?? "sort");
   const order = readOrder(written, props.order ?? { column: "", descending: false });
   const rows = useRows(columns, items, order);
@@ -72,16 +72,12 @@ export function Table<T>(props: TableProps<T>): VNode {
     () => at === null ? -1 : rows.findIndex((item) => keyOf(item) === at),
     [rows, at],
   );
-  const move = (to: number) => {
-    const item = rows[Math.max(0, Math.min(rows.length - 1, to))];
-    if (item !== undefined) setActive(keyOf(item));
-  };
   const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     if (event.target !== event.currentTarget) return;
-    const to = target(event.key, index, rows.length);
+    const to = rowAfterKey(event.key, index, rows.length, PAGE_ROWS);
     if (to !== undefined) {
       event.preventDefault();
-      move(to);
+      if (rows[to] !== undefined) setActive(keyOf(rows[to]));
     } else if (event.key === "Enter" && rows[index] !== undefined) {
       onOpen?.(rows[index]!);
     }
@@ -130,20 +126,6 @@ export function Table<T>(props: TableProps<T>): VNode {
       />
     </div>
   );
-}
-
-/** The box has the focus again when what was open is closed and has taken the focus with it. */
-function useTableFocus(open: string | null): Ref<HTMLDivElement> {
-  const box = useRef<HTMLDivElement>(null);
-  const before = useRef(open);
-  useEffect(() => {
-    const hasClosed = before.current !== null && open === null;
-    before.current = open;
-    if (hasClosed && document.activeElement === document.body) {
-      box.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
-    }
-  }, [open]);
-  return box;
 }
 
 function Cells<T>({ columns, item }: { columns: readonly Column<T>[]; item: T }): VNode {
@@ -203,37 +185,15 @@ function useRows<T>(
 ): readonly T[] {
   return useMemo(() => {
     const column = columns.find(({ id }) => id === order.column);
-    return column?.sort ? ordered(items, column.sort, order.descending) : items;
+    return column?.sort ? sortRows(items, column.sort, order.descending) : items;
   }, [items, order.column, order.descending]);
-}
-
-/** The row a key leads to; `undefined` for other keys. */
-function target(key: string, index: number, count: number): number | undefined {
-  switch (key) {
-    case "ArrowDown":
-    case "j":
-      return index + 1;
-    case "ArrowUp":
-    case "k":
-      return Math.max(0, index - 1);
-    case "PageDown":
-      return index + PAGE_ROWS;
-    case "PageUp":
-      return Math.max(0, index - PAGE_ROWS);
-    case "Home":
-      return 0;
-    case "End":
-      return count - 1;
-    default:
-      return undefined;
-  }
 }
 
 function cellClass<T>({ align, hide }: Column<T>): string {
   return `cell ${align ?? "start"} ${hide ? `hide-${hide}` : ""}`;
 }
 
-/** The tracks of the columns that are left; CSS picks among them by the table's width. */
+/** The grid tracks for each width of the table, as CSS variables. */
 function tracksOf<T>(columns: readonly Column<T>[]): Record<string, string> {
   const tracks = (...hidden: readonly string[]) =>
     columns.filter(({ hide }) => !hidden.includes(hide ?? "")).map(({ width }) => width).join(" ");
@@ -244,17 +204,17 @@ function tracksOf<T>(columns: readonly Column<T>[]): Record<string, string> {
   };
 }
 
-/** What rows are compared by; `null` stands last either way. */
+/** A value that rows are sorted by; `null` comes last in both directions. */
 export type SortValue = string | number | null;
 
-/** Which column decides, and which way. */
+/** The column and direction of a sort. */
 export interface RowOrder {
   readonly column: string;
   readonly descending: boolean;
 }
 
-/** The rows sorted; equal ones stay in the order they came in. */
-export function ordered<T>(
+/** The sorted rows; equal ones keep their order. */
+export function sortRows<T>(
   items: readonly T[],
   valueOf: (item: T) => SortValue,
   descending: boolean,
@@ -270,7 +230,7 @@ export function ordered<T>(
   return rows.map(({ item }) => item);
 }
 
-/** The order as the address spells it: `name`, or `-name` for descending. */
+/** Parses an order as the address has it: `name`, or `-name` for descending. */
 export function readOrder(text: string, fallback: RowOrder): RowOrder {
   if (text === "") return fallback;
   return text.startsWith("-")
@@ -278,7 +238,7 @@ export function readOrder(text: string, fallback: RowOrder): RowOrder {
     : { column: text, descending: false };
 }
 
-/** See {@linkcode readOrder}. */
+/** Reverses {@linkcode readOrder}. */
 export function writeOrder({ column, descending }: RowOrder): string {
   return descending ? `-${column}` : column;
 }

@@ -4,32 +4,32 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ordered, readOrder, writeOrder } from "./table.tsx";
+import { readOrder, sortRows, writeOrder } from "./table.tsx";
 
 const ROWS = [["a", 3], ["b", null], ["c", 10], ["d", 3]] as const;
 const names = (descending: boolean) =>
-  ordered(ROWS, ([, value]) => value, descending).map(([name]) => name).join("");
+  sortRows(ROWS, ([, value]) => value, descending).map(([name]) => name).join("");
 
-Deno.test("rows are sorted by number, equal ones as they came, empty ones last either way", () => {
+Deno.test("sortRows() is stable, and puts null last in both directions", () => {
   assert.equal(names(false), "adcb");
   assert.equal(names(true), "cadb");
 });
 
-Deno.test("texts are sorted the same way on every machine", () => {
-  const sorted = ordered(["b", "Z", "a", "ä"], (text) => text, false);
+Deno.test("sortRows() compares texts independently of the locale", () => {
+  const sorted = sortRows(["b", "Z", "a", "ä"], (text) => text, false);
 
   assert.deepEqual(sorted, ["Z", "a", "b", "ä"]);
 });
 
-Deno.test("the rows that were handed in stay as they are", () => {
+Deno.test("sortRows() does not change its argument", () => {
   const rows = [2, 1];
 
-  ordered(rows, (row) => row, false);
+  sortRows(rows, (row) => row, false);
 
   assert.deepEqual(rows, [2, 1]);
 });
 
-Deno.test("an order is written and read again", () => {
+Deno.test("readOrder() reverses writeOrder()", () => {
   const fallback = { column: "name", descending: false };
 
   assert.deepEqual(readOrder("", fallback), fallback);

@@ -1,40 +1,40 @@
 /**
- * A list of any length of which only what is seen is in the document.
+ * A list of any length of which only the visible rows are in the document.
  *
- * Rows are of one height, so the place of any of them is known without measuring.
+ * All rows have the same height, so the position of each is known without measuring.
  *
  * @module
  */
 import type { ComponentChildren, JSX, Ref, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** Rows drawn beyond the visible ones, on each side. */
+/** Rows rendered beyond the visible ones, on each side. */
 const OVERSCAN_ROWS = 8;
 
-/** What a {@linkcode VirtualList} takes. */
+/** Properties of a {@linkcode VirtualList}. */
 export interface VirtualListProps<T> {
   readonly items: readonly T[];
   /** In pixels, the same for all. */
   readonly rowHeight: number;
   readonly keyOf: (item: T, index: number) => string | number;
-  /** Draws a row; it must be as high as `rowHeight`. */
+  /** Renders a row, which must be as high as `rowHeight`. */
   readonly row: (item: T, index: number) => ComponentChildren;
-  /** Said by screen readers; left out when the list is part of a table. */
+  /** Read by screen readers; left out when the list is part of a table. */
   readonly label?: string | undefined;
   /** @default "list" */
   readonly role?: JSX.AriaRole | undefined;
   readonly class?: string | undefined;
-  /** Stays at the top while the rows scroll, such as the heads of a table. */
+  /** Stays at the top while the rows scroll, such as the header of a table. */
   readonly head?: { readonly content: ComponentChildren; readonly height: number } | undefined;
-  /** More of the box that scrolls, such as the role and keys of a grid. */
+  /** Attributes of the scrolling box, such as the role and key handler of a grid. */
   readonly box?: JSX.HTMLAttributes<HTMLDivElement> | undefined;
-  /** Brings a row into view whenever it is another. */
+  /** Index of a row that is scrolled into view whenever this changes. */
   readonly reach?: number | null | undefined;
-  /** Stays at the end while new rows come, as long as the person is there. */
+  /** Stays at the end while rows are added, unless the person scrolled up. */
   readonly follow?: boolean | undefined;
-  /** Whether the person is at the end now. */
+  /** Called when the list is scrolled to its end, or away from it. */
   readonly onAtEnd?: ((atEnd: boolean) => void) | undefined;
-  /** The person is near the end: more may be fetched. */
+  /** Called near the end of the list, when more rows should be fetched. */
   readonly onNearEnd?: (() => void) | undefined;
 }
 
@@ -43,11 +43,11 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
   const { items, rowHeight, keyOf, row, reach, follow, head } = props;
   const box = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
-  const told = useRef(props); // What is heard later hears the newest functions.
-  told.current = props;
+  const newest = useRef(props); // Observers call the newest callbacks.
+  newest.current = props;
   const [view, setView] = useState({ top: 0, height: 600 });
   const read = () => {
-    if (box.current === null) return; // It is gone, and the browser tells of its scrolling still.
+    if (box.current === null) return; // A scroll event after the list was unmounted.
     const { scrollTop, clientHeight, scrollHeight } = box.current;
     setView((was) =>
       was.top === scrollTop && was.height === clientHeight
@@ -55,10 +55,10 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
         : { top: scrollTop, height: clientHeight }
     );
     const left = scrollHeight - scrollTop - clientHeight;
-    if (left < clientHeight) told.current.onNearEnd?.();
+    if (left < clientHeight) newest.current.onNearEnd?.();
     if (atEnd.current === left < rowHeight) return;
     atEnd.current = left < rowHeight;
-    told.current.onAtEnd?.(atEnd.current);
+    newest.current.onAtEnd?.(atEnd.current);
   };
   useLayoutEffect(() => {
     const watch = new ResizeObserver(read);
@@ -105,32 +105,32 @@ export function VirtualList<T>(props: VirtualListProps<T>): VNode {
   );
 }
 
-/** Carries the key; draws nothing of its own. */
+/** Carries the key of a row. */
 function RowSlot({ children }: { children: ComponentChildren }): VNode {
   return <>{children}</>;
 }
 
-/** The rows from `first` up to, not including, `last`. */
+/** The rows from `first` up to and excluding `last`. */
 export interface RowRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** What a box shows, with some rows more on both sides. Heights are pixels. */
+/** The visible rows and `overscan` more on both sides. Heights are in pixels. */
 export function rowsInView(
   count: number,
   rowHeight: number,
   view: { readonly top: number; readonly height: number },
   overscan: number,
 ): RowRange {
-  // A list that became shorter is still scrolled to where it was for a moment.
+  // A list that became shorter keeps its old scroll position for a moment.
   const top = Math.max(0, Math.min(view.top, count * rowHeight - view.height));
   const first = Math.max(0, Math.floor(top / rowHeight) - overscan);
   const last = Math.min(count, Math.ceil((top + view.height) / rowHeight) + overscan);
   return { first: Math.min(first, last), last };
 }
 
-/** Where to scroll so that a row is seen; where the box is already, if it is. */
+/** The least change of `scrollTop` that makes a row visible. */
 export function reachRow(
   row: number,
   rowHeight: number,
@@ -142,7 +142,31 @@ export function reachRow(
   return top + rowHeight > scrollTop + boxHeight ? top + rowHeight - boxHeight : scrollTop;
 }
 
-/** The list within has the focus again when what was open has taken the focus with it. */
+/** The row that a key leads to, within the list; `undefined` for a key that does not move. */
+export function rowAfterKey(
+  key: string,
+  from: number,
+  count: number,
+  pageRows: number,
+): number | undefined {
+  const rows: Readonly<Record<string, number | undefined>> = {
+    ArrowDown: from + 1,
+    j: from + 1,
+    ArrowUp: from - 1,
+    k: from - 1,
+    PageDown: from + pageRows,
+    PageUp: from - pageRows,
+    Home: 0,
+    End: count - 1,
+  };
+  const row = rows[key];
+  return row === undefined ? undefined : Math.max(0, Math.min(count - 1, row));
+}
+
+/**
+ * For the element around a list: focuses the list when the detail view beside it closes and would
+ * leave the keyboard without a focus.
+ */
 export function useFocusBack(isOpen: boolean): Ref<HTMLDivElement> {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef(isOpen);

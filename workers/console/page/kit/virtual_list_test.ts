@@ -18,12 +18,12 @@ for (
     [100, -40, { first: 0, last: 7 }],
   ] as const
 ) {
-  Deno.test(`of ${count} rows at ${top} those from ${range.first} to ${range.last} are drawn`, () => {
+  Deno.test(`rowsInView() of ${count} rows at ${top} is ${range.first} to ${range.last}`, () => {
     assert.deepEqual(rowsInView(count, 20, { top, height: 100 }, 2), range);
   });
 }
 
-Deno.test("reachRow() scrolls no more than needed", () => {
+Deno.test("reachRow() scrolls no further than needed", () => {
   assert.equal(reachRow(2, 20, 0, 100), 0);
   assert.equal(reachRow(5, 20, 0, 100), 20);
   assert.equal(reachRow(0, 20, 60, 100), 0);

@@ -1,5 +1,5 @@
 /**
- * The configuration that is in force, and where every value of it comes from.
+ * The Configuration page: the effective configuration, and the origin of each value.
  *
  * @module
  */
@@ -7,7 +7,6 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import type { ConfigValue } from "../../../../engine/ports/config.ts";
 import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
-import { useIsNarrow } from "../kit/layout.tsx";
 import {
   Badge,
   type Column,
@@ -21,6 +20,7 @@ import {
   Skeleton,
   Split,
   Table,
+  useIsNarrow,
   useQuery,
   useQueryMember,
 } from "../kit/mod.ts";
@@ -147,7 +147,7 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
   },
 ];
 
-/** On phones the value stands below the name: side by side both would be cut. */
+/** On phones the value is below the name: side by side both would be cut off. */
 const NARROW_COLUMNS: readonly Column<ConfigValue>[] = [
   {
     ...KEY,
@@ -188,12 +188,12 @@ function Origin({ setting }: { setting: ConfigValue }): VNode {
   return <Badge tone={tones[setting.source]} title={words}>{words}</Badge>;
 }
 
-/** Whether the value is another than without any configuration. */
+/** Whether the value differs from the default. */
 export function isChanged({ value, default: usual }: ConfigValue): boolean {
   return JSON.stringify(value) !== JSON.stringify(usual);
 }
 
-/** Where a value comes from: `line 12`, `PORT, line 12`, `command line`, `default`. */
+/** The origin of a value: `line 12`, `PORT, line 12`, `command line`, `default`. */
 export function originWords({ source, line, variable }: ConfigValue): string {
   const place = line === null ? "" : `line ${line}`;
   switch (source) {
@@ -208,7 +208,7 @@ export function originWords({ source, line, variable }: ConfigValue): string {
   }
 }
 
-/** Whether a search finds a setting: every word in its name, its value or where it is from. */
+/** Whether every word of a search occurs in name, value or origin of a setting. */
 export function fitsSetting(setting: ConfigValue, search: string): boolean {
   const text = `${setting.key} ${JSON.stringify(setting.value)} ${originWords(setting)}`
     .toLowerCase();

@@ -1,7 +1,8 @@
 /**
- * The pages of the console, in the order of the side bar. The first one opens.
+ * The pages of the console, in the order of the side bar. The first one is the start page.
  *
- * A new page is a file here that exports a {@linkcode ConsolePage}, and a line below.
+ * To add a page, write a file or folder here that exports a {@linkcode ConsolePage}, add it below,
+ * and run `deno task console`.
  *
  * @module
  */

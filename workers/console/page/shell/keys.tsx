@@ -1,9 +1,11 @@
 /**
- * Which keys mean what: single ones, and a leader key followed by another.
+ * Keyboard shortcuts: which keys do what, and the dialog that lists them.
  *
  * @module
  */
 import type { VNode } from "preact";
+import { useLayoutEffect, useMemo } from "preact/hooks";
+import { useShell } from "../kit/context.tsx";
 import { Button } from "../kit/controls.tsx";
 import { Key } from "../kit/icons.tsx";
 import { Dialog } from "../kit/layout.tsx";
@@ -12,32 +14,72 @@ import type { ConsolePage } from "../kit/router.ts";
 /** Time within which the second key of a chord follows the first. */
 export const CHORD_MS = 1_200;
 
-/** A key that went down. */
+const GENERAL = [
+  ["Ctrl K", "Find anything"],
+  ["/", "Search on this page"],
+  ["↑ ↓", "Move in a list (also j and k)"],
+  ["Enter", "Open the row"],
+  ["Esc", "Close what is open"],
+  ["?", "This list"],
+] as const;
+
+/**
+ * Listens to the keyboard shortcuts of the app; `openDialog` opens the palette or the list of keys.
+ */
+export function useKeys(
+  pages: readonly ConsolePage[],
+  openDialog: (dialog: "palette" | "keys") => void,
+): void {
+  const { router } = useShell();
+  const chords = useMemo(() => {
+    const places = pages.map((page) => [`g ${page.key}`, () => router.go(page.path)] as const);
+    return new KeyChords({
+      ...Object.fromEntries(places),
+      "Ctrl+k": () => openDialog("palette"),
+      "?": () => openDialog("keys"),
+      "/": () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
+    });
+  }, [pages, router]);
+  // With the first rendering, so that no key is lost once the app is visible.
+  useLayoutEffect(() => {
+    const down = (event: KeyboardEvent) => {
+      if (event.altKey || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+      const isTyping = (event.target as Element).closest("input, textarea, select") !== null;
+      const isCommand = event.ctrlKey || event.metaKey;
+      const press = { key: event.key, isCommand, isTyping, at_ms: event.timeStamp };
+      if (chords.press(press)) event.preventDefault();
+    };
+    document.addEventListener("keydown", down);
+    return () => document.removeEventListener("keydown", down);
+  }, [chords]);
+}
+
+/** A key that was pressed. */
 export interface KeyPress {
   readonly key: string;
-  /** Ctrl, or Cmd on a Mac. */
-  readonly command: boolean;
-  /** The person is writing into a field. */
-  readonly writing: boolean;
+  /** With Ctrl, or Cmd on a Mac. */
+  readonly isCommand: boolean;
+  /** Into a field. */
+  readonly isTyping: boolean;
   readonly at_ms: number;
 }
 
-/** See the module. Bindings are written `?`, `Ctrl+k` or `g w`. */
+/** Runs the functions that keys are bound to; a chord is a leader key followed by another. */
 export class KeyChords {
   readonly #bindings: ReadonlyMap<string, () => void>;
   #leader: { readonly key: string; readonly at_ms: number } | undefined;
 
-  /** Makes one. */
+  /** Bindings are written `?`, `Ctrl+k` or `g w`. */
   constructor(bindings: Readonly<Record<string, () => void>>) {
     this.#bindings = new Map(Object.entries(bindings));
   }
 
-  /** Runs what a key is bound to; whether there was something, so that the browser does nothing. */
-  press({ key, command, writing, at_ms }: KeyPress): boolean {
+  /** Handles a key; returns whether it is bound, so that the browser must ignore it. */
+  press({ key, isCommand, isTyping, at_ms }: KeyPress): boolean {
     const leader = this.#leader;
     this.#leader = undefined;
-    if (command) return this.#run(`Ctrl+${key.toLowerCase()}`);
-    if (writing) return false;
+    if (isCommand) return this.#run(`Ctrl+${key.toLowerCase()}`);
+    if (isTyping) return false;
     if (leader !== undefined && at_ms - leader.at_ms <= CHORD_MS) {
       if (this.#run(`${leader.key} ${key}`)) return true;
     }
@@ -55,16 +97,7 @@ export class KeyChords {
   }
 }
 
-const EVERYWHERE = [
-  ["Ctrl K", "Find anything"],
-  ["/", "Search on this page"],
-  ["↑ ↓", "Move in a list (also j and k)"],
-  ["Enter", "Open the row"],
-  ["Esc", "Close what is open"],
-  ["?", "This list"],
-] as const;
-
-/** See the module. */
+/** The list of all shortcuts. */
 export function KeysDialog(
   { pages, onClose }: { pages: readonly ConsolePage[]; onClose: () => void },
 ): VNode {
@@ -76,7 +109,7 @@ export function KeysDialog(
         <Button kind="bare" icon="close" label="Close" onPress={onClose} />
       </header>
       <div class="keys-columns">
-        <KeyList keys={EVERYWHERE} />
+        <KeyList keys={GENERAL} />
         <KeyList keys={places} />
       </div>
     </Dialog>

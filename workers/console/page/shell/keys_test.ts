@@ -1,6 +1,4 @@
 /**
- * {@linkcode KeyChords}: single keys, leaders, fields that somebody writes into.
- *
  * @module
  */
 import assert from "node:assert/strict";
@@ -14,30 +12,30 @@ function setup() {
   let at_ms = 0;
   const press = (
     key: string,
-    more: { command?: boolean; writing?: boolean; wait?: number } = {},
+    more: { isCommand?: boolean; isTyping?: boolean; wait?: number } = {},
   ) => {
     at_ms += more.wait ?? 1;
-    const { command = false, writing = false } = more;
-    return chords.press({ key, command, writing, at_ms });
+    const { isCommand = false, isTyping = false } = more;
+    return chords.press({ key, isCommand, isTyping, at_ms });
   };
   return { ran, press };
 }
 
-Deno.test("a single key runs what it is bound to, others nothing", () => {
+Deno.test("KeyChords runs what a single key is bound to", () => {
   const { ran, press } = setup();
 
   assert.deepEqual(["?", "x", "/"].map((key) => press(key)), [true, false, true]);
   assert.deepEqual(ran, ["?", "/"]);
 });
 
-Deno.test("a leader waits for its second key", () => {
+Deno.test("KeyChords waits for the second key after a leader", () => {
   const { ran, press } = setup();
 
   assert.deepEqual([press("g"), press("w"), press("w")], [true, true, false]);
   assert.deepEqual(ran, ["g w"]);
 });
 
-Deno.test("a second key that comes late or fits nothing counts by itself", () => {
+Deno.test("KeyChords takes a second key that is late or not bound by itself", () => {
   const { ran, press } = setup();
 
   press("g");
@@ -48,7 +46,7 @@ Deno.test("a second key that comes late or fits nothing counts by itself", () =>
   assert.deepEqual(ran, ["?"]);
 });
 
-Deno.test("two leaders in a row begin anew", () => {
+Deno.test("KeyChords starts again with a second leader", () => {
   const { ran, press } = setup();
 
   press("g");
@@ -58,21 +56,21 @@ Deno.test("two leaders in a row begin anew", () => {
   assert.deepEqual(ran, ["g l"]);
 });
 
-Deno.test("while somebody writes only keys with Ctrl count", () => {
+Deno.test("KeyChords ignores keys typed into a field, except with Ctrl", () => {
   const { ran, press } = setup();
 
-  assert.equal(press("?", { writing: true }), false);
-  assert.equal(press("g", { writing: true }), false);
+  assert.equal(press("?", { isTyping: true }), false);
+  assert.equal(press("g", { isTyping: true }), false);
   assert.equal(press("w"), false);
-  assert.equal(press("K", { writing: true, command: true }), true);
+  assert.equal(press("K", { isTyping: true, isCommand: true }), true);
 
   assert.deepEqual(ran, ["Ctrl+k"]);
 });
 
-Deno.test("a key with Ctrl is not the key without", () => {
+Deno.test("KeyChords separates a key from the same key with Ctrl", () => {
   const { ran, press } = setup();
 
-  assert.equal(press("g", { command: true }), false);
+  assert.equal(press("g", { isCommand: true }), false);
   assert.equal(press("w"), false);
 
   assert.deepEqual(ran, []);

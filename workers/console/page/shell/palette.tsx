@@ -1,7 +1,7 @@
 /**
- * The command palette: pages, everything the pages can find, and what can be done from anywhere.
+ * The command palette: finds pages, what the finders of pages list, and general commands.
  *
- * The lists are watched only while it is open.
+ * The lists are watched only while the palette is open.
  *
  * @module
  */
@@ -24,7 +24,7 @@ interface Entry {
   readonly run: () => void;
 }
 
-/** See the module. */
+/** The palette; `onKeys` opens the list of keyboard shortcuts. */
 export function Palette(
   { pages, onClose, onKeys }: {
     pages: readonly ConsolePage[];
@@ -38,7 +38,7 @@ export function Palette(
   const entries = useMemo(
     () => [
       ...pageEntries(pages, shell),
-      ...deeds(shell, onKeys),
+      ...commands(shell, onKeys),
       ...Object.values(found.value).flat(),
     ],
     [pages, found.value],
@@ -46,32 +46,53 @@ export function Palette(
   return (
     <Dialog label="Find anything" class="palette" onClose={onClose}>
       {finders.map(({ page, finder }) => (
-        <Finding
+        <FinderQuery
           key={finder.kind}
           finder={finder}
           icon={page.icon}
           onFound={(list) => found.value = { ...found.value, [finder.kind]: list }}
         />
       ))}
-      <Choose entries={entries} onClose={onClose} />
+      <EntryList entries={entries} onClose={onClose} />
     </Dialog>
   );
 }
 
-/** The field and the list below it. The field keeps the focus; the arrows move in the list. */
-function Choose({ entries, onClose }: { entries: readonly Entry[]; onClose: () => void }): VNode {
+/** Watches the list of a finder while the palette is open; renders nothing. */
+function FinderQuery(
+  { finder, icon, onFound }: {
+    finder: Finder;
+    icon: IconName;
+    onFound: (entries: readonly Entry[]) => void;
+  },
+): null {
+  const { router } = useShell();
+  const { items } = useQuery(finder.query, finder.on);
+  useEffect(() => {
+    const found = items.map(finder.find).filter((item) => item !== null);
+    onFound(found.map(({ text, hint, to }) => {
+      return { kind: finder.kind, icon, text, hint, run: () => router.go(to) };
+    }));
+  }, [items]);
+  return null;
+}
+
+/** The field and the entries that match it. The field keeps the focus; the arrow keys select. */
+function EntryList(
+  { entries, onClose }: { entries: readonly Entry[]; onClose: () => void },
+): VNode {
   const typed = useSignal("");
   const at = useSignal(0);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   const shown = useMemo(
-    () => bestFits(entries, typed.value, textOf, ROWS_MAX),
+    () => bestMatches(entries, typed.value, textOf, ROWS_MAX),
     [entries, typed.value],
   );
-  const chosen = Math.min(at.value, shown.length - 1);
+  const selected = Math.min(at.value, shown.length - 1);
   useEffect(() => {
-    list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
-  }, [chosen]);
+    list.current?.children[selected]?.scrollIntoView({ block: "nearest" });
+  }, [selected]);
   const run = (entry: Entry | undefined) => {
     if (entry === undefined) return;
     onClose();
@@ -79,8 +100,8 @@ function Choose({ entries, onClose }: { entries: readonly Entry[]; onClose: () =
   };
   const keyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (step !== 0) at.value = (chosen + step + shown.length) % Math.max(1, shown.length);
-    else if (event.key === "Enter") run(shown[chosen]);
+    if (step !== 0) at.value = (selected + step + shown.length) % Math.max(1, shown.length);
+    else if (event.key === "Enter") run(shown[selected]);
     else return;
     event.preventDefault();
   };
@@ -94,7 +115,7 @@ function Choose({ entries, onClose }: { entries: readonly Entry[]; onClose: () =
           aria-label="Find anything"
           aria-expanded="true"
           aria-controls={`${id}-list`}
-          aria-activedescendant={chosen < 0 ? undefined : `${id}-${chosen}`}
+          aria-activedescendant={selected < 0 ? undefined : `${id}-${selected}`}
           placeholder="Pages, workers, functions, what to do"
           value={typed.value}
           spellcheck={false}
@@ -114,7 +135,7 @@ function Choose({ entries, onClose }: { entries: readonly Entry[]; onClose: () =
             role="option"
             id={`${id}-${index}`}
             class="palette-row"
-            aria-selected={index === chosen}
+            aria-selected={index === selected}
             onMouseMove={() => at.value = index}
             onClick={() => run(entry)}
           >
@@ -130,25 +151,6 @@ function Choose({ entries, onClose }: { entries: readonly Entry[]; onClose: () =
   );
 }
 
-/** Watches one list and hands it on; draws nothing. */
-function Finding(
-  { finder, icon, onFound }: {
-    finder: Finder;
-    icon: IconName;
-    onFound: (entries: readonly Entry[]) => void;
-  },
-): null {
-  const { router } = useShell();
-  const { items } = useQuery(finder.query, finder.on);
-  useEffect(() => {
-    const found = items.map(finder.find).filter((item) => item !== null);
-    onFound(found.map(({ text, hint, to }) => {
-      return { kind: finder.kind, icon, text, hint, run: () => router.go(to) };
-    }));
-  }, [items]);
-  return null;
-}
-
 function pageEntries(pages: readonly ConsolePage[], { router }: Shell): Entry[] {
   return pages.map(({ title, icon, path, key }) => ({
     kind: "Page",
@@ -159,7 +161,7 @@ function pageEntries(pages: readonly ConsolePage[], { router }: Shell): Entry[] 
   }));
 }
 
-function deeds({ preferences, clipboard, toasts }: Shell, onKeys: () => void): Entry[] {
+function commands({ preferences, clipboard, toasts }: Shell, onKeys: () => void): Entry[] {
   const themes = ["light", "dark", "system"] as const;
   const icons = { light: "sun", dark: "moon", system: "screen" } as const;
   const copyLink = async () => {
@@ -182,47 +184,49 @@ function textOf({ text }: Entry): string {
   return text;
 }
 
-/** How well it fits, the higher the better; `null`: not at all. Blank fits everything with 0. */
-export function fitOf(text: string, typed: string): number | null {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return 0;
-  const lower = text.toLowerCase();
-  const whole = lower.indexOf(wanted);
-  if (whole >= 0) {
-    const starts = whole === 0 ? 400 : isStart(lower, whole) ? 200 : 0;
-    return 1_000 + starts - Math.min(300, text.length - wanted.length);
-  }
-  return scattered(lower, wanted);
-}
-
-/** The best of a list, the best first, at most `limit`. */
-export function bestFits<T>(
+/** The items whose text matches, the best match first, at most `limit`. */
+export function bestMatches<T>(
   items: readonly T[],
   typed: string,
   textOf: (item: T) => string,
   limit: number,
 ): T[] {
-  const fits: { item: T; fit: number; at: number }[] = [];
+  const matches: { item: T; score: number; at: number }[] = [];
   items.forEach((item, at) => {
-    const fit = fitOf(textOf(item), typed);
-    if (fit !== null) fits.push({ item, fit, at });
+    const score = matchScore(textOf(item), typed);
+    if (score !== null) matches.push({ item, score, at });
   });
-  fits.sort((a, b) => b.fit - a.fit || a.at - b.at);
-  return fits.slice(0, limit).map(({ item }) => item);
+  matches.sort((a, b) => b.score - a.score || a.at - b.at);
+  return matches.slice(0, limit).map(({ item }) => item);
 }
 
-function scattered(text: string, wanted: string): number | null {
+/**
+ * How well a text matches what was typed; `null`: not at all. Its letters must occur in order; the
+ * closer together they are, the higher the score. A blank matches everything with 0.
+ */
+export function matchScore(text: string, typed: string): number | null {
+  const wanted = typed.trim().toLowerCase();
+  if (wanted === "") return 0;
+  const lower = text.toLowerCase();
+  const whole = lower.indexOf(wanted);
+  if (whole >= 0) {
+    const start = whole === 0 ? 400 : isWordStart(lower, whole) ? 200 : 0;
+    return 1_000 + start - Math.min(300, text.length - wanted.length);
+  }
+  return scatteredScore(lower, wanted);
+}
+
+function scatteredScore(text: string, wanted: string): number | null {
   let at = -1, score = 0;
   for (const letter of wanted.replaceAll(/\s+/g, "")) {
     const found = text.indexOf(letter, at + 1);
     if (found < 0) return null;
-    score += found === at + 1 ? 8 : isStart(text, found) ? 6 : -Math.min(6, found - at);
+    score += found === at + 1 ? 8 : isWordStart(text, found) ? 6 : -Math.min(6, found - at);
     at = found;
   }
   return score;
 }
 
-/** Whether a word starts there. */
-function isStart(text: string, at: number): boolean {
+function isWordStart(text: string, at: number): boolean {
   return at === 0 || /[^a-z0-9]/.test(text[at - 1]!);
 }

@@ -1,15 +1,13 @@
 /**
- * How texts fit what somebody typed.
- *
  * @module
  */
 import assert from "node:assert/strict";
-import { bestFits, fitOf } from "./palette.tsx";
+import { bestMatches, matchScore } from "./palette.tsx";
 
 const NAMES = ["orders::place", "orders::show", "payments::charge", "Workers", "state::set"];
-const find = (typed: string, limit = 10) => bestFits(NAMES, typed, (name) => name, limit);
+const find = (typed: string, limit = 10) => bestMatches(NAMES, typed, (name) => name, limit);
 
-Deno.test("blank fits everything, in the order it comes", () => {
+Deno.test("bestMatches() of a blank are all items in their order", () => {
   assert.deepEqual(find("  "), NAMES);
   assert.deepEqual(find("", 2), NAMES.slice(0, 2));
 });
@@ -24,19 +22,22 @@ for (
     ["set", "state::set"],
   ] as const
 ) {
-  Deno.test(`${typed} finds ${first} first`, () => assert.equal(find(typed)[0], first));
+  Deno.test(`bestMatches() of ${typed} begin with ${first}`, () =>
+    assert.equal(find(typed)[0], first));
 }
 
 for (const typed of ["xyz", "ecalp", "orders::place2"]) {
-  Deno.test(`${typed} finds nothing`, () => assert.deepEqual(find(typed), []));
+  Deno.test(`bestMatches() of ${typed} are none`, () => assert.deepEqual(find(typed), []));
 }
 
-Deno.test("the start of the text fits better than the start of a word, and that than its middle", () => {
-  const [whole, word, middle] = ["set::a", "a::set", "aset"].map((text) => fitOf(text, "set")!);
+Deno.test("matchScore() prefers the start of the text to the start of a word, and that to its middle", () => {
+  const [whole, word, middle] = ["set::a", "a::set", "aset"].map((text) =>
+    matchScore(text, "set")!
+  );
 
   assert.ok(whole! > word! && word! > middle!);
 });
 
-Deno.test("a whole word fits better than scattered letters", () => {
-  assert.ok(fitOf("a::place", "place")! > fitOf("p.l.a.c.e", "place")!);
+Deno.test("matchScore() prefers a whole word to scattered letters", () => {
+  assert.ok(matchScore("a::place", "place")! > matchScore("p.l.a.c.e", "place")!);
 });

@@ -1,5 +1,5 @@
 /**
- * The way from page to page: a bar at the side, on phones one at the bottom.
+ * Navigation between pages: a bar at the side, on phones at the bottom.
  *
  * @module
  */
@@ -23,7 +23,7 @@ const THEMES: Readonly<Record<Theme, { next: Theme; icon: "screen" | "sun" | "mo
   dark: { next: "system", icon: "moon" },
 };
 
-/** See the module. */
+/** The side bar; `onSearch` opens the command palette. */
 export function SideBar(
   { pages, onSearch }: { pages: readonly ConsolePage[]; onSearch: () => void },
 ): VNode {
@@ -32,7 +32,7 @@ export function SideBar(
   return (
     <nav class={`side ${more.value ? "more" : ""}`} aria-label="Pages">
       <div class="brand">
-        <Mark />
+        <Logo />
         <span>Engine</span>
       </div>
       <button type="button" class="find" onClick={onSearch}>
@@ -47,14 +47,14 @@ export function SideBar(
           return (
             <div class="group" key={group.id}>
               <h2>{group.title}</h2>
-              {inside.map((page) => <Place key={page.path} page={page} onGo={close} />)}
+              {inside.map((page) => <PageLink key={page.path} page={page} onGo={close} />)}
             </div>
           );
         })}
       </div>
       <div class="phone-bar">
         {pages.filter((page) => page.onPhones).slice(0, 4).map((page) => (
-          <Place key={page.path} page={page} onGo={close} />
+          <PageLink key={page.path} page={page} onGo={close} />
         ))}
         <button
           type="button"
@@ -71,7 +71,7 @@ export function SideBar(
   );
 }
 
-function Place({ page, onGo }: { page: ConsolePage; onGo: () => void }): VNode {
+function PageLink({ page, onGo }: { page: ConsolePage; onGo: () => void }): VNode {
   const { path } = useRoute();
   const current = path === page.path || path.startsWith(`${page.path}/`);
   return (
@@ -90,17 +90,20 @@ function Place({ page, onGo }: { page: ConsolePage; onGo: () => void }): VNode {
 
 function Foot(): VNode {
   const { live, preferences } = useShell();
-  const { line, engine, version, engine_url } = live.connection.value;
+  const { connection, engine, version, engine_url } = live.status.value;
   const theme = preferences.theme.value;
   const { next, icon } = THEMES[theme];
-  const up = line === "open" && engine === true;
-  const words = up ? "connected" : line === "connecting" ? "connecting" : "not reachable";
+  const isUp = connection === "open" && engine === true;
+  const state = isUp ? "connected" : connection === "connecting" ? "connecting" : "not reachable";
   return (
     <div class="foot">
-      <Dot tone={up ? "ok" : line === "connecting" ? "neutral" : "bad"} label={`Engine ${words}`} />
+      <Dot
+        tone={isUp ? "ok" : connection === "connecting" ? "neutral" : "bad"}
+        label={`Engine ${state}`}
+      />
       <span class="foot-engine" title={engine_url}>
         <b>{version === "" ? "engine" : `engine ${version}`}</b>
-        <small>{up ? engine_url.replace(/^\w+:\/\//, "") : words}</small>
+        <small>{isUp ? engine_url.replace(/^\w+:\/\//, "") : state}</small>
       </span>
       <Button
         kind="bare"
@@ -113,8 +116,8 @@ function Foot(): VNode {
   );
 }
 
-/** The sign of the engine: one line in, three lines out. */
-function Mark(): VNode {
+/** The logo: one line in, three lines out. */
+function Logo(): VNode {
   return (
     <svg class="mark" width="22" height="22" viewBox="0 0 22 22" aria-hidden="true">
       <path d="M3 11h5M8 11c4 0 3-6 8-6M8 11h8M8 11c4 0 3 6 8 6" />

@@ -1,5 +1,5 @@
 /**
- * The Flow page: workers, functions and triggers as a live picture with traffic on its lines.
+ * The Flow page: workers, functions and triggers as a graph with live traffic on its edges.
  *
  * @module
  */
@@ -20,10 +20,12 @@ import {
   Search,
   Skeleton,
   Split,
+  useIsNarrow,
   useQuery,
   useQueryMember,
   useShell,
   useTrigger,
+  useTypedMember,
 } from "../../kit/mod.ts";
 import {
   type FlowFunction,
@@ -31,28 +33,26 @@ import {
   flowGraph,
   type FlowInput,
   type FlowTrigger,
-  layOutFlow,
+  layoutFlow,
 } from "./flow_graph.ts";
 import {
+  type EdgeTraffic,
+  edgeTraffic,
   type FunctionRate,
-  type LineTraffic,
-  lineTraffic,
   readFunctionRates,
-  remembered,
+  rememberEdges,
 } from "./flow_traffic.ts";
 import { readServiceMap, type ServiceMap } from "../traces/service_map.ts";
 import { CardDetail, FlowCardView } from "./flow_card.tsx";
-import { useIsNarrow } from "../../kit/layout.tsx";
-import { useTypedMember } from "../../kit/context.tsx";
 
 /** Cards drawn. */
 const CARDS_MAX = 60;
 /** Rows of one card. */
 const ROWS_MAX = 10;
-/** Edges that are remembered once they were seen. */
+/** Edges that stay visible once they were seen. */
 const EDGES_MAX = 2_000;
 
-/** More rows than usual when one worker is looked at. */
+/** Rows of one card when only one worker is shown. */
 const FOCUS_ROWS = 60;
 const NO_MAP: ServiceMap = { nodes: [], edges: [], windowMs: 0, sampled: false };
 
@@ -62,7 +62,7 @@ export const flowPage: ConsolePage = {
   title: "Flow",
   icon: "flow",
   group: "run",
-  key: "w",
+  key: "o",
   view: Flow,
 };
 
@@ -97,7 +97,7 @@ function Flow(): VNode {
         <Failed what="The flow cannot be drawn" error={data.error} retry={data.retry} />
       )}
       {data.status === "ready" && graph.cards.length === 0 && (
-        <Nothing isFiltered={text + focus !== ""} />
+        <NoFlow isFiltered={text + focus !== ""} />
       )}
       {data.status === "ready" && graph.cards.length > 0 && (
         <Split
@@ -124,7 +124,7 @@ function Flow(): VNode {
   );
 }
 
-/** That not all is drawn, and why. */
+/** Which part of the graph is shown. */
 function Shown(
   { graph, focus, onAll }: { graph: FlowGraph; focus: string; onAll: () => void },
 ): VNode {
@@ -152,28 +152,28 @@ function Picture({ graph, map, rates, chosen, onChoose }: {
   chosen: string | null;
   onChoose: (id: string | null) => void;
 }): VNode {
-  // Numbers change every second; only another shape is laid out anew.
+  // Rates change every second; only a graph of another shape needs another layout.
   const shape = JSON.stringify([
     graph.cards.map(({ id, rows, hidden }) => [id, rows.map(({ id }) => id), hidden > 0]),
-    graph.lines.map(({ id }) => id),
+    graph.edges.map(({ id }) => id),
   ]);
   const isNarrow = useIsNarrow();
-  const layout = useMemo(() => layOutFlow(graph, isNarrow), [shape, isNarrow]);
-  const traffic = useMemo(() => lineTraffic(graph.lines, map, rates), [graph, map, rates]);
+  const layout = useMemo(() => layoutFlow(graph, isNarrow), [shape, isNarrow]);
+  const traffic = useMemo(() => edgeTraffic(graph.edges, map, rates), [graph, map, rates]);
   const nodes = graph.cards.map((card): GraphNode => ({
     ...layout.boxes.get(card.id)!,
     label: `${card.kind} ${card.title}, ${card.rows.length + card.hidden} rows`,
-    content: <FlowCardView card={card} lines={graph.lines} traffic={traffic} rates={rates} />,
+    content: <FlowCardView card={card} edges={graph.edges} traffic={traffic} rates={rates} />,
   }));
-  const edges = graph.lines.map((line): GraphEdge => ({
-    id: line.id,
-    from: line.from.card,
-    to: line.to.card,
-    points: layout.lines.get(line.id)!.points,
-    textAt: layout.lines.get(line.id)!.label,
-    ...lookOf(traffic.get(line.id)),
-    // A loop has no room for words; the row that it ends at has the rate.
-    ...line.from.card === line.to.card && { text: undefined },
+  const edges = graph.edges.map((edge): GraphEdge => ({
+    id: edge.id,
+    from: edge.from.card,
+    to: edge.to.card,
+    points: layout.edges.get(edge.id)!.points,
+    textAt: layout.edges.get(edge.id)!.label,
+    ...edgeLook(traffic.get(edge.id)),
+    // A loop has no space for a label; the rate is in the row that it ends at.
+    ...edge.from.card === edge.to.card && { text: undefined },
   }));
   return (
     <GraphCanvas
@@ -187,7 +187,7 @@ function Picture({ graph, map, rates, chosen, onChoose }: {
   );
 }
 
-function lookOf(traffic: LineTraffic | undefined): Partial<GraphEdge> {
+function edgeLook(traffic: EdgeTraffic | undefined): Partial<GraphEdge> {
   const rate = traffic?.callsPerS ?? 0;
   if (rate === 0) return { width: 1.25 };
   return {
@@ -198,7 +198,7 @@ function lookOf(traffic: LineTraffic | undefined): Partial<GraphEdge> {
   };
 }
 
-/** What there is, kept up to date. */
+/** Functions, triggers, workers and seen calls, kept up to date. */
 function useFlowInput() {
   const functions = useQuery<JsonObject>(
     {
@@ -231,7 +231,7 @@ function useFlowInput() {
   const map = useMemo(() => {
     if (seen.status !== "ready") return known.current;
     const now = readServiceMap(seen.value);
-    return known.current = remembered(known.current, now, EDGES_MAX);
+    return known.current = rememberEdges(known.current, now, EDGES_MAX);
   }, [seen.value, seen.status]);
   const input = useMemo((): FlowInput => ({
     functions: functions.items as unknown as FlowFunction[],
@@ -251,7 +251,7 @@ function useFlowInput() {
   return { input, status, error: failed?.error ?? null, retry };
 }
 
-/** Workers of the engine stand in the picture only when something leads to them. */
+/** Built-in workers are in the graph only if an edge leads to them. */
 function isOwn(name: string): boolean {
   return !name.startsWith("engine-");
 }
@@ -265,7 +265,7 @@ function useRates(): ReadonlyMap<string, FunctionRate> {
   return rates;
 }
 
-function Nothing({ isFiltered }: { isFiltered: boolean }): VNode {
+function NoFlow({ isFiltered }: { isFiltered: boolean }): VNode {
   const { router } = useShell();
   if (isFiltered) {
     return (

@@ -1,5 +1,5 @@
 /**
- * A card of the flow picture, and what is known of the chosen one.
+ * A card of the Flow page, and its detail view.
  *
  * @module
  */
@@ -16,8 +16,8 @@ import {
   Link,
   link,
 } from "../../kit/mod.ts";
-import { CARD, type FlowCard, type FlowGraph, type FlowLine, type FlowRow } from "./flow_graph.ts";
-import type { FunctionRate, LineTraffic } from "./flow_traffic.ts";
+import { CARD, type FlowCard, type FlowEdge, type FlowGraph, type FlowRow } from "./flow_graph.ts";
+import type { EdgeTraffic, FunctionRate } from "./flow_traffic.ts";
 
 const ICONS: Readonly<Record<FlowCard["kind"], IconName>> = {
   worker: "workers",
@@ -25,17 +25,17 @@ const ICONS: Readonly<Record<FlowCard["kind"], IconName>> = {
   other: "external",
 };
 
-/** The inside of a card. */
-export function FlowCardView({ card, lines, traffic, rates }: {
+/** The content of a card. */
+export function FlowCardView({ card, edges, traffic, rates }: {
   card: FlowCard;
-  lines: readonly FlowLine[];
-  traffic: ReadonlyMap<string, LineTraffic>;
+  edges: readonly FlowEdge[];
+  traffic: ReadonlyMap<string, EdgeTraffic>;
   rates: ReadonlyMap<string, FunctionRate>;
 }): VNode {
   const rateOf = (row: FlowRow): number => {
     if (card.kind === "worker") return rates.get(row.functionId ?? "")?.callsPerS ?? 0;
-    const line = lines.find(({ from }) => from.row === row.id);
-    return line === undefined ? 0 : traffic.get(line.id)?.callsPerS ?? 0;
+    const edge = edges.find(({ from }) => from.row === row.id);
+    return edge === undefined ? 0 : traffic.get(edge.id)?.callsPerS ?? 0;
   };
   const failing = (row: FlowRow): boolean =>
     card.kind === "worker" && (rates.get(row.functionId ?? "")?.errorsPerS ?? 0) > 0;
@@ -64,7 +64,7 @@ export function FlowCardView({ card, lines, traffic, rates }: {
   );
 }
 
-/** What belongs to a card. */
+/** The detail view of a card. */
 export function CardDetail({ card, graph, rates, onFocus, onClose }: {
   card: FlowCard;
   graph: FlowGraph;
@@ -73,8 +73,8 @@ export function CardDetail({ card, graph, rates, onFocus, onClose }: {
   onClose: () => void;
 }): VNode {
   const titles = new Map(graph.cards.map(({ id, title }) => [id, title]));
-  const into = graph.lines.filter(({ to, from }) => to.card === card.id && from.card !== card.id);
-  const outOf = graph.lines.filter(({ to, from }) => from.card === card.id && to.card !== card.id);
+  const into = graph.edges.filter(({ to, from }) => to.card === card.id && from.card !== card.id);
+  const outOf = graph.edges.filter(({ to, from }) => from.card === card.id && to.card !== card.id);
   const isWorker = card.kind === "worker";
   return (
     <Detail title={card.title} label={`${card.kind} ${card.title}`} onClose={onClose}>
@@ -142,7 +142,7 @@ function Neighbours({ title, cards, titles }: {
   );
 }
 
-/** Functions of a worker are mostly named after it; there the group says nothing new. */
+/** The function's name without its group, when the group is the name of the worker. */
 function shortOf(card: FlowCard, { label }: FlowRow): string {
   const group = `${card.title}::`;
   return card.kind === "worker" && label.startsWith(group) ? label.slice(group.length) : label;

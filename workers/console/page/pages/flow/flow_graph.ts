@@ -1,23 +1,23 @@
 /**
- * The live picture of workers, functions and triggers: cards with rows, and lines between rows.
+ * The graph of the Flow page and its layout: cards with rows, and edges between rows.
  *
- * A worker is a card with its functions as rows; a trigger type is a card with its triggers. What
- * is shown depends on what there is and on who was seen calling whom, never on how much; so the
- * picture stays as it is while the numbers move.
+ * A worker is a card whose rows are its functions; a trigger type is a card whose rows are its
+ * triggers. The graph depends on what is registered and on which calls were seen, never on their
+ * rate, so it keeps its shape while the numbers change.
  *
  * @module
  */
-import { type Layout, layOut } from "../../kit/graph_layout.ts";
+import { type Layout, layoutGraph } from "../../kit/graph_layout.ts";
 import type { MapNode, ServiceMap } from "../traces/service_map.ts";
 import { triggerLabel } from "../references.tsx";
 
-/** A function, as `engine::functions::list` has it. */
+/** A function, as `engine::functions::list` returns it. */
 export interface FlowFunction {
   readonly function_id: string;
   readonly worker_name: string;
 }
 
-/** A trigger, as `engine::registered-triggers::list` has it. */
+/** A trigger, as `engine::registered-triggers::list` returns it. */
 export interface FlowTrigger {
   readonly id: string;
   readonly trigger_type: string;
@@ -26,110 +26,110 @@ export interface FlowTrigger {
   readonly config_summary?: string;
 }
 
-/** What there is. */
+/** What the graph is made from. */
 export interface FlowInput {
   readonly functions: readonly FlowFunction[];
   readonly triggers: readonly FlowTrigger[];
-  /** Workers that have no function too. */
+  /** Names of workers, also of those without functions. */
   readonly workers: readonly string[];
   /** Trigger type to the worker that provides it. */
   readonly providers: ReadonlyMap<string, string>;
-  /** Who was seen calling whom. */
+  /** Calls that were seen. */
   readonly map: ServiceMap;
 }
 
-/** What of it to show. */
+/** Which part of the graph is shown. */
 export interface FlowView {
-  /** Only what has this in its name, and what is next to it. */
+  /** Only cards that contain this text, and their neighbours. */
   readonly text: string;
-  /** Only this worker and what is next to it; empty: all. */
+  /** Only this worker and its neighbours; empty: all. */
   readonly focus: string;
   readonly cardsMax: number;
   readonly rowsMax: number;
 }
 
-/** A line of a card. */
+/** A row of a card. */
 export interface FlowRow {
   readonly id: string;
   readonly label: string;
-  /** The function that it is or calls; `null` when it stands for others. */
+  /** The function that it is or fires; `null` when there is none. */
   readonly functionId: string | null;
 }
 
-/** A worker, a trigger type, or somebody from outside. */
+/** A worker, a trigger type, or another caller. */
 export interface FlowCard {
   readonly id: string;
   readonly kind: "worker" | "trigger" | "other";
   readonly title: string;
   readonly rows: readonly FlowRow[];
-  /** Rows that had no room. */
+  /** How many rows were left out. */
   readonly hidden: number;
 }
 
-/** An end of a line: a card, and one of its rows or the card itself. */
+/** An end of an edge: one row of a card, or the card itself. */
 export interface FlowEnd {
   readonly card: string;
   readonly row: string | null;
 }
 
-/** A line. */
-export interface FlowLine {
+/** An edge between two cards. */
+export interface FlowEdge {
   readonly id: string;
   readonly from: FlowEnd;
   readonly to: FlowEnd;
-  /** Calls seen, or only that a trigger is registered. */
+  /** A call that was seen, or a registered trigger. */
   readonly kind: "call" | "trigger";
-  /** Id of the function at the end of the line; `null` when that is not one of ours. */
+  /** The function at its end; `null` when it leads to a whole card. */
   readonly functionId: string | null;
-  /** Edges of the map that it stands for, as {@linkcode edgeKey} names them. */
-  readonly edges: readonly string[];
+  /** Keys of the edges of the service map that it represents, see {@linkcode mapEdgeKey}. */
+  readonly mapEdges: readonly string[];
 }
 
-/** The picture. */
+/** The graph to draw. */
 export interface FlowGraph {
   readonly cards: readonly FlowCard[];
-  readonly lines: readonly FlowLine[];
-  /** Cards that had no room. */
+  readonly edges: readonly FlowEdge[];
+  /** How many cards were left out. */
   readonly hidden: number;
 }
 
-/** Makes the picture. The same input gives the same picture, in the same order. */
+/** Makes the graph. The same input gives the same graph in the same order. */
 export function flowGraph(given: FlowInput, view: FlowView): FlowGraph {
-  const input = { ...given, triggers: ofReplicasOnce(given.triggers) };
+  const input = { ...given, triggers: uniqueTriggers(given.triggers) };
   const owners = new Map(input.functions.map((fn) => [fn.function_id, fn.worker_name]));
-  const lines = [...triggerLines(input, owners), ...callLines(input, owners)];
-  const touched = new Set(lines.flatMap(({ from, to }) => [from.row, to.row]));
+  const edges = [...triggerEdges(input, owners), ...callEdges(input, owners)];
+  const touched = new Set(edges.flatMap(({ from, to }) => [from.row, to.row]));
   const cards = [
     ...triggerCards(input, owners),
     ...workerCards(input, owners, touched),
-    ...otherCards(input.map, lines),
+    ...otherCards(input.map, edges),
   ];
-  const busy = new Set(lines.flatMap(({ from, to }) => [from.card, to.card]));
-  const near = chosenCards(cards, lines, busy, view);
+  const busy = new Set(edges.flatMap(({ from, to }) => [from.card, to.card]));
+  const near = cardsInView(cards, edges, busy, view);
   const wanted = cards.filter(({ id }) => near.has(id))
     .sort((a, b) => Number(busy.has(b.id)) - Number(busy.has(a.id)));
-  const shown = wanted.slice(0, view.cardsMax).map((card) => cut(card, touched, view.rowsMax));
+  const shown = wanted.slice(0, view.cardsMax).map((card) => cutRows(card, touched, view.rowsMax));
   const rows = new Set(shown.flatMap((card) => card.rows.map(({ id }) => id)));
   const ids = new Set(shown.map(({ id }) => id));
-  const kept = lines.filter(({ from, to }) => ids.has(from.card) && ids.has(to.card));
+  const kept = edges.filter(({ from, to }) => ids.has(from.card) && ids.has(to.card));
   return {
     cards: shown,
-    lines: distinct(kept.map((line) => ({
-      ...line,
-      from: ending(line.from, rows),
-      to: ending(line.to, rows),
+    edges: mergeEdges(kept.map((edge) => ({
+      ...edge,
+      from: endOrCard(edge.from, rows),
+      to: endOrCard(edge.to, rows),
     }))),
     hidden: wanted.length - shown.length,
   };
 }
 
-/** The name of an edge of the map. */
-export function edgeKey({ from, to }: { readonly from: string; readonly to: string }): string {
+/** Identifies an edge of the service map. */
+export function mapEdgeKey({ from, to }: { readonly from: string; readonly to: string }): string {
   return `${from}\n${to}`;
 }
 
-/** Each replica of a worker registers the same triggers: they are one thing that can happen. */
-function ofReplicasOnce(triggers: readonly FlowTrigger[]): FlowTrigger[] {
+/** Replicas of a worker register equal triggers, which are shown once. */
+function uniqueTriggers(triggers: readonly FlowTrigger[]): FlowTrigger[] {
   const found = new Map<string, FlowTrigger>();
   for (const trigger of triggers) {
     const key = JSON.stringify([trigger.trigger_type, trigger.function_id, trigger.config]);
@@ -138,35 +138,35 @@ function ofReplicasOnce(triggers: readonly FlowTrigger[]): FlowTrigger[] {
   return [...found.values()];
 }
 
-function triggerLines(input: FlowInput, owners: ReadonlyMap<string, string>): FlowLine[] {
+function triggerEdges(input: FlowInput, owners: ReadonlyMap<string, string>): FlowEdge[] {
   const firings = firingsOf(input);
   return input.triggers.filter(({ function_id }) => owners.has(function_id)).map((trigger) => {
     const label = labelOf(trigger);
     const all = firings.get(firingKey(input, trigger)) ?? [];
-    // A route's own requests are told apart from those to other routes of the function.
+    // A function may have several routes: only requests to this one belong to it.
     const own = all.filter(({ from }) => from.kind !== "http" || from.label === label);
     return {
       id: `trigger ${trigger.id}`,
       from: { card: `type:${trigger.trigger_type}`, row: `trigger:${trigger.id}` },
-      to: functionEnd(trigger.function_id, owners),
+      to: endAtFunction(trigger.function_id, owners),
       kind: "trigger",
       functionId: trigger.function_id,
-      edges: own.map(({ key }) => key),
+      mapEdges: own.map(({ key }) => key),
     };
   });
 }
 
-/** Edges from providers of triggers, by provider and function. */
+/** Edges of the map that start at providers of triggers, by provider and function. */
 function firingsOf(input: FlowInput): Map<string, { from: MapNode; key: string }[]> {
   const nodes = new Map(input.map.nodes.map((node) => [node.id, node]));
   const firings = new Map<string, { from: MapNode; key: string }[]>();
-  for (const edge of input.map.edges) {
-    const from = nodes.get(edge.from);
-    const to = nodes.get(edge.to);
+  for (const mapEdge of input.map.edges) {
+    const from = nodes.get(mapEdge.from);
+    const to = nodes.get(mapEdge.to);
     if (from === undefined || to?.kind !== "function") continue;
     const key = `${from.worker} ${to.label}`;
     const known = firings.get(key);
-    const firing = { from, key: edgeKey(edge) };
+    const firing = { from, key: mapEdgeKey(mapEdge) };
     if (known === undefined) firings.set(key, [firing]);
     else known.push(firing);
   }
@@ -177,26 +177,26 @@ function firingKey({ providers }: FlowInput, trigger: FlowTrigger): string {
   return `${providers.get(trigger.trigger_type)} ${trigger.function_id}`;
 }
 
-function callLines(input: FlowInput, owners: ReadonlyMap<string, string>): FlowLine[] {
+function callEdges(input: FlowInput, owners: ReadonlyMap<string, string>): FlowEdge[] {
   const nodes = new Map(input.map.nodes.map((node) => [node.id, node]));
   const fired = new Set(input.triggers.map((trigger) => firingKey(input, trigger)));
-  const lines: FlowLine[] = [];
-  for (const edge of input.map.edges) {
-    const from = nodes.get(edge.from);
-    const to = nodes.get(edge.to);
+  const edges: FlowEdge[] = [];
+  for (const mapEdge of input.map.edges) {
+    const from = nodes.get(mapEdge.from);
+    const to = nodes.get(mapEdge.to);
     if (from === undefined || to === undefined) continue;
     const source = endOf(from, owners);
     const target = endOf(to, owners);
-    // A function's own worker runs it: they are one card.
+    // The worker that runs a function is on the same card.
     if (source.card === target.card && to.kind === "worker") continue;
     const functionId = to.kind === "function" ? to.label : null;
-    // A trigger's own line says that already.
+    // The edge of the trigger represents it already.
     if (functionId !== null && fired.has(`${from.worker} ${functionId}`)) continue;
-    const key = edgeKey(edge);
+    const key = mapEdgeKey(mapEdge);
     const ends = { from: source, to: target };
-    lines.push({ id: `call ${key}`, ...ends, kind: "call", functionId, edges: [key] });
+    edges.push({ id: `call ${key}`, ...ends, kind: "call", functionId, mapEdges: [key] });
   }
-  return lines;
+  return edges;
 }
 
 function triggerCards(input: FlowInput, owners: ReadonlyMap<string, string>): FlowCard[] {
@@ -220,7 +220,7 @@ function triggerCards(input: FlowInput, owners: ReadonlyMap<string, string>): Fl
   }));
 }
 
-/** Workers with functions or traffic; functions of built-ins only when something calls them. */
+/** Workers with functions or traffic; functions of built-ins only if something calls them. */
 function workerCards(
   input: FlowInput,
   owners: ReadonlyMap<string, string>,
@@ -252,9 +252,9 @@ function workerCards(
   }));
 }
 
-/** What is neither worker nor function, such as a request from outside. */
-function otherCards(map: ServiceMap, lines: readonly FlowLine[]): FlowCard[] {
-  const used = new Set(lines.flatMap(({ from, to }) => [from.card, to.card]));
+/** Callers that are no workers, such as an HTTP client. */
+function otherCards(map: ServiceMap, edges: readonly FlowEdge[]): FlowCard[] {
+  const used = new Set(edges.flatMap(({ from, to }) => [from.card, to.card]));
   return map.nodes.filter(({ id }) => used.has(`other:${id}`)).map(({ id, label }) => ({
     id: `other:${id}`,
     kind: "other",
@@ -264,30 +264,30 @@ function otherCards(map: ServiceMap, lines: readonly FlowLine[]): FlowCard[] {
   }));
 }
 
-/** Cards that the view asks for, with those next to them. */
-function chosenCards(
+/** The cards that match the view, and their neighbours. */
+function cardsInView(
   cards: readonly FlowCard[],
-  lines: readonly FlowLine[],
+  edges: readonly FlowEdge[],
   busy: ReadonlySet<string>,
   view: FlowView,
 ): ReadonlySet<string> {
   const word = view.text.trim().toLowerCase();
-  const isWanted = (card: FlowCard): boolean =>
+  const matches = (card: FlowCard): boolean =>
     (view.focus === "" || card.id === `worker:${view.focus}`) &&
     (word === "" || card.title.toLowerCase().includes(word) ||
       card.rows.some(({ label }) => label.toLowerCase().includes(word)));
   const all = view.focus === "" && word === "";
-  const isWorth = (card: FlowCard): boolean => card.rows.length > 0 || busy.has(card.id);
-  const chosen = new Set(cards.filter(all ? isWorth : isWanted).map(({ id }) => id));
+  const isUseful = (card: FlowCard): boolean => card.rows.length > 0 || busy.has(card.id);
+  const chosen = new Set(cards.filter(all ? isUseful : matches).map(({ id }) => id));
   if (all) return chosen;
-  const near = lines.flatMap(({ from, to }) =>
+  const near = edges.flatMap(({ from, to }) =>
     chosen.has(from.card) ? [to.card] : chosen.has(to.card) ? [from.card] : []
   );
   return new Set([...chosen, ...near]);
 }
 
-/** A card with as many rows as it may have: those with lines first, then in order. */
-function cut(card: FlowCard, touched: ReadonlySet<string | null>, most: number): FlowCard {
+/** A card with at most `most` rows: those with edges first, then in order. */
+function cutRows(card: FlowCard, touched: ReadonlySet<string | null>, most: number): FlowCard {
   if (card.rows.length <= most) return card;
   const first = card.rows.filter(({ id }) => touched.has(id));
   const rest = card.rows.filter(({ id }) => !touched.has(id));
@@ -300,32 +300,32 @@ function cut(card: FlowCard, touched: ReadonlySet<string | null>, most: number):
 }
 
 function endOf(node: MapNode, owners: ReadonlyMap<string, string>): FlowEnd {
-  if (node.kind === "function") return functionEnd(node.label, owners, node.worker);
+  if (node.kind === "function") return endAtFunction(node.label, owners, node.worker);
   if (node.worker !== "") return { card: `worker:${node.worker}`, row: null };
   return { card: `other:${node.id}`, row: null };
 }
 
-function functionEnd(id: string, owners: ReadonlyMap<string, string>, fallback = ""): FlowEnd {
+function endAtFunction(id: string, owners: ReadonlyMap<string, string>, fallback = ""): FlowEnd {
   return { card: `worker:${owners.get(id) ?? fallback}`, row: `function:${id}` };
 }
 
-/** The end at its row, or at the card when the row had no room. */
-function ending(end: FlowEnd, rows: ReadonlySet<string>): FlowEnd {
+/** The end at its row, or at the card if the row was left out. */
+function endOrCard(end: FlowEnd, rows: ReadonlySet<string>): FlowEnd {
   return end.row !== null && rows.has(end.row) ? end : { card: end.card, row: null };
 }
 
-/** Lines that end at the same places are one. */
-function distinct(lines: readonly FlowLine[]): FlowLine[] {
-  const found = new Map<string, FlowLine>();
-  for (const line of lines) {
-    const key = JSON.stringify([line.from, line.to]);
+/** Edges with the same ends become one. */
+function mergeEdges(edges: readonly FlowEdge[]): FlowEdge[] {
+  const found = new Map<string, FlowEdge>();
+  for (const edge of edges) {
+    const key = JSON.stringify([edge.from, edge.to]);
     const known = found.get(key);
     found.set(
       key,
-      known === undefined ? line : {
+      known === undefined ? edge : {
         ...known,
-        functionId: known.functionId === line.functionId ? line.functionId : null,
-        edges: [...new Set([...known.edges, ...line.edges])],
+        functionId: known.functionId === edge.functionId ? edge.functionId : null,
+        mapEdges: [...new Set([...known.mapEdges, ...edge.mapEdges])],
       },
     );
   }
@@ -336,7 +336,7 @@ function labelOf({ trigger_type, config, config_summary }: FlowTrigger): string 
   return triggerLabel(trigger_type, config, config_summary);
 }
 
-/** Workers of the engine offer much that nobody here uses. */
+/** Built-in workers, of which only functions in use are shown. */
 function isBuiltin(worker: string): boolean {
   return worker === "engine" || worker.startsWith("engine-");
 }
@@ -345,37 +345,37 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Heights of a card's parts, and its frame at the top and at the bottom. */
+/** Sizes of a card and its parts in pixels, as in the style sheet. */
 export const CARD = { head: 34, row: 24, frame: 1, foot: 6, minWidth: 190, maxWidth: 330 } as const;
 
-/** Room for the rate of a line, however many digits it has just now. */
+/** Space for the rate of an edge, whatever its digits. */
 const LABEL = { width: 52, height: 16 };
-/** Of more lines than these the picture would be mostly rates. */
+/** With more edges than this, they have no labels. */
 const LABELLED_MAX = 120;
 const CHAR_WIDTH = 7;
-/** Room beside a name, for its rate. */
+/** Space for the rate beside a name. */
 const RATE_WIDTH = 92;
 
 /**
- * Places all of it. `isNarrow`: from top to bottom, where lines end at cards and not at their rows.
+ * Lays out the graph. `isNarrow`: from top to bottom, with edges between cards instead of rows.
  */
-export function layOutFlow(graph: FlowGraph, isNarrow = false): Layout {
+export function layoutFlow(graph: FlowGraph, isNarrow = false): Layout {
   const cards = new Map(graph.cards.map((card) => [card.id, card]));
   const boxes = graph.cards.map((card) => ({ id: card.id, ...sizeOf(card) }));
-  const lines = graph.lines.map(({ id, from, to }) => ({
+  const edges = graph.edges.map(({ id, from, to }) => ({
     id,
     from: from.card,
     to: to.card,
     ...!isNarrow && { fromY: aboveMiddle(from, cards), toY: aboveMiddle(to, cards) },
   }));
-  const label = lines.length > LABELLED_MAX ? undefined : LABEL;
-  return layOut(boxes, lines, {
+  const label = edges.length > LABELLED_MAX ? undefined : LABEL;
+  return layoutGraph(boxes, edges, {
     ...label && { label },
     ...isNarrow ? { gap: 16, columnGap: 40, isDown: true } : { gap: 20, columnGap: 72 },
   });
 }
 
-/** How large a card is. */
+/** The size of a card in pixels. */
 export function sizeOf(card: FlowCard): { readonly width: number; readonly height: number } {
   const texts = [card.title, ...card.rows.map(({ label }) => label)];
   const longest = Math.max(...texts.map((text) => text.length));
@@ -387,7 +387,7 @@ export function sizeOf(card: FlowCard): { readonly width: number; readonly heigh
   };
 }
 
-/** How far above the middle of its card an end is: at its row, or at the head. */
+/** How far above the middle of its card an edge ends: at its row, or at the head. */
 function aboveMiddle({ card, row }: FlowEnd, cards: ReadonlyMap<string, FlowCard>): number {
   const found = cards.get(card);
   if (found === undefined) return 0;

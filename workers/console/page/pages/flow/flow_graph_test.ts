@@ -6,7 +6,7 @@ import {
   flowGraph,
   type FlowInput,
   type FlowView,
-  layOutFlow,
+  layoutFlow,
   sizeOf,
 } from "./flow_graph.ts";
 
@@ -40,7 +40,7 @@ const INPUT: FlowInput = {
       { id: "w", kind: "worker", label: "web", worker: "web" },
       { id: "s", kind: "function", label: "state::set", worker: "engine-state" },
       { id: "shop", kind: "worker", label: "shop", worker: "shop" },
-      { id: "x", kind: "external", label: "command line", worker: "" },
+      { id: "x", kind: "external", label: "command edge", worker: "" },
     ],
     edges: [
       edge("h", "f1"),
@@ -66,7 +66,7 @@ Deno.test("flowGraph() makes cards of trigger types, workers and strangers", () 
     ["worker", "engine-state", "state::set"],
     ["worker", "shop", "shop::audit", "shop::buy"],
     ["worker", "web", "web::order"],
-    ["other", "command line"],
+    ["other", "command edge"],
   ]);
 });
 
@@ -75,17 +75,17 @@ Deno.test("flowGraph() shows a trigger that each replica registers once", () => 
   const other = { ...route!, id: "5", config: { api_path: "/orders", http_method: "GET" } };
   const triggers = [...INPUT.triggers, { ...route!, id: "4" }, other];
 
-  const { cards, lines } = flowGraph({ ...INPUT, triggers }, VIEW);
+  const { cards, edges } = flowGraph({ ...INPUT, triggers }, VIEW);
 
   const http = cards.find(({ title }) => title === "http")!;
   assert.deepEqual(http.rows.map(({ label }) => label), ["GET /orders", "POST /orders"]);
-  assert.equal(lines.filter(({ from }) => from.card === http.id).length, 2);
+  assert.equal(edges.filter(({ from }) => from.card === http.id).length, 2);
 });
 
 Deno.test("flowGraph() draws triggers and calls, and each thing once", () => {
-  const { lines } = flowGraph(INPUT, VIEW);
+  const { edges } = flowGraph(INPUT, VIEW);
 
-  const ends = lines.map(({ from, to, kind }) => `${kind}: ${from.row ?? from.card} > ${to.row}`);
+  const ends = edges.map(({ from, to, kind }) => `${kind}: ${from.row ?? from.card} > ${to.row}`);
   assert.deepEqual(ends, [
     "trigger: trigger:1 > function:web::order",
     "trigger: trigger:2 > function:shop::audit",
@@ -95,22 +95,22 @@ Deno.test("flowGraph() draws triggers and calls, and each thing once", () => {
   ]);
 });
 
-Deno.test("flowGraph() knows which calls a line stands for, a route only its own", () => {
+Deno.test("flowGraph() knows which calls a edge stands for, a route only its own", () => {
   const other = { ...INPUT.triggers[0]!, id: "9", config: { api_path: "/other" } };
-  const { lines } = flowGraph({ ...INPUT, triggers: [...INPUT.triggers, other] }, VIEW);
+  const { edges } = flowGraph({ ...INPUT, triggers: [...INPUT.triggers, other] }, VIEW);
 
-  const edges = Object.fromEntries(lines.map(({ id, edges }) => [id, edges]));
-  assert.deepEqual(edges["trigger 1"], ["h\nf1"]);
-  assert.deepEqual(edges["trigger 9"], []);
-  assert.deepEqual(edges["call w\nf2"], ["w\nf2"]);
+  const mapEdges = Object.fromEntries(edges.map(({ id, mapEdges }) => [id, mapEdges]));
+  assert.deepEqual(mapEdges["trigger 1"], ["h\nf1"]);
+  assert.deepEqual(mapEdges["trigger 9"], []);
+  assert.deepEqual(mapEdges["call w\nf2"], ["w\nf2"]);
 });
 
 Deno.test("flowGraph() draws a worker that calls itself, but not that it runs its functions", () => {
   const map = { ...INPUT.map, edges: [edge("shop", "f2"), edge("f2", "shop")] };
 
-  const { lines } = flowGraph({ ...INPUT, map, triggers: [] }, VIEW);
+  const { edges } = flowGraph({ ...INPUT, map, triggers: [] }, VIEW);
 
-  const ends = lines.map(({ from, to }) => [from.card, from.row, to.row]);
+  const ends = edges.map(({ from, to }) => [from.card, from.row, to.row]);
   assert.deepEqual(ends, [["worker:shop", null, "function:shop::buy"]]);
 });
 
@@ -118,10 +118,10 @@ Deno.test("flowGraph() has a card for the state, which is one box of the map", (
   const state = { id: "state", kind: "state", label: "state", worker: "engine-state" };
   const map = { ...INPUT.map, nodes: [...INPUT.map.nodes, state], edges: [edge("shop", "state")] };
 
-  const { cards, lines } = flowGraph({ ...INPUT, map, triggers: [] }, VIEW);
+  const { cards, edges } = flowGraph({ ...INPUT, map, triggers: [] }, VIEW);
 
   assert.ok(cards.some(({ id }) => id === "worker:engine-state"));
-  assert.deepEqual(lines.map(({ to }) => to), [{ card: "worker:engine-state", row: null }]);
+  assert.deepEqual(edges.map(({ to }) => to), [{ card: "worker:engine-state", row: null }]);
 });
 
 Deno.test("flowGraph() with a focus keeps that worker and what is next to it", () => {
@@ -134,7 +134,7 @@ Deno.test("flowGraph() of a word keeps the cards that have it, and what is next 
   const { cards } = flowGraph(INPUT, { ...VIEW, text: "AUDIT" });
 
   assert.deepEqual(cards.map(({ title }) => title).sort(), [
-    "command line",
+    "command edge",
     "engine-state",
     "shop",
     "state",
@@ -143,7 +143,7 @@ Deno.test("flowGraph() of a word keeps the cards that have it, and what is next 
   assert.deepEqual(flowGraph(INPUT, { ...VIEW, text: "nothing" }).cards, []);
 });
 
-Deno.test("flowGraph() cuts long cards to the rows with lines, and ends lines at the card", () => {
+Deno.test("flowGraph() cuts long cards to the rows with edges, and ends edges at the card", () => {
   const many = Array.from({ length: 10_000 }, (_, i) => ({
     function_id: `web::f${i}`,
     worker_name: "web",
@@ -156,10 +156,10 @@ Deno.test("flowGraph() cuts long cards to the rows with lines, and ends lines at
   assert.deepEqual([web.rows[0]!.label, web.hidden], ["web::order", 10_000]);
   const shop = graph.cards.find(({ title }) => title === "shop")!;
   assert.equal(shop.rows.length, 1);
-  assert.ok(graph.lines.some(({ to }) => to.card === "worker:shop" && to.row === null));
+  assert.ok(graph.edges.some(({ to }) => to.card === "worker:shop" && to.row === null));
 });
 
-Deno.test("flowGraph() shows cards with lines before others, and says how many had no room", () => {
+Deno.test("flowGraph() shows cards with edges before others, and says how many had no room", () => {
   const functions = Array.from({ length: 1000 }, (_, i) => ({
     function_id: `a${i}::f`,
     worker_name: `a${i}`,
@@ -184,7 +184,7 @@ Deno.test("flowGraph() of nothing is empty", () => {
     map: { nodes: [], edges: [], windowMs: 0, sampled: false },
   };
 
-  assert.deepEqual(flowGraph(nothing, VIEW), { cards: [], lines: [], hidden: 0 });
+  assert.deepEqual(flowGraph(nothing, VIEW), { cards: [], edges: [], hidden: 0 });
 });
 
 function edge(from: string, to: string) {
@@ -203,40 +203,40 @@ Deno.test("sizeOf() is as wide as the longest name needs, within bounds", () => 
   assert.equal(sizeOf(card("a".repeat(500), 1)).width, CARD.maxWidth);
 });
 
-Deno.test("layOutFlow() ends lines at the middle of their rows, or at the head", () => {
+Deno.test("layoutFlow() ends edges at the middle of their rows, or at the head", () => {
   const graph: FlowGraph = {
     cards: [card("a", 2), card("b", 3)],
-    lines: [
-      line("1", { card: "a", row: "a1" }, { card: "b", row: "b2" }),
-      line("2", { card: "a", row: null }, { card: "b", row: null }),
+    edges: [
+      flowEdge("1", { card: "a", row: "a1" }, { card: "b", row: "b2" }),
+      flowEdge("2", { card: "a", row: null }, { card: "b", row: null }),
     ],
     hidden: 0,
   };
 
-  const { boxes, lines } = layOutFlow(graph);
+  const { boxes, edges } = layoutFlow(graph);
 
   const [a, b] = [boxes.get("a")!, boxes.get("b")!];
-  const row = lines.get("1")!.points;
-  const head = lines.get("2")!.points;
+  const row = edges.get("1")!.points;
+  const head = edges.get("2")!.points;
   assert.equal(row[0]!.y - a.y, CARD.frame + CARD.head + 1.5 * CARD.row);
   assert.equal(row.at(-1)!.y - b.y, CARD.frame + CARD.head + 2.5 * CARD.row);
   assert.equal(head[0]!.y - a.y, CARD.frame + CARD.head / 2);
   assert.ok(a.x < b.x);
 });
 
-Deno.test("layOutFlow() in a narrow window goes down, from card to card", () => {
+Deno.test("layoutFlow() in a narrow window goes down, from card to card", () => {
   const ends = [{ card: "a", row: "a1" }, { card: "b", row: "b2" }] as const;
-  const graph = { cards: [card("a", 2), card("b", 3)], lines: [line("1", ...ends)], hidden: 0 };
+  const graph = { cards: [card("a", 2), card("b", 3)], edges: [flowEdge("1", ...ends)], hidden: 0 };
 
-  const { boxes, lines } = layOutFlow(graph, true);
+  const { boxes, edges } = layoutFlow(graph, true);
 
   const [a, b] = [boxes.get("a")!, boxes.get("b")!];
   assert.ok(b.y > a.y + a.height - 1);
-  assert.deepEqual(lines.get("1")!.points[0], { x: a.x + a.width / 2, y: a.y + a.height });
+  assert.deepEqual(edges.get("1")!.points[0], { x: a.x + a.width / 2, y: a.y + a.height });
 });
 
-Deno.test("layOutFlow() of nothing is nothing", () => {
-  assert.equal(layOutFlow({ cards: [], lines: [], hidden: 0 }).boxes.size, 0);
+Deno.test("layoutFlow() of nothing is nothing", () => {
+  assert.equal(layoutFlow({ cards: [], edges: [], hidden: 0 }).boxes.size, 0);
 });
 
 function card(id: string, rows: number): FlowCard {
@@ -248,6 +248,10 @@ function card(id: string, rows: number): FlowCard {
   return { id, kind: "worker", title: id, rows: made, hidden: 0 };
 }
 
-function line(id: string, from: FlowGraph["lines"][0]["from"], to: FlowGraph["lines"][0]["to"]) {
-  return { id, from, to, kind: "call" as const, functionId: null, edges: [] };
+function flowEdge(
+  id: string,
+  from: FlowGraph["edges"][0]["from"],
+  to: FlowGraph["edges"][0]["to"],
+) {
+  return { id, from, to, kind: "call" as const, functionId: null, mapEdges: [] };
 }

@@ -1,17 +1,17 @@
 /**
- * How much runs along the lines of the flow picture right now.
+ * The traffic on the edges of the Flow page.
  *
- * Rates are known per function, exactly; who calls a function is known from the newest spans. So a
- * function's rate is shared out among the lines that lead to it as its calls were lately.
+ * The rate of each function is known exactly, its callers only from the newest spans. So the rate
+ * of a function is divided among the edges that lead to it in proportion to their calls.
  *
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { edgeKey, type FlowLine } from "./flow_graph.ts";
+import { type FlowEdge, mapEdgeKey } from "./flow_graph.ts";
 import type { MapEdge, ServiceMap } from "../traces/service_map.ts";
 import { numberOf, objectOf, textOf } from "../../kit/json.ts";
 
-/** How busy a function is. */
+/** The rates of a function. */
 export interface FunctionRate {
   readonly callsPerS: number;
   readonly errorsPerS: number;
@@ -19,16 +19,16 @@ export interface FunctionRate {
   readonly inFlight: number;
 }
 
-/** What runs along a line. */
-export interface LineTraffic {
+/** The traffic on an edge. */
+export interface EdgeTraffic {
   readonly callsPerS: number;
-  /** Of the calls that are known, some failed. */
+  /** Whether calls of the edge have failed. */
   readonly hasErrors: boolean;
-  /** Calls seen in the newest spans. */
+  /** Calls in the newest spans. */
   readonly calls: number;
 }
 
-/** Reads what `engine::metrics-sampled` fires: function id to its rates, namespaces together. */
+/** Rates by function id from `engine::metrics-sampled`; namespaces are added up. */
 export function readFunctionRates(fired: Json): ReadonlyMap<string, FunctionRate> {
   const { functions } = objectOf(fired);
   const rates = new Map<string, FunctionRate>();
@@ -46,63 +46,63 @@ export function readFunctionRates(fired: Json): ReadonlyMap<string, FunctionRate
   return rates;
 }
 
-/** What runs along each line, by the line's id. */
-export function lineTraffic(
-  lines: readonly FlowLine[],
+/** The traffic on each edge, by its id. */
+export function edgeTraffic(
+  edges: readonly FlowEdge[],
   map: ServiceMap,
   rates: ReadonlyMap<string, FunctionRate>,
-): ReadonlyMap<string, LineTraffic> {
-  const edges = new Map(map.edges.map((edge) => [edgeKey(edge), edge]));
-  const seen = new Map(lines.map((line) => [line.id, sumOf(line, edges)]));
+): ReadonlyMap<string, EdgeTraffic> {
+  const seenEdges = new Map(map.edges.map((edge) => [mapEdgeKey(edge), edge]));
+  const seen = new Map(edges.map((edge) => [edge.id, sumOf(edge, seenEdges)]));
   const calls = new Map<string, number>();
   const count = new Map<string, number>();
-  for (const line of lines) {
-    const target = targetOf(line);
-    calls.set(target, (calls.get(target) ?? 0) + seen.get(line.id)!.calls);
+  for (const edge of edges) {
+    const target = targetOf(edge);
+    calls.set(target, (calls.get(target) ?? 0) + seen.get(edge.id)!.calls);
     count.set(target, (count.get(target) ?? 0) + 1);
   }
-  return new Map(lines.map((line) => {
-    const target = targetOf(line);
-    const mine = seen.get(line.id)!;
+  return new Map(edges.map((edge) => {
+    const target = targetOf(edge);
+    const mine = seen.get(edge.id)!;
     const all = calls.get(target)!;
     const share = all > 0 ? mine.calls / all : 1 / count.get(target)!;
-    const rate = rateInto(line, rates);
+    const rate = rateInto(edge, rates);
     const hasErrors = mine.errors > 0 && (rate.errorsPerS > 0 || rate.callsPerS === 0);
-    return [line.id, { callsPerS: rate.callsPerS * share, hasErrors, calls: mine.calls }];
+    return [edge.id, { callsPerS: rate.callsPerS * share, hasErrors, calls: mine.calls }];
   }));
 }
 
-/** Old and new edges of the map; what was seen once stays, with no calls when it is gone. */
-export function remembered(old: ServiceMap, now: ServiceMap, most: number): ServiceMap {
+/** Adds the edges of the old map to the new one, without calls, so that edges stay visible. */
+export function rememberEdges(old: ServiceMap, now: ServiceMap, most: number): ServiceMap {
   const nodes = new Map([...old.nodes, ...now.nodes].map((node) => [node.id, node]));
   const edges = new Map<string, MapEdge>(
-    old.edges.map((edge) => [edgeKey(edge), { ...edge, calls: 0, errors: 0 }]),
+    old.edges.map((edge) => [mapEdgeKey(edge), { ...edge, calls: 0, errors: 0 }]),
   );
-  for (const edge of now.edges) edges.set(edgeKey(edge), edge);
+  for (const edge of now.edges) edges.set(mapEdgeKey(edge), edge);
   const kept = [...edges.values()];
   return { ...now, nodes: [...nodes.values()], edges: kept.slice(Math.max(0, kept.length - most)) };
 }
 
 function sumOf(
-  line: FlowLine,
-  edges: ReadonlyMap<string, MapEdge>,
+  edge: FlowEdge,
+  seenEdges: ReadonlyMap<string, MapEdge>,
 ): { calls: number; errors: number } {
   let calls = 0;
   let errors = 0;
-  for (const key of line.edges) {
-    calls += edges.get(key)?.calls ?? 0;
-    errors += edges.get(key)?.errors ?? 0;
+  for (const key of edge.mapEdges) {
+    calls += seenEdges.get(key)?.calls ?? 0;
+    errors += seenEdges.get(key)?.errors ?? 0;
   }
   return { calls, errors };
 }
 
-function targetOf({ functionId, to }: FlowLine): string {
+function targetOf({ functionId, to }: FlowEdge): string {
   return functionId ?? to.card;
 }
 
 /** Of a built-in worker, whose functions are one box of the map, all functions count. */
 function rateInto(
-  { functionId, to }: FlowLine,
+  { functionId, to }: FlowEdge,
   rates: ReadonlyMap<string, FunctionRate>,
 ): { callsPerS: number; errorsPerS: number } {
   if (functionId !== null) return rates.get(functionId) ?? { callsPerS: 0, errorsPerS: 0 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { FlowLine } from "./flow_graph.ts";
-import { lineTraffic, readFunctionRates, remembered } from "./flow_traffic.ts";
+import type { FlowEdge } from "./flow_graph.ts";
+import { edgeTraffic, readFunctionRates, rememberEdges } from "./flow_traffic.ts";
 import type { ServiceMap } from "../traces/service_map.ts";
 
 Deno.test("readFunctionRates() adds up the namespaces of a function", () => {
@@ -29,57 +29,57 @@ Deno.test("readFunctionRates() adds up the namespaces of a function", () => {
   assert.equal(readFunctionRates(null).size, 0);
 });
 
-Deno.test("lineTraffic() shares a function's rate out as its calls were lately", () => {
-  const lines = [line("1", "f", ["a f"]), line("2", "f", ["b f"]), line("3", "g", [])];
+Deno.test("edgeTraffic() shares a function's rate out as its calls were lately", () => {
+  const edges = [flowEdge("1", "f", ["a f"]), flowEdge("2", "f", ["b f"]), flowEdge("3", "g", [])];
   const rates = new Map([["f", rate(40)], ["g", rate(7)]]);
 
-  const traffic = lineTraffic(lines, map(["a f", 3, 0], ["b f", 1, 0]), rates);
+  const traffic = edgeTraffic(edges, map(["a f", 3, 0], ["b f", 1, 0]), rates);
 
   assert.deepEqual([...traffic.values()].map(({ callsPerS }) => callsPerS), [30, 10, 7]);
 });
 
-Deno.test("lineTraffic() shares evenly when nothing is known of who called", () => {
-  const lines = [line("1", "f", []), line("2", "f", [])];
+Deno.test("edgeTraffic() shares evenly when nothing is known of who called", () => {
+  const edges = [flowEdge("1", "f", []), flowEdge("2", "f", [])];
 
-  const traffic = lineTraffic(lines, map(), new Map([["f", rate(10)]]));
+  const traffic = edgeTraffic(edges, map(), new Map([["f", rate(10)]]));
 
   assert.deepEqual([...traffic.values()].map(({ callsPerS }) => callsPerS), [5, 5]);
 });
 
-Deno.test("lineTraffic() marks failures of a line that are not long gone", () => {
-  const lines = [line("1", "f", ["a f"])];
+Deno.test("edgeTraffic() marks failures of a edge that are not long gone", () => {
+  const edges = [flowEdge("1", "f", ["a f"])];
   const seen = map(["a f", 3, 1]);
 
-  assert.equal(lineTraffic(lines, seen, new Map([["f", rate(4, 1)]])).get("1")!.hasErrors, true);
-  assert.equal(lineTraffic(lines, seen, new Map([["f", rate(4)]])).get("1")!.hasErrors, false);
+  assert.equal(edgeTraffic(edges, seen, new Map([["f", rate(4, 1)]])).get("1")!.hasErrors, true);
+  assert.equal(edgeTraffic(edges, seen, new Map([["f", rate(4)]])).get("1")!.hasErrors, false);
 });
 
-Deno.test("lineTraffic() counts all functions of the state for lines to its box", () => {
+Deno.test("edgeTraffic() counts all functions of the state for edges to its box", () => {
   const to = { card: "worker:engine-state", row: null };
-  const lines = [{ ...line("1", null, ["a s"]), to }, { ...line("2", null, ["b s"]), to }];
+  const edges = [{ ...flowEdge("1", null, ["a s"]), to }, { ...flowEdge("2", null, ["b s"]), to }];
   const rates = new Map([["state::get", rate(6)], ["state::set", rate(2)], ["other", rate(9)]]);
 
-  const traffic = lineTraffic(lines, map(["a s", 1, 0], ["b s", 1, 0]), rates);
+  const traffic = edgeTraffic(edges, map(["a s", 1, 0], ["b s", 1, 0]), rates);
 
   assert.deepEqual([...traffic.values()].map(({ callsPerS }) => callsPerS), [4, 4]);
 });
 
-Deno.test("remembered() keeps edges that are gone, without calls, up to a bound", () => {
+Deno.test("rememberEdges() keeps edges that are gone, without calls, up to a bound", () => {
   const old = map(["a f", 3, 1], ["b f", 2, 0]);
   const now = map(["b f", 5, 0], ["c f", 1, 0]);
 
-  const all = remembered(old, now, 10);
+  const all = rememberEdges(old, now, 10);
   assert.deepEqual(all.edges.map(({ from, calls }) => [from, calls]), [["a", 0], ["b", 5], [
     "c",
     1,
   ]]);
-  assert.deepEqual(remembered(old, now, 2).edges.map(({ from }) => from), ["b", "c"]);
+  assert.deepEqual(rememberEdges(old, now, 2).edges.map(({ from }) => from), ["b", "c"]);
 });
 
-function line(id: string, functionId: string | null, edges: string[]): FlowLine {
+function flowEdge(id: string, functionId: string | null, edges: string[]): FlowEdge {
   const ends = { from: { card: "x", row: null }, to: { card: "y", row: null } };
   const keys = edges.map((edge) => edge.replace(" ", "\n"));
-  return { id, ...ends, kind: "call", functionId, edges: keys };
+  return { id, ...ends, kind: "call", functionId, mapEdges: keys };
 }
 
 function rate(callsPerS: number, errorsPerS = 0) {

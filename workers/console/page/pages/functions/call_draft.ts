@@ -1,14 +1,13 @@
 /**
- * A payload being filled in, as a form or as JSON text: two views of one thing.
+ * The draft of a call: a payload as a form or as JSON text, and the payloads of earlier calls.
  *
- * Changing the view takes over what was typed, as far as the other can show it; what the form would
- * lose stays in the JSON view.
+ * Switching the mode keeps what was typed, as far as the other mode can show it.
  *
  * @module
  */
 import { CALL_TIMEOUT_MS, TIMEOUT_MS_MAX } from "../../../../../sdk/typescript/wire/limits.ts";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { parseJson } from "../../kit/json.ts";
+import { isObject, parseJson, sameJson } from "../../kit/json.ts";
 import {
   type Draft,
   draftOf,
@@ -18,30 +17,30 @@ import {
   readDraft,
   withDraft,
 } from "./form.ts";
-import { isObject, type JsonPath, misfitsOf, sameJson } from "./schema_check.ts";
+import { type JsonPath, validate } from "./schema_check.ts";
 
-/** What was filled in; only what belongs to the `mode` counts. */
+/** A payload that is being filled in; `mode` says whether `draft` or `text` counts. */
 export interface CallDraft {
   readonly mode: "form" | "json";
   readonly draft: Draft;
   readonly text: string;
 }
 
-/** Before anything was typed. */
-export function emptyCall(field: FormField): CallDraft {
-  // A form of one JSON field is the JSON view with fewer lines.
-  return field.kind === "json" ? asJson({}) : asForm(field, undefined);
+/** The initial draft. */
+export function emptyDraft(field: FormField): CallDraft {
+  // A form of one JSON field would be the JSON view with fewer lines.
+  return field.kind === "json" ? jsonDraft({}) : formDraft(field, undefined);
 }
 
-/** A payload from before, as a form if the form can show all of it. */
-export function callOf(field: FormField, payload: Json): CallDraft {
+/** An earlier payload, as a form if the form can show all of it. */
+export function draftOfPayload(field: FormField, payload: Json): CallDraft {
   return fitsForm(field, payload) && field.kind !== "json"
-    ? asForm(field, payload)
-    : asJson(payload);
+    ? formDraft(field, payload)
+    : jsonDraft(payload);
 }
 
-/** With another value in a field of the form. */
-export function withField(
+/** The draft with another value in a field of the form. */
+export function withFieldDraft(
   field: FormField,
   call: CallDraft,
   path: JsonPath,
@@ -50,21 +49,21 @@ export function withField(
   return { ...call, draft: withDraft(field, call.draft, path, value) };
 }
 
-/** The same payload in the other view; the same draft when that cannot be. */
-export function inMode(
+/** The payload in the other mode, or the same draft if that is impossible. */
+export function switchMode(
   field: FormField,
   call: CallDraft,
   mode: CallDraft["mode"],
   read: ReadDraft,
 ): CallDraft {
   if (mode === call.mode) return call;
-  if (mode === "json") return asJson(read.payload ?? {});
+  if (mode === "json") return jsonDraft(read.payload ?? {});
   const parsed = parseJson(call.text, {});
-  return parsed.ok && fitsForm(field, parsed.value) ? asForm(field, parsed.value) : call;
+  return parsed.ok && fitsForm(field, parsed.value) ? formDraft(field, parsed.value) : call;
 }
 
-/** Why the form cannot show what is in the JSON view; `null`: it can. */
-export function noFormBecause(field: FormField, call: CallDraft): string | null {
+/** Why the payload cannot be shown as a form; `null`: it can. */
+export function noFormReason(field: FormField, call: CallDraft): string | null {
   if (call.mode === "form") return null;
   if (field.kind === "json") return "The function does not say what it takes";
   const parsed = parseJson(call.text, {});
@@ -72,72 +71,76 @@ export function noFormBecause(field: FormField, call: CallDraft): string | null 
   return fitsForm(field, parsed.value) ? null : "The form cannot show all of this payload";
 }
 
-/** What would be sent, and what is wrong with it. */
-export function readCall(schema: Json | undefined, field: FormField, call: CallDraft): ReadDraft {
+/** The payload to send and its errors. */
+export function readDraftedCall(
+  schema: Json | undefined,
+  field: FormField,
+  call: CallDraft,
+): ReadDraft {
   if (call.mode === "form") return readDraft(schema, field, call.draft);
-  const misfits = (value: Json) => schema === undefined ? [] : misfitsOf(schema, value);
-  // A payload that is left out is taken as null.
-  if (call.text.trim() === "") return { payload: undefined, problems: misfits(null) };
+  const errors = (value: Json) => schema === undefined ? [] : validate(schema, value);
+  // The engine takes a reportMissing payload as null.
+  if (call.text.trim() === "") return { payload: undefined, problems: errors(null) };
   const parsed = parseJson(call.text);
   if (!parsed.ok) return { payload: undefined, problems: [{ path: [], message: parsed.message }] };
-  return { payload: parsed.value, problems: misfits(parsed.value) };
+  return { payload: parsed.value, problems: errors(parsed.value) };
 }
 
-/** A time-out as typed, in milliseconds; `undefined`: it is none. */
+/** A typed timeout in milliseconds; `undefined`: it is invalid. */
 export function readTimeout(text: string): number | undefined {
   if (text.trim() === "") return CALL_TIMEOUT_MS;
   const ms = Number(text);
   return Number.isInteger(ms) && ms > 0 && ms <= TIMEOUT_MS_MAX ? ms : undefined;
 }
 
-function asForm(field: FormField, payload: Json | undefined): CallDraft {
+function formDraft(field: FormField, payload: Json | undefined): CallDraft {
   return { mode: "form", draft: draftOf(field, payload), text: "" };
 }
 
-function asJson(payload: Json): CallDraft {
+function jsonDraft(payload: Json): CallDraft {
   return { mode: "json", draft: undefined, text: JSON.stringify(payload, null, 2) };
 }
 
-/** Calls kept of one function. */
+/** Calls stored per function. */
 const PER_FUNCTION_MAX = 20;
-/** Calls kept in all. */
+/** Calls stored in all. */
 const ENTRIES_MAX = 200;
-/** Longest payload that is kept, as JSON. */
+/** Longest payload that is stored, in characters of JSON. */
 const PAYLOAD_CHARS_MAX = 16 * 1024;
-/** Characters of all that is kept. */
+/** Characters of the whole history. */
 const CHARS_MAX = 512 * 1024;
-const PLACE = "invocations";
+const STORAGE_NAME = "invocations";
 
-/** A call that ended. */
+/** An earlier call. */
 export interface PastCall {
   readonly function_id: string;
   readonly namespace: string;
-  /** `null` also when there was none. */
+  /** `null` also when it was left out. */
   readonly payload: Json;
   /** Milliseconds since 1970. */
   readonly at_ms: number;
   readonly duration_ms: number;
-  /** `null`: it ended well. */
+  /** `null`: it succeeded. */
   readonly error_code: string | null;
 }
 
-/** Where texts are kept by name; neither throws, and what is written may be lost. */
+/** Stores texts by name. Neither method throws; what was written may be lost. */
 export interface TextStore {
   read(name: string): string | null;
   write(name: string, text: string): void;
 }
 
-/** All calls that are kept, the newest first. */
+/** All stored calls, the newest first. */
 export function readHistory(store: TextStore): PastCall[] {
   try {
-    const kept: unknown = JSON.parse(store.read(PLACE) ?? "[]");
+    const kept: unknown = JSON.parse(store.read(STORAGE_NAME) ?? "[]");
     return Array.isArray(kept) ? kept.filter(isPastCall).slice(0, ENTRIES_MAX) : [];
   } catch {
-    return []; // Not ours: then there is no history.
+    return []; // Not written by this page.
   }
 }
 
-/** Those of one function. */
+/** The calls of one function. */
 export function historyOf(
   calls: readonly PastCall[],
   namespace: string,
@@ -146,7 +149,7 @@ export function historyOf(
   return calls.filter((call) => call.function_id === function_id && call.namespace === namespace);
 }
 
-/** Keeps one more call and returns all; one with the same payload makes room for it. */
+/** Stores a call, in place of one with the same payload, and returns all. */
 export function addToHistory(store: TextStore, call: PastCall): PastCall[] {
   const isLarge = JSON.stringify(call.payload).length > PAYLOAD_CHARS_MAX;
   const before = readHistory(store);
@@ -164,7 +167,7 @@ export function addToHistory(store: TextStore, call: PastCall): PastCall[] {
   return kept;
 }
 
-/** Forgets the calls of one function and returns the rest. */
+/** Removes the calls of one function and returns the rest. */
 export function forgetHistory(
   store: TextStore,
   namespace: string,
@@ -183,7 +186,7 @@ function write(store: TextStore, calls: PastCall[]): void {
     calls.length = Math.floor(calls.length / 2);
     text = JSON.stringify(calls);
   }
-  store.write(PLACE, text);
+  store.write(STORAGE_NAME, text);
 }
 
 function isPastCall(value: unknown): value is PastCall {

@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
   addToHistory,
-  callOf,
-  emptyCall,
+  draftOfPayload,
+  emptyDraft,
   forgetHistory,
   historyOf,
-  inMode,
-  noFormBecause,
+  noFormReason,
   type PastCall,
-  readCall,
+  readDraftedCall,
   readHistory,
   readTimeout,
+  switchMode,
   type TextStore,
-  withField,
+  withFieldDraft,
 } from "./call_draft.ts";
 import { fieldOf } from "./form.ts";
 
@@ -25,39 +25,40 @@ const SCHEMA: Json = {
 const FORM = fieldOf(SCHEMA);
 
 Deno.test("a function with a schema begins with a form, one without with JSON", () => {
-  assert.equal(emptyCall(FORM).mode, "form");
-  assert.deepEqual(emptyCall(fieldOf(undefined)), { mode: "json", draft: undefined, text: "{}" });
+  assert.equal(emptyDraft(FORM).mode, "form");
+  assert.deepEqual(emptyDraft(fieldOf(undefined)), { mode: "json", draft: undefined, text: "{}" });
 });
 
 Deno.test("what was typed goes along into the other view and back", () => {
-  const filled = withField(FORM, emptyCall(FORM), ["name"], "Ann");
-  const read = readCall(SCHEMA, FORM, filled);
+  const filled = withFieldDraft(FORM, emptyDraft(FORM), ["name"], "Ann");
+  const read = readDraftedCall(SCHEMA, FORM, filled);
 
-  const json = inMode(FORM, filled, "json", read);
-  const back = inMode(FORM, json, "form", readCall(SCHEMA, FORM, json));
+  const json = switchMode(FORM, filled, "json", read);
+  const back = switchMode(FORM, json, "form", readDraftedCall(SCHEMA, FORM, json));
 
   assert.deepEqual(JSON.parse(json.text), { name: "Ann" });
-  assert.deepEqual(readCall(SCHEMA, FORM, back), { payload: { name: "Ann" }, problems: [] });
+  assert.deepEqual(readDraftedCall(SCHEMA, FORM, back), { payload: { name: "Ann" }, problems: [] });
 });
 
 Deno.test("what a form would lose stays in the JSON view, and it is said why", () => {
   const json = (text: string) => ({ mode: "json" as const, draft: undefined, text });
   const stays = (text: string) => {
     const call = json(text);
-    return inMode(FORM, call, "form", readCall(SCHEMA, FORM, call)) === call;
+    return switchMode(FORM, call, "form", readDraftedCall(SCHEMA, FORM, call)) === call;
   };
 
   assert.equal(stays('{"name":7}'), true);
-  assert.equal(noFormBecause(FORM, json('{"name":7}')), "The form cannot show all of this payload");
+  assert.equal(noFormReason(FORM, json('{"name":7}')), "The form cannot show all of this payload");
   assert.equal(stays("{"), true);
-  assert.equal(noFormBecause(FORM, json("{")), "This is not JSON yet");
+  assert.equal(noFormReason(FORM, json("{")), "This is not JSON yet");
   assert.equal(stays('{"name":"x","more":1}'), false);
-  assert.equal(noFormBecause(FORM, json('{"name":"x"}')), null);
-  assert.equal(noFormBecause(FORM, json("")), null);
+  assert.equal(noFormReason(FORM, json('{"name":"x"}')), null);
+  assert.equal(noFormReason(FORM, json("")), null);
 });
 
 Deno.test("JSON is checked against the schema, and text that is none has no payload", () => {
-  const read = (text: string) => readCall(SCHEMA, FORM, { mode: "json", draft: undefined, text });
+  const read = (text: string) =>
+    readDraftedCall(SCHEMA, FORM, { mode: "json", draft: undefined, text });
 
   assert.deepEqual(read('{"count":1.5}').problems.map(({ path }) => path), [["name"], ["count"]]);
   assert.equal(read("{a").payload, undefined);
@@ -71,16 +72,19 @@ Deno.test("JSON is checked against the schema, and text that is none has no payl
 Deno.test("nothing at all may be sent to a function that does not say what it takes", () => {
   const field = fieldOf(undefined);
 
-  assert.deepEqual(readCall(undefined, field, { mode: "json", draft: undefined, text: "" }), {
-    payload: undefined,
-    problems: [],
-  });
+  assert.deepEqual(
+    readDraftedCall(undefined, field, { mode: "json", draft: undefined, text: "" }),
+    {
+      payload: undefined,
+      problems: [],
+    },
+  );
 });
 
 Deno.test("a payload from before is a form where it fits into one", () => {
-  assert.equal(callOf(FORM, { name: "Ann" }).mode, "form");
-  assert.equal(callOf(FORM, { name: 7 }).mode, "json");
-  assert.equal(callOf(fieldOf(undefined), { name: "Ann" }).mode, "json");
+  assert.equal(draftOfPayload(FORM, { name: "Ann" }).mode, "form");
+  assert.equal(draftOfPayload(FORM, { name: 7 }).mode, "json");
+  assert.equal(draftOfPayload(fieldOf(undefined), { name: "Ann" }).mode, "json");
 });
 
 Deno.test("a time-out is a whole number of milliseconds up to a week, or left out", () => {

@@ -1,29 +1,29 @@
 /**
- * The fields of a form, made from the JSON Schema of a payload.
+ * Forms for payloads: fields from a JSON Schema, drafts of what is typed into them, and the payload
+ * that a draft makes.
  *
- * What a form cannot show (several shapes, deep nesting, no schema at all) is a field of JSON text,
- * so every schema has a form. What a person types into it is in form_draft.ts.
+ * What a form cannot show (several alternatives, deep nesting, no schema) is a field of JSON text,
+ * so every schema has a form. Drafts are immutable: each key press makes another one.
  *
  * @module
  */
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
-  isObject,
   type JsonPath,
-  type Misfit,
-  misfitsOf,
   resolveSchema,
-  sameJson,
   typesOf,
+  validate,
+  type ValidationError,
 } from "./schema_check.ts";
+import { isObject, sameJson } from "../../kit/json.ts";
 
-/** Fields within fields; what lies deeper is JSON text. */
+/** Levels of fields; what is deeper is a field of JSON text. */
 const LEVELS_MAX = 5;
-/** Longest text that goes into one line. */
+/** Texts that may be longer get a text area. */
 const LINE_CHARS_MAX = 120;
-/** Fields of one form; further ones are JSON text. */
+/** Fields of one form; further ones are fields of JSON text. */
 const FIELDS_MAX = 1_000;
-/** Options up to this many are a choice. */
+/** An enum with more options is a field of JSON text. */
 const OPTIONS_MAX = 200;
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -33,15 +33,15 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: "fields",
 };
 
-/** One thing that a schema asks for. */
+/** A field of a form. */
 export type FormField =
   & {
     readonly description: string;
-    /** What else a person should know, such as `integer, 1 to 100`. */
+    /** Such as `integer, 1 to 100`. */
     readonly hint: string;
-    /** What holds when it is left out, as the schema says; `undefined`: it does not say. */
+    /** The schema's `default`. */
     readonly preset: Json | undefined;
-    /** May be `null`. */
+    /** Whether it may be `null`. */
     readonly nullable: boolean;
   }
   & (
@@ -61,15 +61,15 @@ export interface Member {
   readonly field: FormField;
 }
 
-/** The form of a schema; a schema that says nothing is one field of JSON. */
+/** The form of a schema; without a schema, one field of JSON text. */
 export function fieldOf(root: Json | undefined): FormField {
   return fieldAt({ root: root ?? true, left: FIELDS_MAX }, root ?? true, 0);
 }
 
-/** What is known while a form is made. */
+/** The state while a form is made. */
 interface Making {
   readonly root: Json;
-  /** Fields that may still be made. */
+  /** How many more fields may be made. */
   left: number;
 }
 
@@ -120,7 +120,7 @@ function membersOf(
   }));
 }
 
-/** `allOf` taken together with what stands beside it, as far as a form needs it. */
+/** Merges `allOf` into the schema, as far as a form needs it. */
 function flat(root: Json, schema: JsonObject): JsonObject {
   const { allOf, ...beside } = schema;
   if (!Array.isArray(allOf)) return schema;
@@ -138,7 +138,7 @@ function flat(root: Json, schema: JsonObject): JsonObject {
   }, {});
 }
 
-/** A shape or null, as the shape alone; other alternatives stay as they are. */
+/** Removes the alternative `null` from a schema. */
 function withoutNull(root: Json, schema: JsonObject): { schema: JsonObject; nullable: boolean } {
   const types = typesOf(schema);
   if (types.includes("null") && types.length > 1) {
@@ -215,31 +215,31 @@ function asList(value: Json | undefined): Json[] {
  */
 export type Draft = undefined | null | string | ObjectDraft | ListDraft;
 
-/** What was typed into the fields of an object. */
+/** The draft of an object. */
 export interface ObjectDraft {
   readonly kind: "object";
-  /** Part of the payload even when all its fields are left out. */
+  /** Whether the object is part of the payload even if all its fields are left out. */
   readonly given: boolean;
   readonly members: ReadonlyMap<string, Draft>;
-  /** Members that have no field. */
+  /** Members without a field. */
   readonly rest: JsonObject;
 }
 
-/** What was typed into a list. */
+/** The draft of a list. */
 export interface ListDraft {
   readonly kind: "list";
   readonly items: readonly Draft[];
 }
 
-/** What came of a draft. */
+/** A draft that was read. */
 export interface ReadDraft {
-  /** As far as it could be read; `undefined`: nothing was given. */
+  /** As far as it could be read; `undefined`: left out. */
   readonly payload: Json | undefined;
-  /** Empty when it may be sent. */
-  readonly problems: readonly Misfit[];
+  /** Empty when the payload may be sent. */
+  readonly problems: readonly ValidationError[];
 }
 
-/** A draft with nothing in it, or with what a value says. */
+/** The draft of a value; without a value, an empty one. */
 export function draftOf(field: FormField, value: Json | undefined): Draft {
   if (value === null && field.nullable) return null;
   switch (field.kind) {
@@ -259,23 +259,23 @@ export function draftOf(field: FormField, value: Json | undefined): Draft {
   }
 }
 
-/** Whether a value can be shown as a form and comes out of it unchanged. */
+/** Whether the form can show a value without loss. */
 export function fitsForm(field: FormField, value: Json): boolean {
   return sameJson(readField(field, draftOf(field, value), true, [], []), value);
 }
 
-/** The payload of a draft, checked against the whole schema. */
+/** The payload of a draft and its errors, those of the schema included. */
 export function readDraft(root: Json | undefined, field: FormField, draft: Draft): ReadDraft {
-  const problems: Misfit[] = [];
+  const problems: ValidationError[] = [];
   const payload = readField(field, draft, true, [], problems);
-  // The engine takes a payload that is left out as null.
-  const misfits = root === undefined ? [] : misfitsOf(root, payload ?? null);
-  const known = problems.map((problem) => placeName(problem.path));
-  const others = misfits.filter(({ path }) => !known.includes(placeName(path)));
+  // The engine takes a reportMissing payload as null.
+  const errors = root === undefined ? [] : validate(root, payload ?? null);
+  const known = problems.map((problem) => pathText(problem.path));
+  const others = errors.filter(({ path }) => !known.includes(pathText(path)));
   return { payload, problems: [...problems, ...others] };
 }
 
-/** The draft with another value at a place; places that are not there are made. */
+/** The draft with another value at a path; reportMissing parents are made. */
 export function withDraft(field: FormField, draft: Draft, path: JsonPath, value: Draft): Draft {
   const [part, ...rest] = path;
   if (part === undefined) return value;
@@ -292,15 +292,15 @@ export function withDraft(field: FormField, draft: Draft, path: JsonPath, value:
   return { kind: "list", items };
 }
 
-/** The problem of one place, if there is one. */
-export function problemAt(problems: readonly Misfit[], path: JsonPath): string | undefined {
+/** The error at a path, if there is one. */
+export function errorAt(problems: readonly ValidationError[], path: JsonPath): string | undefined {
   return problems.find((problem) =>
     problem.path.length === path.length && problem.path.every((part, i) => part === path[i])
   )?.message;
 }
 
-/** A place in words, such as `items[2].name`; the root is `payload`. */
-export function placeName(path: JsonPath): string {
+/** A path as text, such as `items[2].name`; the root is `payload`. */
+export function pathText(path: JsonPath): string {
   const text = path.map((part) => typeof part === "number" ? `[${part}]` : `.${part}`).join("");
   return text === "" ? "payload" : text.replace(/^\./, "");
 }
@@ -322,7 +322,7 @@ function readField(
   draft: Draft,
   required: boolean,
   path: JsonPath,
-  problems: Misfit[],
+  problems: ValidationError[],
 ): Json | undefined {
   if (draft === undefined && field.kind !== "object") return undefined;
   if (draft === null) return null;
@@ -338,7 +338,7 @@ function readField(
     case "list":
       return (draft as ListDraft).items.map((item, i) =>
         readField(field.item, item, true, [...path, i], problems) ??
-          missing([...path, i], problems)
+          reportMissing([...path, i], problems)
       );
     case "object":
       return readObject(field.members, draft as ObjectDraft | undefined, required, path, problems);
@@ -350,7 +350,7 @@ function readObject(
   draft: ObjectDraft | undefined,
   required: boolean,
   path: JsonPath,
-  problems: Misfit[],
+  problems: ValidationError[],
 ): Json | undefined {
   const value: [string, Json][] = Object.entries(draft?.rest ?? {});
   const before = problems.length;
@@ -366,7 +366,7 @@ function readNumber(
   text: string,
   isWhole: boolean,
   path: JsonPath,
-  problems: Misfit[],
+  problems: ValidationError[],
 ): Json | undefined {
   const trimmed = text.trim();
   if (trimmed === "") return undefined;
@@ -381,7 +381,7 @@ function readNumber(
   return undefined;
 }
 
-function readJson(text: string, path: JsonPath, problems: Misfit[]): Json | undefined {
+function readJson(text: string, path: JsonPath, problems: ValidationError[]): Json | undefined {
   if (text.trim() === "") return undefined;
   try {
     return JSON.parse(text) as Json;
@@ -391,7 +391,7 @@ function readJson(text: string, path: JsonPath, problems: Misfit[]): Json | unde
   }
 }
 
-function missing(path: JsonPath, problems: Misfit[]): Json {
+function reportMissing(path: JsonPath, problems: ValidationError[]): Json {
   if (!problems.some((problem) => problem.path.join("/") === path.join("/"))) {
     problems.push({ path, message: "is empty; fill it in or remove it" });
   }

@@ -1,8 +1,7 @@
 /**
- * The fields of a form that was made from a schema.
+ * The fields of a form for a payload.
  *
- * What is wrong with a field is said when something was typed into it, or once the person tried to
- * send: nobody is told off for a field not yet reached.
+ * The error of a field is shown once something was typed into it, or once sending was tried.
  *
  * @module
  */
@@ -11,17 +10,17 @@ import { Button, Field, JsonEdit, Select } from "../../kit/mod.ts";
 import {
   type Draft,
   draftOf,
+  errorAt,
   type FormField,
   type ListDraft,
   type ObjectDraft,
-  problemAt,
 } from "./form.ts";
-import type { JsonPath, Misfit } from "./schema_check.ts";
+import type { JsonPath, ValidationError } from "./schema_check.ts";
 
-/** What every field of a form is drawn from. */
+/** Properties that all fields of a form share. */
 export interface FormProps {
-  readonly problems: readonly Misfit[];
-  /** The person tried to send. */
+  readonly problems: readonly ValidationError[];
+  /** Whether sending was tried. */
   readonly tried: boolean;
   readonly onChange: (path: JsonPath, draft: Draft) => void;
   readonly onSubmit: () => void;
@@ -224,7 +223,7 @@ function Grouped(props: FieldProps & { field: Extract<FormField, { kind: "object
 }
 
 function wrong({ problems, path, tried, draft }: FieldProps): string | null {
-  const message = tried || draft !== undefined ? problemAt(problems, path) : undefined;
+  const message = tried || draft !== undefined ? errorAt(problems, path) : undefined;
   return message ?? null;
 }
 

@@ -3,11 +3,11 @@ import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
   type Draft,
   draftOf,
+  errorAt,
   fieldOf,
   fitsForm,
   type FormField,
-  placeName,
-  problemAt,
+  pathText,
   readDraft,
   withDraft,
 } from "./form.ts";
@@ -171,7 +171,7 @@ function read(draft: Draft): { payload: Json | undefined; problems: string[] } {
   const { payload, problems } = readDraft(SCHEMA, FORM, draft);
   return {
     payload,
-    problems: problems.map(({ path, message }) => `${placeName(path)} ${message}`),
+    problems: problems.map(({ path, message }) => `${pathText(path)} ${message}`),
   };
 }
 
@@ -207,7 +207,7 @@ Deno.test("an empty form says what is required, and optional objects are not", (
   });
 });
 
-Deno.test("numbers that are none are told at their place, with everything else that is wrong", () => {
+Deno.test("numbers that are none are given at their place, with everything else that is wrong", () => {
   for (const text of ["abc", "1,5", "0x10", "Infinity", "--1", "1 2", "NaN", "1e999"]) {
     assert.deepEqual(read(typed([["qty"], text])).problems, [
       "qty must be a number",
@@ -222,7 +222,7 @@ Deno.test("numbers that are none are told at their place, with everything else t
   assert.deepEqual(low.problems, ["qty must be at least 1"]);
 });
 
-Deno.test("JSON that is none is told at its place", () => {
+Deno.test("JSON that is none is given at its place", () => {
   const draft = typed([["sku"], "a"], [["qty"], "1"], [["extra"], "{a:1}"]);
 
   assert.match(read(draft).problems.join(), /^extra is not JSON: /);
@@ -234,9 +234,9 @@ Deno.test("a list says which of its items is empty", () => {
 
   const { problems } = readDraft(undefined, form, draft);
 
-  assert.equal(problemAt(problems, [0]), undefined);
-  assert.equal(problemAt(problems, [1]), "is empty; fill it in or remove it");
-  assert.equal(problemAt(problems, [2]), "must be a number");
+  assert.equal(errorAt(problems, [0]), undefined);
+  assert.equal(errorAt(problems, [1]), "is empty; fill it in or remove it");
+  assert.equal(errorAt(problems, [2]), "must be a number");
 });
 
 Deno.test("a member of an optional object makes its other members required", () => {
@@ -275,7 +275,7 @@ Deno.test("values that fit a form come out of it unchanged", () => {
   }
 });
 
-Deno.test("values that a form would change are told apart", () => {
+Deno.test("values that a form would change are given apart", () => {
   for (const value of [[], "text", { at: [1] }, { sku: 12 }, { lines: {} }] as Json[]) {
     assert.equal(fitsForm(FORM, value), false, JSON.stringify(value));
   }
@@ -290,7 +290,7 @@ Deno.test("a change of a draft leaves the one before as it was", () => {
 });
 
 Deno.test("places read as in JavaScript", () => {
-  assert.equal(placeName([]), "payload");
-  assert.equal(placeName(["items", 2, "name"]), "items[2].name");
-  assert.equal(placeName([0]), "[0]");
+  assert.equal(pathText([]), "payload");
+  assert.equal(pathText(["items", 2, "name"]), "items[2].name");
+  assert.equal(pathText([0]), "[0]");
 });

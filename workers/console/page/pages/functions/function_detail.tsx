@@ -1,5 +1,6 @@
 /**
- * One function: calling it, what it takes and returns, what runs it, how it does, it as code.
+ * The detail view of a function: calling it, its schemas and triggers, its metrics, and code that
+ * calls it.
  *
  * @module
  */
@@ -38,7 +39,7 @@ const TABS = [
   { id: "code", title: "Code" },
 ];
 
-/** What stands beside the list. */
+/** The detail view of a function. */
 export function FunctionDetail(
   { function_id, namespace, samples, onClose }: {
     function_id: string;
@@ -65,7 +66,7 @@ export function FunctionDetail(
         : found.status === "loading"
         ? <Skeleton />
         : found.error?.code === "NOT_FOUND"
-        ? <Gone function_id={function_id} retry={found.retry} />
+        ? <MissingFunction function_id={function_id} retry={found.retry} />
         : <Failed what="It cannot be looked up" error={found.error} retry={found.retry} />}
     </Detail>
   );
@@ -209,7 +210,9 @@ function Metrics({ info, state }: { info: FunctionInfo; state: SamplesState }): 
   );
 }
 
-function Gone({ function_id, retry }: { function_id: string; retry: () => void }): VNode {
+function MissingFunction(
+  { function_id, retry }: { function_id: string; retry: () => void },
+): VNode {
   useTrigger({ type: "engine::functions-available" }, retry);
   return (
     <Empty icon="functions" title="Nobody offers this function now">

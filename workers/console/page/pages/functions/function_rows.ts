@@ -1,9 +1,7 @@
 /**
- * The list of functions as rows: grouped by namespace and by the first part of their ids, searched,
- * sorted.
+ * Functions as rows: filtered, sorted, and grouped by namespace and by the first part of their ids.
  *
- * Made for tens of thousands of functions: one pass to filter, one sort, nothing per keystroke that
- * grows faster than the list.
+ * Made for tens of thousands of functions: one pass to filter and one sort.
  *
  * @module
  */
@@ -12,18 +10,18 @@ import { objectOf } from "../../kit/json.ts";
 import type { FunctionTraffic } from "../metrics/samples.ts";
 import { functionKey } from "../references.tsx";
 
-/** A function as `engine::functions::list` has it. */
+/** A function as `engine::functions::list` returns it. */
 export interface FunctionItem {
   readonly function_id: string;
   readonly namespace: string;
   readonly worker_name: string;
   readonly description?: string;
   readonly metadata?: Json;
-  /** How many workers run it; left out by engines that do not say. */
+  /** How many workers run it; older engines leave it out. */
   readonly replicas?: number;
 }
 
-/** The answer of `engine::functions::info`, as far as it is shown. */
+/** The result of `engine::functions::info`, as far as it is used. */
 export interface FunctionInfo {
   readonly function_id: string;
   readonly namespace: string;
@@ -32,7 +30,7 @@ export interface FunctionInfo {
   readonly metadata?: Json;
   readonly request_schema?: Json;
   readonly response_schema?: Json;
-  /** Left out by engines that do not say. */
+  /** Older engines leave it out. */
   readonly workers?: readonly { readonly worker_id: string; readonly name: string }[];
   readonly registered_triggers: readonly {
     readonly id: string;
@@ -41,12 +39,12 @@ export interface FunctionInfo {
   }[];
 }
 
-/** Whether a function is its worker's own business, such as one that a trigger of it runs. */
-export function isKeptBack({ metadata }: FunctionItem): boolean {
+/** Whether a function is internal to its worker, such as one that only its trigger calls. */
+export function isInternal({ metadata }: FunctionItem): boolean {
   return objectOf(metadata ?? null).internal === true;
 }
 
-/** One row: the head of a group or a function. */
+/** The header of a group, or a function. */
 export type FunctionRow =
   | {
     readonly kind: "group";
@@ -58,21 +56,21 @@ export type FunctionRow =
   }
   | { readonly kind: "function"; readonly key: string; readonly item: FunctionItem };
 
-/** What functions can be sorted by; by `name` they are grouped. */
+/** What functions are sorted by; sorted by `name`, they are grouped. */
 export type FunctionOrder = "name" | "calls" | "errors" | "p50" | "p99" | "worker" | "replicas";
 
-/** Which functions are shown and how. */
+/** Which functions are shown, and in which order. */
 export interface FunctionView {
-  /** Words that all have to occur in id, description or name of the worker. */
+  /** Words that must all occur in id, description, worker or namespace. */
   readonly search: string;
   readonly worker: string;
   readonly order: FunctionOrder;
   readonly descending: boolean;
-  /** Keys of groups whose functions are not shown; a search shows them all. */
+  /** Keys of collapsed groups, which a search expands. */
   readonly closed: ReadonlySet<string>;
 }
 
-/** Rows and how many functions they stand for. */
+/** The rows, and how many functions match. */
 export function functionRows(
   items: readonly FunctionItem[],
   view: FunctionView,
@@ -127,7 +125,7 @@ function ranked(
     return { row, item, value: valueOf(order, item, trafficOf(row.key)) };
   });
   rows.sort((a, b) => {
-    // What has no value stands last either way.
+    // Functions without a value come last in both directions.
     if (a.value === null || b.value === null) {
       if (a.value !== b.value) return a.value === null ? 1 : -1;
     } else if (a.value !== b.value) return sign * (a.value < b.value ? -1 : 1);
@@ -163,13 +161,13 @@ function rowOf(item: FunctionItem): FunctionRow {
   return { kind: "function", key: functionKey(item.namespace, item.function_id), item };
 }
 
-/** What the id says before its first `::`; the whole id without one. */
+/** The id up to its first `::`, or the whole id. */
 function firstPart(function_id: string): string {
   const end = function_id.indexOf("::");
   return end > 0 ? function_id.slice(0, end) : function_id;
 }
 
-/** The default namespace first, the engine's own functions last within theirs. */
+/** The default namespace comes first, and in it the engine's functions last. */
 function compareGroups(a: string, b: string): number {
   const rank = (key: string) =>
     key === functionKey(DEFAULT_NAMESPACE, "engine") ? 1 : key.startsWith("default/") ? 0 : 2;

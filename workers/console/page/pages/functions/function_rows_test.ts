@@ -4,7 +4,7 @@ import {
   type FunctionRow,
   functionRows,
   type FunctionView,
-  isKeptBack,
+  isInternal,
 } from "./function_rows.ts";
 import type { FunctionTraffic } from "../metrics/samples.ts";
 
@@ -124,10 +124,10 @@ Deno.test("an id that begins with the separator is its own group", () => {
   ]);
 });
 
-Deno.test("isKeptBack() holds for what a worker marks as internal", () => {
-  assert.equal(isKeptBack(item("a::b", { metadata: { internal: true } })), true);
+Deno.test("isInternal() holds for what a worker marks as internal", () => {
+  assert.equal(isInternal(item("a::b", { metadata: { internal: true } })), true);
   for (const metadata of [{ internal: "yes" }, { team: "shop" }, null, "internal"]) {
-    assert.equal(isKeptBack(item("a::b", { metadata })), false);
+    assert.equal(isInternal(item("a::b", { metadata })), false);
   }
-  assert.equal(isKeptBack(item("a::b")), false);
+  assert.equal(isInternal(item("a::b")), false);
 });

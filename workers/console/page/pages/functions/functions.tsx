@@ -1,5 +1,5 @@
 /**
- * The Functions page: all functions by namespace with what they do now; beside it the chosen one.
+ * The Functions page: all functions with their traffic, and the detail view of one.
  *
  * @module
  */
@@ -7,7 +7,6 @@ import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
-import { useTypedMember } from "../../kit/context.tsx";
 import {
   type Column,
   type ConsolePage,
@@ -33,6 +32,7 @@ import {
   useQuery,
   useQueryMember,
   useShell,
+  useTypedMember,
 } from "../../kit/mod.ts";
 import { type EngineSamples, type SamplesState, useSamples } from "../metrics/samples.ts";
 import { functionAddress, functionKey } from "../references.tsx";
@@ -42,7 +42,7 @@ import {
   type FunctionOrder,
   type FunctionRow,
   functionRows,
-  isKeptBack,
+  isInternal,
 } from "./function_rows.ts";
 
 /** Samples between two sorts of the list by traffic. */
@@ -166,17 +166,17 @@ function List(
       open={open}
       onOpen={press}
       rowClass={(row) => row.kind === "group" ? "group" : ""}
-      empty={<Nothing total={items.length} />}
+      empty={<NoFunctions total={items.length} />}
     />
   );
 }
 
-/** The rows that are shown. */
+/** The rows of the list. */
 interface Listed {
   readonly rows: readonly FunctionRow[];
-  /** Functions among them. */
+  /** Functions that match. */
   readonly count: number;
-  /** Opens or closes a group. */
+  /** Expands or collapses a group. */
   readonly toggle: (group: string) => void;
   readonly placeOf: (row: FunctionRow) => number;
 }
@@ -191,7 +191,7 @@ function useRows(
   const { column, descending } = readOrder(sort, BY_NAME);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const isLive = ["calls", "errors", "p50", "p99"].includes(column);
-  // Rows that trade places every second cannot be clicked.
+  // Rows that change places every second are hard to click.
   const turn = isLive ? Math.floor(version / RERANK_SAMPLES) : 0;
   const shown = useMemo(() =>
     functionRows(items, {
@@ -201,7 +201,7 @@ function useRows(
       descending,
       closed,
     }, (key) => samples.traffic(key)), [items, search, worker, column, descending, closed, turn]);
-  // The rows are in order already, with their groups; the table's own sorting shall keep it.
+  // The rows are sorted and grouped already; the table sorts them by this order.
   const places = useMemo(() => new Map(shown.rows.map((row, i) => [row, i])), [shown.rows]);
   const placeOf = (row: FunctionRow) => (places.get(row) ?? 0) * (descending ? -1 : 1);
   const toggle = (group: string) => {
@@ -212,7 +212,7 @@ function useRows(
   return { ...shown, toggle, placeOf };
 }
 
-function Nothing({ total }: { total: number }): VNode {
+function NoFunctions({ total }: { total: number }): VNode {
   if (total > 0) {
     return <Empty icon="search" title="No function fits">Change the search or the worker.</Empty>;
   }
@@ -244,16 +244,16 @@ function workersOf(items: readonly FunctionItem[]): { value: string; label: stri
 
 function findFunction(item: Json): { text: string; hint: string; to: string } | null {
   const found = item as unknown as FunctionItem;
-  // What workers keep to themselves is on the page, when somebody asks for it there.
-  if (isKeptBack(found)) return null;
+  // Internal functions are found on the page only.
+  if (isInternal(found)) return null;
   const { function_id, namespace, worker_name } = found;
   return { text: function_id, hint: worker_name, to: functionAddress(function_id, namespace) };
 }
 
-/** Samples in the small line of a row: a minute. */
+/** Samples in the sparkline of a row: one minute. */
 const SPARK_SAMPLES = 60;
 
-/** The columns; numbers are those of the samples now. */
+/** The columns, with the newest samples. */
 export function functionColumns(
   samples: EngineSamples,
   placeOf: (row: FunctionRow) => SortValue,
@@ -328,7 +328,7 @@ function Rate({ value, bad }: { value: number; bad?: boolean }): VNode {
   return <span class={`num ${tone}`}>{formatRate(value)}</span>;
 }
 
-/** Calls, and errors over them on the same scale. */
+/** Calls, and errors on the same scale. */
 function TrafficLines(
   { samples, row }: {
     samples: EngineSamples;

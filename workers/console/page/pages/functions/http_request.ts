@@ -1,56 +1,56 @@
 /**
- * A request to an HTTP trigger, put together from its route and what a person filled in.
+ * Requests to HTTP triggers: made from a route and a draft, or from the payload of a call.
  *
- * A path parameter becomes exactly one segment, whatever is typed into it; the rest behind `*` may
- * be several. What cannot be sent is told by the name of the field.
+ * A path parameter becomes exactly one segment, whatever its value; the remainder behind `*` may be
+ * several. Errors are reported by field.
  *
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { isObject } from "./schema_check.ts";
+import { isObject } from "../../kit/json.ts";
 
-/** Headers a browser's page or the console's client sets itself. */
+/** Headers that the console's HTTP client sets itself. */
 const OWN_HEADERS =
   /^(host|connection|content-length|transfer-encoding|upgrade|keep-alive|te|trailer)$/i;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** A route as its trigger's config says it. */
+/** The route of an HTTP trigger. */
 export interface HttpRoute {
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string;
-  /** Always with a leading slash. */
+  /** With a leading slash. */
   readonly path: string;
-  /** Names of its parameters in order; `*` is the rest. */
+  /** Names of its path parameters in order; `*` is the remainder of the path. */
   readonly params: readonly string[];
 }
 
-/** A name and a value that were typed. */
+/** A name and its value. */
 export interface TypedPair {
   readonly name: string;
   readonly value: string;
 }
 
-/** What a person filled in. */
+/** A request that is being filled in. */
 export interface RequestDraft {
   readonly method: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: readonly TypedPair[];
   readonly headers: readonly TypedPair[];
-  /** JSON or any other text; empty: no body. */
+  /** Empty: no body. */
   readonly body: string;
 }
 
-/** The request that comes of it. */
+/** A request ready to be sent. */
 export interface BuiltRequest {
-  /** From the slash on, with the query. */
+  /** Begins with a slash; includes the query string. */
   readonly path: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string | undefined;
-  /** By field: `params.id`, `headers.0`, `body`. Empty when it may be sent. */
+  /** Errors by field: `params.id`, `headers.0`, `body`. Empty when it may be sent. */
   readonly problems: Readonly<Record<string, string>>;
 }
 
-/** The route of a trigger of type `http`; `undefined` when its config names none. */
+/** The route of a trigger of type `http`; `undefined` without a path. */
 export function routeOf(config: Json): HttpRoute | undefined {
   if (!isObject(config) || typeof config["api_path"] !== "string") return undefined;
   const { api_path, http_method } = config;
@@ -64,27 +64,30 @@ export function routeOf(config: Json): HttpRoute | undefined {
   return { method, path, params };
 }
 
-/** Whether requests of a method usually have a body. */
+/** Whether requests with this method usually have a body. */
 export function takesBody(method: string): boolean {
   return method === "POST" || method === "PUT" || method === "PATCH";
 }
 
 /**
  * A request that makes the handler see a payload: one that looks like what handlers of HTTP
- * triggers get is taken apart, any other is the body. Parameters that are not told are their names.
+ * triggers get is taken apart, any other is the body. Parameters that are not given are their
+ * names.
  */
 export function draftOfCall(route: HttpRoute, payload: Json | undefined): RequestDraft {
-  const told = isObject(payload) ? payload : {};
+  const members = isObject(payload) ? payload : {};
   const isRequest = ["body", "path_params", "query_params", "headers"].some((name) =>
-    Object.hasOwn(told, name)
+    Object.hasOwn(members, name)
   );
-  const body = isRequest ? told["body"] : payload;
+  const body = isRequest ? members["body"] : payload;
   const pairs = (name: string): TypedPair[] =>
-    Object.entries(textsOf(told[name])).map(([name, value]) => ({ name, value }));
-  const given = textsOf(told["path_params"]);
+    Object.entries(textsOf(members[name])).map(([name, value]) => ({ name, value }));
+  const given = textsOf(members["path_params"]);
   return {
     method: route.method,
-    params: Object.fromEntries(route.params.map((name) => [name, given[name] || nameless(name)])),
+    params: Object.fromEntries(
+      route.params.map((name) => [name, given[name] || placeholderFor(name)]),
+    ),
     query: pairs("query_params"),
     headers: pairs("headers"),
     body: takesBody(route.method) && body !== undefined && body !== null
@@ -93,7 +96,7 @@ export function draftOfCall(route: HttpRoute, payload: Json | undefined): Reques
   };
 }
 
-/** Puts a request together and says what is wrong with it. */
+/** Makes the request and checks its fields. */
 export function buildRequest(route: HttpRoute, draft: RequestDraft): BuiltRequest {
   const problems: Record<string, string> = {};
   const path = route.path.split("/").map((segment) => {
@@ -123,7 +126,7 @@ export function buildRequest(route: HttpRoute, draft: RequestDraft): BuiltReques
   };
 }
 
-/** Members that are plain values, as texts. */
+/** The members of an object that are no objects, as texts. */
 function textsOf(value: Json | undefined): Record<string, string> {
   if (!isObject(value)) return {};
   return Object.fromEntries(
@@ -132,7 +135,7 @@ function textsOf(value: Json | undefined): Record<string, string> {
   );
 }
 
-function nameless(name: string): string {
+function placeholderFor(name: string): string {
   return name === "*" ? "" : name.toUpperCase();
 }
 
@@ -164,7 +167,7 @@ function readHeaders(
   });
 }
 
-/** A part of a route as its owner meant it, since some write escapes and some do not. */
+/** A decoded segment of a route; one with invalid escapes stays as it is. */
 function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);

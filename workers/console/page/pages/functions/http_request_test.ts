@@ -79,7 +79,7 @@ Deno.test("a body that is JSON says so, unless a header says what it is", () => 
   assert.equal(typed.body, "a,b");
 });
 
-Deno.test("bodies that are not what they look like are told", () => {
+Deno.test("bodies that are not what they look like are given", () => {
   const problem = (method: string, body: string) =>
     buildRequest(route("/a", method), draft({ method, body })).problems["body"];
 
@@ -88,7 +88,7 @@ Deno.test("bodies that are not what they look like are told", () => {
   assert.equal(problem("POST", ""), undefined);
 });
 
-Deno.test("headers that cannot be sent are told by their place", () => {
+Deno.test("headers that cannot be sent are given by their place", () => {
   const headers = [
     { name: "x-ok", value: "1" },
     { name: "", value: "" },

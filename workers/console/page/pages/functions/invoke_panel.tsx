@@ -1,5 +1,5 @@
 /**
- * Calling a function from the page: form or JSON, the result, and what was called before.
+ * Calling a function from the page: the payload as form or JSON, the outcome, and earlier calls.
  *
  * @module
  */
@@ -9,6 +9,7 @@ import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
   Ago,
   Badge,
+  briefJson,
   Button,
   CallFailure,
   type CallOutcome,
@@ -24,29 +25,28 @@ import {
   useNow,
   useShell,
 } from "../../kit/mod.ts";
-import { briefly } from "../state/entries.ts";
 import {
   addToHistory,
   type CallDraft,
-  callOf,
-  emptyCall,
+  draftOfPayload,
+  emptyDraft,
   forgetHistory,
   historyOf,
-  inMode,
-  noFormBecause,
+  noFormReason,
   type PastCall,
-  readCall,
+  readDraftedCall,
   readHistory,
   readTimeout,
-  withField,
+  switchMode,
+  withFieldDraft,
 } from "./call_draft.ts";
-import { type Draft, fieldOf, type FormField, placeName, type ReadDraft } from "./form.ts";
+import { type Draft, fieldOf, type FormField, pathText, type ReadDraft } from "./form.ts";
 import { FormFields } from "./form_fields.tsx";
-import type { JsonPath, Misfit } from "./schema_check.ts";
+import type { JsonPath, ValidationError } from "./schema_check.ts";
 
 const MODES = [{ value: "form", label: "Form" }, { value: "json", label: "JSON" }];
 
-/** Everything about calling one function. */
+/** The form of a call, its outcome, and earlier calls. */
 export function InvokePanel({ invoke }: { invoke: Invoke }): VNode {
   return (
     <div class="invoke">
@@ -78,9 +78,10 @@ function Payload({ invoke }: { invoke: Invoke }): VNode {
             label="How to fill in the payload"
             value={mode}
             choices={MODES}
-            onChange={(mode) => invoke.noForm === null && invoke.setMode(mode as "form" | "json")}
+            onChange={(mode) =>
+              invoke.noFormReason === null && invoke.setMode(mode as "form" | "json")}
           />
-          {invoke.noForm !== null && <span class="said">{invoke.noForm}</span>}
+          {invoke.noFormReason !== null && <span class="said">{invoke.noFormReason}</span>}
         </div>
       )}
       {mode === "form"
@@ -151,7 +152,7 @@ function Elapsed({ since_ms }: { since_ms: number }): VNode {
   );
 }
 
-/** How a call goes or went. */
+/** The progress of a call, or its outcome. */
 export function Outcome({ run }: { run: InvokeRun }): VNode | null {
   if (run.state === "running") return <Progress items={run.progress} />;
   const ended = run.state === "ended" ? run.outcome : run.failure;
@@ -196,7 +197,7 @@ function Progress({ items }: { items: readonly Json[] }): VNode | null {
     <ol class="progress" aria-label="News from the call">
       {items.map((item, at) => (
         <li key={at}>
-          <code>{briefly(item)}</code>
+          <code>{briefJson(item)}</code>
         </li>
       ))}
     </ol>
@@ -230,29 +231,29 @@ function PastLine({ call }: { call: PastCall }): VNode {
       {call.error_code === null
         ? <Badge tone="ok">ok</Badge>
         : <Badge tone="bad">{call.error_code}</Badge>}
-      <code>{briefly(call.payload)}</code>
+      <code>{briefJson(call.payload)}</code>
       <span class="num said">{formatDuration(call.duration_ms)}</span>
       <span class="said">{isOld ? <Ago ms={call.at_ms} /> : <Time ms={call.at_ms} />}</span>
     </>
   );
 }
 
-function problemText({ path, message }: Misfit): string {
-  return `${placeName(path)} ${message}`;
+function problemText({ path, message }: ValidationError): string {
+  return `${pathText(path)} ${message}`;
 }
 
 /** Progress messages of a call that are shown. */
 const PROGRESS_MAX = 200;
 
-/** Which function. */
+/** The function to call. */
 export interface InvokeTarget {
   readonly function_id: string;
   readonly namespace: string;
-  /** JSON Schema of its payload; `undefined`: it says nothing. */
+  /** JSON Schema of its payload, if it has one. */
   readonly schema: Json | undefined;
 }
 
-/** A call on its way, or how the last one ended. */
+/** A running call, or the outcome of the last one. */
 export type InvokeRun =
   & { readonly progress: readonly Json[] }
   & (
@@ -265,10 +266,10 @@ export type InvokeRun =
 export interface Invoke extends CallDraft {
   readonly field: FormField;
   /** Why the payload cannot be shown as a form; `null`: it can. */
-  readonly noForm: string | null;
-  /** What would be sent, and what is wrong with it. */
+  readonly noFormReason: string | null;
+  /** The payload to send and its errors. */
   readonly read: ReadDraft;
-  /** The person tried to send. */
+  /** Whether sending was tried. */
   readonly tried: boolean;
   readonly timeout: string;
   readonly run: InvokeRun | null;
@@ -277,7 +278,7 @@ export interface Invoke extends CallDraft {
   change(path: JsonPath, draft: Draft): void;
   write(text: string): void;
   setTimeout(text: string): void;
-  /** Fills in a payload from before. */
+  /** Fills in an earlier payload. */
   take(payload: Json): void;
   send(): void;
   cancel(): void;
@@ -289,11 +290,11 @@ export function useInvoke({ function_id, namespace, schema }: InvokeTarget): Inv
   const { preferences } = useShell();
   const shape = JSON.stringify(schema);
   const field = useMemo(() => fieldOf(schema), [shape]);
-  const [call, fill] = useState<CallDraft>(() => emptyCall(field));
+  const [call, fill] = useState<CallDraft>(() => emptyDraft(field));
   const [tried, setTried] = useState(false);
   const [timeout, setTimeout] = useState("");
   const [kept, keep] = useState(() => readHistory(preferences));
-  const read = useMemo(() => readCall(schema, field, call), [call, field, shape]);
+  const read = useMemo(() => readDraftedCall(schema, field, call), [call, field, shape]);
   const { run, start, cancel } = useRun((past) => keep(addToHistory(preferences, past)));
   const send = () => {
     setTried(true);
@@ -304,18 +305,18 @@ export function useInvoke({ function_id, namespace, schema }: InvokeTarget): Inv
   return {
     ...call,
     field,
-    noForm: noFormBecause(field, call),
+    noFormReason: noFormReason(field, call),
     read,
     tried,
     timeout,
     run,
     past: historyOf(kept, namespace, function_id),
-    setMode: (mode) => fill(inMode(field, call, mode, read)),
-    change: (path, draft) => fill((call) => withField(field, call, path, draft)),
+    setMode: (mode) => fill(switchMode(field, call, mode, read)),
+    change: (path, draft) => fill((call) => withFieldDraft(field, call, path, draft)),
     write: (text) => fill((call) => ({ ...call, text })),
     setTimeout,
     take: (payload) => {
-      fill(callOf(field, payload));
+      fill(draftOfPayload(field, payload));
       setTried(false);
     },
     send,
@@ -324,7 +325,7 @@ export function useInvoke({ function_id, namespace, schema }: InvokeTarget): Inv
   };
 }
 
-/** A call to make. */
+/** A call to start. */
 interface Started {
   readonly function_id: string;
   readonly namespace: string;
@@ -332,7 +333,7 @@ interface Started {
   readonly timeout_ms: number;
 }
 
-/** Makes one call at a time; `over` hears how each ended. */
+/** Runs one call at a time; `onEnd` is called with each outcome. */
 function useRun(over: (past: PastCall) => void): {
   run: InvokeRun | null;
   start: (call: Started) => void;

@@ -1,36 +1,37 @@
 /**
- * Whether a value fits a JSON Schema, told while a person types.
+ * Checks a value against a JSON Schema while it is typed.
  *
- * The engine has the last word: what is slow or rare (`pattern`, `not`, `uniqueItems`, remote
- * references …) is left to it, so a value without misfits here may still be refused. A value with
- * one would be refused for certain.
+ * The engine decides in the end: slow or rare keywords (`pattern`, `not`, `uniqueItems`, remote
+ * references …) are left to it. So it may refuse a value without errors here, but refuses every
+ * value with one.
  *
  * @module
  */
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { isObject, sameJson } from "../../kit/json.ts";
 
-/** Deepest nesting of schema and value, as the engine allows it. */
+/** Deepest nesting of schema and value, as in the engine. */
 const DEPTH_MAX = 64;
-/** Errors that are listed. */
+/** Errors that are reported. */
 const ERRORS_MAX = 20;
-/** Steps after which a schema is left to the engine; alternatives within alternatives double. */
+/** Steps after which checking stops, since nested alternatives grow exponentially. */
 const STEPS_MAX = 20_000;
 
-/** Names and indices from the root of a value to a place in it. */
+/** Member names and indices from the root of a value. */
 export type JsonPath = readonly (string | number)[];
 
-/** Something about a value that its schema does not allow. */
-export interface Misfit {
+/** A violation of the schema. */
+export interface ValidationError {
   readonly path: JsonPath;
-  /** Reads on from the name of the place, such as `is required`. */
+  /** Continues the name of the place, such as `is required`. */
   readonly message: string;
 }
 
-/** The first misfits of a value, at most `ERRORS_MAX`; none: it may fit. */
-export function misfitsOf(root: Json, value: Json | undefined): Misfit[] {
-  const found = new Found(root, { left: STEPS_MAX });
+/** The first violations of a schema, at most `ERRORS_MAX`; none: the value may be valid. */
+export function validate(root: Json, value: Json | undefined): ValidationError[] {
+  const found = new Validation(root, { left: STEPS_MAX });
   found.look(root, value, [], 0);
-  return found.misfits;
+  return found.errors;
 }
 
 /**
@@ -52,39 +53,22 @@ export function resolveSchema(root: Json, schema: Json | undefined): JsonObject 
   return true;
 }
 
-/** Whether it is a JSON object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** What a schema calls a value: `integer` counts as `number` too. */
+/** The JSON Schema type of a value; integers are `number` too. */
 export function typeOf(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   return typeof value;
 }
 
-/** Types that a schema names; empty when it names none. */
+/** The types that a schema allows; empty: any. */
 export function typesOf(schema: JsonObject): string[] {
   const type = schema["type"];
   if (typeof type === "string") return [type];
   return Array.isArray(type) ? type.filter((each) => typeof each === "string") : [];
 }
 
-/** Whether two values are the same JSON; the order of members does not count. */
-export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((each, i) => sameJson(each, b[i]));
-  }
-  if (!isObject(a) || !isObject(b)) return false;
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length &&
-    names.every((name) => Object.hasOwn(b, name) && sameJson(a[name], b[name]));
-}
-
-class Found {
-  readonly misfits: Misfit[] = [];
+class Validation {
+  readonly errors: ValidationError[] = [];
   readonly #root: Json;
   readonly #steps: { left: number };
 
@@ -94,7 +78,7 @@ class Found {
   }
 
   look(schema: Json | undefined, value: Json | undefined, path: JsonPath, depth: number): void {
-    if (depth > DEPTH_MAX || this.misfits.length >= ERRORS_MAX) return;
+    if (depth > DEPTH_MAX || this.errors.length >= ERRORS_MAX) return;
     if (this.#steps.left-- <= 0) return;
     const resolved = resolveSchema(this.#root, schema);
     if (resolved === true) return;
@@ -110,7 +94,7 @@ class Found {
   }
 
   #add(path: JsonPath, message: string): void {
-    if (this.misfits.length < ERRORS_MAX) this.misfits.push({ path, message });
+    if (this.errors.length < ERRORS_MAX) this.errors.push({ path, message });
   }
 
   #lookAtType(schema: JsonObject, value: Json, path: JsonPath): boolean {
@@ -169,7 +153,7 @@ class Found {
       this.#add(path, `must have at most ${count(maxItems, "item")}`);
     }
     const first = Array.isArray(prefixItems) ? prefixItems : [];
-    for (let i = 0; i < value.length && this.misfits.length < ERRORS_MAX; i++) {
+    for (let i = 0; i < value.length && this.errors.length < ERRORS_MAX; i++) {
       this.look(first[i] ?? items, value[i], [...path, i], depth + 1);
     }
   }
@@ -200,23 +184,23 @@ class Found {
     for (const branches of [anyOf, oneOf]) {
       if (!Array.isArray(branches) || branches.length === 0) continue;
       const tried = branches.map((branch) => this.#try(branch, value, path, depth));
-      if (tried.some((misfits) => misfits.length === 0)) continue;
-      // The branch that came closest says best what is wrong.
+      if (tried.some((errors) => errors.length === 0)) continue;
+      // The closest branch has the most useful errors.
       const rightType = tried.filter(([first]) => first && first.path.length > path.length);
       const closest = rightType.length === 1 ? rightType[0]! : undefined;
-      if (closest) this.misfits.push(...closest);
+      if (closest) this.errors.push(...closest);
       else this.#add(path, anyMessage(tried));
     }
   }
 
-  #try(branch: Json, value: Json, path: JsonPath, depth: number): Misfit[] {
-    const found = new Found(this.#root, this.#steps);
+  #try(branch: Json, value: Json, path: JsonPath, depth: number): ValidationError[] {
+    const found = new Validation(this.#root, this.#steps);
     found.look(branch, value, path, depth + 1);
-    return found.misfits;
+    return found.errors;
   }
 }
 
-function anyMessage(tried: readonly Misfit[][]): string {
+function anyMessage(tried: readonly ValidationError[][]): string {
   const messages = [...new Set(tried.flatMap(([first]) => first ? [first.message] : []))];
   const types = messages.flatMap((message) => /^must be (an? \w+|null)$/.exec(message)?.[1] ?? []);
   return types.length === messages.length && types.length > 0
@@ -241,7 +225,7 @@ function decodeName(part: string): string {
   try {
     return decodeURIComponent(plain);
   } catch {
-    return plain; // A lone % is meant as such.
+    return plain; // A % that starts no escape is meant literally.
   }
 }
 

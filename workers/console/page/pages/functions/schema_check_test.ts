@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { misfitsOf, resolveSchema, sameJson } from "./schema_check.ts";
+import { resolveSchema, validate } from "./schema_check.ts";
+import { sameJson } from "../../kit/json.ts";
 
 const ORDER: Json = {
   type: "object",
@@ -16,16 +17,16 @@ const ORDER: Json = {
 };
 
 function say(schema: Json, value: Json | undefined): string[] {
-  return misfitsOf(schema, value).map(({ path, message }) => `${path.join("/")} ${message}`);
+  return validate(schema, value).map(({ path, message }) => `${path.join("/")} ${message}`);
 }
 
-Deno.test("a value that fits has no misfits", () => {
+Deno.test("a value that fits has no errors", () => {
   const value = { sku: "tea", qty: 3, size: "m", tags: ["a"], price: 1.5 };
 
   assert.deepEqual(say(ORDER, value), []);
 });
 
-Deno.test("every misfit is told with its place", () => {
+Deno.test("every misfit is given with its place", () => {
   const value = { sku: "t", qty: 11.5, size: "x", tags: ["a", 1, "c"], price: 9, color: "red" };
 
   assert.deepEqual(say(ORDER, value), [
@@ -113,10 +114,10 @@ Deno.test("alternatives that double at each level end in time", () => {
   assert.deepEqual(say({ anyOf: both, oneOf: both }, 1), []);
 });
 
-Deno.test("a flood of misfits is cut", () => {
+Deno.test("a flood of errors is cut", () => {
   const value = Array.from({ length: 5_000 }, () => 1);
 
-  assert.equal(misfitsOf({ items: { type: "string" } }, value).length, 20);
+  assert.equal(validate({ items: { type: "string" } }, value).length, 20);
 });
 
 Deno.test("schemas that are no schemas fit everything, and false fits nothing", () => {

@@ -1,28 +1,27 @@
 /**
- * One call, written as a command line, as TypeScript, as Python and as curl, ready to be pasted.
+ * A call as code: a command line, TypeScript, Python and curl.
  *
- * Ids and payloads are anybody's text, so each is quoted for where it is pasted: nothing in them is
+ * Ids and payloads may come from any worker, so each is quoted for its language: no part of them is
  * run by a shell or ends a string.
  *
  * @module
  */
 import type { VNode } from "preact";
 import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { CopyButton, useQuery } from "../../kit/mod.ts";
+import { CopyButton, isObject, useQuery } from "../../kit/mod.ts";
 import type { FunctionInfo } from "./function_rows.ts";
 import { buildRequest, draftOfCall, routeOf } from "./http_request.ts";
-import { isObject } from "./schema_check.ts";
 
-/** Longest line of code that is not broken into several. */
+/** Longer literals are written on several lines. */
 const LINE_CHARS_MAX = 76;
-/** A name that needs no quotes in TypeScript and no thought on a command line. */
+/** A name that needs no quotes in TypeScript and in a shell. */
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** A call to write down. */
+/** A call to show as code. */
 export interface SnippetCall {
   readonly function_id: string;
   readonly namespace: string;
-  /** `undefined`: without one. */
+  /** `undefined`: none. */
   readonly payload: Json | undefined;
 }
 
@@ -72,7 +71,7 @@ ${members.map((member) => `        ${member},\n`).join("")}    })
 `;
 }
 
-/** A request to write down. */
+/** A request to show as code. */
 export interface SnippetRequest {
   readonly method: string;
   /** Such as `http://127.0.0.1:3111/orders/7?dry=1`. */
@@ -85,10 +84,10 @@ export interface SnippetRequest {
 export function asCurl(request: SnippetRequest): string {
   const { method, url, headers, body } = request;
   const words = ["curl"];
-  // With HEAD as -X curl waits for a body that never comes.
+  // With -X HEAD, curl waits for a body that never arrives.
   if (method === "HEAD") words.push("--head");
   else if (method !== (body === undefined ? "GET" : "POST")) words.push("-X", shellWord(method));
-  // Brackets and braces in an address are patterns to curl.
+  // curl expands brackets and braces in an address.
   if (/[[\]{}]/.test(url)) words.push("--globoff");
   words.push(shellWord(url));
   const lines = [words.join(" ")];
@@ -97,13 +96,13 @@ export function asCurl(request: SnippetRequest): string {
   return lines.join(" \\\n");
 }
 
-/** A text as one word of a POSIX shell; quoted only if it has to be, or always. */
+/** A text as one word of a POSIX shell, quoted if necessary or `always`. */
 export function shellWord(text: string, always = false): string {
   if (!always && /^[A-Za-z0-9_:@%+=,./-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** An object of plain values as `key=value` words; `undefined` when it is another thing. */
+/** An object of scalars as `key=value` words; `undefined` for other payloads. */
 function fieldWords(payload: Json): string[] | undefined {
   if (!isObject(payload)) return undefined;
   const words = Object.entries(payload).map(([name, value]) => {
@@ -115,7 +114,7 @@ function fieldWords(payload: Json): string[] | undefined {
   return words.length <= 6 && words.every((word) => word !== undefined) ? words : undefined;
 }
 
-/** A text that would be read as JSON is written as JSON. */
+/** A text that the command would parse as JSON, as a JSON string. */
 function fieldText(text: string): string {
   try {
     JSON.parse(text);
@@ -125,18 +124,18 @@ function fieldText(text: string): string {
   }
 }
 
-/** How a language writes what JSON can say. */
+/** How a language writes JSON values. */
 interface Language {
   word(value: boolean | null): string;
   name(name: string): string;
-  /** Around the members of an object on one line. */
+  /** Inside the braces of an object on one line. */
   readonly pad: string;
   readonly indent: string;
 }
 
 const TYPESCRIPT: Language = {
   word: (value) => String(value),
-  // As a plain name it would set the prototype.
+  // As a plain name, it would set the prototype.
   name: (name) =>
     name === "__proto__" ? '["__proto__"]' : PLAIN_NAME.test(name) ? name : JSON.stringify(name),
   pad: " ",
@@ -150,7 +149,7 @@ const PYTHON: Language = {
   indent: "    ",
 };
 
-/** A value as code; `level` is how far its first line is indented. */
+/** A value as a literal; `level` is the indentation of its first line. */
 function write(value: Json, language: Language, level: number): string {
   if (value === null || typeof value === "boolean") return language.word(value);
   if (typeof value !== "object") return JSON.stringify(value);
@@ -172,7 +171,7 @@ function write(value: Json, language: Language, level: number): string {
   return `${open}\n${lines}${language.indent.repeat(level)}${close}`;
 }
 
-/** With the payload that is filled in. */
+/** The call with the payload of the form, as code. */
 export function CallCode(
   { info, payload }: { info: FunctionInfo; payload: Json | undefined },
 ): VNode {
@@ -180,7 +179,7 @@ export function CallCode(
   const call = { function_id, namespace, payload };
   const command = asCommand(call);
   const base = useHttpUrl();
-  // Each replica registers the same routes.
+  // Replicas register equal routes.
   const curls = new Set(
     info.registered_triggers.filter(({ trigger_type }) => trigger_type === "http")
       .flatMap(({ config }) => base && curlOf(config, payload, base) || []),
@@ -205,7 +204,7 @@ export function CallCode(
   );
 }
 
-/** Where `engine-http` listens, such as `http://127.0.0.1:3111`; `undefined`: nowhere. */
+/** The address of `engine-http`, such as `http://127.0.0.1:3111`; `undefined`: none. */
 export function useHttpUrl(): string | undefined {
   const { value } = useQuery<{ endpoints: { name: string; url: string }[] } & Json>(
     { function_id: "engine::supervisor::info" },
@@ -214,7 +213,7 @@ export function useHttpUrl(): string | undefined {
   return value?.endpoints.find(({ name }) => name === "http")?.url;
 }
 
-/** One piece of code with a button that copies it. */
+/** Code with a copy button. */
 export function Snippet({ title, text }: { title: string; text: string }): VNode {
   return (
     <figure class="snippet">

@@ -16,11 +16,11 @@ import {
   Select,
   useQueryMember,
   useShell,
+  useTypedMember,
 } from "../../kit/mod.ts";
 import { LOG_LEVELS, LOG_SOURCES, type LogFilter, type LogLevel } from "./log_lines.ts";
 import { useLogs } from "./use_logs.ts";
 import { LogTable, SOURCE_WORDS } from "./log_table.tsx";
-import { useTypedMember } from "../../kit/context.tsx";
 import { WorkerSelect } from "../references.tsx";
 
 const LEVELS = LOG_LEVELS.map((level) => ({
@@ -73,7 +73,7 @@ function LogsPage(): VNode {
       <Only label="trace" value={traceId} onClear={() => setTrace("")} />
     </>
   );
-  const isLive = !isHeld && live.connection.value.engine === true;
+  const isLive = !isHeld && live.status.value.engine === true;
   return (
     <Page
       title="Logs"

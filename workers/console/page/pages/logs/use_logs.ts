@@ -57,7 +57,7 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
     const { lines, dropped } = tail.current;
     setState((was) => ({ ...was, ...change, lines, dropped }));
   }, []);
-  const isBack = live.connection.value.engine === true;
+  const isBack = live.status.value.engine === true;
   useEffect(() => {
     // Another filter, or an engine that counts anew: nothing of before fits.
     tail.current = new LogTail();

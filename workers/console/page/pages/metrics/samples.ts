@@ -343,7 +343,7 @@ export function useSamples(): SamplesState {
   const [version, setVersion] = useState(0);
   const [attempt, setAttempt] = useState(0);
   const [asked, setAsked] = useState<Pick<SamplesState, "status" | "error">>(LOADING);
-  const engine = live.connection.value.engine;
+  const engine = live.status.value.engine;
   useEffect(() => {
     if (engine === false) return;
     const abort = new AbortController();

@@ -8,7 +8,6 @@
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { seenText } from "../../kit/json.ts";
 import { CallFailure, useLive, useTrigger } from "../../kit/mod.ts";
 
 /** One entry. */
@@ -103,17 +102,6 @@ export function compareKeys(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** A value in a few words for a line of a list. */
-export function briefly(value: Json, chars = 160): string {
-  // Not all of a large value is written only to be cut.
-  const text = JSON.stringify(
-    value,
-    (_name, member) =>
-      typeof member === "string" && member.length > chars ? member.slice(0, chars) : member,
-  );
-  return seenText(text.length > chars ? `${text.slice(0, chars)}…` : text);
-}
-
 function placeOf(entries: readonly ShownEntry[], key: string): number {
   let low = 0;
   let high = entries.length;
@@ -165,7 +153,7 @@ export function useEntries(scope: string, all: boolean): EntriesState {
   const [isLoading, setLoading] = useState(false);
   const { changes, clear } = useChanges(scope, setList, () => restart());
   const round = useRef(0);
-  const connected = live.connection.value.engine;
+  const connected = live.status.value.engine;
   const restart = () => {
     round.current++;
     setList(NO_ENTRIES);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import {
-  briefly,
   compareKeys,
   type EntryList,
   NO_ENTRIES,
@@ -10,6 +9,7 @@ import {
   withChange,
   withPage,
 } from "./entries.ts";
+import { briefJson } from "../../kit/json.ts";
 
 function page(keys: string[], cursor?: string): EntryList {
   return withPage(NO_ENTRIES, {
@@ -101,7 +101,7 @@ Deno.test("a search looks into keys and values", () => {
 });
 
 Deno.test("a large value is brief", () => {
-  assert.equal(briefly({ a: 1 }), '{"a":1}');
-  assert.equal(briefly("x".repeat(5_000_000), 10), '"xxxxxxxxx…');
-  assert.equal(briefly(null), "null");
+  assert.equal(briefJson({ a: 1 }), '{"a":1}');
+  assert.equal(briefJson("x".repeat(5_000_000), 10), '"xxxxxxxxx…');
+  assert.equal(briefJson(null), "null");
 });

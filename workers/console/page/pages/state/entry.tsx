@@ -74,7 +74,7 @@ export function StateEntry(
         : found.status === "failed"
         ? <Failed what="The entry cannot be read" error={found.error} retry={found.retry} />
         : current === null
-        ? <Gone changes={changesOf(changes, name)} onMake={() => setEditing(true)} />
+        ? <MissingEntry changes={changesOf(changes, name)} onMake={() => setEditing(true)} />
         : <Known entry={current} changes={changesOf(changes, name)} />}
     </Detail>
   );
@@ -116,7 +116,7 @@ function Until({ ms }: { ms: number }): VNode {
   return <time dateTime={at} title={at}>{left > 0 ? `in ${formatSpan(left)}` : "now"}</time>;
 }
 
-function Gone(
+function MissingEntry(
   { changes, onMake }: { changes: readonly SeenChange[]; onMake: () => void },
 ): VNode {
   return (

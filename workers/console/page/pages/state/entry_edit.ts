@@ -7,9 +7,8 @@
  *
  * @module
  */
-import { seenJson } from "../../kit/json.ts";
+import { sameJson, visibleJson } from "../../kit/json.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { sameJson } from "../functions/schema_check.ts";
 
 /** Longest life of an entry, as `engine-state` allows it: a hundred years. */
 const TTL_MS_MAX = 3_155_760_000_000;
@@ -45,7 +44,7 @@ export type EntryWrite =
 
 /** Editing begins with what is there. */
 export function beginEdit(base: StoredEntry | null): EntryEdit {
-  const text = base === null ? "{}" : seenJson(base.value, 2);
+  const text = base === null ? "{}" : visibleJson(base.value, 2);
   return { base, text, ttl: "", isLasting: false };
 }
 

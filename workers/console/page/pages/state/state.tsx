@@ -7,8 +7,8 @@ import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
-import { useTypedMember } from "../../kit/context.tsx";
 import {
+  briefJson,
   Button,
   type Column,
   type ConsolePage,
@@ -28,17 +28,12 @@ import {
   useQuery,
   useQueryMember,
   useShell,
+  useTypedMember,
   VirtualList,
 } from "../../kit/mod.ts";
 import { StateChanges } from "./changes.tsx";
 import { EntryEditor } from "./editor.tsx";
-import {
-  briefly,
-  type EntriesState,
-  searchEntries,
-  type ShownEntry,
-  useEntries,
-} from "./entries.ts";
+import { type EntriesState, searchEntries, type ShownEntry, useEntries } from "./entries.ts";
 import { StateEntry } from "./entry.tsx";
 
 const SCOPES: WatchedQuery = { function_id: "state::list_groups", items: "groups" };
@@ -178,7 +173,7 @@ function Scope(
   return (
     <Split detail={detail}>
       {scope === ""
-        ? <Nothing onNew={() => setMake("entry")} />
+        ? <NoState onNew={() => setMake("entry")} />
         : view === "changes"
         ? <StateChanges changes={entries.changes} onKey={(key) => go(scope, key)} />
         : (
@@ -213,7 +208,7 @@ const COLUMNS: readonly Column<ShownEntry>[] = [
 function Brief({ entry: { value, changed_ms } }: { entry: ShownEntry }): VNode {
   return (
     <code key={changed_ms} class={changed_ms === null ? "cut" : "cut changed"}>
-      {briefly(value)}
+      {briefJson(value)}
     </code>
   );
 }
@@ -266,7 +261,7 @@ function NewEntry(
   );
 }
 
-function Nothing({ onNew }: { onNew: () => void }): VNode {
+function NoState({ onNew }: { onNew: () => void }): VNode {
   return (
     <Empty
       icon="state"

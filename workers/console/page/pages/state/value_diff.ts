@@ -6,9 +6,8 @@
  *
  * @module
  */
-import { seenJson } from "../../kit/json.ts";
+import { isObject, sameJson, visibleJson } from "../../kit/json.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { isObject, sameJson } from "../functions/schema_check.ts";
 
 /** Longest lists whose items are aligned; the work grows with the product. */
 const ALIGNED_ITEMS_MAX = 300;
@@ -110,7 +109,7 @@ class DiffWriter {
   #write(mark: DiffLine["mark"], name: string, value: Json, level: number): void {
     const isList = Array.isArray(value);
     if ((!isList && !isObject(value)) || level >= LEVELS_MAX || isEmpty(value)) {
-      return this.#line(mark, level, name + seenJson(value));
+      return this.#line(mark, level, name + visibleJson(value));
     }
     this.#line(mark, level, name + (isList ? "[" : "{"));
     if (isList) { for (const item of value) this.#write(mark, "", item, level + 1); }

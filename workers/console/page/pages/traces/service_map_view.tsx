@@ -19,11 +19,11 @@ import {
   link,
   Pairs,
   Split,
+  useIsNarrow,
 } from "../../kit/mod.ts";
-import { type Layout, layOutWithin } from "../../kit/graph_layout.ts";
+import { type Layout, layoutGraphWithin } from "../../kit/graph_layout.ts";
 import { type BusyNode, type MapEdge, type ServiceMap, shownMap } from "./service_map.ts";
 import { workerLink } from "../references.tsx";
-import { roomForDrawing, useIsNarrow } from "../../kit/layout.tsx";
 
 /** Nodes drawn. */
 const NODES_MAX = 120;
@@ -47,6 +47,9 @@ const BOX = {
   frame: 70,
 };
 
+/** What surrounds a drawing in pixels: the side bar; header, filters and tabs. */
+const AROUND = { width: 204, height: 170 };
+
 /** Draws a map, its busiest boxes at most. `text`: only what has to do with this. */
 export function ServiceMapView({ map, text = "", empty }: {
   map: ServiceMap;
@@ -68,7 +71,7 @@ export function ServiceMapView({ map, text = "", empty }: {
       height: BOX.height,
     }));
     const lines = shown.edges.map(({ from, to }) => ({ id: `${from} ${to}`, from, to }));
-    return layOutWithin(boxes, lines, roomForDrawing(isNarrow), {
+    return layoutGraphWithin(boxes, lines, roomForDrawing(isNarrow), {
       columnGap: 64,
       ...lines.length <= TEXTS_MAX && { label: LABEL },
     });
@@ -110,8 +113,8 @@ function graphEdges(edges: readonly MapEdge[], layout: Layout): GraphEdge[] {
       id,
       from: edge.from,
       to: edge.to,
-      points: layout.lines.get(id)!.points,
-      textAt: layout.lines.get(id)!.label,
+      points: layout.edges.get(id)!.points,
+      textAt: layout.edges.get(id)!.label,
       width: 1 + 3 * Math.sqrt(edge.calls / most),
       text: edges.length <= TEXTS_MAX ? edgeText(edge) : undefined,
       ...edge.errors > 0 && { tone: "bad" },
@@ -202,4 +205,10 @@ function widthOf({ label, errors }: BusyNode): number {
   const below = (errors > 0 ? 26 : 12) * BOX.smallWidth;
   const wanted = BOX.frame + Math.max(label.length * BOX.charWidth, below);
   return Math.round(Math.min(BOX.widthMax, Math.max(BOX.widthMin, wanted)));
+}
+
+/** About the space that a drawing has, in pixels. */
+function roomForDrawing(isNarrow: boolean): { width: number; height: number } {
+  const width = isNarrow ? innerWidth : innerWidth - AROUND.width;
+  return { width: Math.max(200, width), height: Math.max(200, innerHeight - AROUND.height) };
 }

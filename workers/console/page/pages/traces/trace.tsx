@@ -77,12 +77,13 @@ export function TraceView({ trace_id }: { trace_id: string }): VNode {
       {trace.status === "failed" && (
         <Failed what="The trace cannot be read" error={trace.error} retry={trace.retry} />
       )}
-      {trace.status === "ready" && (root ? <Views trace={trace} trace_id={trace_id} /> : <Gone />)}
+      {trace.status === "ready" &&
+        (root ? <Views trace={trace} trace_id={trace_id} /> : <NoSuchTrace />)}
     </Page>
   );
 }
 
-function Gone(): VNode {
+function NoSuchTrace(): VNode {
   return (
     <Empty
       icon="traces"
@@ -247,7 +248,7 @@ export function useTraceSpans(trace_id: string): TraceSpans {
     readAll();
     return () => leaving.abort();
   }, [trace_id]);
-  const isBack = live.connection.value.engine === true;
+  const isBack = live.status.value.engine === true;
   const wasBack = useRef(isBack);
   useEffect(() => {
     if (isBack && !wasBack.current) readAll();

@@ -6,7 +6,6 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { useTypedMember } from "../../kit/context.tsx";
 import { objectOf } from "../../kit/json.ts";
 import {
   Badge,
@@ -32,6 +31,7 @@ import {
   useQuery,
   useQueryMember,
   useShell,
+  useTypedMember,
 } from "../../kit/mod.ts";
 import { readServiceMap, workersOnly } from "./service_map.ts";
 import { WorkerSelect } from "../references.tsx";
@@ -380,7 +380,7 @@ export function TracesMap({ views }: { views: VNode }): VNode {
           text={text}
           empty={text === ""
             ? (
-              <Empty icon="flow" title="Nobody called anybody yet">
+              <Empty icon="flow" title="No calls yet">
                 The map grows with the first calls between workers.
               </Empty>
             )

@@ -16,7 +16,8 @@ import {
   Field,
   formatBytes,
   formatDuration,
-  type HttpAnswer,
+  type HttpResponse,
+  isObject,
   JsonEdit,
   JsonView,
   Link,
@@ -33,13 +34,12 @@ import {
   takesBody,
   type TypedPair,
 } from "../functions/http_request.ts";
-import { isObject } from "../functions/schema_check.ts";
 import { asCurl, Snippet, useHttpUrl } from "../functions/snippets.tsx";
 
 /** A request on its way, or how the last one ended. */
 type Sent =
   | { readonly state: "running" }
-  | { readonly state: "answered"; readonly answer: HttpAnswer }
+  | { readonly state: "answered"; readonly answer: HttpResponse }
   | { readonly state: "failed"; readonly failure: CallFailure };
 
 const EMPTY: TypedPair = { name: "", value: "" };
@@ -258,7 +258,7 @@ function curl(base: string, method: string, { path, headers, body }: BuiltReques
 const TEXT_CHARS_MAX = 100_000;
 
 /** See the module. */
-export function HttpAnswerView({ answer }: { answer: HttpAnswer }): VNode {
+export function HttpAnswerView({ answer }: { answer: HttpResponse }): VNode {
   const { status, headers, duration_ms, trace_id } = answer;
   return (
     <section class="outcome" aria-label="Answer" aria-live="polite">
@@ -288,7 +288,7 @@ export function HttpAnswerView({ answer }: { answer: HttpAnswer }): VNode {
   );
 }
 
-function Body({ answer }: { answer: HttpAnswer }): VNode {
+function Body({ answer }: { answer: HttpResponse }): VNode {
   const { body, binary } = answer;
   const json = useMemo(() => jsonOf(answer), [answer]);
   if (body === "") return <p class="said">The answer has no body.</p>;
@@ -306,7 +306,7 @@ function Body({ answer }: { answer: HttpAnswer }): VNode {
   );
 }
 
-function jsonOf({ body, binary, headers }: HttpAnswer): Json | undefined {
+function jsonOf({ body, binary, headers }: HttpResponse): Json | undefined {
   const type = headers.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "";
   if (binary || !/json/i.test(type)) return undefined;
   const parsed = parseJson(body);
@@ -316,7 +316,7 @@ function jsonOf({ body, binary, headers }: HttpAnswer): Json | undefined {
 }
 
 /** Bytes of the body. */
-function sizeOf({ body, binary }: HttpAnswer): number {
+function sizeOf({ body, binary }: HttpResponse): number {
   return binary ? Math.floor(body.length * 3 / 4) : new TextEncoder().encode(body).length;
 }
 

@@ -1,12 +1,12 @@
 /**
- * The list of triggers as rows, by type, and what each asks for in a few words.
+ * Triggers as rows: filtered and grouped by type.
  *
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { triggerLabel } from "../references.tsx";
 
-/** A trigger as `engine::registered-triggers::list` has it. */
+/** A trigger as `engine::registered-triggers::list` returns it. */
 export interface TriggerItem {
   readonly id: string;
   readonly trigger_type: string;
@@ -16,7 +16,7 @@ export interface TriggerItem {
   readonly config_summary: string;
 }
 
-/** A kind of trigger as `engine::triggers::list` has it. */
+/** A trigger type as `engine::triggers::list` returns it. */
 export interface TriggerTypeItem {
   readonly id: string;
   readonly namespace: string;
@@ -24,12 +24,12 @@ export interface TriggerTypeItem {
   readonly description: string;
 }
 
-/** One row: the head of a type or a trigger. */
+/** The header of a type, or a trigger. */
 export type TriggerRow =
   | {
     readonly kind: "type";
     readonly key: string;
-    /** What the type is for; `null`: nobody provides it, so its triggers wait. */
+    /** `null`: no worker provides the type, so its triggers wait. */
     readonly type: TriggerTypeItem | null;
     readonly id: string;
     readonly count: number;
@@ -43,11 +43,11 @@ export interface TriggerView {
   /** Only this type; empty: all. */
   readonly type: string;
   readonly closed: ReadonlySet<string>;
-  /** Types of the engine itself are shown also without triggers. */
+  /** Shows types of the engine even without triggers. */
   readonly own: boolean;
 }
 
-/** Rows by type, types in the order of their ids, and how many triggers they stand for. */
+/** The rows by type, sorted by id, and how many triggers match. */
 export function triggerRows(
   items: readonly TriggerItem[],
   types: readonly TriggerTypeItem[],
@@ -69,7 +69,7 @@ export function triggerRows(
   }
   const known = new Map(types.map((type) => [type.id, type]));
   const ids = [...groups.keys()].filter((id) => view.type === "" || id === view.type)
-    // Types with triggers first: those are what a person came for.
+    // Types with triggers come first.
     .sort((a, b) =>
       Number(groups.get(a)!.length === 0) - Number(groups.get(b)!.length === 0) || compare(a, b)
     );

@@ -1,5 +1,5 @@
 /**
- * The Triggers page: what makes functions run by themselves, by type; beside it the chosen one.
+ * The Triggers page: all triggers by type, and the detail view of one.
  *
  * @module
  */
@@ -7,7 +7,6 @@ import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
-import { useTypedMember } from "../../kit/context.tsx";
 import {
   Badge,
   type Column,
@@ -35,6 +34,7 @@ import {
   useQuery,
   useQueryMember,
   useShell,
+  useTypedMember,
 } from "../../kit/mod.ts";
 import { routeOf } from "../functions/http_request.ts";
 import { functionAddress, triggerLabel } from "../references.tsx";
@@ -86,7 +86,7 @@ function Triggers({ rest: [id] }: PageProps): VNode {
   const found = useQuery<TriggerItem>(query(all === "yes"), ON);
   const types = useQuery<TriggerTypeItem>(TYPES, ON);
   const listed = useRows(found.items, types.items, search);
-  // Types of the engine alone would not say what to do next.
+  // With types of the engine alone, the empty state is more useful.
   const isFresh = found.items.length === 0 && search === "" &&
     types.items.every(({ worker_name }) => worker_name.startsWith("engine"));
   const open = found.items.find((item) => item.id === id);
@@ -123,7 +123,7 @@ function Triggers({ rest: [id] }: PageProps): VNode {
               open={id === undefined ? null : `trigger/${id}`}
               onOpen={(row) => row.kind === "type" ? listed.toggle(row.id) : go(row.item.id)}
               rowClass={(row) => row.kind === "type" ? "group" : ""}
-              empty={<Nothing searched={found.items.length > 0} />}
+              empty={<NoTriggers searched={found.items.length > 0} />}
             />
           )}
       </Split>
@@ -224,7 +224,7 @@ function What({ item }: { item: TriggerItem }): VNode {
   return <code>{triggerLabel(trigger_type, config, config_summary)}</code>;
 }
 
-function Nothing({ searched }: { searched: boolean }): VNode {
+function NoTriggers({ searched }: { searched: boolean }): VNode {
   if (searched) {
     return <Empty icon="search" title="No trigger fits">Change the search or the type.</Empty>;
   }
@@ -243,7 +243,7 @@ function Nothing({ searched }: { searched: boolean }): VNode {
   );
 }
 
-/** Types that are provided, and those that triggers wait for. */
+/** Provided types, and types that triggers wait for. */
 function kindsOf(
   types: readonly TriggerTypeItem[],
   items: readonly TriggerItem[],
@@ -261,7 +261,7 @@ function findTrigger(item: Json): Found {
   return { text, hint: `${trigger_type} · ${function_id}`, to: link("/triggers", id) };
 }
 
-/** The answer of `engine::registered-triggers::info`, as far as it is shown. */
+/** The result of `engine::registered-triggers::info`, as far as it is used. */
 interface TriggerInfo {
   readonly metadata?: Json;
   readonly trigger: {
@@ -275,7 +275,7 @@ interface TriggerInfo {
 
 const TABS = [{ id: "try", title: "Try it" }, { id: "about", title: "About" }];
 
-/** What stands beside the list; `item` is `undefined` when there is no such trigger (any more). */
+/** The detail view of a trigger; `item` is `undefined` when it does not exist. */
 export function TriggerDetail(
   { id, item, onClose }: { id: string; item: TriggerItem | undefined; onClose: () => void },
 ): VNode {
@@ -324,13 +324,13 @@ function About({ item }: { item: TriggerItem }): VNode {
     <div class="stack-4">
       {value !== null && value.trigger === null && (
         <p class="notice warn">
-          Nobody provides the type <code class="code">{trigger_type}</code>{" "}
-          now. The trigger waits and starts by itself when somebody does.
+          No worker provides the type <code class="code">{trigger_type}</code>{" "}
+          now. The trigger waits and starts by itself when one does.
         </p>
       )}
       {value !== null && value.function === null && (
         <p class="notice warn">
-          Nobody offers the function <code class="code">{function_id}</code>{" "}
+          No worker offers the function <code class="code">{function_id}</code>{" "}
           now, so firings fail until somebody does.
         </p>
       )}

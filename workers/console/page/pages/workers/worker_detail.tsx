@@ -1,5 +1,6 @@
 /**
- * One worker: what it is, what it uses, its functions, its log, and the buttons that manage it.
+ * The detail view of a worker: its state, gauges, functions, log and replicas, and buttons that
+ * manage it.
  *
  * @module
  */
@@ -46,16 +47,16 @@ const SAMPLE_MS = 1_000;
 /** See the module. */
 export function WorkerDetail(
   { name, row, gauges, onClose }: {
-    /** As the address has it. */
+    /** The name in the address. */
     name: string;
-    /** `undefined`: there is no such worker. */
+    /** `undefined`: it does not exist. */
     row: WorkerRow | undefined;
     gauges: GaugesState;
     onClose: () => void;
   },
 ): VNode {
   const [tab, setTab] = useQueryMember("tab", "overview");
-  if (row === undefined) return <Gone name={name} onClose={onClose} />;
+  if (row === undefined) return <MissingWorker name={name} onClose={onClose} />;
   const tabs = [
     { id: "overview", title: "Overview" },
     { id: "functions", title: "Functions", count: row.functions },
@@ -65,7 +66,7 @@ export function WorkerDetail(
     <Detail
       label={`Worker ${row.name}`}
       onClose={onClose}
-      actions={row.status?.path && <Deeds row={row} />}
+      actions={row.status?.path && <Actions row={row} />}
       title={
         <>
           <Dot tone={toneOf(row.state)} label={row.state} />
@@ -84,7 +85,7 @@ export function WorkerDetail(
   );
 }
 
-function Gone({ name, onClose }: { name: string; onClose: () => void }): VNode {
+function MissingWorker({ name, onClose }: { name: string; onClose: () => void }): VNode {
   return (
     <Detail label={`Worker ${name}`} title={<span class="cut">{name}</span>} onClose={onClose}>
       <Empty icon="workers" title="There is no such worker now">
@@ -94,19 +95,19 @@ function Gone({ name, onClose }: { name: string; onClose: () => void }): VNode {
   );
 }
 
-/** Restart, and stop or start. */
-function Deeds({ row }: { row: WorkerRow }): VNode {
+/** Buttons that restart, stop and start the worker. */
+function Actions({ row }: { row: WorkerRow }): VNode {
   const { live, toasts } = useShell();
-  const { operator } = live.connection.value;
+  const { operator } = live.status.value;
   const busy = useSignal<string | null>(null);
-  const run = async (deed: "restart" | "stop" | "start", said: string) => {
-    busy.value = deed;
+  const run = async (action: "restart" | "stop" | "start", outcome: string) => {
+    busy.value = action;
     try {
       const options = { timeout_ms: ACTION_TIMEOUT_MS };
-      await live.call(`engine::supervisor::${deed}`, { name: row.name }, options);
-      toasts.show("ok", `${row.name} ${said}`);
+      await live.call(`engine::supervisor::${action}`, { name: row.name }, options);
+      toasts.show("ok", `${row.name} ${outcome}`);
     } catch (thrown) {
-      toasts.fail(`${row.name} could not be told to ${deed}`, thrown);
+      toasts.fail(`${row.name} could not be told to ${action}`, thrown);
     } finally {
       busy.value = null;
     }
@@ -142,20 +143,20 @@ function Deeds({ row }: { row: WorkerRow }): VNode {
 function Overview({ row, gauges }: { row: WorkerRow; gauges: GaugesState }): VNode {
   return (
     <>
-      <Trouble row={row} />
-      {row.status?.path && <NotMine />}
+      <Failure row={row} />
+      {row.status?.path && <ReadOnlyNotice />}
       <Usage row={row} gauges={gauges} />
-      <Facts row={row} />
+      <Properties row={row} />
       {row.replicas > 1 && <WorkerReplicas row={row} />}
     </>
   );
 }
 
-/** Why the buttons cannot be pressed. */
-function NotMine(): VNode | null {
+/** Why the buttons are disabled. */
+function ReadOnlyNotice(): VNode | null {
   const { live } = useShell();
-  const { operator, line } = live.connection.value;
-  if (operator || line !== "open") return null;
+  const { operator, connection } = live.status.value;
+  if (operator || connection !== "open") return null;
   return (
     <p class="quiet">
       This page may only look. To restart and stop workers, open it with{" "}
@@ -164,8 +165,8 @@ function NotMine(): VNode | null {
   );
 }
 
-/** Why it does not run, with its last words. */
-function Trouble({ row: { status, state, reason } }: { row: WorkerRow }): VNode | null {
+/** Why it is not running, with its last output. */
+function Failure({ row: { status, state, reason } }: { row: WorkerRow }): VNode | null {
   const why = state === "ready" ? null : reason;
   const before = status?.last_error ?? null;
   if (status === null || (why === null && before === null)) return null;
@@ -194,7 +195,7 @@ const CHARTS = [
   },
 ] as const satisfies readonly { readonly gauge: Gauge; readonly [name: string]: unknown }[];
 
-/** What it used in the last minutes; what nobody measures is left out. */
+/** Charts of the last minutes; gauges without samples are left out. */
 function Usage(
   { row, gauges: { gauges, remember } }: { row: WorkerRow; gauges: GaugesState },
 ): VNode {
@@ -224,7 +225,7 @@ function Usage(
   );
 }
 
-function Facts({ row }: { row: WorkerRow }): VNode {
+function Properties({ row }: { row: WorkerRow }): VNode {
   const { status } = row;
   const line = row.lines[0];
   const resources = status?.resources ?? null;

@@ -1,9 +1,8 @@
 /**
- * What workers used lately: calls in flight, memory, processor, delay of their event loops.
+ * Gauges of workers: calls in flight, memory, processor, event-loop delay.
  *
- * Fed by `engine::metrics-sampled`, one sample of all workers at a time, and at first by
- * `engine::metrics::series`. Bounded: a fixed number of samples, and only workers that the newest
- * one names.
+ * They come from `engine::metrics::series` at first, then from `engine::metrics-sampled`, which has
+ * all workers in each sample. A fixed number of samples is kept, of the workers in the newest one.
  *
  * @module
  */
@@ -15,7 +14,7 @@ import { useLive, useTrigger } from "../../kit/mod.ts";
 /** Samples kept per worker: five minutes at one a second. */
 export const GAUGE_SAMPLES_MAX = 300;
 
-/** One worker's part of a sample. */
+/** The part of a sample that belongs to one worker. */
 export interface WorkerSample {
   readonly worker_id: string;
   readonly name: string;
@@ -25,17 +24,17 @@ export interface WorkerSample {
   readonly event_loop_lag_ms: number | null;
 }
 
-/** What is measured of a worker. */
+/** A measurement of a worker. */
 export type Gauge = "in_flight" | "memory_bytes" | "cpu_percent" | "event_loop_lag_ms";
 
-/** A worker's part of `engine::metrics::series`; `null` where there was no sample. */
+/** The part of `engine::metrics::series` of one worker; `null`: no sample. */
 export type WorkerSeries =
   & { readonly worker_id: string; readonly name: string }
   & Partial<
     Readonly<Record<Gauge, readonly (number | null)[]>>
   >;
 
-/** Stands for the engine's own process, which all built-in workers share. */
+/** The id of the engine's process, which all built-in workers share. */
 export const ENGINE_GAUGES = "(engine)";
 
 const GAUGES: readonly Gauge[] = ["in_flight", "memory_bytes", "cpu_percent", "event_loop_lag_ms"];
@@ -46,7 +45,7 @@ export class WorkerGauges {
   #at_ms: number[] = [];
   #rings = new Map<string, Record<Gauge, (number | null)[]>>();
 
-  /** `max`: samples that are kept. */
+  /** `max`: how many samples are kept. */
   constructor(max: number = GAUGE_SAMPLES_MAX) {
     this.#max = max;
   }
@@ -56,7 +55,7 @@ export class WorkerGauges {
     return this.#at_ms;
   }
 
-  /** Puts in what the engine remembers from before; what is known already stays. */
+  /** Adds earlier samples from the engine; samples that are known stay as they are. */
   begin(at_ms: readonly number[], workers: readonly WorkerSeries[]): void {
     const times = [...new Set([...at_ms, ...this.#at_ms])].sort((a, b) => a - b).slice(-this.#max);
     const known = new Map(this.#at_ms.map((ms, at) => [ms, at]));
@@ -74,7 +73,7 @@ export class WorkerGauges {
     this.#at_ms = times;
   }
 
-  /** Takes a sample; workers that it does not name are forgotten. */
+  /** Adds a sample; workers that it does not name are dropped. */
   take(at_ms: number, workers: readonly WorkerSample[]): void {
     this.#at_ms = [...this.#at_ms, at_ms].slice(-this.#max);
     const before = this.#rings;
@@ -91,7 +90,7 @@ export class WorkerGauges {
     }
   }
 
-  /** A gauge of several lines together, the oldest first; the delay is the worst of them. */
+  /** A gauge of several connections, the oldest first: their sum, or the longest delay. */
   history(ids: readonly string[], gauge: Gauge): (number | null)[] {
     const rings = ids.flatMap((id) => {
       const ring = this.#rings.get(id);
@@ -100,7 +99,7 @@ export class WorkerGauges {
     return this.#at_ms.map((_, at) => joined(rings.map((ring) => ring[at] ?? null), gauge));
   }
 
-  /** The newest value; `null`: unknown. */
+  /** The newest value of {@linkcode history}; `null`: unknown. */
   now(ids: readonly string[], gauge: Gauge): number | null {
     return joined(ids.map((id) => this.#rings.get(id)?.[gauge].at(-1) ?? null), gauge);
   }
@@ -141,16 +140,16 @@ interface Remembered {
   readonly workers: readonly WorkerSeries[];
 }
 
-/** What workers use, and how to fetch more of the past. */
+/** The gauges of all workers. */
 export interface GaugesState {
   readonly gauges: WorkerGauges;
   /** Changes with every sample. */
   readonly taken: number;
-  /** Fetches all that is known of these lines. */
+  /** Fetches everything that the engine has of these connections. */
   readonly remember: (ids: readonly string[]) => void;
 }
 
-/** Workers whose last minute is fetched at first. */
+/** Workers whose last minutes are fetched at first. */
 const WORKERS_MAX = 500;
 
 /** See the module. */
@@ -168,11 +167,11 @@ export function useWorkerGauges(): GaugesState {
       gauges.begin(at_ms, [...workers, whole]);
       setTaken((count) => count + 1);
     } catch {
-      // Without what was: the samples from now on do.
+      // Without earlier samples, new ones are shown.
     }
   }, [live, gauges]);
   useEffect(() => {
-    // Of functions nothing is wanted, so one is named that is not there.
+    // An unknown function, because series of functions are not needed.
     const payload = { seconds: SPARK_POINTS_MAX, top: WORKERS_MAX, function_id: "-" };
     void fetchPast(payload);
   }, [fetchPast]);

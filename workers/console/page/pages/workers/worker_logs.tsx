@@ -1,5 +1,5 @@
 /**
- * The log of one worker, following live.
+ * The live log of one worker.
  *
  * @module
  */
@@ -69,7 +69,7 @@ function Line({ line }: { line: LogLine }): VNode {
   );
 }
 
-/** What was said before, then every batch as it comes. */
+/** Earlier lines, then each batch as it arrives. */
 function useWorkerLog(name: string): Pick<Query<never>, "status" | "error" | "retry"> & {
   readonly lines: readonly LogLine[];
 } {

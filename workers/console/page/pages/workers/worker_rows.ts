@@ -1,15 +1,15 @@
 /**
- * The workers as rows: what the engine runs and what has connected by itself, put together.
+ * Workers as rows: supervised workers and connections, joined.
  *
- * The engine knows two lists: what it supervises (by name) and which lines there are (by id). A
- * supervised worker names its lines; every other line is a row of its own kind, one per name.
+ * The engine has two lists, of supervised workers by name and of connections by id. A supervised
+ * worker names its connections; the other connections are grouped by name.
  *
  * @module
  */
 import type { WorkerState, WorkerStatus } from "../../../../../engine/ports/supervision.ts";
 import { ENGINE_GAUGES } from "./worker_gauges.ts";
 
-/** A line as `engine::workers::list` has it. */
+/** A connection as `engine::workers::list` returns it. */
 export interface ConnectedWorker {
   readonly id: string;
   readonly name: string | null;
@@ -27,17 +27,17 @@ export interface ConnectedWorker {
   readonly ip_address: string | null;
 }
 
-/** `managed`: a directory the engine runs; `builtin`: part of it; `external`: came by itself. */
+/** `managed`: started by the engine; `builtin`: part of it; `external`: connected by itself. */
 export type WorkerKind = "managed" | "builtin" | "external";
 
-/** One row. */
+/** A row of the list: a supervised worker, or others by name. */
 export interface WorkerRow {
   readonly key: string;
   readonly name: string;
   readonly kind: WorkerKind;
   readonly state: WorkerState | "connected" | "draining";
   readonly since_ms: number;
-  /** Why it is in that state, if there is more to say. */
+  /** Why it is in that state. */
   readonly reason: string | null;
   readonly isolation: string | null;
   readonly runtime: string | null;
@@ -48,17 +48,17 @@ export interface WorkerRow {
   readonly in_flight: number;
   readonly replicas: number;
   readonly restarts: number;
-  /** Ids of its lines. */
+  /** Ids of its connections. */
   readonly ids: readonly string[];
-  /** `null` for external ones. */
+  /** `null` for workers that are not supervised. */
   readonly status: WorkerStatus | null;
   readonly lines: readonly ConnectedWorker[];
 }
 
-/** What a state means to whoever looks at it. */
+/** The colour of a state. */
 export type StateTone = "ok" | "warn" | "bad" | "neutral" | "accent";
 
-/** Puts both lists together, by name. */
+/** Joins both lists by name. */
 export function workerRows(
   supervised: readonly WorkerStatus[],
   lines: readonly ConnectedWorker[],
@@ -85,12 +85,12 @@ export function workerRows(
   ].sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 
-/** Under which ids a row's gauges are found. */
+/** The ids of a row's gauges. */
 export function gaugeIds({ kind, name, ids }: WorkerRow): readonly string[] {
   return kind === "builtin" && name === "engine" ? [...ids, ENGINE_GAUGES] : ids;
 }
 
-/** How good or bad a state is. */
+/** The colour of a state. */
 export function toneOf(state: WorkerRow["state"]): StateTone {
   switch (state) {
     case "ready":
@@ -108,14 +108,14 @@ export function toneOf(state: WorkerRow["state"]): StateTone {
   }
 }
 
-/** Whether a search finds a row: every word somewhere in it. */
+/** Whether every word of a search occurs in a row. */
 export function fitsSearch(row: WorkerRow, search: string): boolean {
   const text = [row.name, row.state, row.kind, row.runtime, row.isolation, row.reason].join(" ")
     .toLowerCase();
   return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
-/** How a row is kept apart, as people say it. */
+/** The isolation of a row, for people. */
 export function isolationWords({ kind, isolation }: WorkerRow): string {
   if (kind === "builtin") return "built in";
   if (isolation === "microvm") return "microVM";

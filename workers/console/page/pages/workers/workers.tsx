@@ -1,5 +1,6 @@
 /**
- * The page that opens first: every worker, how it fares and what it uses; one of them in detail.
+ * The Workers page, which opens first: every worker with its state and gauges, and the detail view
+ * of one.
  *
  * @module
  */
@@ -126,7 +127,7 @@ function Workers({ rest }: PageProps): VNode {
               gauges={gauges.gauges}
               open={key}
               onOpen={(row) => go(row.key)}
-              empty={<Nobody isFiltered={all.length > 0} />}
+              empty={<NoWorkers isFiltered={all.length > 0} />}
             />
           )}
       </Split>
@@ -134,7 +135,7 @@ function Workers({ rest }: PageProps): VNode {
   );
 }
 
-function Nobody({ isFiltered }: { isFiltered: boolean }): VNode {
+function NoWorkers({ isFiltered }: { isFiltered: boolean }): VNode {
   if (isFiltered) {
     return (
       <Empty icon="filter" title="No worker fits">
