@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { CONTROL_HEADER, readControlKey } from "../engine/auth/control_key.ts";
+import { CONTROL_HEADER, readControlKey } from "../engine/mod.ts";
 import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
 import { CommandError, LineEnded, UsageError } from "./failure.ts";
 import { renderDuration } from "./render.ts";

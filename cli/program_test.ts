@@ -79,7 +79,7 @@ Deno.test("engine trigger evaluates commander and the SDK, and of the engine its
 
   assert.deepEqual(
     modules.filter((it) =>
-      /yaml|hono|ajv|\/engine\/(?!auth\/control_key|core\/guards)|\/workers\//.test(it)
+      /yaml|hono|ajv|\/engine\/(?!mod|version|auth\/control_key|core\/guards)|\/workers\//.test(it)
     ),
     [],
   );

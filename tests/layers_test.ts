@@ -148,7 +148,6 @@ function targetOf(from: string, specifier: string, embedded: boolean): string[] 
   if (path === "workers/console/wire.ts") return ["workers", "page wire"];
   if (path === "mod.ts") return ["sdk", "sdk door"];
   if (path === "engine/mod.ts") return ["assembly", "engine door"];
-  if (path === "engine/auth/control_key.ts") return ["adapters", "engine door"];
   return [LAYERS.find(({ files }) => files.test(path))?.name ?? "no layer"];
 }
 
