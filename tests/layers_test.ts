@@ -98,6 +98,12 @@ const LAYERS: readonly Layer[] = [
     },
   },
   {
+    name: "conformance",
+    files: /^sdk\/conformance\//,
+    layers: ["conformance", "contract", "sdk door"],
+    packages: { "node:http": /scripted_engine\.ts$/, ws: /scripted_engine\.ts$/ },
+  },
+  {
     name: "build",
     files: /^sdk\/build_npm\.ts$/,
     layers: ["build", "embedded"],

@@ -21,7 +21,7 @@ const TEST_LINE_CHARS_MAX = 160;
 /** Started by a task, a person or another program, so nobody imports them. */
 const ENTRY_POINTS = new RegExp(
   "^(mod\\.ts|engine/mod\\.ts|cli/(quickstart/)?main\\.ts|sdk/build_npm\\.ts|" +
-    "workers/console/page/main\\.tsx)$",
+    "sdk/conformance/(main|probe)\\.ts|workers/console/page/main\\.tsx)$",
 );
 
 /** Sources without a unit test of their own beside them, and what holds them instead. */
@@ -36,6 +36,9 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** Hooks and drawings need a page to be in: tests/console_*_test.ts drive them in a browser. */
 const IN_A_BROWSER = /^workers\/console\/page\/(kit|pages|shell)\//;
+
+/** Run as a whole against both SDKs by sdk/conformance/conformance_test.ts. */
+const CONFORMANCE = /^sdk\/conformance\//;
 
 /** Only types, constants and lists, so there is nothing to run. */
 const NOTHING_TO_RUN = [
@@ -154,7 +157,7 @@ function placeProblems({ path }: SourceFile): string[] {
   const test = path.replace(/\.tsx?$/, "_test.ts");
   const tested = sources.some((file) => file.path === test) ||
     NOTHING_TO_RUN.some((pattern) => pattern.test(path)) || IN_A_BROWSER.test(path) ||
-    path.endsWith(".tsx") ||
+    CONFORMANCE.test(path) || path.endsWith(".tsx") ||
     Object.hasOwn(TESTED_ELSEWHERE, path);
   if (!tested) problems.push(`no ${test}`);
   return problems;

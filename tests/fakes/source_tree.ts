@@ -19,7 +19,15 @@ export interface Import {
 }
 
 const ROOT = new URL("../../", import.meta.url);
-const FOLDERS = ["engine", "sdk/typescript", "workers", "cli", "templates", "tests"];
+const FOLDERS = [
+  "engine",
+  "sdk/conformance",
+  "sdk/typescript",
+  "workers",
+  "cli",
+  "templates",
+  "tests",
+];
 /** Built or installed, not written. */
 const GENERATED = /^(coverage|dist|sdk\/npm|.*\.egg-info)$|\/__pycache__$/;
 /** Sources of users' projects, kept here as text. */

@@ -1,0 +1,175 @@
+"""The probe worker of the Python SDK; README.md says what a probe offers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from engine_sdk import (
+    CallContext,
+    EngineError,
+    InitOptions,
+    InvocationError,
+    Logger,
+    TriggerAction,
+    TriggerInstance,
+    is_timeout,
+    register_worker,
+)
+
+Json = dict[str, Any]
+
+worker = register_worker(options=InitOptions(token=os.environ["CONFORMANCE_TOKEN"]))
+logger = Logger()
+
+
+def report(function_id: str, payload: Json) -> None:
+    """Send a report to the script."""
+    function_id = f"conformance::{function_id}"
+    worker.trigger({"function_id": function_id, "payload": payload, "action": TriggerAction.Void()})
+
+
+async def outcome_of(request: Json, cancel_after_s: float | None = None) -> Json:
+    """Make a call and describe how it ended."""
+    progress: list[Any] = []
+    call = asyncio.ensure_future(
+        worker.trigger_async({**request, "on_progress": progress.append})  # type: ignore[typeddict-item]
+    )
+    if cancel_after_s is not None:
+        asyncio.get_running_loop().call_later(cancel_after_s, call.cancel)
+    try:
+        result = await call
+    except asyncio.CancelledError:
+        error: Json = {"code": "cancelled", "message": "asyncio.CancelledError"}
+        return {"ok": False, "progress": progress, "error": error}
+    except InvocationError as raised:
+        names = ("code", "message", "function_id", "invocation_id", "stacktrace", "details")
+        error = {name: getattr(raised, name) for name in (*names, "retryable")}
+        outcome = {"ok": False, "progress": progress, "error": error}
+        return {**outcome, "is_timeout": is_timeout(raised)}
+    outcome = {"ok": True, "progress": progress}
+    return outcome if result is None else {**outcome, "result": result}
+
+
+def start(payload: Json) -> None:
+    """Start a call in a thread and a loop of its own, outside of any handler."""
+
+    def run() -> None:
+        time.sleep(payload.get("delay_ms", 0) / 1000)
+        cancel_after_ms = payload.get("cancel_after_ms")
+        cancel_after_s = None if cancel_after_ms is None else cancel_after_ms / 1000
+        outcome = asyncio.run(outcome_of(payload["request"], cancel_after_s))
+        report("outcome", {"tag": payload["tag"], "outcome": outcome})
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+async def wait(payload: Json) -> None:
+    """Wait for the cancellation of this invocation."""
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        report("cancelled", {"tag": payload["tag"]})
+        raise
+
+
+def fail(payload: Json) -> None:
+    """Raise an error of the SDK."""
+    raise EngineError(payload["code"], payload["message"], payload["details"], payload["retryable"])
+
+
+def crash(payload: Json) -> None:
+    """Raise an error that the SDK does not know."""
+    raise RuntimeError(payload["message"])
+
+
+def send_progress(payload: Json, metadata: Any, context: CallContext) -> None:
+    """Send progress during the invocation."""
+    for value in payload["values"]:
+        context.progress(value)
+
+
+def send_late_progress(payload: Json, metadata: Any, context: CallContext) -> None:
+    """Send progress after the invocation."""
+    threading.Timer(0.05, context.progress, [payload["value"]]).start()
+
+
+def shut_down(payload: Json) -> None:
+    """Shut down in a thread of its own, with a call pending."""
+    outcomes: list[Json] = []
+
+    def call() -> None:
+        outcomes.append(asyncio.run(outcome_of({"function_id": "conformance::never"})))
+
+    def run() -> None:
+        calling = threading.Thread(target=call, daemon=True)
+        calling.start()
+        time.sleep(0.2)
+        worker.shutdown()
+        calling.join()
+        print(json.dumps({"tag": payload["tag"], "outcome": outcomes[0]}), flush=True)
+
+    # Threads of handlers are daemons, and so would be what they start.
+    threading.Thread(target=run, daemon=False).start()
+
+
+class Watch:
+    """The provider of the trigger type ``probe-watch``."""
+
+    def register_trigger(self, trigger: TriggerInstance) -> None:
+        """Start a trigger, or refuse it."""
+        if refuse := trigger.config.get("refuse"):
+            raise RuntimeError(refuse)
+        names = ("id", "function_id", "config", "metadata")
+        report("trigger_started", {name: getattr(trigger, name) for name in names})
+
+    def unregister_trigger(self, trigger: TriggerInstance) -> None:
+        """Stop a trigger."""
+        report("trigger_stopped", {"id": trigger.id})
+
+
+registered = {
+    "trigger": worker.register_trigger(
+        {
+            "type": "http",
+            "function_id": "probe::echo",
+            "config": {"api_path": "/probe", "http_method": "POST"},
+            "metadata": {"from": "probe"},
+        }
+    ),
+    "function": worker.register_function("probe::extra", lambda payload: None),
+    "trigger_type": worker.register_trigger_type(
+        {"id": "probe-watch", "description": "A type of the probe"}, Watch()
+    ),
+}
+functions: dict[str, Callable[..., Any]] = {
+    "probe::metadata": lambda payload, metadata: metadata,
+    "probe::nothing": lambda payload: None,
+    "probe::size": len,
+    "probe::fail": fail,
+    "probe::crash": crash,
+    "probe::note": lambda payload: report("noted", {"tag": payload["tag"]}),
+    "probe::wait": wait,
+    "probe::progress": send_progress,
+    "probe::late_progress": send_late_progress,
+    "probe::call": lambda payload: outcome_of(payload["request"]),
+    "probe::start": start,
+    "probe::unregister": lambda payload: registered[payload["what"]].unregister(),
+    "probe::log": lambda payload: logger.info(payload["message"]),
+    "probe::shutdown": shut_down,
+}
+worker.register_function(
+    "probe::echo",
+    lambda payload: payload,
+    description="Returns its payload",
+    request_format={},
+    metadata={"probe": True},
+)
+for function_id, handler in functions.items():
+    worker.register_function(function_id, handler)
+worker.register_function("probe::ready", lambda payload: None)

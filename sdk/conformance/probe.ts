@@ -1,0 +1,120 @@
+/**
+ * The probe worker of the TypeScript SDK; README.md says what a probe offers.
+ *
+ * @module
+ */
+import {
+  type CallContext,
+  type CallRequest,
+  EngineError,
+  type Handler,
+  InvocationError,
+  isTimeout,
+  type Json,
+  type JsonObject,
+  Logger,
+  registerWorker,
+} from "engine-sdk";
+
+const worker = registerWorker(undefined, { token: Deno.env.get("CONFORMANCE_TOKEN") });
+const logger = new Logger();
+
+/** Sends a report to the script. */
+function report(function_id: string, payload: JsonObject): void {
+  void worker.trigger({
+    function_id: `conformance::${function_id}`,
+    payload,
+    action: { type: "void" },
+  });
+}
+
+/** Makes a call and describes how it ended. */
+async function outcomeOf(request: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
+  const progress: Json[] = [];
+  try {
+    const call = { ...request, onProgress: (data: Json) => void progress.push(data) };
+    const result = await worker.trigger<Json, Json>({ ...call, signal } as unknown as CallRequest);
+    return { ok: true, progress, ...result !== undefined && { result } };
+  } catch (error) {
+    return { ok: false, progress, is_timeout: isTimeout(error), error: describe(error) };
+  }
+}
+
+function describe(error: unknown): JsonObject {
+  if (!(error instanceof InvocationError)) return { code: "", message: String(error) };
+  const { code, message, function_id, invocation_id, stacktrace, details, retryable } = error;
+  const fields = { code, message, function_id, invocation_id, stacktrace, details, retryable };
+  return JSON.parse(JSON.stringify(fields));
+}
+
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+async function start({ tag, request, delay_ms, cancel_after_ms }: JsonObject): Promise<void> {
+  await sleep(Number(delay_ms ?? 0));
+  const signal = cancel_after_ms === undefined
+    ? undefined
+    : AbortSignal.timeout(Number(cancel_after_ms));
+  report("outcome", { tag: tag!, outcome: await outcomeOf(request as JsonObject, signal) });
+}
+
+async function wait({ tag }: JsonObject, { signal }: CallContext): Promise<void> {
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  report("cancelled", { tag: tag! });
+}
+
+async function shutDown({ tag }: JsonObject): Promise<void> {
+  const outcome = outcomeOf({ function_id: "conformance::never" });
+  await worker.shutdown();
+  console.log(JSON.stringify({ tag, outcome: await outcome }));
+}
+
+const trigger = worker.registerTrigger({
+  type: "http",
+  function_id: "probe::echo",
+  config: { api_path: "/probe", http_method: "POST" },
+  metadata: { from: "probe" },
+});
+const extra = worker.registerFunction("probe::extra", () => null);
+const type = worker.registerTriggerType({ id: "probe-watch", description: "A type of the probe" }, {
+  registerTrigger({ id, function_id, config, metadata = null }) {
+    const { refuse } = config as JsonObject;
+    if (refuse) throw new Error(String(refuse));
+    report("trigger_started", { id, function_id, config, metadata });
+  },
+  unregisterTrigger: ({ id }) => report("trigger_stopped", { id }),
+});
+const registered = { function: extra, trigger, trigger_type: type };
+
+const functions: Record<string, Handler<JsonObject>> = {
+  "probe::metadata": (_payload, metadata) => metadata,
+  "probe::nothing": () => undefined,
+  "probe::size": (payload) => String(payload).length,
+  "probe::fail": ({ code, message, details, retryable }) => {
+    const options = { details: details as JsonObject, retryable: Boolean(retryable) };
+    throw new EngineError(String(code), String(message), options);
+  },
+  "probe::crash": ({ message }) => {
+    throw new Error(String(message));
+  },
+  "probe::note": ({ tag }) => report("noted", { tag: tag! }),
+  "probe::wait": (payload, _metadata, context) => wait(payload, context),
+  "probe::progress": ({ values }, _metadata, context) => {
+    for (const value of values as Json[]) context.progress(value);
+  },
+  "probe::late_progress": ({ value }, _metadata, context) => {
+    setTimeout(() => context.progress(value!), 50);
+  },
+  "probe::call": ({ request }) => outcomeOf(request as JsonObject),
+  "probe::start": (payload) => void start(payload),
+  "probe::unregister": ({ what }) => registered[what as keyof typeof registered].unregister(),
+  "probe::log": ({ message }) => logger.info(String(message)),
+  "probe::shutdown": (payload) => void setTimeout(() => shutDown(payload), 50),
+};
+
+worker.registerFunction("probe::echo", (payload) => payload, {
+  description: "Returns its payload",
+  request_format: {},
+  metadata: { probe: true },
+});
+for (const [id, handler] of Object.entries(functions)) worker.registerFunction(id, handler);
+worker.registerFunction("probe::ready", () => null);
