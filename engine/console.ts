@@ -9,16 +9,17 @@
 import { addressKey, randomSecret, type Token } from "../workers/console/access.ts";
 import { withoutSecrets } from "../sdk/typescript/arguments.ts";
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
-import {
-  CONSOLE_CONNECT_MS,
-  CONSOLE_PORT,
-  CONSOLE_RECONNECT_MS,
-} from "../sdk/typescript/wire/limits.ts";
+import { CONSOLE_PORT } from "../workers/console/mod.ts";
 import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
 import { readControlKey } from "./auth/control_key.ts";
 import { dialAsUser } from "./auth/user_dial.ts";
 import { systemClock } from "./platform/system_clock.ts";
 import { VERSION } from "./version.ts";
+
+/** How long a console in its own process waits for its first connection. */
+const CONSOLE_CONNECT_MS = 10_000;
+/** Its first wait before it reconnects. */
+const CONSOLE_RECONNECT_MS = 250;
 
 /** How to start a console. */
 export interface ConsoleOptions {

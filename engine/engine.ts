@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { DRAIN_MS } from "../sdk/typescript/wire/limits.ts";
+import { DRAIN_MS } from "../workers/kit/define.ts";
 import { isLoopback } from "../sdk/typescript/wire/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { type ControlKey, openControlKey } from "./auth/control_key.ts";

@@ -9,7 +9,6 @@
  * @module
  */
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
-import { CERTIFICATE_WARNING_MS } from "../sdk/typescript/wire/limits.ts";
 import {
   type Accept,
   type AnswerPage,
@@ -30,6 +29,9 @@ import type { Clock } from "./ports/clock.ts";
 import type { EngineSettings } from "./ports/config.ts";
 import type { Log } from "./ports/log.ts";
 import type { TelemetryListener } from "./ports/telemetry.ts";
+
+/** A certificate that expires within this time causes a warning: two weeks. */
+const CERTIFICATE_WARNING_MS = 1_209_600_000;
 
 /** What {@linkcode openWorkerPort} works with. */
 export interface WorkerPortOptions {

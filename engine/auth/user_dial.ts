@@ -7,11 +7,13 @@
  *
  * @module
  */
-import { CONTROL_KEY_LOOKS_MS } from "../../sdk/typescript/wire/limits.ts";
 import { dialPlatform } from "../../sdk/typescript/platform_dial.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
 import { CONTROL_HEADER, readControlKey } from "./control_key.ts";
 import type { Clock } from "../ports/clock.ts";
+
+/** Delays after connecting at which the control key is read again, in milliseconds. */
+const CONTROL_KEY_LOOKS_MS: readonly number[] = [500, 2_000, 10_000];
 
 /** Which engine, and how its key is found. */
 export interface UserDialOptions {

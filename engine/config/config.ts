@@ -7,15 +7,9 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import {
-  INFLIGHT_BYTES_MAX,
-  INFLIGHT_CALLS_MAX,
-  INVOCATION_TIMEOUT_MS,
-  MESSAGE_BYTES_MAX,
-  REPLICAS_MAX,
-  TIMEOUT_MS_MAX,
-  WORKER_PORT,
-} from "../../sdk/typescript/wire/limits.ts";
+import { TIMEOUT_MS_MAX, WORKER_PORT } from "../../sdk/typescript/wire/limits.ts";
+import { REPLICAS_MAX } from "../ports/supervision.ts";
+import { MESSAGE_BYTES_MAX } from "../ports/connection.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
 import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
@@ -31,6 +25,13 @@ import type {
 import { invalidFile, problemText, readYaml, type YamlText } from "./yaml.ts";
 
 export type { Config, EngineSettings, LogSettings, WorkerEntry } from "../ports/config.ts";
+
+/** Default of `invocation_timeout_ms`: the timeout of a call that names none. */
+export const INVOCATION_TIMEOUT_MS = 600_000;
+/** Default of `max_inflight_calls_per_worker`. */
+export const INFLIGHT_CALLS_MAX = 10_000;
+/** Default of `max_inflight_bytes_per_worker`: unfinished calls and unsent frames. */
+export const INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Environment variables, such as `Deno.env.toObject()`. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -7,10 +7,12 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { EDIT_DEBOUNCE_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Config, WorkerEntry } from "../ports/config.ts";
 import type { Log, LogFields } from "../ports/log.ts";
+
+/** The file is read after this long without another edit. */
+const EDIT_DEBOUNCE_MS = 150;
 
 /** What {@linkcode watchConfig} works with. */
 export interface ConfigWatchOptions {

@@ -9,8 +9,10 @@
 import * as yaml from "yaml";
 import type { LineCounter, Node, Scalar, YAMLMap } from "yaml";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { YAML_VALUES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+
+/** Values in one YAML file; those behind an alias count each time. */
+const YAML_VALUES_MAX = 100_000;
 
 /** A YAML text as values with their lines. Paths are such as `workers[1].config.port`. */
 export interface YamlText {

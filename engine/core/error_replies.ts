@@ -7,7 +7,7 @@
  * @module
  */
 import { errorBody, type ErrorCode } from "../../sdk/typescript/wire/errors.ts";
-import { SIMILAR_IDS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { SIMILAR_IDS_MAX } from "../ports/directory.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,

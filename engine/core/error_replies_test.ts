@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { answer, call, calling, handed, only, results } from "../../tests/fakes/calling.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";

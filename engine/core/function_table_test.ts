@@ -4,14 +4,13 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { INFLIGHT_BYTES_MAX, INFLIGHT_CALLS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { FunctionTable, type LoadBounds } from "./function_table.ts";
 import { Peer } from "./peer.ts";
 
 const BOUNDS: LoadBounds = {
-  max_inflight_calls_per_worker: INFLIGHT_CALLS_MAX,
-  max_inflight_bytes_per_worker: INFLIGHT_BYTES_MAX,
+  max_inflight_calls_per_worker: 10_000,
+  max_inflight_bytes_per_worker: 256 * 1024 * 1024,
 };
 
 function peer(id: string, builtin: string | null = null): Peer {

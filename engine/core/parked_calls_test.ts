@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
+import { WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import {
   announce,
   answer,

@@ -8,7 +8,7 @@
  * @module
  */
 import { encodeMessage } from "../../sdk/typescript/wire/codec.ts";
-import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { type Connection, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import type { Announcement, EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedCall, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";

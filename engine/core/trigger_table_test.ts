@@ -4,11 +4,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../../sdk/typescript/wire/limits.ts";
+import { type EngineEvent, WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 import { answers, setup, told, TRIGGER, TYPE } from "../../tests/fakes/trigger_setup.ts";
-import type { EngineEvent } from "../ports/events.ts";
 import { Peer } from "./peer.ts";
 import { type Provider, TriggerTypes } from "./trigger_table.ts";
 

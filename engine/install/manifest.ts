@@ -7,10 +7,15 @@
  * @module
  */
 import { thrownText } from "../../sdk/typescript/wire/errors.ts";
-import { GUEST_MEMORY_MB_MIN, REPLICAS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { REPLICAS_MAX } from "../ports/supervision.ts";
+import {
+  GUEST_MEMORY_MB_MIN,
+  type Isolation,
+  type Network,
+  type Resources,
+} from "../ports/launcher.ts";
 import { Fields, isWorkerName, NAME_RULE, received } from "../config/fields.ts";
 import { invalidFile, problemText, readYaml } from "../config/yaml.ts";
-import type { Isolation, Network, Resources } from "../ports/launcher.ts";
 import { globProblem } from "../watch/patterns.ts";
 import { type Kind, KINDS, packageManagers, toolchainOf, usualEntries } from "./runtimes/mod.ts";
 import type { Toolchain } from "./runtimes/runtime.ts";

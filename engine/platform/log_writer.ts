@@ -6,9 +6,14 @@
  *
  * @module
  */
-import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import {
+  type EngineLogLine,
+  type Log,
+  LOG_VALUE_CHARS_MAX,
+  type LogFields,
+  type LogLevel,
+} from "../ports/log.ts";
 import type { EngineEvent } from "../ports/events.ts";
-import type { EngineLogLine, Log, LogFields, LogLevel } from "../ports/log.ts";
 
 /** The form of lines: for people, or one JSON object each. */
 export type LogFormat = "text" | "json";

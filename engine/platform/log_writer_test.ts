@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
-import { LOG_VALUE_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
-import type { EngineLogLine, Log, LogFields, LogLevel } from "../ports/log.ts";
+import {
+  type EngineLogLine,
+  type Log,
+  LOG_VALUE_CHARS_MAX,
+  type LogFields,
+  type LogLevel,
+} from "../ports/log.ts";
 import { createLog, logEvent, type LogFormat } from "./log_writer.ts";
 
 Deno.test("a text line holds time, level, text and fields", () => {

@@ -15,14 +15,17 @@
 import * as nodeVm from "node:vm";
 import defer * as ajv from "ajv/dist/2020.js";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import {
-  SCHEMA_CHARS_MAX,
-  SCHEMA_CHECK_MS,
-  SCHEMA_DEPTH_MAX,
-  VALIDATION_ERRORS_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Schemas, ValidationError } from "../ports/schemas.ts";
+
+/** Longest schema that a worker may register, as JSON text. */
+export const SCHEMA_CHARS_MAX = 64 * 1024;
+/** Deepest nesting of a schema. */
+export const SCHEMA_DEPTH_MAX = 64;
+/** Validation errors listed for one value. */
+export const VALIDATION_ERRORS_MAX = 20;
+/** Time limit of one check against a schema with regular expressions. */
+const SCHEMA_CHECK_MS = 250;
 
 type Ajv = InstanceType<typeof ajv.Ajv2020>;
 type Validate = ReturnType<Ajv["compile"]>;

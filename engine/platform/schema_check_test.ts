@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
+  createSchemas,
   SCHEMA_CHARS_MAX,
   SCHEMA_DEPTH_MAX,
   VALIDATION_ERRORS_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
+} from "./schema_check.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { createSchemas } from "./schema_check.ts";
 
 const PAIR = {
   type: "object",

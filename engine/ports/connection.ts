@@ -5,6 +5,9 @@
  * @module
  */
 
+/** Default limit of one message on a worker connection. */
+export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+
 /** Largest read buffer of a connection, except for a larger message. */
 export const READ_BYTES_MAX = 256 * 1024;
 

@@ -5,6 +5,9 @@
  */
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
+/** Similar ids suggested with `function_not_found`. */
+export const SIMILAR_IDS_MAX = 3;
+
 /** A function with at least one live replica; described by its newest registration. */
 export interface FunctionView {
   readonly function_id: string;

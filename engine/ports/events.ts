@@ -4,6 +4,11 @@
  * @module
  */
 
+/** Warnings that one connection may cause within {@linkcode WARNINGS_WINDOW_MS}. */
+export const WARNINGS_MAX = 20;
+/** See {@linkcode WARNINGS_MAX}. */
+export const WARNINGS_WINDOW_MS = 10_000;
+
 /** An event; never one per call. */
 export type EngineEvent =
   | { type: "worker_connected"; worker_id: string; address: string | null }

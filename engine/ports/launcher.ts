@@ -4,6 +4,11 @@
  * @module
  */
 
+/** Time between SIGTERM and SIGKILL for programs whose engine has died. */
+export const ORPHAN_GRACE_MS = 10_000;
+/** Minimum memory of a microVM, in MiB. */
+export const GUEST_MEMORY_MB_MIN = 128;
+
 /** How a worker is isolated from the rest of the machine. */
 export type Isolation = "microvm" | "process";
 

@@ -4,6 +4,9 @@
  * @module
  */
 
+/** Longest value of a field in the log; the rest is cut off. */
+export const LOG_VALUE_CHARS_MAX = 4_000;
+
 /** From the most verbose to the most severe. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 

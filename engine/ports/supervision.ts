@@ -6,6 +6,9 @@
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Ended, Isolation, Network, OutputChunk, Resources } from "./launcher.ts";
 
+/** Maximum number of replicas of one worker. */
+export const REPLICAS_MAX = 64;
+
 /** State of a supervised worker. */
 export type WorkerState =
   | "queued"

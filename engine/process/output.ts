@@ -10,9 +10,11 @@
  *
  * @module
  */
-import { TAIL_LINES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { OutputLine } from "../ports/launcher.ts";
 import type { PrintedLine } from "../ports/telemetry.ts";
+
+/** Last lines of output that are kept in memory and shown with a failure. */
+export const TAIL_LINES_MAX = 200;
 
 /** Longest line of a worker's output; a longer one is cut into several. */
 export const OUTPUT_LINE_CHARS_MAX = 16_384;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { TAIL_LINES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   LineSplitter,
   OUTPUT_LINE_CHARS_MAX,
   OutputLog,
   OutputMarks,
+  TAIL_LINES_MAX,
   withoutMarks,
 } from "./output.ts";
 

@@ -8,14 +8,14 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { ORPHAN_GRACE_MS } from "../../sdk/typescript/wire/limits.ts";
-import type {
-  Ended,
-  Launcher,
-  LaunchSpec,
-  OutputChunk,
-  OutputLine,
-  Running,
+import {
+  type Ended,
+  type Launcher,
+  type LaunchSpec,
+  ORPHAN_GRACE_MS,
+  type OutputChunk,
+  type OutputLine,
+  type Running,
 } from "../ports/launcher.ts";
 import { GroupedProcess, type ProcessSpec, SHELL, STOP_GRACE_MS } from "./process_group.ts";
 import { LineSplitter, withoutMarks } from "./output.ts";

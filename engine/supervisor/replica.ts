@@ -9,7 +9,6 @@
  * @module
  */
 import { describeThrown } from "../../sdk/typescript/wire/errors.ts";
-import { WORKER_DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ended, Running } from "../ports/launcher.ts";
 import type { Log, LogFields } from "../ports/log.ts";
@@ -22,6 +21,9 @@ import type { BuildObserver, Release } from "./releases.ts";
 import { ReplicaRun, type RunTools } from "./replica_run.ts";
 import { UnexpectedExits } from "./restart_policy.ts";
 import { StatusTracker } from "./status.ts";
+
+/** How long a replica that stops or restarts may take to finish its running calls. */
+const WORKER_DRAIN_MS = 10_000;
 
 /** Interval at which the running calls of draining connections are counted. */
 const DRAIN_POLL_MS = 20;

@@ -8,12 +8,8 @@
  * @module
  */
 import { setImmediate } from "node:timers";
-import {
-  PING_INTERVAL_MS,
-  SILENCE_MS,
-  WARNINGS_MAX,
-  WARNINGS_WINDOW_MS,
-} from "../../sdk/typescript/wire/limits.ts";
+import { PING_INTERVAL_MS, SILENCE_MS } from "../../sdk/typescript/wire/limits.ts";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { PAGE_TIMEOUT_MS } from "./pages.ts";
 import {
   type Answer,

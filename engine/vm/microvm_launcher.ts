@@ -11,7 +11,16 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { GUEST_MEMORY_MB_MIN, ORPHAN_GRACE_MS } from "../../sdk/typescript/wire/limits.ts";
+import {
+  type Accelerator,
+  type Containment,
+  GUEST_MEMORY_MB_MIN,
+  type Launcher,
+  type LaunchSpec,
+  ORPHAN_GRACE_MS,
+  type OutputLine,
+  type Running,
+} from "../ports/launcher.ts";
 import { keyFolder } from "../auth/control_key.ts";
 import { containedFolders } from "../install/containment.ts";
 import {
@@ -21,14 +30,6 @@ import {
   WorkerFolders,
 } from "../install/guest_access.ts";
 import type { Clock } from "../ports/clock.ts";
-import type {
-  Accelerator,
-  Containment,
-  Launcher,
-  LaunchSpec,
-  OutputLine,
-  Running,
-} from "../ports/launcher.ts";
 import type { Log } from "../ports/log.ts";
 import { PidFiles } from "../process/orphans.ts";
 import { processStart } from "../process/process_group.ts";

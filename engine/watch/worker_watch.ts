@@ -8,7 +8,6 @@
  *
  * @module
  */
-import { EDIT_DEBOUNCE_MS } from "../../sdk/typescript/wire/limits.ts";
 import { MANIFEST } from "../install/worker_files.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -24,6 +23,8 @@ import {
   WATCH_FOLDERS_MAX,
 } from "./source_scan.ts";
 
+/** A folder is scanned after this long without another edit. */
+const EDIT_DEBOUNCE_MS = 150;
 /** Continuous edits are reported after so long. */
 const EDIT_HOLD_MS = 5_000;
 /** Interval between scans where the system reports no events. */

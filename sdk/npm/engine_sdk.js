@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:6359f3c8870d82fd07362e9ef2b472c1c928342ce68286e5e30c1761d8e7effa
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:bdaf769e5e8f7ad984814c1174bb07415e99caea76b82213cfa11ecf5c12d209
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3822,25 +3822,9 @@ var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
 var CALL_TIMEOUT_MS = 3e4;
 var TIMEOUT_GRACE_MS = 1e3;
 var TIMEOUT_MS_MAX = 6048e5;
-var MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
-var INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
 var PING_INTERVAL_MS = 2e4;
 var SILENCE_MS = 6e4;
-var UPGRADE_HEAD_BYTES_MAX = 16 * 1024;
-var READ_BYTES_MAX = 256 * 1024;
-var WRITE_BYTES_FIRST = 4 * 1024;
-var WRITE_BYTES_MAX = 256 * 1024;
-var WRITE_POOL_BYTES_MAX = 4 * 1024 * 1024;
-var SEND_AHEAD_BYTES = 1024 * 1024;
-var DRAINED_BYTES = 256 * 1024;
-var LOCAL_LINE_BYTES_MAX = 512 * 1024 * 1024;
 var ID_CHARS_MAX = 1024;
-var SCHEMA_CHARS_MAX = 64 * 1024;
-var VALUE_BYTES_MAX = 64 * 1024 * 1024 - 64 * 1024;
-var STORE_CACHE_BYTES_MAX = 256 * 1024 * 1024;
-var STORE_COMMIT_BYTES_MAX = 700 * 1024;
-var STORE_RECORD_BYTES_MAX = 64 * 1024;
-var STORE_PART_BYTES = 60 * 1024;
 var RECONNECT_FIRST_MS = 1e3;
 var RECONNECT_MAX_MS = 3e4;
 var RECONNECT_JITTER = 0.3;
@@ -3858,7 +3842,6 @@ var WORKER_GAUGES_MS_MIN = 500;
 var WORKER_GAUGES_MS_MAX = 36e5;
 var LOOP_LAG_SAMPLE_MS = 50;
 var BATCH_CHARS_MAX = 64 * 1024;
-var BATCH_BYTES_MAX = 1024 * 1024;
 
 // sdk/typescript/options.ts
 var TriggerAction = {

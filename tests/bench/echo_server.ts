@@ -6,8 +6,8 @@
  */
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import { listenServe } from "../../engine/transport/serve_listener.ts";
-import type { Accept } from "../../engine/ports/connection.ts";
-import { INFLIGHT_BYTES_MAX, MESSAGE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { type Accept, MESSAGE_BYTES_MAX } from "../../engine/ports/connection.ts";
+import { INFLIGHT_BYTES_MAX } from "../../engine/config/config.ts";
 
 const NOTHING = new Uint8Array();
 

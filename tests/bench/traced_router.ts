@@ -9,14 +9,11 @@ import { Router } from "../../engine/core/router.ts";
 import { localDial } from "../../engine/transport/local_connection.ts";
 import { makeGate } from "../../engine/transport/gate.ts";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
-import type { ConnectionEvents } from "../../engine/ports/connection.ts";
+import { type ConnectionEvents, MESSAGE_BYTES_MAX } from "../../engine/ports/connection.ts";
 import { tickClock } from "../../engine/platform/system_clock.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
-import {
-  ENGINE_URL_DEFAULT,
-  INFLIGHT_BYTES_MAX,
-  MESSAGE_BYTES_MAX,
-} from "../../sdk/typescript/wire/limits.ts";
+import { ENGINE_URL_DEFAULT } from "../../sdk/typescript/wire/limits.ts";
+import { INFLIGHT_BYTES_MAX } from "../../engine/config/config.ts";
 import { registerWorker } from "../../sdk/typescript/worker.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
 

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { listenRaw, listenRawTls, UPGRADE_HEAD_MS } from "../../engine/transport/raw_listener.ts";
 import { listenServeTls } from "../../engine/transport/serve_listener.ts";
-import { WARNINGS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { WARNINGS_MAX } from "../../engine/ports/events.ts";
 import { CLOSE_MS } from "../../engine/ports/connection.ts";
 import { SERVE_SKIPS, testConnection } from "./connection_contract.ts";
 import { bytes, type Carrier, eventually, Port } from "./connection_setup.ts";

@@ -8,7 +8,7 @@ import {
   INFLIGHT_BYTES_MAX,
   INFLIGHT_CALLS_MAX,
   INVOCATION_TIMEOUT_MS,
-} from "../../sdk/typescript/wire/limits.ts";
+} from "../../engine/config/config.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import {
   noopObserver,

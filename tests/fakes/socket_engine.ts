@@ -6,9 +6,8 @@
 import { Router } from "../../engine/core/router.ts";
 import { makeGate } from "../../engine/transport/gate.ts";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
-import type { Listener } from "../../engine/ports/connection.ts";
+import { type Listener, MESSAGE_BYTES_MAX } from "../../engine/ports/connection.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
-import { MESSAGE_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { LAUNCH_ID_HEADER } from "../../sdk/typescript/wire/protocol.ts";
 
 /** What a test may set. */

@@ -21,7 +21,7 @@ import { fieldText } from "../../engine/core/wire/json_scan.ts";
 import type { CallSpan } from "../../engine/ports/telemetry.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import { decodeEngineMessage, decodeWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
-import { INFLIGHT_BYTES_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { INFLIGHT_BYTES_MAX } from "../../engine/config/config.ts";
 import { announce, call, handed } from "../fakes/calling.ts";
 import type { FakeClock } from "../fakes/fake_clock.ts";
 import { type FakeRouter, fakeRouter, type FakeWorker } from "../fakes/fake_router.ts";

@@ -8,12 +8,14 @@
  *
  * @module
  */
-import { CONSOLE_PORT } from "../../sdk/typescript/wire/limits.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
 import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { operatorKeyOf, randomSecret, storedSecret, type Token } from "./access.ts";
+
+/** Default port of the console. */
+export const CONSOLE_PORT = 3113;
 
 const Config = v.pipe(
   v.strictObject({

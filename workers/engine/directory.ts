@@ -5,15 +5,15 @@
  *
  * @module
  */
-import type {
-  Directory,
-  FunctionView,
-  TriggerTypeView,
-  TriggerView,
-  WorkerView,
+import {
+  type Directory,
+  type FunctionView,
+  SIMILAR_IDS_MAX,
+  type TriggerTypeView,
+  type TriggerView,
+  type WorkerView,
 } from "../../engine/ports/directory.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { SIMILAR_IDS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import {
   DEFAULT_NAMESPACE,
   type Json,

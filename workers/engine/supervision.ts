@@ -8,10 +8,14 @@
  * @module
  */
 import type { Ended, OutputChunk } from "../../engine/ports/launcher.ts";
-import type { AddRequest, ExecRequest, Supervision } from "../../engine/ports/supervision.ts";
+import {
+  type AddRequest,
+  type ExecRequest,
+  REPLICAS_MAX,
+  type Supervision,
+} from "../../engine/ports/supervision.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { REPLICAS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
 import * as v from "../kit/schema.ts";

@@ -6,7 +6,8 @@
 import { fitConfig, problemsOf } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { MESSAGE_BYTES_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { MESSAGE_BYTES_MAX } from "../../engine/ports/connection.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 

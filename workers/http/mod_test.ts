@@ -8,7 +8,7 @@ import { systemClock } from "../../engine/platform/system_clock.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
+import { DRAIN_MS } from "../kit/define.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { fakeHttp } from "../../tests/fakes/fake_http.ts";

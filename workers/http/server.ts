@@ -19,7 +19,7 @@ import { HTTPException } from "hono/http-exception";
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Clock } from "../../engine/ports/clock.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
+import { DRAIN_MS } from "../kit/define.ts";
 import type { HttpConfig } from "./config.ts";
 import type { RequestHandler } from "./handler.ts";
 import { errorReply, type HeaderPair, toResponse } from "./response.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { DRAIN_MS } from "../../sdk/typescript/wire/limits.ts";
+import { DRAIN_MS } from "../kit/define.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { fakeHttp, json } from "../../tests/fakes/fake_http.ts";
 import { parseHttpConfig } from "./config.ts";

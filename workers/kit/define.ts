@@ -22,6 +22,9 @@ import type {
 } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 
+/** How long running calls may take to finish when the engine stops. */
+export const DRAIN_MS = 5_000;
+
 /** What the process provides to any worker in it, the engine's or the CLI's. */
 export interface Host {
   readonly clock: Clock;

@@ -7,10 +7,9 @@
  * @module
  */
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
-import { ORPHAN_GRACE_MS } from "../../../sdk/typescript/wire/limits.ts";
+import { type Ended, ORPHAN_GRACE_MS } from "../../ports/launcher.ts";
 import { gatedArgs, Guard, openGate, SHELL } from "../../process/process_group.ts";
 import { LineSplitter } from "../../process/output.ts";
-import type { Ended } from "../../ports/launcher.ts";
 
 /** A microVM that needs longer to boot is killed; emulation on a busy machine is slow. */
 export const BOOT_TIMEOUT_MS = 60_000;

@@ -6,8 +6,7 @@
  *
  * @module
  */
-import { GUEST_MEMORY_MB_MIN } from "../../../sdk/typescript/wire/limits.ts";
-import type { Accelerator } from "../../ports/launcher.ts";
+import { type Accelerator, GUEST_MEMORY_MB_MIN } from "../../ports/launcher.ts";
 import { measureGuestClock } from "./guest_clock.ts";
 import type { VmHost } from "./host_tools.ts";
 import { PROBE_LOADED, PROBE_PATH, PROBE_RUNS } from "../image/image.ts";

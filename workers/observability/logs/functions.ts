@@ -6,8 +6,7 @@
 import * as v from "../../kit/schema.ts";
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
-import type { Log } from "../../../engine/ports/log.ts";
-import { LOG_VALUE_CHARS_MAX } from "../../../sdk/typescript/wire/limits.ts";
+import { type Log, LOG_VALUE_CHARS_MAX } from "../../../engine/ports/log.ts";
 import type { CallContext } from "../../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { readTraceparent } from "../../../sdk/typescript/traceparent.ts";
