@@ -12,7 +12,7 @@ import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { triggerSummary } from "./directory.ts";
 import { engine } from "./mod.ts";
 
-/** An engine with a shop worker and somebody who asks. */
+/** An engine with a shop worker and a caller. */
 async function setup() {
   const local = new LocalEngine();
   await local.start(engine);
@@ -284,7 +284,7 @@ Deno.test("engine::registered-triggers::list shows triggers with a short summary
 
 Deno.test("engine::registered-triggers::info includes the type and the function", async () => {
   await using it = await setup();
-  const orphan = it.asker.registerTrigger({ type: "nobody", function_id: "not::there" });
+  const orphan = it.asker.registerTrigger({ type: "missing", function_id: "not::there" });
   await it.local.settle();
 
   const known = await it.ask("engine::registered-triggers::info", { id: it.trigger_id });

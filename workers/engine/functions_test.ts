@@ -20,7 +20,7 @@ function setup(): { registry: CheckedFunctions; call(payload: Json): unknown } {
     },
   } as unknown as Worker;
   const registry = new CheckedFunctions(worker);
-  const greeting = v.object({ name: v.optional(v.string(), "nobody") });
+  const greeting = v.object({ name: v.optional(v.string(), "missing") });
   registry.add("f", "Greets", greeting, ({ name }) => `hello ${name}`);
   return { registry, call: (payload) => handler!(payload, undefined, undefined as never) };
 }
@@ -29,8 +29,8 @@ Deno.test("A checked function receives its parsed payload", () => {
   const { call } = setup();
 
   assert.equal(call({ name: "you", more: 1 }), "hello you");
-  assert.equal(call({}), "hello nobody");
-  assert.equal(call(null), "hello nobody");
+  assert.equal(call({}), "hello missing");
+  assert.equal(call(null), "hello missing");
 });
 
 for (const payload of ["text", 5, true, [], { name: 5 }, { name: null }]) {

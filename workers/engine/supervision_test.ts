@@ -77,7 +77,7 @@ function recordingSupervision(asked: unknown[], program: Program, info = INFO): 
   };
 }
 
-/** Somebody who asks, over a real router; the engine's own user unless `operator` is `false`. */
+/** A caller over a real router; an operator unless `operator` is `false`. */
 async function setup({ operator = true, program = untilAborted, info = INFO } = {}) {
   const asked: unknown[] = [];
   const local = new LocalEngine({ supervision: recordingSupervision(asked, program, info) });
@@ -98,7 +98,7 @@ async function setup({ operator = true, program = untilAborted, info = INFO } = 
 const ADDED = { added: true, changed: false, config_path: "/project/config.yaml", worker: STATUS };
 
 for (
-  const [name, payload, result, heard] of [
+  const [name, payload, result, received] of [
     ["list", undefined, { workers: [STATUS] }, []],
     ["status", { name: "math" }, STATUS, []],
     ["start", { name: "math" }, STATUS, [["start", "math"]]],
@@ -151,7 +151,7 @@ for (
     await using it = await setup();
 
     assert.deepEqual(await it.ask(name, payload), result);
-    assert.deepEqual(it.asked, heard);
+    assert.deepEqual(it.asked, received);
   });
 }
 
@@ -244,9 +244,9 @@ Deno.test("a worker cannot claim an operator's connection as its caller", async 
   await using it = await setup();
   const operator = it.local.router.directory.workers().find((view) => view.operator)!.id;
   const frames: string[] = [];
-  const stranger = { address: "127.0.0.1", launch_id: null, builtin: null };
+  const other = { address: "127.0.0.1", launch_id: null, builtin: null };
   const events = it.local.router.open({
-    id: "stranger",
+    id: "other",
     isBatching: false,
     queuedBytes: 0,
     send: (text) => void frames.push(text),
@@ -258,7 +258,7 @@ Deno.test("a worker cannot claim an operator's connection as its caller", async 
     pause: () => true,
     resume: () => {},
     close: () => {},
-  }, stranger);
+  }, other);
   const id = '"function_id":"engine::supervisor::stop"';
   const rest = `"data":{"name":"math"}`;
 

@@ -21,11 +21,11 @@ import {
 async function setup() {
   const local = new LocalEngine();
   await local.start(engine);
-  const heard: [Json, Json | undefined][] = [];
+  const received: [Json, Json | undefined][] = [];
   const watcher = await local.connect("watcher");
   watcher.registerFunction(
-    "watch::hear",
-    (payload, metadata) => void heard.push([payload, metadata]),
+    "watch::receive",
+    (payload, metadata) => void received.push([payload, metadata]),
   );
   const wait = async (ms = FUNCTIONS_CHANGED_DEBOUNCE_MS): Promise<void> => {
     await local.settle();
@@ -34,12 +34,12 @@ async function setup() {
   };
   await wait();
   const watch = async (type: string, metadata?: Json) => {
-    const trigger = { type: `engine::${type}-available`, function_id: "watch::hear" };
+    const trigger = { type: `engine::${type}-available`, function_id: "watch::receive" };
     const registration = watcher.registerTrigger(metadata ? { ...trigger, metadata } : trigger);
     await wait();
     return registration;
   };
-  return { local, heard, watch, wait, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() };
+  return { local, received, watch, wait, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() };
 }
 
 Deno.test("engine::functions-available fires once per burst of changes", async () => {
@@ -50,17 +50,17 @@ Deno.test("engine::functions-available fires once per burst of changes", async (
   shop.registerFunction("shop::a", () => 1);
   shop.registerFunction("shop::b", () => 1, { description: "B" });
   await it.wait(FUNCTIONS_CHANGED_DEBOUNCE_MS - 1);
-  assert.equal(it.heard.length, 0);
+  assert.equal(it.received.length, 0);
   await it.wait(1);
 
-  assert.equal(it.heard.length, 1);
-  const [payload, metadata] = it.heard[0]!;
+  assert.equal(it.received.length, 1);
+  const [payload, metadata] = it.received[0]!;
   assert.deepEqual(payload, {
     event: "functions_changed",
     functions: [
       { function_id: "shop::a", namespace: "default", worker_name: "shop" },
       { function_id: "shop::b", namespace: "default", worker_name: "shop", description: "B" },
-      { function_id: "watch::hear", namespace: "default", worker_name: "watcher" },
+      { function_id: "watch::receive", namespace: "default", worker_name: "watcher" },
     ],
   });
   assert.deepEqual(metadata, { why: "test" });
@@ -73,14 +73,14 @@ Deno.test("engine::functions-available does not fire if the ids are the same aft
 
   shop.registerFunction("shop::a", () => 1).unregister();
   await it.wait();
-  assert.equal(it.heard.length, 0);
+  assert.equal(it.received.length, 0);
 
   const a = shop.registerFunction("shop::a", () => 1);
   await it.wait();
   a.unregister();
   shop.registerFunction("shop::a", () => 2, { description: "Another" });
   await it.wait();
-  assert.equal(it.heard.length, 1);
+  assert.equal(it.received.length, 1);
 });
 
 Deno.test("engine::functions-available fires when a worker leaves", async () => {
@@ -93,8 +93,8 @@ Deno.test("engine::functions-available fires when a worker leaves", async () => 
   await shop.shutdown();
   await it.wait();
 
-  const { functions } = it.heard[0]![0] as { functions: JsonObject[] };
-  assert.deepEqual(functions.map(({ function_id }) => function_id), ["watch::hear"]);
+  const { functions } = it.received[0]![0] as { functions: JsonObject[] };
+  assert.deepEqual(functions.map(({ function_id }) => function_id), ["watch::receive"]);
 });
 
 Deno.test("engine::functions-available fires for a storm of triggers within its bound", async () => {
@@ -107,7 +107,7 @@ Deno.test("engine::functions-available fires for a storm of triggers within its 
     await it.wait(FUNCTIONS_CHANGED_DEBOUNCE_MS / 2);
   }
 
-  assert.ok(it.heard.length >= 10, `${it.heard.length} firings`);
+  assert.ok(it.received.length >= 10, `${it.received.length} firings`);
 });
 
 Deno.test("engine::workers-available reports connects, announcements and disconnects", async () => {
@@ -118,9 +118,9 @@ Deno.test("engine::workers-available reports connects, announcements and disconn
   await shop.shutdown();
   await it.wait();
 
-  const events = it.heard.map(([payload]) => (payload as JsonObject).event);
+  const events = it.received.map(([payload]) => (payload as JsonObject).event);
   assert.deepEqual(events, ["worker_connected", "worker_metadata_updated", "worker_disconnected"]);
-  const ids = new Set(it.heard.map(([payload]) => (payload as JsonObject).worker_id));
+  const ids = new Set(it.received.map(([payload]) => (payload as JsonObject).worker_id));
   assert.equal(ids.size, 1);
 });
 
@@ -136,7 +136,7 @@ Deno.test("An unregistered trigger no longer fires", async () => {
   shop.registerFunction("shop::a", () => 1);
   await it.wait();
 
-  assert.deepEqual(it.heard, []);
+  assert.deepEqual(it.received, []);
 });
 
 /** EngineTriggers without a router, and what they fired. */
@@ -160,7 +160,7 @@ function setupFake() {
     void types.get(trigger_type)!.registerTrigger({
       id: `of ${trigger_type}`,
       trigger_type,
-      function_id: `hear::${trigger_type.split("::")[1]}`,
+      function_id: `watch::${trigger_type.split("::")[1]}`,
       config: {},
       metadata,
       namespace: undefined,
@@ -180,7 +180,7 @@ Deno.test("engine::triggers-available fires once per burst, with the workers con
   clock.tick(1);
 
   assert.deepEqual(fired, [{
-    function_id: "hear::triggers-available",
+    function_id: "watch::triggers-available",
     payload: { event: "triggers_changed", worker_ids: ["w1", "w2"] },
     action: { type: "void" },
     metadata: { why: "test" },

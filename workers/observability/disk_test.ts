@@ -18,7 +18,7 @@ async function folder() {
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
 
-/** One engine's life: somebody buys something and logs it. */
+/** One engine run: a purchase and a log record. */
 async function live(it: Observed): Promise<void> {
   it.worker.registerFunction("shop::buy", async () => {
     const payload = { message: "bought", data: { token: "s3cret" } };

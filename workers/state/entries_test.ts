@@ -95,7 +95,7 @@ Deno.test("StateEntries.expire() leaves an entry that was renewed meanwhile", as
   lent.get = async (key) => {
     const seen = await store.get(key);
     lent.get = (key) => store.get(key);
-    // Between looking and removing somebody sets the value anew.
+    // The value is set between reading and removing.
     await entries.write(PLACE, () => ({ value: 2, expires_at_ms: 9_000 }), 9_000);
     return seen;
   };

@@ -180,7 +180,7 @@ Deno.test("A condition is called in the namespace of the trigger's function", as
 
 Deno.test("A missing condition suppresses the firing", async () => {
   await using at = await setup();
-  await at.watch({ condition_function_id: "test::nobody" });
+  await at.watch({ condition_function_id: "test::missing" });
 
   await at.set("s", "k", 1);
 

@@ -63,8 +63,8 @@ function setup(env: Record<string, string>) {
     lines,
     exporting,
     listeners: () => spans.size + logs.size,
-    span: (span: StoredSpan) => spans.forEach((hear) => hear([span])),
-    log: (record: LogRecord) => logs.forEach((hear) => hear(record)),
+    span: (span: StoredSpan) => spans.forEach((listener) => listener([span])),
+    log: (record: LogRecord) => logs.forEach((listener) => listener(record)),
     async [Symbol.asyncDispose]() {
       await exporting[Symbol.asyncDispose]();
       at[Symbol.dispose]();

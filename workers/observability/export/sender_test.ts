@@ -7,7 +7,7 @@ import type { SignalSettings } from "./settings.ts";
 function setup(more: { itemsMax?: number; batchMax?: number } = {}) {
   const clock = new FakeClock();
   const sent: number[][] = [];
-  const turns: PromiseWithResolvers<void>[] = [];
+  const sends: PromiseWithResolvers<void>[] = [];
   const queue = new ExportQueue<number>({
     clock,
     itemsMax: more.itemsMax ?? 10,
@@ -15,15 +15,15 @@ function setup(more: { itemsMax?: number; batchMax?: number } = {}) {
     delayMs: 1_000,
     send: (items) => {
       sent.push([...items]);
-      const turn = Promise.withResolvers<void>();
-      turns.push(turn);
-      return turn.promise;
+      const send = Promise.withResolvers<void>();
+      sends.push(send);
+      return send.promise;
     },
   });
   const push = (...items: number[]) => items.forEach((item) => queue.push(item));
   /** The receiver answers. */
   const answer = async () => {
-    turns.shift()!.resolve();
+    sends.shift()!.resolve();
     for (let i = 0; i < 10; i++) await Promise.resolve();
   };
   return { clock, queue, sent, push, answer };

@@ -24,20 +24,20 @@ function setup(changes: Partial<LogStoreSetup> = {}) {
     },
     ...changes,
   });
-  const heard: LogRecord[] = [];
-  store.listen((record) => heard.push(record));
-  return { clock, store, asked, heard };
+  const received: LogRecord[] = [];
+  store.listen((record) => received.push(record));
+  return { clock, store, asked, received };
 }
 
 Deno.test("LogStore looks up the function of a record by its span, once per span", () => {
-  const { store, asked, heard } = setup();
+  const { store, asked, received } = setup();
 
   for (let i = 0; i < 3; i++) store.add(newLog({ span_id: idOf(1, 16) }));
   for (let i = 0; i < 3; i++) store.add(newLog({ span_id: idOf(2, 16) }));
   store.add(newLog());
   store.add(newLog({ span_id: idOf(3, 16), function_id: "known" }));
 
-  assert.deepEqual(heard.map(({ function_id }) => function_id), [
+  assert.deepEqual(received.map(({ function_id }) => function_id), [
     ...Array(3).fill("orders::create"),
     ...Array(4).fill(null),
     "known",
@@ -57,21 +57,21 @@ Deno.test("LogStore bounds the failed lookups per second", () => {
 });
 
 Deno.test("LogStore looks up the functions of hundreds of calls per second", () => {
-  const { store, heard } = setup({ functionOf: () => "orders::create" });
+  const { store, received } = setup({ functionOf: () => "orders::create" });
 
   for (let n = 0; n < 2_000; n++) store.add(newLog({ span_id: idOf(n, 16) }));
 
-  const found = heard.filter(({ function_id }) => function_id === "orders::create").length;
+  const found = received.filter(({ function_id }) => function_id === "orders::create").length;
   assert.ok(found >= 900 && found <= 1_100, `${found}`);
 });
 
 Deno.test("LogStore neither stores nor delivers records below its level", () => {
-  const { store, heard } = setup({ least: "warn" });
+  const { store, received } = setup({ least: "warn" });
 
   assert.equal(store.add(newLog({ severity: "info" })), undefined);
   store.add(newLog({ severity: "error" }));
 
-  assert.equal(heard.length, 1);
+  assert.equal(received.length, 1);
   assert.equal(store.ring.size, 1);
 });
 
@@ -99,7 +99,7 @@ Deno.test("LogStore stores the engine's log, redacted, under the worker it names
 });
 
 Deno.test("LogStore skips printed lines that the logger sends as well", () => {
-  const { store, heard } = setup();
+  const { store, received } = setup();
   const line = {
     worker: "shop",
     replica: 1,
@@ -112,7 +112,7 @@ Deno.test("LogStore skips printed lines that the logger sends as well", () => {
   store.addPrint({ ...line, isLogger: true });
   store.addPrint({ ...line, isLogger: false });
 
-  assert.deepEqual(heard.map(({ source }) => source), ["output"]);
+  assert.deepEqual(received.map(({ source }) => source), ["output"]);
 });
 
 Deno.test("LogStore.take() returns how many records it stored and dropped", () => {
@@ -125,19 +125,19 @@ Deno.test("LogStore.take() returns how many records it stored and dropped", () =
 
 Deno.test("LogStore.clear() notifies its listeners until they stop", () => {
   const { store } = setup();
-  let told = 0;
-  let heard = 0;
-  const stopTold = store.onClear(() => told++);
-  const stopHeard = store.listen(() => heard++);
+  let notified = 0;
+  let received = 0;
+  const stopClear = store.onClear(() => notified++);
+  const stopListening = store.listen(() => received++);
   store.add(newLog());
 
   store.clear();
-  stopTold();
-  stopHeard();
+  stopClear();
+  stopListening();
   store.clear();
   store.add(newLog());
 
-  assert.deepEqual([told, heard, store.ring.size], [1, 1, 1]);
+  assert.deepEqual([notified, received, store.ring.size], [1, 1, 1]);
 });
 
 const ALL = { offset: 0, limit: 1_000, order: "asc" } as const;

@@ -10,17 +10,17 @@ import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 
 type Item = Record<string, Json>;
 
-/** A worker `watcher` with a function that is told of logs. */
-async function watch(it: Observed, config: Json, handler: (heard: Item) => unknown = () => {}) {
-  const heard: Item[] = [];
+/** A worker `watcher` with a function that is notified of logs. */
+async function watch(it: Observed, config: Json, handler: (received: Item) => unknown = () => {}) {
+  const received: Item[] = [];
   const watcher = await it.local.connect("watcher");
   watcher.registerFunction("watch::logs", (payload: Item) => {
-    heard.push(payload);
+    received.push(payload);
     return handler(payload);
   });
   watcher.registerTrigger({ type: "log", function_id: "watch::logs", config });
   await it.local.settle();
-  return { watcher, heard };
+  return { watcher, received };
 }
 
 const say = (it: Observed, level: string, message: string) =>
@@ -38,7 +38,7 @@ const print = (it: Observed, changes: Partial<PrintedLine>) =>
     ...changes,
   });
 
-const bodies = (heard: Item[]) => heard.map(({ body }) => body);
+const bodies = (received: Item[]) => received.map(({ body }) => body);
 
 for (
   const [config, expected] of [
@@ -55,28 +55,28 @@ for (
 ) {
   Deno.test(`A log trigger ${JSON.stringify(config)} fires for ${expected.join(", ")}`, async () => {
     await using it = await observe();
-    const { heard } = await watch(it, config as Json);
+    const { received } = await watch(it, config as Json);
 
     await say(it, "info", "a");
     await say(it, "warn", "b");
     await say(it, "error", "c");
 
-    assert.deepEqual(bodies(heard), expected);
+    assert.deepEqual(bodies(received), expected);
   });
 }
 
 Deno.test("A log trigger receives the stored record, or batches with batch_ms", async () => {
   await using it = await observe();
-  const { heard } = await watch(it, { batch_ms: 100 });
+  const { received } = await watch(it, { batch_ms: 100 });
 
   await say(it, "info", "a");
   await say(it, "info", "b");
-  assert.equal(heard.length, 0);
+  assert.equal(received.length, 0);
   await it.pass(100);
 
-  const [heap, ...more] = heard;
-  assert.deepEqual([bodies(heap!.logs as Item[]), heap!.dropped], [["a", "b"], 0]);
-  assert.equal((heap!.logs as Item[])[0]!.severity_number, 9);
+  const [batch, ...more] = received;
+  assert.deepEqual([bodies(batch!.logs as Item[]), batch!.dropped], [["a", "b"], 0]);
+  assert.equal((batch!.logs as Item[])[0]!.severity_number, 9);
   assert.deepEqual(more, []);
 });
 
@@ -88,28 +88,28 @@ Deno.test("Records caused by a firing fire nothing, at any depth", async () => {
   const on = await watch(it, {}, async () => {
     await on.watcher.trigger({ function_id: "deep::log" });
   });
-  const { heard } = on;
+  const { received } = on;
 
   await say(it, "info", "a");
   await it.pass(1_000);
 
-  assert.deepEqual(bodies(heard), ["a"]);
+  assert.deepEqual(bodies(received), ["a"]);
   assert.equal((await it.ask("engine::logs::list", { text: "deep" })).total, 1);
 });
 
 Deno.test("The log of a failing handler fires nothing", async () => {
   await using it = await observe();
-  const { heard, watcher } = await watch(it, {});
+  const { received, watcher } = await watch(it, {});
   await watcher.shutdown();
   await it.local.settle();
 
   const other = await it.local.connect("other");
-  other.registerTrigger({ type: "log", function_id: "nobody::there", config: {} });
+  other.registerTrigger({ type: "log", function_id: "missing::there", config: {} });
   await it.local.settle();
   await say(it, "info", "a");
   await it.pass(1_000);
 
-  assert.deepEqual(heard, []);
+  assert.deepEqual(received, []);
   assert.ok(it.local.lines.length < 10, JSON.stringify(it.local.lines));
 });
 
@@ -126,29 +126,29 @@ Deno.test("A worker that does not propagate the trace is not called for its own 
   for (const run of later) run();
   await it.pass(10);
 
-  assert.deepEqual(bodies(on.heard), ["first"]);
+  assert.deepEqual(bodies(on.received), ["first"]);
   assert.equal((await it.ask("engine::logs::list", { text: "echo" })).total, 1);
 });
 
 Deno.test("Output of the trigger's own worker outside of calls does not fire it", async () => {
   await using it = await observe();
-  const { heard } = await watch(it, {}, () => print(it, { worker: "watcher", text: "echo" }));
+  const { received } = await watch(it, {}, () => print(it, { worker: "watcher", text: "echo" }));
 
   print(it, { text: "first" });
   await it.pass(10);
 
-  assert.deepEqual(bodies(heard), ["first"]);
+  assert.deepEqual(bodies(received), ["first"]);
   assert.equal((await it.ask("engine::logs::list", { text: "echo" })).total, 1);
 });
 
 Deno.test("Output inside a firing does not fire again", async () => {
   await using it = await observe();
-  const heard: Item[] = [];
+  const received: Item[] = [];
   const watcher = await it.local.connect("watcher");
   watcher.registerFunction("watch::logs", (payload: Item, _metadata, { traceparent }) => {
-    heard.push(payload);
+    received.push(payload);
     const [, trace_id = "", span_id = ""] = traceparent!.split("-");
-    print(it, { worker: "somebody else", text: "echo", trace: { trace_id, span_id } });
+    print(it, { worker: "other", text: "echo", trace: { trace_id, span_id } });
   });
   watcher.registerTrigger({ type: "log", function_id: "watch::logs", config: {} });
   await it.local.settle();
@@ -156,18 +156,18 @@ Deno.test("Output inside a firing does not fire again", async () => {
   print(it, { text: "first" });
   await it.pass(10);
 
-  assert.deepEqual(bodies(heard), ["first"]);
+  assert.deepEqual(bodies(received), ["first"]);
 });
 
 Deno.test("An unregistered trigger no longer fires", async () => {
   await using it = await observe();
-  const { heard, watcher } = await watch(it, { batch_ms: 100 });
+  const { received, watcher } = await watch(it, { batch_ms: 100 });
   await say(it, "info", "a");
 
   await watcher.shutdown();
   await it.pass(1_000);
 
-  assert.deepEqual(heard, []);
+  assert.deepEqual(received, []);
 });
 
 for (

@@ -6,13 +6,13 @@ import type { EngineSample } from "./sampler.ts";
 
 function setup(rule: object) {
   const lines: LogLine[] = [];
-  const told: [string, Alert][] = [];
+  const notified: [string, Alert][] = [];
   const rules = v.parse(AlertRules, [{ name: "slow", metric: "p99_ms", threshold: 100, ...rule }]);
-  const alerts = new Alerts(rules, 0, recordingLog(lines), (id, alert) => told.push([id, alert]));
+  const alerts = new Alerts(rules, 0, recordingLog(lines), (id, alert) => notified.push([id, alert]));
   const see = (p99_ms: number | null, nowMs: number): (string | undefined)[] =>
     alerts.evaluate({ p99_ms } as EngineSample, nowMs).map(({ state }) => state);
   const state = () => alerts.list()[0]!.state;
-  return { alerts, lines, told, see, state };
+  return { alerts, lines, notified, see, state };
 }
 
 Deno.test("An alert starts to fire when its rule has held for for_s", () => {
@@ -52,7 +52,7 @@ Deno.test("An alert is logged once when it starts to fire and once when it ends"
     ["warn", "an alert began"],
     ["info", "an alert ended"],
   ]);
-  assert.deepEqual(it.told.map(([id, { state }]) => [id, state]), [
+  assert.deepEqual(it.notified.map(([id, { state }]) => [id, state]), [
     ["ops::page", "firing"],
     ["ops::page", "ok"],
   ]);

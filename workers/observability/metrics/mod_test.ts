@@ -134,7 +134,7 @@ Deno.test("engine::metrics::list has counts, SDK metrics, and means on request",
     ["process.memory.usage", 5],
   ]);
   assert.equal(list.aggregated_metrics[0].metrics["engine.calls_per_s"], 1);
-  const none = await it.call("engine::metrics::list", { metric_name: "nobody" });
+  const none = await it.call("engine::metrics::list", { metric_name: "missing" });
   assert.deepEqual(none.sdk_metrics, []);
   assert.equal("aggregated_metrics" in none, false);
 });
@@ -155,18 +155,18 @@ Deno.test("engine::rollups::list includes the current minute", async () => {
 Deno.test("A firing alert is listed, and its function is called", async () => {
   const rule = { name: "busy", metric: "calls_per_s", threshold: 2, for_s: 0 };
   await using it = await setup({ alerts: [{ ...rule, function_id: "ops::page" }] });
-  const told: JsonObject[] = [];
-  it.worker.registerFunction("ops::page", (payload) => void told.push(payload as JsonObject));
+  const notified: JsonObject[] = [];
+  it.worker.registerFunction("ops::page", (payload) => void notified.push(payload as JsonObject));
   for (let i = 0; i < 5; i++) await it.call("math::add");
   await it.second();
 
   const { alerts, rules, firing_count } = await it.call("engine::alerts::list");
   assert.deepEqual([alerts.length, rules.length, firing_count], [1, 1, 1]);
-  assert.equal(told[0]!.state, "firing");
+  assert.equal(notified[0]!.state, "firing");
   await it.second();
   const evaluated = await it.call("engine::alerts::evaluate");
   assert.deepEqual([evaluated.evaluated, evaluated.triggered_alerts], [1, []]);
-  assert.equal(told.length, 2);
+  assert.equal(notified.length, 2);
 });
 
 Deno.test("Without rules engine::alerts::list says where to add them", async () => {

@@ -54,7 +54,7 @@ Deno.test("SeriesStore returns the busiest functions of the requested time", () 
   assert.deepEqual(ids({ top: 2, seconds: 1 }), ["f::4", "f::3"]);
   assert.deepEqual(ids({ top: 0 }), []);
   assert.deepEqual(ids({ function_id: "f::0" }), ["f::0"]);
-  assert.deepEqual(ids({ function_id: "nobody" }), []);
+  assert.deepEqual(ids({ function_id: "missing" }), []);
 });
 
 Deno.test("SeriesStore has no values of a worker before it connected and after it left", () => {

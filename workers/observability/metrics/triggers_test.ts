@@ -82,7 +82,7 @@ Deno.test("A removed or replaced trigger no longer fires", () => {
   it.add("gone");
   it.add("moved");
   it.triggers.remove("gone");
-  it.triggers.remove("nobody");
+  it.triggers.remove("missing");
   it.add("moved", { interval_ms: 2_000 });
   it.at.clock.tick(4_000);
 

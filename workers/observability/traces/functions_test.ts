@@ -21,7 +21,7 @@ function setup() {
   const logs = new LogRing(1_000);
   const isInEngine = (): boolean => false;
   registerTraceFunctions(offers, { clock, traces, store, index, logs, isOperator, isInEngine });
-  const call = async (name: string, payload: Json = null, caller = "somebody") =>
+  const call = async (name: string, payload: Json = null, caller = "caller") =>
     await offers.call(`engine::${name}`, payload, { caller }) as JsonObject;
   return { ...it, call };
 }

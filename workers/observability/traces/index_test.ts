@@ -138,8 +138,8 @@ Deno.test("TraceIndex yields while it reads a full recorder", async () => {
   };
 
   const list = index.list();
-  let turns = 0;
-  for (; turns < 100 && clock.waiting === 0; turns++) await Promise.resolve();
+  let ticks = 0;
+  for (; ticks < 100 && clock.waiting === 0; ticks++) await Promise.resolve();
   assert.equal(clock.waiting, 1);
   while (clock.waiting > 0) {
     clock.tick(0);

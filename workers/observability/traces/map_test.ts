@@ -21,7 +21,7 @@ function call(n: number, changes: object) {
   });
 }
 
-/** A request whose handler uses state, a command, and a function that nobody has. */
+/** A request whose handler uses state, a command, and a missing function. */
 function setup() {
   const it = recorded();
   it.ring.add(
@@ -47,7 +47,7 @@ function setup() {
       caller: { worker_id: "c", name: "engine-cli" },
       error_code: "oops",
     }),
-    call(11, { trace_id: idOf(8, 32), function_id: "nobody::has", callee: null }),
+    call(11, { trace_id: idOf(8, 32), function_id: "missing::has", callee: null }),
     call(12, { trace_id: idOf(7, 32), function_id: "engine::logs::list" }),
   );
   return it;
@@ -59,7 +59,7 @@ Deno.test("mapOf() has nodes for requests, commands, workers, functions and stat
   const nodes = (map.nodes as JsonObject[]).map(({ id, kind, worker }) => [id, kind, worker]);
   assert.deepEqual(nodes.sort(), [
     ["external:command line", "external", null],
-    ["function:nobody::has", "function", null],
+    ["function:missing::has", "function", null],
     ["function:orders::get", "function", "orders"],
     ["http:GET /orders/:id", "http", "engine-http"],
     ["state", "state", "engine-state"],
@@ -73,7 +73,7 @@ Deno.test("mapOf() has nodes for requests, commands, workers, functions and stat
     "function:orders::get > worker:orders 2 1",
     "http:GET /orders/:id > function:orders::get 1 0",
     "worker:orders > state 1 0",
-    "worker:shop > function:nobody::has 1 0",
+    "worker:shop > function:missing::has 1 0",
   ]);
   assert.deepEqual([map.window_ms, map.sampled], [1_000, false]);
 });

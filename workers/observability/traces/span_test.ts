@@ -64,7 +64,7 @@ for (
   const [what, changes] of [
     ["ended well", {}],
     ["failed", { error_code: "oops", namespace: "eu" }],
-    ["was run by nobody", { callee: null, error_code: "function_not_found" }],
+    ["no worker ran", { callee: null, error_code: "function_not_found" }],
     ["still runs", { end_ms: null }],
   ] as const
 ) {
@@ -125,7 +125,7 @@ Deno.test("spanOfCall() omits absent members, and names the engine if no worker 
     invocation_id: "",
     error_code: "function_not_found",
     error_message: "Function x not found",
-    ended_by: "nobody offers it",
+    ended_by: "no worker offers it",
   });
 
   const span = spanOfCall(call, redactor);

@@ -83,9 +83,9 @@ Deno.test("SpanStore stores what built-in workers record, until disposed", () =>
 Deno.test("SpanStore.listen() delivers ended spans in batches, with payloads on request", () => {
   const { clock, traces, ring, store } = recorded();
   traces.add(call(1));
-  const heaps: (readonly StoredSpan[])[] = [];
+  const batches: (readonly StoredSpan[])[] = [];
   const rich: (readonly StoredSpan[])[] = [];
-  const stop = store.listen((spans) => heaps.push(spans));
+  const stop = store.listen((spans) => batches.push(spans));
   const stopRich = store.listen((spans) => rich.push(spans), true);
 
   traces.add(call(2), call(3, { end_ms: null }));
@@ -93,10 +93,10 @@ Deno.test("SpanStore.listen() delivers ended spans in batches, with payloads on 
   clock.tick(250);
   clock.tick(250);
 
-  assert.deepEqual(heaps.map(names), [["f2", "work"]]);
+  assert.deepEqual(batches.map(names), [["f2", "work"]]);
   const has = (spans: readonly StoredSpan[], name: string) =>
     spans[0]!.attributes.some(([own]) => own === name);
-  assert.equal(has(heaps[0]!, "engine.request"), false);
+  assert.equal(has(batches[0]!, "engine.request"), false);
   assert.equal(has(rich[0]!, "engine.request"), true);
 
   stop();
@@ -108,28 +108,28 @@ Deno.test("SpanStore.listen() delivers ended spans in batches, with payloads on 
 Deno.test("SpanStore.lost counts calls that were overwritten before delivery", () => {
   const { clock, traces, store } = recorded();
   traces.capacity = 3;
-  let heard = 0;
-  store.listen((spans) => void (heard += spans.length));
+  let received = 0;
+  store.listen((spans) => void (received += spans.length));
 
   for (let n = 0; n < 10; n++) traces.add(call(n));
   clock.tick(250);
 
-  assert.deepEqual([heard, store.lost], [3, 7]);
+  assert.deepEqual([received, store.lost], [3, 7]);
   store[Symbol.dispose]();
   assert.equal(clock.waiting, 0);
 });
 
 Deno.test("SpanStore.flush() and dispose deliver pending spans", () => {
   const { traces, store } = recorded();
-  const heaps: (readonly StoredSpan[])[] = [];
-  store.listen((spans) => heaps.push(spans));
+  const batches: (readonly StoredSpan[])[] = [];
+  store.listen((spans) => batches.push(spans));
 
   traces.add(call(1));
   store.flush();
   traces.add(call(2));
   store[Symbol.dispose]();
 
-  assert.deepEqual(heaps.map(names), [["f1"], ["f2"]]);
+  assert.deepEqual(batches.map(names), [["f1"], ["f2"]]);
 });
 
 Deno.test("SpanStore.take() counts stored, duplicate and malformed spans", () => {
@@ -150,8 +150,8 @@ Deno.test("SpanStore.take() counts stored, duplicate and malformed spans", () =>
 
 Deno.test("SpanStore.clear() removes everything and notifies listeners", () => {
   const { traces, ring, store } = recorded();
-  let told = 0;
-  const stop = store.onClear(() => told++);
+  let notified = 0;
+  const stop = store.onClear(() => notified++);
   traces.add(call(1));
   ring.add(storedSpan());
 
@@ -159,7 +159,7 @@ Deno.test("SpanStore.clear() removes everything and notifies listeners", () => {
   stop();
   store.clear();
 
-  assert.deepEqual([store.find({}, 10), store.oldestMs, told], [[], null, 1]);
+  assert.deepEqual([store.find({}, 10), store.oldestMs, notified], [[], null, 1]);
 });
 
 Deno.test("SpanStore.scan() returns the newest first and yields between chunks", async () => {
@@ -176,16 +176,16 @@ Deno.test("SpanStore.scan() returns the newest first and yields between chunks",
   const starts = { ofCall: startOf, ofSpan: startOf };
 
   const scanned = store.scan({ excludesInternal: true }, 2_000, starts);
-  let turns = 0;
-  for (let i = 0; i < 50_000 && turns < 2; i++) {
+  let ticks = 0;
+  for (let i = 0; i < 50_000 && ticks < 2; i++) {
     await Promise.resolve();
     if (clock.waiting === 0) continue;
-    turns++;
+    ticks++;
     clock.tick(0);
   }
   const found = await scanned;
 
-  assert.equal(turns, 2);
+  assert.equal(ticks, 2);
   assert.equal(found.length, 2_000);
   assert.deepEqual(found.slice(0, 4).map(({ start_ms }) => start_ms - NOON), [
     5_000,
@@ -254,12 +254,12 @@ Deno.test("InternalFunctions are the engine's own and those registered as intern
   assert.equal(it.has("default", "engine::anything"), true);
   assert.equal(it.has("default", "a::b"), true);
   assert.equal(it.has("default", "a::c"), false);
-  assert.equal(it.has("default", "a::nobody"), false);
+  assert.equal(it.has("default", "a::missing"), false);
 
   registration.unregister();
   worker.registerFunction("a::b", () => 1);
   await local.settle();
-  for (const hear of listeners) hear({ type: "functions_changed" });
+  for (const listener of listeners) listener({ type: "functions_changed" });
 
   assert.equal(it.has("default", "a::b"), false);
   it[Symbol.dispose]();

@@ -11,10 +11,10 @@ type Item = Record<string, Json>;
 
 async function setup(config: Json) {
   const it = await observe();
-  const heard: Item[] = [];
+  const received: Item[] = [];
   const watcher = await it.local.connect("watcher");
   watcher.registerFunction("watch::traces", async (payload: Item) => {
-    heard.push(payload);
+    received.push(payload);
     await watcher.trigger({ function_id: "shop::buy", payload: {} });
   });
   watcher.registerTrigger({ type: "trace", function_id: "watch::traces", config });
@@ -27,7 +27,7 @@ async function setup(config: Json) {
     await it.local.settle();
     await bought;
   };
-  return { it, heard, watcher, buy, [Symbol.asyncDispose]: () => it[Symbol.asyncDispose]() };
+  return { it, received, watcher, buy, [Symbol.asyncDispose]: () => it[Symbol.asyncDispose]() };
 }
 
 async function traceIds(it: Observed): Promise<Json[]> {
@@ -43,8 +43,8 @@ Deno.test("A trace trigger receives trace ids once, and none of its own firings"
 
   for (let i = 0; i < 10; i++) await on.it.pass(250);
 
-  assert.equal(on.heard.length, 1);
-  assert.deepEqual(on.heard.flatMap(({ trace_ids }) => trace_ids as Json[]).sort(), ids.sort());
+  assert.equal(on.received.length, 1);
+  assert.deepEqual(on.received.flatMap(({ trace_ids }) => trace_ids as Json[]).sort(), ids.sort());
 });
 
 Deno.test("A trace trigger ignores the engine's own functions", async () => {
@@ -53,7 +53,7 @@ Deno.test("A trace trigger ignores the engine's own functions", async () => {
   await on.it.ask("engine::traces::summaries");
   await on.it.pass(1_000);
 
-  assert.deepEqual(on.heard, []);
+  assert.deepEqual(on.received, []);
 });
 
 Deno.test("A trace trigger filters by status and service", async () => {
@@ -61,12 +61,12 @@ Deno.test("A trace trigger filters by status and service", async () => {
   await failed.buy();
   await failed.buy({ fail: true });
   await failed.it.pass(500);
-  assert.equal(failed.heard.length, 1);
+  assert.equal(failed.received.length, 1);
 
-  await using other = await setup({ service_name: "somebody else" });
+  await using other = await setup({ service_name: "other" });
   await other.buy();
   await other.it.pass(500);
-  assert.deepEqual(other.heard, []);
+  assert.deepEqual(other.received, []);
 });
 
 Deno.test("A trace trigger delivers batches with summaries on request", async () => {
@@ -75,14 +75,14 @@ Deno.test("A trace trigger delivers batches with summaries on request", async ()
   await on.buy({ fail: true });
 
   await on.it.pass(500);
-  assert.equal(on.heard.length, 0);
+  assert.equal(on.received.length, 0);
   await on.it.pass(1_000);
 
-  const [heap] = on.heard;
-  assert.equal((heap!.trace_ids as Json[]).length, 2);
-  assert.equal(heap!.dropped, 0);
-  assert.deepEqual((heap!.traces as Item[]).map(({ name }) => name), ["shop::buy", "shop::buy"]);
-  assert.deepEqual((heap!.traces as Item[]).map(({ error_count }) => error_count).sort(), [0, 1]);
+  const [batch] = on.received;
+  assert.equal((batch!.trace_ids as Json[]).length, 2);
+  assert.equal(batch!.dropped, 0);
+  assert.deepEqual((batch!.traces as Item[]).map(({ name }) => name), ["shop::buy", "shop::buy"]);
+  assert.deepEqual((batch!.traces as Item[]).map(({ error_count }) => error_count).sort(), [0, 1]);
 });
 
 Deno.test("An unregistered trace trigger no longer fires", async () => {
@@ -92,7 +92,7 @@ Deno.test("An unregistered trace trigger no longer fires", async () => {
   await on.watcher.shutdown();
   await on.it.pass(5_000);
 
-  assert.deepEqual(on.heard, []);
+  assert.deepEqual(on.received, []);
 });
 
 for (const config of [{ batch_ms: 1 }, { summaries: "yes" }, { status: 5 }, "all"] as Json[]) {
