@@ -39,7 +39,13 @@ async function setup() {
     await wait();
     return registration;
   };
-  return { local, received, watch, wait, [Symbol.asyncDispose]: () => local[Symbol.asyncDispose]() };
+  return {
+    local,
+    received,
+    watch,
+    wait,
+    [Symbol.asyncDispose]: () => local[Symbol.asyncDispose](),
+  };
 }
 
 Deno.test("engine::functions-available fires once per burst of changes", async () => {

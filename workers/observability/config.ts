@@ -9,11 +9,11 @@ import { AlertRules } from "./metrics/alerts.ts";
 
 /** Default memory for recorded spans, those of workers included, in MiB. */
 const TRACE_MEMORY_MB = 32;
-/** Default memory for recorded log lines, in MiB. */
+/** Default memory for log records, in MiB. */
 const LOG_MEMORY_MB = 16;
 /** Largest memory or disk space of one kind of telemetry, in MiB. */
 const TELEMETRY_MB_MAX = 65_536;
-/** Default for the longest payload and result that a span keeps, in characters. */
+/** Default bound of recorded payloads and results, in characters. */
 const TRACE_PAYLOAD_CHARS = 2_048;
 /** Largest `payload_chars`. */
 const TRACE_PAYLOAD_CHARS_MAX = 65_536;

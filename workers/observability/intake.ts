@@ -15,11 +15,11 @@ import { REDACTED, type Redactor } from "./redact.ts";
 
 /** Spans or log records that are read from one frame of telemetry. */
 export const TELEMETRY_FRAME_ITEMS_MAX = 5_000;
-/** Attributes that a span or a log record keeps. */
+/** Attributes per span or log record. */
 const TELEMETRY_ATTRIBUTES_MAX = 128;
 /** Longest name in a span or a log record, in characters. */
 export const TELEMETRY_NAME_CHARS_MAX = 1_024;
-/** Longest text in a span or a log record that is kept, in characters. */
+/** Longest text in a span or a log record, in characters. */
 export const TELEMETRY_TEXT_CHARS_MAX = 32_768;
 /** Bytes of spans and logs of all workers that are read in a second. */
 export const TELEMETRY_INTAKE_BYTES_PER_SECOND = 16 * 1024 * 1024;

@@ -111,7 +111,7 @@ function spanOf(span: StoredSpan): JsonObject {
       code: STATUS[status],
       ...span.status_description !== null && { message: span.status_description },
     },
-    flags: 1, // Only sampled spans are kept.
+    flags: 1, // Only sampled spans are stored.
   };
 }
 

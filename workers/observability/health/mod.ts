@@ -57,7 +57,7 @@ export function startHealth(
   worker.registerFunction("engine::health::measure", async (payload) => {
     fit("engine::health::measure", Nothing, payload ?? {});
     return { checks: await measure(), timestamp: clock.wall() };
-  }, { description: "Measures what may be wrong and says what to do about it" });
+  }, { description: "Runs the health checks and suggests remedies" });
   return servePages(host);
 }
 

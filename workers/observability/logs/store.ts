@@ -23,12 +23,12 @@ import {
   type Severity,
 } from "./record.ts";
 
-/** Spans whose function is remembered for further log lines of them. */
-const LOG_JOIN_KEPT_MAX = 5_000;
-/** Spans that are looked up in a second to find the function of a log line. */
-const LOG_JOINS_PER_SECOND = 20;
+/** Spans whose function is cached. */
+const FUNCTION_CACHE_MAX = 5_000;
+/** Failed lookups of a span per second. */
+const FUNCTION_LOOKUPS_PER_SECOND = 20;
 /** How long ago such a span may have begun, in milliseconds. */
-const LOG_JOIN_WITHIN_MS = 600_000;
+const FUNCTION_LOOKUP_WITHIN_MS = 600_000;
 
 /** Dependencies of {@linkcode LogStore}. */
 export interface LogStoreSetup {
@@ -138,12 +138,12 @@ export class LogStore implements LogFeed {
       this.#lookups = 0;
       this.#lookupsUntil = clock.now() + 1_000;
     }
-    if (this.#lookups >= LOG_JOINS_PER_SECOND) return null;
-    const since_ms = clock.wall() - LOG_JOIN_WITHIN_MS;
+    if (this.#lookups >= FUNCTION_LOOKUPS_PER_SECOND) return null;
+    const since_ms = clock.wall() - FUNCTION_LOOKUP_WITHIN_MS;
     const found = this.#setup.functionOf(trace_id, span_id, since_ms) ?? null;
     this.#lookups += found === null ? 1 : FOUND_COST;
     this.#functions.set(span_id, found);
-    if (this.#functions.size > LOG_JOIN_KEPT_MAX) {
+    if (this.#functions.size > FUNCTION_CACHE_MAX) {
       const [oldest] = this.#functions.keys();
       this.#functions.delete(oldest!);
     }

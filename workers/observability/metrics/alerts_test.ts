@@ -8,7 +8,12 @@ function setup(rule: object) {
   const lines: LogLine[] = [];
   const notified: [string, Alert][] = [];
   const rules = v.parse(AlertRules, [{ name: "slow", metric: "p99_ms", threshold: 100, ...rule }]);
-  const alerts = new Alerts(rules, 0, recordingLog(lines), (id, alert) => notified.push([id, alert]));
+  const alerts = new Alerts(
+    rules,
+    0,
+    recordingLog(lines),
+    (id, alert) => notified.push([id, alert]),
+  );
   const see = (p99_ms: number | null, nowMs: number): (string | undefined)[] =>
     alerts.evaluate({ p99_ms } as EngineSample, nowMs).map(({ state }) => state);
   const state = () => alerts.list()[0]!.state;

@@ -12,7 +12,7 @@ import { IntakeBudget, listIn, member } from "../intake.ts";
 
 /** Values that an SDK reported of its process expire after this time, in milliseconds. */
 export const SDK_METRICS_STALE_MS = 150_000;
-/** Metrics of SDKs whose last value is kept. */
+/** Metrics of SDKs that are stored. */
 export const SDK_METRICS_MAX = 5_000;
 /** Largest frame of metrics, in bytes. */
 export const METRICS_FRAME_BYTES_MAX = 1024 * 1024;
@@ -74,7 +74,7 @@ export class SdkMetrics {
       return [];
     }
     this.#expire();
-    for (const point of points) this.#keep(point);
+    for (const point of points) this.#store(point);
     return points;
   }
 
@@ -84,7 +84,7 @@ export class SdkMetrics {
     return [...this.#points.values()].map(({ point }) => point);
   }
 
-  #keep(point: MetricPoint): void {
+  #store(point: MetricPoint): void {
     const key = JSON.stringify([
       point.worker_id ?? point.service_name,
       point.name,

@@ -21,9 +21,9 @@ export const METRICS_STEP_MS = 1_000;
 /** Functions in one sample; the busiest. */
 export const METRICS_SAMPLE_FUNCTIONS_MAX = 2_000;
 /** Interval of reading the usage of processes while metrics are read, in milliseconds. */
-const USAGE_LOOK_MS = 2_000;
+const USAGE_QUERY_MS = 2_000;
 /** The same while no client reads metrics. */
-const USAGE_LOOK_IDLE_MS = 10_000;
+const USAGE_QUERY_IDLE_MS = 10_000;
 /** A client counts as reading metrics for this long after a request, in milliseconds. */
 const METRICS_READ_MS = 60_000;
 
@@ -215,7 +215,7 @@ export class Sampler implements Disposable {
     const now = clock.now();
     this.#cancel = clock.after(METRICS_STEP_MS, () => this.#tick());
     const isRead = now - this.#readAtMs < METRICS_READ_MS;
-    void workers.refresh(isRead ? USAGE_LOOK_MS : USAGE_LOOK_IDLE_MS);
+    void workers.refresh(isRead ? USAGE_QUERY_MS : USAGE_QUERY_IDLE_MS);
     const process = this.#parts.process();
     const interval: Interval = {
       at_ms: clock.wall(),

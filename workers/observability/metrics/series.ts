@@ -9,11 +9,11 @@ import { METRICS_STEP_MS } from "./sampler.ts";
 import { keyOf, quantile, round } from "./meters.ts";
 import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
 
-/** Samples that are kept: 15 minutes. */
+/** Retained samples: 15 minutes. */
 export const METRICS_SAMPLES_MAX = 900;
-/** Functions whose samples are kept; the one that is idle for longest is dropped. */
+/** Functions with series; the one that has been idle longest is dropped. */
 const METRICS_FUNCTION_SERIES_MAX = 500;
-/** Workers whose samples are kept. */
+/** Workers with series. */
 const METRICS_WORKER_SERIES_MAX = 1_000;
 
 /** Parameters of {@linkcode SeriesStore.read}. */

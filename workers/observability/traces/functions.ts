@@ -22,7 +22,7 @@ import type { SpanStore } from "./store.ts";
 /** Members of one baggage that are read, as W3C allows. */
 const BAGGAGE_ENTRIES_MAX = 180;
 /** A map of calls is reused for this long, in milliseconds. */
-const TRACE_MAP_KEPT_MS = 1_000;
+const TRACE_MAP_CACHE_MS = 1_000;
 
 /** Dependencies of the functions. */
 export interface TraceFunctionsSetup {
@@ -90,7 +90,7 @@ function mapHandler({ clock, store, traces }: TraceFunctionsSetup): Handler {
     const key = JSON.stringify(query);
     if (cached?.key === key && clock.now() < cached.until) return cached.map;
     const map = await mapOf(store, query, clock.wall(), recordingOf(traces) !== "all");
-    cached = { key, until: clock.now() + TRACE_MAP_KEPT_MS, map };
+    cached = { key, until: clock.now() + TRACE_MAP_CACHE_MS, map };
     return map;
   };
 }
