@@ -5,7 +5,7 @@
  */
 
 /** How long a script waits for something that takes milliseconds on an idle machine. */
-export const WAIT_MS = 10_000;
+export const WAIT_MS = 45_000;
 /** How long a script observes that nothing happens. */
 export const QUIET_MS = 250;
 

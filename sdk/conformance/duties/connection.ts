@@ -22,7 +22,7 @@ import type { Attempt, EngineConnection } from "../scripted_engine.ts";
 const DELAY_MS = { min: 700, max: 1_300 };
 /** Timers and process scheduling: early by rounding, late by load. */
 const EARLY_MS = 60;
-const LATE_MS = 4_000;
+const LATE_MS = 20_000;
 const LARGE_MESSAGE_CHARS = 63 * 1024 * 1024;
 const SHUTDOWN_TEXT = "engine client is shutting down";
 const PING_MS = 20_000;
@@ -236,8 +236,8 @@ const reconnecting: readonly Duty[] = [
     name: "starts with the first delay again after a successful open",
     async check(stage) {
       let delay = Infinity;
-      // A busy machine may delay one attempt; a delay that was not reset exceeds 2 600 ms always.
-      for (let round = 0; round < 3 && delay > 2 * DELAY_MS.max; round++) {
+      // A busy machine may delay an attempt; a delay that was not reset exceeds 2 600 ms always.
+      for (let round = 0; round < 5 && delay > 2 * DELAY_MS.max; round++) {
         const connections = stage.engine.connections.mark;
         delay = await delayAfter(stage, () => stage.engine.connection.close(1008));
         await stage.engine.next(connections);
