@@ -1,21 +1,48 @@
 /**
- * The option `--timeout`, the same for every command that waits for a worker.
+ * Arguments as people type them: options that several commands share, numbers, times, paths.
  *
  * @module
  */
+import type { Isolation, WorkerStatus } from "../engine/mod.ts";
 import { UsageError } from "./failure.ts";
 
-/** Default of `--timeout`, in seconds: an installation may take its time. */
+/** Address of the engine when neither `--url` nor ENGINE_URL is set; the SDK's default too. */
+export const ENGINE_URL_DEFAULT = "ws://127.0.0.1:49134";
+/** Help of `--url`. */
+export const URL_HELP = `address of the engine (default: ENGINE_URL, ${ENGINE_URL_DEFAULT})`;
+/** Help of `--token`. */
+export const TOKEN_HELP = "token of the engine (default: ENGINE_TOKEN)";
+/** Default of `--timeout`, in seconds: long enough for most installations of dependencies. */
 export const TIMEOUT_S = 300;
+/** What `--isolation` accepts. */
+export const ISOLATIONS = ["microvm", "process"] as const satisfies readonly Isolation[];
+/** What `--accel` accepts. */
+export const ACCELERATORS = ["auto", "kvm", "tcg"] as const satisfies readonly (
+  | "auto"
+  | NonNullable<WorkerStatus["accelerator"]>
+)[];
+/** Most replicas of one worker that the engine accepts. */
+export const REPLICAS_MAX = 64;
+
 /** Longest `--timeout`, in milliseconds: a day. */
 const TIMEOUT_MS_MAX = 86_400_000;
-
 const UNIT_MS: Readonly<Record<string, number>> = { "": 1_000, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /**
- * Milliseconds of a time that was typed: seconds, or with a unit, such as `90`, `90s`, `2m`, `1h`.
+ * Reads a whole number within bounds.
  *
- * @throws {UsageError} Naming what is expected.
+ * @throws {UsageError} With the option and the bounds.
+ */
+export function readNumber(option: string, text: string, least: number, most: number): number {
+  const number = Number(text);
+  if (/^\d+$/.test(text) && number >= least && number <= most) return number;
+  throw new UsageError(`${option}: expected ${least} to ${most}, received ${JSON.stringify(text)}`);
+}
+
+/**
+ * Reads a time in seconds, or with a unit, such as `90`, `90s`, `2m`, `1h`, as milliseconds.
+ *
+ * @throws {UsageError} With the formats that are accepted.
  */
 export function readTimeout(text: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?)(s|m|h|)$/.exec(text) ?? [];
@@ -25,6 +52,31 @@ export function readTimeout(text: string): number {
     `--timeout: expected seconds or a time such as 90s or 2m, up to 24h, ` +
       `received ${JSON.stringify(text)}`,
   );
+}
+
+/**
+ * Reads the value of `--isolation`.
+ *
+ * @throws {UsageError} With the values that are accepted.
+ */
+export function readIsolation(text: string): Isolation {
+  return readChoice("--isolation", text, ISOLATIONS);
+}
+
+/**
+ * Reads one of several values.
+ *
+ * @throws {UsageError} With the option and the values that are accepted.
+ */
+export function readChoice<T extends string>(
+  option: string,
+  text: string,
+  choices: readonly T[],
+): T {
+  const choice = choices.find((each) => each === text);
+  if (choice !== undefined) return choice;
+  const list = `${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`;
+  throw new UsageError(`${option}: expected ${list}, received ${JSON.stringify(text)}`);
 }
 
 /** The absolute form of a path that is relative to an absolute directory; `..` is resolved. */
@@ -40,18 +92,18 @@ export function absolutePath(directory: string, path: string): string {
   return `${root}/${parts.join("/")}`;
 }
 
-/** Whether a word is a path to a directory rather than the name of a built-in worker. */
-export function looksLikePath(word: string): boolean {
-  return withSlashes(word).includes("/") || word === "." || word === "..";
+/** Whether an argument is a path to a directory rather than the name of a built-in worker. */
+export function looksLikePath(text: string): boolean {
+  return withSlashes(text).includes("/") || text === "." || text === "..";
 }
 
-/** On Windows either slash parts a path; elsewhere a backslash is a character like any other. */
+/** Both slashes separate paths on Windows; elsewhere a backslash is an ordinary character. */
 function withSlashes(path: string): string {
   return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
 }
 
-/** A word as it would be typed into a shell. */
-export function shellWord(word: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
-  return `'${word.replaceAll("'", "'\\''")}'`;
+/** An argument as it would be typed into a shell, in quotes if it needs them. */
+export function shellWord(text: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,6 +1,21 @@
 import assert from "node:assert/strict";
-import { absolutePath, looksLikePath, readTimeout, shellWord } from "./arguments.ts";
+import { absolutePath, looksLikePath, readNumber, readTimeout, shellWord } from "./arguments.ts";
 import { UsageError } from "./failure.ts";
+
+Deno.test("readNumber() takes whole numbers within bounds, and nothing else", () => {
+  assert.equal(readNumber("--tail", "0", 0, 10), 0);
+  assert.equal(readNumber("--tail", "10", 0, 10), 10);
+  for (const text of ["11", "-1", "1.5", "1e1", "ten", "", " 1", "0x1"]) {
+    assert.throws(() => readNumber("--tail", text, 0, 10), (thrown) => {
+      assert.ok(thrown instanceof UsageError);
+      assert.equal(
+        thrown.message,
+        `--tail: expected 0 to 10, received ${JSON.stringify(text)}`,
+      );
+      return true;
+    });
+  }
+});
 
 for (
   const [text, ms] of [

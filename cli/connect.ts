@@ -1,40 +1,70 @@
 /**
- * Opens the CLI's line to a running engine, and says quickly and plainly when there is none.
+ * Connects the command line to a running engine, or says quickly why it cannot.
  *
- * The CLI is a worker that offers nothing: it has the same door as everybody. What lets it change
- * workers is a key that the engine of the same user, on the same machine, has left in a file.
+ * The command line is a worker without functions and uses the same public API as any other. It may
+ * manage workers because it sends a key that the engine wrote to a file of the same user.
  *
  * @module
  */
 import { CONTROL_HEADER, readControlKey } from "../engine/mod.ts";
 import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
-import { CommandError, LineEnded, UsageError } from "./failure.ts";
+import { ENGINE_URL_DEFAULT } from "./arguments.ts";
+import { CommandError, ConnectionLost, UsageError } from "./failure.ts";
 import { renderDuration } from "./render.ts";
-import type { CallOptions, EngineAddress, EngineLine } from "./terminal.ts";
 
-/** Long enough for an engine on a busy machine; where nothing listens, that is known at once. */
-const CONNECT_MS_MAX = 10_000;
-/** Where the engine is when nobody says otherwise; the SDK's default too. */
-const URL_DEFAULT = "ws://127.0.0.1:49134";
+/** A connection to an engine; disposing of it closes it. */
+export interface EngineConnection extends AsyncDisposable {
+  /**
+   * Calls a function; `undefined` when it returned nothing.
+   *
+   * @throws {InvocationError} When the call failed.
+   */
+  call(function_id: string, payload: Json, options?: CallOptions): Promise<Json | undefined>;
+}
 
-/** For tests: another way to dial, less patience, another key. */
+/** How a call is made. */
+export interface CallOptions {
+  /** Milliseconds to wait for the result. Default: 30,000. */
+  readonly timeout_ms?: number | undefined;
+  /** W3C trace context. Default: none, and the engine begins a trace. */
+  readonly traceparent?: string;
+  /** Cancels the call when aborted. */
+  readonly signal?: AbortSignal;
+  /** Receives the progress that the handler reports, in order. */
+  readonly onProgress?: (data: Json) => void;
+}
+
+/** Which engine to connect to. */
+export interface EngineAddress {
+  /** Such as `ws://127.0.0.1:49134`. Default: `ENGINE_URL`, else the port on this machine. */
+  readonly url?: string | undefined;
+  /** Default: `ENGINE_TOKEN`. */
+  readonly token?: string | undefined;
+  /** The connection lasts a moment: it opens faster and sends no pings. Default `false`. */
+  readonly isShort?: boolean | undefined;
+}
+
+/** An address, and what tests replace. */
 export interface ConnectOptions extends EngineAddress {
   /** Default: a WebSocket. */
   readonly dial?: Dial;
-  /** Default: 10,000. */
+  /** How long to wait for the engine, in milliseconds. Default: 10,000. */
   readonly patienceMs?: number;
-  /** The key that proves whose command line this is; default: what the engine left in a file. */
+  /** Finds the key that allows to manage workers. Default: in the file that the engine wrote. */
   readonly findKey?: (url: string) => Promise<string | undefined>;
 }
 
+/** Enough for an engine on a busy machine; without a listener the connection fails at once. */
+const CONNECT_MS_MAX = 10_000;
+
 /**
- * Connects, once.
+ * Connects, without a second attempt.
  *
  * @throws {CommandError} Not reachable, not an engine, or a token is missing or wrong.
- * @throws {UsageError} The address is none, or no header can hold the token.
+ * @throws {UsageError} The URL is invalid, or no header can hold the token.
  */
-export async function connectToEngine(options: ConnectOptions): Promise<EngineLine> {
-  const url = readUrl(options.url ?? URL_DEFAULT);
+export async function connectToEngine(options: ConnectOptions): Promise<EngineConnection> {
+  const url = readUrl(options.url ?? ENGINE_URL_DEFAULT);
   const token = readToken(options.token);
   const key = await (options.findKey ?? readControlKey)(url);
   const dial = options.dial ?? (options.isShort ? shortDial : undefined);
@@ -42,7 +72,7 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
   let reason = "";
   const worker = registerWorker(url, {
     workerName: "engine-cli",
-    telemetry: false, // A command is gone before anybody looks.
+    telemetry: false, // A command ends before its telemetry is of use.
     reconnect: { maxAttempts: 1 },
     onError: (error) => reason ||= error.message,
     ...token === undefined ? {} : { token },
@@ -51,10 +81,10 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
   });
   const stopListening = worker.onConnectionState((state) => {
     if (state === "connected") resolve();
-    if (state === "failed" || state === "reconnecting") reject(explain(url, reason));
+    if (state === "failed" || state === "reconnecting") reject(connectError(url, reason));
   });
   const patienceMs = options.patienceMs ?? CONNECT_MS_MAX;
-  const timer = setTimeout(() => reject(silent(url, patienceMs)), patienceMs);
+  const timer = setTimeout(() => reject(silenceError(url, patienceMs)), patienceMs);
   if (worker.connectionState === "connected") resolve();
   try {
     await opened;
@@ -65,45 +95,48 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineLi
     clearTimeout(timer);
     stopListening();
   }
-  return lineOf(worker);
+  return connectionOf(worker);
 }
 
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === "ws:" || url?.protocol === "wss:") return text;
   throw new UsageError(
-    `The address of the engine must look like ${URL_DEFAULT}, received ${JSON.stringify(text)}`,
+    `The address of the engine must look like ${ENGINE_URL_DEFAULT}, ` +
+      `received ${JSON.stringify(text)}`,
   );
 }
 
-/** A file that a token was read from often ends with a line break, which is no part of it. */
+/** A token that was read from a file often ends with a line break, which is not part of it. */
 function readToken(text: string | undefined): string | undefined {
   const token = text?.trim();
   if (token === undefined || /^[\t\x20-\x7e\x80-\xff]*$/.test(token)) return token;
-  // What a platform says of it may hold the token itself, and is never shown.
-  throw new UsageError("The token holds a sign that cannot be sent; look at --token, ENGINE_TOKEN");
+  // The platform's own message may contain the token, so it is never shown.
+  throw new UsageError(
+    "The token contains a character that cannot be sent; check --token and ENGINE_TOKEN",
+  );
 }
 
-function explain(url: string, reason: string): CommandError {
+function connectError(url: string, reason: string): CommandError {
   const shown = withoutSecrets(url);
   if (/\b401\b/.test(reason)) {
     return new CommandError(
       `The engine at ${shown} wants another token; give it with --token or ENGINE_TOKEN`,
     );
   }
-  // What to do about TLS the SDK knows, and says behind what the platform says.
+  // The SDK appends what to do about TLS to the platform's message.
   const hint = /; ((?:no TLS|TLS may|the certificate) .*?)(?:; trying again)?$/.exec(reason)?.[1];
   if (hint !== undefined) return new CommandError(`Cannot reach the engine at ${shown}: ${hint}`);
   const status = /\b(?:HTTP |response: |status code: )(\d{3})\b/.exec(reason)?.[1];
   if (status !== undefined) {
-    return new CommandError(`What listens at ${shown} refused the line with HTTP ${status}`);
+    return new CommandError(`What listens at ${shown} refused the connection with HTTP ${status}`);
   }
   return new CommandError(
     `The engine is not running at ${shown}; start it with: engine --config config.yaml`,
   );
 }
 
-function silent(url: string, patienceMs: number): CommandError {
+function silenceError(url: string, patienceMs: number): CommandError {
   return new CommandError(
     `Nothing at ${withoutSecrets(url)} has answered for ${renderDuration(patienceMs)}; ` +
       "the engine there is busy or does not listen there, see what it prints",
@@ -117,84 +150,90 @@ function withoutSecrets(text: string): string {
   return `${protocol}//${host}${pathname === "/" && search === "" ? "" : pathname + search}`;
 }
 
-function lineOf(worker: Worker): EngineLine {
+function connectionOf(worker: Worker): EngineConnection {
   return {
     async call(function_id: string, payload: Json, options: CallOptions = {}) {
       try {
         return await worker.trigger<Json, Json | undefined>({ function_id, payload, ...options });
       } catch (thrown) {
         const { code } = thrown as { code?: unknown };
-        // The SDK says it of calls that it lost, as the engine does of a worker that ended.
+        // The SDK uses this code for a lost connection, the engine for a worker that ended.
         const isLost = code === "invocation_stopped" && worker.connectionState !== "connected";
-        throw isLost ? new LineEnded(function_id) : thrown;
+        throw isLost ? new ConnectionLost(function_id) : thrown;
       }
     },
     [Symbol.asyncDispose]: () => worker.shutdown(),
   };
 }
 
-/** Several messages in a frame, one in a line. */
+/** Several messages in one frame, one per line. */
 const BATCH_PROTOCOL = "engine.batch.v1";
-/** As for the SDK: what goes beyond leaves alone, since an engine takes a batch as one message. */
+/** As in the SDK: a larger message is sent alone, since a batch is bounded like a message. */
 const BATCH_CHARS_MAX = 64 * 1024;
-/** An upgrade that is not answered by then has failed. */
+/** How long the engine may take to answer the upgrade. */
 const OPEN_MS = 10_000;
 
-/** Opens a line that is not expected to stay. */
+/**
+ * Dials with the runtime's own WebSocket, for connections that last a moment.
+ *
+ * The SDK's dial imports the package `ws`, which takes 26 ms, a third of `engine trigger`. This one
+ * sends no pings, so it does not notice a peer that vanished; a connection that may last uses the
+ * SDK's. Deno's WebSocket leaves Nagle's algorithm on, which delays a second frame by 44 ms: so all
+ * messages of one tick go in one frame, if the engine accepts batches.
+ */
 export const shortDial: Dial = (url, events, { headers = {} }) => {
   const socket = new WebSocket(url, { headers: { ...headers }, protocols: [BATCH_PROTOCOL] });
-  let lines: string[] = [];
+  let batch: string[] = [];
   let chars = 0;
-  let turn: ReturnType<typeof setTimeout> | undefined;
-  let isOver = false;
+  let flushTimer: ReturnType<typeof setTimeout> | undefined;
+  let isClosed = false;
   let problem = "no connection";
-  const end = (code: number, reason: string): void => {
-    if (isOver) return;
-    isOver = true;
-    clearTimeout(timer);
-    clearTimeout(turn);
+  const closed = (code: number, reason: string): void => {
+    if (isClosed) return;
+    isClosed = true;
+    clearTimeout(openTimer);
+    clearTimeout(flushTimer);
     events.closed(code, reason);
   };
   const flush = (): void => {
-    if (lines.length > 0 && socket.readyState === WebSocket.OPEN) socket.send(lines.join("\n"));
-    clearTimeout(turn);
-    lines = [];
+    if (batch.length > 0 && socket.readyState === WebSocket.OPEN) socket.send(batch.join("\n"));
+    clearTimeout(flushTimer);
+    batch = [];
     chars = 0;
   };
-  const timer = setTimeout(() => {
-    end(1006, `no answer within ${OPEN_MS} ms`);
+  const openTimer = setTimeout(() => {
+    closed(1006, `no answer within ${OPEN_MS} ms`);
     socket.close();
   }, OPEN_MS);
   socket.binaryType = "arraybuffer";
   socket.onopen = () => {
-    clearTimeout(timer);
+    clearTimeout(openTimer);
     problem = "";
-    if (!isOver) events.opened();
+    if (!isClosed) events.opened();
   };
   socket.onmessage = ({ data }) => {
-    if (isOver) return;
-    if (typeof data === "string") {
-      const isBatch = socket.protocol === BATCH_PROTOCOL;
-      for (const line of isBatch ? data.split("\n") : [data]) if (line !== "") events.text(line);
-    } else events.binary(new Uint8Array(data));
+    if (isClosed) return;
+    if (typeof data !== "string") return events.binary(new Uint8Array(data));
+    const messages = socket.protocol === BATCH_PROTOCOL ? data.split("\n") : [data];
+    for (const message of messages) if (message !== "") events.text(message);
   };
   socket.onerror = (event) => problem = (event as ErrorEvent).message || problem;
-  socket.onclose = ({ code, reason }) => end(code || 1006, reason || problem);
+  socket.onclose = ({ code, reason }) => closed(code || 1006, reason || problem);
   return {
     send(message): void {
-      if (isOver || socket.readyState !== WebSocket.OPEN) return;
+      if (isClosed || socket.readyState !== WebSocket.OPEN) return;
       if (typeof message !== "string" || socket.protocol !== BATCH_PROTOCOL) {
         flush();
         return socket.send(message as string | Uint8Array<ArrayBuffer>);
       }
       if (chars + message.length > BATCH_CHARS_MAX) flush();
-      if (lines.length === 0) turn = setTimeout(flush); // What is said until then, goes with it.
-      lines.push(message);
+      if (batch.length === 0) flushTimer = setTimeout(flush); // At the end of this tick.
+      batch.push(message);
       chars += message.length + 1;
     },
     close(code = 1000, reason = ""): void {
       flush();
-      if (!isOver) socket.close(code, reason);
+      if (!isClosed) socket.close(code, reason);
     },
   };
 };

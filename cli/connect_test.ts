@@ -10,9 +10,9 @@ import { recordingLog } from "../tests/fakes/fake_http.ts";
 import { connectToEngine, shortDial } from "./connect.ts";
 import {
   CommandError,
+  ConnectionLost,
   describeFailure,
   EXIT_NOT_UNDERSTOOD,
-  LineEnded,
   UsageError,
 } from "./failure.ts";
 
@@ -74,7 +74,7 @@ Deno.test("a call says whether its worker ended or the line to the engine did", 
   await using one = await connectToEngine({ ...options, dial: ofWorker });
   await assert.rejects(one.call("a::b", {}), { code: "invocation_stopped" });
   await using other = await connectToEngine({ ...options, dial: ofLine });
-  await assert.rejects(other.call("a::b", {}), LineEnded);
+  await assert.rejects(other.call("a::b", {}), ConnectionLost);
 });
 
 /** The headers that a dial to this address sends. */
@@ -190,7 +190,7 @@ Deno.test("another refusal is reported with its status", async () => {
     connectToEngine({ url: "ws://127.0.0.1:1", dial: refusing("HTTP 403") }),
   );
 
-  assert.match(message, /refused the line with HTTP 403/);
+  assert.match(message, /refused the connection with HTTP 403/);
 });
 
 for (const url of ["127.0.0.1:49134", "http://127.0.0.1:1", "nonsense", ""]) {

@@ -1,49 +1,43 @@
 /**
- * How a command fails, and what the person in front of it is told.
+ * How a command fails: its exit code, and the message for the user.
  *
- * Two kinds: what was typed makes no sense ({@linkcode UsageError}, exit code 2), or it could not
- * be done (everything else, exit code 1), unless a command chooses its own ({@linkcode ExitWith}).
- * Failures of calls are recognised by their `code` alone, so this file needs nothing of the SDK but
- * types.
+ * An invalid command line is a {@linkcode UsageError} (exit code 2); every other failure ends with
+ * exit code 1, unless the command chooses its own ({@linkcode ExitWith}). Failed calls are
+ * recognised by their `code` alone, so this file imports only types of the SDK.
  *
  * @module
  */
 import type { Json, JsonObject } from "../mod.ts";
 import { renderJson } from "./render.ts";
 
-/** Exit code of a command that did what it was asked to do. */
+/** Exit code of a command that succeeded. */
 export const EXIT_DONE = 0;
 /** Exit code of a command that failed. */
 export const EXIT_FAILED = 1;
-/** Exit code when a command or a config.yaml was not understood. */
+/** Exit code for an invalid command line or config.yaml. */
 export const EXIT_NOT_UNDERSTOOD = 2;
-/** Exit code when a worker was not where it was wanted within `--timeout`. */
+/** Exit code when a worker did not reach the desired state within `--timeout`. */
 export const EXIT_NOT_READY = 3;
 /** Exit code of a command that Ctrl-C ended. */
 export const EXIT_INTERRUPTED = 130;
 
-/** The person typed something this program does not understand. */
+/** The command line is invalid. */
 export class UsageError extends Error {
-  /** For people who read a stack. */
   override readonly name = "UsageError";
 }
 
-/** A command could not do what it was asked to do, for a reason that has no code. */
+/** A command failed for a reason that has no error code. */
 export class CommandError extends Error {
-  /** For people who read a stack. */
   override readonly name = "CommandError";
 }
 
-/** A command ends with a code of its own, after it has said what there is to say. */
+/** Ends a command with an exit code of its own. */
 export class ExitWith extends Error {
-  /** For people who read a stack. */
   override readonly name = "ExitWith";
-  /** What the process ends with. */
   readonly exitCode: number;
-  /** Still to be said, on standard error. */
+  /** Printed to standard error before the process ends. */
   readonly lines: readonly string[];
 
-  /** Makes one. */
   constructor(exitCode: number, lines: readonly string[] = []) {
     super(`exit code ${exitCode}`);
     this.exitCode = exitCode;
@@ -51,26 +45,24 @@ export class ExitWith extends Error {
   }
 }
 
-/** A failure, ready to be printed. */
+/** A failure as it is printed. */
 export interface Failure {
-  /** For standard error; the first one says what happened, the others what to do about it. */
+  /** For standard error: the first says what happened, the others what to do about it. */
   readonly lines: readonly string[];
-  /** What the process ends with. */
   readonly exitCode: number;
 }
 
-/** The line to the engine ended while a call ran, so nobody here knows how the call ends. */
-export class LineEnded extends CommandError {
-  /** Names what ran. */
+/** The connection to the engine was lost during a call, whose outcome is therefore unknown. */
+export class ConnectionLost extends CommandError {
   constructor(function_id: string) {
     super(
-      `The line to the engine ended while ${function_id} ran; whether it goes on is not known, ` +
-        "whether the engine does says: engine doctor",
+      `The connection to the engine was lost while ${function_id} ran, which may still run; ` +
+        "to check the engine: engine doctor",
     );
   }
 }
 
-/** Turns whatever a command threw into lines and an exit code. */
+/** Converts what a command threw into lines and an exit code. */
 export function describeFailure(thrown: unknown): Failure {
   if (thrown instanceof ExitWith) return thrown;
   if (thrown instanceof UsageError) {
@@ -87,19 +79,19 @@ export function describeFailure(thrown: unknown): Failure {
     return describeProblems(thrown.message, details, EXIT_NOT_UNDERSTOOD);
   }
   if (code === "manifest_invalid") return describeProblems(thrown.message, details, EXIT_FAILED);
-  // The message of a call that failed begins with its code already.
-  const said = thrown.message.startsWith(`${code}: `)
+  // The message of a failed call begins with its code already.
+  const text = thrown.message.startsWith(`${code}: `)
     ? thrown.message
     : `${code}: ${thrown.message}`;
-  return { lines: [`error: ${said}`, ...adviceOn(code, details)], exitCode: EXIT_FAILED };
+  return { lines: [`error: ${text}`, ...adviceOn(code, details)], exitCode: EXIT_FAILED };
 }
 
 function describeProblems(
-  said: string,
+  text: string,
   details: JsonObject | undefined,
   exitCode: number,
 ): Failure {
-  const message = said.replace(/^\w+_invalid: /, ""); // A call that failed begins with its code.
+  const message = text.replace(/^\w+_invalid: /, ""); // The code of a failed call.
   const problems = textsOf(details?.["problems"]);
   // With a single problem the message may be that problem already.
   const shown = problems.filter((problem) => !message.includes(problem));
@@ -109,13 +101,16 @@ function describeProblems(
   };
 }
 
-/** What to do about a code; otherwise the details as they are. */
+/** What to do about an error code; without advice, the details of the error. */
 function adviceOn(code: string, details: JsonObject | undefined): string[] {
   switch (code) {
     case "function_not_found":
       return [similarTo(textsOf(details?.["similar"]))];
     case "invalid_payload":
-      return [...misfits(details), "  What a function takes: engine trigger FUNCTION --help"];
+      return [
+        ...validationErrors(details),
+        "  What a function takes: engine trigger FUNCTION --help",
+      ];
     case "timeout":
     case "TIMEOUT":
       return ["  Give it more time with --timeout-ms, or see what its worker says"];
@@ -127,7 +122,7 @@ function adviceOn(code: string, details: JsonObject | undefined): string[] {
     case "address_in_use":
     case "address_not_available":
     case "store_unavailable":
-      // The message says it all.
+      // The message is complete.
       return [];
     default:
       return details && Object.keys(details).length > 0
@@ -141,7 +136,7 @@ function similarTo(similar: readonly string[]): string {
   return "  A worker that has just been added may need a moment; what there is: engine functions";
 }
 
-function misfits(details: JsonObject | undefined): string[] {
+function validationErrors(details: JsonObject | undefined): string[] {
   const errors = details?.["errors"];
   if (!Array.isArray(errors)) return [];
   return errors.map((error) => {

@@ -1,9 +1,9 @@
 /**
- * What was typed on the command line, as the payload of a call.
+ * The payload of a call, from arguments of the command line.
  *
- * A field is `key=value`; the value is JSON if it parses as such, else text. Dots in the key nest:
- * `user.name=Ann` is `{"user":{"name":"Ann"}}`; `\.` is a dot. A number that would lose digits on
- * the way is refused rather than changed.
+ * A field is `key=value`; the value is JSON if it parses as JSON, else text. Dots in the key nest:
+ * `user.name=Ann` is `{"user":{"name":"Ann"}}`; `\.` is a dot. A number that JavaScript cannot hold
+ * exactly is an error.
  *
  * @module
  */
@@ -12,11 +12,11 @@ import { UsageError } from "./failure.ts";
 
 /** Where the parts of a payload come from. */
 export interface PayloadSources {
-  /** Words such as `a=2`, in the order they were typed. */
+  /** Arguments such as `a=2`, in their order. */
   readonly fields: readonly string[];
   /** `--payload`: JSON, `@file`, or `-` for standard input. */
   readonly payload: string | undefined;
-  /** Reads a file, relative to where the person is. */
+  /** Reads a file, relative to the current directory. */
   readFile(path: string): Promise<string>;
   /** Reads all of standard input. */
   readInput(): Promise<string>;
@@ -25,7 +25,7 @@ export interface PayloadSources {
 /**
  * The payload of a call: `--payload` if given, with the fields set on top; `{}` without either.
  *
- * @throws {UsageError} When a part is not what it should be, in words that name it.
+ * @throws {UsageError} When a part is invalid, with that part in the message.
  */
 export async function readPayload(sources: PayloadSources): Promise<Json> {
   const { fields, payload } = sources;
@@ -39,9 +39,9 @@ export async function readPayload(sources: PayloadSources): Promise<Json> {
 }
 
 /**
- * Sets `key=value` words in an object and returns it.
+ * Sets `key=value` fields in an object and returns it.
  *
- * @throws {UsageError} For a word without `=`, an empty key, a key given twice.
+ * @throws {UsageError} For a field without `=`, an empty key, a key given twice.
  */
 export function withFields(target: JsonObject, fields: readonly string[]): JsonObject {
   const given = new Set<string>();
@@ -85,15 +85,15 @@ function setAt(
     place = place[part] as JsonObject;
   });
   const last = path.at(-1)!;
-  const nested = [...given].some((name) => {
+  const isNested = [...given].some((name) => {
     const other = JSON.parse(name) as string[];
     return other.length > path.length && path.every((part, i) => part === other[i]);
   });
-  if (nested) throw new UsageError(`${field} would replace fields that were given before it`);
+  if (isNested) throw new UsageError(`${field} would replace fields that were given before it`);
   define(place, last, value);
 }
 
-/** Plain assignment would take `__proto__` for something else. */
+/** Defines a property; assigning to `__proto__` would set the prototype. */
 function define(target: JsonObject, key: string, value: Json): void {
   Object.defineProperty(target, key, {
     value,
@@ -108,7 +108,7 @@ function parseValue(text: string): Json {
     return parseExactly(text);
   } catch (thrown) {
     if (thrown instanceof UsageError) throw thrown;
-    return text; // Not JSON, so it is meant as text.
+    return text; // Not JSON, so it is text.
   }
 }
 
@@ -135,7 +135,7 @@ function parseWhole(text: string, source: string): Json {
   }
 }
 
-/** Parses JSON; refuses a number that JavaScript cannot hold as it is written. */
+/** Parses JSON; rejects a number that JavaScript cannot hold exactly. */
 function parseExactly(text: string): Json {
   const keepDigits = (_key: string, value: Json, context?: { source?: string }): Json => {
     if (typeof value === "number" && context?.source !== undefined) checkDigits(context.source);

@@ -1,13 +1,12 @@
 /**
- * The commands of `engine`, and how a command line is parsed, run and ended.
+ * The commands of `engine`: parses a command line, runs it, and ends with an exit code.
  *
  * The root is a command too: `engine` alone starts an engine. Every other command is a module that
  * is imported when the command line names it, or for the help and completions of all commands.
  *
  * @module
  */
-import { Command } from "@commander-js/extra-typings";
-import { CommanderError } from "commander";
+import { Command, CommanderError } from "@commander-js/extra-typings";
 import manifest from "../deno.json" with { type: "json" };
 import { addStart } from "./commands/start.ts";
 import { describeFailure, EXIT_DONE, EXIT_NOT_UNDERSTOOD } from "./failure.ts";
@@ -40,10 +39,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
 };
 
 /**
- * The parser with its commands.
+ * Creates the parser.
  *
- * @param args The command line that will run; a command that it cannot name is left out. Default:
- * all commands are there.
+ * @param args The command line that will run; commands that it does not name are left out. Default:
+ * all commands.
  */
 export async function createProgram(
   terminal: Terminal,
@@ -56,7 +55,7 @@ export async function createProgram(
   return program;
 }
 
-/** Completions, help, and the refusal of an unknown command need all commands. */
+/** The help, completions, and the suggestion for an unknown command need all commands. */
 function namesFor([first = ""]: readonly string[]): string[] {
   const isOne = Object.hasOwn(COMMANDS, first) && first !== "completions";
   return isOne ? [first] : Object.keys(COMMANDS);
@@ -78,7 +77,7 @@ function createRoot(terminal: Terminal): Command {
 }
 
 /**
- * Runs one command line; prints what went wrong, throws nothing.
+ * Runs one command line; prints a failure instead of throwing it.
  *
  * @returns The exit code.
  */
@@ -90,7 +89,7 @@ export async function runCommandLine(
 }
 
 /**
- * The same with a program that exists already.
+ * Runs one command line with an existing parser; prints a failure instead of throwing it.
  *
  * @returns The exit code.
  */
@@ -104,7 +103,7 @@ export async function runProgram(
     return EXIT_DONE;
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
-      // Commander has printed its own message, with what was probably meant.
+      // Commander has printed its own message, with a suggestion.
       return thrown.exitCode === 0 ? EXIT_DONE : EXIT_NOT_UNDERSTOOD;
     }
     const { lines, exitCode } = describeFailure(thrown);

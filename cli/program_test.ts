@@ -78,9 +78,7 @@ Deno.test("engine trigger evaluates commander and the SDK, and of the engine its
   const modules = graphs.flat();
 
   assert.deepEqual(
-    modules.filter((it) =>
-      /yaml|hono|ajv|\/engine\/(?!mod|version|auth\/control_key|core\/guards)|\/workers\//.test(it)
-    ),
+    modules.filter((it) => /yaml|hono|ajv|\/engine\/(engine|project)\.ts|\/workers\//.test(it)),
     [],
   );
   assert.ok(modules.some((it) => it.includes("commander")), "commander is there");

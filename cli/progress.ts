@@ -1,17 +1,17 @@
 /**
- * Shows how far several things are: one line each.
+ * The progress of several tasks, one line each.
  *
- * On a terminal the lines are rewritten in place, and stay as they were last; elsewhere each phase
- * is written once, with the time since the beginning. Results are printed at the end on a terminal,
- * and as soon as they are there elsewhere. It does not know what is going on.
+ * On a terminal the lines are rewritten in place and the last ones stay, with the results of all
+ * tasks printed at the end. Elsewhere each phase is written once, with the elapsed time, and the
+ * result of a task as soon as it is done.
  *
  * @module
  */
-import { type LiveLine, LiveLines } from "./screen.ts";
 import { printable, renderDuration } from "./render.ts";
-import type { Screen, Terminal } from "./terminal.ts";
+import { type LiveLine, LiveLines, type Screen } from "./screen.ts";
+import type { Terminal } from "./terminal.ts";
 
-/** What there is to print of something that is done. */
+/** What a task prints when it is done. */
 export interface Result {
   /** Lines for standard output. */
   readonly out?: readonly string[];
@@ -19,39 +19,39 @@ export interface Result {
   readonly err?: readonly string[];
 }
 
-/** One of the things that are going on. */
+/** One task. */
 export interface ProgressRow {
-  /** What it is called; may become known late. */
+  /** Name of the task; may change while it runs. */
   name: string;
-  /** Lines that it printed stay to be seen. */
+  /** Whether lines from {@linkcode ProgressRow.printed} stay visible. */
   readonly keepsLines: boolean;
-  /** What it is at now. */
+  /** Shows what the task does now. */
   phase(text: string): void;
-  /** A line that it printed: shown beside its phase, until the next one. */
+  /** Shows a line of the task's output beside its phase, until the next one. */
   printed(text: string): void;
-  /** It is done; a second call changes nothing. */
+  /** Ends the task; a second call has no effect. */
   done(summary: string, result: Result): void;
 }
 
-/** All that is going on. */
+/** The progress of all tasks. */
 export interface Progress {
-  /** Adds a thing. */
+  /** Adds a task. */
   row(name: string): ProgressRow;
-  /** Says something that concerns none of them, or all. */
+  /** Prints a line that belongs to no single task. */
   say(text: string): void;
-  /** Time has passed. */
+  /** Updates the elapsed times. */
   tick(): void;
-  /** Nothing more comes. */
+  /** Prints what is left; no call may follow. */
   end(): void;
 }
 
-/** Progress as the terminal can show it. */
+/** Progress in the form that the terminal supports. */
 export function showProgress(terminal: Terminal): Progress {
   const { screen } = terminal;
   return screen ? new LiveProgress(terminal, screen) : new PlainProgress(terminal);
 }
 
-/** Lines, one after the other. */
+/** Progress as a log: one line per change. */
 class PlainProgress implements Progress {
   readonly #terminal: Terminal;
   readonly #beganMs: number;
@@ -89,15 +89,15 @@ class PlainProgress implements Progress {
   }
 
   tick(): void {
-    // What changed has been written.
+    // Every change was written at once.
   }
 
   end(): void {
-    // So has all the rest.
+    // Every result was written at once.
   }
 }
 
-/** A row of a terminal. */
+/** One task on a terminal. */
 class LiveRow implements ProgressRow {
   name: string;
   readonly keepsLines = false;
@@ -146,7 +146,7 @@ class LiveRow implements ProgressRow {
   }
 }
 
-/** Lines that are rewritten. */
+/** Progress in lines that are rewritten. */
 class LiveProgress implements Progress {
   readonly #terminal: Terminal;
   readonly #lines: LiveLines;
@@ -168,7 +168,7 @@ class LiveProgress implements Progress {
     this.#lines.above([text]);
   }
 
-  /** Those that go on come first when there is not room for all. */
+  /** Draws the rows; running tasks come first when the terminal is too small for all. */
   tick(): void {
     const width = this.#nameChars();
     const { rows } = this.#terminal.screen!.size();

@@ -1,8 +1,7 @@
 /**
- * Values as text: JSON as people like it, tables, durations.
+ * Values as text: JSON, tables, durations, sizes.
  *
- * Nothing here knows of a terminal: the same value is always the same text, so that what a script
- * has learnt to read stays so.
+ * The text depends on the value alone, never on the terminal, so that scripts can rely on it.
  *
  * @module
  */
@@ -10,19 +9,19 @@ import type { Json } from "../mod.ts";
 
 /** JSON up to this width stays on one line. */
 const LINE_CHARS_MAX = 80;
-/** Characters that JSON leaves as they are and a terminal would obey: C1, marks of direction. */
-const UNSEEN = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
-/** What a terminal would obey, in plain text; tabs and line breaks are kept. */
+/** Characters that JSON does not escape and a terminal obeys: C1 and bidirectional controls. */
+const UNSAFE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+/** Control characters of text; tabs and line breaks are kept. */
 // deno-lint-ignore no-control-regex
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-/** Whole sequences go, so that their letters do not stay behind. */
+/** Whole escape sequences, so that their letters are removed too. */
 // deno-lint-ignore no-control-regex
 const SEQUENCE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
 
 /**
  * JSON for people: on one line while it is short, `{ "c": 5 }`, else indented by two.
  *
- * It stays valid JSON: control characters in texts are written as escapes.
+ * It is valid JSON: control characters in strings are escaped.
  */
 export function renderJson(value: Json): string {
   return renderWithin(value, "", LINE_CHARS_MAX);
@@ -30,7 +29,7 @@ export function renderJson(value: Json): string {
 
 /** JSON for programs: one line without spaces, with the same escapes. */
 export function compactJson(value: Json): string {
-  return escapeUnseen(JSON.stringify(value));
+  return escapeUnsafe(JSON.stringify(value));
 }
 
 function renderWithin(value: Json, indent: string, room: number): string {
@@ -56,14 +55,14 @@ function onOneLine(value: Json): string {
 }
 
 function quoted(text: string): string {
-  return escapeUnseen(JSON.stringify(text));
+  return escapeUnsafe(JSON.stringify(text));
 }
 
-function escapeUnseen(json: string): string {
-  return json.replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+function escapeUnsafe(json: string): string {
+  return json.replace(UNSAFE, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Text without what a terminal would obey: escape sequences, control characters, directions. */
+/** Text without escape sequences, control characters and bidirectional controls. */
 export function printable(text: string): string {
   return text.replace(SEQUENCE, "").replace(CONTROL, "");
 }
@@ -71,7 +70,7 @@ export function printable(text: string): string {
 /**
  * Lines of a table: columns as wide as their widest cell, two spaces between them.
  *
- * The last column is not padded. Control characters are taken out, line breaks become spaces.
+ * The last column is not padded. Control characters are removed, line breaks become spaces.
  */
 export function renderTable(
   head: readonly string[],
@@ -114,7 +113,7 @@ export function renderBytes(bytes: number): string {
   return `${amount < 9.95 ? amount.toFixed(1) : Math.round(amount)} ${unit}`;
 }
 
-/** A number and its noun: `1 function`, `3 functions`. */
+/** A number with its noun: `1 function`, `3 functions`. */
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

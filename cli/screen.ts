@@ -1,23 +1,45 @@
 /**
- * Lines at the end of a terminal that are rewritten in place.
+ * A terminal as a screen with keys: lines at its end that are rewritten in place, and key presses.
  *
- * Every write leaves the terminal as it was found: the cursor stands at the start of a line below
- * the others, with plain letters and line wrapping. So whatever ends the program, nothing is to be
- * restored. It does not know what the lines mean.
+ * Every write leaves the cursor at the start of a line below the others, with plain letters and
+ * wrapping on. So nothing has to be restored, however the program ends.
  *
  * @module
  */
 import { printable } from "./render.ts";
-import type { Screen } from "./terminal.ts";
 
-/** One line: text, and an end of it that is less important. */
+/** A terminal that obeys control sequences. */
+export interface Screen {
+  /** Current size in characters and lines. */
+  size(): { readonly columns: number; readonly rows: number };
+  /** Writes text with its control sequences. */
+  write(text: string): void;
+}
+
+/** One line: its text, and a less important end that is dimmed. */
 export interface LiveLine {
   readonly text: string;
   readonly dimmed?: string | undefined;
 }
 
+/** Keys that are read one by one. */
+export interface Keyboard {
+  /**
+   * Calls `listener` for every key, such as `q`; the result stops that and restores the terminal.
+   * `undefined` when standard input is no terminal.
+   */
+  listen(listener: (key: string) => void): (() => void) | undefined;
+}
+
+/** The part of standard input that a keyboard needs. */
+export interface KeyInput {
+  isTerminal(): boolean;
+  setRaw(isRaw: boolean, options?: { cbreak: boolean }): void;
+  read(buffer: Uint8Array): Promise<number | null>;
+}
+
 const ESC = "\x1b[";
-/** Long lines are cut off by the terminal, whatever it holds for wide. */
+/** With wrapping off the terminal cuts long lines by its own idea of how wide a character is. */
 const WRAP_OFF = `${ESC}?7l`;
 const WRAP_ON = `${ESC}?7h`;
 const DIM = `${ESC}2m`;
@@ -25,20 +47,19 @@ const PLAIN = `${ESC}0m`;
 const CLEAR_REST_OF_LINE = `${ESC}K`;
 const CLEAR_BELOW = `${ESC}J`;
 
-/** See the top of this file. */
+/** Lines at the end of a screen that are rewritten in place. */
 export class LiveLines {
   readonly #screen: Screen;
   readonly #hasColour: boolean;
   #height = 0;
   #shown = "";
 
-  /** Writes nothing yet; without colour nothing is dimmed. */
   constructor(screen: Screen, hasColour: boolean) {
     this.#screen = screen;
     this.#hasColour = hasColour;
   }
 
-  /** Rewrites the lines; as many as the terminal has room for. */
+  /** Rewrites the lines; those that do not fit into the terminal are counted in the last one. */
   draw(lines: readonly LiveLine[]): void {
     const { columns, rows } = this.#screen.size();
     const room = Math.max(1, rows - 1);
@@ -71,7 +92,7 @@ export class LiveLines {
     if (head.length > width) return head.slice(0, Math.max(0, width - 1)).join("") + "…";
     if (dimmed === undefined) return head.join("");
     const room = width - head.length - 2;
-    if (room < 4) return head.join(""); // Too little to say anything.
+    if (room < 4) return head.join(""); // Too short to be useful.
     const tail = [...onOneLine(dimmed)];
     const rest = tail.length > room ? `${tail.slice(0, room - 1).join("")}…` : tail.join("");
     return `${head.join("")}  ${this.#hasColour ? `${DIM}${rest}${PLAIN}` : rest}`;
@@ -82,23 +103,7 @@ function onOneLine(text: string): string {
   return printable(text).replaceAll(/[\t\n]/g, " ");
 }
 
-/** Something with keys. */
-export interface Keyboard {
-  /**
-   * Calls `listener` for every key, such as `q`; call the result to stop and to leave the terminal
-   * as it was. `undefined` when standard input is no terminal.
-   */
-  listen(listener: (key: string) => void): (() => void) | undefined;
-}
-
-/** What of standard input is used. */
-export interface KeyInput {
-  isTerminal(): boolean;
-  setRaw(isRaw: boolean, options?: { cbreak: boolean }): void;
-  read(buffer: Uint8Array): Promise<number | null>;
-}
-
-/** The keyboard at an input; by default at that of this process. */
+/** The keyboard of an input; default: of this process. */
 export function keyboardAt(input: KeyInput = Deno.stdin): Keyboard {
   return {
     listen(listener) {
@@ -115,10 +120,10 @@ export function keyboardAt(input: KeyInput = Deno.stdin): Keyboard {
   };
 }
 
-/** A reading that waits when nobody listens any more ends with the process. */
+/** Reads until the keyboard is closed; a read that is pending then ends with the process. */
 async function readKeys(
   input: KeyInput,
-  hear: (key: string) => void,
+  onKey: (key: string) => void,
   isOpen: () => boolean,
 ): Promise<void> {
   const buffer = new Uint8Array(64);
@@ -127,7 +132,7 @@ async function readKeys(
     const length = await input.read(buffer).catch(() => null);
     if (length === null) return;
     const text = decoder.decode(buffer.subarray(0, length), { stream: true });
-    // Arrow keys and the like come as a sequence, which is none of the keys.
-    if (!text.startsWith("\x1b")) { for (const key of text) hear(key); }
+    // Arrow keys and the like come as escape sequences and are ignored.
+    if (!text.startsWith("\x1b")) { for (const key of text) onKey(key); }
   }
 }

@@ -1,56 +1,18 @@
 /**
  * What a command may touch: the terminal, time, and the engine.
  *
- * Commands get a {@linkcode Terminal} handed in, so that a test can lend one that remembers what
- * was printed and an engine that lives in the test. {@linkcode systemTerminal} is the real one.
+ * Commands get a {@linkcode Terminal} as a parameter, so that a test can provide one that remembers
+ * what was printed and connects to an engine of the test. {@linkcode systemTerminal} is the real
+ * one.
  *
  * @module
  */
-import type { Json } from "../mod.ts";
-import { EXIT_INTERRUPTED, ExitWith, UsageError } from "./failure.ts";
+import type { EngineAddress, EngineConnection } from "./connect.ts";
+import { EXIT_INTERRUPTED, ExitWith } from "./failure.ts";
 import { printable } from "./render.ts";
+import type { Screen } from "./screen.ts";
 
-/** An engine that answers calls; disposing of it ends the line. */
-export interface EngineLine extends AsyncDisposable {
-  /**
-   * Calls a function; `undefined` when it returned nothing.
-   *
-   * @throws {InvocationError} When the call failed.
-   */
-  call(function_id: string, payload: Json, options?: CallOptions): Promise<Json | undefined>;
-}
-
-/** How a call is made. */
-export interface CallOptions {
-  /** Milliseconds to wait for the result. Default: 30,000. */
-  readonly timeout_ms?: number | undefined;
-  /** W3C trace context. Default: none, and the engine begins a trace. */
-  readonly traceparent?: string;
-  /** Cancels the call when aborted. */
-  readonly signal?: AbortSignal;
-  /** Gets what the handler tells while it runs, in order. */
-  readonly onProgress?: (data: Json) => void;
-}
-
-/** A terminal that obeys control sequences: lines can be rewritten there. */
-export interface Screen {
-  /** Characters in a line, and lines, as they are now. */
-  size(): { readonly columns: number; readonly rows: number };
-  /** Writes text with its control sequences. */
-  write(text: string): void;
-}
-
-/** Which engine to talk to. */
-export interface EngineAddress {
-  /** Such as `ws://127.0.0.1:49134`. Default: `ENGINE_URL`, else the port on this machine. */
-  readonly url?: string | undefined;
-  /** Default: `ENGINE_TOKEN`. */
-  readonly token?: string | undefined;
-  /** The line is over in a moment: it is opened faster, and nothing pings on it. */
-  readonly isShort?: boolean | undefined;
-}
-
-/** The outside world, as commands see it. */
+/** The outside world of a command. */
 export interface Terminal {
   /** Writes lines of result to standard output. */
   out(text: string): void;
@@ -62,29 +24,29 @@ export interface Terminal {
   readonly screen: Screen | undefined;
   /** Where relative paths start: absolute, without a slash at its end. */
   readonly directory: string;
-  /** A variable of the environment; empty counts as not set. */
+  /** A variable of the environment; an empty one counts as not set. */
   env(name: string): string | undefined;
   /** Reads a text file; the path is relative to `directory`. */
   readFile(path: string): Promise<string>;
   /** Reads all of standard input. */
   readInput(): Promise<string>;
   /**
-   * Opens a line to a running engine, or says within 2 s that there is none.
+   * Connects to a running engine.
    *
    * @throws {CommandError} With what to do.
    */
-  connect(address: EngineAddress): Promise<EngineLine>;
+  connect(address: EngineAddress): Promise<EngineConnection>;
   /** Milliseconds since an unspecified start. */
   now(): number;
   /** Milliseconds since 1970. */
   wall(): number;
   /** Resolves after `ms` milliseconds, at once when `signal` is aborted. */
   wait(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls `listener` for every SIGINT, SIGTERM and SIGHUP; call the result to stop. */
+  /** Calls `listener` for every SIGINT, SIGTERM and SIGHUP; the result removes the listener. */
   onInterrupt(listener: () => void): () => void;
 }
 
-/** The terminal this process was started in. */
+/** The terminal in which this process was started. */
 export function systemTerminal(): Terminal {
   const directory = Deno.cwd();
   const env = (name: string) => Deno.env.get(name) || undefined;
@@ -126,9 +88,9 @@ export function wait(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Runs a task that Ctrl-C asks to end, by the signal it gets.
+ * Runs a task whose signal is aborted by Ctrl-C.
  *
- * @throws {ExitWith} 130 when the task failed after that and had nothing to say of it.
+ * @throws {ExitWith} 130 when the task fails after Ctrl-C without an exit code of its own.
  */
 export async function interruptible<T>(
   terminal: Pick<Terminal, "onInterrupt">,
@@ -146,22 +108,11 @@ export async function interruptible<T>(
   }
 }
 
-/**
- * A whole number that was typed, within bounds.
- *
- * @throws {UsageError} Naming the option and the bounds.
- */
-export function readNumber(option: string, text: string, least: number, most: number): number {
-  const number = Number(text);
-  if (/^\d+$/.test(text) && number >= least && number <= most) return number;
-  throw new UsageError(`${option}: expected ${least} to ${most}, received ${JSON.stringify(text)}`);
-}
-
-/** Where this process writes. */
+/** A stream to which this process writes. */
 type Stream = typeof Deno.stdout | typeof Deno.stderr;
 
 function write(stream: Stream, text: string): void {
-  // Text of workers must not steer a terminal; a file or a pipe gets it as it is.
+  // Text of workers must not control a terminal; a file or a pipe gets it unchanged.
   const shown = stream.isTerminal() ? printable(text) : text;
   writeBytes(stream, new TextEncoder().encode(`${shown}\n`));
 }
@@ -171,7 +122,7 @@ function writeBytes(stream: Stream, bytes: Uint8Array): void {
   try {
     while (rest.length > 0) rest = rest.subarray(stream.writeSync(rest));
   } catch (thrown) {
-    // The reader has seen enough, as in `engine functions | head -1`.
+    // The reader has closed the pipe, as in `engine functions | head -1`.
     if (thrown instanceof Deno.errors.BrokenPipe) Deno.exit(0);
     throw thrown;
   }
@@ -183,7 +134,7 @@ function systemScreen(): Screen {
       try {
         return Deno.consoleSize();
       } catch {
-        return { columns: 80, rows: 24 }; // A terminal that does not tell.
+        return { columns: 80, rows: 24 }; // A terminal that does not report its size.
       }
     },
     write: (text) => writeBytes(Deno.stderr, new TextEncoder().encode(text)),

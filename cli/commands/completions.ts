@@ -1,13 +1,16 @@
 /**
- * `engine completions`: print a script that completes commands and options.
+ * `engine completions`: print a script that completes commands and options in a shell.
+ *
+ * A script contains all words, so completing starts no program. Where no word fits, the shell
+ * offers files.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
+import { ACCELERATORS, ISOLATIONS } from "../arguments.ts";
 import { UsageError } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
 import { LOG_LEVELS } from "./start.ts";
-import { ACCELERATORS, ISOLATIONS } from "./worker/add.ts";
 
 const EXAMPLES = `
 Examples:
@@ -15,7 +18,29 @@ Examples:
   source <(engine completions zsh)               in ~/.zshrc
   engine completions fish | source               in ~/.config/fish/config.fish`;
 
-/** What this file reads of a command, whatever its arguments and options are. */
+/** A word that is offered. */
+export interface Candidate {
+  /** Such as `trigger` or `--payload`. */
+  readonly word: string;
+  /** What it does, in one line. */
+  readonly summary: string;
+  /** The values of an option that has few. */
+  readonly values?: readonly string[];
+}
+
+/** What may follow a path of commands, such as `["worker", "add"]`; the root has an empty path. */
+export interface Place {
+  readonly path: readonly string[];
+  readonly candidates: readonly Candidate[];
+}
+
+/** Shells with a script. */
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+
+/** One of {@linkcode SHELLS}. */
+export type Shell = typeof SHELLS[number];
+
+/** The part of a command that is read here, whatever its arguments and options are. */
 interface AnyCommand {
   name(): string;
   description(): string;
@@ -29,7 +54,7 @@ interface AnyOption {
   readonly hidden: boolean;
 }
 
-/** Words that an option takes, by its long name. */
+/** The values of options, by long name. */
 type Values = Readonly<Record<string, readonly string[]>>;
 
 /** Adds `engine completions`. */
@@ -80,28 +105,6 @@ function candidateOf(word: string, summary: string, values: Values): Candidate {
   const own = Object.hasOwn(values, word) ? values[word] : undefined;
   return own ? { word, summary, values: own } : { word, summary };
 }
-
-/** A word to offer, and what it does. */
-export interface Candidate {
-  /** Such as `trigger` or `--payload`. */
-  readonly word: string;
-  /** One line. */
-  readonly summary: string;
-  /** Words that may follow it, for an option with few values. */
-  readonly values?: readonly string[];
-}
-
-/** What may follow after a path of commands, such as `["worker", "add"]`; empty for the root. */
-export interface Place {
-  readonly path: readonly string[];
-  readonly candidates: readonly Candidate[];
-}
-
-/** Shells with a script. */
-export const SHELLS = ["bash", "zsh", "fish"] as const;
-
-/** One of {@linkcode SHELLS}. */
-export type Shell = typeof SHELLS[number];
 
 /** The script of a shell for all places of the program. */
 export function completionScript(shell: Shell, places: readonly Place[]): string {
@@ -185,7 +188,7 @@ compdef _engine engine
 function fishScript(places: readonly Place[]): string {
   const offers = places.flatMap(({ path, candidates }) =>
     candidates.map(({ word, summary, values }) => {
-      // Without quotes of its own: it stands in quotes already.
+      // Not quoted here: the whole condition is quoted below.
       const place = `__engine_at ${nameOf(path)}`;
       const what = word.startsWith("--") ? `-l ${word.slice(2)}` : `-a ${quote(word)}`;
       const choice = values ? ` -x -a ${quote(values.join(" "))}` : "";
@@ -225,7 +228,7 @@ function alternatives(places: readonly Place[]): string {
   return places.filter(({ path }) => path.length > 0).map(({ path }) => nameOf(path)).join("|");
 }
 
-/** In single quotes; inner ones would end the text, so a typographic one stands in. */
+/** Single quotes; those in the text, which would end it, become typographic ones. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", "’")}'`;
 }

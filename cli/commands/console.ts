@@ -1,16 +1,18 @@
 /**
  * `engine console`: a web page that shows a running engine.
  *
- * An engine that has a console of its own is only asked for its address; else one is served from
- * here until Ctrl-C. The address holds a secret: it is what makes the page this user's.
+ * If the engine serves a console itself, the command prints its address; otherwise it serves one
+ * until Ctrl-C. The address contains a secret key, with which the page may manage workers.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { ConsoleOptions, EngineConsole, EngineInfo } from "../../engine/mod.ts";
 import type { Json } from "../../mod.ts";
+import { ENGINE_URL_DEFAULT, readNumber, TOKEN_HELP, URL_HELP } from "../arguments.ts";
+import type { EngineAddress } from "../connect.ts";
 import { CommandError } from "../failure.ts";
-import { type EngineAddress, interruptible, readNumber, type Terminal } from "../terminal.ts";
+import { interruptible, type Terminal } from "../terminal.ts";
 
 const EXAMPLES = `
 Examples:
@@ -19,14 +21,14 @@ Examples:
   engine console --port 0                 on any free port
   ENGINE_CONSOLE_TOKEN=… engine console --host 0.0.0.0      for other machines
 
-The printed address holds a key: who opens it may manage workers. Without the key a page shows the
-system and calls functions; where the engine has a token, or on an address that other machines
-reach, it asks for one first: ENGINE_CONSOLE_TOKEN, else the engine's own.
+The printed address contains a key, with which the page may manage workers. Without the key a page
+shows the system and calls functions; if the engine has a token, or other machines reach the
+address, it asks for a token first: ENGINE_CONSOLE_TOKEN, else the engine's own.
 
 With "- name: engine-console" in config.yaml the engine serves the page itself; this command then
 prints its address.`;
 
-/** Where the page is unless somebody says otherwise. */
+/** Default address of the page. */
 const ADDRESS = { host: "127.0.0.1", port: 3113 };
 
 interface ConsoleFlags extends EngineAddress {
@@ -35,13 +37,13 @@ interface ConsoleFlags extends EngineAddress {
   readonly open?: boolean | undefined;
 }
 
-/** What the command needs of the world besides the terminal; lent by tests. */
+/** What the command needs besides the terminal; tests provide their own. */
 export interface ConsoleParts {
   /** Serves a console. */
   start(options: ConsoleOptions): Promise<EngineConsole>;
-  /** The address of an operator's page of a console that the engine serves. */
+  /** The address, with key, of a console that the engine serves. */
   operatorUrl(consoleUrl: string, engineUrl: string): Promise<string>;
-  /** Shows an address in the browser of this user; says whether that went well. */
+  /** Opens an address in the user's browser; whether that succeeded. */
   openBrowser(url: string): Promise<boolean>;
 }
 
@@ -56,8 +58,8 @@ export function addConsole(
     .option("--port <port>", "port of the page (default: 3113)")
     .option("--host <host>", "address of the page (default: 127.0.0.1)")
     .option("--open", "show it in the browser")
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action((flags) => runConsole(flags, terminal, parts));
 }
@@ -96,7 +98,7 @@ function readOptions(
   const host = flags.host ?? ADDRESS.host;
   const token = flags.token ?? terminal.env("ENGINE_TOKEN");
   return {
-    url: flags.url ?? terminal.env("ENGINE_URL") ?? "ws://127.0.0.1:49134",
+    url: flags.url ?? terminal.env("ENGINE_URL") ?? ENGINE_URL_DEFAULT,
     host,
     port,
     ...token !== undefined && { token },
@@ -105,30 +107,30 @@ function readOptions(
 }
 
 /**
- * What a page without our key asks for. The engine's token is one of this machine's secrets too: a
- * page must not let in whoever reaches its port where the engine would not.
+ * The token that a page without the key asks for. Without a token of the console's own that is the
+ * engine's, since a page must not give access to an engine that would refuse the client.
  *
- * @throws {CommandError} When other machines reach the address and nothing would be asked for.
+ * @throws {CommandError} When other machines reach the address and there is no token.
  */
 function typedOn(
   host: string,
   own: string | undefined,
-  engines: string | undefined,
+  ofEngine: string | undefined,
 ): Pick<ConsoleOptions, "typed"> {
   if (own !== undefined) return { typed: { text: own, isOwn: true } };
-  if (engines) return { typed: { text: engines, isOwn: false } };
+  if (ofEngine) return { typed: { text: ofEngine, isOwn: false } };
   if (host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host)) return {};
   throw new CommandError(
     `Other machines can reach ${host}; set ENGINE_CONSOLE_TOKEN to what a page has to ask for`,
   );
 }
 
-/** The address of the engine's own console; `undefined`: it has none. */
+/** The address of the console that the engine serves; `undefined`: it serves none. */
 async function servedByEngine(
   address: EngineAddress,
   terminal: Terminal,
 ): Promise<string | undefined> {
-  await using engine = await terminal.connect(address); // Says what is wrong if none is there.
+  await using engine = await terminal.connect(address);
   const info = await engine.call("engine::supervisor::info", {} as Json);
   const { endpoints } = info as unknown as EngineInfo;
   return endpoints.find(({ name }) => name === "console")?.url;
@@ -176,7 +178,7 @@ const REAL_PARTS: ConsoleParts = {
   },
 };
 
-/** What shows an address in the browser of the user, by platform as `Deno.build.os` names it. */
+/** The command that opens an address in the user's browser on a platform of `Deno.build.os`. */
 export function browserCommand(platform: string, url: string): string[] {
   if (platform === "darwin") return ["open", url];
   if (platform === "windows") return ["rundll32", "url.dll,FileProtocolHandler", url];

@@ -6,8 +6,8 @@ import type { ConsoleOptions } from "../../engine/mod.ts";
 import { EngineError } from "../../mod.ts";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
 import { createProgram, runProgram } from "../program.ts";
-import { Command } from "@commander-js/extra-typings";
 import { addConsole, browserCommand, type ConsoleParts } from "./console.ts";
+import { Command } from "@commander-js/extra-typings";
 
 /** A terminal whose engine serves these addresses, and parts that remember what was asked. */
 function setup(
@@ -59,7 +59,7 @@ Deno.test("engine console serves a page until Ctrl-C and prints its address", as
   assert.equal(code, 0);
   assert.deepEqual(terminal.outLines, ["console  http://127.0.0.1:3113/?key=abc"]);
   assert.deepEqual(started, [{ url: "ws://127.0.0.1:49134", host: "127.0.0.1", port: 3113 }]);
-  assert.deepEqual([shown, stopped(), terminal.openLines], [[], 1, 0]);
+  assert.deepEqual([shown, stopped(), terminal.openConnections], [[], 1, 0]);
 });
 
 Deno.test("engine console hands on address, port and token, which a page asks for, and opens the browser", async () => {

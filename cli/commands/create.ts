@@ -1,5 +1,8 @@
 /**
- * `engine create` and `engine project init`: a directory to start from.
+ * `engine create` and `engine project init`: write a template into a directory.
+ *
+ * Nothing is written before everything is checked, nothing is ever removed, and overwritten files
+ * are named.
  *
  * @module
  */
@@ -22,7 +25,7 @@ Examples:
   engine project init hello
   engine project init hello --template bare`;
 
-/** Puts the SDK copies below a `.engine` directory; lent by tests. */
+/** Writes the SDK copies below an absolute `.engine` directory; tests provide another one. */
 export type WriteSdkCopies = (dataDirectory: string) => Promise<unknown>;
 
 /** Adds `engine create` and `engine project init`. */
@@ -67,7 +70,6 @@ interface CreateOptions {
 
 async function create(options: CreateOptions, terminal: Terminal): Promise<void> {
   const { templates } = await import("../../templates/mod.ts");
-  const { findTemplate, scaffold } = await import("./create.ts");
   const template = findTemplate(templates, options.template);
   const directory = absolutePath(terminal.directory, options.directory);
   const { written, overwritten } = await scaffold({ ...options, template, directory });
@@ -90,6 +92,7 @@ function nextSteps(template: Template, directory: string): string[] {
   return ["", "Next:", `  cd ${shellWord(directory)}`, "  engine --config config.yaml"];
 }
 
+/** A directory as `engine worker add` recognises it. */
 function pathWord(directory: string): string {
   return /^(\/|\.\.?(\/|$))/.test(directory) ? directory : `./${directory}`;
 }
@@ -104,23 +107,26 @@ export interface ScaffoldOptions {
   readonly template: Template;
   /** Absolute. */
   readonly directory: string;
-  /** Write into a directory that is not empty, over files of the same names. */
+  /** Writes into a directory that is not empty, and overwrites files of the same names. */
   readonly force: boolean;
-  /** Puts the SDK copies below an absolute `.engine` directory. */
-  writeSdkCopies(dataDirectory: string): Promise<unknown>;
+  readonly writeSdkCopies: WriteSdkCopies;
 }
 
 /** What was written. */
 export interface Scaffolded {
   /** Paths relative to the directory, in the template's order. */
   readonly written: readonly string[];
-  /** Those of them that were there before. */
+  /** Those of them that existed before. */
   readonly overwritten: readonly string[];
   /** Absolute path of the project's `.engine`. */
   readonly dataDirectory: string;
 }
 
-/** The template of that name; an unknown one is refused with the names there are. */
+/**
+ * The template of that name.
+ *
+ * @throws {UsageError} With the names of all templates.
+ */
 export function findTemplate(templates: readonly Template[], name: string): Template {
   const found = templates.find((template) => template.name === name);
   if (found) return found;
@@ -155,14 +161,14 @@ export async function scaffold(options: ScaffoldOptions): Promise<Scaffolded> {
       target,
       text
         .replaceAll("{{name}}", nameFor(directory))
-        .replaceAll("{{engine}}", wayUp(directory, dataDirectory)),
+        .replaceAll("{{engine}}", relativePath(directory, dataDirectory)),
     );
   }
   await options.writeSdkCopies(dataDirectory);
   return { written, overwritten, dataDirectory };
 }
 
-/** The directory's own name as a worker's name: small letters, digits and dashes, 64 at most. */
+/** The directory's name as a worker's name: at most 64 small letters, digits and dashes. */
 export function nameFor(directory: string): string {
   const last = directory.split(/[\\/]/).filter(Boolean).at(-1) ?? "";
   const name = last.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "");
@@ -170,7 +176,7 @@ export function nameFor(directory: string): string {
   return (/^[a-z]/.test(name) ? name : `worker-${name}`).slice(0, 64);
 }
 
-/** The nearest directory above that has a config.yaml; the worker's own if there is none. */
+/** The nearest directory above with a config.yaml; without one, the worker's own. */
 async function projectAround(directory: string): Promise<string> {
   for (let place = parentOf(directory);; place = parentOf(place)) {
     if (await exists(`${place}/config.yaml`)) return place;
@@ -178,8 +184,8 @@ async function projectAround(directory: string): Promise<string> {
   }
 }
 
-/** A path from one absolute directory to another above or inside it, such as `../../.engine`. */
-function wayUp(from: string, to: string): string {
+/** The relative path from one absolute directory to another, such as `../../.engine`. */
+function relativePath(from: string, to: string): string {
   const start = from.split("/");
   const end = to.split("/");
   let shared = 0;

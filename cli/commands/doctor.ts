@@ -1,14 +1,19 @@
 /**
- * `engine doctor`: measures what may be wrong and says what to do about it.
+ * `engine doctor`: checks the engine and this machine, and says what to do about problems.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { EngineInfo, VmStatus } from "../../engine/mod.ts";
 import type { Json } from "../../mod.ts";
+import { ENGINE_URL_DEFAULT, TOKEN_HELP, URL_HELP } from "../arguments.ts";
+import type { EngineAddress } from "../connect.ts";
+import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
+import { compactJson, count, printable, renderTable } from "../render.ts";
+import type { Terminal } from "../terminal.ts";
 import {
+  checkConnection,
   checkControlKey,
-  checkLine,
   checkPort,
   checkVersion,
   checkVm,
@@ -19,9 +24,6 @@ import {
   unknown,
   unreachable,
 } from "./doctor_checks.ts";
-import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
-import { compactJson, count, printable, renderTable } from "../render.ts";
-import type { EngineAddress, Terminal } from "../terminal.ts";
 
 const EXAMPLES = `
 Exit codes: 0 nothing fails, 1 a check fails.
@@ -30,9 +32,7 @@ Examples:
   engine doctor
   engine doctor --json`;
 
-const URL_DEFAULT = "ws://127.0.0.1:49134";
-
-/** What the command asks of this machine; lent by tests. */
+/** What the command reads from this machine; tests provide another one. */
 export interface DoctorMachine {
   /** Version of this command line. */
   readonly version: string;
@@ -51,8 +51,8 @@ export function addDoctor(
   program.command("doctor")
     .description("Measure what may be wrong and say what to do about it")
     .option("--json", "print JSON on one line, for programs")
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (flags) => {
       const checks = await makeChecks(flags, terminal, await machine());
@@ -77,7 +77,7 @@ async function makeChecks(
   return [...checks, ...await Promise.all([...ports, vm])];
 }
 
-/** What the engine and the line to it say; `info` is left out when it cannot be reached. */
+/** Checks the engine and the connection to it; without `info` it could not be reached. */
 async function askEngine(
   address: EngineAddress,
   terminal: Terminal,
@@ -89,12 +89,12 @@ async function askEngine(
     const info = answer as unknown as EngineInfo;
     const measured = await engine.call("engine::health::measure", {});
     const { checks } = measured as unknown as { checks: DoctorCheck[] };
-    const url = address.url ?? terminal.env("ENGINE_URL") ?? URL_DEFAULT;
+    const url = address.url ?? terminal.env("ENGINE_URL") ?? ENGINE_URL_DEFAULT;
     return {
       info,
       checks: [
         checkVersion(info.version, machine.version),
-        ...await checkLine(engine, terminal),
+        ...await checkConnection(engine, terminal),
         checkControlKey(info, await machine.hasKey(url)),
         ...checks,
       ],

@@ -1,20 +1,22 @@
 /**
- * What `engine doctor` looks at by itself: the line to the engine, clocks, ports, the control key,
- * microVMs, versions. What only the engine can measure, it asks the engine.
+ * The checks that `engine doctor` makes itself: the connection to the engine, clocks, ports, the
+ * control key, microVMs, versions. The engine makes the others.
  *
- * Each function looks at one thing and never throws: what cannot be measured is said as such.
+ * Only Linux tells which program listens on a port, and a user other than root learns it only of
+ * own programs. Nothing is sent to a port but a request for the console's page.
  *
  * @module
  */
 import type { EngineInfo, VmStatus } from "../../engine/mod.ts";
+import type { EngineConnection } from "../connect.ts";
 import { renderDuration } from "../render.ts";
-import type { EngineLine, Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal.ts";
 
-/** What a check found; those of `engine::health::measure` have the same shape. */
+/** The outcome of a check, in the shape of those from `engine::health::measure`. */
 export interface DoctorCheck {
   readonly name: string;
   readonly status: "ok" | "warn" | "fail";
-  /** The number that decided; `null`: none. */
+  /** The value that decided; `null`: none. */
   readonly measured: number | null;
   /** One sentence. */
   readonly message: string;
@@ -22,23 +24,23 @@ export interface DoctorCheck {
   readonly remedy: string | null;
 }
 
-/** Calls that are made to measure the way to the engine and back. */
+/** Calls that measure the round trip to the engine. */
 const ROUND_TRIPS = 20;
 const SLOW_TRIP_MS = 50;
 const STUCK_TRIP_MS = 1_000;
 const SKEW_WARN_MS = 1_000;
 const SKEW_FAIL_MS = 60_000;
 
-/** Ports an engine uses unless it is told otherwise. */
+/** The default ports of an engine. */
 export const KNOWN_PORTS = [
   { port: 49134, name: "workers", setting: "engine.port" },
   { port: 3111, name: "http", setting: "port of engine-http" },
   { port: 3113, name: "console", setting: "port of engine-console" },
 ] as const;
 
-/** The way to the engine and back, and how its clock differs from this one. */
-export async function checkLine(
-  engine: EngineLine,
+/** The round trip to the engine, and how far its clock is off. */
+export async function checkConnection(
+  engine: EngineConnection,
   terminal: Pick<Terminal, "now" | "wall">,
 ): Promise<DoctorCheck[]> {
   const trips: number[] = [];
@@ -50,7 +52,7 @@ export async function checkLine(
     const trip = terminal.now() - began;
     trips.push(trip);
     const { timestamp } = (answer ?? {}) as { timestamp?: number };
-    // The quickest answer tells most exactly when it was given.
+    // The clock is read most exactly by the quickest answer.
     if (trip >= best || typeof timestamp !== "number") continue;
     best = trip;
     skew = Math.round(timestamp - (sentAt + trip / 2));
@@ -89,7 +91,7 @@ function skewCheck(skew: number | null): DoctorCheck {
   };
 }
 
-/** The engine is another version than this command line. */
+/** Whether engine and command line have the same version. */
 export function checkVersion(engine: string, own: string): DoctorCheck {
   const isSame = engine === own;
   return {
@@ -149,7 +151,7 @@ export function checkVm(status: VmStatus): DoctorCheck {
   };
 }
 
-/** Who has a port that an engine uses; `endpoints` are those of the engine that runs. */
+/** Whether a default port is free, or served by the running engine with these endpoints. */
 export function checkPort(
   { port, name, setting }: typeof KNOWN_PORTS[number],
   holder: PortHolder,
@@ -171,14 +173,14 @@ export function checkPort(
     : `${holder.program ?? "a program"} (pid ${holder.pid})`;
   return {
     ...check,
-    // An engine that runs has found other ports.
+    // A running engine uses other ports.
     status: endpoints ? "warn" : "fail",
     message: `It is taken by ${who}, so no engine can serve ${name} there`,
     remedy: `Stop that program, or set ${setting} to another port`,
   };
 }
 
-/** The engine cannot be reached. */
+/** The check of an engine that cannot be reached. */
 export function unreachable(thrown: unknown): DoctorCheck {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const [what, ...remedy] = message.split("; ");
@@ -191,7 +193,7 @@ export function unreachable(thrown: unknown): DoctorCheck {
   };
 }
 
-/** Something could not be looked at. */
+/** A check that failed to measure. */
 export function unknown(name: string, thrown: unknown): DoctorCheck {
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
   const message = `It could not be looked at: ${reason}`;
@@ -208,23 +210,24 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** What was found at a port. */
+/** The program that listens on a port. */
 export interface PortHolder {
   readonly isTaken: boolean;
-  /** Name of the program, such as `nginx`; `null`: nobody, or nobody can tell. */
+  /** Name of the program, such as `nginx`; `null`: none, or not known. */
   readonly program: string | null;
   /** Process id; `null` like `program`. */
   readonly pid: number | null;
-  /** It serves the engine's console. */
+  /** Whether it serves the engine's console. */
   readonly isConsole: boolean;
 }
 
-/** How long a dialled port and its page may take, in milliseconds. */
-const PATIENCE_MS = 1_000;
+/** How long a port and its page may take to answer. */
+const ANSWER_MS_MAX = 1_000;
+/** State of a listening socket in /proc/net/tcp. */
 const LISTEN_STATE = "0A";
 const FREE: PortHolder = { isTaken: false, program: null, pid: null, isConsole: false };
 
-/** Looks at a port of the loopback address. */
+/** Finds the program that listens on a port of the loopback address. */
 export async function findPortHolder(port: number): Promise<PortHolder> {
   if (!await isListening(port)) return FREE;
   const pid = await findPid(port).catch(() => null);
@@ -235,16 +238,16 @@ export async function findPortHolder(port: number): Promise<PortHolder> {
 }
 
 async function isListening(port: number): Promise<boolean> {
-  const dialled = Deno.connect({ hostname: "127.0.0.1", port });
+  const connecting = Deno.connect({ hostname: "127.0.0.1", port });
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), PATIENCE_MS);
+    timer = setTimeout(() => resolve("late"), ANSWER_MS_MAX);
   });
   try {
-    const line = await Promise.race([dialled, late]);
-    // A program that is too busy to answer has the port all the same.
-    if (line !== "late") line.close();
-    else void dialled.then((later) => later.close(), () => {});
+    const connection = await Promise.race([connecting, late]);
+    // A program that is too busy to answer holds the port all the same.
+    if (connection !== "late") connection.close();
+    else void connecting.then((later) => later.close(), () => {});
     return true;
   } catch {
     return false; // Refused.
@@ -254,16 +257,16 @@ async function isListening(port: number): Promise<boolean> {
 }
 
 async function servesConsole(port: number): Promise<boolean> {
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(ANSWER_MS_MAX);
   try {
     const answer = await fetch(`http://127.0.0.1:${port}/`, { signal });
     return (await answer.text()).includes("engine-console");
   } catch {
-    return false; // No HTTP, or too slow: not the console.
+    return false; // No HTTP, or too slow, so it is not the console.
   }
 }
 
-/** The process that holds the socket; `null` where nobody tells. */
+/** The process that holds the socket; `null` when the system does not tell. */
 async function findPid(port: number): Promise<number | null> {
   const inodes = new Set([
     ...await listeningInodes("/proc/net/tcp", port),
@@ -276,7 +279,7 @@ async function findPid(port: number): Promise<number | null> {
   return null;
 }
 
-/** Numbers of the sockets that listen on a port. */
+/** Inodes of the sockets that listen on a port, from the text of /proc/net/tcp. */
 export function parseListeners(table: string, port: number): string[] {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
   return table.split("\n").slice(1).flatMap((line) => {

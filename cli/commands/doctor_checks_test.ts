@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import type { VmStatus } from "../../engine/mod.ts";
-import type { EngineLine } from "../terminal.ts";
+import type { EngineConnection } from "../connect.ts";
 import {
+  checkConnection,
   checkControlKey,
-  checkLine,
   checkPort,
   checkVersion,
   checkVm,
@@ -18,7 +18,7 @@ import {
 function line(ms: number, skew: number) {
   let now = 0;
   const wall = () => 1_700_000_000_000 + now;
-  const engine: EngineLine = {
+  const engine: EngineConnection = {
     call: () => {
       now += ms / 2;
       const timestamp = wall() + skew;
@@ -40,7 +40,7 @@ for (
   Deno.test(`A call of ${ms} ms is ${trip}, a clock that differs by ${skew} ms is ${clock}`, async () => {
     const at = line(ms, skew);
 
-    const [first, second] = await checkLine(at.engine, at.terminal);
+    const [first, second] = await checkConnection(at.engine, at.terminal);
 
     assert.deepEqual([first!.status, first!.measured], [trip, ms]);
     assert.deepEqual([second!.status, second!.measured], [clock, Math.abs(skew)]);
@@ -49,7 +49,7 @@ for (
 
 Deno.test("An engine that says no time has no skew", async () => {
   const { engine, terminal } = line(1, 0);
-  const [, check] = await checkLine({ ...engine, call: () => Promise.resolve({}) }, terminal);
+  const [, check] = await checkConnection({ ...engine, call: () => Promise.resolve({}) }, terminal);
 
   assert.deepEqual([check!.status, check!.measured], ["warn", null]);
 });

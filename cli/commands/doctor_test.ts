@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { Command } from "@commander-js/extra-typings";
 import type { VmStatus } from "../../engine/mod.ts";
 import { type Answer, FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
-import type { DoctorCheck } from "./doctor_checks.ts";
 import { CommandError } from "../failure.ts";
 import { addDoctor, type DoctorMachine } from "./doctor.ts";
+import type { DoctorCheck } from "./doctor_checks.ts";
 
 const MACHINE: DoctorMachine = {
   version: "1.2.3",
@@ -66,7 +66,7 @@ Deno.test("doctor prints what it found, and that all is well", async () => {
     "ok      microVMs     Workers in microVMs run with KVM",
     "All 9 checks are well",
   ]);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
 });
 
 Deno.test("doctor says what to do, and a warning does not fail it", async () => {

@@ -1,10 +1,14 @@
 /**
- * `engine functions`: what can be called right now.
+ * `engine functions`: list the functions that can be called; and the help of one function.
+ *
+ * The help shows the JSON Schemas that the function's worker registered: types, descriptions,
+ * defaults and choices. Everything else that a schema demands shows in the error of a call.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { Json, JsonObject } from "../../mod.ts";
+import { shellWord, TOKEN_HELP, URL_HELP } from "../arguments.ts";
 import { compactJson, printable, renderJson, renderTable } from "../render.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -13,6 +17,26 @@ Examples:
   engine functions
   engine functions math
   engine functions --all --json`;
+
+/** The part of the result of `engine::functions::info` that is shown. */
+export interface FunctionDetail {
+  /** Such as `math::add`. */
+  readonly function_id: string;
+  readonly worker_name?: string | undefined;
+  readonly description?: string | undefined;
+  /** JSON Schema of the payload. */
+  readonly request_schema?: Json | undefined;
+  /** JSON Schema of the result. */
+  readonly response_schema?: Json | undefined;
+  readonly registered_triggers?: readonly FunctionTrigger[] | undefined;
+}
+
+/** A trigger that invokes the function. */
+export interface FunctionTrigger {
+  /** Such as `http`. */
+  readonly trigger_type: string;
+  readonly config: Json;
+}
 
 interface FunctionSummary {
   readonly function_id: string;
@@ -24,11 +48,11 @@ interface FunctionSummary {
 export function addFunctions(program: Command, terminal: Terminal): void {
   program.command("functions")
     .description("List the functions that can be called")
-    .argument("[search]", "only those whose id has this in it")
+    .argument("[search]", "only those whose id contains this")
     .option("--all", "the engine's own and internal ones too")
     .option("--json", "print JSON on one line, for programs")
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (search, flags) => {
       await using engine = await terminal.connect(flags);
@@ -55,31 +79,7 @@ function emptyText(search: string | undefined): string {
   return "No functions yet; add a worker with: engine worker add ./workers/my-worker";
 }
 
-/** The answer of `engine::functions::info`, as far as it is shown. */
-export interface FunctionDetail {
-  /** Such as `math::add`. */
-  readonly function_id: string;
-  /** Who offers it. */
-  readonly worker_name?: string | undefined;
-  /** What it does. */
-  readonly description?: string | undefined;
-  /** JSON Schema of the payload. */
-  readonly request_schema?: Json | undefined;
-  /** JSON Schema of the result. */
-  readonly response_schema?: Json | undefined;
-  /** What makes it run by itself. */
-  readonly registered_triggers?: readonly FunctionTrigger[] | undefined;
-}
-
-/** A trigger that runs the function. */
-export interface FunctionTrigger {
-  /** Such as `http`. */
-  readonly trigger_type: string;
-  /** What the type was told. */
-  readonly config: Json;
-}
-
-/** The help of one function, line by line. */
+/** The help of a function, as lines. */
 export function describeFunction(detail: FunctionDetail): string[] {
   const lines = [detail.function_id];
   if (detail.description) lines.push(`  ${detail.description}`);
@@ -98,8 +98,8 @@ export function describeFunction(detail: FunctionDetail): string[] {
   return lines.map(printable);
 }
 
-/** Who calls has to know what may be left out; who reads a result does not. */
-function describeSchema(schema: Json | undefined, saysNeed: boolean): string[] {
+/** Describes a payload, with what is required, or a result. */
+function describeSchema(schema: Json | undefined, showsRequired: boolean): string[] {
   if (!isObject(schema)) return ["  anything (its worker has not said what)"];
   const properties = schema["properties"];
   if (!isObject(properties) || Object.keys(properties).length === 0) {
@@ -110,7 +110,7 @@ function describeSchema(schema: Json | undefined, saysNeed: boolean): string[] {
   const rows = Object.entries(properties).map(([name, property]) => {
     const shape = isObject(property) ? property : {};
     const need = required.includes(name) ? "required" : "optional";
-    return [`  ${name}`, typeOf(shape), ...saysNeed ? [need] : [], remarksOn(shape)];
+    return [`  ${name}`, typeOf(shape), ...showsRequired ? [need] : [], remarksOf(shape)];
   });
   return renderTable(rows[0]!.map(() => ""), rows).slice(1);
 }
@@ -129,7 +129,7 @@ function typeOf(schema: JsonObject): string {
   return either.map((one) => isObject(one) ? typeOf(one) : "anything").join(" | ");
 }
 
-function remarksOn(schema: JsonObject): string {
+function remarksOf(schema: JsonObject): string {
   const remarks = [textOf(schema["description"])];
   if (schema["default"] !== undefined) remarks.push(`(default ${renderJson(schema["default"])})`);
   return remarks.filter(Boolean).join(" ");
@@ -148,11 +148,11 @@ function exampleFields(schema: Json | undefined): string[] {
   const chosen = required.length > 0 ? all.filter(([name]) => required.includes(name)) : all;
   return chosen.map(([name, property]) => {
     const field = `${name.replaceAll(".", "\\.")}=${exampleOf(isObject(property) ? property : {})}`;
-    return /^[\w.:=@/+-]*$/.test(field) ? field : `'${field.replaceAll("'", `'\\''`)}'`;
+    return shellWord(field);
   });
 }
 
-/** What may stand for a schema that leaves a choice between others. */
+/** The first of several schemas of which one applies. */
 function firstAlternative(schema: JsonObject): JsonObject | undefined {
   const either = schema["anyOf"] ?? schema["oneOf"];
   return Array.isArray(either) ? either.find((one) => isObject(one)) : undefined;

@@ -1,20 +1,21 @@
 /**
- * `engine`: start an engine and stay until it is told to stop.
+ * `engine` without a command: start an engine and run until it is stopped.
  *
- * Standard output says what it serves, one line per address. The first SIGINT or SIGTERM lets
+ * Standard output lists what it serves, one line per address. The first SIGINT or SIGTERM lets
  * running calls finish, the second one does not.
  *
  * @module
  */
 import { Command } from "@commander-js/extra-typings";
 import type { Engine, StartOptions } from "../../engine/mod.ts";
+import { readNumber } from "../arguments.ts";
 import { UsageError } from "../failure.ts";
-import { readNumber, type Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal.ts";
 
-/** What `--log-level` takes. */
+/** What `--log-level` accepts. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 
-/** Starts an engine; lent by tests. */
+/** Starts an engine; tests provide another one. */
 export type Start = (options: StartOptions) => Promise<Engine>;
 
 /** Makes `engine` without a command start the engine. */
@@ -38,7 +39,6 @@ export function addStart(program: Command, terminal: Terminal, start: Start = st
   });
 }
 
-/** What was typed. */
 interface StartFlags {
   readonly config?: string | undefined;
   readonly port?: string | undefined;

@@ -1,23 +1,18 @@
 /**
- * `engine top`: what functions and workers do, live.
+ * `engine top`: show live what functions and workers do.
  *
- * On a terminal it takes the whole screen and gives it back as it was; anywhere else it prints one
- * table.
+ * On a terminal it uses the alternate screen and restores it; elsewhere it prints one table.
  *
  * @module
  */
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Json } from "../../mod.ts";
+import { readNumber, TOKEN_HELP, URL_HELP } from "../arguments.ts";
+import type { EngineConnection } from "../connect.ts";
 import { CommandError } from "../failure.ts";
 import { compactJson, count, renderBytes, renderTable } from "../render.ts";
-import { type Keyboard, keyboardAt, LiveLines } from "../screen.ts";
-import {
-  type EngineLine,
-  interruptible,
-  readNumber,
-  type Screen,
-  type Terminal,
-} from "../terminal.ts";
+import { type Keyboard, keyboardAt, LiveLines, type Screen } from "../screen.ts";
+import { interruptible, type Terminal } from "../terminal.ts";
 
 const EXAMPLES = `
 Keys: c calls, e errors, p p99, r running, m memory, n name, q quit.
@@ -27,7 +22,42 @@ Examples:
   engine top --sort errors
   engine top --once --json`;
 
-/** Orders and the keys that choose them. */
+/** The part of the result of `engine::metrics::sample` that is shown. */
+export interface TopSample {
+  readonly engine: {
+    readonly calls_per_s: number;
+    readonly errors_per_s: number;
+    readonly p50_ms: number | null;
+    readonly p99_ms: number | null;
+    readonly in_flight: number;
+    readonly held: number;
+    readonly lines: number;
+    readonly queued_bytes: number;
+    readonly event_loop_lag_ms: number;
+    readonly memory_bytes: number;
+    readonly cpu_percent: number | null;
+  };
+  readonly functions: readonly {
+    readonly function_id: string;
+    readonly namespace: string;
+    readonly calls_per_s: number;
+    readonly errors_per_s: number;
+    readonly p50_ms: number | null;
+    readonly p99_ms: number | null;
+    readonly in_flight: number;
+  }[];
+  readonly workers: readonly {
+    readonly worker_id: string;
+    readonly name: string;
+    readonly in_flight: number;
+    readonly queued_bytes: number;
+    readonly memory_bytes: number | null;
+    readonly cpu_percent: number | null;
+    readonly event_loop_lag_ms: number | null;
+  }[];
+}
+
+/** Orders, and the keys that select them. */
 export const SORT_KEYS = {
   calls: "c",
   errors: "e",
@@ -37,12 +67,19 @@ export const SORT_KEYS = {
   name: "n",
 } as const;
 
-/** What comes first: the most of something, or names by letter. */
+/** The largest value of this column comes first; names are in alphabetical order. */
 export type SortKey = keyof typeof SORT_KEYS;
+
+/** How a sample is shown. */
+export interface TopOptions {
+  readonly sort: SortKey;
+  /** Lines of the screen. Default: no limit. */
+  readonly rows?: number;
+}
 
 const ORDERS = Object.keys(SORT_KEYS) as SortKey[];
 const HINT = "sort: c calls  e errors  p p99  r running  m memory  n name    q quit";
-/** Another screen without a cursor, and back. */
+/** To the alternate screen without a cursor, and back. */
 const ENTER = "\x1b[?1049h\x1b[?25l";
 const LEAVE = "\x1b[?25h\x1b[?1049l";
 
@@ -57,11 +94,11 @@ export function addTop(
     .addOption(
       new Option("--sort <key>", "what comes first").choices(ORDERS).default("calls" as SortKey),
     )
-    .option("--interval <ms>", "time between two looks", "1000")
+    .option("--interval <ms>", "time between two samples", "1000")
     .option("--once", "print one table and end")
     .option("--json", "print JSON on one line and end, for programs")
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (flags) => {
       const intervalMs = readNumber("--interval", flags.interval, 200, 60_000);
@@ -76,7 +113,7 @@ export function addTop(
 }
 
 async function printOnce(
-  engine: EngineLine,
+  engine: EngineConnection,
   terminal: Terminal,
   sort: SortKey,
   isJson: boolean,
@@ -86,16 +123,16 @@ async function printOnce(
   for (const line of topLines(sample, { sort })) terminal.out(line);
 }
 
-/** What following works with. */
+/** What {@linkcode follow} needs. */
 interface Following {
-  readonly engine: EngineLine;
+  readonly engine: EngineConnection;
   readonly terminal: Terminal;
   readonly screen: Screen;
   readonly keyboard: Keyboard;
   readonly intervalMs: number;
 }
 
-/** Draws until somebody quits or the engine is gone. */
+/** Draws until the user quits or the connection is lost. */
 async function follow(
   { engine, terminal, screen, keyboard, intervalMs }: Following,
   first: SortKey,
@@ -132,63 +169,21 @@ async function follow(
 }
 
 /** @throws {CommandError} The engine has no metrics. */
-async function readSample(engine: EngineLine): Promise<TopSample> {
+async function readSample(engine: EngineConnection): Promise<TopSample> {
   const sample = await engine.call("engine::metrics::sample", {});
   if (sample && typeof sample === "object" && "engine" in sample) {
     return sample as unknown as TopSample;
   }
-  throw new CommandError("The engine says nothing of its metrics; it may be an older version");
+  throw new CommandError("The engine reports no metrics; it may be an older version");
 }
 
-/** What `engine::metrics::sample` answers, as far as it is shown. */
-export interface TopSample {
-  readonly engine: {
-    readonly calls_per_s: number;
-    readonly errors_per_s: number;
-    readonly p50_ms: number | null;
-    readonly p99_ms: number | null;
-    readonly in_flight: number;
-    readonly held: number;
-    readonly lines: number;
-    readonly queued_bytes: number;
-    readonly event_loop_lag_ms: number;
-    readonly memory_bytes: number;
-    readonly cpu_percent: number | null;
-  };
-  readonly functions: readonly {
-    readonly function_id: string;
-    readonly namespace: string;
-    readonly calls_per_s: number;
-    readonly errors_per_s: number;
-    readonly p50_ms: number | null;
-    readonly p99_ms: number | null;
-    readonly in_flight: number;
-  }[];
-  readonly workers: readonly {
-    readonly worker_id: string;
-    readonly name: string;
-    readonly in_flight: number;
-    readonly queued_bytes: number;
-    readonly memory_bytes: number | null;
-    readonly cpu_percent: number | null;
-    readonly event_loop_lag_ms: number | null;
-  }[];
-}
-
-/** How a sample is shown. */
-export interface TopOptions {
-  readonly sort: SortKey;
-  /** Lines there are room for; left out: all. */
-  readonly rows?: number;
-}
-
-/** Lines that are neither functions nor workers: the engine, empty ones, heads. */
+/** Lines for the engine, heads and empty lines. */
 const OTHER_LINES = 5;
 
-/** The whole picture: the engine, its workers, the functions that do something. */
+/** A sample as lines: the engine, its workers, its functions. */
 export function topLines(sample: TopSample, { sort, rows = Infinity }: TopOptions): string[] {
   const room = Math.max(2, rows - OTHER_LINES);
-  // Workers get a third, and what functions do not need.
+  // Workers get a third of the room, and what functions leave free.
   const workerRoom = Math.max(1, Math.floor(room / 3), room - sample.functions.length);
   const workers = shorten(workerRows(sample, sort), workerRoom);
   const functions = shorten(functionRows(sample, sort), Math.max(1, room - workers.length));
@@ -208,8 +203,8 @@ function engineLine(engine: TopSample["engine"]): string {
     `p50 ${duration(engine.p50_ms)}`,
     `p99 ${duration(engine.p99_ms)}`,
     `${engine.in_flight} running`,
-    ...engine.held > 0 ? [`${engine.held} held`] : [],
-    count(engine.lines, "line"),
+    ...engine.held > 0 ? [`${engine.held} parked`] : [],
+    count(engine.lines, "connection"),
     ...engine.queued_bytes > 0 ? [`${renderBytes(engine.queued_bytes)} queued`] : [],
     `lag ${duration(engine.event_loop_lag_ms)}`,
     renderBytes(engine.memory_bytes),
@@ -222,7 +217,7 @@ function workerRows({ workers }: TopSample, sort: SortKey): string[][] {
   const value = (worker: TopSample["workers"][number]): number =>
     sort === "memory" ? worker.memory_bytes ?? -1 : worker.in_flight;
   return workers.toSorted((a, b) =>
-    (sort === "name" ? 0 : value(b) - value(a)) || byLetter(a.name, b.name)
+    (sort === "name" ? 0 : value(b) - value(a)) || byName(a.name, b.name)
   ).map((worker) => [
     worker.name,
     String(worker.in_flight),
@@ -247,7 +242,7 @@ function functionRows({ functions }: TopSample, sort: SortKey): string[][] {
     }
   };
   return functions.toSorted((a, b) =>
-    (sort === "name" ? 0 : value(b) - value(a)) || byLetter(a.function_id, b.function_id)
+    (sort === "name" ? 0 : value(b) - value(a)) || byName(a.function_id, b.function_id)
   ).map((each) => [
     each.namespace === "default" || each.namespace === ""
       ? each.function_id
@@ -260,14 +255,14 @@ function functionRows({ functions }: TopSample, sort: SortKey): string[][] {
   ]);
 }
 
-/** The first rows, and in the last one how many there are besides. */
+/** The first rows; the last one counts those that are left out. */
 function shorten(rows: readonly string[][], room: number): string[][] {
   if (rows.length <= room) return [...rows];
   const shown = rows.slice(0, Math.max(0, room - 1));
   return [...shown, [`… and ${rows.length - shown.length} more`]];
 }
 
-function byLetter(a: string, b: string): number {
+function byName(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { InvocationError } from "../../mod.ts";
 import { FakeScreen } from "../../tests/fakes/fake_screen.ts";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
-import type { Screen } from "../terminal.ts";
+import type { Screen } from "../screen.ts";
 import { addTop, topLines, type TopSample } from "./top.ts";
 
 const SAMPLE = {
@@ -81,7 +81,7 @@ Deno.test("top prints one table where there is no terminal", async () => {
     "a::fast",
   ]);
   assert.equal(terminal.calls.length, 1);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
 });
 
 Deno.test("top --json prints the sample as it came", async () => {
@@ -157,11 +157,11 @@ Deno.test("An engine that goes away ends top with a message on a screen that is 
   assert.match(terminal.errText, /engine_unreachable: gone/);
 });
 
-Deno.test("An engine without metrics is said", async () => {
+Deno.test("An engine without metrics is an error", async () => {
   const { terminal, run } = setup({ answer: () => null as never });
 
   assert.equal(await run(), 1);
-  assert.match(terminal.errText, /says nothing of its metrics/);
+  assert.match(terminal.errText, /reports no metrics/);
 });
 
 for (const args of [["--sort", "colour"], ["--interval", "1"], ["--interval", "soon"]]) {
@@ -226,7 +226,7 @@ Deno.test("The picture has the engine, its workers and its functions", () => {
   );
 
   assert.deepEqual(lines, [
-    "123 calls/s  0 errors/s  p50 1.3 ms  p99 1.5 s  3 running  1 line  lag 2.0 ms  50 MiB  cpu 12%",
+    "123 calls/s  0 errors/s  p50 1.3 ms  p99 1.5 s  3 running  1 connection  lag 2.0 ms  50 MiB  cpu 12%",
     "",
     "WORKER  RUNNING  QUEUED  MEMORY   CPU   LAG",
     "math    2        2 KiB   1.9 GiB  100%  12.0 ms",
@@ -238,12 +238,12 @@ Deno.test("The picture has the engine, its workers and its functions", () => {
   ]);
 });
 
-Deno.test("Calls that are held and bytes that are queued are said when there are any", () => {
+Deno.test("Parked calls and queued bytes are shown when there are any", () => {
   const [line] = topLines(sample([], [], { ...ENGINE, held: 4, queued_bytes: 10_240 }), {
     sort: "calls",
   });
 
-  assert.match(line!, /3 running {2}4 held {2}1 line {2}10 KiB queued/);
+  assert.match(line!, /3 running {2}4 parked {2}1 connection {2}10 KiB queued/);
 });
 
 const FUNCTIONS = [

@@ -7,19 +7,21 @@
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { Json } from "../../mod.ts";
-import { CommandError, describeFailure, ExitWith, LineEnded, UsageError } from "../failure.ts";
-import { describeFunction, type FunctionDetail } from "./functions.ts";
+import { readNumber, TOKEN_HELP, URL_HELP } from "../arguments.ts";
+import type { EngineAddress } from "../connect.ts";
+import { CommandError, ConnectionLost, describeFailure, ExitWith, UsageError } from "../failure.ts";
 import { readPayload } from "../payload.ts";
 import { compactJson, renderJson } from "../render.ts";
-import { type EngineAddress, readNumber, type Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal.ts";
+import { describeFunction, type FunctionDetail } from "./functions.ts";
 
 /** Longest `--timeout-ms`: a week. */
 const TIMEOUT_MS_MAX = 604_800_000;
 
-/** A call that is over by then needs no line that notices a machine which went away. */
-const SHORT_MS = 60_000;
+/** Longest call on a connection without pings, which would miss a machine that vanished. */
+const SHORT_CALL_MS_MAX = 60_000;
 
-/** A payload that may be too large for an engine that is told to take little. */
+/** A payload of this size may exceed the message limit of an engine. */
 const LARGE_BYTES = 1024 * 1024;
 
 const EXAMPLES = `
@@ -35,7 +37,6 @@ A field is key=value: the value is JSON if it parses as such, else text; dots in
 With --payload as well, fields are set on top of it. Without both, the payload is {}.
 Prints one JSON value; null when the function returned nothing.`;
 
-/** What was typed. */
 interface TriggerFlags extends EngineAddress {
   readonly functionId?: string | undefined;
   readonly payload?: string | undefined;
@@ -55,11 +56,11 @@ export function addTrigger(program: Command, terminal: Terminal): void {
     .option("--timeout-ms <ms>", "how long to wait for the result (default: 30000)")
     .option("--json", "print the result on one line, for programs")
     .option("--raw", "like --json, but a text without its quotes")
-    .option("--verbose", "say on standard error how to ask what became of the call")
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--verbose", "print on standard error how to look the call up")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .helpOption(false)
-    .option("-h, --help", "this help; behind a function id, that function's parameters")
+    .option("-h, --help", "this help; with the id of a function, its parameters")
     .addHelpText("after", EXAMPLES);
   command.action(async (words, flags) => {
     if (!flags.help) return await runTrigger(words, flags, terminal);
@@ -95,10 +96,10 @@ async function runTrigger(
     readInput: terminal.readInput,
   });
 
-  const isShort = timeout_ms === undefined || timeout_ms <= SHORT_MS;
+  const isShort = timeout_ms === undefined || timeout_ms <= SHORT_CALL_MS_MAX;
   await using engine = await terminal.connect({ ...flags, isShort });
   const trace_id = hexDigits(16);
-  // Whoever calls by hand may ask about it, so it is recorded whatever part of the calls is.
+  // A call by hand is always recorded, whatever share of calls is sampled.
   const traceparent = `00-${trace_id}-${hexDigits(8)}-01`;
   const result = await engine.call(function_id, payload, { timeout_ms, traceparent })
     .catch((thrown) => {
@@ -112,7 +113,7 @@ async function runTrigger(
   if (flags.verbose) terminal.err(`why: engine why ${trace_id}`);
 }
 
-/** The failure as it is shown, and how to ask about the call, if the engine has seen it. */
+/** Appends how to look the call up, if the engine has seen it. */
 function withWhy(thrown: unknown, shown: unknown, trace_id: string | undefined): unknown {
   const { invocation_id } = thrown as { invocation_id?: unknown };
   const id = typeof invocation_id === "string" ? invocation_id : trace_id;
@@ -126,11 +127,11 @@ function hexDigits(bytes: number): string {
 }
 
 function isCutOff(thrown: unknown): boolean {
-  return thrown instanceof LineEnded ||
+  return thrown instanceof ConnectionLost ||
     (thrown as { code?: unknown } | null)?.code === "invocation_stopped";
 }
 
-/** An engine that gets too large a message ends the line, which looks like a worker that ended. */
+/** An engine closes the connection on too large a message, as if the worker had ended. */
 function cutOff(thrown: unknown, function_id: string, payload: Json): unknown {
   const bytes = new TextEncoder().encode(compactJson(payload)).length;
   if (bytes < LARGE_BYTES) return thrown;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { InvocationError } from "../../mod.ts";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
-import { CommandError, LineEnded } from "../failure.ts";
+import { CommandError, ConnectionLost } from "../failure.ts";
 
 const add = ({ a, b }: { a?: unknown; b?: unknown }) => ({ c: Number(a ?? 0) + Number(b ?? 0) });
 
@@ -16,7 +16,7 @@ Deno.test("both ways of calling a function print its result on one line", async 
 
   assert.deepEqual(terminal.outLines, ['{ "c": 5 }', '{ "c": 5 }']);
   assert.deepEqual(terminal.errLines, []);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
 });
 
 Deno.test("a payload comes from a file, from standard input, or is an empty object", async () => {
@@ -83,7 +83,7 @@ Deno.test("a call that fails ends with 1, and says so on standard error only", a
   assert.equal(await terminal.run("trigger", "a::b"), 1);
   assert.deepEqual(terminal.errLines, ["error: out_of_stock: Only 2 left"]);
   assert.deepEqual(terminal.outLines, []);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
 });
 
 Deno.test("an unknown function is named", async () => {
@@ -172,15 +172,18 @@ Deno.test("a call that was cut off names the size of a large payload, which may 
   );
 });
 
-Deno.test("a call whose line ended does not blame its worker, and names a large payload too", async () => {
+Deno.test("a call whose connection was lost does not blame its worker, and names a large payload", async () => {
   const functions = {
     "a::b": () => {
-      throw new LineEnded("a::b");
+      throw new ConnectionLost("a::b");
     },
   };
   const terminal = new FakeTerminal({ functions });
   assert.equal(await terminal.run("trigger", "a::b"), 1);
-  assert.match(terminal.errText, /^error: The line to the engine ended while a::b ran; .*doctor$/);
+  assert.match(
+    terminal.errText,
+    /^error: The connection to the engine was lost while a::b ran.*doctor$/,
+  );
 
   const large = new FakeTerminal({ functions });
   assert.equal(await large.run("trigger", "a::b", `text=${"x".repeat(2_000_000)}`), 1);

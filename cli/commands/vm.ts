@@ -1,13 +1,13 @@
 /**
- * `engine vm`: make this machine ready for workers in microVMs, and say whether it is.
+ * `engine vm`: prepare this machine for workers in microVMs, and check whether it is ready.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { NamedKernel, VmSetupOptions, VmSetupReport, VmStatus } from "../../engine/mod.ts";
 import type { Json } from "../../mod.ts";
-import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
 import { absolutePath } from "../arguments.ts";
+import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
 import { compactJson } from "../render.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -33,13 +33,13 @@ Examples:
   engine vm status
   engine vm status --json`;
 
-/** What these commands ask of a machine; lent by tests. */
+/** Functions of the engine that these commands use; tests provide others. */
 export interface VmMachine {
-  /** Does what is missing. */
+  /** Installs what is missing. */
   setUp(options: VmSetupOptions): Promise<VmSetupReport>;
-  /** What that would run. */
+  /** The commands that `setUp` would run. */
   commands(kernel?: NamedKernel): Promise<string[]>;
-  /** What there is. */
+  /** What is installed and what is missing. */
   status(): Promise<VmStatus>;
 }
 
@@ -76,7 +76,7 @@ export function addVm(
     });
 }
 
-/** Both options or none; an empty one counts as not understood. */
+/** @throws {UsageError} Only one of the options is set, or one is empty. */
 function readKernel(
   directory: string,
   kernel: string | undefined,
@@ -99,16 +99,16 @@ function printCommands(commands: readonly string[], terminal: Terminal): void {
 
 function reportLines({ ready, accelerator, why, boot_ms, kernel }: VmSetupReport): string[] {
   const seconds = (boot_ms / 1000).toFixed(1);
-  const boots = `kernel ${kernel} boots in ${seconds} s with ${WORDS[accelerator]}`;
+  const boots = `kernel ${kernel} boots in ${seconds} s with ${ACCELERATOR_NAMES[accelerator]}`;
   if (!ready) return [`Set up: ${boots}`, `KVM not accessible: ${why}`];
   return [`Ready: ${boots}`, ...why === null ? [] : [`Not with KVM: ${why}`]];
 }
 
-const WORDS = { kvm: "KVM", tcg: "software emulation (tcg)" } as const;
+const ACCELERATOR_NAMES = { kvm: "KVM", tcg: "software emulation (tcg)" } as const;
 
 function statusLines(status: VmStatus): string[] {
   const { qemu, kernel, initramfs, busybox, cache, accelerator_reason: reason } = status;
-  const accelerator = status.accelerator === null ? "none" : WORDS[status.accelerator];
+  const accelerator = status.accelerator === null ? "none" : ACCELERATOR_NAMES[status.accelerator];
   const rows: [string, string][] = [
     ["accelerator", reason === null ? accelerator : `${accelerator}: ${reason}`],
     ["qemu", qemu ? `${qemu.version}  ${qemu.path}` : "none"],

@@ -1,9 +1,10 @@
 /**
- * `engine why`: what became of a call, and why, in sentences.
+ * `engine why`: explain the outcome of a call in sentences.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
+import { TOKEN_HELP, URL_HELP } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
 import { compactJson, printable, renderJson } from "../render.ts";
 import type { Terminal } from "../terminal.ts";
@@ -23,8 +24,8 @@ export function addWhy(program: Command, terminal: Terminal): void {
     .description("Say what became of a call, and why")
     .argument("<id>", "id of an invocation, a trace or a span")
     .option("--json", "print all that is known as JSON on one line, for programs")
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (id, flags) => {
       await using engine = await terminal.connect(flags);
@@ -39,7 +40,7 @@ export function addWhy(program: Command, terminal: Terminal): void {
     });
 }
 
-/** A whole `traceparent` is taken as well: its trace id is what counts. */
+/** The trace id of a `traceparent`; any other text is an id already. */
 function idOf(text: string): string {
   return /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/.exec(text.trim())?.[1] ?? text;
 }
@@ -54,7 +55,7 @@ function explainFailure(thrown: unknown): unknown {
   }
   if (code !== "NOT_FOUND") return thrown;
   const known = String(message).replace(/^NOT_FOUND: /, "");
-  // No call leaves a trace then, not even one made for that.
+  // Another call would not be traced either.
   if (known.includes("tracing is off")) return new CommandError(known);
   return new CommandError(
     `${known}; or call it again with engine trigger FUNCTION --verbose and ask at once`,

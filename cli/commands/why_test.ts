@@ -23,7 +23,7 @@ Deno.test("why prints the sentences and nothing else", async () => {
   assert.deepEqual(terminal.outLines, ["a called b", "It succeeded"]);
   assert.deepEqual(terminal.errLines, []);
   assert.deepEqual(terminal.calls[0]!.payload, { invocation_id: "i-1" });
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
 });
 
 Deno.test("why --json prints everything on one line", async () => {

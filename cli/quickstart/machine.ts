@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { CommandError } from "../failure.ts";
 import { shellWord } from "../arguments.ts";
+import { CommandError } from "../failure.ts";
 import { printable } from "../render.ts";
 
 /**

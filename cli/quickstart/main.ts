@@ -7,10 +7,9 @@
  * @module
  */
 import { Command } from "@commander-js/extra-typings";
+import { readIsolation, readNumber } from "../arguments.ts";
 import { CommandError, describeFailure, EXIT_DONE } from "../failure.ts";
 import { QuickstartRun } from "./run.ts";
-import { readNumber } from "../terminal.ts";
-import { readIsolation } from "../commands/worker/add.ts";
 
 const program = new Command("quickstart")
   .description("Show and check the quickstart: two workers, two languages, state and HTTP")

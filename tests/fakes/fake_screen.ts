@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Screen } from "../../cli/terminal.ts";
+import type { Screen } from "../../cli/screen.ts";
 
 /** What a person would see, and how the terminal was left. */
 export class FakeScreen implements Screen {

@@ -6,8 +6,9 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
+import type { CallOptions, EngineAddress } from "../../cli/connect.ts";
 import { runCommandLine, runProgram } from "../../cli/program.ts";
-import type { CallOptions, EngineAddress, Terminal } from "../../cli/terminal.ts";
+import type { Terminal } from "../../cli/terminal.ts";
 import { InvocationError, type Json, type JsonObject } from "../../mod.ts";
 import type { FakeScreen } from "./fake_screen.ts";
 
@@ -55,7 +56,7 @@ export class FakeTerminal implements Terminal {
   readonly #options: FakeOptions;
   readonly #listeners = new Set<() => void>();
   /** Lines to the engine that are open. */
-  openLines = 0;
+  openConnections = 0;
   #nowMs = 1_000;
 
   constructor(options: FakeOptions = {}) {
@@ -111,12 +112,12 @@ export class FakeTerminal implements Terminal {
   connect(address: EngineAddress) {
     this.addresses.push(address);
     if (this.#options.unreachable) return Promise.reject(this.#options.unreachable);
-    this.openLines++;
+    this.openConnections++;
     return Promise.resolve({
       call: (function_id: string, payload: Json, options: CallOptions = {}) =>
         this.#answer(function_id, payload, options),
       [Symbol.asyncDispose]: () => {
-        this.openLines--;
+        this.openConnections--;
         return Promise.resolve();
       },
     });

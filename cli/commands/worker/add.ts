@@ -1,21 +1,42 @@
 /**
- * `engine worker add`: put workers into config.yaml, start them, and stay until they are ready.
+ * `engine worker add`: add workers to config.yaml, start them, and wait until they are ready.
  *
- * Progress goes to standard error; standard output gets one line for each worker that is ready.
+ * The whole command line is checked first, so that an invalid argument changes nothing. Then the
+ * engine adds one worker after the other, and each is followed until it is ready. Progress goes to
+ * standard error; standard output gets one line for each worker that is ready.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { Endpoint, EngineInfo, Isolation, WorkerStatus } from "../../../engine/mod.ts";
 import type { JsonObject } from "../../../mod.ts";
-import { absolutePath, looksLikePath, readTimeout, TIMEOUT_S } from "../../arguments.ts";
+import {
+  absolutePath,
+  ACCELERATORS,
+  looksLikePath,
+  readChoice,
+  readIsolation,
+  readNumber,
+  readTimeout,
+  REPLICAS_MAX,
+  TIMEOUT_S,
+  TOKEN_HELP,
+  URL_HELP,
+} from "../../arguments.ts";
+import type { EngineConnection } from "../../connect.ts";
 import { describeFailure, EXIT_DONE, EXIT_NOT_READY, UsageError } from "../../failure.ts";
 import { withFields } from "../../payload.ts";
 import { type Progress, type ProgressRow, showProgress } from "../../progress.ts";
 import { renderDuration } from "../../render.ts";
-import { type EngineLine, interruptible, readNumber, type Terminal } from "../../terminal.ts";
-import { ANSWER_MS_MAX, followAll, type Followed, FollowedWorker } from "./follow.ts";
-import { standOf, type Wish } from "./view.ts";
+import { interruptible, type Terminal } from "../../terminal.ts";
+import {
+  ANSWER_MS_MAX,
+  type DesiredWorker,
+  followAll,
+  type Followed,
+  FollowedWorker,
+  stageOf,
+} from "./follow.ts";
 
 const EXAMPLES = `
 Examples:
@@ -42,68 +63,56 @@ export function addWorkerAdd(group: Command, terminal: Terminal): void {
     )
     .option("--isolation <kind>", "microvm or process (default: microvm on Linux, else process)")
     .option("--accel <what>", "what runs its microVM: auto, kvm or tcg (default: auto)")
-    .option("--replicas <number>", "how many copies run at once (default: 1)")
+    .option("--replicas <number>", "how many replicas run at once (default: 1)")
     .option("--force", "install its dependencies anew")
     .option(
       "--timeout <time>",
       "how long to wait until all are ready, such as 90, 90s or 2m; 0: do not wait",
       `${TIMEOUT_S}`,
     )
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (words, flags) => {
       const timeoutMs = readTimeout(flags.timeout);
-      const wanted = await readWanted(words, flags, terminal);
+      const requests = await readRequests(words, flags, terminal);
       await interruptible(terminal, async (signal) => {
         await using engine = await terminal.connect(flags);
-        await add(wanted, { engine, terminal, timeoutMs, signal });
+        await add(requests, { engine, terminal, timeoutMs, signal });
       });
     });
 }
 
 interface AddOptions {
-  readonly engine: EngineLine;
+  readonly engine: EngineConnection;
   readonly terminal: Terminal;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-async function add(wanted: readonly WantedWorker[], options: AddOptions): Promise<void> {
+async function add(requests: readonly AddRequest[], options: AddOptions): Promise<void> {
   const { engine, terminal, timeoutMs, signal } = options;
   const before = await endpointsOf(engine, signal);
   const progress = showProgress(terminal);
   const waits = timeoutMs > 0;
-  const adding = await addAll(wanted, { engine, terminal, progress, waits, signal });
-  // Without waiting the engine still has to answer.
-  await followAll(adding, {
-    terminal,
-    progress,
-    timeoutMs: waits ? timeoutMs : Infinity,
-    signal,
-  });
+  const added = await addAll(requests, { engine, terminal, progress, waits, signal });
+  // Also with --timeout 0 the engine has to accept the requests.
+  await followAll(added, { terminal, progress, timeoutMs: waits ? timeoutMs : Infinity, signal });
   for (const { name, url } of await endpointsOf(engine, signal)) {
     if (!before.some((endpoint) => endpoint.url === url)) terminal.err(`serving  ${name}  ${url}`);
   }
 }
 
-/** The addresses that the engine serves now. */
-async function endpointsOf(engine: EngineLine, signal: AbortSignal): Promise<readonly Endpoint[]> {
+/** The addresses that the engine serves. */
+async function endpointsOf(
+  engine: EngineConnection,
+  signal: AbortSignal,
+): Promise<readonly Endpoint[]> {
   const answer = await engine.call("engine::supervisor::info", {}, { signal });
   return (answer as unknown as EngineInfo).endpoints;
 }
 
-/** What `--isolation` takes. */
-export const ISOLATIONS = ["microvm", "process"] as const satisfies readonly Isolation[];
-/** What `--accel` takes. */
-export const ACCELERATORS = ["auto", "kvm", "tcg"] as const satisfies readonly (
-  | "auto"
-  | NonNullable<WorkerStatus["accelerator"]>
-)[];
-/** Most copies of one worker, as the engine has it. */
-export const REPLICAS_MAX = 64;
-
-/** Options that say how a directory is to run. */
+/** Options for workers that are directories. */
 export interface AddFlags {
   readonly isolation?: string | undefined;
   readonly accel?: string | undefined;
@@ -112,25 +121,25 @@ export interface AddFlags {
 }
 
 /** One worker to add. */
-export interface WantedWorker {
-  /** As it was typed. */
+export interface AddRequest {
+  /** The directory or name as it was typed. */
   readonly word: string;
   /** Payload of `engine::supervisor::add`. */
-  readonly request: JsonObject;
+  readonly payload: JsonObject;
 }
 
 /**
- * The workers that were typed, in their order.
+ * Reads the workers to add, in their order.
  *
- * @throws {UsageError} A word or an option makes no sense.
+ * @throws {UsageError} An argument or an option is invalid.
  */
-export async function readWanted(
+export async function readRequests(
   words: readonly string[],
   flags: AddFlags,
   terminal: Pick<Terminal, "directory" | "readFile">,
-): Promise<WantedWorker[]> {
+): Promise<AddRequest[]> {
   const options = readOptions(flags);
-  const wanted: WantedWorker[] = [];
+  const requests: AddRequest[] = [];
   for (const { word, fields } of groupWords(words)) {
     const isPath = await isDirectory(word, terminal);
     if (isPath && fields.length > 0) {
@@ -138,17 +147,17 @@ export async function readWanted(
         `${word} is a directory; its configuration is in its engine.worker.yaml`,
       );
     }
-    const request: JsonObject = isPath
+    const payload: JsonObject = isPath
       ? { path: absolutePath(terminal.directory, word), ...options }
       : { name: word, ...fields.length > 0 ? { config: withFields({}, fields) } : {} };
-    wanted.push({ word, request });
+    requests.push({ word, payload });
   }
-  refuseTwice(wanted);
-  refuseIdle(wanted, flags);
-  return wanted;
+  refuseDuplicates(requests);
+  refuseUselessOptions(requests, flags);
+  return requests;
 }
 
-/** Each worker with the `key=value` words behind it. */
+/** Each worker with the `key=value` fields behind it. */
 function groupWords(words: readonly string[]): { word: string; fields: string[] }[] {
   const groups: { word: string; fields: string[] }[] = [];
   for (const word of words) {
@@ -180,22 +189,6 @@ function readOptions({ isolation, accel, replicas, force }: AddFlags): JsonObjec
   };
 }
 
-/**
- * What was typed behind `--isolation`.
- *
- * @throws {UsageError} Naming what is expected.
- */
-export function readIsolation(text: string): Isolation {
-  return readChoice("--isolation", text, ISOLATIONS);
-}
-
-function readChoice<T extends string>(option: string, text: string, known: readonly T[]): T {
-  const choice = known.find((each) => each === text);
-  if (choice !== undefined) return choice;
-  const list = `${known.slice(0, -1).join(", ")} or ${known.at(-1)}`;
-  throw new UsageError(`${option}: expected ${list}, received ${JSON.stringify(text)}`);
-}
-
 async function isDirectory(
   word: string,
   terminal: Pick<Terminal, "readFile">,
@@ -204,29 +197,29 @@ async function isDirectory(
   return await terminal.readFile(`${word}/engine.worker.yaml`).then(() => true, () => false);
 }
 
-function refuseTwice(wanted: readonly WantedWorker[]): void {
+function refuseDuplicates(requests: readonly AddRequest[]): void {
   const seen = new Set<unknown>();
-  for (const { word, request } of wanted) {
-    const key = request["path"] ?? request["name"];
+  for (const { word, payload } of requests) {
+    const key = payload["path"] ?? payload["name"];
     if (seen.has(key)) throw new UsageError(`${word} is there twice`);
     seen.add(key);
   }
 }
 
-/** Options that would do nothing to any of them. */
-function refuseIdle(wanted: readonly WantedWorker[], flags: AddFlags): void {
-  if (wanted.some(({ request }) => request["path"] !== undefined)) return;
-  const idle = (["isolation", "accel", "replicas"] as const).find((name) =>
+/** @throws {UsageError} An option for directories, and no worker is one. */
+function refuseUselessOptions(requests: readonly AddRequest[], flags: AddFlags): void {
+  if (requests.some(({ payload }) => payload["path"] !== undefined)) return;
+  const useless = (["isolation", "accel", "replicas"] as const).find((name) =>
     flags[name] !== undefined
   );
-  if (idle === undefined) return;
-  const names = wanted.map(({ word }) => word).join(", ");
+  if (useless === undefined) return;
+  const names = requests.map(({ word }) => word).join(", ");
   throw new UsageError(
-    `--${idle} is for workers that are directories; ${names} would be part of the engine`,
+    `--${useless} is for workers that are directories; ${names} would be part of the engine`,
   );
 }
 
-/** Answer of `engine::supervisor::add`. */
+/** Result of `engine::supervisor::add`. */
 interface AddAnswer {
   readonly added: boolean;
   readonly changed: boolean;
@@ -234,20 +227,20 @@ interface AddAnswer {
   readonly worker: WorkerStatus;
 }
 
-/** What adding needs. */
+/** What {@linkcode addAll} needs. */
 export interface AddingOptions {
-  readonly engine: EngineLine;
+  readonly engine: EngineConnection;
   readonly terminal: Terminal;
   readonly progress: Progress;
-  /** `false`: being added is enough. */
+  /** Whether a worker has to become ready, or only to be added. */
   readonly waits: boolean;
-  /** Ctrl-C: what the engine has not been asked for yet is left. */
+  /** Aborted by Ctrl-C; workers that were not requested yet are not added. */
   readonly signal: AbortSignal;
 }
 
-/** Starts to add workers, in their order; each can be followed at once. */
+/** Begins to add workers one after the other; the result can be followed at once. */
 export async function addAll(
-  wanted: readonly WantedWorker[],
+  requests: readonly AddRequest[],
   options: AddingOptions,
 ): Promise<readonly Followed[]> {
   const { engine, progress, signal } = options;
@@ -255,76 +248,76 @@ export async function addAll(
   const { platform } = info as unknown as EngineInfo;
   const answer = await engine.call("engine::supervisor::list", {}, { signal });
   const { workers } = answer as unknown as { workers: WorkerStatus[] };
-  const adding = wanted.map((worker) =>
-    new AddedWorker(worker, workers, progress.row(worker.word), options)
+  const added = requests.map((request) =>
+    new AddedWorker(request, workers, progress.row(request.word), options)
   );
-  void addInTurn(adding, platform, options);
-  return adding;
+  void addInOrder(added, platform, options);
+  return added;
 }
 
-async function addInTurn(
-  adding: readonly AddedWorker[],
+async function addInOrder(
+  added: readonly AddedWorker[],
   platform: string,
   { progress, signal }: AddingOptions,
 ): Promise<void> {
-  let isSaid = platform === "linux";
-  for (const worker of adding) {
+  let isExplained = platform === "linux";
+  for (const worker of added) {
     if (signal.aborted) return;
     const isolation = await worker.add();
-    if (isSaid || isolation !== "process" || worker.isTold) continue;
+    if (isExplained || isolation !== "process" || worker.hasIsolation) continue;
     progress.say("microVMs need Linux, so workers run as plain processes here by default");
-    isSaid = true;
+    isExplained = true;
   }
 }
 
-/** One worker, from the request on. */
+/** A worker that is being added. */
 class AddedWorker implements Followed {
-  readonly #wanted: WantedWorker;
+  readonly #request: AddRequest;
   readonly #present: readonly WorkerStatus[];
   readonly #row: ProgressRow;
   readonly #options: AddingOptions;
   #exitCode: number | undefined;
   #worker: FollowedWorker | undefined;
-  #isAsked = false;
+  #isRequested = false;
 
   constructor(
-    wanted: WantedWorker,
+    request: AddRequest,
     present: readonly WorkerStatus[],
     row: ProgressRow,
     options: AddingOptions,
   ) {
-    this.#wanted = wanted;
+    this.#request = request;
     this.#present = present;
     this.#row = row;
     this.#options = options;
   }
 
   get name(): string {
-    return this.#worker?.name ?? this.#wanted.word;
+    return this.#worker?.name ?? this.#request.word;
   }
 
   get exitCode(): number | undefined {
     return this.#exitCode ?? this.#worker?.exitCode;
   }
 
-  get isAsked(): boolean {
-    return this.#isAsked;
+  get isRequested(): boolean {
+    return this.#isRequested;
   }
 
-  /** Somebody has said how it is to be kept apart. */
-  get isTold(): boolean {
-    return this.#wanted.request["isolation"] !== undefined;
+  /** Whether the request names an isolation. */
+  get hasIsolation(): boolean {
+    return this.#request.payload["isolation"] !== undefined;
   }
 
-  /** Asks the engine; how the worker will be kept apart, if it is added. Does not throw. */
+  /** Sends the request; the isolation of the worker if it was added. Never throws. */
   async add(): Promise<WorkerStatus["isolation"]> {
-    if (this.#exitCode !== undefined) return null; // It has taken too long already.
-    this.#isAsked = true;
+    if (this.#exitCode !== undefined) return null; // Given up already.
+    this.#isRequested = true;
     try {
       const { engine } = this.#options;
-      const { request } = this.#wanted;
+      const { payload } = this.#request;
       const options = { timeout_ms: ANSWER_MS_MAX };
-      const answer = await engine.call("engine::supervisor::add", request, options);
+      const answer = await engine.call("engine::supervisor::add", payload, options);
       return this.#added(answer as unknown as AddAnswer);
     } catch (thrown) {
       if (this.#exitCode !== undefined || this.#options.signal.aborted) return null;
@@ -342,7 +335,7 @@ class AddedWorker implements Followed {
   giveUp(timeoutMs: number): void {
     if (this.#worker) return this.#worker.giveUp(timeoutMs);
     this.#exitCode = EXIT_NOT_READY;
-    const what = this.#isAsked ? "is still being added" : "is not added yet";
+    const what = this.#isRequested ? "is still being added" : "is not added yet";
     const message = `error: ${this.name} ${what} after ${renderDuration(timeoutMs)}; ` +
       "see: engine worker list";
     this.#row.done("not added yet", { err: [message] });
@@ -351,7 +344,7 @@ class AddedWorker implements Followed {
   #added({ added, changed, config_path, worker }: AddAnswer): WorkerStatus["isolation"] {
     const { engine, terminal, waits } = this.#options;
     const { name, state, isolation } = worker;
-    if (this.#exitCode !== undefined) return isolation; // Given up while it was asked.
+    if (this.#exitCode !== undefined) return isolation; // Given up during the call.
     this.#row.name = name;
     if (added) this.#row.phase(`added to ${config_path}`);
     else if (changed) this.#row.phase(`changed in ${config_path}`);
@@ -361,9 +354,9 @@ class AddedWorker implements Followed {
       this.#row.done(state, { out: [`${name} is ${state}; see: engine worker status ${name}`] });
       return isolation;
     }
-    const isAnew = this.#wanted.request["reinstall"] === true;
+    const isAnew = this.#request.payload["reinstall"] === true;
     const before = added ? undefined : this.#present.find((each) => each.name === name);
-    const isTouched = changed || isAnew || (before && standOf(before) === "ended");
+    const isTouched = changed || isAnew || (before && stageOf(before) === "ended");
     this.#worker = new FollowedWorker({
       engine,
       terminal,
@@ -372,14 +365,14 @@ class AddedWorker implements Followed {
       goal: "ready",
       before: isTouched ? before : undefined,
       renewed: changed || isAnew ? "all" : "one",
-      mayRest: changed && !isAnew,
-      wish: wishOf(this.#wanted.request),
+      mayBeUnchanged: changed && !isAnew,
+      desired: desiredOf(this.#request.payload),
     });
     return isolation;
   }
 }
 
-function wishOf({ isolation, accel, replicas }: JsonObject): Wish {
+function desiredOf({ isolation, accel, replicas }: JsonObject): DesiredWorker {
   return {
     ...isolation === undefined ? {} : { isolation: isolation as Isolation },
     ...accel === "kvm" || accel === "tcg" ? { accelerator: accel } : {},

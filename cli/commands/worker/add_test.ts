@@ -6,7 +6,7 @@ import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_work
 import { replicaStatus } from "../../../tests/fakes/worker_status.ts";
 import { UsageError } from "../../failure.ts";
 import { showProgress } from "../../progress.ts";
-import { addAll, type AddFlags, readWanted } from "./add.ts";
+import { addAll, type AddFlags, readRequests } from "./add.ts";
 
 interface Options {
   readonly platform?: string;
@@ -54,7 +54,7 @@ Deno.test("worker add says where it was added, how far it is, and ends with one 
     "math-worker  …  starting as a plain process, which keeps nothing apart",
   ]);
   assert.deepEqual(terminal.outLines, ["math-worker is ready: pid 42, 900 ms, math::add"]);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
   assert.equal(terminal.interruptListeners, 0);
 });
 
@@ -170,7 +170,7 @@ Deno.test("Ctrl-C ends with 130, says what goes on and what was not added", asyn
     "interrupted before it was added: ./c",
   ]);
   assert.equal(requestsTo(terminal).length, 2);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
   assert.equal(terminal.interruptListeners, 0);
 });
 
@@ -332,11 +332,11 @@ for (
   ] as [string[], AddFlags, JsonObject[]][]
 ) {
   Deno.test(`engine worker add ${words.join(" ")} ${JSON.stringify(flags)} is understood`, async () => {
-    const wanted = await readWanted(words, flags, terminal);
+    const read = await readRequests(words, flags, terminal);
 
-    assert.deepEqual(wanted.map(({ request }) => request), requests);
+    assert.deepEqual(read.map(({ payload }) => payload), requests);
     assert.deepEqual(
-      wanted.map(({ word }) => word),
+      read.map(({ word }) => word),
       words.filter((word) => !/^[a-z.]+=/.test(word)),
     );
   });
@@ -370,7 +370,7 @@ for (
   ] as [string[], AddFlags, RegExp][]
 ) {
   Deno.test(`engine worker add ${JSON.stringify(words)} ${JSON.stringify(flags)} is not understood`, async () => {
-    await assert.rejects(() => readWanted(words, flags, terminal), (thrown) => {
+    await assert.rejects(() => readRequests(words, flags, terminal), (thrown) => {
       assert.ok(thrown instanceof UsageError, String(thrown));
       assert.match(thrown.message, message);
       return true;
@@ -386,7 +386,7 @@ async function setupOfAdding(scripts: Record<string, Script>) {
   const ctrlC = new AbortController();
   const wanted = Object.keys(scripts).map((name) => ({
     word: `./${name}`,
-    request: { path: `/project/${name}` },
+    payload: { path: `/project/${name}` },
   }));
   const signal = ctrlC.signal;
   const adding = await addAll(wanted, { engine, terminal, progress, waits: true, signal });
@@ -405,7 +405,7 @@ Deno.test("the engine is asked for one worker after the other, in their order", 
   const it = await setupOfAdding({ a: { adding: first.promise }, b: {} });
 
   assert.deepEqual(names(it.terminal), ["a"]);
-  assert.deepEqual(it.adding.map(({ name, isAsked }) => [name, isAsked]), [
+  assert.deepEqual(it.adding.map(({ name, isRequested }) => [name, isRequested]), [
     ["./a", true],
     ["./b", false],
   ]);

@@ -1,19 +1,20 @@
 /**
- * `engine worker exec`: run a command beside a worker, as if it ran here.
+ * `engine worker exec`: run a command beside a worker.
  *
- * What it prints goes through byte for byte as it comes, and the exit code is the command's own. A
- * line `error: …` on standard error tells that the engine could not run it.
+ * Its output is passed on byte for byte as it comes, and its exit code is that of the command. A
+ * line `error: …` on standard error means that the engine could not run it.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { Json } from "../../../mod.ts";
+import { readNumber, REPLICAS_MAX, TOKEN_HELP, URL_HELP } from "../../arguments.ts";
+import type { EngineAddress } from "../../connect.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, ExitWith, UsageError } from "../../failure.ts";
 import { printable } from "../../render.ts";
-import { type EngineAddress, interruptible, readNumber, type Terminal } from "../../terminal.ts";
-import { REPLICAS_MAX } from "./add.ts";
+import { interruptible, type Terminal } from "../../terminal.ts";
 
-/** The engine ends a command after 10 minutes; its answer needs a moment more. */
+/** The engine ends a command after 10 minutes, and needs a moment to answer. */
 const EXEC_MS_MAX = 660_000;
 
 const EXAMPLES = `
@@ -27,14 +28,14 @@ The command gets the worker's directory, environment and isolation, and nothing 
 Exit code: that of the command, 128 and the number of a signal that ended it, 130 after Ctrl-C.
 1 with a line "error: …" says that the engine could not run it, 2 that this was not understood.`;
 
-/** How a command ended, as the engine tells it. */
+/** The end of a command, as the engine reports it. */
 interface Ended {
   readonly code: number | null;
   readonly signal: string | null;
   readonly reason?: string;
 }
 
-/** Numbers of signals, the same on Linux and macOS but for a few that end nothing. */
+/** Numbers of the signals that end a process, equal on Linux and macOS. */
 const SIGNALS: Readonly<Record<string, number>> = {
   SIGHUP: 1,
   SIGINT: 2,
@@ -57,9 +58,9 @@ export function addExec(group: Command, terminal: Terminal): void {
     .usage("[options] <name> -- <command> [args...]")
     .argument("<name>", "name of the worker")
     .argument("<command...>", "the command and its arguments, behind --")
-    .option("--replica <number>", "beside which copy (default: the first that runs)")
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--replica <number>", "beside which replica (default: the first that runs)")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (name, command, flags) => {
       if (command[0] === "") throw new UsageError("Which command? It comes behind --");
@@ -88,7 +89,7 @@ async function run(
     try {
       return await engine.call("engine::supervisor::exec", request, options) as unknown as Ended;
     } catch (thrown) {
-      // The call is cancelled, which ends the command; the terminal has shown ^C.
+      // Cancelling the call ends the command; the terminal has shown ^C.
       throw signal.aborted ? new ExitWith(EXIT_INTERRUPTED) : thrown;
     }
   });

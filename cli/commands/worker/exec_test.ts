@@ -35,7 +35,7 @@ Deno.test("worker exec hands on the command as it is, with its own options", asy
     timeout_ms: 660_000,
   }]);
   assert.deepEqual(terminal.errLines, []);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
   assert.equal(terminal.interruptListeners, 0);
 });
 
@@ -130,7 +130,7 @@ Deno.test("Ctrl-C cancels the call, shows nothing more and ends with 130", async
   assert.ok(isCancelled);
   assert.deepEqual(terminal.pieces, []);
   assert.deepEqual(terminal.errLines, []);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
 });
 
 for (

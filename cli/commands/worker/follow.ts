@@ -1,12 +1,13 @@
 /**
- * Follows workers until they are where they are wanted, and shows how far each is.
+ * Follows workers until they reach the desired state, and shows their progress.
  *
- * The engine is asked every 100 ms; what a worker prints is shown once a phase takes long. All ways
- * to an end meet in {@linkcode followAll}: ready, failed, too late, Ctrl-C.
+ * The engine is asked for their status every 100 ms; the output of a worker is shown once a phase
+ * takes long. {@linkcode followAll} decides how the command ends: ready, failed, too late, Ctrl-C.
  *
  * @module
  */
-import type { WorkerStatus } from "../../../engine/mod.ts";
+import type { WorkerState, WorkerStatus } from "../../../engine/mod.ts";
+import type { EngineConnection } from "../../connect.ts";
 import {
   describeFailure,
   EXIT_DONE,
@@ -16,71 +17,60 @@ import {
   EXIT_NOT_UNDERSTOOD,
   ExitWith,
 } from "../../failure.ts";
-import { LogTail } from "./logs.ts";
 import type { Progress, ProgressRow } from "../../progress.ts";
 import { printable, renderDuration } from "../../render.ts";
-import type { EngineLine, Terminal } from "../../terminal.ts";
-import {
-  failureOf,
-  fits,
-  isRenewed,
-  phaseOf,
-  readyOf,
-  renderReady,
-  standOf,
-  type Wish,
-} from "./view.ts";
+import type { Terminal } from "../../terminal.ts";
+import { LogTail } from "./logs.ts";
+import { failureOf, phaseOf, readyOf, renderReady } from "./view.ts";
 
-/** Longest time until the engine answers that it will do something to a worker. */
+/** How long the engine may take to accept a request about a worker. */
 export const ANSWER_MS_MAX = 120_000;
 
 const POLL_MS = 100;
-/** Dependencies that are there already need less; an installation is worth a line after it. */
+/** A check of installed dependencies takes less; a longer one is an installation and is shown. */
 const CHECK_MS = 200;
-/** A phase is quick until then; after it, what is printed is shown. */
+/** After this time in one phase the worker's output is shown. */
 const QUIET_MS = 3_000;
-/** Time between two looks at what is printed. */
-const LOOK_MS = 300;
-/** A state from before the request may still show for so long. */
+/** Time between two reads of the output. */
+const OUTPUT_MS = 300;
+/** How long the engine may report a state from before the request. */
 const STALE_MS = 1_000;
 
-/** Something that ends. */
+/** A worker that is followed. */
 export interface Followed {
-  /** Its name, for people. */
   readonly name: string;
-  /** What the command ends with if nothing else happens; `undefined` while it goes on. */
+  /** Exit code that its outcome stands for; `undefined` while it is on its way. */
   readonly exitCode: number | undefined;
-  /** The engine has been told; Ctrl-C changes nothing about it any more. */
-  readonly isAsked: boolean;
-  /** Looks how far it is. */
+  /** Whether the engine has got the request, which Ctrl-C does not take back. */
+  readonly isRequested: boolean;
+  /** Asks for its status and shows it. */
   poll(): Promise<void>;
-  /** It has taken too long. */
+  /** Ends following it after the timeout. */
   giveUp(timeoutMs: number): void;
 }
 
-/** Whom to follow, and to where. */
-export interface Following {
-  readonly engine: EngineLine;
+/** Which worker to follow, and until when. */
+export interface FollowOptions {
+  readonly engine: EngineConnection;
   readonly terminal: Terminal;
   readonly row: ProgressRow;
   /** Name of the worker. */
   readonly name: string;
-  /** Where it is wanted. */
   readonly goal: "ready" | "stopped";
-  /** How it was before the request: only what was started after that counts. */
+  /** Its status before the request: only replicas that were started after it count. */
   readonly before?: WorkerStatus | undefined;
-  /** `all`: none of what ran before may be left. Default: one start is enough. */
+  /** How many replicas the request starts anew. Default: one. */
   readonly renewed?: "one" | "all";
-  /** It may be that nothing has to be started: after a second of rest that is taken for so. */
-  readonly mayRest?: boolean;
-  /** What it is to be when it is ready. */
-  readonly wish?: Wish;
+  /** The request may start nothing, which is assumed after a second without a change. */
+  readonly mayBeUnchanged?: boolean;
+  /** What it must be to count as ready. */
+  readonly desired?: DesiredWorker;
 }
 
-/** One worker on its way. */
+/** A worker that the engine knows. */
 export class FollowedWorker implements Followed {
-  readonly isAsked = true;
-  readonly #following: Following;
+  readonly isRequested = true;
+  readonly #options: FollowOptions;
   readonly #log: LogTail;
   #exitCode: number | undefined;
   #last: WorkerStatus | undefined;
@@ -88,19 +78,19 @@ export class FollowedWorker implements Followed {
   #phaseSinceMs: number;
   #movedAtMs: number;
   #installMs: number | undefined;
-  #lookedAtMs = -Infinity;
+  #outputAtMs = -Infinity;
   #hasSaidDependencies = false;
   #hasShownLines = false;
 
-  constructor(following: Following) {
-    this.#following = following;
+  constructor(following: FollowOptions) {
+    this.#options = following;
     this.#log = new LogTail(following.engine, following.name);
     this.#phaseSinceMs = following.terminal.now();
     this.#movedAtMs = this.#phaseSinceMs;
   }
 
   get name(): string {
-    return this.#following.name;
+    return this.#options.name;
   }
 
   get exitCode(): number | undefined {
@@ -117,44 +107,44 @@ export class FollowedWorker implements Followed {
   }
 
   async #poll(): Promise<void> {
-    const { engine, terminal, goal, before, wish = {} } = this.#following;
+    const { engine, terminal, goal, before, desired = {} } = this.#options;
     const status = await statusOf(engine, this.name);
-    if (this.#exitCode !== undefined) return; // Given up while it was asked.
+    if (this.#exitCode !== undefined) return; // Given up during the call.
     this.#last = status;
     const now = terminal.now();
-    const stand = standOf(status);
+    const stand = stageOf(status);
     if (stand === "moving") this.#movedAtMs = now;
     if (goal === "stopped" && status.state !== "stopping") return this.#stopped(status);
     if (goal === "ready" && stand !== "moving") {
-      const isDone = this.#isNew(status) && (stand === "ended" || fits(status, wish));
+      const isDone = this.#isNew(status) && (stand === "ended" || isAsDesired(status, desired));
       if (isDone) return stand === "ready" ? this.#ready(status) : await this.#fail(status);
-      // Given up: what ran before goes on, or nothing has come of the request.
+      // The engine gave up: the old replicas keep running, or the request had no effect.
       const isOver = stand === "ended" || status.launch > (before?.launch ?? Infinity);
       if (isOver && now - this.#movedAtMs > STALE_MS) return await this.#fail(status);
     }
     if (stand === "moving") this.#show(status);
-    await this.#look(status);
+    await this.#showOutput(status);
   }
 
   giveUp(timeoutMs: number): void {
-    const what = this.#standing();
+    const what = this.#stageText();
     const message = `error: ${this.name} ${what} after ${renderDuration(timeoutMs)}; ` +
       `see: engine worker status ${this.name}`;
     this.#end(EXIT_NOT_READY, what.replace(/^is /, ""), { err: [message] });
   }
 
-  /** Where it is when it should be at its goal. */
-  #standing(): string {
+  /** Its state when the timeout has passed. */
+  #stageText(): string {
     const last = this.#last;
     if (last?.state !== "ready") return `is still ${last?.state ?? "on its way"}`;
-    if (standOf(last) !== "ready") return `has ${readyOf(last)} replicas ready`;
-    return this.#following.goal === "ready" ? "still runs as before" : "is still ready";
+    if (stageOf(last) !== "ready") return `has ${readyOf(last)} replicas ready`;
+    return this.#options.goal === "ready" ? "still runs as before" : "is still ready";
   }
 
   #isNew(status: WorkerStatus): boolean {
-    const { before, renewed = "one", mayRest = false, terminal } = this.#following;
+    const { before, renewed = "one", mayBeUnchanged = false, terminal } = this.#options;
     if (!before) return true;
-    if (mayRest && terminal.now() - this.#movedAtMs > STALE_MS) return true;
+    if (mayBeUnchanged && terminal.now() - this.#movedAtMs > STALE_MS) return true;
     return renewed === "all" ? isRenewed(before, status) : status.launch > before.launch;
   }
 
@@ -184,9 +174,9 @@ export class FollowedWorker implements Followed {
   }
 
   async #fail(status: WorkerStatus): Promise<void> {
-    // Lines that were shown on their way are not shown again.
+    // Lines that are visible already are not shown again.
     if (this.#hasShownLines) await this.#showLines();
-    const tail = this.#hasShownLines && this.#following.row.keepsLines ? [] : status.tail;
+    const tail = this.#hasShownLines && this.#options.row.keepsLines ? [] : status.tail;
     this.#end(EXIT_FAILED, status.state === "ready" ? "failed" : status.state, {
       err: [...tail.map((line) => printable(`  | ${line}`)), `error: ${failureOf(status)}`],
     });
@@ -195,12 +185,12 @@ export class FollowedWorker implements Followed {
   #end(exitCode: number, summary: string, result: Parameters<ProgressRow["done"]>[1]): void {
     if (this.#exitCode !== undefined) return;
     this.#exitCode = exitCode;
-    this.#following.row.done(summary, result);
+    this.#options.row.done(summary, result);
   }
 
-  /** Shows the phase; that of an installation only when there is something to install. */
+  /** Shows the phase; an installation only when there is something to install. */
   #show(status: WorkerStatus): void {
-    const { row, terminal } = this.#following;
+    const { row, terminal } = this.#options;
     this.#enter(status.state);
     const passed = terminal.now() - this.#phaseSinceMs;
     if (status.state === "installing" && passed < CHECK_MS) return;
@@ -210,7 +200,7 @@ export class FollowedWorker implements Followed {
 
   #enter(phase: string): void {
     if (phase === this.#phase) return;
-    const now = this.#following.terminal.now();
+    const now = this.#options.terminal.now();
     if (this.#phase === "installing") this.#installMs = now - this.#phaseSinceMs;
     this.#phase = phase;
     this.#phaseSinceMs = now;
@@ -219,7 +209,7 @@ export class FollowedWorker implements Followed {
   #sayDependencies({ dependencies }: WorkerStatus): void {
     if (dependencies === "installed") this.#sayInstalled();
     if (dependencies === "cached" && !this.#hasSaidDependencies) {
-      this.#following.row.phase("dependencies unchanged, the cached ones are used");
+      this.#options.row.phase("dependencies unchanged, the cached ones are used");
     }
     this.#hasSaidDependencies = true;
   }
@@ -227,43 +217,43 @@ export class FollowedWorker implements Followed {
   #sayInstalled(): void {
     if (this.#hasSaidDependencies || this.#installMs === undefined) return;
     this.#hasSaidDependencies = true;
-    this.#following.row.phase(`dependencies installed in ${renderDuration(this.#installMs)}`);
+    this.#options.row.phase(`dependencies installed in ${renderDuration(this.#installMs)}`);
   }
 
-  /** What it prints, once a phase takes long. */
-  async #look(status: WorkerStatus): Promise<void> {
-    const now = this.#following.terminal.now();
-    if (status.kind === "builtin" || now - this.#lookedAtMs < LOOK_MS) return;
-    const isFirst = this.#lookedAtMs === -Infinity;
+  /** Shows its output once a phase takes long. */
+  async #showOutput(status: WorkerStatus): Promise<void> {
+    const now = this.#options.terminal.now();
+    if (status.kind === "builtin" || now - this.#outputAtMs < OUTPUT_MS) return;
+    const isFirst = this.#outputAtMs === -Infinity;
     if (!isFirst && now - this.#phaseSinceMs < QUIET_MS) return;
-    this.#lookedAtMs = now;
-    if (isFirst) return void await this.#log.next(0); // Earlier runs are not of interest.
+    this.#outputAtMs = now;
+    if (isFirst) return void await this.#log.next(0); // Skips the output of earlier runs.
     await this.#showLines();
   }
 
   async #showLines(): Promise<void> {
     for (const line of await this.#log.next(0)) {
       this.#hasShownLines = true;
-      this.#following.row.printed(line.replace(/^\d\S*Z (?:out|err) /, ""));
+      this.#options.row.printed(line.replace(/^\d\S*Z (?:out|err) /, ""));
     }
   }
 }
 
-/** What {@linkcode followAll} needs besides those it follows. */
+/** What {@linkcode followAll} needs besides the workers. */
 export interface FollowAllOptions {
   readonly terminal: Terminal;
   readonly progress: Progress;
-  /** After so many milliseconds what still goes on is given up. */
+  /** After this time, workers that are still on their way are given up. */
   readonly timeoutMs: number;
-  /** Ctrl-C. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Returns when all have come to their end, and all of them well.
+ * Follows workers until each has succeeded.
  *
- * @throws {ExitWith} 1 when one failed, 3 when one took too long, 130 after Ctrl-C; all that there
- * is to say has been said, or is in it.
+ * @throws {ExitWith} 1 when one failed, 3 when one took too long, 130 after Ctrl-C. All messages
+ * have been printed, or are in the error.
  */
 export async function followAll(
   followed: readonly Followed[],
@@ -277,7 +267,7 @@ export async function followAll(
   try {
     while (open().length > 0 && !signal.aborted) {
       const polls = Promise.all(open().map((each) => each.poll()));
-      polls.catch(() => {}); // After Ctrl-C nobody wants to know.
+      polls.catch(() => {}); // A failure after Ctrl-C is of no interest.
       await Promise.race([polls, aborted.promise]);
       if (terminal.now() - began >= timeoutMs) open().forEach((each) => each.giveUp(timeoutMs));
       progress.tick();
@@ -287,29 +277,75 @@ export async function followAll(
     signal.removeEventListener("abort", stop);
     progress.end();
   }
-  if (signal.aborted && open().length > 0) throw interrupted(open());
+  if (signal.aborted && open().length > 0) throw interruptedError(open());
   const worst = [EXIT_FAILED, EXIT_NOT_UNDERSTOOD, EXIT_NOT_READY].find((code) =>
     followed.some(({ exitCode }) => exitCode === code)
   );
   if (worst !== undefined) throw new ExitWith(worst);
 }
 
-/** Asks the engine how a worker fares. */
-export async function statusOf(engine: EngineLine, name: string): Promise<WorkerStatus> {
+/** Asks the engine for the status of a worker. */
+export async function statusOf(engine: EngineConnection, name: string): Promise<WorkerStatus> {
   return await engine.call("engine::supervisor::status", { name }) as unknown as WorkerStatus;
 }
 
-/** What is said after Ctrl-C of those that had not come to their end. */
-export function interrupted(
-  open: readonly Pick<Followed, "name" | "isAsked">[],
+/** The failure after Ctrl-C, with the workers that were still on their way. */
+export function interruptedError(
+  open: readonly Pick<Followed, "name" | "isRequested">[],
 ): ExitWith {
-  const asked = open.filter(({ isAsked }) => isAsked).map(({ name }) => name);
-  const others = open.filter(({ isAsked }) => !isAsked).map(({ name }) => name);
-  const look = asked.length === 1 ? `engine worker status ${asked[0]}` : "engine worker list";
+  const asked = open.filter(({ isRequested }) => isRequested).map(({ name }) => name);
+  const others = open.filter(({ isRequested }) => !isRequested).map(({ name }) => name);
+  const hint = asked.length === 1 ? `engine worker status ${asked[0]}` : "engine worker list";
   return new ExitWith(EXIT_INTERRUPTED, [
     ...asked.length === 0
       ? []
-      : [`interrupted; the engine goes on with ${asked.join(", ")}; see: ${look}`],
+      : [`interrupted; the engine goes on with ${asked.join(", ")}; see: ${hint}`],
     ...others.length === 0 ? [] : [`interrupted before it was added: ${others.join(", ")}`],
   ]);
+}
+
+/** Whether a worker is ready, on its way, or has ended. */
+export type Stage = "ready" | "moving" | "ended";
+
+/** The stage of a worker, which is ready when all its replicas are. */
+export function stageOf({ state, replicas }: WorkerStatus): Stage {
+  if (isMoving(state)) return "moving";
+  if (state !== "ready") return "ended";
+  const others = replicas.filter((replica) => replica.state !== "ready");
+  if (others.length === 0) return "ready";
+  return others.some((replica) => isMoving(replica.state)) ? "moving" : "ended";
+}
+
+/** Properties that a worker must have; those left out may have any value. */
+export type DesiredWorker =
+  & {
+    readonly [Key in "isolation" | "accelerator"]?: NonNullable<WorkerStatus[Key]>;
+  }
+  & { readonly replicas?: number };
+
+/** Whether a worker runs with the desired properties. */
+export function isAsDesired(
+  status: WorkerStatus,
+  { isolation, accelerator, replicas }: DesiredWorker,
+): boolean {
+  return (isolation === undefined || status.isolation === isolation) &&
+    (accelerator === undefined || status.isolation === "process" ||
+      status.accelerator === accelerator) &&
+    (replicas === undefined || status.replicas.length === replicas);
+}
+
+/** Whether no replica from before is left. */
+export function isRenewed(before: WorkerStatus, now: WorkerStatus): boolean {
+  return now.launch > before.launch &&
+    !before.replicas.some((old) =>
+      now.replicas.some((replica) =>
+        replica.number === old.number && replica.started_at_ms !== null &&
+        replica.started_at_ms === old.started_at_ms
+      )
+    );
+}
+
+function isMoving(state: WorkerState): boolean {
+  return state === "queued" || state === "installing" || state === "starting" ||
+    state === "stopping";
 }

@@ -1,15 +1,23 @@
 import assert from "node:assert/strict";
-import type { WorkerStatus } from "../../../engine/mod.ts";
+import type { WorkerState, WorkerStatus } from "../../../engine/mod.ts";
 import { FakeScreen } from "../../../tests/fakes/fake_screen.ts";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
-import { replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
+import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
 import { ExitWith } from "../../failure.ts";
 import { showProgress } from "../../progress.ts";
-import { followAll, FollowedWorker, type Following } from "./follow.ts";
+import {
+  followAll,
+  FollowedWorker,
+  type FollowOptions,
+  isAsDesired,
+  isRenewed,
+  stageOf,
+} from "./follow.ts";
 
 interface Options
-  extends Partial<Pick<Following, "goal" | "before" | "renewed" | "mayRest" | "wish">> {
+  extends
+    Partial<Pick<FollowOptions, "goal" | "before" | "renewed" | "mayBeUnchanged" | "desired">> {
   readonly timeoutMs?: number;
   readonly screen?: FakeScreen;
   /** Ctrl-C comes when so many milliseconds have passed. */
@@ -262,7 +270,7 @@ Deno.test("a worker that stays failed is a failure in the end", async () => {
 
 Deno.test("a change that starts nothing is over after a second of rest", async () => {
   const before = workerStatus();
-  const { code, terminal } = await follow([{}], { before, renewed: "all", mayRest: true });
+  const { code, terminal } = await follow([{}], { before, renewed: "all", mayBeUnchanged: true });
 
   assert.equal(code, 0);
   assert.ok(terminal.now() - 1_000 > 1_000);
@@ -275,7 +283,7 @@ Deno.test("a worker is not ready before it is what was asked for, however long i
     ...times(30, {}),
     { ...vm, state: "starting" },
     { ...vm, launch: 2, pid: 43 },
-  ], { before, renewed: "all", mayRest: true, wish: vm });
+  ], { before, renewed: "all", mayBeUnchanged: true, desired: vm });
 
   assert.equal(code, 0);
   assert.match(out[0]!, /pid 43/);
@@ -419,4 +427,61 @@ Deno.test("on a terminal Ctrl-C leaves the lines and a terminal as it was", asyn
     /^math +500 ms {2}checking dependencies\ninterrupted; the engine goes/,
   );
   assert.ok(screen.isRestored);
+});
+
+function replicas(...states: WorkerState[]): WorkerStatus["replicas"] {
+  return states.map((state, i) => replicaStatus({ number: i + 1, state }));
+}
+
+for (
+  const [stage, status] of [
+    ["moving", { state: "queued" }],
+    ["moving", { state: "installing" }],
+    ["moving", { state: "starting" }],
+    ["moving", { state: "stopping" }],
+    ["ended", { state: "waiting" }],
+    ["ended", { state: "stopped" }],
+    ["ended", { state: "failed" }],
+    ["ready", {}],
+    ["ready", { replicas: [] }],
+    ["ready", { replicas: replicas("ready", "ready") }],
+    ["moving", { replicas: replicas("ready", "starting", "failed") }],
+    ["ended", { replicas: replicas("ready", "failed") }],
+    ["ended", { replicas: replicas("ready", "waiting") }],
+  ] as [string, Partial<WorkerStatus>][]
+) {
+  Deno.test(`a worker with ${JSON.stringify(status).slice(0, 60)}… is ${stage} (${status.replicas?.length ?? 1})`, () => {
+    assert.equal(stageOf(workerStatus(status)), stage);
+  });
+}
+
+Deno.test("a built-in worker that is ready is ready", () => {
+  assert.equal(stageOf(builtinStatus()), "ready");
+});
+
+Deno.test("a worker is renewed when it was started since and no replica is as old as before", () => {
+  const before = workerStatus({ launch: 3, replicas: replicas("ready", "ready") });
+  const started = (...ms: (number | null)[]) =>
+    ms.map((started_at_ms, i) => replicaStatus({ number: i + 1, started_at_ms }));
+
+  assert.equal(isRenewed(before, before), false);
+  assert.equal(isRenewed(before, { ...before, launch: 4 }), false);
+  assert.equal(isRenewed(before, { ...before, launch: 4, replicas: started(9, 0) }), false);
+  assert.equal(isRenewed(before, { ...before, launch: 5, replicas: started(9, 9) }), true);
+  assert.equal(isRenewed(before, { ...before, launch: 5, replicas: started(9) }), true);
+  assert.equal(isRenewed(builtinStatus(), builtinStatus({ launch: 2 })), true);
+});
+
+Deno.test("a worker is as desired when every named property is", () => {
+  const status = workerStatus({ isolation: "microvm", accelerator: "tcg" });
+
+  assert.equal(isAsDesired(status, {}), true);
+  assert.equal(
+    isAsDesired(status, { isolation: "microvm", accelerator: "tcg", replicas: 1 }),
+    true,
+  );
+  assert.equal(isAsDesired(status, { isolation: "process" }), false);
+  assert.equal(isAsDesired(status, { isolation: "microvm", accelerator: "kvm" }), false);
+  assert.equal(isAsDesired(status, { replicas: 2 }), false);
+  assert.equal(isAsDesired(workerStatus({ isolation: "process" }), { accelerator: "kvm" }), true);
 });

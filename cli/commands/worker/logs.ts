@@ -1,14 +1,19 @@
 /**
- * `engine worker logs`: what a worker printed, with the time of each line.
+ * `engine worker logs`: print the output of a worker, with the time of each line.
+ *
+ * The engine returns the last lines only, so new lines are found by their overlap with those seen
+ * before. Every line has its time, so two equal lines are the same line.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
+import { readNumber, TOKEN_HELP, URL_HELP } from "../../arguments.ts";
+import type { EngineAddress, EngineConnection } from "../../connect.ts";
 import { printable } from "../../render.ts";
-import { type EngineAddress, type EngineLine, readNumber, type Terminal } from "../../terminal.ts";
+import type { Terminal } from "../../terminal.ts";
 
-/** Time between two looks with `-f`. */
-const LOOK_MS = 300;
+/** Time between two reads with `-f`. */
+const READ_MS = 300;
 /** Most lines at once. */
 const TAIL_LINES_MAX = 100_000;
 
@@ -23,10 +28,10 @@ export function addLogs(group: Command, terminal: Terminal): void {
   group.command("logs")
     .description("Print what a worker printed")
     .argument("<name>", "name of the worker")
-    .option("-f, --follow", "go on with what comes, until Ctrl-C")
+    .option("-f, --follow", "print new lines as they come, until Ctrl-C")
     .option("--tail <lines>", "how many of the last lines", "100")
-    .option("--url <url>", "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)")
-    .option("--token <token>", "token of the engine (default: ENGINE_TOKEN)")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (name, flags) => {
       const tail = readNumber("--tail", flags.tail, 0, TAIL_LINES_MAX);
@@ -48,43 +53,42 @@ async function print(
     const log = new LogTail(engine, name);
     do {
       for (const line of await log.next(tail)) terminal.out(printable(line));
-      if (follow) await terminal.wait(LOOK_MS, ending.signal);
+      if (follow) await terminal.wait(READ_MS, ending.signal);
     } while (follow && !ending.signal.aborted);
   } finally {
     stopListening();
   }
 }
 
-/** Lines asked for with every later look; more than that between two looks are lost. */
-const LOOK_LINES = 1_000;
+/** Lines per later read; further lines between two reads are lost. */
+const READ_LINES = 1_000;
 
-/** Follows one worker's log. */
+/** The new lines of one worker's log. */
 export class LogTail {
-  readonly #engine: EngineLine;
+  readonly #engine: EngineConnection;
   readonly #name: string;
   #seen: readonly string[] | undefined;
 
-  /** Asks for nothing yet. */
-  constructor(engine: EngineLine, name: string) {
+  constructor(engine: EngineConnection, name: string) {
     this.#engine = engine;
     this.#name = name;
   }
 
-  /** The last `first` lines at the first look, later all that came since. */
+  /** The last `first` lines at the first call; later all lines since the call before. */
   async next(first: number): Promise<string[]> {
-    const tail = this.#seen === undefined ? Math.max(1, first) : LOOK_LINES;
+    const tail = this.#seen === undefined ? Math.max(1, first) : READ_LINES;
     const payload = { name: this.#name, tail };
     const answer = await this.#engine.call("engine::supervisor::logs", payload);
     const { lines } = answer as { lines: string[] };
     const atFirst = lines.slice(lines.length - Math.min(first, lines.length));
     const fresh = this.#seen === undefined ? atFirst : newLines(this.#seen, lines);
-    // A log of which nothing is left (rotated away) says nothing about what was seen.
+    // A log that was rotated away is empty; the lines that were seen stay known.
     if (this.#seen === undefined || lines.length > 0) this.#seen = lines;
     return fresh;
   }
 }
 
-/** The lines at the end of `now` that `seen` does not end with. */
+/** The lines of `now` behind its overlap with the end of `seen`. */
 export function newLines(seen: readonly string[], now: readonly string[]): string[] {
   const last = seen.at(-1);
   if (last === undefined) return [...now];

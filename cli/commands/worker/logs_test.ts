@@ -45,7 +45,7 @@ Deno.test("worker logs -f goes on with what is new until it is interrupted", asy
 
   assert.deepEqual(terminal.outLines, ["one", "two", "three"]);
   assert.equal(terminal.interruptListeners, 0);
-  assert.equal(terminal.openLines, 0);
+  assert.equal(terminal.openConnections, 0);
 });
 
 Deno.test("worker logs with a wrong --tail is not understood", async () => {

@@ -1,36 +1,32 @@
 /**
- * `engine worker …`: add, remove and look after the workers of a running engine.
+ * `engine worker …`: manage the workers of a running engine. In this file: list, status, start,
+ * stop, restart, remove.
  *
- * A client of `engine::supervisor::*` only: config.yaml is edited by the engine, and workers are
- * started by it.
+ * All commands only call `engine::supervisor::*`: the engine edits config.yaml and starts workers.
  *
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { WorkerStatus } from "../../../engine/mod.ts";
 import type { Json } from "../../../mod.ts";
-import { readTimeout, TIMEOUT_S } from "../../arguments.ts";
+import { readTimeout, TIMEOUT_S, TOKEN_HELP, URL_HELP } from "../../arguments.ts";
+import type { CallOptions, EngineAddress, EngineConnection } from "../../connect.ts";
 import { showProgress } from "../../progress.ts";
 import { compactJson } from "../../render.ts";
-import {
-  type CallOptions,
-  type EngineAddress,
-  type EngineLine,
-  interruptible,
-  type Terminal,
-} from "../../terminal.ts";
+import { interruptible, type Terminal } from "../../terminal.ts";
 import { addWorkerAdd } from "./add.ts";
 import { addExec } from "./exec.ts";
 import {
   ANSWER_MS_MAX,
   followAll,
   FollowedWorker,
-  type Following,
-  interrupted,
+  type FollowOptions,
+  interruptedError,
+  stageOf,
   statusOf,
 } from "./follow.ts";
 import { addLogs } from "./logs.ts";
-import { renderStatus, renderWorkers, standOf } from "./view.ts";
+import { renderStatus, renderWorkers } from "./view.ts";
 
 const EXAMPLES = `
 Examples:
@@ -57,8 +53,6 @@ export function addWorker(program: Command, terminal: Terminal): void {
   addExec(group, terminal);
 }
 
-const URL_HELP = "address of the engine (default: ENGINE_URL, ws://127.0.0.1:49134)";
-const TOKEN_HELP = "token of the engine (default: ENGINE_TOKEN)";
 const READY_HELP = "how long to wait until it is ready, such as 90, 90s or 2m; 0: do not wait";
 const CODES = "\nExit codes: 0 ready, 1 failed, 2 not understood, 3 not ready within --timeout.";
 
@@ -82,7 +76,7 @@ export function addList(group: Command, terminal: Terminal): void {
 /** Adds `engine worker status`. */
 export function addStatus(group: Command, terminal: Terminal): void {
   group.command("status")
-    .description("Say how a worker fares")
+    .description("Show the state of a worker")
     .argument("<name>", "name of the worker")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
@@ -106,9 +100,9 @@ export function addStartWorker(group: Command, terminal: Terminal): void {
     .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", `\nExamples:\n  engine worker start math-worker\n${CODES}`)
     .action(async (name, flags) => {
-      await act(name, flags, terminal, async (engine, before, options) => {
+      await request(name, flags, terminal, async (engine, before, options) => {
         await engine.call("engine::supervisor::start", { name }, options);
-        return { goal: "ready", before: standOf(before) === "ended" ? before : undefined };
+        return { goal: "ready", before: stageOf(before) === "ended" ? before : undefined };
       });
     });
 }
@@ -123,7 +117,7 @@ export function addStop(group: Command, terminal: Terminal): void {
     .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", "\nExamples:\n  engine worker stop math-worker")
     .action(async (name, flags) => {
-      await act(name, flags, terminal, async (engine, _before, options) => {
+      await request(name, flags, terminal, async (engine, _before, options) => {
         await engine.call("engine::supervisor::stop", { name }, options);
         return { goal: "stopped" };
       });
@@ -145,7 +139,7 @@ export function addRestart(group: Command, terminal: Terminal): void {
         `  engine worker restart mail --force\n${CODES}`,
     )
     .action(async (name, flags) => {
-      await act(name, flags, terminal, async (engine, before, options) => {
+      await request(name, flags, terminal, async (engine, before, options) => {
         const reinstall = flags.force ?? false;
         await engine.call("engine::supervisor::restart", { name, reinstall }, options);
         return { goal: "ready", before, renewed: "all" };
@@ -169,28 +163,28 @@ export function addRemove(group: Command, terminal: Terminal): void {
     });
 }
 
-interface ActFlags extends EngineAddress {
+interface RequestFlags extends EngineAddress {
   readonly timeout: string;
 }
 
-/** Asks the engine for something, and stays until the worker is where it is wanted. */
-async function act(
+/** Sends a request about a worker and waits until the worker has reached the goal. */
+async function request(
   name: string,
-  flags: ActFlags,
+  flags: RequestFlags,
   terminal: Terminal,
-  ask: (
-    engine: EngineLine,
+  send: (
+    engine: EngineConnection,
     before: WorkerStatus,
     options: CallOptions,
-  ) => Promise<Pick<Following, "goal" | "before" | "renewed">>,
+  ) => Promise<Pick<FollowOptions, "goal" | "before" | "renewed">>,
 ): Promise<void> {
   const timeoutMs = readTimeout(flags.timeout);
   await interruptible(terminal, async (signal) => {
     await using engine = await terminal.connect(flags);
     const before = await statusOf(engine, name);
     const options = { timeout_ms: ANSWER_MS_MAX, signal };
-    const wanted = await ask(engine, before, options).catch((thrown) => {
-      throw signal.aborted ? interrupted([{ name, isAsked: true }]) : thrown;
+    const goal = await send(engine, before, options).catch((thrown) => {
+      throw signal.aborted ? interruptedError([{ name, isRequested: true }]) : thrown;
     });
     if (timeoutMs === 0) {
       const { state } = await statusOf(engine, name);
@@ -198,7 +192,7 @@ async function act(
     }
     const progress = showProgress(terminal);
     const row = progress.row(name);
-    const followed = new FollowedWorker({ engine, terminal, row, name, ...wanted });
+    const followed = new FollowedWorker({ engine, terminal, row, name, ...goal });
     await followAll([followed], { terminal, progress, timeoutMs, signal });
   });
 }

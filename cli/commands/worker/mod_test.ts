@@ -133,7 +133,7 @@ for (const command of ["start", "restart", "stop"]) {
 
     assert.equal(await terminal.run("worker", command, "math"), 130);
     assert.match(terminal.errText, /interrupted; the engine goes on with math; see: engine worker/);
-    assert.equal(terminal.openLines, 0);
+    assert.equal(terminal.openConnections, 0);
     assert.equal(terminal.interruptListeners, 0);
   });
 

@@ -1,7 +1,7 @@
 /**
- * Workers as text: the list, one in full, and the line that says one is ready.
+ * The status of workers as text: the list, one worker in full, its phase, its failure.
  *
- * The list stays below 100 columns: what needs words stands on lines of its own.
+ * The list stays below 100 columns; reasons and errors stand on lines of their own.
  *
  * @module
  */
@@ -15,7 +15,6 @@ import {
   renderTable,
 } from "../../render.ts";
 
-/** One copy of a worker. */
 type Replica = WorkerStatus["replicas"][number];
 
 /** A longer name gets a line of its own. */
@@ -55,12 +54,12 @@ export function renderWorkers(workers: readonly WorkerStatus[], wallMs: number):
     ...workers.flatMap((worker, i) => [
       ...worker.name.length > NAME_CHARS_MAX ? [printable(worker.name)] : [],
       lines[i] ?? "",
-      ...remarksOn(worker).flatMap((remark) => wrap(remark, LIST_CHARS_MAX, "  ")),
+      ...remarksOf(worker).flatMap((remark) => wrap(remark, LIST_CHARS_MAX, "  ")),
     ]),
   ];
 }
 
-/** All that is known of one worker, one line each. */
+/** The whole status of one worker, one line per property. */
 export function renderStatus(worker: WorkerStatus, wallMs: number): string[] {
   const ago = (atMs: number | null): string | null =>
     atMs === null ? null : renderDuration(wallMs - atMs);
@@ -98,14 +97,14 @@ export function renderStatus(worker: WorkerStatus, wallMs: number): string[] {
   ];
 }
 
-/** The one line of result of a worker that is ready: name, pid, time, functions. */
+/** The line for a worker that is ready: name, pid, time, functions. */
 export function renderReady(worker: WorkerStatus): string {
   const { kind, pid, replicas } = worker;
-  const who = replicas.length > 1
+  const processes = replicas.length > 1
     ? `${replicas.length} replicas, pids ${replicas.map((replica) => replica.pid ?? "?").join(" ")}`
     : `pid ${pid ?? "unknown"}`;
   const facts = [
-    kind === "builtin" ? "part of the engine" : who,
+    kind === "builtin" ? "part of the engine" : processes,
     ...worker.ready_after_ms === null ? [] : [renderDuration(worker.ready_after_ms)],
     functionsOf(worker),
   ];
@@ -129,8 +128,8 @@ function renderReplicas(replicas: readonly Replica[], wallMs: number): string[] 
   );
 }
 
-/** What needs words: why it is not ready, a warning, and what went wrong before. */
-function remarksOn(worker: WorkerStatus): string[] {
+/** Why it is not ready, a warning, and the last error. */
+function remarksOf(worker: WorkerStatus): string[] {
   const { kind, state, reason } = worker;
   const isSummary = kind === "builtin" && state === "ready";
   const error = otherErrorOf(worker);
@@ -140,12 +139,12 @@ function remarksOn(worker: WorkerStatus): string[] {
   ];
 }
 
-/** What went wrong last, unless the reason of its state tells it already. */
+/** The last error, unless the reason of its state contains it. */
 function otherErrorOf({ reason, last_error }: WorkerStatus): string | null {
   return last_error !== null && reason?.includes(last_error) ? null : last_error;
 }
 
-/** Words in lines that start with `indent` and are `width` long at most. */
+/** Text in lines of at most `width` characters that start with `indent`. */
 function wrap(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];
   let line = indent;
@@ -169,28 +168,15 @@ function functionsOf({ functions }: WorkerStatus): string {
   return count(functions.length, "function");
 }
 
-/** What is said of a worker that stays in a state. */
 const OUTCOMES: Partial<Record<WorkerState, string>> = {
   failed: "failed",
   stopped: "ended",
 };
 
-/** Whether a worker is where it is wanted, on its way there, or has ended on its way. */
-export type Stand = "ready" | "moving" | "ended";
-
-/** Where a worker stands; it is ready when all its replicas are. */
-export function standOf({ state, replicas }: WorkerStatus): Stand {
-  if (isMoving(state)) return "moving";
-  if (state !== "ready") return "ended";
-  const others = replicas.filter((replica) => replica.state !== "ready");
-  if (others.length === 0) return "ready";
-  return others.some((replica) => isMoving(replica.state)) ? "moving" : "ended";
-}
-
-/** What takes its time, in words, with what the engine says of it. */
+/** What a worker is doing, with the reason that the engine gives. */
 export function phaseOf(status: WorkerStatus): string {
   const { state, reason } = status;
-  const text = state === "ready" ? `${readyOf(status)} ready` : wordsOf(status);
+  const text = state === "ready" ? `${readyOf(status)} ready` : stateText(status);
   if (reason === null || state === "ready") return text;
   return reason.startsWith(text) ? reason : `${text}: ${reason}`;
 }
@@ -201,59 +187,25 @@ export function readyOf({ replicas }: WorkerStatus): string {
   return `${ready} of ${replicas.length}`;
 }
 
-/** Why a worker is not going to be ready: one sentence that says where to look. */
+/** Why a worker will not be ready, and where to look, in one sentence. */
 export function failureOf(status: WorkerStatus): string {
   const { name, state, last_exit, log_path } = status;
   const broken = state === "ready"
     ? status.replicas.find((replica) => replica.state !== "ready")
     : undefined;
   const of = broken ?? status;
-  const who = broken ? `replica ${broken.number} of ${name}` : name;
+  const subject = broken ? `replica ${broken.number} of ${name}` : name;
   const why = of.reason ?? of.last_exit ?? status.last_error ?? last_exit ?? "no reason was given";
   const log = log_path === null ? "" : `; all it printed: engine worker logs ${name}`;
   if (of.state === "stopped" && of.reason === null) {
-    return printable(`${who} was stopped meanwhile${log}`);
+    return printable(`${subject} was stopped meanwhile${log}`);
   }
-  if (of.state === "ready") return printable(`${who}: ${why}${log}`); // It runs as it did before.
+  if (of.state === "ready") return printable(`${subject}: ${why}${log}`); // It runs as before.
   const what = OUTCOMES[of.state] ?? "ended and will be tried again";
-  return printable(`${who} ${what}: ${why}${log}`);
+  return printable(`${subject} ${what}: ${why}${log}`);
 }
 
-/** What a worker is to be; what is left out may be anything. */
-export type Wish =
-  & {
-    readonly [Key in "isolation" | "accelerator"]?: NonNullable<WorkerStatus[Key]>;
-  }
-  & {
-    /** How many copies. */
-    readonly replicas?: number;
-  };
-
-/** Whether what runs is what is wished for, rather than what ran before. */
-export function fits(status: WorkerStatus, { isolation, accelerator, replicas }: Wish): boolean {
-  return (isolation === undefined || status.isolation === isolation) &&
-    (accelerator === undefined || status.isolation === "process" ||
-      status.accelerator === accelerator) &&
-    (replicas === undefined || status.replicas.length === replicas);
-}
-
-/** Whether nothing runs any more of what ran before. */
-export function isRenewed(before: WorkerStatus, now: WorkerStatus): boolean {
-  return now.launch > before.launch &&
-    !before.replicas.some((old) =>
-      now.replicas.some((replica) =>
-        replica.number === old.number && replica.started_at_ms !== null &&
-        replica.started_at_ms === old.started_at_ms
-      )
-    );
-}
-
-function isMoving(state: WorkerState): boolean {
-  return state === "queued" || state === "installing" || state === "starting" ||
-    state === "stopping";
-}
-
-function wordsOf({ state, reason, isolation }: WorkerStatus): string {
+function stateText({ state, reason, isolation }: WorkerStatus): string {
   switch (state) {
     case "queued":
       return "waiting for its turn";

@@ -1,16 +1,7 @@
 import assert from "node:assert/strict";
 import type { WorkerState, WorkerStatus } from "../../../engine/mod.ts";
 import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
-import {
-  failureOf,
-  fits,
-  isRenewed,
-  phaseOf,
-  renderReady,
-  renderStatus,
-  renderWorkers,
-  standOf,
-} from "./view.ts";
+import { failureOf, phaseOf, renderReady, renderStatus, renderWorkers } from "./view.ts";
 
 const MIB = 1024 * 1024;
 
@@ -164,32 +155,6 @@ function replicas(...states: WorkerState[]): WorkerStatus["replicas"] {
 }
 
 for (
-  const [stand, status] of [
-    ["moving", { state: "queued" }],
-    ["moving", { state: "installing" }],
-    ["moving", { state: "starting" }],
-    ["moving", { state: "stopping" }],
-    ["ended", { state: "waiting" }],
-    ["ended", { state: "stopped" }],
-    ["ended", { state: "failed" }],
-    ["ready", {}],
-    ["ready", { replicas: [] }],
-    ["ready", { replicas: replicas("ready", "ready") }],
-    ["moving", { replicas: replicas("ready", "starting", "failed") }],
-    ["ended", { replicas: replicas("ready", "failed") }],
-    ["ended", { replicas: replicas("ready", "waiting") }],
-  ] as [string, Partial<WorkerStatus>][]
-) {
-  Deno.test(`a worker with ${JSON.stringify(status).slice(0, 60)}… is ${stand} (${status.replicas?.length ?? 1})`, () => {
-    assert.equal(standOf(workerStatus(status)), stand);
-  });
-}
-
-Deno.test("a built-in worker that is ready is ready", () => {
-  assert.equal(standOf(builtinStatus()), "ready");
-});
-
-for (
   const [text, status] of [
     ["waiting for its turn", { state: "queued" }],
     ["waiting for its turn: 4 others start", { state: "queued", reason: "4 others start" }],
@@ -251,28 +216,4 @@ Deno.test("a message of the engine that has several lines is shown whole", () =>
   const reason = "KVM not accessible\nlog in again\nor use --accel tcg";
 
   assert.ok(failureOf(workerStatus({ state: "failed", reason })).includes(reason));
-});
-
-Deno.test("a worker is renewed when it was started since and no replica is as old as before", () => {
-  const before = workerStatus({ launch: 3, replicas: replicas("ready", "ready") });
-  const started = (...ms: (number | null)[]) =>
-    ms.map((started_at_ms, i) => replicaStatus({ number: i + 1, started_at_ms }));
-
-  assert.equal(isRenewed(before, before), false);
-  assert.equal(isRenewed(before, { ...before, launch: 4 }), false);
-  assert.equal(isRenewed(before, { ...before, launch: 4, replicas: started(9, 0) }), false);
-  assert.equal(isRenewed(before, { ...before, launch: 5, replicas: started(9, 9) }), true);
-  assert.equal(isRenewed(before, { ...before, launch: 5, replicas: started(9) }), true);
-  assert.equal(isRenewed(builtinStatus(), builtinStatus({ launch: 2 })), true);
-});
-
-Deno.test("a worker fits when it is all that is wished for", () => {
-  const status = workerStatus({ isolation: "microvm", accelerator: "tcg" });
-
-  assert.equal(fits(status, {}), true);
-  assert.equal(fits(status, { isolation: "microvm", accelerator: "tcg", replicas: 1 }), true);
-  assert.equal(fits(status, { isolation: "process" }), false);
-  assert.equal(fits(status, { isolation: "microvm", accelerator: "kvm" }), false);
-  assert.equal(fits(status, { replicas: 2 }), false);
-  assert.equal(fits(workerStatus({ isolation: "process" }), { accelerator: "kvm" }), true);
 });
