@@ -47,7 +47,7 @@ export {
   type TriggerTypeInput,
   type WorkerOptions,
 } from "./sdk/typescript/options.ts";
-export type { WorkerClock } from "./sdk/typescript/clock.ts";
+export type { WorkerClock } from "./sdk/typescript/platform.ts";
 export type { Action, ErrorBody, Json, JsonObject } from "./sdk/typescript/wire/protocol.ts";
 export type {
   Dial,

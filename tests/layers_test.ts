@@ -34,7 +34,6 @@ const LAYERS: readonly Layer[] = [
     layers: ["contract", "sdk"],
     packages: {
       ws: /ws_transport\.ts$/,
-      "node:async_hooks": /(handlers|call_scope)\.ts$/,
     },
   },
   {

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { dialPlatform } from "../../sdk/typescript/platform_dial.ts";
+import { dialPlatform } from "../../sdk/typescript/dial.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
 import { CONTROL_HEADER, readControlKey } from "./control_key.ts";
 import type { Clock } from "../ports/clock.ts";

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:bdaf769e5e8f7ad984814c1174bb07415e99caea76b82213cfa11ecf5c12d209
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:64d4d0be3ac253693696992221e0d629026e2480e5f4d7ac7bdcd4b69df311f7
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3717,6 +3717,19 @@ var init_wrapper = __esm({
   }
 });
 
+// sdk/typescript/options.ts
+var TriggerAction = {
+  /** Nobody waits: the call resolves at once, with nothing, whatever becomes of it. */
+  Void: () => ({
+    type: "void"
+  }),
+  /** A queue takes it: the call resolves with `{ messageReceiptId }`. */
+  Enqueue: ({ queue }) => ({
+    type: "enqueue",
+    queue
+  })
+};
+
 // sdk/typescript/platform.ts
 function attempt(read2) {
   try {
@@ -3772,8 +3785,26 @@ function newId() {
     ]
   ].map(([from, to]) => hex.slice(from, to)).join("-");
 }
+var platformClock = {
+  now: () => performance.now(),
+  after(ms, task) {
+    const timer = setTimeout(task, ms);
+    return () => clearTimeout(timer);
+  },
+  wall: wallTime
+};
+var originMs = performance.timeOrigin;
+function wallTime() {
+  const [now, date] = [
+    performance.now(),
+    Date.now()
+  ];
+  if (Math.abs(date - originMs - now) > WALL_SLACK_MS) originMs = date - now;
+  return originMs + now;
+}
+var WALL_SLACK_MS = 5;
 
-// sdk/typescript/call_scope.ts
+// sdk/typescript/trace_context.ts
 var shown = /* @__PURE__ */ new Set();
 function runningTraceparent() {
   for (const scopes of shown) {
@@ -3815,6 +3846,23 @@ var CallScopes = class {
     shown.delete(this);
   }
 };
+var FORM = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/;
+function readTraceparent(text) {
+  const found = text === void 0 ? null : FORM.exec(text);
+  if (!found) return void 0;
+  const rest = text.slice(found[0].length);
+  if (rest !== "" && (text.startsWith("00-") || !rest.startsWith("-"))) return void 0;
+  const [, trace_id, span_id, flags] = found;
+  return {
+    trace_id,
+    span_id,
+    isSampled: (parseInt(flags, 16) & 1) === 1
+  };
+}
+function looksSampled(text) {
+  return SAMPLED_FLAGS.includes(text[54] ?? "?");
+}
+var SAMPLED_FLAGS = "13579bdf";
 
 // sdk/typescript/wire/limits.ts
 var WORKER_PORT = 49134;
@@ -3842,97 +3890,6 @@ var WORKER_GAUGES_MS_MIN = 500;
 var WORKER_GAUGES_MS_MAX = 36e5;
 var LOOP_LAG_SAMPLE_MS = 50;
 var BATCH_CHARS_MAX = 64 * 1024;
-
-// sdk/typescript/options.ts
-var TriggerAction = {
-  /** Nobody waits: the call resolves at once, with nothing, whatever becomes of it. */
-  Void: () => ({
-    type: "void"
-  }),
-  /** A queue takes it: the call resolves with `{ messageReceiptId }`. */
-  Enqueue: ({ queue }) => ({
-    type: "enqueue",
-    queue
-  })
-};
-
-// sdk/typescript/traceparent.ts
-var FORM = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/;
-function readTraceparent(text) {
-  const found = text === void 0 ? null : FORM.exec(text);
-  if (!found) return void 0;
-  const rest = text.slice(found[0].length);
-  if (rest !== "" && (text.startsWith("00-") || !rest.startsWith("-"))) return void 0;
-  const [, trace_id, span_id, flags] = found;
-  return {
-    trace_id,
-    span_id,
-    isSampled: (parseInt(flags, 16) & 1) === 1
-  };
-}
-function looksSampled(text) {
-  return SAMPLED_FLAGS.includes(text[54] ?? "?");
-}
-var SAMPLED_FLAGS = "13579bdf";
-
-// sdk/typescript/output_marks.ts
-var METHODS = [
-  "log",
-  "info",
-  "warn",
-  "error",
-  "debug"
-];
-var MARKED = Symbol.for("engine-sdk.output-marks");
-var isLoggerPrinting = false;
-function printAsLogger(print) {
-  isLoggerPrinting = true;
-  try {
-    print();
-  } finally {
-    isLoggerPrinting = false;
-  }
-}
-function markOutput(target = console) {
-  if (environment("ENGINE_OUTPUT_MARKS") !== "1" || MARKED in target) return;
-  Object.defineProperty(target, MARKED, {
-    value: true
-  });
-  for (const method of METHODS) {
-    const original = target[method].bind(target);
-    target[method] = (...values) => original(...attempt(() => marked(values)) ?? values);
-  }
-}
-function currentMark() {
-  const ids = readTraceparent(runningTraceparent());
-  if (!ids && !isLoggerPrinting) return void 0;
-  const trace = ids ? `${ids.trace_id}-${ids.span_id}` : "";
-  return `\x1B]engine;${trace}${isLoggerPrinting ? ";logger" : ""}\x07`;
-}
-function marked(values) {
-  const mark = currentMark();
-  if (mark === void 0) return values;
-  const lines = (text) => text.replaceAll("\n", `
-${mark}`);
-  const [first, ...rest] = values;
-  if (typeof first === "string" && first.includes("%") && rest.length > 0) {
-    const others = rest.map((value) => typeof value === "string" ? lines(value) : value);
-    return [
-      mark + lines(first),
-      ...others
-    ];
-  }
-  const texts = values.map((value) => typeof value === "string" ? value : inspect(value));
-  return [
-    mark + lines(texts.join(" "))
-  ];
-}
-function inspect(value) {
-  const deno = globalThis.Deno;
-  if (deno?.inspect) return deno.inspect(value);
-  const util = builtinModule("node:util");
-  return util ? util.inspect(value) : String(value);
-}
 
 // sdk/typescript/logger.ts
 var latest;
@@ -4048,6 +4005,63 @@ function isJson(data) {
 }
 function showData(data) {
   return attempt(() => JSON.stringify(data)) ?? attempt(() => String(data)) ?? "?";
+}
+var METHODS = [
+  "log",
+  "info",
+  "warn",
+  "error",
+  "debug"
+];
+var MARKED = Symbol.for("engine-sdk.output-marks");
+var isLoggerPrinting = false;
+function printAsLogger(print) {
+  isLoggerPrinting = true;
+  try {
+    print();
+  } finally {
+    isLoggerPrinting = false;
+  }
+}
+function markOutput(target = console) {
+  if (environment("ENGINE_OUTPUT_MARKS") !== "1" || MARKED in target) return;
+  Object.defineProperty(target, MARKED, {
+    value: true
+  });
+  for (const method of METHODS) {
+    const original = target[method].bind(target);
+    target[method] = (...values) => original(...attempt(() => marked(values)) ?? values);
+  }
+}
+function currentMark() {
+  const ids = readTraceparent(runningTraceparent());
+  if (!ids && !isLoggerPrinting) return void 0;
+  const trace = ids ? `${ids.trace_id}-${ids.span_id}` : "";
+  return `\x1B]engine;${trace}${isLoggerPrinting ? ";logger" : ""}\x07`;
+}
+function marked(values) {
+  const mark = currentMark();
+  if (mark === void 0) return values;
+  const lines = (text) => text.replaceAll("\n", `
+${mark}`);
+  const [first, ...rest] = values;
+  if (typeof first === "string" && first.includes("%") && rest.length > 0) {
+    const others = rest.map((value) => typeof value === "string" ? lines(value) : value);
+    return [
+      mark + lines(first),
+      ...others
+    ];
+  }
+  const texts = values.map((value) => typeof value === "string" ? value : inspect(value));
+  return [
+    mark + lines(texts.join(" "))
+  ];
+}
+function inspect(value) {
+  const deno = globalThis.Deno;
+  if (deno?.inspect) return deno.inspect(value);
+  const util = builtinModule("node:util");
+  return util ? util.inspect(value) : String(value);
 }
 
 // sdk/typescript/wire/errors.ts
@@ -4436,26 +4450,6 @@ function show(value) {
   return String(value);
 }
 
-// sdk/typescript/clock.ts
-var platformClock = {
-  now: () => performance.now(),
-  after(ms, task) {
-    const timer = setTimeout(task, ms);
-    return () => clearTimeout(timer);
-  },
-  wall: wallTime
-};
-var originMs = performance.timeOrigin;
-function wallTime() {
-  const [now, date] = [
-    performance.now(),
-    Date.now()
-  ];
-  if (Math.abs(date - originMs - now) > WALL_SLACK_MS) originMs = date - now;
-  return originMs + now;
-}
-var WALL_SLACK_MS = 5;
-
 // sdk/typescript/wire/codec.ts
 var NAMED = {
   trigger_type: "id",
@@ -4742,7 +4736,121 @@ function quoted(value) {
   return typeof value === "string" && value.length > 60 ? `${text}\u2026` : text;
 }
 
-// sdk/typescript/connection_listeners.ts
+// sdk/typescript/connection.ts
+var ReconnectingLine = class {
+  #setup;
+  #events;
+  #ended;
+  #resolveEnded = () => {
+  };
+  #state = "connecting";
+  #attempt;
+  #cancelRetry;
+  #failures = 0;
+  /** Stores; start() dials. */
+  constructor(setup, events) {
+    this.#setup = setup;
+    this.#events = events;
+    this.#ended = new Promise((resolve) => this.#resolveEnded = resolve);
+  }
+  /** Where it stands. */
+  get state() {
+    return this.#state;
+  }
+  /** The line, if one is open. */
+  get line() {
+    return this.#attempt?.isOpen ? this.#attempt : void 0;
+  }
+  /** Whether it will never be open again. */
+  get isFinal() {
+    return this.#state === "failed" || this.#state === "disconnected";
+  }
+  /** Dials for the first time. */
+  start() {
+    this.#dial();
+  }
+  /** Ends the line for good; resolves when nothing of it is left. */
+  stop(state) {
+    if (!this.isFinal) this.#moveTo(state);
+    this.#cancelRetry?.();
+    this.#cancelRetry = void 0;
+    if (this.#attempt) {
+      this.#attempt.isOpen = false;
+      this.#attempt.transport?.close(1e3, "");
+    } else {
+      this.#resolveEnded();
+    }
+    return this.#ended;
+  }
+  #dial() {
+    this.#cancelRetry = void 0;
+    const { url, dial, dialOptions } = this.#setup;
+    const attempt2 = {
+      isOpen: false,
+      isOver: false,
+      transport: void 0,
+      get queuedBytes() {
+        return attempt2.transport?.queuedBytes;
+      },
+      send: (message) => {
+        if (attempt2.isOpen) attempt2.transport?.send(message);
+      }
+    };
+    this.#attempt = attempt2;
+    let openedEarly = false;
+    const events = {
+      // A line without a socket may open before dial() has returned it.
+      opened: () => attempt2.transport ? this.#opened(attempt2) : openedEarly = true,
+      text: (message) => this.#text(message, attempt2),
+      binary: (bytes) => this.#text(new TextDecoder().decode(bytes), attempt2),
+      closed: (code, reason) => this.#closed(attempt2, reason || `code ${code}`)
+    };
+    attempt2.transport = dial(url, events, dialOptions);
+    if (openedEarly) this.#opened(attempt2);
+  }
+  #opened(attempt2) {
+    if (attempt2.isOver || attempt2 !== this.#attempt || this.isFinal) return;
+    attempt2.isOpen = true;
+    this.#failures = 0;
+    this.#events.opened(attempt2);
+    if (attempt2.isOpen) this.#moveTo("connected");
+  }
+  #text(message, attempt2) {
+    if (attempt2.isOpen && message !== "") this.#events.text(message, attempt2);
+  }
+  #closed(attempt2, reason) {
+    if (attempt2.isOver) return;
+    attempt2.isOver = true;
+    const wasOpen = attempt2.isOpen;
+    attempt2.isOpen = false;
+    if (attempt2 === this.#attempt) this.#attempt = void 0;
+    if (this.isFinal) {
+      this.#resolveEnded();
+      return;
+    }
+    if (wasOpen) this.#events.lost();
+    if (!this.isFinal) this.#retry(reason, wasOpen);
+  }
+  #retry(reason, wasOpen) {
+    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS, maxAttempts = Infinity } = this.#setup.reconnect;
+    if (!wasOpen) this.#failures++;
+    if (this.#failures >= maxAttempts) {
+      this.#events.failed(reason, void 0);
+      void this.stop("failed");
+      return;
+    }
+    const steady = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
+    const wait = steady * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+    this.#moveTo("reconnecting");
+    this.#events.failed(reason, wait);
+    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(wait, () => this.#dial());
+  }
+  #moveTo(state) {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#events.state(state);
+  }
+};
 var ConnectionListeners = class {
   #listeners = /* @__PURE__ */ new Set();
   #report;
@@ -4834,6 +4942,35 @@ function readResult(frame, at) {
 function field(name, what, value) {
   const text = toJson(what, value);
   return text === void 0 ? "" : `,"${name}":${text}`;
+}
+var COUNT_CHARS = 12;
+var CallIds = class {
+  /** What all ids of this worker start with. */
+  start = newId().slice(0, -COUNT_CHARS);
+  /** The id of a call, by its count from 1 on. */
+  text(count) {
+    return this.start + count.toString(16).padStart(COUNT_CHARS, "0");
+  }
+  /** The count in an id; `undefined` for an id that this worker did not make. */
+  count(id) {
+    if (id.length !== this.start.length + COUNT_CHARS || !id.startsWith(this.start)) {
+      return void 0;
+    }
+    return countAt(id, this.start.length);
+  }
+};
+function countAt(text, at) {
+  let count = 0;
+  for (let i = at; i < at + COUNT_CHARS; i++) {
+    const code = text.charCodeAt(i);
+    const isDigit = code >= 48 && code <= 57;
+    if (!isDigit && !(code >= 97 && code <= 102)) return void 0;
+    count = count * 16 + code - (isDigit ? 48 : 87);
+  }
+  return count;
+}
+function countEnd(at) {
+  return at + COUNT_CHARS;
 }
 
 // sdk/typescript/turnover_map.ts
@@ -5253,76 +5390,7 @@ function rejectRegistration(message, setup) {
   else setup.report(error);
 }
 
-// sdk/typescript/call_ids.ts
-var COUNT_CHARS = 12;
-var CallIds = class {
-  /** What all ids of this worker start with. */
-  start = newId().slice(0, -COUNT_CHARS);
-  /** The id of a call, by its count from 1 on. */
-  text(count) {
-    return this.start + count.toString(16).padStart(COUNT_CHARS, "0");
-  }
-  /** The count in an id; `undefined` for an id that this worker did not make. */
-  count(id) {
-    if (id.length !== this.start.length + COUNT_CHARS || !id.startsWith(this.start)) {
-      return void 0;
-    }
-    return countAt(id, this.start.length);
-  }
-};
-function countAt(text, at) {
-  let count = 0;
-  for (let i = at; i < at + COUNT_CHARS; i++) {
-    const code = text.charCodeAt(i);
-    const isDigit = code >= 48 && code <= 57;
-    if (!isDigit && !(code >= 97 && code <= 102)) return void 0;
-    count = count * 16 + code - (isDigit ? 48 : 87);
-  }
-  return count;
-}
-function countEnd(at) {
-  return at + COUNT_CHARS;
-}
-
-// sdk/typescript/offline_queue.ts
-var OfflineQueue = class {
-  #frames = /* @__PURE__ */ new Map();
-  #bytesMax;
-  #bytes = 0;
-  /** Holds at most `bytesMax`. */
-  constructor(bytesMax) {
-    this.#bytesMax = bytesMax;
-  }
-  /** Bytes that wait. */
-  get bytes() {
-    return this.#bytes;
-  }
-  /** Puts a frame at the end; `false` when there is no room. */
-  add(frame) {
-    if (this.#bytes + frame.bytes > this.#bytesMax) return false;
-    this.#frames.set(frame.invocation_id ?? Symbol(), frame);
-    this.#bytes += frame.bytes;
-    return true;
-  }
-  /** Takes a call out again. */
-  remove(invocation_id) {
-    const frame = this.#frames.get(invocation_id);
-    if (!frame) return;
-    this.#frames.delete(invocation_id);
-    this.#bytes -= frame.bytes;
-  }
-  /** Hands over all frames in order and holds none any more. */
-  takeAll() {
-    const frames = [
-      ...this.#frames.values()
-    ];
-    this.#frames.clear();
-    this.#bytes = 0;
-    return frames;
-  }
-};
-
-// sdk/typescript/waiting.ts
+// sdk/typescript/pending_calls.ts
 var SWEEP_GAP_MS = 5;
 var Waiting = class {
   /** Whether the engine ends calls at their deadline itself; then its word is waited for. */
@@ -5407,7 +5475,7 @@ function timeoutError(timeoutMs) {
   return errorBody("TIMEOUT", `invocation timed out after ${timeoutMs}ms`);
 }
 
-// sdk/typescript/outbound_calls.ts
+// sdk/typescript/calls.ts
 var FUNCTION_ID = '","function_id":';
 var ENVELOPE_BYTES = 200;
 var OutboundCalls = class {
@@ -5610,102 +5678,48 @@ function checkRequest(request, timeoutMs) {
 function cancelled(function_id) {
   return new InvocationError(errorBody("cancelled", "Invocation cancelled"), function_id);
 }
-
-// sdk/typescript/browser_transport.ts
-var browserDial = (url, events, { headers = {} }) => {
-  const socket = new WebSocket(withToken(url, headers));
-  socket.binaryType = "arraybuffer";
-  let isOver = false;
-  let problem = "no connection";
-  const end = (code, reason) => {
-    if (isOver) return;
-    isOver = true;
-    clearTimeout(timer);
-    events.closed(code, reason);
-  };
-  const timer = setTimeout(() => {
-    socket.close();
-    end(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
-  }, OPEN_TIMEOUT_MS);
-  socket.onopen = () => {
-    clearTimeout(timer);
-    problem = "";
-    if (!isOver) events.opened();
-  };
-  socket.onmessage = ({ data }) => {
-    if (isOver) return;
-    if (typeof data === "string") events.text(data);
-    else events.binary(new Uint8Array(data));
-  };
-  socket.onerror = (event) => problem = event.message || problem;
-  socket.onclose = ({ code, reason }) => end(code || 1006, reason || problem);
-  return {
-    send(message) {
-      if (!isOver && socket.readyState === WebSocket.OPEN) {
-        socket.send(message);
-      }
-    },
-    get queuedBytes() {
-      return socket.bufferedAmount;
-    },
-    close(code = 1e3, reason = "") {
-      if (!isOver) socket.close(code, reason);
-    }
-  };
+var OfflineQueue = class {
+  #frames = /* @__PURE__ */ new Map();
+  #bytesMax;
+  #bytes = 0;
+  /** Holds at most `bytesMax`. */
+  constructor(bytesMax) {
+    this.#bytesMax = bytesMax;
+  }
+  /** Bytes that wait. */
+  get bytes() {
+    return this.#bytes;
+  }
+  /** Puts a frame at the end; `false` when there is no room. */
+  add(frame) {
+    if (this.#bytes + frame.bytes > this.#bytesMax) return false;
+    this.#frames.set(frame.invocation_id ?? Symbol(), frame);
+    this.#bytes += frame.bytes;
+    return true;
+  }
+  /** Takes a call out again. */
+  remove(invocation_id) {
+    const frame = this.#frames.get(invocation_id);
+    if (!frame) return;
+    this.#frames.delete(invocation_id);
+    this.#bytes -= frame.bytes;
+  }
+  /** Hands over all frames in order and holds none any more. */
+  takeAll() {
+    const frames = [
+      ...this.#frames.values()
+    ];
+    this.#frames.clear();
+    this.#bytes = 0;
+    return frames;
+  }
 };
-function withToken(url, headers) {
-  const name = Object.keys(headers).find((key) => key.toLowerCase() === "authorization");
-  const token = /^Bearer (.+)$/.exec(name ? headers[name] ?? "" : "")?.[1];
-  if (!token) return url;
-  const address = new URL(url);
-  address.searchParams.set("token", token);
-  return address.href;
-}
 
 // sdk/typescript/wire/protocol.ts
 var BATCH_PROTOCOL = "engine.batch.v1";
 var DEFAULT_NAMESPACE = "default";
 var ANNOUNCE_FUNCTION_ID = "engine::workers::register";
 var LAUNCH_ID_HEADER = "x-engine-launch-id";
-
-// sdk/typescript/batch.ts
-var Batch = class {
-  #write;
-  #texts = [];
-  #chars = 0;
-  /** Empty; `write` gets whole frames. */
-  constructor(write2) {
-    this.#write = write2;
-  }
-  /** Characters that have not left. */
-  get chars() {
-    return this.#chars;
-  }
-  /** Puts a message at the end; what has no room in the same frame leaves first. */
-  add(text) {
-    const chars = text.length + 1;
-    if (this.#chars + chars > BATCH_CHARS_MAX) this.flush();
-    this.#texts.push(text);
-    this.#chars += chars;
-  }
-  /** Sends what there is. */
-  flush() {
-    const texts = this.#texts;
-    if (texts.length === 0) return;
-    this.#texts = [];
-    this.#chars = 0;
-    this.#write(texts.length === 1 ? texts[0] : texts.join("\n"));
-  }
-};
-function splitBatch(frame, take) {
-  let start = 0;
-  let end = frame.indexOf("\n");
-  for (; end !== -1; end = frame.indexOf("\n", start)) {
-    if (end > start) take(frame.slice(start, end));
-    start = end + 1;
-  }
-  if (start < frame.length) take(start === 0 ? frame : frame.slice(start));
-}
 
 // sdk/typescript/ws_transport.ts
 var PROTOCOL_HEADER = "sec-websocket-protocol";
@@ -5850,8 +5864,45 @@ function describe(error) {
   const text = message || errors?.[0]?.message || "no connection";
   return text.replace(/^Unexpected server response: (\d+)$/, "HTTP $1");
 }
+var Batch = class {
+  #write;
+  #texts = [];
+  #chars = 0;
+  /** Empty; `write` gets whole frames. */
+  constructor(write2) {
+    this.#write = write2;
+  }
+  /** Characters that have not left. */
+  get chars() {
+    return this.#chars;
+  }
+  /** Puts a message at the end; what has no room in the same frame leaves first. */
+  add(text) {
+    const chars = text.length + 1;
+    if (this.#chars + chars > BATCH_CHARS_MAX) this.flush();
+    this.#texts.push(text);
+    this.#chars += chars;
+  }
+  /** Sends what there is. */
+  flush() {
+    const texts = this.#texts;
+    if (texts.length === 0) return;
+    this.#texts = [];
+    this.#chars = 0;
+    this.#write(texts.length === 1 ? texts[0] : texts.join("\n"));
+  }
+};
+function splitBatch(frame, take) {
+  let start = 0;
+  let end = frame.indexOf("\n");
+  for (; end !== -1; end = frame.indexOf("\n", start)) {
+    if (end > start) take(frame.slice(start, end));
+    start = end + 1;
+  }
+  if (start < frame.length) take(start === 0 ? frame : frame.slice(start));
+}
 
-// sdk/typescript/platform_dial.ts
+// sdk/typescript/dial.ts
 var dialPlatform = (url, events, options) => {
   const dial = processGlobal() ? wsDial : browserDial;
   return dial(url, events, options);
@@ -5865,122 +5916,81 @@ function headersOf(options) {
   if (launchId) headers[LAUNCH_ID_HEADER] = launchId;
   return headers;
 }
-
-// sdk/typescript/reconnect.ts
-var ReconnectingLine = class {
-  #setup;
-  #events;
-  #ended;
-  #resolveEnded = () => {
+var HINTS = [
+  [
+    /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
+    "no TLS is spoken there; dial ws:// instead of wss://"
+  ],
+  [
+    /\b426\b|Expected HTTP\/|invalid HTTP version/i,
+    "TLS may be spoken there; dial wss:// instead of ws://"
+  ],
+  [
+    /altname|not valid for name|NotValidForName/i,
+    "the certificate there is for another name; dial one that it has"
+  ],
+  [
+    /expired|NotValidYet|not yet valid/i,
+    "the certificate there does not hold at this time"
+  ],
+  [
+    /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,
+    "the certificate there is not trusted here; name the PEM file of its CA in NODE_EXTRA_CA_CERTS (Node) or DENO_CERT (Deno)"
+  ]
+];
+function withTlsHint(failure) {
+  const hint = HINTS.find(([pattern]) => pattern.test(failure))?.[1];
+  return hint === void 0 ? failure : `${failure}; ${hint}`;
+}
+var browserDial = (url, events, { headers = {} }) => {
+  const socket = new WebSocket(withToken(url, headers));
+  socket.binaryType = "arraybuffer";
+  let isOver = false;
+  let problem = "no connection";
+  const end = (code, reason) => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    events.closed(code, reason);
   };
-  #state = "connecting";
-  #attempt;
-  #cancelRetry;
-  #failures = 0;
-  /** Stores; start() dials. */
-  constructor(setup, events) {
-    this.#setup = setup;
-    this.#events = events;
-    this.#ended = new Promise((resolve) => this.#resolveEnded = resolve);
-  }
-  /** Where it stands. */
-  get state() {
-    return this.#state;
-  }
-  /** The line, if one is open. */
-  get line() {
-    return this.#attempt?.isOpen ? this.#attempt : void 0;
-  }
-  /** Whether it will never be open again. */
-  get isFinal() {
-    return this.#state === "failed" || this.#state === "disconnected";
-  }
-  /** Dials for the first time. */
-  start() {
-    this.#dial();
-  }
-  /** Ends the line for good; resolves when nothing of it is left. */
-  stop(state) {
-    if (!this.isFinal) this.#moveTo(state);
-    this.#cancelRetry?.();
-    this.#cancelRetry = void 0;
-    if (this.#attempt) {
-      this.#attempt.isOpen = false;
-      this.#attempt.transport?.close(1e3, "");
-    } else {
-      this.#resolveEnded();
-    }
-    return this.#ended;
-  }
-  #dial() {
-    this.#cancelRetry = void 0;
-    const { url, dial, dialOptions } = this.#setup;
-    const attempt2 = {
-      isOpen: false,
-      isOver: false,
-      transport: void 0,
-      get queuedBytes() {
-        return attempt2.transport?.queuedBytes;
-      },
-      send: (message) => {
-        if (attempt2.isOpen) attempt2.transport?.send(message);
+  const timer = setTimeout(() => {
+    socket.close();
+    end(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
+  }, OPEN_TIMEOUT_MS);
+  socket.onopen = () => {
+    clearTimeout(timer);
+    problem = "";
+    if (!isOver) events.opened();
+  };
+  socket.onmessage = ({ data }) => {
+    if (isOver) return;
+    if (typeof data === "string") events.text(data);
+    else events.binary(new Uint8Array(data));
+  };
+  socket.onerror = (event) => problem = event.message || problem;
+  socket.onclose = ({ code, reason }) => end(code || 1006, reason || problem);
+  return {
+    send(message) {
+      if (!isOver && socket.readyState === WebSocket.OPEN) {
+        socket.send(message);
       }
-    };
-    this.#attempt = attempt2;
-    let openedEarly = false;
-    const events = {
-      // A line without a socket may open before dial() has returned it.
-      opened: () => attempt2.transport ? this.#opened(attempt2) : openedEarly = true,
-      text: (message) => this.#text(message, attempt2),
-      binary: (bytes) => this.#text(new TextDecoder().decode(bytes), attempt2),
-      closed: (code, reason) => this.#closed(attempt2, reason || `code ${code}`)
-    };
-    attempt2.transport = dial(url, events, dialOptions);
-    if (openedEarly) this.#opened(attempt2);
-  }
-  #opened(attempt2) {
-    if (attempt2.isOver || attempt2 !== this.#attempt || this.isFinal) return;
-    attempt2.isOpen = true;
-    this.#failures = 0;
-    this.#events.opened(attempt2);
-    if (attempt2.isOpen) this.#moveTo("connected");
-  }
-  #text(message, attempt2) {
-    if (attempt2.isOpen && message !== "") this.#events.text(message, attempt2);
-  }
-  #closed(attempt2, reason) {
-    if (attempt2.isOver) return;
-    attempt2.isOver = true;
-    const wasOpen = attempt2.isOpen;
-    attempt2.isOpen = false;
-    if (attempt2 === this.#attempt) this.#attempt = void 0;
-    if (this.isFinal) {
-      this.#resolveEnded();
-      return;
+    },
+    get queuedBytes() {
+      return socket.bufferedAmount;
+    },
+    close(code = 1e3, reason = "") {
+      if (!isOver) socket.close(code, reason);
     }
-    if (wasOpen) this.#events.lost();
-    if (!this.isFinal) this.#retry(reason, wasOpen);
-  }
-  #retry(reason, wasOpen) {
-    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS, maxAttempts = Infinity } = this.#setup.reconnect;
-    if (!wasOpen) this.#failures++;
-    if (this.#failures >= maxAttempts) {
-      this.#events.failed(reason, void 0);
-      void this.stop("failed");
-      return;
-    }
-    const steady = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
-    const wait = steady * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
-    this.#moveTo("reconnecting");
-    this.#events.failed(reason, wait);
-    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(wait, () => this.#dial());
-  }
-  #moveTo(state) {
-    if (state === this.#state) return;
-    this.#state = state;
-    this.#events.state(state);
-  }
+  };
 };
+function withToken(url, headers) {
+  const name = Object.keys(headers).find((key) => key.toLowerCase() === "authorization");
+  const token = /^Bearer (.+)$/.exec(name ? headers[name] ?? "" : "")?.[1];
+  if (!token) return url;
+  const address = new URL(url);
+  address.searchParams.set("token", token);
+  return address.href;
+}
 
 // sdk/typescript/registrations.ts
 var Registrations = class {
@@ -6327,111 +6337,6 @@ var ProcessGauges = class {
 };
 var LAGS_MAX = 6e4 / LOOP_LAG_SAMPLE_MS;
 
-// sdk/typescript/telemetry_queue.ts
-var TelemetryQueue = class {
-  #charsMax;
-  #waiting = [];
-  #chars = 0;
-  #dropped = 0;
-  /** Empty; holds `charsMax` characters. */
-  constructor(charsMax = TELEMETRY_QUEUE_CHARS_MAX) {
-    this.#charsMax = charsMax;
-  }
-  /** Whether nothing waits. */
-  get isEmpty() {
-    return this.#waiting.length === 0;
-  }
-  /** Takes a record in; `false` when there is no room, which is counted. */
-  add(service, text) {
-    if (this.#chars + text.length > this.#charsMax) {
-      this.#dropped++;
-      return false;
-    }
-    this.#waiting.push({
-      service,
-      text
-    });
-    this.#chars += text.length;
-    return true;
-  }
-  /** How many found no room since this was asked last. */
-  takeDropped() {
-    const dropped = this.#dropped;
-    this.#dropped = 0;
-    return dropped;
-  }
-  /** Takes out the oldest, at least one and about as many as a frame should hold, by service. */
-  takeFrame() {
-    const groups = /* @__PURE__ */ new Map();
-    let count = 0;
-    let chars = 0;
-    for (const { service, text } of this.#waiting) {
-      if (count > 0 && chars + text.length > TELEMETRY_FRAME_CHARS_MAX) break;
-      count++;
-      chars += text.length;
-      const records = groups.get(service);
-      if (records) records.push(text);
-      else groups.set(service, [
-        text
-      ]);
-    }
-    this.#waiting = this.#waiting.slice(count);
-    this.#chars -= chars;
-    return [
-      ...groups
-    ].map(([service, records]) => ({
-      service,
-      records
-    }));
-  }
-};
-
-// sdk/typescript/telemetry_line.ts
-function sendsTelemetry({ telemetry, dial }) {
-  const isOff = /^(false|0)$/i.test(environment("OTEL_ENABLED") ?? "");
-  return !isOff && (telemetry ?? dial === void 0);
-}
-function telemetryUrl(url) {
-  const address = attempt(() => new URL(url));
-  if (!address) return url;
-  address.pathname = `${address.pathname.replace(/\/+$/, "")}/otel`;
-  return address.href;
-}
-function telemetryHeaders({ token, headers = {} }) {
-  if (token) return {
-    Authorization: `Bearer ${token}`
-  };
-  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === "authorization");
-  return Object.fromEntries(own);
-}
-
-// sdk/typescript/token_bucket.ts
-var TokenBucket = class {
-  #perSecond;
-  #now;
-  #tokens;
-  #at;
-  /** Full; `now` gives milliseconds. */
-  constructor(perSecond, now) {
-    this.#perSecond = perSecond;
-    this.#now = now;
-    this.#tokens = perSecond;
-    this.#at = now();
-  }
-  /** Takes one, if there is one; `now` is for those who have just looked at the clock. */
-  take(now) {
-    if (this.#tokens < 1) this.#fill(now ?? this.#now());
-    if (this.#tokens < 1) return false;
-    this.#tokens--;
-    return true;
-  }
-  #fill(now) {
-    const gained = Math.max(0, now - this.#at) * this.#perSecond / 1e3;
-    this.#tokens = Math.min(this.#perSecond, this.#tokens + gained);
-    this.#at = now;
-  }
-};
-
 // sdk/typescript/telemetry.ts
 function makeTelemetry(url, options, { name, runtime, pid }) {
   if (!sendsTelemetry(options)) return void 0;
@@ -6638,34 +6543,105 @@ function randomSpanId() {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-
-// sdk/typescript/tls_hint.ts
-var HINTS = [
-  [
-    /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
-    "no TLS is spoken there; dial ws:// instead of wss://"
-  ],
-  [
-    /\b426\b|Expected HTTP\/|invalid HTTP version/i,
-    "TLS may be spoken there; dial wss:// instead of ws://"
-  ],
-  [
-    /altname|not valid for name|NotValidForName/i,
-    "the certificate there is for another name; dial one that it has"
-  ],
-  [
-    /expired|NotValidYet|not yet valid/i,
-    "the certificate there does not hold at this time"
-  ],
-  [
-    /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,
-    "the certificate there is not trusted here; name the PEM file of its CA in NODE_EXTRA_CA_CERTS (Node) or DENO_CERT (Deno)"
-  ]
-];
-function withTlsHint(failure) {
-  const hint = HINTS.find(([pattern]) => pattern.test(failure))?.[1];
-  return hint === void 0 ? failure : `${failure}; ${hint}`;
+function sendsTelemetry({ telemetry, dial }) {
+  const isOff = /^(false|0)$/i.test(environment("OTEL_ENABLED") ?? "");
+  return !isOff && (telemetry ?? dial === void 0);
 }
+function telemetryUrl(url) {
+  const address = attempt(() => new URL(url));
+  if (!address) return url;
+  address.pathname = `${address.pathname.replace(/\/+$/, "")}/otel`;
+  return address.href;
+}
+function telemetryHeaders({ token, headers = {} }) {
+  if (token) return {
+    Authorization: `Bearer ${token}`
+  };
+  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === "authorization");
+  return Object.fromEntries(own);
+}
+var TelemetryQueue = class {
+  #charsMax;
+  #waiting = [];
+  #chars = 0;
+  #dropped = 0;
+  /** Empty; holds `charsMax` characters. */
+  constructor(charsMax = TELEMETRY_QUEUE_CHARS_MAX) {
+    this.#charsMax = charsMax;
+  }
+  /** Whether nothing waits. */
+  get isEmpty() {
+    return this.#waiting.length === 0;
+  }
+  /** Takes a record in; `false` when there is no room, which is counted. */
+  add(service, text) {
+    if (this.#chars + text.length > this.#charsMax) {
+      this.#dropped++;
+      return false;
+    }
+    this.#waiting.push({
+      service,
+      text
+    });
+    this.#chars += text.length;
+    return true;
+  }
+  /** How many found no room since this was asked last. */
+  takeDropped() {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return dropped;
+  }
+  /** Takes out the oldest, at least one and about as many as a frame should hold, by service. */
+  takeFrame() {
+    const groups = /* @__PURE__ */ new Map();
+    let count = 0;
+    let chars = 0;
+    for (const { service, text } of this.#waiting) {
+      if (count > 0 && chars + text.length > TELEMETRY_FRAME_CHARS_MAX) break;
+      count++;
+      chars += text.length;
+      const records = groups.get(service);
+      if (records) records.push(text);
+      else groups.set(service, [
+        text
+      ]);
+    }
+    this.#waiting = this.#waiting.slice(count);
+    this.#chars -= chars;
+    return [
+      ...groups
+    ].map(([service, records]) => ({
+      service,
+      records
+    }));
+  }
+};
+var TokenBucket = class {
+  #perSecond;
+  #now;
+  #tokens;
+  #at;
+  /** Full; `now` gives milliseconds. */
+  constructor(perSecond, now) {
+    this.#perSecond = perSecond;
+    this.#now = now;
+    this.#tokens = perSecond;
+    this.#at = now();
+  }
+  /** Takes one, if there is one; `now` is for those who have just looked at the clock. */
+  take(now) {
+    if (this.#tokens < 1) this.#fill(now ?? this.#now());
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+  #fill(now) {
+    const gained = Math.max(0, now - this.#at) * this.#perSecond / 1e3;
+    this.#tokens = Math.min(this.#perSecond, this.#tokens + gained);
+    this.#at = now;
+  }
+};
 
 // sdk/typescript/trigger_types.ts
 var TriggerTypes = class {

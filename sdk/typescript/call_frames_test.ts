@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { Random } from "../../tests/fakes/random.ts";
-import { readResult, writeCall, writeParts, writeResult } from "./call_frames.ts";
+import { CallIds, countAt, readResult, writeCall, writeParts, writeResult } from "./call_frames.ts";
+import type { CallRequest } from "./options.ts";
 import { attempt } from "./platform.ts";
 import { decodeEngineMessage, decodeWorkerMessage, encodeMessage } from "./wire/codec.ts";
-import type { CallRequest } from "./options.ts";
 import type { InvocationResult, InvokeFunction, Json } from "./wire/protocol.ts";
 
 const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -153,4 +153,40 @@ Deno.test("readResult() and the codec never disagree, whatever is done to a fram
     assert.deepEqual([error, result], [undefined, quick.value], `seed ${seed}: ${frame}`);
   }
   assert.ok(taken > 100, `${taken} frames were read`);
+});
+
+const COUNTS = [1, 9, 10, 255, 256, 2 ** 31, 2 ** 32 + 7, 2 ** 48 - 1];
+
+Deno.test("CallIds.text() is a UUID by its shape, and count() reads it again", () => {
+  const ids = new CallIds();
+
+  for (const count of COUNTS) {
+    assert.match(ids.text(count), /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/);
+    assert.equal(ids.count(ids.text(count)), count);
+  }
+});
+
+Deno.test("two workers make no id that is alike", () => {
+  const [one, other] = [new CallIds(), new CallIds()];
+
+  assert.notEqual(one.start, other.start);
+  assert.equal(other.count(one.text(1)), undefined);
+});
+
+Deno.test("CallIds.count() knows no id that is longer, shorter or has other digits", () => {
+  const ids = new CallIds();
+  const id = ids.text(26);
+
+  for (const other of ["", id + "0", id.slice(0, -1), ids.start, `${id.slice(0, -1)}A`]) {
+    assert.equal(ids.count(other), undefined, other);
+  }
+  for (const last of ["g", "/", ":", "`", " ", "-", "é", "\u0000"]) {
+    assert.equal(ids.count(id.slice(0, -1) + last), undefined, last);
+  }
+});
+
+Deno.test("countAt() reads no count where the text ends", () => {
+  assert.equal(countAt("00000000000a", 0), 10);
+  assert.equal(countAt("00000000000a", 1), undefined);
+  assert.equal(countAt("", 0), undefined);
 });

@@ -8,13 +8,13 @@
  */
 import { toJson } from "./arguments.ts";
 import { writeResult } from "./call_frames.ts";
-import type { CallScopes } from "./call_scope.ts";
-import type { WorkerClock } from "./clock.ts";
+import type { CallScopes } from "./trace_context.ts";
+import type { WorkerClock } from "./platform.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { describeThrown, EngineError } from "./wire/errors.ts";
 import type { CallContext, Handler } from "./options.ts";
 import type { CancelInvocation, ErrorBody, InvokeFunction, Json } from "./wire/protocol.ts";
-import type { Line } from "./reconnect.ts";
+import type { Line } from "./connection.ts";
 import { TurnoverMap } from "./turnover_map.ts";
 
 /** What running handlers share. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { CallScopes } from "./call_scope.ts";
+import { CallScopes } from "./trace_context.ts";
 import { EngineError, errorBody, InvocationError } from "./wire/errors.ts";
 import { encodeFailure, Handlers } from "./handlers.ts";
 import type { CallContext, Handler } from "./options.ts";

@@ -9,7 +9,7 @@
 import { decodeEngineMessage, encodeMessage } from "./wire/codec.ts";
 import { EngineError, errorBody } from "./wire/errors.ts";
 import { encodeFailure, type Handlers } from "./handlers.ts";
-import type { OutboundCalls } from "./outbound_calls.ts";
+import type { OutboundCalls } from "./calls.ts";
 import { attempt } from "./platform.ts";
 import type {
   EngineMessage,
@@ -17,7 +17,7 @@ import type {
   TriggerRegistrationResult,
   WorkerRegistered,
 } from "./wire/protocol.ts";
-import type { Line } from "./reconnect.ts";
+import type { Line } from "./connection.ts";
 import type { TriggerTypes } from "./trigger_types.ts";
 
 /** Who takes which messages. */

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { WorkerClock } from "./clock.ts";
+import type { WorkerClock } from "./platform.ts";
 import type { EngineError } from "./wire/errors.ts";
 import type { Action, Json } from "./wire/protocol.ts";
 import type { Dial } from "./wire/transport.ts";

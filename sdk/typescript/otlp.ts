@@ -9,7 +9,7 @@
 import { TELEMETRY_VALUE_CHARS_MAX } from "./wire/limits.ts";
 import { attempt } from "./platform.ts";
 import type { Json } from "./wire/protocol.ts";
-import type { TraceIds } from "./traceparent.ts";
+import type { TraceIds } from "./trace_context.ts";
 
 /** What a frame carries: logs, traces or metrics. */
 export type Signal = "LOGS" | "OTLP" | "MTRC";

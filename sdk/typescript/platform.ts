@@ -79,3 +79,39 @@ export function newId(): string {
   return [[0, 8], [8, 12], [12, 16], [16, 20], [20, 32]]
     .map(([from, to]) => hex.slice(from, to)).join("-");
 }
+
+/** A clock that tests can move by hand. */
+export interface WorkerClock {
+  /** Milliseconds since an unspecified start; never goes back. */
+  now(): number;
+  /** Runs `task` once, `ms` milliseconds from now; call the result to cancel. */
+  after(ms: number, task: () => void): () => void;
+  /** Milliseconds since 1970, with fractions. @default the platform's */
+  wall?(): number;
+}
+
+/** The clock of the platform: Deno's, Node's or the browser's timers. */
+export const platformClock: WorkerClock = {
+  now: () => performance.now(),
+  after(ms, task) {
+    const timer = setTimeout(task, ms);
+    return () => clearTimeout(timer);
+  },
+  wall: wallTime,
+};
+
+/** What `performance.now()` counts from, in milliseconds since 1970. */
+let originMs = performance.timeOrigin;
+
+/**
+ * Milliseconds since 1970, finer than `Date` tells and right again soon after somebody has set the
+ * machine's clock.
+ */
+export function wallTime(): number {
+  const [now, date] = [performance.now(), Date.now()];
+  if (Math.abs(date - originMs - now) > WALL_SLACK_MS) originMs = date - now;
+  return originMs + now;
+}
+
+/** So much the two clocks of the platform may be apart before the finer one is set anew. */
+const WALL_SLACK_MS = 5;

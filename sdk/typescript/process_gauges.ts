@@ -7,10 +7,9 @@
  *
  * @module
  */
-import type { WorkerClock } from "./clock.ts";
+import { attempt, processGlobal, type WorkerClock } from "./platform.ts";
 import { LOOP_LAG_SAMPLE_MS } from "./wire/limits.ts";
 import type { Gauge } from "./otlp.ts";
-import { attempt, processGlobal } from "./platform.ts";
 
 /** The parts of `process` that are read. */
 export interface MeasuredProcess {

@@ -7,18 +7,19 @@
  *
  * @module
  */
-import { runningTraceparent } from "./call_scope.ts";
-import { platformClock, wallTime, type WorkerClock } from "./clock.ts";
-import { SDK_VERSION } from "./identity.ts";
 import {
-  TELEMETRY_AHEAD_BYTES,
-  TELEMETRY_BATCH_MS,
-  WORKER_GAUGES_MS,
-  WORKER_GAUGES_MS_MAX,
-  WORKER_GAUGES_MS_MIN,
-  WORKER_SPANS_PER_SECOND,
-} from "./wire/limits.ts";
+  attempt,
+  environment,
+  platformClock,
+  processGlobal,
+  wallTime,
+  type WorkerClock,
+} from "./platform.ts";
+import { type Line, ReconnectingLine } from "./connection.ts";
+import { dialPlatform } from "./dial.ts";
+import { SDK_VERSION } from "./identity.ts";
 import type { LogLine, LogSink } from "./logger.ts";
+import type { WorkerOptions } from "./options.ts";
 import {
   encodeFrame,
   encodeGauge,
@@ -28,16 +29,19 @@ import {
   type Resource,
   type Signal,
 } from "./otlp.ts";
-import type { WorkerOptions } from "./options.ts";
-import { attempt, environment, processGlobal } from "./platform.ts";
-import { dialPlatform } from "./platform_dial.ts";
 import { ProcessGauges } from "./process_gauges.ts";
+import { looksSampled, readTraceparent, runningTraceparent } from "./trace_context.ts";
+import {
+  TELEMETRY_AHEAD_BYTES,
+  TELEMETRY_BATCH_MS,
+  TELEMETRY_FRAME_CHARS_MAX,
+  TELEMETRY_QUEUE_CHARS_MAX,
+  WORKER_GAUGES_MS,
+  WORKER_GAUGES_MS_MAX,
+  WORKER_GAUGES_MS_MIN,
+  WORKER_SPANS_PER_SECOND,
+} from "./wire/limits.ts";
 import type { Announcement, ErrorBody, InvokeFunction } from "./wire/protocol.ts";
-import { type Line, ReconnectingLine } from "./reconnect.ts";
-import { type RecordGroup, TelemetryQueue } from "./telemetry_queue.ts";
-import { sendsTelemetry, telemetryHeaders, telemetryUrl } from "./telemetry_line.ts";
-import { TokenBucket } from "./token_bucket.ts";
-import { looksSampled, readTraceparent } from "./traceparent.ts";
 import type { Dial } from "./wire/transport.ts";
 
 /** What {@linkcode Telemetry} works with. */
@@ -260,4 +264,118 @@ function gaugesMs(): number {
 function randomSpanId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Whether a worker sends telemetry: OTEL_ENABLED does not say `false`, and neither do its options.
+ * A worker with a line of its own lives inside another program, so it has to be told to.
+ */
+export function sendsTelemetry({ telemetry, dial }: WorkerOptions): boolean {
+  const isOff = /^(false|0)$/i.test(environment("OTEL_ENABLED") ?? "");
+  return !isOff && (telemetry ?? dial === undefined);
+}
+
+/** The address of the telemetry route: behind the path, before the query. */
+export function telemetryUrl(url: string): string {
+  const address = attempt(() => new URL(url));
+  if (!address) return url;
+  address.pathname = `${address.pathname.replace(/\/+$/, "")}/otel`;
+  return address.href;
+}
+
+/** The headers of that route: the proof that this worker may connect, and nothing else. */
+export function telemetryHeaders({ token, headers = {} }: WorkerOptions): Record<string, string> {
+  if (token) return { Authorization: `Bearer ${token}` };
+  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === "authorization");
+  return Object.fromEntries(own);
+}
+
+/** Records of one service that leave together. */
+export interface RecordGroup {
+  readonly service: string;
+  readonly records: string[];
+}
+
+/** The records of one signal. */
+export class TelemetryQueue {
+  readonly #charsMax: number;
+  #waiting: { readonly service: string; readonly text: string }[] = [];
+  #chars = 0;
+  #dropped = 0;
+
+  /** Empty; holds `charsMax` characters. */
+  constructor(charsMax: number = TELEMETRY_QUEUE_CHARS_MAX) {
+    this.#charsMax = charsMax;
+  }
+
+  /** Whether nothing waits. */
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  /** Takes a record in; `false` when there is no room, which is counted. */
+  add(service: string, text: string): boolean {
+    if (this.#chars + text.length > this.#charsMax) {
+      this.#dropped++;
+      return false;
+    }
+    this.#waiting.push({ service, text });
+    this.#chars += text.length;
+    return true;
+  }
+
+  /** How many found no room since this was asked last. */
+  takeDropped(): number {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return dropped;
+  }
+
+  /** Takes out the oldest, at least one and about as many as a frame should hold, by service. */
+  takeFrame(): RecordGroup[] {
+    const groups = new Map<string, string[]>();
+    let count = 0;
+    let chars = 0;
+    for (const { service, text } of this.#waiting) {
+      if (count > 0 && chars + text.length > TELEMETRY_FRAME_CHARS_MAX) break;
+      count++;
+      chars += text.length;
+      const records = groups.get(service);
+      if (records) records.push(text);
+      else groups.set(service, [text]);
+    }
+    this.#waiting = this.#waiting.slice(count);
+    this.#chars -= chars;
+    return [...groups].map(([service, records]) => ({ service, records }));
+  }
+}
+
+/** Says whether one more is allowed. */
+export class TokenBucket {
+  readonly #perSecond: number;
+  readonly #now: () => number;
+  #tokens: number;
+  #at: number;
+
+  /** Full; `now` gives milliseconds. */
+  constructor(perSecond: number, now: () => number) {
+    this.#perSecond = perSecond;
+    this.#now = now;
+    this.#tokens = perSecond;
+    this.#at = now();
+  }
+
+  /** Takes one, if there is one; `now` is for those who have just looked at the clock. */
+  take(now?: number): boolean {
+    if (this.#tokens < 1) this.#fill(now ?? this.#now());
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+
+  #fill(now: number): void {
+    const gained = Math.max(0, now - this.#at) * this.#perSecond / 1_000;
+    this.#tokens = Math.min(this.#perSecond, this.#tokens + gained);
+    this.#at = now;
+  }
 }

@@ -2,18 +2,26 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { type OtlpFrame, readOtlpFrame, valuesOf } from "../../tests/fakes/otlp_frames.ts";
-import { CallScopes } from "./call_scope.ts";
+import type { LogLine } from "./logger.ts";
+import {
+  sendsTelemetry,
+  Telemetry,
+  telemetryHeaders,
+  TelemetryQueue,
+  telemetryUrl,
+  TokenBucket,
+} from "./telemetry.ts";
+import { CallScopes } from "./trace_context.ts";
 import { errorBody } from "./wire/errors.ts";
 import {
   TELEMETRY_AHEAD_BYTES,
   TELEMETRY_BATCH_MS,
+  TELEMETRY_FRAME_CHARS_MAX,
   TELEMETRY_QUEUE_CHARS_MAX,
   WORKER_GAUGES_MS,
   WORKER_SPANS_PER_SECOND,
 } from "./wire/limits.ts";
-import type { LogLine } from "./logger.ts";
 import type { InvokeFunction } from "./wire/protocol.ts";
-import { Telemetry } from "./telemetry.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";
@@ -309,4 +317,122 @@ Deno.test("Telemetry.stop() ends also when there never was a line", async () => 
   log("unheard");
 
   await telemetry.stop(undefined);
+});
+
+const ADDRESSES = {
+  "ws://127.0.0.1:49134": "ws://127.0.0.1:49134/otel",
+  "ws://127.0.0.1:49134/": "ws://127.0.0.1:49134/otel",
+  "wss://host/base/?token=x": "wss://host/base/otel?token=x",
+  "ws://host?token=a%20b": "ws://host/otel?token=a%20b",
+  "no address": "no address",
+};
+for (const [url, expected] of Object.entries(ADDRESSES)) {
+  Deno.test(`telemetryUrl() makes ${expected} of ${url}`, () => {
+    assert.equal(telemetryUrl(url), expected);
+  });
+}
+
+Deno.test("telemetryHeaders() has the token and nothing else", () => {
+  const headers = { "x-a": "1", authorization: "Basic xyz" };
+
+  assert.deepEqual(telemetryHeaders({ headers, token: "t" }), { Authorization: "Bearer t" });
+  assert.deepEqual(telemetryHeaders({ headers }), { authorization: "Basic xyz" });
+  assert.deepEqual(telemetryHeaders({}), {});
+});
+
+const dial = (() => {}) as never;
+const CASES = [
+  [undefined, {}, true],
+  [undefined, { dial }, false],
+  [undefined, { dial, telemetry: true }, true],
+  [undefined, { telemetry: false }, false],
+  ["true", {}, true],
+  ["false", {}, false],
+  ["False", { telemetry: true }, false],
+  ["0", {}, false],
+  ["", {}, true],
+] as const;
+for (const [variable, options, expected] of CASES) {
+  const shown = JSON.stringify({ variable, ...options, ..."dial" in options && { dial: "own" } });
+  Deno.test(`sendsTelemetry() is ${expected} for ${shown}`, () => {
+    if (variable !== undefined) Deno.env.set("OTEL_ENABLED", variable);
+    try {
+      assert.equal(sendsTelemetry(options), expected);
+    } finally {
+      Deno.env.delete("OTEL_ENABLED");
+    }
+  });
+}
+
+Deno.test("TelemetryQueue gives records oldest first, by service", () => {
+  const queue = new TelemetryQueue();
+  queue.add("shop", "1");
+  queue.add("mail", "2");
+  queue.add("shop", "3");
+
+  assert.deepEqual(queue.takeFrame(), [
+    { service: "shop", records: ["1", "3"] },
+    { service: "mail", records: ["2"] },
+  ]);
+  assert.ok(queue.isEmpty);
+  assert.deepEqual(queue.takeFrame(), []);
+});
+
+Deno.test("TelemetryQueue counts what finds no room, once", () => {
+  const queue = new TelemetryQueue(10);
+
+  assert.deepEqual(["12345", "67890", "x"].map((text) => queue.add("shop", text)), [
+    true,
+    true,
+    false,
+  ]);
+  assert.deepEqual([queue.takeDropped(), queue.takeDropped()], [1, 0]);
+  queue.takeFrame();
+  assert.ok(queue.add("shop", "1234567890"));
+});
+
+Deno.test("TelemetryQueue cuts frames by size, but never keeps a record for its own", () => {
+  const queue = new TelemetryQueue(10 * TELEMETRY_FRAME_CHARS_MAX);
+  const half = "x".repeat(TELEMETRY_FRAME_CHARS_MAX / 2);
+  const large = "y".repeat(2 * TELEMETRY_FRAME_CHARS_MAX);
+  for (const text of [half, half, half, large, "z"]) queue.add("shop", text);
+
+  const frames = [];
+  while (!queue.isEmpty) frames.push(queue.takeFrame()[0]!.records.map((text) => text[0]));
+
+  assert.deepEqual(frames, [["x", "x"], ["x"], ["y"], ["z"]]);
+});
+
+function setupBucket(perSecond: number) {
+  const clock = new FakeClock();
+  const bucket = new TokenBucket(perSecond, () => clock.now());
+  const takeAll = (): number => {
+    let taken = 0;
+    while (bucket.take()) taken++;
+    return taken;
+  };
+  return { clock, takeAll };
+}
+
+Deno.test("TokenBucket gives a second's worth at once and no more", () => {
+  assert.equal(setupBucket(100).takeAll(), 100);
+});
+
+Deno.test("TokenBucket fills with time, never above a second's worth", () => {
+  const { clock, takeAll } = setupBucket(100);
+  takeAll();
+
+  clock.tick(250);
+  assert.equal(takeAll(), 25);
+  clock.tick(60_000);
+  assert.equal(takeAll(), 100);
+});
+
+Deno.test("TokenBucket gives nothing for a clock that goes back", () => {
+  let now = 1_000;
+  const bucket = new TokenBucket(1, () => now);
+  assert.ok(bucket.take());
+
+  now = 0;
+  assert.equal(bucket.take(), false);
 });

@@ -16,7 +16,7 @@ import {
   type RegisterTrigger,
   type UnregisterTrigger,
 } from "./wire/protocol.ts";
-import type { Line } from "./reconnect.ts";
+import type { Line } from "./connection.ts";
 
 /** A trigger that a provider was asked to watch. */
 interface Watched {

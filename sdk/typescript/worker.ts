@@ -17,16 +17,16 @@ import {
   readUrl,
   withoutSecrets,
 } from "./arguments.ts";
-import { CallScopes } from "./call_scope.ts";
-import { platformClock } from "./clock.ts";
+import { CallScopes } from "./trace_context.ts";
+import { environment, newId, platformClock } from "./platform.ts";
 import { encodeMessage } from "./wire/codec.ts";
-import { ConnectionListeners } from "./connection_listeners.ts";
+import { ConnectionListeners, type Line, ReconnectingLine } from "./connection.ts";
 import { EngineError, errorBody } from "./wire/errors.ts";
 import { Handlers } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
 import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./wire/limits.ts";
-import { logFor, printFailure, sendLogsTo } from "./logger.ts";
+import { logFor, markOutput, printFailure, sendLogsTo } from "./logger.ts";
 import type {
   CallRequest,
   ConnectionState,
@@ -38,10 +38,8 @@ import type {
   TriggerTypeInput,
   WorkerOptions,
 } from "./options.ts";
-import { markOutput } from "./output_marks.ts";
-import { OutboundCalls } from "./outbound_calls.ts";
-import { environment, newId } from "./platform.ts";
-import { dialPlatform, headersOf } from "./platform_dial.ts";
+import { OutboundCalls } from "./calls.ts";
+import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
 import {
   ANNOUNCE_FUNCTION_ID,
   type Announcement,
@@ -49,10 +47,8 @@ import {
   type Json,
   type WorkerRegistered,
 } from "./wire/protocol.ts";
-import { type Line, ReconnectingLine } from "./reconnect.ts";
 import { Registrations } from "./registrations.ts";
 import { makeTelemetry, type Telemetry } from "./telemetry.ts";
-import { withTlsHint } from "./tls_hint.ts";
 import { TriggerTypes } from "./trigger_types.ts";
 
 /**

@@ -3,7 +3,7 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial, type FakeLine } from "../../tests/fakes/fake_dial.ts";
 import { readOtlpFrame, valuesOf } from "../../tests/fakes/otlp_frames.ts";
 import { serveSockets } from "../../tests/fakes/socket_server.ts";
-import { runningTraceparent } from "./call_scope.ts";
+import { runningTraceparent } from "./trace_context.ts";
 import { TELEMETRY_BATCH_MS } from "./wire/limits.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";

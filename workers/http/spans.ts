@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { EndedSpan, Spans } from "../../engine/ports/telemetry.ts";
-import { looksSampled } from "../../sdk/typescript/traceparent.ts";
+import { looksSampled } from "../../sdk/typescript/trace_context.ts";
 import type { HttpTriggerConfig } from "./config.ts";
 import type { Reply } from "./response.ts";
 

@@ -13,7 +13,7 @@ import type { Directory } from "../../engine/ports/directory.ts";
 import type { Log, LogFields, LogLevel } from "../../engine/ports/log.ts";
 import type { Spans } from "../../engine/ports/telemetry.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
-import { readTraceparent } from "../../sdk/typescript/traceparent.ts";
+import { readTraceparent } from "../../sdk/typescript/trace_context.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import * as v from "../kit/schema.ts";

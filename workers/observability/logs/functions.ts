@@ -9,7 +9,7 @@ import type { Directory } from "../../../engine/ports/directory.ts";
 import { type Log, LOG_VALUE_CHARS_MAX } from "../../../engine/ports/log.ts";
 import type { CallContext } from "../../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { readTraceparent } from "../../../sdk/typescript/traceparent.ts";
+import { readTraceparent } from "../../../sdk/typescript/trace_context.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { fit } from "../../kit/fit.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";

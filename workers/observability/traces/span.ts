@@ -7,7 +7,7 @@
  * @module
  */
 import type { CallSpan, EndedSpan } from "../../../engine/ports/telemetry.ts";
-import { readTraceparent } from "../../../sdk/typescript/traceparent.ts";
+import { readTraceparent } from "../../../sdk/typescript/trace_context.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Redactor } from "../redact.ts";
 

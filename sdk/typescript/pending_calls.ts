@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { WorkerClock } from "./clock.ts";
+import type { WorkerClock } from "./platform.ts";
 import { errorBody, InvocationError } from "./wire/errors.ts";
 import { TIMEOUT_GRACE_MS } from "./wire/limits.ts";
 import type { CallRequest } from "./options.ts";

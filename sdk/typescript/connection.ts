@@ -7,9 +7,11 @@
  *
  * @module
  */
-import type { WorkerClock } from "./clock.ts";
-import { RECONNECT_FIRST_MS, RECONNECT_JITTER, RECONNECT_MAX_MS } from "./wire/limits.ts";
+import { checkCallable } from "./arguments.ts";
+import type { WorkerClock } from "./platform.ts";
 import type { ConnectionState, ReconnectOptions } from "./options.ts";
+import { EngineError, thrownText } from "./wire/errors.ts";
+import { RECONNECT_FIRST_MS, RECONNECT_JITTER, RECONNECT_MAX_MS } from "./wire/limits.ts";
 import type { Dial, DialOptions, Transport, TransportEvents } from "./wire/transport.ts";
 
 /** One line that has opened. Once it is over it takes messages and forgets them. */
@@ -183,5 +185,40 @@ export class ReconnectingLine {
     if (state === this.#state) return;
     this.#state = state;
     this.#events.state(state);
+  }
+}
+
+/** The listeners of one worker. */
+export class ConnectionListeners {
+  readonly #listeners = new Set<(state: ConnectionState) => void>();
+  readonly #report: (error: EngineError) => void;
+
+  /** `report` hears of listeners that fail. */
+  constructor(report: (error: EngineError) => void) {
+    this.#report = report;
+  }
+
+  /**
+   * Adds one; call the result to take it out. One that is added twice hears twice.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS` when it cannot be called.
+   */
+  add(listener: (state: ConnectionState) => void): () => void {
+    checkCallable("The listener", listener);
+    const own = (state: ConnectionState): void => listener(state);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  /** Tells all; one that fails keeps nobody else from hearing. */
+  tell(state: ConnectionState): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(state);
+      } catch (cause) {
+        const message = `A listener for the connection state failed: ${thrownText(cause)}`;
+        this.#report(new EngineError("invocation_failed", message, { cause }));
+      }
+    }
   }
 }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
+import { ConnectionListeners, type Line, ReconnectingLine } from "./connection.ts";
 import type { ReconnectOptions } from "./options.ts";
-import { type Line, ReconnectingLine } from "./reconnect.ts";
+import type { EngineError } from "./wire/errors.ts";
 import type { Dial } from "./wire/transport.ts";
 
 function setup(reconnect: ReconnectOptions = {}, random = 0.5, dial?: Dial) {
@@ -184,4 +185,45 @@ Deno.test("ReconnectingLine ignores empty frames and reads binary ones as text",
   fake.line.sayBinary(new TextEncoder().encode("{}"));
 
   assert.deepEqual(log.slice(2), ["text {}"]);
+});
+
+function setupListeners() {
+  const errors: EngineError[] = [];
+  return { errors, listeners: new ConnectionListeners((error) => errors.push(error)) };
+}
+
+Deno.test("ConnectionListeners tells each as often as it was added, until it is taken out", () => {
+  const { listeners } = setupListeners();
+  const heard: string[] = [];
+  const listener = (state: string): void => void heard.push(state);
+  const remove = listeners.add(listener);
+  listeners.add(listener);
+
+  listeners.tell("connected");
+  remove();
+  remove();
+  listeners.tell("reconnecting");
+
+  assert.deepEqual(heard, ["connected", "connected", "reconnecting"]);
+});
+
+Deno.test("ConnectionListeners reports one that fails, and the others still hear", () => {
+  const { errors, listeners } = setupListeners();
+  const heard: string[] = [];
+  listeners.add(() => {
+    throw new Error("broken");
+  });
+  listeners.add((state) => heard.push(state));
+
+  listeners.tell("failed");
+
+  assert.deepEqual(heard, ["failed"]);
+  const [error] = errors;
+  assert.match(error!.message, /A listener for the connection state failed: .*broken/);
+});
+
+Deno.test("ConnectionListeners refuses what cannot be called", () => {
+  const { listeners } = setupListeners();
+
+  assert.throws(() => listeners.add("x" as never), { code: "INVALID_ARGUMENTS" });
 });

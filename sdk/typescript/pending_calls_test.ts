@@ -3,7 +3,7 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import type { InvocationError } from "./wire/errors.ts";
 import { TIMEOUT_GRACE_MS } from "./wire/limits.ts";
 import type { Json } from "./wire/protocol.ts";
-import { type OpenCall, Waiting } from "./waiting.ts";
+import { type OpenCall, Waiting } from "./pending_calls.ts";
 
 function setup() {
   const clock = new FakeClock();

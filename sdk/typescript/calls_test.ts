@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { CallScopes } from "./call_scope.ts";
+import { CallScopes } from "./trace_context.ts";
+import { OfflineQueue, OutboundCalls } from "./calls.ts";
+import { TriggerAction } from "./options.ts";
 import type { EngineError } from "./wire/errors.ts";
 import { OFFLINE_QUEUE_BYTES_MAX } from "./wire/limits.ts";
-import { TriggerAction } from "./options.ts";
-import { OutboundCalls } from "./outbound_calls.ts";
 import type { Json } from "./wire/protocol.ts";
 
 function setup() {
@@ -415,4 +415,44 @@ Deno.test("settleFrame() takes the usual result of a call of its own, and nothin
   assert.equal(calls.settleFrame(frame(',"result":{"c":5}')), false);
 
   assert.deepEqual(await call, { c: 5 });
+});
+
+function frame(invocation_id: string | undefined, bytes = 10) {
+  return { invocation_id, bytes, write: () => `frame ${invocation_id}` };
+}
+
+Deno.test("OfflineQueue.takeAll() gives frames in order and keeps none", () => {
+  const queue = new OfflineQueue(100);
+  for (const id of ["a", undefined, "b", undefined]) assert.ok(queue.add(frame(id)));
+
+  const taken = queue.takeAll().map(({ invocation_id }) => invocation_id);
+
+  assert.deepEqual(taken, ["a", undefined, "b", undefined]);
+  assert.deepEqual(queue.takeAll(), []);
+  assert.equal(queue.bytes, 0);
+});
+
+Deno.test("OfflineQueue.add() refuses what does not fit and keeps what is there", () => {
+  const queue = new OfflineQueue(25);
+
+  assert.deepEqual([queue.add(frame("a")), queue.add(frame("b")), queue.add(frame("c"))], [
+    true,
+    true,
+    false,
+  ]);
+  assert.ok(queue.add(frame("d", 5)));
+  assert.equal(queue.bytes, 25);
+});
+
+Deno.test("OfflineQueue.remove() makes room again, once", () => {
+  const queue = new OfflineQueue(20);
+  queue.add(frame("a"));
+  queue.add(frame("b"));
+
+  queue.remove("a");
+  queue.remove("a");
+  queue.remove("unknown");
+
+  assert.equal(queue.bytes, 10);
+  assert.deepEqual(queue.takeAll().map(({ invocation_id }) => invocation_id), ["b"]);
 });

@@ -8,18 +8,24 @@
  * @module
  */
 import { checkCallable, checkId, checkNamespace, checkTimeout } from "./arguments.ts";
-import { type CallParts, readResult, writeCall, writeParts } from "./call_frames.ts";
-import { CallIds, countAt, countEnd } from "./call_ids.ts";
-import type { CallScope, CallScopes } from "./call_scope.ts";
-import type { WorkerClock } from "./clock.ts";
+import {
+  CallIds,
+  type CallParts,
+  countAt,
+  countEnd,
+  readResult,
+  writeCall,
+  writeParts,
+} from "./call_frames.ts";
+import type { CallScope, CallScopes } from "./trace_context.ts";
+import type { WorkerClock } from "./platform.ts";
+import type { Line } from "./connection.ts";
+import type { CallRequest } from "./options.ts";
+import { type OpenCall, timeoutError, Waiting } from "./pending_calls.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { EngineError, errorBody, InvocationError, thrownText } from "./wire/errors.ts";
 import { OFFLINE_QUEUE_BYTES_MAX } from "./wire/limits.ts";
-import { OfflineQueue } from "./offline_queue.ts";
-import type { CallRequest } from "./options.ts";
 import type { ErrorBody, InvocationProgress, InvocationResult, Json } from "./wire/protocol.ts";
-import type { Line } from "./reconnect.ts";
-import { type OpenCall, timeoutError, Waiting } from "./waiting.ts";
 
 /** What outbound calls need. */
 export interface OutboundSetup {
@@ -255,4 +261,55 @@ function checkRequest(request: CallRequest<unknown>, timeoutMs: number): void {
 
 function cancelled(function_id: string): InvocationError {
   return new InvocationError(errorBody("cancelled", "Invocation cancelled"), function_id);
+}
+
+/** A frame that waits. */
+export interface QueuedFrame {
+  /** Names a call, so that it can be taken out; `undefined` for frames nobody waits for. */
+  readonly invocation_id: string | undefined;
+  /** What it counts for. */
+  readonly bytes: number;
+  /** The frame as it is to leave now; `undefined` for not at all. */
+  write(): string | undefined;
+}
+
+/** The frames of one worker that wait for a line. */
+export class OfflineQueue {
+  readonly #frames = new Map<string | symbol, QueuedFrame>();
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  /** Holds at most `bytesMax`. */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Bytes that wait. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Puts a frame at the end; `false` when there is no room. */
+  add(frame: QueuedFrame): boolean {
+    if (this.#bytes + frame.bytes > this.#bytesMax) return false;
+    this.#frames.set(frame.invocation_id ?? Symbol(), frame);
+    this.#bytes += frame.bytes;
+    return true;
+  }
+
+  /** Takes a call out again. */
+  remove(invocation_id: string): void {
+    const frame = this.#frames.get(invocation_id);
+    if (!frame) return;
+    this.#frames.delete(invocation_id);
+    this.#bytes -= frame.bytes;
+  }
+
+  /** Hands over all frames in order and holds none any more. */
+  takeAll(): QueuedFrame[] {
+    const frames = [...this.#frames.values()];
+    this.#frames.clear();
+    this.#bytes = 0;
+    return frames;
+  }
 }
