@@ -7,6 +7,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { TaskQueue } from "../platform/task_queue.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Config, WorkerEntry } from "../ports/config.ts";
 import type { Log, LogFields } from "../ports/log.ts";
@@ -74,9 +75,10 @@ class FileWatch implements ConfigWatch {
   readonly #options: ConfigWatchOptions;
   readonly #watcher: Deno.FsWatcher | undefined;
   readonly #names: ReadonlySet<string>;
+  /** Reads of the file, one at a time. */
+  readonly #reads = new TaskQueue();
   #text: string | undefined;
   #current: Config | undefined;
-  #turn: Promise<void> = Promise.resolve();
   #cancelTimer: () => void = () => {};
   #isClosed = false;
 
@@ -93,7 +95,7 @@ class FileWatch implements ConfigWatch {
     }
     if (options.current?.path === options.path) {
       this.#current = options.current;
-      this.#turn = this.#read();
+      void this.#reads.run(() => this.#read());
     } else {
       this.#text = readText(options.path);
       this.#current = this.#baseline();
@@ -101,14 +103,14 @@ class FileWatch implements ConfigWatch {
   }
 
   idle(): Promise<void> {
-    return this.#turn;
+    return this.#reads.idle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#cancelTimer();
     this.#watcher?.close();
-    await this.#turn;
+    await this.#reads.idle();
   }
 
   async #follow(watcher: Deno.FsWatcher): Promise<void> {
@@ -116,7 +118,7 @@ class FileWatch implements ConfigWatch {
       if (kind === "access" || !paths.some((path) => this.#names.has(nameOf(path)))) continue;
       this.#cancelTimer();
       this.#cancelTimer = this.#options.clock.after(EDIT_DEBOUNCE_MS, () => {
-        this.#turn = this.#turn.then(() => this.#read());
+        void this.#reads.run(() => this.#read());
       });
     }
   }
