@@ -1,8 +1,9 @@
 /**
- * Guards against misbehaving peers: rate limits, byte budgets, comparison of secrets.
+ * Guards against misbehaving peers: rate limits, telemetry, comparison of secrets.
  *
  * @module
  */
+import type { TelemetryFrame } from "../ports/telemetry.ts";
 
 /** Telemetry that one connection may send per second, in bytes; more is dropped. */
 export const TELEMETRY_BYTES_PER_SECOND = 4 * 1024 * 1024;
@@ -30,24 +31,41 @@ export class RateWindow {
 
 const SECOND_MS = 1_000;
 
-/** Limits the bytes per second; each second starts with a new budget. */
-export class ByteBudget {
-  readonly #perSecond: number;
+const TELEMETRY_KINDS: readonly string[] = ["OTLP", "MTRC", "LOGS"];
+const TELEMETRY_MARK_BYTES = 4;
+
+/** The kind and the content of a telemetry frame; `undefined` for any other binary message. */
+export function readTelemetry(
+  message: Uint8Array,
+): Pick<TelemetryFrame, "kind" | "bytes"> | undefined {
+  const mark = String.fromCharCode(...message.subarray(0, TELEMETRY_MARK_BYTES));
+  if (!TELEMETRY_KINDS.includes(mark)) return undefined;
+  return { kind: mark as TelemetryFrame["kind"], bytes: message.subarray(TELEMETRY_MARK_BYTES) };
+}
+
+/**
+ * Limits the telemetry of one connection to {@linkcode TELEMETRY_BYTES_PER_SECOND}, because reading
+ * it takes the engine's only thread. Each second starts with a new budget.
+ */
+export class TelemetryBudget {
   #since = -Infinity;
   #bytes = 0;
+  #hasWarned = false;
 
-  constructor(bytesPerSecond: number) {
-    this.#perSecond = bytesPerSecond;
-  }
-
-  /** Counts bytes; `false` when they exceed the budget of this second. They count in any case. */
-  allow(bytes: number, now: number): boolean {
+  /**
+   * Counts a frame, which counts in any case. `drop`: it exceeds the budget of this second; `warn`:
+   * the same, for the first time.
+   */
+  admit(bytes: number, now: number): "pass" | "warn" | "drop" {
     if (now - this.#since >= SECOND_MS) {
       this.#since = now;
       this.#bytes = 0;
     }
     this.#bytes += bytes;
-    return this.#bytes <= this.#perSecond;
+    if (this.#bytes <= TELEMETRY_BYTES_PER_SECOND) return "pass";
+    const isFirst = !this.#hasWarned;
+    this.#hasWarned = true;
+    return isFirst ? "warn" : "drop";
   }
 }
 

@@ -4,7 +4,13 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { ByteBudget, isEqualSecret, RateWindow } from "./guards.ts";
+import {
+  isEqualSecret,
+  RateWindow,
+  readTelemetry,
+  TELEMETRY_BYTES_PER_SECOND,
+  TelemetryBudget,
+} from "./guards.ts";
 
 Deno.test("RateWindow.allow() refuses the event beyond the limit, wherever the window starts", () => {
   const window = new RateWindow(3, 100);
@@ -23,21 +29,34 @@ Deno.test("RateWindow.allow() does not count refused events", () => {
   assert.equal(window.allow(100), true);
 });
 
-Deno.test("ByteBudget.allow() refuses bytes beyond the budget until the next second", () => {
-  const share = new ByteBudget(100);
+Deno.test("readTelemetry() splits a frame into kind and content, and ignores other messages", () => {
+  const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-  assert.equal(share.allow(60, 0), true);
-  assert.equal(share.allow(40, 999), true);
-  assert.equal(share.allow(1, 999), false);
-  assert.equal(share.allow(100, 1_000), true);
+  assert.deepEqual(readTelemetry(bytesOf("OTLP{}")), { kind: "OTLP", bytes: bytesOf("{}") });
+  assert.deepEqual(readTelemetry(bytesOf("LOGS")), { kind: "LOGS", bytes: bytesOf("") });
+  for (const other of ["", "OTL", "otlp{}", '{"type":"x"}']) {
+    assert.equal(readTelemetry(bytesOf(other)), undefined);
+  }
 });
 
-Deno.test("ByteBudget.allow() counts refused bytes, too: one large frame uses up the second", () => {
-  const share = new ByteBudget(100);
+Deno.test("TelemetryBudget.admit() drops bytes beyond the budget until the next second, warning once", () => {
+  const budget = new TelemetryBudget();
+  const part = TELEMETRY_BYTES_PER_SECOND / 10;
 
-  assert.equal(share.allow(101, 5), false);
-  assert.equal(share.allow(1, 6), false);
-  assert.equal(share.allow(1, 1_005), true);
+  assert.equal(budget.admit(6 * part, 0), "pass");
+  assert.equal(budget.admit(4 * part, 999), "pass");
+  assert.equal(budget.admit(1, 999), "warn");
+  assert.equal(budget.admit(1, 999), "drop");
+  assert.equal(budget.admit(10 * part, 1_000), "pass");
+  assert.equal(budget.admit(1, 1_000), "drop");
+});
+
+Deno.test("TelemetryBudget.admit() counts dropped bytes: one large frame uses up the second", () => {
+  const budget = new TelemetryBudget();
+
+  assert.equal(budget.admit(TELEMETRY_BYTES_PER_SECOND + 1, 5), "warn");
+  assert.equal(budget.admit(1, 6), "drop");
+  assert.equal(budget.admit(1, 1_005), "pass");
 });
 
 for (

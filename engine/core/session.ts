@@ -20,7 +20,12 @@ import type { ConnectionEvents } from "../ports/connection.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
 import type { Calls } from "./calls.ts";
 import { type ErrorReplies, failure } from "./error_replies.ts";
-import { ByteBudget, RateWindow, TELEMETRY_BYTES_PER_SECOND } from "./guards.ts";
+import {
+  RateWindow,
+  readTelemetry,
+  TELEMETRY_BYTES_PER_SECOND,
+  TelemetryBudget,
+} from "./guards.ts";
 import type { Peer } from "./peer.ts";
 import { bytesOf, textOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
@@ -59,8 +64,7 @@ const SCRATCH_BYTES = 64 * 1024;
 const scratch = new Uint8Array(SCRATCH_BYTES);
 /** UTF-8 needs at most three bytes per UTF-16 code unit. */
 const BYTES_PER_CHAR_MAX = 3;
-const TELEMETRY: readonly string[] = ["OTLP", "MTRC", "LOGS"];
-const MARK_BYTES = 4;
+
 /** Finds the type and the invocation id of a frame that is not valid JSON as a whole. */
 const BROKEN = /^\s*\{"type":"(\w+)","invocation_id":"([^"\\]{1,128})"/;
 
@@ -74,9 +78,7 @@ export class Session implements ConnectionEvents {
   readonly #telemetry: TelemetryListener | undefined;
   // Created on first use: most of many thousand connections may be idle.
   #malformed: RateWindow | undefined;
-  #telemetryBudget: ByteBudget | undefined;
-  /** Dropped telemetry is reported once per connection. */
-  #hasWarned = false;
+  #telemetryBudget: TelemetryBudget | undefined;
   #isFirst = true;
 
   constructor(peer: Peer, { clock, calls, errorReplies, owner, telemetry }: SessionOptions) {
@@ -114,9 +116,9 @@ export class Session implements ConnectionEvents {
   }
 
   binary(bytes: Uint8Array): void {
-    const mark = String.fromCharCode(...bytes.subarray(0, MARK_BYTES));
-    if (!TELEMETRY.includes(mark)) return this.text(textOf(bytes, 0, bytes.length));
-    if (this.peer.isLive) this.#hearTelemetry(mark as TelemetryFrame["kind"], bytes);
+    const frame = readTelemetry(bytes);
+    if (!frame) return this.text(textOf(bytes, 0, bytes.length));
+    if (this.peer.isLive) this.#receiveTelemetry(frame, bytes.length);
   }
 
   drained(): void {
@@ -136,20 +138,15 @@ export class Session implements ConnectionEvents {
     this.peer.connection.close(code, reason);
   }
 
-  /**
-   * Passes telemetry on, within a budget per connection, since reading it takes the engine's
-   * thread.
-   */
-  #hearTelemetry(kind: TelemetryFrame["kind"], bytes: Uint8Array): void {
+  /** Passes telemetry on, within the connection's budget. */
+  #receiveTelemetry(frame: Pick<TelemetryFrame, "kind" | "bytes">, bytes: number): void {
     const { peer } = this;
-    this.#telemetryBudget ??= new ByteBudget(TELEMETRY_BYTES_PER_SECOND);
-    if (this.#telemetryBudget.allow(bytes.length, this.#clock.now())) {
-      const address = peer.info.address;
-      this.#telemetry?.({ kind, bytes: bytes.subarray(MARK_BYTES), worker_id: peer.id, address });
-      return;
+    this.#telemetryBudget ??= new TelemetryBudget();
+    const verdict = this.#telemetryBudget.admit(bytes, this.#clock.now());
+    if (verdict === "pass") {
+      this.#telemetry?.({ ...frame, worker_id: peer.id, address: peer.info.address });
     }
-    if (this.#hasWarned) return;
-    this.#hasWarned = true;
+    if (verdict !== "warn") return;
     const detail = `a connection may send ${TELEMETRY_BYTES_PER_SECOND} bytes a second`;
     this.#errorReplies.warn(peer, "telemetry is dropped", detail);
     this.#owner.flushEvents();

@@ -8,11 +8,11 @@
  * @module
  */
 import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
-import { ByteBudget, TELEMETRY_BYTES_PER_SECOND } from "../core/guards.ts";
+import { readTelemetry, TELEMETRY_BYTES_PER_SECOND, TelemetryBudget } from "../core/guards.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Accept, ConnectionEvents, Gate, Refusal, Upgrade } from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";
-import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
+import type { TelemetryListener } from "../ports/telemetry.ts";
 
 /** Options of {@linkcode makeGate}. */
 export interface GateOptions {
@@ -122,9 +122,6 @@ function printable(text: string): string {
   return JSON.stringify(text.slice(0, 200));
 }
 
-const KINDS: readonly string[] = ["OTLP", "MTRC", "LOGS"];
-const MARK_BYTES = 4;
-
 /** Options of {@linkcode TelemetryConnection}. */
 export interface TelemetryConnectionOptions {
   readonly clock: Clock;
@@ -143,8 +140,7 @@ export interface TelemetryConnectionOptions {
  */
 export class TelemetryConnection implements ConnectionEvents {
   readonly #options: TelemetryConnectionOptions;
-  readonly #share = new ByteBudget(TELEMETRY_BYTES_PER_SECOND);
-  #hasWarned = false;
+  readonly #budget = new TelemetryBudget();
 
   constructor(options: TelemetryConnectionOptions) {
     this.#options = options;
@@ -155,30 +151,19 @@ export class TelemetryConnection implements ConnectionEvents {
   textBytes(): void {}
 
   binary(bytes: Uint8Array): void {
-    const kind = String.fromCharCode(...bytes.subarray(0, MARK_BYTES));
-    if (!KINDS.includes(kind) || !this.#hasRoom(bytes.length)) return;
-    this.#options.listener({
-      kind: kind as TelemetryFrame["kind"],
-      bytes: bytes.subarray(MARK_BYTES),
-      worker_id: null,
-      address: this.#options.address,
+    const frame = readTelemetry(bytes);
+    if (!frame) return;
+    const { clock, log, address, listener } = this.#options;
+    const verdict = this.#budget.admit(bytes.length, clock.now());
+    if (verdict === "pass") listener({ ...frame, worker_id: null, address });
+    if (verdict !== "warn") return;
+    log.warn("telemetry is dropped: a connection sends more than its share", {
+      address,
+      bytes_per_second: TELEMETRY_BYTES_PER_SECOND,
     });
   }
 
   drained(): void {}
 
   closed(): void {}
-
-  #hasRoom(bytes: number): boolean {
-    const { clock, log, address } = this.#options;
-    if (this.#share.allow(bytes, clock.now())) return true;
-    if (!this.#hasWarned) {
-      this.#hasWarned = true;
-      log.warn("telemetry is dropped: a connection sends more than its share", {
-        address,
-        bytes_per_second: TELEMETRY_BYTES_PER_SECOND,
-      });
-    }
-    return false;
-  }
 }
