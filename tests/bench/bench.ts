@@ -6,7 +6,6 @@
 import type { Figures, Run } from "./load.ts";
 import type { BenchOptions } from "./options.ts";
 import type { Finding, Report } from "./report.ts";
-import { inTurn } from "./rounds.ts";
 
 /** One part of the table, with servers of its own. */
 export interface Section {
@@ -48,23 +47,23 @@ export class Bench {
   }
 
   /** Loads several servers in turn with the generator. */
-  loadInTurn<Name extends string>(
+  loadAlternately<Name extends string>(
     situation: string,
     runs: Readonly<Record<Name, Run>>,
   ): Promise<Record<Name, Figures[]>> {
     const { load, options: { seconds } } = this.#parts;
     const tasks = Object.entries<Run>(runs).map(([name, run]) => [name, () => load(run, seconds)]);
-    return this.inTurn(situation, Object.fromEntries(tasks));
+    return this.alternately(situation, Object.fromEntries(tasks));
   }
 
   /** Measures several subjects in turn and keeps all rounds for the file. */
-  async inTurn<Name extends string, Found extends object>(
+  async alternately<Name extends string, Found extends object>(
     situation: string,
     subjects: Readonly<Record<Name, () => Promise<Found>>>,
   ): Promise<Record<Name, Found[]>> {
     const { section, options, report } = this.#parts;
     console.error(`${section}: ${situation}`);
-    const found = await inTurn(options.rounds, subjects);
+    const found = await alternately(options.rounds, subjects);
     for (const [subject, rounds] of Object.entries<Found[]>(found)) {
       report.measurements.push({ section, situation, subject, rounds });
     }
@@ -87,4 +86,23 @@ export class Bench {
     const { section, report } = this.#parts;
     report.gaps.push({ section, reason, failed: false });
   }
+}
+
+/** The rounds of each subject, in order. */
+export async function alternately<Name extends string, Found>(
+  rounds: number,
+  subjects: Readonly<Record<Name, () => Promise<Found>>>,
+): Promise<Record<Name, Found[]>> {
+  const names = Object.keys(subjects) as Name[];
+  const found = Object.fromEntries(names.map((name): [Name, Found[]] => [name, []])) as Record<
+    Name,
+    Found[]
+  >;
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < names.length; turn++) {
+      const name = names[(round + turn) % names.length]!;
+      found[name].push(await subjects[name]());
+    }
+  }
+  return found;
 }

@@ -19,20 +19,20 @@ interface Frame {
   say(id: Uint8Array): void;
 }
 
-function frame(line: FakeWorker, start: string, rest: string): Frame {
+function frame(worker: FakeWorker, start: string, rest: string): Frame {
   const bytes = new TextEncoder().encode(`${start}${ID}","function_id":"math::add",${rest}}`);
   return {
     say(id) {
       bytes.set(id, start.length);
-      line.events.textBytes(bytes, 0, bytes.length, true);
+      worker.events.textBytes(bytes, 0, bytes.length, true);
     },
   };
 }
 
 /** Keeps nothing but the id of the last call it was sent. */
-function remember(line: FakeWorker, id: Uint8Array): void {
-  line.connection.forward = (head) => id.set(head.subarray(CALL.length, CALL.length + ID.length));
-  line.connection.send = (text) => {
+function remember(worker: FakeWorker, id: Uint8Array): void {
+  worker.connection.forward = (head) => id.set(head.subarray(CALL.length, CALL.length + ID.length));
+  worker.connection.send = (text) => {
     new TextEncoder().encodeInto(text.slice(CALL.length, CALL.length + ID.length), id);
   };
 }

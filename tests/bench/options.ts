@@ -1,15 +1,15 @@
 /**
- * What `deno task bench` is asked for.
+ * Options of `deno task bench`.
  *
  * @module
  */
 import { parseArgs } from "node:util";
 
-/** The words of the command line, understood. */
+/** The parsed command line. */
 export interface BenchOptions {
   /** Where the figures are written. */
   readonly json: string;
-  /** An earlier file of figures to be held against. */
+  /** An earlier file of figures to compare with. */
   readonly compare?: string;
   /** Sections to measure; none: all. */
   readonly only: readonly string[];
@@ -20,12 +20,12 @@ export interface BenchOptions {
   readonly tree: string;
 }
 
-/** Words that mean nothing; the message says what to write instead. */
+/** Invalid options; the message says what to write instead. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** How to use it. */
+/** The help text. */
 export const USAGE = `deno task bench [options]
   --json FILE      where the figures are written (bench.json)
   --compare FILE   fails when a ratio is over 15 % worse than in an earlier FILE; only ratios are
@@ -40,7 +40,7 @@ const SECONDS_MAX = 10;
 const SECONDS_MIN = 0.1;
 const HERE = new URL("../../", import.meta.url).pathname;
 
-/** Reads the command line. @throws {UsageError} When it makes no sense. */
+/** Parses the command line. @throws {UsageError} For invalid options. */
 export function readOptions(words: readonly string[], sections: readonly string[]): BenchOptions {
   const { json, compare, only, rounds, seconds, tree } = parse(words);
   for (const name of only) {

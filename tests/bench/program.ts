@@ -14,7 +14,7 @@ export interface Program extends AsyncDisposable {
 }
 
 const START_MS_MAX = 30_000;
-/** For the answer to one line. */
+/** Time for the reply to one line. */
 const ANSWER_MS_MAX = 60_000;
 /** Between being asked to end and being ended. */
 const END_MS_MAX = 5_000;

@@ -16,13 +16,13 @@ Deno.test("ask() answers with the line that the program prints next", async () =
   assert.equal(await program.ask("two"), "two");
 });
 
-Deno.test("a program that ends before it was ready is told with what it printed", async () => {
+Deno.test("a program that ends before it is ready fails with its output", async () => {
   const starting = startProgram("bash", ["-c", "echo no luck >&2; exit 3"], [/ready/]);
 
   await assert.rejects(starting, /it has ended:\nno luck/);
 });
 
-Deno.test("a program that ends instead of answering is told", async () => {
+Deno.test("a program that ends instead of replying fails", async () => {
   await using program = await startProgram("bash", ["-c", "echo ready; read; exit"], [/(ready)/]);
 
   await assert.rejects(program.ask("one"), /it has ended/);

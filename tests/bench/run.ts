@@ -17,7 +17,7 @@ import { type BenchOptions, readOptions, USAGE, UsageError } from "./options.ts"
 import { amount, type Finding, Report } from "./report.ts";
 import { SECTIONS } from "./rows/mod.ts";
 
-/** For the programs to be told, when this one is asked to end. */
+/** Aborted when this program is asked to end. */
 const END_MS = 200;
 /** A program that failed may have printed pages. */
 const REASON_CHARS_MAX = 500;

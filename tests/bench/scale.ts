@@ -5,8 +5,8 @@
  * hundred thousand functions and triggers: what a registration costs, and a call among them beside
  * one among few. Five thousand workers that come and go, beside five hundred: what each costs.
  * Expected: a call and a worker cost what they cost alone. Processor time and memory are those of
- * the engine's process (Linux only); takes under a minute. The lines of this side read nothing, so
- * what is measured must be over before the engine misses their pongs.
+ * the engine's process (Linux only); takes under a minute. The connections of this side read
+ * nothing, so what is measured must be over before the engine misses their pongs.
  *
  * @module
  */
@@ -30,15 +30,15 @@ const UNTIL_MS_MAX = 30_000;
 
 const encoder = new TextEncoder();
 
-/** A line that says things and listens to nothing. */
-class Line implements Disposable {
+/** A connection that sends and does not read. */
+class SilentConnection implements Disposable {
   readonly #tcp: Deno.TcpConn;
 
   private constructor(tcp: Deno.TcpConn) {
     this.#tcp = tcp;
   }
 
-  static async open(port: number): Promise<Line> {
+  static async open(port: number): Promise<SilentConnection> {
     const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
     const head = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n" +
       "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n" +
@@ -48,7 +48,7 @@ class Line implements Disposable {
     const count = await tcp.read(answer) ?? 0;
     const text = new TextDecoder().decode(answer.subarray(0, count));
     if (!text.startsWith("HTTP/1.1 101")) throw new Error(`expected an upgrade, got ${text}`);
-    return new Line(tcp);
+    return new SilentConnection(tcp);
   }
 
   /** Sends messages, each in a frame whose mask changes nothing. */
@@ -94,13 +94,15 @@ function offer(i: number): readonly object[] {
   return [{ type: "registerfunction", id: `idle${i}::f` }];
 }
 
-async function openLines(port: number, count: number): Promise<Line[]> {
-  const lines: Line[] = [];
-  while (lines.length < count) {
-    const some = Math.min(AT_ONCE, count - lines.length);
-    lines.push(...await Promise.all(Array.from({ length: some }, () => Line.open(port))));
+async function openConnections(port: number, count: number): Promise<SilentConnection[]> {
+  const connections: SilentConnection[] = [];
+  while (connections.length < count) {
+    const some = Math.min(AT_ONCE, count - connections.length);
+    connections.push(
+      ...await Promise.all(Array.from({ length: some }, () => SilentConnection.open(port))),
+    );
   }
-  return lines;
+  return connections;
 }
 
 /** Until the engine knows a function, or does not any more; with so many workers that offer it. */
@@ -128,10 +130,10 @@ function wait(ms: number): Promise<void> {
 
 async function idle(engine: Server, probe: Worker): Promise<void> {
   const before = read(engine);
-  const lines = await openLines(engine.ports[0]!, IDLE);
+  const connections = await openConnections(engine.ports[0]!, IDLE);
   await wait(1_000);
   const open = read(engine);
-  for (const [i, line] of lines.entries()) await line.say(offer(i));
+  for (const [i, connection] of connections.entries()) await connection.say(offer(i));
   await until(probe, `idle${IDLE - 1}::f`, true);
   await wait(1_000);
   const offering = read(engine);
@@ -139,22 +141,22 @@ async function idle(engine: Server, probe: Worker): Promise<void> {
   const rested = read(engine);
   const held = (now: Reading) => `${((now.bytes - before.bytes) / IDLE / 1_024).toFixed(1)} KiB`;
   const share = (rested.cpuMs - offering.cpuMs) / (rested.atMs - offering.atMs);
-  note(`${IDLE} lines: opening one`, `${us(open.cpuMs - before.cpuMs, IDLE)} of CPU`);
-  note(`${IDLE} lines: memory of each`, held(open));
+  note(`${IDLE} connections: opening one`, `${us(open.cpuMs - before.cpuMs, IDLE)} of CPU`);
+  note(`${IDLE} connections: memory of each`, held(open));
   note(`${IDLE} workers of a function: memory of each`, held(offering));
   note(`${IDLE} workers at rest`, `${(share * 100).toFixed(1)} % of a core`);
-  for (const line of lines) line[Symbol.dispose]();
+  for (const connection of connections) connection[Symbol.dispose]();
   await until(probe, `idle${IDLE - 1}::f`, false);
 }
 
 async function registrations(engine: Server, probe: Worker): Promise<void> {
   const alone = await callTime(probe);
-  const lines = await openLines(engine.ports[0]!, REGISTRATIONS / PER_WORKER);
+  const connections = await openConnections(engine.ports[0]!, REGISTRATIONS / PER_WORKER);
   const before = read(engine);
-  for (const [at, line] of lines.entries()) {
+  for (const [at, connection] of connections.entries()) {
     const first = at * PER_WORKER;
-    await line.say(Array.from({ length: PER_WORKER }, (_, i) => offer(first + i)).flat());
-    await line.say(Array.from({ length: PER_WORKER }, (_, i) => ({
+    await connection.say(Array.from({ length: PER_WORKER }, (_, i) => offer(first + i)).flat());
+    await connection.say(Array.from({ length: PER_WORKER }, (_, i) => ({
       type: "registertrigger",
       id: `t${first + i}`,
       trigger_type: "tick",
@@ -163,8 +165,8 @@ async function registrations(engine: Server, probe: Worker): Promise<void> {
     })));
   }
   const last = { type: "registerfunction", id: "last::f" };
-  for (const line of lines) await line.say([last]);
-  await until(probe, "last::f", true, lines.length);
+  for (const connection of connections) await connection.say([last]);
+  await until(probe, "last::f", true, connections.length);
   const after = read(engine);
   const each = (after.bytes - before.bytes) / REGISTRATIONS / 1_024;
   note(`${REGISTRATIONS} functions and triggers: one of each`, `${each.toFixed(1)} KiB`);
@@ -172,7 +174,7 @@ async function registrations(engine: Server, probe: Worker): Promise<void> {
   note(`${REGISTRATIONS} functions and triggers: registering one of each`, `${cost} of CPU`);
   const among = await callTime(probe);
   note(`a call among ${REGISTRATIONS} over one among few`, `${(among / alone).toFixed(2)} ×`);
-  for (const line of lines) line[Symbol.dispose]();
+  for (const connection of connections) connection[Symbol.dispose]();
   await until(probe, `idle${REGISTRATIONS - 1}::f`, false);
 }
 
@@ -190,11 +192,11 @@ async function callTime(probe: Worker): Promise<number> {
 /** CPU milliseconds per worker, of coming and of going. */
 async function comeAndGo(engine: Server, probe: Worker, count: number): Promise<[number, number]> {
   const before = read(engine);
-  const lines = await openLines(engine.ports[0]!, count);
-  for (const [i, line] of lines.entries()) await line.say(offer(i));
+  const connections = await openConnections(engine.ports[0]!, count);
+  for (const [i, connection] of connections.entries()) await connection.say(offer(i));
   await until(probe, `idle${count - 1}::f`, true);
   const here = read(engine);
-  for (const line of lines) line[Symbol.dispose]();
+  for (const connection of connections) connection[Symbol.dispose]();
   await until(probe, `idle${count - 1}::f`, false);
   await wait(500); // The last is not the last that the engine hears of.
   const gone = read(engine);

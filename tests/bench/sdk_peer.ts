@@ -1,8 +1,8 @@
 /**
  * One end of a call, with the real SDK, in a process of its own.
  *
- * The first argument says which: `worker` offers `bench::echo`, `caller` calls it as it is told by
- * lines of JSON on standard input, and answers each with one on standard output. Both say `ready`
+ * The first argument says which: `worker` offers `bench::echo`, `caller` calls it as lines of
+ * JSON on standard input say, and replies to each with one on standard output. Both say `ready`
  * once they are connected and end with their standard input. The second argument is the engine's
  * address, the third the SDK's module, so that two versions of it can be compared.
  *

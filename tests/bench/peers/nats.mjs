@@ -11,14 +11,16 @@ const TIMEOUT_MS = 20_000;
 
 const [role, port] = process.argv.slice(2);
 const { connect } = await import("@nats-io/transport-node");
-const line = await connect({ servers: `127.0.0.1:${port}` });
+const connection = await connect({ servers: `127.0.0.1:${port}` });
 if (role === "requester") {
   await followOrders(async (payload) => {
-    const answer = await line.request(SUBJECT, JSON.stringify(payload), { timeout: TIMEOUT_MS });
+    const answer = await connection.request(SUBJECT, JSON.stringify(payload), {
+      timeout: TIMEOUT_MS,
+    });
     return answer.json();
   });
 }
 const callback = (_error, request) => request.respond(JSON.stringify(request.json()));
-line.subscribe(SUBJECT, { callback });
-await line.flush();
+connection.subscribe(SUBJECT, { callback });
+await connection.flush();
 console.log("ready");

@@ -8,7 +8,7 @@
  */
 import { Missing } from "../bench.ts";
 import { type Program, startProgram } from "../program.ts";
-import { makeTrio, type Trio } from "../trio.ts";
+import { makeTrio, type Trio } from "../rows/trios.ts";
 
 const HERE = new URL(".//", import.meta.url);
 const READY = [/^(ready)$/m];

@@ -39,7 +39,7 @@ async function measure(bench: Bench): Promise<void> {
     "to a worker, 1,000 other routes": through(crowded, ROUTES),
   };
   await bench.warmUp(Object.values(servers), WARM_UP_S);
-  const found = await bench.loadInTurn(`POST of 100 B, ${CONNECTIONS} connections`, servers);
+  const found = await bench.loadAlternately(`POST of 100 B, ${CONNECTIONS} connections`, servers);
   const part = (rounds: typeof found[keyof typeof found]) =>
     ratio(rounds, found["bare hono"], "rate");
   bench.find({

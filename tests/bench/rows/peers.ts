@@ -11,8 +11,15 @@
 import { type Bench, Missing, type Section } from "../bench.ts";
 import { ratio } from "../figures.ts";
 import { installPeers, startBrokered, startMoleculer, startNats } from "../peers/start.ts";
-import { startSdkTrio, type Trio } from "../trio.ts";
-import { type Load, measureTrios, nameOf, trioRows, trioTable } from "./trios.ts";
+import {
+  type Load,
+  measureTrios,
+  nameOf,
+  startSdkTrio,
+  type Trio,
+  trioRows,
+  trioTable,
+} from "./trios.ts";
 
 /** The section. */
 export const peers: Section = { name: "peers", measure };

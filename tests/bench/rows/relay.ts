@@ -72,7 +72,7 @@ async function measure(bench: Bench): Promise<void> {
         return [name, { mode, port: ports[0]!, pid, window, bytes }];
       }),
     ) as Record<keyof Found, Run>;
-    const found = await bench.loadInTurn(situation, runs);
+    const found = await bench.loadAlternately(situation, runs);
     tell(bench, situation, targets, found);
     rows.push(...rowsOf(situation, found));
   }
@@ -148,7 +148,7 @@ async function batched(bench: Bench, { pid, ports }: Server): Promise<void> {
   const alone: Run = { mode: "relay", port: ports[0]!, pid, window: 1_024, bytes: 100 };
   const situation = "100 B, 1,024 in flight, one message a frame or many";
   try {
-    const found = await bench.loadInTurn(situation, {
+    const found = await bench.loadAlternately(situation, {
       alone,
       batched: { ...alone, batched: true },
     });

@@ -8,8 +8,7 @@
  */
 import type { Bench, Section } from "../bench.ts";
 import { ratio } from "../figures.ts";
-import { startSdkTrio } from "../trio.ts";
-import { measureTrios, nameOf, trioRows, trioTable } from "./trios.ts";
+import { measureTrios, nameOf, startSdkTrio, trioRows, trioTable } from "./trios.ts";
 
 /** The section. */
 export const sdk: Section = { name: "sdk", measure };

@@ -57,7 +57,7 @@ async function measureIn(directory: string, bench: Bench): Promise<void> {
     [/^(ready)$/m],
   );
   const trigger = [main, "trigger", "--url", url, "bench::echo", "a=1"];
-  const found = await bench.inTurn("listening, and engine trigger", {
+  const found = await bench.alternately("listening, and engine trigger", {
     [EMPTY]: () => ends([empty]),
     "engine listens": () => listens(main, directory),
     "engine trigger": () => ends(trigger),

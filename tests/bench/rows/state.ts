@@ -25,11 +25,11 @@ async function measure(bench: Bench): Promise<void> {
   await using traced = await startTraced("on");
   const of = { port: engine.ports[0]!, pid: engine.pid, bytes: 100 };
   const many = "1,024 sets in flight";
-  const sets = await bench.loadInTurn("sets of 100 B", {
+  const sets = await bench.loadAlternately("sets of 100 B", {
     "one set by one": { mode: "set", ...of },
     [many]: { mode: "set", ...of, window: 1_024 },
   });
-  const gets = await bench.loadInTurn("gets of 100 B, 64 in flight", {
+  const gets = await bench.loadAlternately("gets of 100 B, 64 in flight", {
     "get": { mode: "get", ...of, window: 64 },
     "empty function of a worker": { mode: "relay", ...of, window: 64 },
     "empty function of a built-in": {

@@ -1,7 +1,7 @@
 /**
  * What recording calls costs a router.
  *
- * Three routers, each alone behind a raw port: nobody observes; calls are counted; every call is
+ * Three routers, each alone behind a raw port: without an observer; calls are counted; every call is
  * recorded as well. Expected: counting costs next to nothing, recording at most 15 % of the rate
  * at 64 in flight. With 1,024 in flight everything else is cheaper, so it weighs more.
  *
@@ -26,7 +26,7 @@ async function measure(bench: Bench): Promise<void> {
     const run = ({ pid, ports }: Server) =>
       ({ mode: "relay", port: ports[0]!, pid, window, bytes: 100 }) as const;
     const situation = `100 B, ${window.toLocaleString("en-US")} in flight`;
-    const found = await bench.loadInTurn(situation, {
+    const found = await bench.loadAlternately(situation, {
       "nobody observes": run(bare),
       "counted": run(off),
       "recorded": run(on),

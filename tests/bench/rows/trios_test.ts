@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { TrioFigures } from "../trio.ts";
-import { nameOf, trioRows } from "./trios.ts";
+import { nameOf, type TrioFigures, trioRows } from "./trios.ts";
 
 const LOAD = { bytes: 10_240, window: 1_024 };
 
