@@ -1,4 +1,4 @@
-"""What several test files share."""
+"""Fixtures of several test files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def engine() -> FakeEngine:
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    """Make workers on a FakeEngine that are shut down after the test."""
+    """Connect workers to a FakeEngine; they are shut down after the test."""
     workers: list[Worker] = []
 
     def connect(engine: FakeEngine, telemetry: FakeEngine | None = None, **options: Any) -> Worker:

@@ -1,4 +1,4 @@
-"""Stand-ins for the engine, the clock and the host of a session."""
+"""Fakes of the engine, the clock and the host of a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REGISTERED = {
 
 
 class FakeClock:
-    """Milliseconds that a test moves by hand."""
+    """A clock that a test advances, in milliseconds."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -38,7 +38,7 @@ class FakeClock:
 
 
 class FakeHost:
-    """Notes what a session wants done."""
+    """Records what a session asks of its host."""
 
     def __init__(self) -> None:
         self.invocations: list[Invocation] = []
@@ -81,7 +81,7 @@ class FakeHost:
 
 
 class Bench:
-    """A session with everything around it in the hands of a test."""
+    """A session whose surroundings the test controls."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -99,14 +99,14 @@ class Bench:
         self.session.received(json.dumps(message))
 
     def sent(self) -> list[dict[str, Any]]:
-        """Take what the session has to say since the last look."""
+        """Take the frames that the session has queued."""
         frames = []
         while (frame := self.session.take()) is not None:
             frames.append(json.loads(frame))
         return frames
 
     def call(self, function_id: str = "a::b", **fields: Any) -> Answer:
-        """Make a call and return where its end will be noted."""
+        """Start a call and return the record of its outcome."""
         answer = Answer()
         timeout_ms = fields.pop("timeout_ms", 5_000)
         call = Call(
@@ -115,7 +115,7 @@ class Bench:
             deadline=self.clock.now + timeout_ms,
             invocation_id=fields.pop("invocation_id", "c1"),
             settle=answer.settle,
-            progress=answer.news.append,
+            progress=answer.progress.append,
             **fields,
         )
         answer.call = call
@@ -124,20 +124,20 @@ class Bench:
 
 
 class Answer:
-    """How a call ended."""
+    """The outcome of a call."""
 
     call: Call
 
     def __init__(self) -> None:
         self.ends: list[tuple[Any, Any]] = []
-        self.news: list[Any] = []
+        self.progress: list[Any] = []
 
     def settle(self, result: Any, error: Any) -> None:
         self.ends.append((result, error))
 
     @property
     def code(self) -> str | None:
-        """The code it failed with; None if it has not ended or ended well."""
+        """The code it failed with; None if it has not ended or succeeded."""
         error = self.ends[0][1] if self.ends else None
         return error["code"] if error else None
 
@@ -149,7 +149,7 @@ def function(id_: str, handler: Callable[..., Any] = lambda payload: payload) ->
 
 
 def trigger(id_: str = "t1", type_: str = "http") -> Trigger:
-    """Make a trigger to ask for."""
+    """Return a trigger to register."""
     return Trigger(id_, type_, "a::b", '{"x":1}', None, None, None)
 
 
@@ -163,15 +163,15 @@ def trigger_type(
 
 
 class FakeEngine:
-    """An engine in memory, for one worker: hands its calls back to it. Any thread may use it."""
+    """An engine in memory for one worker, to which it routes its calls back; thread-safe."""
 
     def __init__(self, capabilities: list[str] | None = None, batch: bool = False) -> None:
         self.frames: list[dict[str, Any]] = []
         self.telemetry: list[tuple[str, dict[str, Any]]] = []
-        """Letters and JSON of binary frames."""
+        """Signal and JSON of binary frames."""
         self.dials = 0
         self.refuse: str | None = None
-        """While set, dialling fails with these words."""
+        """While set, dialling fails with this reason."""
         self.batch = batch
         self._capabilities = capabilities or ["cancel", "timeout", "progress"]
         self._changed = threading.Condition()
@@ -222,7 +222,7 @@ class FakeEngine:
         return found
 
     def wait(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Wait for a frame of the worker, also one that has come already."""
+        """Wait for a frame of the worker, one that has arrived already included."""
         with self._changed:
             found = self._changed.wait_for(
                 lambda: next((frame for frame in self.frames if holds(frame)), None), LIMIT_S

@@ -1,4 +1,4 @@
-"""Errors, and how they travel."""
+"""Errors and their form on the wire."""
 
 from __future__ import annotations
 

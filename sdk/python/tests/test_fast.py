@@ -149,7 +149,7 @@ def written(dumps: Any, value: Any) -> str:
 
 
 def read(loads: Any, text: str) -> str:
-    """What comes of reading a text: numbers with their types, surrogates and all."""
+    """The decoded form of a text, types of numbers and surrogates included."""
     try:
         return repr(loads(text))
     except (ValueError, RecursionError):
@@ -267,7 +267,7 @@ def test_an_extra_that_is_not_there_is_done_without() -> None:
 
 
 class OwnLoop(asyncio.SelectorEventLoop):
-    """What the policy of a program may make."""
+    """A loop of a program's own policy."""
 
 
 def made() -> str:

@@ -1,4 +1,4 @@
-"""What a handler is handed."""
+"""The arguments of a handler."""
 
 from __future__ import annotations
 

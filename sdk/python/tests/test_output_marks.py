@@ -1,4 +1,4 @@
-"""Marks in what handlers print."""
+"""Marks in the output of handlers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Stream:
 
 
 def handle(task: Callable[[], Any], traceparent: str | None = f"00-{TRACE}-{SPAN}-00") -> None:
-    """Do something as a handler would."""
+    """Run code in the context of a handler."""
     invocation = Invocation("1", "a::b", None, None, None, None, traceparent, None, None, 1)
     context = CallContext(invocation, lambda: 0.0, lambda *_: None)
 

@@ -29,7 +29,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start a program that has a worker; it prints ``ready`` when a test may go on."""
+    """Start a program with a worker; it prints ``ready`` when the test may continue."""
     engine = subprocess.Popen(
         [sys.executable, str(TESTS / "real_engine.py")],
         stdin=subprocess.PIPE,
@@ -77,7 +77,7 @@ def main_has_ended(program: subprocess.Popen[str]) -> None:
 
 
 def ends(program: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for the end; returns the exit code and what was said on standard error."""
+    """Wait for the exit; returns its code and standard error."""
     _, errors = program.communicate(timeout=LIMIT_S)
     return program.returncode, errors
 

@@ -276,7 +276,7 @@ def test_only_a_fatal_rejection_ends_the_worker(caplog: pytest.LogCaptureFixture
         '{"type":"invokefunction"}',
         '{"type":"invokefunction","invocation_id":5,"function_id":null}',
         '{"type":"invocationresult"}',
-        '{"type":"invocationresult","invocation_id":"nobody"}',
+        '{"type":"invocationresult","invocation_id":"unknown"}',
         '{"type":"invocationresult","invocation_id":["list"]}',
         '{"type":"invocationprogress","invocation_id":{}}',
         '{"type":"cancelinvocation","invocation_id":{}}',
@@ -356,7 +356,7 @@ def test_a_call_ends_with_its_result() -> None:
     bench.receive({"type": "invocationprogress", "invocation_id": "c1", "data": 99})
 
     assert answer.ends == [(2, None)]
-    assert answer.news == [50]
+    assert answer.progress == [50]
 
 
 @pytest.mark.parametrize(

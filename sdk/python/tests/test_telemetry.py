@@ -306,7 +306,7 @@ def test_a_bucket_gives_a_seconds_worth_and_fills_with_time() -> None:
 
 
 class Machine:
-    """A clock and a processor in the hands of a test."""
+    """A clock and a processor that a test controls."""
 
     def __init__(self) -> None:
         self.now = 100.0

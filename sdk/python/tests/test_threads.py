@@ -1,4 +1,4 @@
-"""The threads of sync handlers."""
+"""The threads of sync handlers, and work from other threads for a loop."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_pool_without_any_thread_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 class CountingLoop:
-    """A loop that notes who wakes it; a test runs what was asked for."""
+    """A loop that counts wake-ups; a test runs the scheduled callbacks."""
 
     def __init__(self) -> None:
         self.woken = 0

@@ -58,8 +58,7 @@ def test_a_message_of_8_mib_goes_there_and_back(worker: Worker) -> None:
 @pytest.mark.parametrize("size", [100, 1_000, 10_000, 100_000])
 def test_no_size_of_message_stalls(worker: Worker, size: int) -> None:
     payload, medians = "x" * size, [1.0]
-    # A stall of delayed acknowledgements (40 ms) is there in every round; a machine that is
-    # busy with something else slows down some of them.
+    # A stall of delayed acknowledgements (40 ms) affects every round; a busy machine only some.
     while min(medians) >= 0.005 and len(medians) < 40:
         times = []
         for _ in range(15):
@@ -210,7 +209,7 @@ TEXT, BINARY, CONT, CLOSE, PING, PONG = 1, 2, 0, 8, 9, 10
 
 
 def frame(opcode: int, payload: bytes, fin: bool = True) -> bytes:
-    """Make a frame of the server: no mask."""
+    """Return a frame of the server, without a mask."""
     size = len(payload)
     head = bytes([opcode | (0x80 if fin else 0)])
     if size < 126:
@@ -231,7 +230,7 @@ class Peer:
         self.writer.write(b"".join(frames))
 
     async def hear(self) -> tuple[int, bytes]:
-        """Wait for one frame; returns its kind and what it carries."""
+        """Wait for one frame; returns its opcode and payload."""
         first, second = await self.reader.readexactly(2)
         size = second & 0x7F
         assert second & 0x80, "frames of a client are masked"

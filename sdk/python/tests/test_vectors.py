@@ -1,4 +1,4 @@
-"""The golden frames that both SDKs read; they stand where the engine's own tests are."""
+"""The vectors in sdk/vectors, which both SDKs read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that calls and is called, on an engine in memory."""
+"""Calls and invocations of a worker, on an engine in memory."""
 
 from __future__ import annotations
 
@@ -225,17 +225,17 @@ def test_progress_reaches_the_caller_in_order(worker: Worker, is_async: bool) ->
         return sync(payload, metadata, context)
 
     worker.register_function("a::b", coroutine if is_async else sync)
-    news: list[Any] = []
+    progress: list[Any] = []
     threads: set[int] = set()
 
     def hear(data: Any) -> None:
-        news.append(data)
+        progress.append(data)
         threads.add(threading.get_ident())
 
     request: Any = {"function_id": "a::b", "on_progress": hear}
     assert worker.trigger(request) == "done"
     assert asyncio.run(worker.trigger_async(request)) == "done"
-    assert news == [0, 1, 2, 0, 1, 2]
+    assert progress == [0, 1, 2, 0, 1, 2]
     assert threads == {threading.get_ident()}
 
 

@@ -1,4 +1,4 @@
-"""How a worker comes, comes back and leaves; triggers and what is logged."""
+"""How a worker connects, reconnects and shuts down; triggers and log texts."""
 
 from __future__ import annotations
 
