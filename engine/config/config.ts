@@ -8,12 +8,7 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { TIMEOUT_MS_MAX, WORKER_PORT } from "../../sdk/typescript/wire/limits.ts";
-import { REPLICAS_MAX } from "../ports/supervision.ts";
-import { MESSAGE_BYTES_MAX } from "../ports/connection.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
-import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
-import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
-import { configValues } from "./values.ts";
 import type {
   Config,
   ConfigValue,
@@ -22,9 +17,12 @@ import type {
   LogSettings,
   WorkerEntry,
 } from "../ports/config.ts";
+import { MESSAGE_BYTES_MAX } from "../ports/connection.ts";
+import { REPLICAS_MAX } from "../ports/supervision.ts";
+import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
+import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
+import { configValues } from "./values.ts";
 import { invalidFile, problemText, readYaml, type YamlText } from "./yaml.ts";
-
-export type { Config, EngineSettings, LogSettings, WorkerEntry } from "../ports/config.ts";
 
 /** Default of `invocation_timeout_ms`: the timeout of a call that names none. */
 export const INVOCATION_TIMEOUT_MS = 600_000;

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { fitConfig } from "../../workers/kit/fit.ts";
 import * as v from "../../workers/kit/schema.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { KnownWorker } from "../ports/config.ts";
-import { type Config, defaultConfig, findConfig, loadConfig, parseConfig } from "./config.ts";
+import type { Config, KnownWorker } from "../ports/config.ts";
+import { defaultConfig, findConfig, loadConfig, parseConfig } from "./config.ts";
 
 const HttpConfig = v.strictObject({
   host: v.optional(v.string(), "127.0.0.1"),
