@@ -6,11 +6,11 @@
  *
  * @module
  */
-import * as v from "../kit/schema.ts";
 import type { CallContext } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
 
 /** The functions of one worker and their schemas. */
 export class CheckedFunctions {

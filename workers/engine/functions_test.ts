@@ -4,10 +4,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import * as v from "../kit/schema.ts";
 import type { CallContext, Handler } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
+import * as v from "../kit/schema.ts";
 import { CheckedFunctions } from "./functions.ts";
 
 /** Registers one function; the result calls it. */

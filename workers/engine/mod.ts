@@ -3,9 +3,9 @@
  *
  * @module
  */
+import type { BuiltinWorker } from "../kit/define.ts";
 import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
-import type { BuiltinWorker } from "../kit/define.ts";
 import { registerDirectory } from "./directory.ts";
 import { CheckedFunctions } from "./functions.ts";
 import { registerSettings, registerSupervision } from "./supervision.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import * as v from "../kit/schema.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import * as v from "../kit/schema.ts";
 import { MetricsConfig, parseObservabilityConfig } from "./config.ts";
 
 Deno.test("The defaults record everything in memory and nothing on disk", () => {

@@ -12,14 +12,14 @@ import type { Log } from "../../engine/ports/log.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
 import * as v from "../kit/schema.ts";
-import { TELEMETRY_WARNING_MS } from "./intake.ts";
 import type { ObservabilityConfig } from "./config.ts";
-import type { WorkerLog } from "./trigger_dispatcher.ts";
+import { TELEMETRY_WARNING_MS } from "./intake.ts";
 import { type LogRecord, type NewLog, SEVERITIES } from "./logs/record.ts";
 import type { LogStore } from "./logs/store.ts";
 import type { RetainedRings } from "./retained.ts";
-import type { SpanStore } from "./traces/store.ts";
 import type { StoredSpan } from "./traces/span.ts";
+import type { SpanStore } from "./traces/store.ts";
+import type { WorkerLog } from "./trigger_dispatcher.ts";
 
 /** Largest file of spans or logs on disk, in bytes. */
 const DISK_FILE_BYTES_MAX = 16 * 1024 * 1024;

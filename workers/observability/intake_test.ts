@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
+import { NOON } from "../../tests/fakes/spans.ts";
 import {
   cut,
   IntakeBudget,
@@ -21,7 +22,6 @@ import {
   TelemetryIntake,
 } from "./intake.ts";
 import { Redactor } from "./redact.ts";
-import { NOON } from "../../tests/fakes/spans.ts";
 
 function setup() {
   const clock = new FakeClock();

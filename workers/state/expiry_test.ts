@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { MemoryStore } from "../../engine/store/memory_store.ts";
 import type { Store } from "../../engine/ports/store.ts";
+import { MemoryStore } from "../../engine/store/memory_store.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { recordingLog } from "../../tests/fakes/fake_http.ts";
+import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { StateEntries } from "./entries.ts";
 import { Expiry } from "./expiry.ts";
 import { state } from "./mod.ts";

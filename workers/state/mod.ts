@@ -7,15 +7,14 @@
  *
  * @module
  */
-import { fit, fitConfig } from "../kit/fit.ts";
-import * as v from "../kit/schema.ts";
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { VALUE_BYTES_MAX } from "../../engine/ports/store.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
-import { applyOps, type OpError } from "./update_ops.ts";
+import { fit, fitConfig } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
 import {
   listEntries,
   listScopes,
@@ -34,6 +33,7 @@ import {
   UpdateRequest,
 } from "./payloads.ts";
 import { StateTriggers } from "./triggers.ts";
+import { applyOps, type OpError } from "./update_ops.ts";
 
 const Config = v.strictObject({});
 /**

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { type KeyChange, type Store, VALUE_BYTES_MAX } from "../../engine/ports/store.ts";
+import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import * as v from "../kit/schema.ts";
 import { fit } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
 import {
   EntriesRequest,
   FORMATS,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
+import type { TriggerInput } from "../../sdk/typescript/options.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { TriggerInput } from "../../sdk/typescript/options.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { state } from "./mod.ts";

@@ -7,8 +7,8 @@
  *
  * @module
  */
-import * as v from "../kit/schema.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import * as v from "../kit/schema.ts";
 
 /** Names in the path of an operation. */
 const UPDATE_PATH_DEPTH_MAX = 32;

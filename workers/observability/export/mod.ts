@@ -10,6 +10,8 @@ import type { EngineHost } from "../../kit/define.ts";
 import type { Component } from "../health/mod.ts";
 import type { LogFeed, LogRecord } from "../logs/record.ts";
 import type { MetricPoint } from "../metrics/otlp.ts";
+import type { PageSources } from "../metrics/prometheus.ts";
+import type { SpanFeed, StoredSpan } from "../traces/span.ts";
 import { allMetrics, type Exporter, logsRequest, spansRequest } from "./requests.ts";
 import { ExportQueue, OtlpSender } from "./sender.ts";
 import {
@@ -18,8 +20,6 @@ import {
   type Signal,
   type SignalSettings,
 } from "./settings.ts";
-import type { PageSources } from "../metrics/prometheus.ts";
-import type { SpanFeed, StoredSpan } from "../traces/span.ts";
 
 /** Deadline of the last export when the engine stops, in milliseconds. */
 const OTLP_FLUSH_MS = 2_000;

@@ -3,9 +3,9 @@ import { systemClock } from "../../../engine/platform/system_clock.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
 import { OtlpReceiver } from "../../../tests/fakes/otlp_receiver.ts";
-import { startExport } from "./mod.ts";
 import type { LogRecord } from "../logs/record.ts";
 import type { StoredSpan } from "../traces/span.ts";
+import { startExport } from "./mod.ts";
 
 const SPAN: StoredSpan = {
   trace_id: "0af7651916cd43dd8448eb211c80319c",

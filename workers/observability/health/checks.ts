@@ -10,8 +10,8 @@ import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { Store, StoreKey } from "../../../engine/ports/store.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
-import type { EngineSample } from "../metrics/sampler.ts";
 import { type FunctionDelta, quantile, round, totalOf } from "../metrics/meters.ts";
+import type { EngineSample } from "../metrics/sampler.ts";
 import type { WorkerMonitor, WorkerSample } from "../metrics/workers.ts";
 
 /** Result of a check. */

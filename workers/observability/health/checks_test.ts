@@ -8,8 +8,8 @@ import {
   supervisedWorker,
   workerView,
 } from "../../../tests/fakes/fake_metrics.ts";
-import { type HealthCheck, measureHealth } from "./checks.ts";
 import { RecentDeltas } from "../metrics/meters.ts";
+import { type HealthCheck, measureHealth } from "./checks.ts";
 
 function setup() {
   const at = new FakeMetrics();

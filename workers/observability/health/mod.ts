@@ -13,7 +13,6 @@ import type { Store } from "../../../engine/ports/store.ts";
 import type { Supervision } from "../../../engine/ports/supervision.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../../kit/define.ts";
-
 import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
 import type { MetricsHistory } from "../retained.ts";

@@ -3,19 +3,19 @@
  *
  * @module
  */
-import * as v from "../../kit/schema.ts";
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import { type Log, LOG_VALUE_CHARS_MAX } from "../../../engine/ports/log.ts";
 import type { CallContext } from "../../../sdk/typescript/options.ts";
-import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { readTraceparent } from "../../../sdk/typescript/trace_context.ts";
+import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { fit } from "../../kit/fit.ts";
+import * as v from "../../kit/schema.ts";
+import { cut, TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../intake.ts";
+import type { Redactor } from "../redact.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";
 import type { LogStore } from "./store.ts";
-import type { Redactor } from "../redact.ts";
-import { cut, TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../intake.ts";
 
 /** Default number of log records in one answer. */
 const LOG_LIST_LIMIT = 100;

@@ -10,9 +10,9 @@ import { FakeDirectory } from "../../../tests/fakes/fake_directory.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { FakeOffers } from "../../../tests/fakes/offers.ts";
 import { idOf, newLog } from "../../../tests/fakes/spans.ts";
+import { Redactor } from "../redact.ts";
 import { registerLogFunctions } from "./functions.ts";
 import { LogRing, LogStore } from "./store.ts";
-import { Redactor } from "../redact.ts";
 
 const TRACE = idOf(7, 32);
 

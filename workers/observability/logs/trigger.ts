@@ -11,7 +11,6 @@ import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import * as v from "../../kit/schema.ts";
 import { fitTrigger } from "../../kit/triggers.ts";
-
 import {
   BatchMs,
   TRIGGER_BATCH_MS_MAX,

@@ -4,9 +4,9 @@
  * @module
  */
 import assert from "node:assert/strict";
+import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { observe, type Observed } from "../../../tests/fakes/observed.ts";
-import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 
 type Item = Record<string, Json>;
 

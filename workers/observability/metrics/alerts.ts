@@ -4,34 +4,17 @@
  *
  * @module
  */
-import * as v from "../../kit/schema.ts";
 import type { Log } from "../../../engine/ports/log.ts";
-import type { EngineSample } from "./sampler.ts";
+import * as v from "../../kit/schema.ts";
+import { ENGINE_VALUES, type EngineSample } from "./sampler.ts";
 
 /** Rules for alerts. */
 const ALERT_RULES_MAX = 100;
 
-const METRICS = [
-  "calls_per_s",
-  "errors_per_s",
-  "p50_ms",
-  "p99_ms",
-  "in_flight",
-  "held",
-  "lines",
-  "queued_bytes",
-  "event_loop_lag_ms",
-  "memory_bytes",
-  "heap_bytes",
-  "cpu_percent",
-  "state_commits_per_s",
-  "restarts",
-] as const satisfies readonly (keyof EngineSample)[];
-
 const Rule = v.strictObject({
   /** Unique among the rules. */
   name: v.text(1, 100),
-  metric: v.picklist(METRICS),
+  metric: v.picklist(ENGINE_VALUES),
   operator: v.optional(v.picklist([">", ">=", "<", "<="]), ">"),
   threshold: v.number(),
   /** Seconds that the rule has to hold before the alert fires. */

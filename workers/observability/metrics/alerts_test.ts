@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import * as v from "../../kit/schema.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
+import * as v from "../../kit/schema.ts";
 import { type Alert, AlertRules, Alerts } from "./alerts.ts";
 import type { EngineSample } from "./sampler.ts";
 

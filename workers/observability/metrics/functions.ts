@@ -3,20 +3,19 @@
  *
  * @module
  */
-import * as v from "../../kit/schema.ts";
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { Meters } from "../../../engine/ports/telemetry.ts";
-import { METRICS_SAMPLES_MAX } from "./series.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { fit } from "../../kit/fit.ts";
+import * as v from "../../kit/schema.ts";
 import type { Alerts } from "./alerts.ts";
-import type { MetricPoint, SdkMetrics } from "./otlp.ts";
 import { engineTotals, functionTotals } from "./meters.ts";
+import type { MetricPoint, SdkMetrics } from "./otlp.ts";
 import type { Rollups } from "./rollups.ts";
 import type { EngineSample, Sampler } from "./sampler.ts";
-import type { SeriesStore } from "./series.ts";
+import { METRICS_SAMPLES_MAX, type SeriesStore } from "./series.ts";
 
 /** Sources of the functions. */
 export interface MetricsSources {

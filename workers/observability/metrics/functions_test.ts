@@ -4,8 +4,8 @@ import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
 import { Alerts } from "./alerts.ts";
-import { SdkMetrics } from "./otlp.ts";
 import { registerMetricsFunctions } from "./functions.ts";
+import { SdkMetrics } from "./otlp.ts";
 import { Rollups } from "./rollups.ts";
 import { SeriesStore } from "./series.ts";
 

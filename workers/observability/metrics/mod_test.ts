@@ -4,7 +4,6 @@
  * @module
  */
 import assert from "node:assert/strict";
-import * as v from "../../kit/schema.ts";
 import type { PageAnswer } from "../../../engine/ports/connection.ts";
 import type { EngineInfo, Supervision, WorkerStatus } from "../../../engine/ports/supervision.ts";
 import { MemoryStore } from "../../../engine/store/memory_store.ts";
@@ -13,6 +12,7 @@ import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { supervisedWorker } from "../../../tests/fakes/fake_metrics.ts";
 import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
 import type { BuiltinWorker } from "../../kit/define.ts";
+import * as v from "../../kit/schema.ts";
 import { MetricsConfig } from "../config.ts";
 import { startMetrics } from "./mod.ts";
 import type { MetricsSample } from "./sampler.ts";

@@ -7,8 +7,8 @@
  * @module
  */
 import type { Meters } from "../../../engine/ports/telemetry.ts";
-import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
 import { addCounts, DeltaSum, quantile, round, totalOf } from "./meters.ts";
+import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
 
 /** Functions in one rollup: the busiest. */
 export const ROLLUP_FUNCTIONS_MAX = 20;

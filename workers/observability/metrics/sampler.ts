@@ -54,6 +54,24 @@ export interface EngineSample {
   readonly restarts: number;
 }
 
+/** The engine's values that alerts may refer to. */
+export const ENGINE_VALUES = [
+  "calls_per_s",
+  "errors_per_s",
+  "p50_ms",
+  "p99_ms",
+  "in_flight",
+  "held",
+  "lines",
+  "queued_bytes",
+  "event_loop_lag_ms",
+  "memory_bytes",
+  "heap_bytes",
+  "cpu_percent",
+  "state_commits_per_s",
+  "restarts",
+] as const satisfies readonly (keyof EngineSample)[];
+
 /** A function during an interval. */
 export interface FunctionSample {
   readonly function_id: string;

@@ -5,9 +5,14 @@
  * @module
  */
 import type { Meters } from "../../../engine/ports/telemetry.ts";
-import { METRICS_STEP_MS } from "./sampler.ts";
 import { keyOf, quantile, round } from "./meters.ts";
-import type { EngineSample, Interval, MetricsSample } from "./sampler.ts";
+import {
+  ENGINE_VALUES,
+  type EngineSample,
+  type Interval,
+  METRICS_STEP_MS,
+  type MetricsSample,
+} from "./sampler.ts";
 
 /** Retained samples: 15 minutes. */
 export const METRICS_SAMPLES_MAX = 900;
@@ -49,21 +54,8 @@ type FunctionColumn = "calls_per_s" | "errors_per_s" | "p99_ms";
 type WorkerColumn = "memory_bytes" | "cpu_percent" | "in_flight" | "event_loop_lag_ms";
 
 const ENGINE_COLUMNS: readonly (keyof EngineSample)[] = [
-  "calls_per_s",
-  "errors_per_s",
-  "p50_ms",
-  "p99_ms",
-  "in_flight",
-  "held",
-  "lines",
-  "queued_bytes",
-  "event_loop_lag_ms",
+  ...ENGINE_VALUES,
   "event_loop_lag_p99_ms",
-  "memory_bytes",
-  "heap_bytes",
-  "cpu_percent",
-  "state_commits_per_s",
-  "restarts",
 ];
 const FUNCTION_COLUMNS: readonly FunctionColumn[] = ["calls_per_s", "errors_per_s", "p99_ms"];
 const WORKER_COLUMNS: readonly WorkerColumn[] = [

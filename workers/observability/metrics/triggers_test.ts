@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import type { CallRequest, TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
-import { METRICS_TRIGGERS_MAX, MetricsTriggers } from "./triggers.ts";
 import type { MetricsSample } from "./sampler.ts";
+import { METRICS_TRIGGERS_MAX, MetricsTriggers } from "./triggers.ts";
 
 function setup() {
   const at = new FakeMetrics();

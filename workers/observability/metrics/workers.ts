@@ -10,9 +10,8 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory, WorkerView } from "../../../engine/ports/directory.ts";
 import type { Supervision, WorkerStatus } from "../../../engine/ports/supervision.ts";
-import { SDK_METRICS_STALE_MS } from "./otlp.ts";
-import type { MetricPoint } from "./otlp.ts";
 import { round } from "./meters.ts";
+import { type MetricPoint, SDK_METRICS_STALE_MS } from "./otlp.ts";
 
 /** Usage of a worker. */
 export interface WorkerSample {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { SDK_METRICS_STALE_MS } from "./otlp.ts";
 import {
   FakeMetrics,
   metricPoint,
   supervisedWorker,
   workerView,
 } from "../../../tests/fakes/fake_metrics.ts";
+import { SDK_METRICS_STALE_MS } from "./otlp.ts";
 
 function setup() {
   const at = new FakeMetrics();

@@ -9,11 +9,9 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
-
 import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX } from "./query.ts";
-import { SPAN_COLLECT_MAX, SPAN_SCAN_TICK_MS } from "./store.ts";
 import type { SpanSummary } from "./span.ts";
-import type { SpanCursors, SpanStore } from "./store.ts";
+import { SPAN_COLLECT_MAX, SPAN_SCAN_TICK_MS, type SpanCursors, type SpanStore } from "./store.ts";
 
 /** Traces that can be listed; the oldest are dropped. */
 const TRACE_INDEX_MAX = 25_000;

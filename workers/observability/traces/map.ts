@@ -7,9 +7,9 @@
  *
  * @module
  */
+import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
 import { TRACE_SCAN_MAX } from "./query.ts";
-import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { type SpanSummary, summaryOfCall, summaryOfSpan } from "./span.ts";
 import type { SpanStore } from "./store.ts";
 

@@ -4,10 +4,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import * as v from "../../kit/schema.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { recorded } from "../../../tests/fakes/recorded.ts";
 import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
+import * as v from "../../kit/schema.ts";
 import { mapOf, MapRequest } from "./map.ts";
 
 const NOW = NOON + 1_000;

@@ -5,10 +5,9 @@
  *
  * @module
  */
-import * as v from "../../kit/schema.ts";
 import type { CallSpan } from "../../../engine/ports/telemetry.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-
+import * as v from "../../kit/schema.ts";
 import {
   attributeOf,
   durationOf,

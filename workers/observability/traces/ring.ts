@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { TurnoverMap } from "../../../sdk/typescript/turnover_map.ts";
+import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { type StoredSpan, WorkSpan } from "./span.ts";
 
 /** Spans that wait for being indexed by trace; a reader indexes them first. */

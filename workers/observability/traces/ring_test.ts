@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
 import { Redactor } from "../redact.ts";
-import { spanOfWork } from "./span.ts";
 import { bytesOf, SpanRing, SPANS_UNINDEXED_MAX } from "./ring.ts";
+import { spanOfWork } from "./span.ts";
 
 const span = (n: number, trace = n) =>
   storedSpan({ trace_id: idOf(trace, 32), span_id: idOf(n, 16), start_ms: NOON + n });

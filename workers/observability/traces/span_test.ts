@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
 import { Redactor } from "../redact.ts";
+import { bytesOf } from "./ring.ts";
 import {
   attributeOf,
   attributeText,
@@ -17,7 +18,6 @@ import {
   summaryOfSpan,
   wireSpan,
 } from "./span.ts";
-import { bytesOf } from "./ring.ts";
 
 Deno.test("wireSpan() writes times as nanoseconds and attributes as pairs", () => {
   const span = storedSpan({ start_ms: NOON + 0.5 }, { a: 1 });
