@@ -32,6 +32,7 @@ export interface VmStatus {
   readonly kernel:
     | { readonly version: string; readonly path: string; readonly origin: string }
     | null;
+  /** The initramfs of the guests; `null` when microVMs cannot be started. */
   readonly initramfs: { readonly path: string; readonly bytes: number } | null;
   /** A statically linked busybox. */
   readonly busybox: { readonly path: string } | null;
