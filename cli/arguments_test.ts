@@ -41,7 +41,7 @@ for (const text of ["", "-1", "1d", "2 m", "m", "1e9", "Infinity", "25h", "90S",
   });
 }
 
-Deno.test("absolutePath() resolves what people type", () => {
+Deno.test("absolutePath() resolves typed paths", () => {
   const typed = ["a", "./a/", "../b", "/x/../y", ".", "a//b/./c", "../../../.."];
 
   assert.deepEqual(typed.map((path) => absolutePath("/home/ann", path)), [
@@ -60,7 +60,7 @@ Deno.test("looksLikePath() tells a directory from the name of a built-in worker"
   assert.equal(looksLikePath("engine-state"), false);
 });
 
-Deno.test("shellWord() quotes what a shell would take apart", () => {
+Deno.test("shellWord() quotes what a shell would split", () => {
   assert.deepEqual(["a=2", "./x", '{"a":2}', "it's", ""].map(shellWord), [
     "a=2",
     "./x",

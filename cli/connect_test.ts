@@ -1,5 +1,5 @@
 /**
- * The commands' own line, against servers of this process.
+ * The connections of commands, against servers of this process.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
   UsageError,
 } from "./failure.ts";
 
-/** A line that reports `closed` at once with this reason; without one it never says anything. */
+/** A dial that reports `closed` at once with this reason; without one it reports nothing. */
 function refusing(reason?: string): Dial {
   return (_url, events) => {
     if (reason !== undefined) queueMicrotask(() => events.closed(1006, reason));
@@ -24,7 +24,7 @@ function refusing(reason?: string): Dial {
   };
 }
 
-/** A line on which every call is answered with its own payload. */
+/** A dial to a peer that answers every call with its own payload. */
 const echoing: Dial = (_url, events: TransportEvents) => {
   queueMicrotask(() => events.opened());
   return {
@@ -44,13 +44,13 @@ async function messageOf(promise: Promise<unknown>): Promise<string> {
   return thrown.message;
 }
 
-Deno.test("a line to an engine carries calls", async () => {
+Deno.test("a connection to an engine carries calls", async () => {
   await using engine = await connectToEngine({ url: "ws://127.0.0.1:1", dial: echoing });
 
   assert.deepEqual(await engine.call("a::b", { c: 1 }, { timeout_ms: 1_000 }), { c: 1 });
 });
 
-Deno.test("a call says whether its worker ended or the line to the engine did", async () => {
+Deno.test("a call reports whether its worker ended or the connection was lost", async () => {
   const answering =
     (answer: (id: string, events: TransportEvents) => void): Dial => (url, events) => {
       const transport = echoing(url, events, {});
@@ -98,7 +98,7 @@ Deno.test("the key of an engine is sent to it when there is one, and nothing els
   assert.ok(!("x-engine-control" in await headersTo(url, undefined)));
 });
 
-Deno.test("the key that an engine left is sent to its address, and to no other machine", async () => {
+Deno.test("the key of a local engine is sent to its address, and to no other machine", async () => {
   const folder = await Deno.makeTempDir();
   const log = recordingLog([]);
   const sent: (string | undefined)[] = [];
@@ -118,7 +118,7 @@ Deno.test("the key that an engine left is sent to its address, and to no other m
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("a call can be cancelled, and hears of its progress", async () => {
+Deno.test("a call can be cancelled, and receives progress", async () => {
   const telling: Dial = (_url, events) => {
     queueMicrotask(() => events.opened());
     return {
@@ -165,7 +165,7 @@ Deno.test("a dead engine is reported through a real socket as well", async () =>
   assert.ok(performance.now() - began < 2_000);
 });
 
-Deno.test("a port that takes connections and stays silent is not said to be free", async () => {
+Deno.test("a port that accepts connections and stays silent is not reported as free", async () => {
   const message = await messageOf(
     connectToEngine({ url: "ws://127.0.0.1:1", dial: refusing(), patienceMs: 20 }),
   );
@@ -185,7 +185,7 @@ Deno.test("a token that is wrong is reported as such, and not shown", async () =
   assert.ok(!message.includes("secret"));
 });
 
-Deno.test("another refusal is reported with its status", async () => {
+Deno.test("another HTTP error is reported with its status", async () => {
   const message = await messageOf(
     connectToEngine({ url: "ws://127.0.0.1:1", dial: refusing("HTTP 403") }),
   );
@@ -216,7 +216,7 @@ Deno.test("a token that no header can hold is refused without being shown", asyn
   }
 });
 
-Deno.test("a line break at the end of a token is no part of it", async () => {
+Deno.test("a line break at the end of a token is not part of it", async () => {
   const sent: (string | undefined)[] = [];
   const dial: Dial = (url, events, options) => {
     sent.push(options.headers?.["Authorization"]);
@@ -227,17 +227,17 @@ Deno.test("a line break at the end of a token is no part of it", async () => {
   assert.deepEqual(sent, ["Bearer secret"]);
 });
 
-/** What a line told, in order, until it was over. */
-interface Told {
+/** The events of a transport, in order. */
+interface Recorded {
   readonly events: TransportEvents;
   readonly texts: string[];
   readonly opened: Promise<void>;
   readonly closed: Promise<[number, string]>;
-  /** Resolves when so many texts have come. */
-  come(count: number): Promise<void>;
+  /** Resolves when this number of texts has arrived. */
+  arrive(count: number): Promise<void>;
 }
 
-function listen(): Told {
+function record(): Recorded {
   const texts: string[] = [];
   const opened = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<[number, string]>();
@@ -248,16 +248,16 @@ function listen(): Told {
     binary: (bytes) => (texts.push(`bytes ${bytes.length}`), look()),
     closed: (code, reason) => closed.resolve([code, reason]),
   };
-  const come = (count: number): Promise<void> => {
+  const arrive = (count: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
     look = () => texts.length >= count && resolve();
     look();
     return promise;
   };
-  return { events, texts, opened: opened.promise, closed: closed.promise, come };
+  return { events, texts, opened: opened.promise, closed: closed.promise, arrive };
 }
 
-/** A server that sends every frame back with its number; selects `protocol` if it is offered. */
+/** A server that returns every frame with its number; it selects `protocol` if it is offered. */
 function serve(protocol?: string) {
   const headers: (string | null)[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, (request) => {
@@ -279,69 +279,69 @@ function serve(protocol?: string) {
 
 Deno.test("shortDial sends headers and carries messages both ways", async () => {
   await using server = serve();
-  const told = listen();
+  const recorded = record();
 
-  const line = shortDial(server.url, told.events, { headers: { "x-key": "one" } });
-  await told.opened;
-  line.send("a");
-  line.send("b");
-  line.send(new Uint8Array(3));
-  await told.come(3);
-  line.close();
+  const transport = shortDial(server.url, recorded.events, { headers: { "x-key": "one" } });
+  await recorded.opened;
+  transport.send("a");
+  transport.send("b");
+  transport.send(new Uint8Array(3));
+  await recorded.arrive(3);
+  transport.close();
 
   assert.equal(server.headers[0], "one");
-  assert.deepEqual(told.texts, ["1:a", "2:b", "bytes 3"]);
-  assert.equal((await told.closed)[0], 1000);
+  assert.deepEqual(recorded.texts, ["1:a", "2:b", "bytes 3"]);
+  assert.equal((await recorded.closed)[0], 1000);
 });
 
-Deno.test("shortDial puts what a turn says into one frame where the server agrees", async () => {
+Deno.test("shortDial sends the messages of one tick in one frame if the server accepts batches", async () => {
   await using server = serve("engine.batch.v1");
-  const told = listen();
+  const recorded = record();
 
-  const line = shortDial(server.url, told.events, {});
-  await told.opened;
-  line.send("a");
-  line.send("b");
-  await told.come(2);
-  line.send("c");
-  line.close(); // Says what is left first.
-  await told.closed;
+  const transport = shortDial(server.url, recorded.events, {});
+  await recorded.opened;
+  transport.send("a");
+  transport.send("b");
+  await recorded.arrive(2);
+  transport.send("c");
+  transport.close(); // Flushes first.
+  await recorded.closed;
 
-  assert.deepEqual(told.texts.slice(0, 2), ["1:a", "1:b"]);
+  assert.deepEqual(recorded.texts.slice(0, 2), ["1:a", "1:b"]);
 });
 
-Deno.test("shortDial sends alone what is long, in its place", async () => {
+Deno.test("shortDial sends a long message alone, in its place", async () => {
   await using server = serve("engine.batch.v1");
-  const told = listen();
+  const recorded = record();
   const long = "x".repeat(70_000);
 
-  const line = shortDial(server.url, told.events, {});
-  await told.opened;
-  for (const text of ["a", "b", long, "c", "d"]) line.send(text);
-  await told.come(5);
-  line.close();
-  await told.closed;
+  const transport = shortDial(server.url, recorded.events, {});
+  await recorded.opened;
+  for (const text of ["a", "b", long, "c", "d"]) transport.send(text);
+  await recorded.arrive(5);
+  transport.close();
+  await recorded.closed;
 
-  assert.deepEqual(told.texts, ["1:a", "1:b", `2:${long}`, "3:c", "3:d"]);
+  assert.deepEqual(recorded.texts, ["1:a", "1:b", `2:${long}`, "3:c", "3:d"]);
 });
 
-Deno.test("shortDial tells why a line ended", async () => {
+Deno.test("shortDial reports why a connection was closed", async () => {
   await using server = serve();
-  const told = listen();
+  const recorded = record();
 
-  const line = shortDial(server.url, told.events, {});
-  await told.opened;
-  line.send("bye");
+  const transport = shortDial(server.url, recorded.events, {});
+  await recorded.opened;
+  transport.send("bye");
 
-  assert.deepEqual(await told.closed, [4001, "gone"]);
+  assert.deepEqual(await recorded.closed, [4001, "gone"]);
 });
 
-Deno.test("shortDial tells why a line did not open", async () => {
+Deno.test("shortDial reports why a connection was not opened", async () => {
   const refusing = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
     () => new Response("who?", { status: 401 }),
   );
-  const [refused, unheard] = [listen(), listen()];
+  const [refused, unheard] = [record(), record()];
 
   shortDial(`ws://127.0.0.1:${refusing.addr.port}`, refused.events, {});
   const [code, reason] = await refused.closed;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { EngineError, InvocationError } from "../mod.ts";
 import { CommandError, describeFailure, ExitWith, UsageError } from "./failure.ts";
 
-Deno.test("what was typed wrongly ends with 2, what could not be done with 1", () => {
+Deno.test("an invalid command line ends with 2, any other failure with 1", () => {
   assert.deepEqual(describeFailure(new UsageError("Which function?")), {
     lines: ["error: Which function?"],
     exitCode: 2,
@@ -30,7 +30,7 @@ Deno.test("a call that failed is shown with its code once, and with advice", () 
   });
 });
 
-Deno.test("a function that is not there yet may need a moment", () => {
+Deno.test("an unknown function may be one that is still starting", () => {
   const { lines } = describeFailure(
     new EngineError("function_not_found", "Function a::b not found"),
   );
@@ -38,7 +38,7 @@ Deno.test("a function that is not there yet may need a moment", () => {
   assert.match(lines[1]!, /may need a moment/);
 });
 
-Deno.test("what does not fit a schema is listed place by place", () => {
+Deno.test("validation errors are listed by path", () => {
   const { lines } = describeFailure(
     new EngineError("invalid_payload", "The payload does not fit", {
       details: { errors: [{ path: "/a", message: "must be number" }, { path: "", message: "x" }] },
@@ -76,7 +76,7 @@ Deno.test("a wrong config.yaml ends with 2 and all its problems", () => {
   });
 });
 
-Deno.test("an error of the operating system keeps its text and loses its code's column", () => {
+Deno.test("an error of the operating system is shown with its text and without a code", () => {
   const error = Object.assign(new Error("Permission denied"), { code: "EACCES" });
 
   assert.deepEqual(describeFailure(error).lines, ["error: EACCES: Permission denied"]);
@@ -100,7 +100,7 @@ Deno.test("details that the message names already are not shown again", () => {
   assert.deepEqual(describeFailure(error).lines, ["error: address_in_use: Port 5 is taken"]);
 });
 
-Deno.test("a command may end with a code of its own, and with nothing more to say", () => {
+Deno.test("a command may end with an exit code of its own and without a message", () => {
   const { lines, exitCode } = describeFailure(new ExitWith(77));
 
   assert.deepEqual([lines, exitCode], [[], 77]);

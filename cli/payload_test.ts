@@ -32,7 +32,7 @@ Deno.test("dots in a key nest, and an escaped dot does not", () => {
   assert.deepEqual(payload, { user: { name: "Ann", age: 3 }, "a.b": 1 });
 });
 
-Deno.test("a nested field joins an object that was given whole", () => {
+Deno.test("a nested field is added to an object that another field set", () => {
   assert.deepEqual(withFields({}, ['a={"x":1}', "a.y=2"]), { a: { x: 1, y: 2 } });
 });
 

@@ -3,7 +3,7 @@ import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
 import { staticGraph } from "../tests/fakes/module_graph.ts";
 import { createProgram } from "./program.ts";
 
-/** What is read of a command here. */
+/** The part of a command that is read here. */
 interface AnyCommand {
   name(): string;
   readonly commands: readonly AnyCommand[];
@@ -27,7 +27,7 @@ for (const path of pathsOf(await createProgram(new FakeTerminal()))) {
     assert.deepEqual(terminal.errLines, []);
   });
 
-  Deno.test(`${shown} --hlep is not understood, with what was meant`, async () => {
+  Deno.test(`${shown} --hlep is not understood, with a suggestion`, async () => {
     const terminal = new FakeTerminal();
 
     const code = await terminal.run(...path, "--hlep");

@@ -8,7 +8,7 @@ function setup(screen?: FakeScreen, variables = {}) {
   return { terminal, progress: showProgress(terminal) };
 }
 
-Deno.test("without a terminal each phase is a line, with the time since the beginning", async () => {
+Deno.test("without a terminal each phase is a line with the elapsed time", async () => {
   const { terminal, progress } = setup();
   const row = progress.row("math");
 
@@ -27,7 +27,7 @@ Deno.test("without a terminal each phase is a line, with the time since the begi
   ]);
 });
 
-Deno.test("without a terminal results are printed when they are there, errors first, once", () => {
+Deno.test("without a terminal results are printed at once, errors first, and only once", () => {
   const { terminal, progress } = setup();
   const row = progress.row("math");
 
@@ -39,7 +39,7 @@ Deno.test("without a terminal results are printed when they are there, errors fi
   assert.deepEqual(terminal.errLines, ["a warning"]);
 });
 
-Deno.test("on a terminal results come at the end, in the order of the lines", () => {
+Deno.test("on a terminal results are printed at the end, in the order of the rows", () => {
   const screen = new FakeScreen();
   const { terminal, progress } = setup(screen);
   const [one, two] = [progress.row("one"), progress.row("two-is-longer")];
@@ -61,7 +61,7 @@ Deno.test("on a terminal results come at the end, in the order of the lines", ()
   );
 });
 
-Deno.test("on a terminal the time goes on until the end of each", async () => {
+Deno.test("on a terminal the time of a row runs until its end", async () => {
   const screen = new FakeScreen();
   const { terminal, progress } = setup(screen);
   const [one, two] = [progress.row("one"), progress.row("two")];
@@ -74,7 +74,7 @@ Deno.test("on a terminal the time goes on until the end of each", async () => {
   assert.equal(screen.text, "one     0 ms  ready\ntwo    2.0 s  starting");
 });
 
-Deno.test("on a terminal what was printed is shown beside its phase, not the next one", () => {
+Deno.test("on a terminal output is shown beside its phase, not the next one", () => {
   const screen = new FakeScreen();
   const { progress } = setup(screen);
   const row = progress.row("math");
@@ -90,7 +90,7 @@ Deno.test("on a terminal what was printed is shown beside its phase, not the nex
   assert.equal(screen.text, "math     0 ms  starting");
 });
 
-Deno.test("on a terminal what concerns all stands above the lines", () => {
+Deno.test("on a terminal a line for all tasks stands above the rows", () => {
   const screen = new FakeScreen();
   const { progress } = setup(screen);
   const row = progress.row("math");
@@ -103,7 +103,7 @@ Deno.test("on a terminal what concerns all stands above the lines", () => {
   assert.equal(screen.text, "no KVM here\nmath     0 ms  starting");
 });
 
-Deno.test("on a small terminal those that go on are shown first", () => {
+Deno.test("on a small terminal running tasks are shown first", () => {
   const screen = new FakeScreen(80, 4);
   const { progress } = setup(screen);
   const rows = ["a", "b", "c", "d"].map((name) => progress.row(name));

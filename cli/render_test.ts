@@ -19,7 +19,7 @@ Deno.test("renderJson() keeps short values on one line", () => {
   assert.equal(renderJson(null), "null");
 });
 
-Deno.test("renderJson() indents what is longer than a line, and only that", () => {
+Deno.test("renderJson() indents values that are longer than a line, and no others", () => {
   const long = "x".repeat(70);
 
   const text = renderJson({ short: { a: 1 }, long, list: [long, 2] });
@@ -30,7 +30,7 @@ Deno.test("renderJson() indents what is longer than a line, and only that", () =
   );
 });
 
-Deno.test("renderJson() is JSON of the same value, whatever is in it", () => {
+Deno.test("renderJson() is JSON of the same value, whatever it contains", () => {
   const value = { "\u0085": ["\u001b[31m", "\u202e", "\ud800", "é", { deep: [[[]]] }], n: -0.5 };
 
   assert.deepEqual(JSON.parse(renderJson(value)), value);
@@ -45,13 +45,13 @@ Deno.test("JSON for people and programs holds no character that a terminal obeys
   }
 });
 
-Deno.test("printable() takes out escape sequences and control characters, and nothing else", () => {
+Deno.test("printable() removes escape sequences and control characters, and nothing else", () => {
   assert.equal(printable("\u001b[31mred\u001b[0m\ttab\nline\u0007\u202e é"), "red\ttab\nline é");
   assert.equal(printable("\u001b]0;title\u0007after"), "after");
   assert.equal(printable("a\rb\u009b5mc"), "ab5mc");
 });
 
-Deno.test("renderTable() pads columns but the last, and takes line breaks out", () => {
+Deno.test("renderTable() pads all columns but the last, and removes line breaks", () => {
   const lines = renderTable(["NAME", "STATE", "REMARK"], [["math", "ready", ""], [
     "a\nb",
     "x",
@@ -78,7 +78,7 @@ Deno.test("renderDuration() uses the two units that matter", () => {
   ]);
 });
 
-Deno.test("count() knows one from many", () => {
+Deno.test("count() uses the singular for one", () => {
   assert.deepEqual([0, 1, 2].map((n) => count(n, "line")), ["0 lines", "1 line", "2 lines"]);
 });
 

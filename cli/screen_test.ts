@@ -28,7 +28,7 @@ Deno.test("fewer lines than before leave none behind", () => {
   assert.ok(screen.isRestored);
 });
 
-Deno.test("lines that stay stand above those that are rewritten", () => {
+Deno.test("permanent lines stand above those that are rewritten", () => {
   const { screen, lines } = setup();
 
   lines.draw([{ text: "a 1" }]);
@@ -40,7 +40,7 @@ Deno.test("lines that stay stand above those that are rewritten", () => {
   assert.ok(screen.isRestored);
 });
 
-Deno.test("a line is as long as the terminal is wide at most", () => {
+Deno.test("a line is at most as long as the terminal is wide", () => {
   const { screen, lines } = setup(20);
 
   lines.draw([{ text: "x".repeat(30) }, { text: "name  starting", dimmed: "a long line" }]);
@@ -48,7 +48,7 @@ Deno.test("a line is as long as the terminal is wide at most", () => {
   assert.equal(screen.text, `${"x".repeat(18)}…\nname  starting`);
 });
 
-Deno.test("the end of a line is dimmed and cut to the room there is", () => {
+Deno.test("the end of a line is dimmed and cut to the width that is left", () => {
   const { screen, lines } = setup(30);
 
   lines.draw([{ text: "name  starting", dimmed: "Collecting numpy" }]);
@@ -67,7 +67,7 @@ Deno.test("without colour nothing is dimmed", () => {
   assert.equal(screen.dimmed, "");
 });
 
-Deno.test("what a worker printed does not steer the terminal", () => {
+Deno.test("the output of a worker does not control the terminal", () => {
   const { screen, lines } = setup();
 
   lines.draw([{ text: "name", dimmed: "50 %\r\x1b[2J\x1b[H100\t%\x07 done\nmore" }]);
@@ -75,7 +75,7 @@ Deno.test("what a worker printed does not steer the terminal", () => {
   assert.equal(screen.text, "name  50 %100 % done more");
 });
 
-Deno.test("more lines than the terminal has are counted, and nothing scrolls away", () => {
+Deno.test("lines that do not fit are counted, and nothing scrolls away", () => {
   const { screen, lines } = setup(40, 4);
   const texts = ["a", "b", "c", "d", "e"];
 
@@ -86,7 +86,7 @@ Deno.test("more lines than the terminal has are counted, and nothing scrolls awa
   assert.ok(screen.isRestored);
 });
 
-Deno.test("a terminal that becomes narrower is followed", () => {
+Deno.test("lines are cut to the new width of a terminal", () => {
   const { screen, lines } = setup(40, 10);
 
   lines.draw([{ text: "a long line of text" }]);
@@ -105,8 +105,8 @@ Deno.test("lines that did not change are not written again", () => {
   assert.equal(screen.frames.length, 1);
 });
 
-/** An input whose reads end when a test types. */
-function setupOfKeyboard(isTerminal = true) {
+/** A keyboard whose input is typed by a test. */
+function setupKeyboard(isTerminal = true) {
   const raw: boolean[] = [];
   let wake: ((text: string | null) => void) | undefined;
   const input = {
@@ -127,23 +127,23 @@ function setupOfKeyboard(isTerminal = true) {
 }
 
 Deno.test("Keys come one by one", async () => {
-  const { keys, type } = setupOfKeyboard();
+  const { keys, type } = setupKeyboard();
   await type("q");
   await type("ab");
 
   assert.deepEqual(keys, ["q", "a", "b"]);
 });
 
-Deno.test("Sequences such as arrow keys are none of the keys", async () => {
-  const { keys, type } = setupOfKeyboard();
+Deno.test("Escape sequences such as arrow keys are ignored", async () => {
+  const { keys, type } = setupKeyboard();
   await type("\x1b[A");
   await type("q");
 
   assert.deepEqual(keys, ["q"]);
 });
 
-Deno.test("The terminal is left as it was, once, and keys are heard no more", async () => {
-  const { keys, raw, stop, type } = setupOfKeyboard();
+Deno.test("Stopping restores the terminal once, and no more keys are reported", async () => {
+  const { keys, raw, stop, type } = setupKeyboard();
   stop!();
   stop!();
   await type("q");
@@ -152,15 +152,15 @@ Deno.test("The terminal is left as it was, once, and keys are heard no more", as
   assert.deepEqual(keys, []);
 });
 
-Deno.test("An input that ends is no failure", async () => {
-  const { keys, type } = setupOfKeyboard();
+Deno.test("The end of the input is not a failure", async () => {
+  const { keys, type } = setupKeyboard();
   await type(null);
 
   assert.deepEqual(keys, []);
 });
 
 Deno.test("An input that is no terminal has no keys", () => {
-  const { raw, stop } = setupOfKeyboard(false);
+  const { raw, stop } = setupKeyboard(false);
 
   assert.equal(stop, undefined);
   assert.deepEqual(raw, []);

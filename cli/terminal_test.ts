@@ -13,13 +13,13 @@ Deno.test("wait() ends at once when its signal is aborted, before or meanwhile",
   await wait(600_000, ending.signal);
 });
 
-Deno.test("the real terminal takes an empty variable for one that is not set", () => {
+Deno.test("the real terminal treats an empty variable as not set", () => {
   Deno.env.set("ENGINE_TERMINAL_TEST", "");
 
   assert.equal(systemTerminal().env("ENGINE_TERMINAL_TEST"), undefined);
 });
 
-Deno.test("the real terminal reads files and hands out lines of both streams", async () => {
+Deno.test("the real terminal reads files and writes to both streams", async () => {
   const file = await Deno.makeTempFile();
   await Deno.writeTextFile(file, "hello");
   const code = `
@@ -43,14 +43,14 @@ Deno.test("the real terminal reads files and hands out lines of both streams", a
   await writer.close();
   const { stdout, stderr } = await child.output();
 
-  // A pipe gets text as it is; only a terminal is protected.
+  // A pipe gets text unchanged; only a terminal is protected.
   assert.equal(new TextDecoder().decode(stdout), "hello\u001b[31m\n");
   assert.equal(new TextDecoder().decode(stderr), "typed\n");
   await Deno.remove(file);
   await Deno.remove(program);
 });
 
-Deno.test("a task that Ctrl-C ends fails with 130, and is told by its signal", async () => {
+Deno.test("a task that Ctrl-C aborts through its signal fails with 130", async () => {
   const terminal = new FakeTerminal();
   const running = interruptible(terminal, (signal) =>
     new Promise((_resolve, reject) => {

@@ -75,7 +75,7 @@ const places: Place[] = [
   },
 ];
 
-/** What bash offers behind these words; the last one is being typed. */
+/** What bash offers for these words, of which the last is incomplete. */
 async function bashOffers(...words: string[]): Promise<string[]> {
   const script = `${completionScript("bash", places)}
 COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")})
@@ -90,7 +90,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
   return new TextDecoder().decode(stdout).trim().split("\n").filter(Boolean);
 }
 
-Deno.test("the bash script offers what fits the place and the letters typed", async () => {
+Deno.test("the bash script offers words that fit the place and the typed letters", async () => {
   assert.deepEqual(await bashOffers("engine", ""), ["worker", "--config"]);
   assert.deepEqual(await bashOffers("engine", "wo"), ["worker"]);
   assert.deepEqual(await bashOffers("engine", "worker", ""), ["add", "list"]);

@@ -9,7 +9,7 @@ import { createProgram, runProgram } from "../program.ts";
 import { addConsole, browserCommand, type ConsoleParts } from "./console.ts";
 import { Command } from "@commander-js/extra-typings";
 
-/** A terminal whose engine serves these addresses, and parts that remember what was asked. */
+/** A terminal whose engine serves these addresses, and parts that record their arguments. */
 function setup(
   endpoints: readonly { name: string; url: string }[] = [],
   variables: Record<string, string> = {},
@@ -45,7 +45,7 @@ function setup(
   return { terminal, started, shown, run, stopped: () => stopped };
 }
 
-/** Presses Ctrl-C as soon as somebody waits for it. */
+/** Presses Ctrl-C as soon as the command listens for it. */
 async function interruptWhenAsked(terminal: FakeTerminal): Promise<void> {
   while (terminal.interruptListeners === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   terminal.interrupt();
@@ -62,7 +62,7 @@ Deno.test("engine console serves a page until Ctrl-C and prints its address", as
   assert.deepEqual([shown, stopped(), terminal.openConnections], [[], 1, 0]);
 });
 
-Deno.test("engine console hands on address, port and token, which a page asks for, and opens the browser", async () => {
+Deno.test("engine console passes on address, port and token, which a page asks for, and opens the browser", async () => {
   const { terminal, started, shown, run } = setup([], { ENGINE_URL: "ws://other:1" });
 
   await Promise.all([
@@ -160,14 +160,14 @@ Deno.test("engine console says when no browser could be started", async () => {
   assert.match(terminal.errText, /No browser could be started; open the address yourself/);
 });
 
-Deno.test("engine console refuses a port that is none", async () => {
+Deno.test("engine console refuses an invalid port", async () => {
   const { terminal, run } = setup();
 
   assert.equal(await run({}, "--port", "70000"), 2);
   assert.match(terminal.errText, /--port: expected 0 to 65535, received "70000"/);
 });
 
-Deno.test("browserCommand() knows what shows an address on each platform", () => {
+Deno.test("browserCommand() has a command for each platform", () => {
   const programs = ["linux", "darwin", "windows"].map((platform) =>
     browserCommand(platform, "u")[0]
   );

@@ -37,14 +37,14 @@ Deno.test("engine create writes a project and says what to do next", async () =>
   assert.ok((await Deno.stat(copy)).isFile);
 });
 
-Deno.test("engine project init makes a directory of the project's name", async () => {
+Deno.test("engine project init creates a directory with the project's name", async () => {
   await using test = await setup();
 
   assert.equal(await test.terminal.run("project", "init", "shop", "--template", "bare"), 0);
   assert.match(await Deno.readTextFile(`${test.directory}/shop/README.md`), /^# shop\n/);
 });
 
-Deno.test("a worker is made with a name of its own, ready to be added", async () => {
+Deno.test("a worker is created with the name of its directory, ready to be added", async () => {
   await using test = await setup();
   await test.terminal.run("project", "init", "shop", "--template", "bare");
 
@@ -62,7 +62,7 @@ Deno.test("a worker is made with a name of its own, ready to be added", async ()
   );
 });
 
-Deno.test("what to type next is ready to be typed, whatever the directory is called", async () => {
+Deno.test("the printed next command can be typed, whatever the name of the directory", async () => {
   await using test = await setup();
 
   await test.terminal.run("project", "init", "my shop", "--template", "bare");
@@ -76,7 +76,7 @@ Deno.test("what to type next is ready to be typed, whatever the directory is cal
   );
 });
 
-Deno.test("a full directory is refused; --force says what it writes over", async () => {
+Deno.test("a directory that is not empty is refused; --force names the files it overwrites", async () => {
   await using test = await setup();
   await Deno.writeTextFile(`${test.directory}/README.md`, "mine");
 
@@ -119,7 +119,7 @@ const worker: Template = {
   files: { "deno.json": "{{engine}}/sdk\n" },
 };
 
-async function setupOfScaffold() {
+async function setupProject() {
   const root = await Deno.realPath(await Deno.makeTempDir());
   const copies: string[] = [];
   return {
@@ -137,7 +137,7 @@ async function setupOfScaffold() {
 }
 
 Deno.test("scaffold() writes every file with the name filled in, and the SDK copies", async () => {
-  await using test = await setupOfScaffold();
+  await using test = await setupProject();
   const directory = `${test.root}/My Project`;
 
   const result = await test.write(project, directory);
@@ -152,7 +152,7 @@ Deno.test("scaffold() writes every file with the name filled in, and the SDK cop
 });
 
 Deno.test("scaffold() points a worker at the SDK copy of the project around it", async () => {
-  await using test = await setupOfScaffold();
+  await using test = await setupProject();
   await Deno.writeTextFile(`${test.root}/config.yaml`, "");
 
   const result = await test.write(worker, `${test.root}/workers/deep/mine`);
@@ -163,7 +163,7 @@ Deno.test("scaffold() points a worker at the SDK copy of the project around it",
 });
 
 Deno.test("scaffold() gives a worker outside of any project an SDK copy of its own", async () => {
-  await using test = await setupOfScaffold();
+  await using test = await setupProject();
 
   await test.write(worker, `${test.root}/alone`);
 
@@ -172,7 +172,7 @@ Deno.test("scaffold() gives a worker outside of any project an SDK copy of its o
 });
 
 Deno.test("scaffold() refuses a directory that is not empty, and leaves it as it was", async () => {
-  await using test = await setupOfScaffold();
+  await using test = await setupProject();
   await Deno.writeTextFile(`${test.root}/keep.txt`, "mine");
 
   await assert.rejects(() => test.write(project, test.root), (thrown) => {
@@ -185,8 +185,8 @@ Deno.test("scaffold() refuses a directory that is not empty, and leaves it as it
   assert.deepEqual(test.copies, []);
 });
 
-Deno.test("scaffold() with force writes over its own files and removes none", async () => {
-  await using test = await setupOfScaffold();
+Deno.test("scaffold() with force overwrites its own files and removes none", async () => {
+  await using test = await setupProject();
   await Deno.writeTextFile(`${test.root}/keep.txt`, "mine");
   await Deno.writeTextFile(`${test.root}/config.yaml`, "old");
 
@@ -197,14 +197,14 @@ Deno.test("scaffold() with force writes over its own files and removes none", as
   assert.notEqual(await Deno.readTextFile(`${test.root}/config.yaml`), "old");
 });
 
-Deno.test("scaffold() refuses a file in the place of the directory", async () => {
-  await using test = await setupOfScaffold();
+Deno.test("scaffold() refuses a file where the directory would be", async () => {
+  await using test = await setupProject();
   await Deno.writeTextFile(`${test.root}/taken`, "");
 
   await assert.rejects(() => test.write(project, `${test.root}/taken`), /is not a directory/);
 });
 
-Deno.test("an unknown template is refused with the names there are", () => {
+Deno.test("an unknown template is refused with the names of all templates", () => {
   assert.equal(findTemplate([project, worker], "tiny"), project);
   assert.throws(() => findTemplate([project, worker], "huge"), (thrown) => {
     assert.ok(thrown instanceof UsageError);

@@ -14,7 +14,7 @@ import {
   unreachable,
 } from "./doctor_checks.ts";
 
-/** A line on which a call takes `ms`, to an engine whose clock differs by `skew`. */
+/** A connection on which a call takes `ms`, to an engine whose clock is off by `skew`. */
 function line(ms: number, skew: number) {
   let now = 0;
   const wall = () => 1_700_000_000_000 + now;
@@ -47,14 +47,14 @@ for (
   });
 }
 
-Deno.test("An engine that says no time has no skew", async () => {
+Deno.test("An engine without a timestamp has no skew", async () => {
   const { engine, terminal } = line(1, 0);
   const [, check] = await checkConnection({ ...engine, call: () => Promise.resolve({}) }, terminal);
 
   assert.deepEqual([check!.status, check!.measured], ["warn", null]);
 });
 
-Deno.test("Another version is worth a look", () => {
+Deno.test("Different versions are a warning", () => {
   assert.equal(checkVersion("1.0.0", "1.0.0").status, "ok");
   assert.match(checkVersion("1.0.0", "1.1.0").message, /1\.0\.0.*1\.1\.0/);
 });
@@ -73,7 +73,7 @@ Deno.test("A command line with the key may manage workers", () => {
 
 const VM = { ready: true, missing: [], accelerator: "kvm", accelerator_reason: null } as unknown;
 
-Deno.test("MicroVMs are well with KVM, and worth a look without or when they cannot run", () => {
+Deno.test("MicroVMs are ok with KVM, and a warning without it or when they cannot run", () => {
   assert.equal(checkVm(VM as VmStatus).status, "ok");
   const slow = {
     ...VM as VmStatus,
@@ -91,24 +91,24 @@ const FREE = { isTaken: false, program: null, pid: null, isConsole: false };
 const NGINX = { isTaken: true, program: "nginx", pid: 12, isConsole: false };
 const ENDPOINTS = [{ name: "workers", url: "ws://127.0.0.1:49134" }];
 
-Deno.test("A port is well when it is free, the engine's or a console's", () => {
+Deno.test("A port is ok when it is free, the engine's or a console's", () => {
   assert.equal(checkPort(WORKERS, FREE, undefined).message, "It is free for workers");
   const own = checkPort(WORKERS, { ...NGINX, program: "deno" }, ENDPOINTS);
   assert.deepEqual([own.status, own.message], ["ok", "The engine serves workers"]);
   assert.equal(checkPort(HTTP, { ...NGINX, isConsole: true }, ENDPOINTS).status, "ok");
 });
 
-Deno.test("A port that somebody else has fails an engine that is to start, and who has it is said", () => {
+Deno.test("A port of another program fails the check, which names the program", () => {
   const check = checkPort(HTTP, NGINX, undefined);
   assert.equal(check.status, "fail");
   assert.match(check.message, /nginx \(pid 12\)/);
   assert.match(check.remedy!, /port of engine-http/);
   assert.equal(checkPort(HTTP, NGINX, ENDPOINTS).status, "warn");
-  const nobody = { ...NGINX, pid: null, program: null };
-  assert.match(checkPort(HTTP, nobody, undefined).message, /another program/);
+  const unnamed = { ...NGINX, pid: null, program: null };
+  assert.match(checkPort(HTTP, unnamed, undefined).message, /another program/);
 });
 
-Deno.test("What cannot be reached or looked at is said with what to do", () => {
+Deno.test("Failed checks say what to do", () => {
   const gone = unreachable(new Error("The engine is not running at ws://x; start it with: engine"));
   assert.equal(gone.message, "The engine is not running at ws://x");
   assert.equal(gone.remedy, "start it with: engine");
@@ -116,7 +116,7 @@ Deno.test("What cannot be reached or looked at is said with what to do", () => {
   assert.match(unknown("microVMs", new Error("no /proc")).message, /no \/proc/);
 });
 
-Deno.test("A port at which nobody listens is free", async () => {
+Deno.test("A port without a listener is free", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
   listener.close();
@@ -142,7 +142,7 @@ Deno.test("A port is held by the program that listens", async () => {
   if (Deno.build.os === "linux") assert.equal(holder.pid, Deno.pid);
 });
 
-Deno.test("The engine's console is known by its page", async () => {
+Deno.test("The engine's console is recognised by its page", async () => {
   const page = '<meta name="engine-console-token" content="x">';
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },

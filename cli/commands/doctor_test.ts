@@ -48,7 +48,7 @@ function setup(status: DoctorCheck["status"], more: { unreachable?: Error } = {}
   return { terminal, run };
 }
 
-Deno.test("doctor prints what it found, and that all is well", async () => {
+Deno.test("doctor prints its checks, and that all are ok", async () => {
   const { terminal, run } = setup("ok");
 
   assert.equal(await run({}), 0);
@@ -87,7 +87,7 @@ Deno.test("doctor ends with 1 when a check fails", async () => {
   assert.deepEqual(checks.find(({ name }: DoctorCheck) => name === "disk"), check("fail"));
 });
 
-Deno.test("doctor looks at the machine also when there is no engine", async () => {
+Deno.test("doctor checks the machine also without an engine", async () => {
   const gone = new CommandError("The engine is not running at ws://x; start it with: engine");
   const { terminal, run } = setup("ok", { unreachable: gone });
   const nginx = { isTaken: true, program: "nginx", pid: 12, isConsole: false };
@@ -100,14 +100,14 @@ Deno.test("doctor looks at the machine also when there is no engine", async () =
   assert.match(terminal.outText, /fail +port 3111 +It is taken by nginx \(pid 12\)/);
 });
 
-Deno.test("doctor goes on when something cannot be looked at", async () => {
+Deno.test("doctor continues when a check cannot be made", async () => {
   const { terminal, run } = setup("ok");
 
   assert.equal(await run({ vm: () => Promise.reject(new Error("no /proc")) }), 0);
   assert.match(terminal.outText, /warn +microVMs +It could not be looked at: no \/proc/);
 });
 
-Deno.test("What a worker's name hides does not steer the terminal", async () => {
+Deno.test("Control characters of a worker's name do not reach the terminal", async () => {
   const { terminal, run } = setup("ok");
   terminal.calls.length = 0;
   const odd = { isTaken: true, program: "\x1b[2Jevil", pid: 1, isConsole: false };

@@ -23,7 +23,7 @@ Deno.test("functions are listed with their workers", async () => {
   assert.deepEqual(terminal.calls[0]!.payload, { include_internal: false });
 });
 
-Deno.test("the search and --all are handed on, and --json is one line", async () => {
+Deno.test("the search and --all are passed on, and --json is one line", async () => {
   const terminal = setup([{ function_id: "math::add", worker_name: "m" }]);
 
   await terminal.run("functions", "math", "--all", "--json");
@@ -43,7 +43,7 @@ Deno.test("an empty list is explained on standard error", async () => {
   assert.equal(terminal.errLines[1], 'No function has "x" in its id');
 });
 
-Deno.test("a function's help shows its parameters with types, need, texts and defaults", () => {
+Deno.test("a function's help shows its parameters with types, descriptions and defaults", () => {
   const lines = describeFunction({
     function_id: "orders::create",
     worker_name: "orders",
@@ -114,7 +114,7 @@ Deno.test("a schema without properties is shown by its type", () => {
   assert.ok(lines.includes("  number  Degrees"));
 });
 
-Deno.test("an example that a shell would take apart is quoted", () => {
+Deno.test("an example that a shell would split is quoted", () => {
   const lines = describeFunction({
     function_id: "a::b",
     request_schema: {
@@ -126,7 +126,7 @@ Deno.test("an example that a shell would take apart is quoted", () => {
   assert.equal(lines.at(-1), "  engine trigger a::b 'x y={}' 'it'\\''s=a b'");
 });
 
-Deno.test("an example takes the first alternative where there are several", () => {
+Deno.test("an example uses the first of several alternatives", () => {
   const exampleOf = (request_schema: Json) =>
     describeFunction({ function_id: "a::b", request_schema }).at(-1);
   const properties: JsonObject = {
@@ -150,7 +150,7 @@ Deno.test("an example takes the first alternative where there are several", () =
   );
 });
 
-Deno.test("what a worker says of itself cannot steer the terminal", () => {
+Deno.test("the description of a function cannot control the terminal", () => {
   const lines = describeFunction({ function_id: "a::b", description: "\u001b[2Jgone\u0007" });
 
   assert.equal(lines[1], "  gone");

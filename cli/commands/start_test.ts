@@ -5,7 +5,7 @@ import { EngineError } from "../../mod.ts";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
 import { addStart, type Start } from "./start.ts";
 
-/** A program with `engine` only, and an engine that stops when it is told to. */
+/** A program with the root command only, and an engine that a test stops. */
 function setup(options: { config_path?: string | null; fails?: Error } = {}) {
   const terminal = new FakeTerminal();
   const started: StartOptions[] = [];
@@ -53,12 +53,12 @@ function setup(options: { config_path?: string | null; fails?: Error } = {}) {
   };
 }
 
-/** Lets what was started in microtasks come to rest. */
+/** Lets all pending microtasks run. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 }
 
-Deno.test("engine says what it serves, line by line, and stays until it has stopped", async () => {
+Deno.test("engine prints what it serves, line by line, and runs until it has stopped", async () => {
   const { terminal, started, run, ready, finish } = setup();
   const running = run("--config", "config.yaml", "--port", "0", "--log-level", "debug");
   await ready;

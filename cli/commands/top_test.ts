@@ -32,7 +32,7 @@ const SAMPLE = {
   workers: [],
 };
 
-/** A screen that knows the other screen and the cursor, and what was written there. */
+/** A screen with an alternate screen and a cursor. */
 class OtherScreen extends FakeScreen {
   switches: string[] = [];
 
@@ -103,7 +103,7 @@ Deno.test("top --once prints to standard output on a terminal too", async () => 
   assert.deepEqual(screen.switches, []);
 });
 
-Deno.test("top takes the screen, looks again and again, and gives it back on q", async () => {
+Deno.test("top uses the alternate screen, polls, and restores the screen on q", async () => {
   const screen = new OtherScreen();
   let waits = 0;
   const { terminal, run, stopped } = setup({
@@ -129,7 +129,7 @@ Deno.test("A key sorts at once", async () => {
   assert.match(screen.frames.at(-1)!, /a::fast[\s\S]*b::slow[\s\S]*by name/);
 });
 
-Deno.test("Ctrl-C gives the screen back", async () => {
+Deno.test("Ctrl-C restores the screen", async () => {
   const screen = new OtherScreen();
   const { terminal, run, stopped } = setup({
     screen,
@@ -141,7 +141,7 @@ Deno.test("Ctrl-C gives the screen back", async () => {
   assert.deepEqual([stopped(), terminal.interruptListeners], [1, 0]);
 });
 
-Deno.test("An engine that goes away ends top with a message on a screen that is as it was", async () => {
+Deno.test("A lost connection ends top with a message on the restored screen", async () => {
   const screen = new OtherScreen();
   let asked = 0;
   const { terminal, run } = setup({
@@ -215,7 +215,7 @@ const sample = (functions: Function_[], workers: Worker_[] = [], engine = ENGINE
   workers,
 });
 
-Deno.test("The picture has the engine, its workers and its functions", () => {
+Deno.test("The lines show the engine, its workers and its functions", () => {
   const math = { in_flight: 2, memory_bytes: 2_000_000_000, cpu_percent: 99.6 };
   const lines = topLines(
     sample(
@@ -268,7 +268,7 @@ for (
   });
 }
 
-Deno.test("Workers by memory have those last that nobody knows of", () => {
+Deno.test("Workers by memory have those with unknown memory last", () => {
   const workers = [worker("a"), worker("b", { memory_bytes: 1 }), worker("c", { memory_bytes: 2 })];
   const lines = topLines(sample([], workers), { sort: "memory" });
 
@@ -276,7 +276,7 @@ Deno.test("Workers by memory have those last that nobody knows of", () => {
 });
 
 for (const rows of [8, 12, 24, 50]) {
-  Deno.test(`The picture fits on ${rows} lines and says what it leaves out`, () => {
+  Deno.test(`The output fits on ${rows} lines and counts what it leaves out`, () => {
     const many = (count: number) => Array.from({ length: count }, (_, i) => `x${i}`);
     const lines = topLines(
       sample(many(200).map((id) => fn(id)), many(100).map((name) => worker(name))),
@@ -288,14 +288,14 @@ for (const rows of [8, 12, 24, 50]) {
   });
 }
 
-Deno.test("Workers get the room that functions do not need", () => {
+Deno.test("Workers use the room that functions leave free", () => {
   const workers = Array.from({ length: 15 }, (_, i) => worker(`w${i}`));
   const lines = topLines(sample([fn("a")], workers), { sort: "calls", rows: 24 });
 
   assert.ok(!lines.some((line) => line.startsWith("…")));
 });
 
-Deno.test("Functions of another namespace say so", () => {
+Deno.test("Functions of another namespace are shown with it", () => {
   const lines = topLines(sample([fn("a::b", { namespace: "eu" })]), { sort: "calls" });
 
   assert.match(lines.at(-1)!, /^a::b \(eu\)/);

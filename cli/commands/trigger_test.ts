@@ -40,7 +40,7 @@ Deno.test("a function that returns nothing prints null", async () => {
   assert.deepEqual(terminal.outLines, ["null"]);
 });
 
-Deno.test("--json is compact, and --raw takes the quotes off a text", async () => {
+Deno.test("--json is compact, and --raw prints a text without quotes", async () => {
   const terminal = new FakeTerminal({
     functions: { "a::text": () => "hello\nyou", "a::object": () => ({ c: [1, 2] }) },
   });
@@ -59,7 +59,7 @@ Deno.test("--json is compact, and --raw takes the quotes off a text", async () =
   ]);
 });
 
-Deno.test("address, token and time-out are handed on", async () => {
+Deno.test("address, token and timeout are passed on", async () => {
   const terminal = new FakeTerminal({ functions: { "a::b": () => 1 } });
 
   await terminal.run(
@@ -120,7 +120,7 @@ for (
   });
 }
 
-Deno.test("--help behind a function id shows what the function says of itself", async () => {
+Deno.test("--help with a function id shows the help of the function", async () => {
   const terminal = new FakeTerminal({
     functions: {
       "engine::functions::info": ({ function_id }) => ({
@@ -139,7 +139,7 @@ Deno.test("--help behind a function id shows what the function says of itself", 
   assert.ok(terminal.outLines.includes("  a  number  optional  (default 0)"));
 });
 
-Deno.test("--help behind an id that nobody offers says so", async () => {
+Deno.test("--help with the id of an unknown function is an error", async () => {
   const terminal = new FakeTerminal({
     functions: {
       "engine::functions::info": () => {
@@ -190,7 +190,7 @@ Deno.test("a call whose connection was lost does not blame its worker, and names
   assert.match(large.errText, /a::b was cut off: .*or the engine ended.*max_message_bytes/);
 });
 
-Deno.test("a call that failed says how to ask why, by its id", async () => {
+Deno.test("a failed call prints how to look it up by its id", async () => {
   const terminal = new FakeTerminal({
     functions: {
       "a::b": () => {
@@ -208,7 +208,7 @@ Deno.test("a call that failed says how to ask why, by its id", async () => {
   assert.deepEqual(terminal.outLines, []);
 });
 
-Deno.test("--verbose says it of a call that ended well, and the call is always recorded", async () => {
+Deno.test("--verbose prints it for a successful call too, and the call is always recorded", async () => {
   const traces: (string | undefined)[] = [];
   const terminal = new FakeTerminal({
     functions: {

@@ -64,7 +64,7 @@ function setup(machine: Partial<VmMachine> = {}) {
   return { terminal, run, kernels };
 }
 
-Deno.test("setup says its progress on standard error and its result on standard output", async () => {
+Deno.test("setup prints its progress on standard error and its result on standard output", async () => {
   const { terminal, run } = setup();
 
   assert.equal(await run("vm", "setup"), 0);
@@ -132,7 +132,7 @@ Deno.test("a dry run with nothing to do prints no command", async () => {
   assert.match(terminal.errText, /Nothing is missing/);
 });
 
-Deno.test("a kernel and its modules are named by paths relative to where one is", async () => {
+Deno.test("a kernel and its modules are named by paths relative to the current directory", async () => {
   const { run, kernels } = setup();
   const args = ["--kernel", "vmlinuz", "--modules", "/lib/modules/6"];
 
@@ -199,7 +199,7 @@ Deno.test("status of a machine that is not ready names what is missing and ends 
   assert.deepEqual(terminal.errLines, []);
 });
 
-Deno.test("status for programs is the whole of it as JSON on one line, with the same exit code", async () => {
+Deno.test("status --json is the whole status on one line, with the same exit code", async () => {
   for (const status of [READY, BARE]) {
     const { terminal, run } = setup({ status: () => Promise.resolve(status) });
 

@@ -33,7 +33,7 @@ Deno.test("why --json prints everything on one line", async () => {
   assert.deepEqual(terminal.outLines, ['{"found":true,"lines":["a"],"replicas":[]}']);
 });
 
-Deno.test("why takes a whole traceparent, as answers of HTTP routes carry it", async () => {
+Deno.test("why accepts a whole traceparent, as in HTTP responses", async () => {
   const terminal = terminalThat(() => ({ lines: [] }));
 
   await terminal.run("why", `00-${TRACE_ID}-b7ad6b7169203331-01`);
@@ -41,7 +41,7 @@ Deno.test("why takes a whole traceparent, as answers of HTTP routes carry it", a
   assert.deepEqual(terminal.calls[0]!.payload, { invocation_id: TRACE_ID });
 });
 
-Deno.test("why says of an unknown id how far back is known, and what to do", async () => {
+Deno.test("why reports for an unknown id how far back calls are known, and what to do", async () => {
   const terminal = refusing(
     "NOT_FOUND",
     "Nothing is recorded about i-1: recorded calls go back 5 s",
@@ -69,7 +69,7 @@ Deno.test("why gives no advice that cannot help while tracing is off", async () 
   ]);
 });
 
-Deno.test("why lets no worker write to the terminal what is no text", async () => {
+Deno.test("why removes control characters", async () => {
   const terminal = terminalThat(() => ({ lines: ["It failed with a: \u001b[2Jgone\u0007"] }));
 
   await terminal.run("why", "i-1");
@@ -77,14 +77,14 @@ Deno.test("why lets no worker write to the terminal what is no text", async () =
   assert.deepEqual(terminal.outLines, ["It failed with a: gone"]);
 });
 
-Deno.test("why says that an engine without records cannot answer", async () => {
+Deno.test("why reports an engine without records", async () => {
   const terminal = refusing("function_not_found", `Function ${EXPLAIN} not found`);
 
   assert.equal(await terminal.run("why", "i-1"), 1);
   assert.match(terminal.errText, /engine-observability is stopped/);
 });
 
-Deno.test("why wants an id, and one only", async () => {
+Deno.test("why requires exactly one id", async () => {
   const terminal = new FakeTerminal();
 
   assert.equal(await terminal.run("why"), 2);

@@ -1,5 +1,6 @@
 /**
- * What the quickstart needs to know of the machine: ports, programs, processes.
+ * What the quickstart does on the machine: checks ports and programs, runs and shows commands,
+ * sends HTTP requests.
  *
  * @module
  */
@@ -8,15 +9,15 @@ import { CommandError } from "../failure.ts";
 import { printable } from "../render.ts";
 
 /**
- * Makes sure that a port of this machine is free.
+ * Checks that a port of this machine is free.
  *
- * @throws {CommandError} It is taken; names the option that chooses another one.
+ * @throws {CommandError} It is taken; the message names the option for another one.
  */
 export function checkPort(port: number, option: string): void {
   try {
     Deno.listen({ hostname: "127.0.0.1", port }).close();
   } catch {
-    // Whatever the reason, the engine could not listen there either.
+    // For whatever reason, the engine could not listen there either.
     throw new CommandError(
       `Port ${port} is taken; stop the other program, or choose another port with ${option}`,
     );
@@ -24,7 +25,7 @@ export function checkPort(port: number, option: string): void {
 }
 
 /**
- * Makes sure that there is a Python that workers can use.
+ * Checks that there is a Python that workers can use.
  *
  * @throws {CommandError} There is none, it is too old, or it has no pip.
  */
@@ -39,17 +40,17 @@ export async function checkPython(program = "python3"): Promise<void> {
   throw new CommandError(`One worker is in Python: install ${program} 3.10 or newer, with pip`);
 }
 
-/** Whether there is a process of that id. */
+/** Whether a process with this id exists. */
 export function isRunning(pid: number): boolean {
   try {
-    Deno.kill(pid, 0 as unknown as Deno.Signal); // Signal 0 only asks.
+    Deno.kill(pid, 0 as unknown as Deno.Signal); // Signal 0 is not delivered.
     return true;
   } catch {
     return false; // There is no such process.
   }
 }
 
-/** What the promise resolves with; `undefined` if it needs longer than `ms` milliseconds. */
+/** The value of the promise; `undefined` if it takes longer than `ms` milliseconds. */
 export async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -59,11 +60,11 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T | un
 }
 
 /**
- * Posts JSON until somebody serves the route; the answer of the first that does.
+ * Posts JSON until the route exists, and returns its response.
  *
- * @throws {CommandError} Nobody does within `limitMs`.
+ * @throws {CommandError} The route does not exist within `limitMs`.
  */
-export async function postUntilThere(
+export async function postUntilServed(
   url: string,
   body: string,
   limitMs: number,
@@ -82,13 +83,12 @@ export async function postUntilThere(
   }
 }
 
-/** How a shell runs and shows programs. */
+/** How {@linkcode LiveShell} runs and shows a program. */
 export interface LiveShellOptions {
-  /** Shown for the program, such as `engine`. */
+  /** Name that is shown for the program, such as `engine`. */
   readonly name: string;
-  /** What is run for it: a program and its first arguments. */
+  /** The program and its first arguments. */
   readonly command: readonly string[];
-  /** Where it runs. */
   readonly directory: string;
   /** Added to the environment. */
   readonly env: Readonly<Record<string, string>>;
@@ -98,27 +98,25 @@ export interface LiveShellOptions {
 
 /** What a program printed and how it ended. */
 export interface Outcome {
-  /** Exit code. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A program that runs. */
+/** A running program. */
 export interface LiveProcess {
-  /** Process id. */
   readonly pid: number;
-  /** What it has printed so far, both streams. */
+  /** What it has printed so far to both streams. */
   readonly printed: string;
   /** How it ended; never rejects. */
   readonly ended: Promise<Outcome>;
-  /** Resolves with `true` when it has printed the text, `false` when it ended without. */
+  /** Resolves with `true` when it has printed the text, with `false` when it ends without. */
   sees(text: string): Promise<boolean>;
-  /** Sends a signal; one that has ended gets none. */
+  /** Sends a signal, unless it has ended. */
   kill(signal: Deno.Signal): void;
 }
 
-/** What of a program is shown. */
+/** How much of a program is shown. */
 export interface Shown {
   /** Nothing, for polling. Default `false`. */
   readonly quiet?: boolean;
@@ -126,11 +124,10 @@ export interface Shown {
   readonly outOnly?: boolean;
 }
 
-/** See the top of this file. */
+/** Runs a program and shows each command with its output, which is also kept for checks. */
 export class LiveShell {
   readonly #options: LiveShellOptions;
 
-  /** Runs nothing yet. */
   constructor(options: LiveShellOptions) {
     this.#options = options;
   }
@@ -141,8 +138,8 @@ export class LiveShell {
   }
 
   /**
-   * Runs the program until `accept` is content with its outcome; shows the first command and the
-   * last outcome only.
+   * Runs the program until `accept` returns `true` for its outcome; shows only the first command
+   * and the last outcome.
    *
    * @throws {Error} When `limitMs` have passed, with the last outcome.
    */
@@ -164,7 +161,7 @@ export class LiveShell {
     }
   }
 
-  /** Starts the program and lets it run. */
+  /** Starts the program without waiting for its end. */
   start(args: readonly string[], shown: Shown = {}): LiveProcess {
     const { command: [program, ...first], directory, env } = this.#options;
     if (!shown.quiet) this.#sayCommand(args);

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { CommandError } from "../failure.ts";
-import { checkPort, checkPython, isRunning, LiveShell, postUntilThere, within } from "./machine.ts";
+import {
+  checkPort,
+  checkPython,
+  isRunning,
+  LiveShell,
+  postUntilServed,
+  within,
+} from "./machine.ts";
 
 Deno.test("checkPort() lets a free port pass and names the option for a taken one", () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -14,12 +21,12 @@ Deno.test("checkPort() lets a free port pass and names the option for a taken on
   checkPort(0, "--port");
 });
 
-Deno.test("checkPython() finds a Python that is there, and only that", async () => {
+Deno.test("checkPython() accepts an installed Python only", async () => {
   await checkPython();
   await assert.rejects(() => checkPython("python-of-nowhere"), /install python-of-nowhere 3\.10/);
 });
 
-Deno.test("isRunning() knows a process that lives from one that has ended", async () => {
+Deno.test("isRunning() distinguishes a running process from one that has ended", async () => {
   const child = new Deno.Command("sleep", { args: ["600"] }).spawn();
   assert.equal(isRunning(child.pid), true);
 
@@ -34,7 +41,7 @@ Deno.test("within() gives up in time", async () => {
   assert.equal(await within(1, new Promise(() => {})), undefined);
 });
 
-Deno.test("postUntilThere() asks again until the route is there", async () => {
+Deno.test("postUntilServed() repeats until the route exists", async () => {
   let asked = 0;
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
@@ -45,16 +52,16 @@ Deno.test("postUntilThere() asks again until the route is there", async () => {
   );
   const url = `http://127.0.0.1:${server.addr.port}/`;
 
-  const response = await postUntilThere(url, "{}", 60_000);
+  const response = await postUntilServed(url, "{}", 60_000);
 
   assert.deepEqual([response.status, await response.text(), asked], [200, "POST", 3]);
 });
 
-Deno.test("postUntilThere() gives up on an address that nobody serves", async () => {
-  await assert.rejects(() => postUntilThere("http://127.0.0.1:1/", "{}", 0), /received nothing/);
+Deno.test("postUntilServed() gives up on an address without a listener", async () => {
+  await assert.rejects(() => postUntilServed("http://127.0.0.1:1/", "{}", 0), /received nothing/);
 });
 
-/** A shell whose program is `sh -c`, so that a test says in its arguments what is run. */
+/** A shell whose program is `sh -c`, so that the arguments of a test are the script. */
 function setup() {
   const said: string[] = [];
   const shell = new LiveShell({
@@ -67,7 +74,7 @@ function setup() {
   return { said, shell };
 }
 
-Deno.test("LiveShell.run() shows the command, then what it printed, and hands it out", async () => {
+Deno.test("LiveShell.run() shows the command and its output, and returns the output", async () => {
   const { said, shell } = setup();
 
   const outcome = await shell.run(['echo "a $ANSWER"; printf "no newline"; exit 3']);
@@ -90,7 +97,7 @@ Deno.test("LiveShell keeps what it does not show", async () => {
   assert.deepEqual(said.slice(1), ["  out"]);
 });
 
-Deno.test("LiveShell.start() tells when a text was printed, or never will be", async () => {
+Deno.test("LiveShell.start() reports whether a text is printed before the end", async () => {
   const { shell } = setup();
   const process = shell.start(["echo ready; exec sleep 600"]);
 

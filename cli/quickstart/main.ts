@@ -1,8 +1,9 @@
 /**
- * `deno task quickstart`: the whole system from nothing to an HTTP request, shown live.
+ * `deno task quickstart`: show and check the whole system, from an empty directory to an HTTP
+ * request.
  *
- * Makes a project, runs every command a person would type, shows what came back and checks it.
- * Ends with 0 when all was as expected, with 1 at the first thing that was not.
+ * Creates a project, runs every command that the README lists, shows its output and checks it. The
+ * exit code is 0 if everything was as expected, and 1 at the first difference.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import { QuickstartRun } from "./run.ts";
 
 const program = new Command("quickstart")
   .description("Show and check the quickstart: two workers, two languages, state and HTTP")
-  .option("--isolation <kind>", "microvm or process: how its workers are kept apart", "process")
+  .option("--isolation <kind>", "microvm or process: the isolation of its workers", "process")
   .option("--keep", "leave everything running until Ctrl-C")
   .option("--directory <dir>", "where to make the project (default: a temporary directory)")
   .option("--port <port>", "port for workers", "49134")
@@ -32,7 +33,7 @@ async function runQuickstart(flags: ReturnType<typeof program.opts>): Promise<nu
     isolation: readIsolation(flags.isolation),
     httpPort: readNumber("--http-port", flags.httpPort, 1, 65_535),
     say: (line) => console.log(line),
-    directory: await readDirectory(flags.directory), // Last: wrong options make no directory.
+    directory: await readDirectory(flags.directory), // Last, after all options are checked.
   });
   const interrupted = new Promise<"interrupted">((resolve) => {
     Deno.addSignalListener("SIGINT", () => resolve("interrupted"));
@@ -46,12 +47,12 @@ async function runQuickstart(flags: ReturnType<typeof program.opts>): Promise<nu
   try {
     const done = run.steps().then(() => "done" as const);
     if (await Promise.race([done, interrupted]) === "interrupted") {
-      done.catch(() => {}); // What it was doing fails because its engine is taken away.
+      done.catch(() => {}); // The current step fails when its engine stops.
       throw new CommandError("interrupted");
     }
     pids = await run.workerPids();
     if (flags.keep) {
-      run.sayWhereAllIs();
+      run.printAddresses();
       await interrupted;
     }
   } catch (thrown) {

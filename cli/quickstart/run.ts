@@ -14,34 +14,33 @@ import {
   type LiveProcess,
   LiveShell,
   type Outcome,
-  postUntilThere,
+  postUntilServed,
   within,
 } from "./machine.ts";
 
-/** How long a worker may take to come back after an edit or a restart of the engine. */
-const COME_BACK_MS = { process: 60_000, microvm: 600_000 };
+/** How long a worker may take to restart after an edit or a restart of the engine. */
+const RESTART_MS = { process: 60_000, microvm: 600_000 };
 /** How long an engine may take to end. */
 const END_MS = { process: 30_000, microvm: 90_000 };
-/** How long Ctrl-C, which a terminal sends to all, may need to reach the engine by itself. */
+/** How long Ctrl-C, which a terminal sends to all processes, may take to reach the engine. */
 const CTRL_C_MS = 500;
 
 /** Where and how the quickstart runs. */
 export interface QuickstartOptions {
   /** The program `engine`. */
   readonly main: URL;
-  /** Absolute; made by the first step. */
+  /** Absolute; created by the first step. */
   readonly directory: string;
-  /** Remove the directory when all went well. */
+  /** Whether the directory is removed after success. */
   readonly isTemporary: boolean;
   readonly port: number;
   readonly httpPort: number;
-  /** How the workers are kept apart; microVMs may be slow, so all waits are longer. */
+  /** Isolation of the workers; microVMs may be slow, so all timeouts are longer. */
   readonly isolation: Isolation;
-  /** Shows a line. */
   say(line: string): void;
 }
 
-/** One run from an empty directory to an HTTP request. */
+/** One run of the quickstart, from an empty directory to an HTTP request. */
 export class QuickstartRun {
   readonly #options: QuickstartOptions;
   readonly #began = performance.now();
@@ -51,7 +50,6 @@ export class QuickstartRun {
   #isAbandoned = false;
   #total = 0;
 
-  /** Runs nothing yet. */
   constructor(options: QuickstartOptions) {
     this.#options = options;
     const env: Record<string, string> = { NO_COLOR: "1" };
@@ -69,9 +67,9 @@ export class QuickstartRun {
   }
 
   /**
-   * All steps, one after the other.
+   * Runs all steps in order.
    *
-   * @throws {CommandError} The first thing that is not as expected.
+   * @throws {CommandError} At the first result that is not as expected.
    */
   async steps(): Promise<void> {
     const { port, httpPort, directory } = this.#options;
@@ -89,8 +87,8 @@ export class QuickstartRun {
     await this.#serveHttp();
   }
 
-  /** Says where everything is, for `--keep`. */
-  sayWhereAllIs(): void {
+  /** Prints the directory and the addresses, for `--keep`. */
+  printAddresses(): void {
     const { directory, httpPort } = this.#options;
     this.#title("Everything keeps running; Ctrl-C ends it");
     this.#say(`  project  ${directory}`);
@@ -100,9 +98,9 @@ export class QuickstartRun {
   }
 
   /**
-   * The processes of the workers, for {@linkcode QuickstartRun.finish}.
+   * The process ids of the workers, for {@linkcode QuickstartRun.finish}.
    *
-   * @throws {CommandError} The engine does not say.
+   * @throws {CommandError} The engine cannot be asked.
    */
   async workerPids(): Promise<readonly number[]> {
     const args = ["worker", "list", "--json"];
@@ -113,10 +111,10 @@ export class QuickstartRun {
   }
 
   /**
-   * Ends the engine and sees that it and the workers with these pids are gone.
+   * Stops the engine, and checks that it and the workers with these pids have ended.
    *
-   * @param afterCtrlC A person ended it: the engine may know already.
-   * @throws {CommandError} Something does not end.
+   * @param afterCtrlC The user pressed Ctrl-C, so that the engine may be stopping already.
+   * @throws {CommandError} A process does not end.
    */
   async finish(pids: readonly number[], afterCtrlC: boolean): Promise<void> {
     this.#title("Stop");
@@ -132,7 +130,7 @@ export class QuickstartRun {
     this.#say(`\nAll as expected, in ${took}`);
   }
 
-  /** Ends what runs, whatever state it is in; says where to look, unless a person ended it. */
+  /** Stops everything after a failure; prints the end of the log unless the user interrupted. */
   async abandon(afterCtrlC: boolean): Promise<void> {
     this.#isAbandoned = true;
     const engine = this.#engine;
@@ -147,10 +145,11 @@ export class QuickstartRun {
     this.#say(`The project is left in ${this.#options.directory}`);
   }
 
-  /** A second signal would cut what still runs, so it is sent only where none has come. */
+  /** Sends a signal only if the engine has got none: a second one would abort running calls. */
   async #stopEngine(engine: LiveProcess, afterCtrlC: boolean): Promise<Outcome | undefined> {
-    const knows = afterCtrlC && await within(CTRL_C_MS, engine.sees("Stopping; running calls"));
-    if (!knows) engine.kill("SIGINT");
+    const isStopping = afterCtrlC &&
+      await within(CTRL_C_MS, engine.sees("Stopping; running calls"));
+    if (!isStopping) engine.kill("SIGINT");
     return await within(END_MS[this.#options.isolation], engine.ended);
   }
 
@@ -158,11 +157,11 @@ export class QuickstartRun {
     return `ws://127.0.0.1:${this.#options.port}`;
   }
 
-  get #comeBackMs(): number {
-    return COME_BACK_MS[this.#options.isolation];
+  get #restartMs(): number {
+    return RESTART_MS[this.#options.isolation];
   }
 
-  /** A first installation in software emulation may need more than the default. */
+  /** A first installation in software emulation may take longer than the default. */
   get #timeout(): string[] {
     return this.#options.isolation === "microvm" ? ["--timeout", "15m"] : [];
   }
@@ -202,7 +201,7 @@ export class QuickstartRun {
     if (this.#isAbandoned) throw new CommandError("the quickstart has ended");
     this.#title(title);
     this.#engine = this.#inside.start(["--config", "config.yaml"], { outOnly: true });
-    const isUp = await within(this.#comeBackMs, this.#engine.sees(this.#url));
+    const isUp = await within(this.#restartMs, this.#engine.sees(this.#url));
     this.#expect(isUp === true, `the engine serves ${this.#url}`, this.#engine.printed);
   }
 
@@ -250,7 +249,7 @@ export class QuickstartRun {
     await engine.ended;
     await this.#startEngine("   Start it again");
     await this.#totalComes(5);
-    await this.#addsTo(["math::add_two_numbers", "a=2", "b=3"], 5, this.#comeBackMs);
+    await this.#addsTo(["math::add_two_numbers", "a=2", "b=3"], 5, this.#restartMs);
   }
 
   async #serveHttp(): Promise<void> {
@@ -262,7 +261,7 @@ export class QuickstartRun {
     const url = `localhost:${httpPort}/math/add-two-numbers`;
     const sent = '{"a": 100, "b": 200}';
     this.#say(`$ curl -i -X POST ${url} -H 'Content-Type: application/json' -d '${sent}'`);
-    const response = await postUntilThere(`http://${url}`, sent, this.#comeBackMs);
+    const response = await postUntilServed(`http://${url}`, sent, this.#restartMs);
     const text = await response.text();
     this.#say(`  HTTP/1.1 ${response.status} ${response.statusText}`);
     this.#say(`  content-type: ${response.headers.get("content-type")}`);
@@ -279,11 +278,11 @@ export class QuickstartRun {
     this.#say(`# edited ${path}: the ${block} block is uncommented, and the file saved`);
   }
 
-  /** The first result with a total, from a worker that is still on its way. */
+  /** Waits for the first result with a total, from a worker that is restarting. */
   async #totalComes(c: number): Promise<void> {
     const has = ({ stdout }: Outcome) => stdout.includes("running_total");
     const args = ["trigger", "math::add", "a=2", "b=3"];
-    const outcome = await this.#inside.runUntil(args, has, this.#comeBackMs).catch((thrown) => {
+    const outcome = await this.#inside.runUntil(args, has, this.#restartMs).catch((thrown) => {
       throw new CommandError(`expected a running_total from math::add: ${thrown.message}`);
     });
     this.#checkTotal(outcome, c);
@@ -336,7 +335,8 @@ function parentOf(path: string): string {
 }
 
 /**
- * The text with every line of the block uncommented.
+ * Removes the comment signs of a block, which stands between lines with `NAME: begin` and
+ * `NAME: end`.
  *
  * @throws {Error} The markers are missing, or a line of the block is no comment.
  */

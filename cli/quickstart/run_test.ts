@@ -17,7 +17,7 @@ function setup(port: number, httpPort: number, more: Partial<QuickstartOptions> 
   return { said, run };
 }
 
-Deno.test("the quickstart begins with nothing when a port is taken", async () => {
+Deno.test("the quickstart changes nothing when a port is taken", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
 
@@ -37,10 +37,10 @@ Deno.test("the quickstart begins with nothing when a port is taken", async () =>
   }
 });
 
-Deno.test("the quickstart says where all is, and how other terminals find an unusual port", () => {
+Deno.test("the quickstart prints its addresses, and how other terminals use another port", () => {
   const { said, run } = setup(5_000, 5_001);
 
-  run.sayWhereAllIs();
+  run.printAddresses();
 
   assert.deepEqual(said.slice(1), [
     "  project  /nowhere/hello",
@@ -50,7 +50,7 @@ Deno.test("the quickstart says where all is, and how other terminals find an unu
   ]);
 });
 
-Deno.test("the quickstart in microVMs asks first whether this machine can run them", async () => {
+Deno.test("the quickstart in microVMs checks first whether this machine can run them", async () => {
   const directory = await Deno.makeTempDir();
   await Deno.writeTextFile(
     `${directory}/main.ts`,
@@ -73,7 +73,7 @@ Deno.test("the quickstart in microVMs asks first whether this machine can run th
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("uncommentBlock() takes the signs off one block and keeps the indentation", () => {
+Deno.test("uncommentBlock() uncomments one block and keeps the indentation", () => {
   const text = `a
     # state: begin (uncomment down to "state: end")
     # total = 1
@@ -94,14 +94,14 @@ Deno.test("uncommentBlock() takes the signs off one block and keeps the indentat
   );
 });
 
-Deno.test("uncommentBlock() knows the comments of TypeScript", () => {
+Deno.test("uncommentBlock() supports comments of TypeScript", () => {
   assert.equal(
     uncommentBlock("// http: begin\n// f({\n//   a: 1,\n// });\n// http: end\n", "http"),
     "// http: begin\nf({\n  a: 1,\n});\n// http: end\n",
   );
 });
 
-Deno.test("uncommentBlock() refuses a block that is not there or uncommented already", () => {
+Deno.test("uncommentBlock() refuses a missing or uncommented block", () => {
   assert.throws(() => uncommentBlock("# state: begin\n", "state"), /no block between state: begin/);
   assert.throws(() => uncommentBlock("nothing", "state"), /no block/);
   assert.throws(() => uncommentBlock("# s: begin\nx = 1\n# s: end", "s"), /uncommented already/);

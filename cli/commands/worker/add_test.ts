@@ -11,11 +11,11 @@ import { addAll, type AddFlags, readRequests } from "./add.ts";
 interface Options {
   readonly platform?: string;
   readonly screen?: FakeScreen;
-  /** Ctrl-C comes when so many milliseconds have passed. */
+  /** When Ctrl-C is pressed. */
   readonly interruptMs?: number;
 }
 
-/** An engine that adds these workers, each of which then goes through its states. */
+/** An engine that adds these workers, each with scripted states. */
 function setup(scripts: Record<string, Script>, options: Options = {}): FakeTerminal {
   const { platform, screen, interruptMs = Infinity } = options;
   const terminal: FakeTerminal = new FakeTerminal({
@@ -31,7 +31,7 @@ function requestsTo(terminal: FakeTerminal): Json[] {
     .map(({ payload }) => payload);
 }
 
-Deno.test("worker add says where it was added, how far it is, and ends with one line", async () => {
+Deno.test("worker add shows the config file and the progress, and ends with one line", async () => {
   const terminal = setup({
     "math-worker": {
       states: [
@@ -58,7 +58,7 @@ Deno.test("worker add says where it was added, how far it is, and ends with one 
   assert.equal(terminal.interruptListeners, 0);
 });
 
-Deno.test("worker add adds several in their order, and follows them at once", async () => {
+Deno.test("worker add adds several workers in their order, and follows them at once", async () => {
   const terminal = setup({
     a: { states: [{ state: "starting" }, { state: "starting" }, {}] },
     b: {},
@@ -90,7 +90,7 @@ Deno.test("worker add adds several in their order, and follows them at once", as
   assert.equal(terminal.errLines.at(-1), "serving  http  http://127.0.0.1:3111");
 });
 
-Deno.test("one that is refused and one that fails stop none of the others; exit 1", async () => {
+Deno.test("a refused worker and a failed one do not stop the others; exit 1", async () => {
   const body = { code: "manifest_invalid", message: "name: expected a name (line 1)" };
   const terminal = setup({
     a: { refusal: new InvocationError(body, "engine::supervisor::add") },
@@ -107,7 +107,7 @@ Deno.test("one that is refused and one that fails stop none of the others; exit 
   assert.deepEqual(terminal.outLines, ["c is ready: pid 42, 900 ms, math::add"]);
 });
 
-Deno.test("a word that makes no sense among several: nothing is done; exit 2", async () => {
+Deno.test("one invalid argument among several: nothing is done; exit 2", async () => {
   const terminal = setup({ a: {} });
 
   assert.equal(await terminal.run("worker", "add", "./a", "./b", "port=1"), 2);
@@ -136,7 +136,7 @@ Deno.test("a worker that is not ready in time ends with 3", async () => {
   );
 });
 
-Deno.test("an engine that does not answer in time ends with 3, and what was not asked is not", async () => {
+Deno.test("an engine that does not answer in time ends with 3, without further requests", async () => {
   const terminal = setup({ a: { adding: new Promise(() => {}) }, b: {} });
 
   assert.equal(await terminal.run("worker", "add", "./a", "./b", "--timeout", "1"), 3);
@@ -156,7 +156,7 @@ Deno.test("worker add with --timeout 0 does not wait", async () => {
   assert.ok(!terminal.calls.some(({ function_id }) => function_id.endsWith("::status")));
 });
 
-Deno.test("Ctrl-C ends with 130, says what goes on and what was not added", async () => {
+Deno.test("Ctrl-C ends with 130, and names the requested workers and the others", async () => {
   const terminal = setup({
     a: { states: [{ state: "starting" }] },
     b: { adding: new Promise(() => {}) },
@@ -174,7 +174,7 @@ Deno.test("Ctrl-C ends with 130, says what goes on and what was not added", asyn
   assert.equal(terminal.interruptListeners, 0);
 });
 
-Deno.test("Ctrl-C on a terminal leaves the lines and the terminal as it was", async () => {
+Deno.test("Ctrl-C on a terminal leaves the rows and restores the terminal", async () => {
   const screen = new FakeScreen();
   const terminal = setup({ a: { states: [{ state: "starting" }] } }, { screen, interruptMs: 700 });
 
@@ -187,7 +187,7 @@ Deno.test("Ctrl-C on a terminal leaves the lines and the terminal as it was", as
   assert.ok(screen.isRestored);
 });
 
-Deno.test("on a terminal each worker has its line, from the word that was typed on", async () => {
+Deno.test("on a terminal each worker has its row from the start", async () => {
   const screen = new FakeScreen();
   const adding = Promise.withResolvers<void>();
   const terminal = new FakeTerminal({
@@ -211,14 +211,14 @@ for (const platform of ["darwin", "windows"]) {
 
     assert.equal(await terminal.run("worker", "add", "./a", "./b"), 0);
 
-    const told = terminal.errLines.filter((line) => line.includes("microVMs need Linux"));
-    assert.deepEqual(told, [
+    const notes = terminal.errLines.filter((line) => line.includes("microVMs need Linux"));
+    assert.deepEqual(notes, [
       "microVMs need Linux, so workers run as plain processes here by default",
     ]);
   });
 }
 
-Deno.test("an isolation that was asked for, or Linux, needs no explanation", async () => {
+Deno.test("a requested isolation, or Linux, needs no explanation", async () => {
   const asked = setup({ a: {} }, { platform: "darwin" });
   const linux = setup({ a: {} });
 
@@ -228,7 +228,7 @@ Deno.test("an isolation that was asked for, or Linux, needs no explanation", asy
   assert.ok(!`${asked.errText}${linux.errText}`.includes("microVMs need Linux"));
 });
 
-Deno.test("worker add says when the worker was there already, or is changed", async () => {
+Deno.test("worker add reports a worker that exists already, or is changed", async () => {
   const there = setup({ a: { added: false, before: {} } });
   const two = [1, 2].map((number) => replicaStatus({ number, started_at_ms: 9 }));
   const changed = setup({
@@ -242,7 +242,7 @@ Deno.test("worker add says when the worker was there already, or is changed", as
   assert.match(changed.errText, /^a {2}\d+ ms {2}changed in \/project\/config\.yaml$/);
 });
 
-Deno.test("worker add --force of a worker that runs waits for the next start", async () => {
+Deno.test("worker add --force of a running worker waits for its next start", async () => {
   const terminal = setup({
     a: {
       added: false,
@@ -260,7 +260,7 @@ Deno.test("worker add --force of a worker that runs waits for the next start", a
   assert.match(terminal.outText, /pid 43/);
 });
 
-Deno.test("worker add of one that has failed waits for what comes of it", async () => {
+Deno.test("worker add of a failed worker waits for its next outcome", async () => {
   const terminal = setup({
     a: {
       added: false,
@@ -273,7 +273,7 @@ Deno.test("worker add of one that has failed waits for what comes of it", async 
 });
 
 for (const state of ["installing", "starting", "queued"] as const) {
-  Deno.test(`worker add of one that is ${state} already waits until it is ready`, async () => {
+  Deno.test(`worker add of a worker that is ${state} waits until it is ready`, async () => {
     const terminal = setup({
       a: {
         added: false,
@@ -378,8 +378,8 @@ for (
   });
 }
 
-/** Adds workers of these names; `settle` lets everything happen that waits for its turn only. */
-async function setupOfAdding(scripts: Record<string, Script>) {
+/** Adds workers of these names; `settle` lets all pending microtasks run. */
+async function setupAdding(scripts: Record<string, Script>) {
   const terminal = new FakeTerminal({ functions: scriptedWorkers(scripts) });
   const engine = await terminal.connect({});
   const progress = showProgress(terminal);
@@ -400,9 +400,9 @@ function names(terminal: FakeTerminal): string[] {
     .map(({ payload }) => (payload as { path: string }).path.replace("/project/", ""));
 }
 
-Deno.test("the engine is asked for one worker after the other, in their order", async () => {
+Deno.test("workers are requested one after the other, in their order", async () => {
   const first = Promise.withResolvers<void>();
-  const it = await setupOfAdding({ a: { adding: first.promise }, b: {} });
+  const it = await setupAdding({ a: { adding: first.promise }, b: {} });
 
   assert.deepEqual(names(it.terminal), ["a"]);
   assert.deepEqual(it.adding.map(({ name, isRequested }) => [name, isRequested]), [
@@ -416,17 +416,17 @@ Deno.test("the engine is asked for one worker after the other, in their order", 
   assert.deepEqual(it.adding.map(({ name }) => name), ["a", "b"]);
 });
 
-Deno.test("a worker is followed as soon as it is added, whatever becomes of the others", async () => {
-  const it = await setupOfAdding({ a: {}, b: { adding: new Promise(() => {}) } });
+Deno.test("a worker is followed as soon as it is added, independently of the others", async () => {
+  const it = await setupAdding({ a: {}, b: { adding: new Promise(() => {}) } });
 
   await Promise.all(it.adding.map((each) => each.poll()));
 
   assert.deepEqual(it.adding.map(({ exitCode }) => exitCode), [0, undefined]);
 });
 
-Deno.test("after Ctrl-C the engine is not asked for more", async () => {
+Deno.test("after Ctrl-C no further worker is requested", async () => {
   const first = Promise.withResolvers<void>();
-  const it = await setupOfAdding({ a: { adding: first.promise }, b: {} });
+  const it = await setupAdding({ a: { adding: first.promise }, b: {} });
 
   it.ctrlC.abort();
   first.resolve();
@@ -435,9 +435,9 @@ Deno.test("after Ctrl-C the engine is not asked for more", async () => {
   assert.deepEqual(names(it.terminal), ["a"]);
 });
 
-Deno.test("a worker that is given up before its turn is not added", async () => {
+Deno.test("a worker that was given up before its request is not added", async () => {
   const first = Promise.withResolvers<void>();
-  const it = await setupOfAdding({ a: { adding: first.promise }, b: {} });
+  const it = await setupAdding({ a: { adding: first.promise }, b: {} });
 
   for (const each of it.adding) each.giveUp(1_000);
   first.resolve();

@@ -11,7 +11,7 @@ function ends(ended: JsonObject): FakeTerminal {
   return setup(() => ended);
 }
 
-Deno.test("worker exec hands on the command as it is, with its own options", async () => {
+Deno.test("worker exec passes on the command unchanged, with its own options", async () => {
   const terminal = ends({ code: 0, signal: null });
 
   const code = await terminal.run(
@@ -39,7 +39,7 @@ Deno.test("worker exec hands on the command as it is, with its own options", asy
   assert.equal(terminal.interruptListeners, 0);
 });
 
-Deno.test("worker exec passes on what is printed, byte for byte, in order", async () => {
+Deno.test("worker exec passes on the output byte for byte, in order", async () => {
   const terminal = setup((_payload, { onProgress }) => {
     onProgress?.({ stream: "stdout", data: "AP8K" });
     onProgress?.({ stream: "stderr", data: "w7w=" });
@@ -78,7 +78,7 @@ for (
   });
 }
 
-Deno.test("worker exec says why a command was ended", async () => {
+Deno.test("worker exec reports why the engine ended a command", async () => {
   const terminal = ends({ code: null, signal: "SIGKILL", reason: "out of memory (128 MiB)" });
 
   assert.equal(await terminal.run("worker", "exec", "math", "--", "x"), 137);

@@ -20,13 +20,13 @@ interface Options
     Partial<Pick<FollowOptions, "goal" | "before" | "renewed" | "mayBeUnchanged" | "desired">> {
   readonly timeoutMs?: number;
   readonly screen?: FakeScreen;
-  /** Ctrl-C comes when so many milliseconds have passed. */
+  /** When Ctrl-C is pressed. */
   readonly interruptMs?: number;
 }
 
 type States = readonly Partial<WorkerStatus>[];
 
-/** Follows a worker named math, or several, to their end; the exit code and what was shown. */
+/** Follows a worker named math, or several; the exit code and what was shown. */
 async function follow(scripts: States | Record<string, Script>, options: Options = {}) {
   const all = Array.isArray(scripts) ? { math: { states: scripts } } : scripts;
   const { screen, timeoutMs = 60_000, interruptMs = Infinity, ...more } = options;
@@ -53,7 +53,7 @@ function times(count: number, state: Partial<WorkerStatus>): Partial<WorkerStatu
   return Array.from({ length: count }, () => state);
 }
 
-Deno.test("a worker on its way is reported phase by phase, each once, with the time", async () => {
+Deno.test("a starting worker is shown phase by phase, each once, with the time", async () => {
   const { code, err, out } = await follow([
     { state: "queued" },
     { state: "queued" },
@@ -73,7 +73,7 @@ Deno.test("a worker on its way is reported phase by phase, each once, with the t
   assert.deepEqual(out, ["math is ready: pid 42, 900 ms, math::add"]);
 });
 
-Deno.test("what the engine says of a phase is shown with it, and a warning stays", async () => {
+Deno.test("the engine's reason is shown with a phase, and a warning stays", async () => {
   const vm = { isolation: "microvm" } as const;
   const warning = "KVM opens but runs no guest, so this is software emulation";
   const { err } = await follow([
@@ -104,7 +104,7 @@ Deno.test("cached dependencies are named, once, and quick checks are not shown",
   ]);
 });
 
-Deno.test("a phase that takes long shows what is printed, without what was there before", async () => {
+Deno.test("a long phase shows new output of the worker", async () => {
   const old = "2026-01-02T03:04:05.678Z out of an earlier run";
   const { err } = await follow({
     math: {
@@ -120,7 +120,7 @@ Deno.test("a phase that takes long shows what is printed, without what was there
   assert.deepEqual(err.filter((line) => line.includes("|")), ["math  | one", "math  | two"]);
 });
 
-Deno.test("a quick phase shows nothing of what is printed", async () => {
+Deno.test("a quick phase shows no output", async () => {
   const { err } = await follow({
     math: { states: [...times(25, { state: "starting" }), {}], log: [[], ["one"], ["one"]] },
   });
@@ -143,7 +143,7 @@ Deno.test("a worker that fails ends with 1, its last lines and its reason", asyn
   ]);
 });
 
-Deno.test("lines that were shown on their way are not shown again with the failure", async () => {
+Deno.test("output that is visible already is not repeated with the failure", async () => {
   const { err } = await follow({
     math: {
       states: [
@@ -171,7 +171,7 @@ Deno.test("a worker that ends at once is a failure, although the engine tries ag
   );
 });
 
-Deno.test("a worker that needs too long ends with 3 and where it stands", async () => {
+Deno.test("a worker that takes too long ends with 3 and its state", async () => {
   const { code, err } = await follow([{ state: "starting" }], { timeoutMs: 2_000 });
 
   assert.equal(code, 3);
@@ -181,7 +181,7 @@ Deno.test("a worker that needs too long ends with 3 and where it stands", async 
   );
 });
 
-Deno.test("Ctrl-C ends with 130 and says that the engine goes on", async () => {
+Deno.test("Ctrl-C ends with 130 and a note that the engine continues", async () => {
   const { code, err } = await follow([{ state: "installing" }], { interruptMs: 500 });
 
   assert.equal(code, 130);
@@ -191,7 +191,7 @@ Deno.test("Ctrl-C ends with 130 and says that the engine goes on", async () => {
   );
 });
 
-Deno.test("a worker that is removed meanwhile is a failure, and the others go on", async () => {
+Deno.test("a worker that is removed meanwhile is a failure, and the others continue", async () => {
   const { code, err, out } = await follow({
     gone: { states: [{ state: "starting" }], leaves: true },
     math: { states: [...times(5, { state: "starting" }), {}] },
@@ -236,7 +236,7 @@ Deno.test("after a restart only a later start counts", async () => {
   assert.match(out[0]!, /pid 43/);
 });
 
-Deno.test("a restart is over when no replica is left that ran before", async () => {
+Deno.test("a restart is complete when all replicas are new", async () => {
   const old = [replicaStatus(), replicaStatus({ number: 2, started_at_ms: 0 })];
   const [one, two] = old.map((each) => ({ ...each, started_at_ms: 9 }));
   const { terminal, code } = await follow([
@@ -249,7 +249,7 @@ Deno.test("a restart is over when no replica is left that ran before", async () 
   assert.equal(terminal.now(), 1_200);
 });
 
-Deno.test("a state from before the request is not taken for its outcome", async () => {
+Deno.test("a state from before the request is not its outcome", async () => {
   const { code } = await follow([
     { state: "failed", launch: 1 },
     { state: "failed", launch: 1 },
@@ -268,7 +268,7 @@ Deno.test("a worker that stays failed is a failure in the end", async () => {
   assert.ok(terminal.now() - 1_000 < 1_500);
 });
 
-Deno.test("a change that starts nothing is over after a second of rest", async () => {
+Deno.test("a change that starts nothing is complete after a second without a change", async () => {
   const before = workerStatus();
   const { code, terminal } = await follow([{}], { before, renewed: "all", mayBeUnchanged: true });
 
@@ -276,7 +276,7 @@ Deno.test("a change that starts nothing is over after a second of rest", async (
   assert.ok(terminal.now() - 1_000 > 1_000);
 });
 
-Deno.test("a worker is not ready before it is what was asked for, however long it rests", async () => {
+Deno.test("a worker is not ready before it has the desired properties, however long that takes", async () => {
   const before = workerStatus();
   const vm = { isolation: "microvm" } as const;
   const { code, out } = await follow([
@@ -289,7 +289,7 @@ Deno.test("a worker is not ready before it is what was asked for, however long i
   assert.match(out[0]!, /pid 43/);
 });
 
-Deno.test("a worker that the engine keeps as it was is a failure, with the engine's reason", async () => {
+Deno.test("a worker that the engine leaves unchanged is a failure, with the engine's reason", async () => {
   const before = workerStatus();
   const kept = { launch: 2, reason: "The new version did not become ready: no KVM" };
   const { code, err, out } = await follow([{}, { state: "starting" }, kept], {
@@ -305,7 +305,7 @@ Deno.test("a worker that the engine keeps as it was is a failure, with the engin
   );
 });
 
-Deno.test("waiting for a worker to end goes on while it is stopping", async () => {
+Deno.test("waiting for a worker to stop continues while it is stopping", async () => {
   const { code, out } = await follow(
     [{ state: "stopping" }, { state: "stopping" }, { state: "stopped", last_exit: "SIGTERM" }],
     { goal: "stopped" },
@@ -315,7 +315,7 @@ Deno.test("waiting for a worker to end goes on while it is stopping", async () =
   assert.deepEqual(out, ["math is stopped (SIGTERM)"]);
 });
 
-Deno.test("waiting for a worker to end is over when somebody starts it meanwhile", async () => {
+Deno.test("waiting for a worker to stop ends when another client starts it", async () => {
   for (const state of ["queued", "starting", "ready", "waiting"] as const) {
     const { code, err } = await follow([{ state: "stopping" }, { state }], { goal: "stopped" });
 
@@ -326,7 +326,7 @@ Deno.test("waiting for a worker to end is over when somebody starts it meanwhile
   }
 });
 
-Deno.test("several workers are followed at once, and one that fails stops none", async () => {
+Deno.test("several workers are followed at once, and a failed one does not stop the others", async () => {
   const { code, err, out } = await follow({
     a: { states: [{ state: "starting" }, { state: "failed", reason: "no luck" }] },
     b: { states: [...times(10, { state: "starting" }), {}] },
@@ -343,7 +343,7 @@ Deno.test("several workers are followed at once, and one that fails stops none",
   ]);
 });
 
-Deno.test("a changed worker that is late is said to run as before, or how far its replicas are", async () => {
+Deno.test("a changed worker that is late is reported as unchanged, or with its replicas", async () => {
   const replicas = [replicaStatus(), replicaStatus({ number: 2, state: "starting" })];
   const options = { before: workerStatus(), renewed: "all" as const, timeoutMs: 500 };
 
@@ -356,7 +356,7 @@ Deno.test("a changed worker that is late is said to run as before, or how far it
   assert.equal(some.err.at(-1), `error: math has 1 of 2 replicas ready after 500 ms; ${see}`);
 });
 
-Deno.test("one that failed and one that is late end with 1", async () => {
+Deno.test("a failed worker and a late one end with 1", async () => {
   const { code, err } = await follow({
     a: { states: [{ state: "failed", reason: "no luck" }] },
     b: { states: [{ state: "starting" }] },
@@ -366,7 +366,7 @@ Deno.test("one that failed and one that is late end with 1", async () => {
   assert.ok(err.includes("error: b is still starting after 1.0 s; see: engine worker status b"));
 });
 
-Deno.test("on a terminal there is one line for each worker, and it stays", async () => {
+Deno.test("on a terminal each worker has one row, which stays", async () => {
   const screen = new FakeScreen();
   const { code } = await follow({
     math: {
@@ -398,7 +398,7 @@ Deno.test("on a terminal there is one line for each worker, and it stays", async
   assert.ok(screen.isRestored);
 });
 
-Deno.test("on a terminal a failure stands below the lines, with its last lines", async () => {
+Deno.test("on a terminal a failure stands below the rows, with its last output", async () => {
   const screen = new FakeScreen();
   await follow({
     math: {
@@ -417,7 +417,7 @@ Deno.test("on a terminal a failure stands below the lines, with its last lines",
   ]);
 });
 
-Deno.test("on a terminal Ctrl-C leaves the lines and a terminal as it was", async () => {
+Deno.test("on a terminal Ctrl-C leaves the rows and restores the terminal", async () => {
   const screen = new FakeScreen();
   const { code } = await follow([{ state: "installing" }], { screen, interruptMs: 500 });
 
@@ -459,7 +459,7 @@ Deno.test("a built-in worker that is ready is ready", () => {
   assert.equal(stageOf(builtinStatus()), "ready");
 });
 
-Deno.test("a worker is renewed when it was started since and no replica is as old as before", () => {
+Deno.test("a worker is renewed when it was started since and every replica is new", () => {
   const before = workerStatus({ launch: 3, replicas: replicas("ready", "ready") });
   const started = (...ms: (number | null)[]) =>
     ms.map((started_at_ms, i) => replicaStatus({ number: i + 1, started_at_ms }));

@@ -27,7 +27,7 @@ Deno.test("worker logs prints the last lines", async () => {
   assert.deepEqual(tails, [2]);
 });
 
-Deno.test("worker logs gives a terminal nothing to obey", async () => {
+Deno.test("worker logs removes control sequences", async () => {
   const title = "\u001b]0;owned\u0007";
   const { terminal } = setup([[`a${title}b`, "c\u001b[2Jd\re", "\u009b31mf\tg"]]);
 
@@ -36,7 +36,7 @@ Deno.test("worker logs gives a terminal nothing to obey", async () => {
   assert.deepEqual(terminal.outLines, ["ab", "cde", "31mf\tg"]);
 });
 
-Deno.test("worker logs -f goes on with what is new until it is interrupted", async () => {
+Deno.test("worker logs -f prints new lines until it is interrupted", async () => {
   let interrupt = () => {};
   const { terminal } = setup([["one"], ["one", "two"], ["one", "two", "three"]], () => interrupt());
   interrupt = () => terminal.interrupt();
@@ -55,18 +55,18 @@ Deno.test("worker logs with a wrong --tail is not understood", async () => {
   assert.match(terminal.errText, /--tail: expected 0 to 100000, received "many"/);
 });
 
-Deno.test("newLines() finds what was added at the end, also when the beginning has gone", () => {
+Deno.test("newLines() finds lines that were added, also when the first ones are gone", () => {
   assert.deepEqual(newLines(["a", "b"], ["a", "b", "c"]), ["c"]);
   assert.deepEqual(newLines(["a", "b", "c"], ["b", "c", "d"]), ["d"]);
   assert.deepEqual(newLines(["a"], ["a"]), []);
   assert.deepEqual(newLines([], ["a", "b"]), ["a", "b"]);
 });
 
-Deno.test("newLines() takes equal lines for new ones when they follow one another", () => {
+Deno.test("newLines() returns equal lines that follow one another", () => {
   assert.deepEqual(newLines(["a", "b"], ["a", "b", "b"]), ["b"]);
 });
 
-Deno.test("newLines() takes all for new when nothing overlaps", () => {
+Deno.test("newLines() returns all lines without an overlap", () => {
   assert.deepEqual(newLines(["a", "b"], ["x", "b", "y"]), ["x", "b", "y"]);
 });
 
@@ -86,12 +86,12 @@ async function tailOf(looks: string[][], first: number): Promise<string[][]> {
   return await Array.fromAsync(looks, () => tail.next(first));
 }
 
-Deno.test("LogTail hands out the last lines first and then only what is new", async () => {
+Deno.test("LogTail returns the last lines first and then new ones only", async () => {
   const looks = await tailOf([["a", "b"], ["a", "b"], ["a", "b", "c"], [], ["d"]], 2);
 
   assert.deepEqual(looks, [["a", "b"], [], ["c"], [], ["d"]]);
 });
 
-Deno.test("LogTail with no first lines begins with what comes", async () => {
+Deno.test("LogTail without first lines begins with new ones", async () => {
   assert.deepEqual(await tailOf([["old"], ["old", "new"]], 0), [[], ["new"]]);
 });

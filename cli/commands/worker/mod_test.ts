@@ -3,7 +3,7 @@ import { InvocationError, type Json, type JsonObject } from "../../../mod.ts";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
 
-Deno.test("engine worker alone prints the commands there are and is not understood", async () => {
+Deno.test("engine worker alone prints its commands and is not understood", async () => {
   const terminal = new FakeTerminal();
 
   assert.equal(await terminal.run("worker"), 2);
@@ -17,7 +17,7 @@ Deno.test("engine worker alone prints the commands there are and is not understo
 
 const math = workerStatus({ log_path: "/p.log", since_ms: 1_699_999_999_000 });
 
-/** An engine with one worker; `states` are told one after the other, the last one for good. */
+/** An engine with one worker that reports `states` one after the other; the last one stays. */
 function setup(states: JsonObject[] = [{}], interruptMs = Infinity): FakeTerminal {
   const remaining = [...states];
   const plain = math as unknown as JsonObject;
@@ -58,7 +58,7 @@ Deno.test("worker list is a table, and JSON on one line with --json", async () =
   assert.equal(terminal.outLines.length, 3);
 });
 
-Deno.test("worker status is one fact a line, and JSON on one line with --json", async () => {
+Deno.test("worker status has one property per line, and --json is one line", async () => {
   const terminal = setup();
 
   assert.equal(await terminal.run("worker", "status", "math"), 0);
@@ -80,7 +80,7 @@ Deno.test("worker start waits until the worker is ready", async () => {
   assert.deepEqual(terminal.outLines, ["math is ready: pid 42, 900 ms, math::add"]);
 });
 
-Deno.test("worker start of one that runs says that it is ready", async () => {
+Deno.test("worker start of a running worker reports that it is ready", async () => {
   assert.equal(await setup().run("worker", "start", "math"), 0);
 });
 
@@ -102,7 +102,7 @@ Deno.test("worker restart waits for the next start, and --force installs anew", 
   assert.deepEqual(terminal.outLines, ["math is ready: pid 43, 900 ms, math::add"]);
 });
 
-Deno.test("worker restart of replicas waits until none is left that ran before", async () => {
+Deno.test("worker restart of replicas waits until all are new", async () => {
   const made = (...started: number[]) =>
     started.map((started_at_ms, i) =>
       replicaStatus({ number: i + 1, started_at_ms })
@@ -128,7 +128,7 @@ for (const command of ["start", "restart", "stop"]) {
     );
   });
 
-  Deno.test(`worker ${command} that Ctrl-C ends says that the engine goes on; 130`, async () => {
+  Deno.test(`worker ${command} after Ctrl-C notes that the engine continues; 130`, async () => {
     const terminal = setup([{ state: "stopping" }], 500);
 
     assert.equal(await terminal.run("worker", command, "math"), 130);
@@ -144,7 +144,7 @@ for (const command of ["start", "restart", "stop"]) {
     assert.deepEqual(terminal.outLines, ["math is stopping; see: engine worker status math"]);
   });
 
-  Deno.test(`worker ${command} with a time that is none is not understood`, async () => {
+  Deno.test(`worker ${command} with an invalid time is not understood`, async () => {
     const terminal = setup();
 
     assert.equal(await terminal.run("worker", command, "math", "--timeout", "1y"), 2);
@@ -165,7 +165,7 @@ for (const command of ["start", "restart"]) {
   });
 }
 
-Deno.test("worker remove says from which file", async () => {
+Deno.test("worker remove names the file", async () => {
   const terminal = setup();
 
   assert.equal(await terminal.run("worker", "remove", "math"), 0);
@@ -173,7 +173,7 @@ Deno.test("worker remove says from which file", async () => {
 });
 
 for (const command of ["status", "start", "stop", "restart"]) {
-  Deno.test(`worker ${command} of an unknown worker names those there are`, async () => {
+  Deno.test(`worker ${command} of an unknown worker names the known ones`, async () => {
     const terminal = setup();
 
     assert.equal(await terminal.run("worker", command, "mth"), 1);

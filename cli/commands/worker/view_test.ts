@@ -24,7 +24,7 @@ const machine = workerStatus({
   ],
 });
 
-Deno.test("the list of workers is a table, with what needs words below", () => {
+Deno.test("the list of workers is a table, with reasons below", () => {
   const stopped = workerStatus({
     state: "stopped",
     since_ms: 75_000 - 2 * 3_600_000,
@@ -43,9 +43,9 @@ Deno.test("the list of workers is a table, with what needs words below", () => {
   ]);
 });
 
-Deno.test("the list of workers stays within 100 columns, whatever is in it", () => {
+Deno.test("the list of workers stays within 100 columns, whatever it contains", () => {
   const wide = workerStatus({
-    name: "a-worker-with-a-very-long-name-that-nobody-would-type-twice",
+    name: "a-worker-with-a-very-long-name-that-does-not-fit-into-a-column",
     state: "installing",
     since_ms: 0,
     pid: 4_194_304,
@@ -75,7 +75,7 @@ Deno.test("the summary of a built-in worker is in its status, its failure in the
   assert.equal(renderWorkers([failed], 0).at(-1), "  Port 3111 is taken");
 });
 
-Deno.test("the status of a worker says all that is known", () => {
+Deno.test("the status of a worker shows every property", () => {
   const lines = renderStatus(machine, 75_000);
 
   assert.deepEqual(lines, [
@@ -106,7 +106,7 @@ Deno.test("the status of a worker says all that is known", () => {
   ]);
 });
 
-Deno.test("the status of a worker leaves out what is not known, and says nothing twice", () => {
+Deno.test("the status of a worker leaves out unknown properties, and repeats nothing", () => {
   const failed = workerStatus({
     state: "failed",
     pid: null,
@@ -125,7 +125,7 @@ Deno.test("the status of a worker leaves out what is not known, and says nothing
   assert.equal(lines.filter((line) => line.includes("no luck")).length, 1);
 });
 
-Deno.test("the status of a worker that failed ends with its last lines, made harmless", () => {
+Deno.test("the status of a failed worker ends with its last output, without control characters", () => {
   const lines = renderStatus(
     workerStatus({ state: "failed", tail: ["\u001b[31mboom", "bang"] }),
     0,
@@ -134,7 +134,7 @@ Deno.test("the status of a worker that failed ends with its last lines, made har
   assert.deepEqual(lines.slice(-3), ["  last lines", "    | boom", "    | bang"]);
 });
 
-Deno.test("the line of a worker that is ready says name, pid, time and functions", () => {
+Deno.test("the line of a ready worker has name, pid, time and functions", () => {
   assert.equal(renderReady(workerStatus()), "math is ready: pid 42, 900 ms, math::add");
   assert.equal(
     renderReady(builtinStatus({ ready_after_ms: 3, functions: ["a", "b", "c", "d", "e"] })),
@@ -212,7 +212,7 @@ for (
   Deno.test(`a failure reads ${text}`, () => assert.equal(failureOf(workerStatus(status)), text));
 }
 
-Deno.test("a message of the engine that has several lines is shown whole", () => {
+Deno.test("a message of several lines is shown whole", () => {
   const reason = "KVM not accessible\nlog in again\nor use --accel tcg";
 
   assert.ok(failureOf(workerStatus({ state: "failed", reason })).includes(reason));
