@@ -297,12 +297,12 @@ export function functionSummary(view: FunctionView): JsonObject {
 }
 
 /** Number of replicas of a function; 1 for the engine's own. */
-export function replicaCount({ worker_ids }: FunctionView): JsonObject {
+function replicaCount({ worker_ids }: FunctionView): JsonObject {
   return { replicas: Math.max(1, worker_ids.length) };
 }
 
 /** The connections that offer a function, the newest last. */
-export function replicaList({ worker_ids }: FunctionView, directory: Directory): JsonObject {
+function replicaList({ worker_ids }: FunctionView, directory: Directory): JsonObject {
   return {
     workers: worker_ids.map((worker_id) => ({
       worker_id,
@@ -312,7 +312,7 @@ export function replicaList({ worker_ids }: FunctionView, directory: Directory):
 }
 
 /** A function with its schemas and the triggers that run it. */
-export function functionDetail(view: FunctionView, directory: Directory): JsonObject {
+function functionDetail(view: FunctionView, directory: Directory): JsonObject {
   const { request_schema, response_schema } = view;
   const registered_triggers = directory.triggers()
     .filter((trigger) =>
@@ -329,13 +329,13 @@ export function functionDetail(view: FunctionView, directory: Directory): JsonOb
 }
 
 /** A trigger type in a list: no schemas. */
-export function typeSummary(view: TriggerTypeView): JsonObject {
+function typeSummary(view: TriggerTypeView): JsonObject {
   const { id, namespace, worker_name, description } = view;
   return { id, namespace, worker_name, description };
 }
 
 /** A trigger type with its schemas, `null` where it has none. */
-export function typeDetail(view: TriggerTypeView): JsonObject {
+function typeDetail(view: TriggerTypeView): JsonObject {
   return {
     ...typeSummary(view),
     configuration_schema: view.configuration_schema ?? null,
@@ -359,7 +359,7 @@ export function triggerSummary(view: TriggerView): JsonObject {
 }
 
 /** A worker in a list; unknown members are `null`. */
-export function workerSummary(view: WorkerView): JsonObject {
+function workerSummary(view: WorkerView): JsonObject {
   return {
     name: view.name,
     description: view.description,

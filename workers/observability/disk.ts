@@ -19,7 +19,7 @@ import type { LogStore } from "./logs/store.ts";
 import type { RetainedRings } from "./retained.ts";
 import type { StoredSpan } from "./traces/span.ts";
 import type { SpanStore } from "./traces/store.ts";
-import type { WorkerLog } from "./trigger_dispatcher.ts";
+import type { WorkerLog } from "./triggers.ts";
 
 /** Largest file of spans or logs on disk, in bytes. */
 const DISK_FILE_BYTES_MAX = 16 * 1024 * 1024;

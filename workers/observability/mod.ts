@@ -5,13 +5,13 @@
  * | where | what |
  * | --- | --- |
  * | `intake.ts` | telemetry frames from workers: parsing, bounds, time budget |
- * | `traces/` | spans: store, index, queries, functions and trigger |
- * | `logs/` | log records: store, functions and trigger |
+ * | `traces/` | spans: store, index, queries and functions |
+ * | `logs/` | log records: store and functions |
  * | `metrics/` | sampling, history, alerts, Prometheus, functions and trigger |
  * | `health/` | readiness, health checks, explanation of a call |
  * | `export/` | OTLP over HTTP; loaded only if configured |
  * | `disk.ts` | traces and logs on disk; loaded only if configured |
- * | `trigger_dispatcher.ts` | fires `log` and `trace` triggers without feedback |
+ * | `triggers.ts` | the trigger types `log` and `trace`, without feedback |
  *
  * The router records calls (`host.traces`); workers send spans and logs as telemetry.
  *
@@ -24,7 +24,14 @@ import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts"
 import { TelemetryIntake } from "./intake.ts";
 import { registerLogFunctions } from "./logs/functions.ts";
 import { LogStore } from "./logs/store.ts";
-import { LogTriggers } from "./logs/trigger.ts";
+import {
+  LogTriggers,
+  TraceTriggers,
+  TriggerDispatcher,
+  WORKER_NAME,
+  type WorkerLog,
+  workerLog,
+} from "./triggers.ts";
 import { startMetrics } from "./metrics/mod.ts";
 import { Redactor } from "./redact.ts";
 import { type RetainedRings, ringsOf } from "./retained.ts";
@@ -32,8 +39,6 @@ import { registerBaggageFunctions, registerTraceFunctions } from "./traces/funct
 import { TraceIndex } from "./traces/index.ts";
 import { attributeText } from "./traces/span.ts";
 import { InternalFunctions, SpanStore } from "./traces/store.ts";
-import { TraceTriggers } from "./traces/trigger.ts";
-import { TriggerDispatcher, WORKER_NAME, type WorkerLog, workerLog } from "./trigger_dispatcher.ts";
 
 const MIB = 1024 * 1024;
 /** Share of the trace memory for the router's calls; the rest is for spans of workers. */

@@ -15,8 +15,16 @@ import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
 import type { LogRing } from "../logs/store.ts";
 import { SummariesRequest, summarize, type TraceIndex } from "./index.ts";
-import { mapOf, MapRequest } from "./map.ts";
-import { GroupRequest, groupSpans, ListRequest, listSpans, treeOf, TreeRequest } from "./query.ts";
+import {
+  GroupRequest,
+  groupSpans,
+  ListRequest,
+  listSpans,
+  mapOf,
+  MapRequest,
+  treeOf,
+  TreeRequest,
+} from "./query.ts";
 import type { SpanStore } from "./store.ts";
 
 /** Members of one baggage that are read, as W3C allows. */

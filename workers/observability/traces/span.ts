@@ -109,7 +109,7 @@ export function wireSpan(span: StoredSpan, withPayloads: boolean): JsonObject {
 }
 
 /** Converts milliseconds since 1970 to nanoseconds. */
-export function nanosOf(ms: number): number {
+function nanosOf(ms: number): number {
   return Math.round(ms * 1e3) * 1e3;
 }
 
